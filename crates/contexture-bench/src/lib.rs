@@ -1,0 +1,1 @@
+//! Synthetic histories and files that benchmarks run on.

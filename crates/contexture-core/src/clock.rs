@@ -1,0 +1,20 @@
+//! Time, passed in.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+/// Where time comes from.
+///
+/// The engine reads it for spans, hook timeouts, retries and the age of the provider's cache. Core never asks
+/// the system itself, so a test can stop time and move it by hand.
+pub trait Clock: Send + Sync {
+    /// Time since the Unix epoch, for dates.
+    fn now(&self) -> Duration;
+
+    /// Time since some fixed moment, never going back, for durations.
+    fn monotonic(&self) -> Duration;
+
+    /// Ends when `duration` has passed.
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
+}

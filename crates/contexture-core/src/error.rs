@@ -1,0 +1,147 @@
+//! What can stop a turn, and what is wrong with a memory that is refused.
+
+use crate::id::LayerId;
+use crate::layer::Hook;
+use crate::store::StoreError;
+
+/// Any error of a hook, a tool or a model client.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a turn, or the building of an engine, did not succeed.
+///
+/// Everything else that goes wrong leaves a [`Fault`](crate::event::Fault) in the trace and the turn goes on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A layer, tool or option is not as it must be. Only building an engine gives this.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The `init` hook of a layer failed or was late, and the layer did not say that it may be left out.
+    #[error("layer `{layer}`: `init` failed")]
+    Init {
+        /// The layer.
+        layer: LayerId,
+        /// What it said.
+        #[source]
+        source: BoxError,
+    },
+    /// A layer refused the model's response.
+    #[error("layer `{layer}` denied the response: {reason}")]
+    SteeringDenied {
+        /// The layer.
+        layer: LayerId,
+        /// Why, in the layer's words.
+        reason: String,
+    },
+    /// The model failed.
+    #[error("call the model")]
+    Model(#[source] BoxError),
+    /// Items could not be made durable, after all retries.
+    #[error("write the log of the thread")]
+    Journal(#[source] StoreError),
+    /// What is stored for the thread could not be read.
+    #[error("open the thread")]
+    Open(#[source] StoreError),
+    /// The window has no room for what must be in it.
+    #[error("`{field}` leaves {available} tokens for the window, and at least {needed} are needed")]
+    NoRoom {
+        /// The part of the budget that takes too much.
+        field: &'static str,
+        /// What is left.
+        available: u64,
+        /// What it takes at least.
+        needed: u64,
+    },
+    /// The turn asked for more steps than it may have.
+    #[error("the turn reached its limit of {limit} steps")]
+    TooManySteps {
+        /// How many it may have.
+        limit: u32,
+    },
+    /// A hook started a turn that started a turn, too often.
+    #[error("a hook runs turns inside turns, more than {limit} deep")]
+    TooDeep {
+        /// How deep it may go.
+        limit: usize,
+    },
+    /// The execution was aborted or has ended.
+    #[error("the execution was aborted")]
+    Aborted,
+    /// A function of a layer could not be called or failed.
+    #[error(transparent)]
+    Function(#[from] FunctionError),
+}
+
+/// What is wrong with a layer, a tool or an option.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{subject}: `{field}` {problem}")]
+pub struct SpecError {
+    /// Whose it is: ``layer `facts` ``, ``tool `read` ``, `projection policy`.
+    pub subject: String,
+    /// Which field.
+    pub field: String,
+    /// What is wrong with it, to be read after the field's name.
+    pub problem: String,
+}
+
+impl SpecError {
+    /// A problem with a field of a layer.
+    pub fn layer(layer: &str, field: &str, problem: impl Into<String>) -> Self {
+        Self { subject: format!("layer `{layer}`"), field: field.into(), problem: problem.into() }
+    }
+
+    /// A problem with something else.
+    pub fn other(subject: impl Into<String>, field: &str, problem: impl Into<String>) -> Self {
+        Self { subject: subject.into(), field: field.into(), problem: problem.into() }
+    }
+}
+
+/// Why a function of a layer gave no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FunctionError {
+    /// There is no such layer or function.
+    #[error("there is no function `{name}`")]
+    Unknown {
+        /// The public name that was asked for.
+        name: String,
+    },
+    /// The arguments are not JSON, or not what the schema says. Nothing ran.
+    #[error("arguments of `{name}`: {problem}")]
+    BadInput {
+        /// The public name.
+        name: String,
+        /// Where and what.
+        problem: String,
+    },
+    /// The function answered something that its schema does not allow. Its state change is not kept.
+    #[error("answer of `{name}`: {problem}")]
+    BadOutput {
+        /// The public name.
+        name: String,
+        /// Where and what.
+        problem: String,
+    },
+    /// The layer is disabled or was never initialised.
+    #[error("layer `{layer}` is not running")]
+    NotRunning {
+        /// The layer.
+        layer: LayerId,
+    },
+    /// The layer called itself while it was running.
+    #[error("layer `{layer}` called itself from `{hook}`")]
+    Reentrant {
+        /// The layer.
+        layer: LayerId,
+        /// What it was doing.
+        hook: Hook,
+    },
+    /// The function failed. Its state is unchanged.
+    #[error("`{name}` failed: {source}")]
+    Failed {
+        /// The public name.
+        name: String,
+        /// What it said.
+        source: BoxError,
+    },
+}

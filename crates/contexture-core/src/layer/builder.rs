@@ -1,0 +1,119 @@
+//! Layers made from closures.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use super::*;
+
+/// A hook as a closure.
+type HookFn<P, R> = Arc<dyn Fn(P) -> BoxFuture<'static, HookResult<R>> + Send + Sync>;
+
+/// Starts a layer made from closures.
+///
+/// ```
+/// use contexture_core::layer::*;
+/// use contexture_core::Slot;
+///
+/// let greeter = layer::<()>(LayerSpec::new("greeter", Slot::REMINDER, MemoryScope::Thread))
+///     .recall(|params| async move { Ok(format!("The user says: {}", params.query).into()) })
+///     .build();
+/// assert_eq!(greeter.spec().id.as_str(), "greeter");
+/// ```
+pub fn layer<S: LayerState>(spec: LayerSpec) -> LayerBuilder<S> {
+    LayerBuilder { spec, provides: LayerProvides::new(), hooks: Hooks::default() }
+}
+
+/// Collects the hooks of a layer made from closures.
+#[must_use = "call `build` to get the layer"]
+pub struct LayerBuilder<S: LayerState> {
+    spec: LayerSpec,
+    provides: LayerProvides<S>,
+    hooks: Hooks<S>,
+}
+
+/// A layer made from closures by [`layer`].
+pub struct ClosureLayer<S: LayerState> {
+    spec: LayerSpec,
+    provides: LayerProvides<S>,
+    hooks: Hooks<S>,
+}
+
+impl<S: LayerState> LayerBuilder<S> {
+    /// Adds data and functions that others may use.
+    pub fn provides(mut self, provides: LayerProvides<S>) -> Self {
+        self.provides = provides;
+        self
+    }
+
+    /// The finished layer.
+    pub fn build(self) -> ClosureLayer<S> {
+        ClosureLayer { spec: self.spec, provides: self.provides, hooks: self.hooks }
+    }
+}
+
+/// Writes, for each hook: its field, its setter on the builder, and its place in `MemoryLayer`.
+macro_rules! closure_hooks {
+    ($( $hook:ident($params:ty) -> $result:ty ),* $(,)?) => {
+        struct Hooks<S: LayerState> {
+            $( $hook: Option<HookFn<$params, $result>>, )*
+            state: PhantomData<fn() -> S>,
+        }
+
+        impl<S: LayerState> Default for Hooks<S> {
+            fn default() -> Self {
+                Self { $( $hook: None, )* state: PhantomData }
+            }
+        }
+
+        impl<S: LayerState> LayerBuilder<S> {
+            $(
+                #[doc = concat!("Adds the hook [`", stringify!($hook), "`](MemoryLayer::", stringify!($hook), ").")]
+                pub fn $hook<F, Fut>(mut self, hook: F) -> Self
+                where
+                    F: Fn($params) -> Fut + Send + Sync + 'static,
+                    Fut: Future<Output = HookResult<$result>> + Send + 'static,
+                {
+                    self.hooks.$hook = Some(Arc::new(move |params| Box::pin(hook(params))));
+                    self
+                }
+            )*
+        }
+
+        impl<S: LayerState> MemoryLayer for ClosureLayer<S> {
+            type State = S;
+
+            fn spec(&self) -> LayerSpec {
+                self.spec.clone()
+            }
+
+            fn provides(&self) -> LayerProvides<S> {
+                self.provides.clone()
+            }
+
+            $(
+                async fn $hook(&self, params: $params) -> HookResult<$result> {
+                    match &self.hooks.$hook {
+                        Some(hook) => hook(params).await,
+                        None => Err(AbsentHook.into()),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+closure_hooks! {
+    init(InitParams<S>) -> InitResult<S>,
+    on_item_append(OnItemAppendParams<S>) -> OnItemAppendResult<S>,
+    recall(RecallParams<S>) -> RecallResult<S>,
+    project_history(ProjectHistoryParams<S>) -> ProjectHistoryResult,
+    before_tool_call(BeforeToolCallParams<S>) -> BeforeToolCallResult<S>,
+    after_model_call(AfterModelCallParams<S>) -> AfterModelCallResult<S>,
+    store(StoreParams<S>) -> StoreResult<S>,
+    on_spawn(SpawnParams<S>) -> SpawnResult<S>,
+    on_return(ReturnParams<S>) -> ReturnResult<S>,
+    on_complete(CompleteParams<S>) -> CompleteResult<S>,
+    dispose(DisposeParams<S>) -> (),
+}

@@ -1,0 +1,148 @@
+//! Where a hook runs, and what it can reach from there.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::BoxError;
+use crate::event::{TraceNote, TraceValue};
+use crate::host::{FsAdapter, ShellAdapter};
+use crate::id::{ExecutionId, ResourceId, ThreadId};
+use crate::layer::LayerState;
+use crate::model::{DynModel, LlmResponse, MemoryCallModelRequest, ModelRequest};
+use crate::state::LayerStateStore;
+use crate::tokens::TokenCounter;
+
+/// Where a hook runs, and what it can reach from there.
+///
+/// Cheap to clone. The fields are those of [`ContextData`].
+#[derive(Clone)]
+pub struct ExecutionContext {
+    pub(crate) data: Arc<ContextData>,
+    /// Notes for this hook run's span.
+    pub trace: HookTrace,
+}
+
+/// The fields of an [`ExecutionContext`].
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ContextData {
+    /// The run.
+    pub execution_id: ExecutionId,
+    /// The conversation.
+    pub thread_id: ThreadId,
+    /// The user or project it belongs to.
+    pub resource_id: Option<ResourceId>,
+    /// 0 for a run of its own, one more for each parent above it.
+    pub depth: u32,
+    /// Counts the model calls of this execution, from 0.
+    pub step_number: u64,
+    /// Tokens of all model calls of this execution so far.
+    pub token_usage: TokenUsage,
+    /// What they cost in money, as far as the model client said.
+    pub cost: f64,
+    /// Files of the machine that the agent works on.
+    pub fs: Arc<dyn FsAdapter>,
+    /// Commands of the machine that the agent works on.
+    pub shell: Arc<dyn ShellAdapter>,
+    /// The model, if there is one; a layer must do without it when there is none.
+    pub call_model: Option<ModelCaller>,
+    pub(crate) counter: Arc<dyn TokenCounter>,
+    pub(crate) states: Arc<LayerStateStore>,
+}
+
+/// Input and output tokens, summed up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenUsage {
+    /// Input tokens.
+    pub input: u64,
+    /// Output tokens.
+    pub output: u64,
+}
+
+impl ExecutionContext {
+    /// How many tokens `text` has.
+    pub fn tokenize(&self, text: &str) -> u64 {
+        self.data.counter.count(text)
+    }
+
+    /// The counter that budgets are measured with.
+    pub fn counter(&self) -> &dyn TokenCounter {
+        &*self.data.counter
+    }
+
+    /// A snapshot of another layer's state, by that layer's id.
+    ///
+    /// `None` if there is no such layer, if it has no state, or if its state is of another type.
+    pub fn read_layer_state<T: LayerState>(&self, layer_id: &str) -> Option<T> {
+        let state = self.data.states.get::<T>(&self.data.execution_id, &layer_id.into())?;
+        Some(Arc::unwrap_or_clone(state))
+    }
+}
+
+impl Deref for ExecutionContext {
+    type Target = ContextData;
+
+    fn deref(&self) -> &ContextData {
+        &self.data
+    }
+}
+
+/// Calls the model on behalf of a layer.
+#[derive(Clone)]
+pub struct ModelCaller(pub(crate) Arc<dyn DynModel>);
+
+impl ModelCaller {
+    /// Asks the model. No hook runs around it and nothing is logged.
+    ///
+    /// # Errors
+    /// Whatever the model client said.
+    pub async fn call(&self, request: MemoryCallModelRequest) -> Result<LlmResponse, BoxError> {
+        let items = request.items.into_iter().map(Arc::new).collect();
+        let mut wire = ModelRequest::new(request.instructions.unwrap_or_default(), items);
+        wire.model = Some(request.model).filter(|model| !model.is_empty());
+        self.0.call(wire).await
+    }
+}
+
+impl fmt::Debug for ModelCaller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ModelCaller")
+    }
+}
+
+/// Takes notes for the span of one hook run. Nothing is kept when nobody watches.
+#[derive(Clone, Debug, Default)]
+pub struct HookTrace(Option<Arc<Mutex<Vec<TraceNote>>>>);
+
+impl HookTrace {
+    pub(crate) fn watched() -> Self {
+        Self(Some(Arc::default()))
+    }
+
+    pub(crate) fn take(&self) -> Vec<TraceNote> {
+        let Some(notes) = &self.0 else { return Vec::new() };
+        std::mem::take(&mut *notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn push(&self, note: impl FnOnce() -> TraceNote) {
+        if let Some(notes) = &self.0 {
+            notes.lock().unwrap_or_else(PoisonError::into_inner).push(note());
+        }
+    }
+
+    /// Notes a value.
+    pub fn set_attribute(&self, key: &str, value: impl Into<TraceValue>) {
+        self.push(|| TraceNote::Attribute { key: key.to_owned(), value: value.into() });
+    }
+
+    /// Notes that something happened.
+    pub fn add_event(&self, name: &str, attributes: &[(&str, TraceValue)]) {
+        self.push(|| TraceNote::Event {
+            name: name.to_owned(),
+            attributes: attributes.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect(),
+        });
+    }
+}

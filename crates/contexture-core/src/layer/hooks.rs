@@ -1,0 +1,501 @@
+//! The eleven hooks: what each is given and what each may answer.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::ExecutionContext;
+use super::spec::RerenderTiming;
+use crate::decision::Decision;
+use crate::history::History;
+use crate::item::{FunctionCall, Item};
+use crate::log::ItemLog;
+use crate::model::LlmResponse;
+use crate::store::ScopedStorage;
+
+/// One of the eleven moments at which a layer is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hook {
+    /// First use in an execution.
+    Init,
+    /// A user message or tool output is about to be logged.
+    OnItemAppend,
+    /// The window needs what the layer knows.
+    Recall,
+    /// The past is about to be shown.
+    ProjectHistory,
+    /// A tool is about to run.
+    BeforeToolCall,
+    /// The model has answered.
+    AfterModelCall,
+    /// The answer is about to be logged.
+    Store,
+    /// A child execution begins.
+    OnSpawn,
+    /// A child execution has ended.
+    OnReturn,
+    /// The execution has ended.
+    OnComplete,
+    /// Nothing follows.
+    Dispose,
+}
+
+impl Hook {
+    /// All hooks, in the order of a life.
+    pub const ALL: [Hook; 11] = [
+        Hook::Init,
+        Hook::OnItemAppend,
+        Hook::Recall,
+        Hook::ProjectHistory,
+        Hook::BeforeToolCall,
+        Hook::AfterModelCall,
+        Hook::Store,
+        Hook::OnSpawn,
+        Hook::OnReturn,
+        Hook::OnComplete,
+        Hook::Dispose,
+    ];
+
+    /// The hook's name as it is written in code: `on_item_append`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Hook::Init => "init",
+            Hook::OnItemAppend => "on_item_append",
+            Hook::Recall => "recall",
+            Hook::ProjectHistory => "project_history",
+            Hook::BeforeToolCall => "before_tool_call",
+            Hook::AfterModelCall => "after_model_call",
+            Hook::Store => "store",
+            Hook::OnSpawn => "on_spawn",
+            Hook::OnReturn => "on_return",
+            Hook::OnComplete => "on_complete",
+            Hook::Dispose => "dispose",
+        }
+    }
+}
+
+/// A change of state that a hook asks for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum StateChange<S> {
+    /// The state stays as it is.
+    #[default]
+    Keep,
+    /// This is the state from now on.
+    Set(S),
+    /// The state is empty from now on, and its durable record is deleted.
+    Clear,
+}
+
+/// What `init` is given.
+#[non_exhaustive]
+pub struct InitParams<S> {
+    /// The layer's own corner of the store.
+    pub storage: ScopedStorage,
+    /// The scope's name as it stands in keys.
+    pub scope_key: String,
+    /// Where the hook runs.
+    pub ctx: ExecutionContext,
+    /// The state that the last execution in this scope left behind.
+    pub stored: Option<S>,
+}
+
+/// What `init` answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InitResult<S> {
+    /// The first state.
+    pub state: S,
+}
+
+/// What `on_item_append` is given.
+#[non_exhaustive]
+pub struct OnItemAppendParams<S> {
+    /// What is about to be logged, as the layers before let it through.
+    pub items: Vec<Item>,
+    /// The log before these items.
+    pub log: ItemLog,
+    /// Where the hook runs.
+    pub ctx: ExecutionContext,
+    /// The layer's state.
+    pub state: Arc<S>,
+}
+
+/// What `on_item_append` answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OnItemAppendResult<S> {
+    /// What shall be logged instead.
+    pub items: Vec<Item>,
+    /// The new state; `None` keeps the old.
+    pub state: Option<S>,
+    /// A wish to be recalled again.
+    pub rerender: Option<Rerender>,
+}
+
+impl<S> OnItemAppendResult<S> {
+    /// These items, nothing else.
+    pub fn items(items: Vec<Item>) -> Self {
+        Self { items, state: None, rerender: None }
+    }
+
+    /// The same with a new state.
+    pub fn with_state(mut self, state: S) -> Self {
+        self.state = Some(state);
+        self
+    }
+
+    /// The same with a re-render.
+    pub fn with_rerender(mut self, rerender: Rerender) -> Self {
+        self.rerender = Some(rerender);
+        self
+    }
+}
+
+/// A wish to have layers recalled again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rerender {
+    /// When; `None` is the layer's own default.
+    pub timing: Option<RerenderTiming>,
+    /// Which layers.
+    pub scope: RerenderScope,
+}
+
+/// Which layers a [`Rerender`] concerns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RerenderScope {
+    /// The layer that asks.
+    #[default]
+    OwnLayer,
+    /// Its slot and all after it.
+    SlotAndAfter,
+    /// All layers.
+    All,
+}
+
+/// What `recall` is given.
+#[non_exhaustive]
+pub struct RecallParams<S> {
+    /// The whole conversation.
+    pub log: ItemLog,
+    /// The text of the newest user message.
+    pub query: Arc<str>,
+    /// Where the hook runs.
+    pub ctx: ExecutionContext,
+    /// The layer's state.
+    pub state: Arc<S>,
+    /// How many tokens the answer may have.
+    pub budget: u64,
+}
+
+/// What `recall` answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecallResult<S> {
+    /// What the model is told.
+    pub items: RecallItems,
+    /// Its tokens, if the layer counted them; they are counted again.
+    pub token_count: Option<u64>,
+    /// The new state; `None` keeps the old.
+    pub state: Option<S>,
+    /// A wish to have layers recalled again before the model is called.
+    pub rerender: Option<Rerender>,
+}
+
+/// What a layer tells the model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum RecallItems {
+    /// Nothing this time.
+    #[default]
+    Nothing,
+    /// Text, which the engine wraps in a developer message that names the layer.
+    Text(String),
+    /// Whole items, shown as they are.
+    Items(Vec<Item>),
+}
+
+impl<S> RecallResult<S> {
+    /// Contributes nothing.
+    pub fn nothing() -> Self {
+        Self { items: RecallItems::Nothing, token_count: None, state: None, rerender: None }
+    }
+
+    /// Contributes whole items.
+    pub fn items(items: Vec<Item>) -> Self {
+        Self { items: RecallItems::Items(items), ..Self::nothing() }
+    }
+
+    /// The same with a new state.
+    pub fn with_state(mut self, state: S) -> Self {
+        self.state = Some(state);
+        self
+    }
+}
+
+impl<S> From<String> for RecallResult<S> {
+    fn from(text: String) -> Self {
+        let items = if text.is_empty() { RecallItems::Nothing } else { RecallItems::Text(text) };
+        Self { items, ..Self::nothing() }
+    }
+}
+
+impl<S> From<&str> for RecallResult<S> {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl<S> From<Option<String>> for RecallResult<S> {
+    fn from(text: Option<String>) -> Self {
+        text.unwrap_or_default().into()
+    }
+}
+
+/// What `project_history` is given.
+#[non_exhaustive]
+pub struct ProjectHistoryParams<S> {
+    /// The past as the layers before left it.
+    pub history: History,
+    /// What this layer decided before, in this thread, oldest first.
+    pub decisions: Arc<Vec<Decision>>,
+    /// Where the hook runs.
+    pub ctx: ExecutionContext,
+    /// The layer's state.
+    pub state: Arc<S>,
+    /// How many tokens history may use.
+    pub budget: u64,
+}
+
+/// What `project_history` answers.
+#[derive(Clone, Debug)]
+pub struct ProjectHistoryResult {
+    /// The past to be shown.
+    pub history: History,
+    /// What was decided anew, with the reason; committed with this step.
+    pub decisions: Vec<NewDecision>,
+}
+
+impl From<History> for ProjectHistoryResult {
+    fn from(history: History) -> Self {
+        Self { history, decisions: Vec::new() }
+    }
+}
+
+/// A decision that a layer makes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewDecision {
+    /// What was done, in the layer's own words.
+    pub what: Value,
+    /// Why, in plain words.
+    pub reason: String,
+    /// What it cost and saves, if that was reckoned.
+    pub price: Option<crate::decision::Price>,
+}
+
+/// A layer's word on a tool call or a response.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SteeringDecision {
+    /// Let it pass.
+    #[default]
+    Allow,
+    /// Stop it.
+    Deny {
+        /// Why, for the model or the caller.
+        reason: String,
+    },
+    /// Let a tool call pass, or have a response tried again, with this advice.
+    Guide {
+        /// The advice.
+        guidance: String,
+    },
+}
+
+/// What `before_tool_call` is given.
+#[non_exhaustive]
+pub struct BeforeToolCallParams<S> {
+    /// The tool's public name: `layer/function`, or its own name.
+    pub tool_name: Arc<str>,
+    /// The call as the model wrote it.
+    pub call: Arc<FunctionCall>,
+    /// The log so far.
+    pub log: ItemLog,
+    /// Where the hook runs.
+    pub ctx: ExecutionContext,
+    /// The layer's state.
+    pub state: Arc<S>,
+}
+
+/// What `before_tool_call` answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BeforeToolCallResult<S> {
+    /// The layer's word.
+    pub decision: SteeringDecision,
+    /// The new state; `None` keeps the old.
+    pub state: Option<S>,
+}
+
+impl<S> From<SteeringDecision> for BeforeToolCallResult<S> {
+    fn from(decision: SteeringDecision) -> Self {
+        Self { decision, state: None }
+    }
+}
+
+/// What `after_model_call` is given.
+#[non_exhaustive]
+pub struct AfterModelCallParams<S> {
+    /// The response, not logged yet.
+    pub response: Arc<LlmResponse>,
+    /// The log before it.
+    pub log: ItemLog,
+    /// Where the hook runs.
+    pub ctx: ExecutionContext,
+    /// The layer's state.
+    pub state: Arc<S>,
+}
+
+/// What `after_model_call` answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AfterModelCallResult<S> {
+    /// The layer's word.
+    pub decision: SteeringDecision,
+    /// The new state; `None` keeps the old.
+    pub state: Option<S>,
+}
+
+impl<S> From<SteeringDecision> for AfterModelCallResult<S> {
+    fn from(decision: SteeringDecision) -> Self {
+        Self { decision, state: None }
+    }
+}
+
+/// What `store` is given.
+#[non_exhaustive]
+pub struct StoreParams<S> {
+    /// The items of the response, in order.
+    pub new_items: Arc<[Arc<Item>]>,
+    /// The whole conversation, with the new items.
+    pub log: ItemLog,
+    /// The response.
+    pub response: Arc<LlmResponse>,
+    /// Where the hook runs.
+    pub ctx: ExecutionContext,
+    /// The layer's state.
+    pub state: Arc<S>,
+}
+
+/// What `store` answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoreResult<S> {
+    /// What becomes of the state.
+    pub state: StateChange<S>,
+}
+
+impl<S> StoreResult<S> {
+    /// The state stays as it is.
+    pub fn keep() -> Self {
+        Self { state: StateChange::Keep }
+    }
+
+    /// This is the state from now on.
+    pub fn set(state: S) -> Self {
+        Self { state: StateChange::Set(state) }
+    }
+
+    /// The state is empty from now on.
+    pub fn clear() -> Self {
+        Self { state: StateChange::Clear }
+    }
+}
+
+/// What `on_spawn` is given.
+#[non_exhaustive]
+pub struct SpawnParams<S> {
+    /// The state of this layer in the parent.
+    pub parent_state: Arc<S>,
+    /// Where the child will run.
+    pub child_ctx: ExecutionContext,
+}
+
+/// What `on_spawn` answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpawnResult<S> {
+    /// The child's state; `None`: the layer is not carried into the child.
+    pub child_state: Option<S>,
+    /// Items that the child's log begins with.
+    pub items: Vec<Item>,
+}
+
+/// What `on_return` is given.
+#[non_exhaustive]
+pub struct ReturnParams<S> {
+    /// The child's last state.
+    pub child_state: Arc<S>,
+    /// The child's log.
+    pub child_log: ItemLog,
+    /// The state of this layer in the parent.
+    pub parent_state: Arc<S>,
+    /// What the child came to, as the layers before left it.
+    pub result: Value,
+    /// Where the parent runs.
+    pub ctx: ExecutionContext,
+}
+
+/// What `on_return` answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReturnResult<S> {
+    /// The parent's new state; `None` keeps the old.
+    pub parent_state: Option<S>,
+    /// What the child came to, changed; `None` passes it on.
+    pub result: Option<Value>,
+}
+
+/// How an execution ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExecutionOutcome {
+    /// As it should.
+    Success,
+    /// With an error.
+    Failure,
+    /// It was stopped, or dropped without a word.
+    Aborted,
+}
+
+/// What `on_complete` is given.
+#[non_exhaustive]
+pub struct CompleteParams<S> {
+    /// The whole conversation.
+    pub log: ItemLog,
+    /// Where the hook runs.
+    pub ctx: ExecutionContext,
+    /// The layer's state.
+    pub state: Arc<S>,
+    /// How the execution ended.
+    pub outcome: ExecutionOutcome,
+}
+
+/// What `on_complete` answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompleteResult<S> {
+    /// What becomes of the state.
+    pub state: StateChange<S>,
+}
+
+impl<S> CompleteResult<S> {
+    /// The state stays as it is.
+    pub fn keep() -> Self {
+        Self { state: StateChange::Keep }
+    }
+
+    /// This is the state from now on.
+    pub fn set(state: S) -> Self {
+        Self { state: StateChange::Set(state) }
+    }
+}
+
+/// What `dispose` is given.
+#[non_exhaustive]
+pub struct DisposeParams<S> {
+    /// The layer's last state.
+    pub state: Arc<S>,
+}

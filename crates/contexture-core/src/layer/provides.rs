@@ -1,0 +1,302 @@
+//! What a layer offers to others: data read from its state, and functions that become tools.
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{ExecutionContext, HookResult, LayerState};
+use crate::error::BoxError;
+use crate::schema::Schema;
+
+/// What a layer offers, by name.
+///
+/// Data is read from state. A function becomes a tool that the model knows as `layer id/name`.
+pub struct LayerProvides<S> {
+    entries: Vec<(String, LayerDecl<S>)>,
+}
+
+/// One thing that a layer offers.
+pub enum LayerDecl<S> {
+    /// Derived from state.
+    Data(LayerDataDecl<S>),
+    /// Callable by the program and by the model.
+    Function(LayerFunctionDecl<S>),
+}
+
+impl<S> LayerProvides<S> {
+    /// Nothing.
+    pub fn new() -> Self {
+        Self { entries: Vec::new() }
+    }
+
+    /// The same with one more piece of data.
+    pub fn data(mut self, name: impl Into<String>, data: LayerDataDecl<S>) -> Self {
+        self.entries.push((name.into(), LayerDecl::Data(data)));
+        self
+    }
+
+    /// The same with one more function.
+    pub fn function(mut self, name: impl Into<String>, function: LayerFunctionDecl<S>) -> Self {
+        self.entries.push((name.into(), LayerDecl::Function(function)));
+        self
+    }
+
+    /// All declarations, in the order in which they were made.
+    pub fn entries(&self) -> &[(String, LayerDecl<S>)] {
+        &self.entries
+    }
+}
+
+impl<S> Default for LayerProvides<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Reads a value from a state, whatever its type.
+type Read<S, T> = Arc<dyn Fn(&S) -> T + Send + Sync>;
+
+/// Data that a layer derives from its state. Made by [`layer_data`].
+pub struct LayerDataDecl<S> {
+    pub(crate) read: Read<S, Box<dyn Any + Send>>,
+    pub(crate) read_json: Read<S, Value>,
+}
+
+/// Declares data that is derived from state.
+///
+/// ```
+/// use contexture_core::layer::{layer_data, LayerProvides};
+/// let provides = LayerProvides::<Vec<String>>::new().data("count", layer_data(|facts: &Vec<String>| facts.len()));
+/// assert_eq!(provides.entries().len(), 1);
+/// ```
+pub fn layer_data<S, T, F>(read: F) -> LayerDataDecl<S>
+where
+    T: Serialize + Send + 'static,
+    F: Fn(&S) -> T + Send + Sync + 'static,
+{
+    let read = Arc::new(read);
+    let json = read.clone();
+    LayerDataDecl {
+        read: Arc::new(move |state| Box::new(read(state))),
+        // Data without a JSON form reads as null there; typed access still gets it whole.
+        read_json: Arc::new(move |state| serde_json::to_value(json(state)).unwrap_or(Value::Null)),
+    }
+}
+
+/// What a function of a layer answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FnResult<O, S> {
+    /// The answer itself.
+    pub result: O,
+    /// The new state; `None` keeps the old.
+    pub state: Option<S>,
+}
+
+impl<O, S> FnResult<O, S> {
+    /// An answer that changes nothing.
+    pub fn new(result: O) -> Self {
+        Self { result, state: None }
+    }
+
+    /// The same with a new state.
+    pub fn with_state(mut self, state: S) -> Self {
+        self.state = Some(state);
+        self
+    }
+}
+
+/// Why a function gave no answer, before names are put to it.
+pub(crate) enum FnFailure {
+    BadInput(String),
+    BadOutput(String),
+    Failed(BoxError),
+}
+
+type Execute<S> = Arc<
+    dyn Fn(Value, Arc<S>, ExecutionContext) -> BoxFuture<'static, Result<FnResult<Value, S>, FnFailure>> + Send + Sync,
+>;
+
+/// A function of a layer. Made by [`layer_fn`] or [`layer_fn_with_schema`].
+pub struct LayerFunctionDecl<S> {
+    /// What it does, for the model.
+    pub description: String,
+    /// JSON schema of its input.
+    pub input: Value,
+    /// JSON schema of its output.
+    pub output: Value,
+    pub(crate) execute: Execute<S>,
+}
+
+/// Declares a function whose schemas come from its Rust types.
+///
+/// The input is checked before `execute` runs: a bad one is a clear error to the caller and changes nothing.
+///
+/// ```
+/// use contexture_core::layer::{layer_fn, FnResult, LayerProvides};
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Remember {
+///     /// One fact, as a sentence.
+///     fact: String,
+/// }
+///
+/// let provides = LayerProvides::<Vec<String>>::new().function(
+///     "remember",
+///     layer_fn("Remembers a fact.", |input: Remember, facts, _ctx| async move {
+///         let mut facts: Vec<String> = (*facts).clone();
+///         facts.push(input.fact);
+///         Ok(FnResult::new(facts.len()).with_state(facts))
+///     }),
+/// );
+/// assert_eq!(provides.entries()[0].0, "remember");
+/// ```
+pub fn layer_fn<I, O, S, F, Fut>(description: impl Into<String>, execute: F) -> LayerFunctionDecl<S>
+where
+    I: DeserializeOwned + JsonSchema + Send + 'static,
+    O: Serialize + JsonSchema + Send + 'static,
+    S: LayerState,
+    F: Fn(I, Arc<S>, ExecutionContext) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = HookResult<FnResult<O, S>>> + Send + 'static,
+{
+    let input = schemars::schema_for!(I).to_value();
+    let output = schemars::schema_for!(O).to_value();
+    let schema = Arc::new(Schema::lenient(&input));
+    let execute = Arc::new(execute);
+    let erased: Execute<S> = Arc::new(move |arguments, state, ctx| {
+        let (execute, schema) = (execute.clone(), schema.clone());
+        Box::pin(async move {
+            schema.check(&arguments).map_err(FnFailure::BadInput)?;
+            let input: I =
+                serde_path_to_error::deserialize(arguments).map_err(|error| FnFailure::BadInput(error.to_string()))?;
+            let answer = execute(input, state, ctx).await.map_err(FnFailure::Failed)?;
+            let result =
+                serde_json::to_value(answer.result).map_err(|error| FnFailure::BadOutput(error.to_string()))?;
+            Ok(FnResult { result, state: answer.state })
+        })
+    });
+    LayerFunctionDecl { description: description.into(), input, output, execute: erased }
+}
+
+/// Declares a function whose schemas are given as JSON; input and output are checked against them.
+///
+/// The schemas themselves are checked when the memory is built; see [`Schema`](crate::schema::Schema) for what
+/// they may say.
+pub fn layer_fn_with_schema<S, F, Fut>(
+    description: impl Into<String>,
+    input: Value,
+    output: Value,
+    execute: F,
+) -> LayerFunctionDecl<S>
+where
+    S: LayerState,
+    F: Fn(Value, Arc<S>, ExecutionContext) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = HookResult<FnResult<Value, S>>> + Send + 'static,
+{
+    let schemas = Arc::new((Schema::lenient(&input), Schema::lenient(&output)));
+    let execute = Arc::new(execute);
+    let erased: Execute<S> = Arc::new(move |arguments, state, ctx| {
+        let (execute, schemas) = (execute.clone(), schemas.clone());
+        Box::pin(async move {
+            schemas.0.check(&arguments).map_err(FnFailure::BadInput)?;
+            let answer = execute(arguments, state, ctx).await.map_err(FnFailure::Failed)?;
+            schemas.1.check(&answer.result).map_err(FnFailure::BadOutput)?;
+            Ok(answer)
+        })
+    });
+    LayerFunctionDecl { description: description.into(), input, output, execute: erased }
+}
+
+/// The typed name of data that the layer `L` offers.
+///
+/// ```
+/// # use contexture_core::layer::*;
+/// # use contexture_core::Slot;
+/// struct Facts;
+///
+/// impl Facts {
+///     /// How many facts there are.
+///     pub const COUNT: LayerData<Facts, usize> = LayerData::new("count");
+/// }
+/// # assert_eq!(Facts::COUNT.name(), "count");
+/// ```
+pub struct LayerData<L, T> {
+    name: &'static str,
+    types: PhantomData<fn() -> (L, T)>,
+}
+
+/// The typed name of a function that the layer `L` offers, from `I` to `O`.
+pub struct LayerFunction<L, I, O> {
+    name: &'static str,
+    types: PhantomData<fn(I) -> (L, O)>,
+}
+
+impl<L, T> LayerData<L, T> {
+    /// The data that `L` declares under `name`.
+    pub const fn new(name: &'static str) -> Self {
+        Self { name, types: PhantomData }
+    }
+
+    /// The name it is declared under.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl<L, I, O> LayerFunction<L, I, O> {
+    /// The function that `L` declares under `name`.
+    pub const fn new(name: &'static str) -> Self {
+        Self { name, types: PhantomData }
+    }
+
+    /// The name it is declared under.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+// Derived `Clone` and `Debug` would ask the same of the state, which the closures do not need.
+
+impl<S> Clone for LayerProvides<S> {
+    fn clone(&self) -> Self {
+        Self { entries: self.entries.clone() }
+    }
+}
+
+impl<S> Clone for LayerDecl<S> {
+    fn clone(&self) -> Self {
+        match self {
+            LayerDecl::Data(data) => LayerDecl::Data(data.clone()),
+            LayerDecl::Function(function) => LayerDecl::Function(function.clone()),
+        }
+    }
+}
+
+impl<S> Clone for LayerDataDecl<S> {
+    fn clone(&self) -> Self {
+        Self { read: self.read.clone(), read_json: self.read_json.clone() }
+    }
+}
+
+impl<S> Clone for LayerFunctionDecl<S> {
+    fn clone(&self) -> Self {
+        Self {
+            description: self.description.clone(),
+            input: self.input.clone(),
+            output: self.output.clone(),
+            execute: self.execute.clone(),
+        }
+    }
+}
+
+impl<S> fmt::Debug for LayerFunctionDecl<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LayerFunctionDecl").field("description", &self.description).field("input", &self.input).finish()
+    }
+}

@@ -1,0 +1,386 @@
+//! What a layer says about itself once.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use crate::error::SpecError;
+use crate::id::LayerId;
+use crate::slot::Slot;
+use crate::tokens::{MAX_TOKENS, whole_tokens};
+
+/// What a layer says about itself: name, place, scope, budget and manners.
+///
+/// ```
+/// use contexture_core::{BudgetConfig, LayerSpec, MemoryScope, Slot};
+/// let spec = LayerSpec::new("facts", Slot::ENTITY, MemoryScope::Resource).with_budget(BudgetConfig::range(200, 1000));
+/// assert!(spec.validate().is_ok());
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct LayerSpec {
+    /// Unique among the layers of one memory; not empty.
+    pub id: LayerId,
+    /// For people: traces and reports.
+    pub name: Option<String>,
+    /// Where among the layers it stands.
+    pub slot: Slot,
+    /// How far its state reaches.
+    pub scope: MemoryScope,
+    /// How many tokens its recall may use.
+    pub budget: BudgetConfig,
+    /// How long its hooks may take, where that differs from the defaults.
+    pub timeouts: LayerTimeouts,
+    /// What a failed `init` means.
+    pub on_init_error: OnInitError,
+    /// What a failed or late gate (`before_tool_call`) means.
+    pub on_gate_error: OnGateError,
+    /// Whether `recall` may delay a model call.
+    pub recall_mode: RecallMode,
+    /// When a re-render happens that does not say.
+    pub rerender_timing: RerenderTiming,
+    /// Which band its blocks stand in.
+    pub placement: Placement,
+    /// Schemas of items that this layer makes.
+    pub item_schemas: Vec<ItemSchema>,
+}
+
+impl LayerSpec {
+    /// A layer with the defaults for everything else: auto budget, atomic recall, auto placement.
+    pub fn new(id: impl Into<LayerId>, slot: Slot, scope: MemoryScope) -> Self {
+        Self {
+            id: id.into(),
+            name: None,
+            slot,
+            scope,
+            budget: BudgetConfig::Auto,
+            timeouts: LayerTimeouts::default(),
+            on_init_error: OnInitError::Throw,
+            on_gate_error: OnGateError::Deny,
+            recall_mode: RecallMode::Atomic,
+            rerender_timing: RerenderTiming::Batched,
+            placement: Placement::Auto,
+            item_schemas: Vec::new(),
+        }
+    }
+
+    /// The same with a name for people.
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// The same with another budget.
+    pub fn with_budget(mut self, budget: impl Into<BudgetConfig>) -> Self {
+        self.budget = budget.into();
+        self
+    }
+
+    /// The same with another placement.
+    pub fn with_placement(mut self, placement: Placement) -> Self {
+        self.placement = placement;
+        self
+    }
+
+    /// The same with another recall mode.
+    pub fn with_recall_mode(mut self, recall_mode: RecallMode) -> Self {
+        self.recall_mode = recall_mode;
+        self
+    }
+
+    /// The same with other timeouts.
+    pub fn with_timeouts(mut self, timeouts: LayerTimeouts) -> Self {
+        self.timeouts = timeouts;
+        self
+    }
+
+    /// The same, saying what a failed `init` means.
+    pub fn with_on_init_error(mut self, on_init_error: OnInitError) -> Self {
+        self.on_init_error = on_init_error;
+        self
+    }
+
+    /// The same, saying what a failed gate means.
+    pub fn with_on_gate_error(mut self, on_gate_error: OnGateError) -> Self {
+        self.on_gate_error = on_gate_error;
+        self
+    }
+
+    /// The same with another default timing of re-renders.
+    pub fn with_rerender_timing(mut self, rerender_timing: RerenderTiming) -> Self {
+        self.rerender_timing = rerender_timing;
+        self
+    }
+
+    /// The same with one more item schema.
+    pub fn with_item_schema(mut self, item_type: impl Into<String>, schema: Value) -> Self {
+        self.item_schemas.push(ItemSchema { item_type: item_type.into(), schema });
+        self
+    }
+
+    /// Whether the spec makes sense by itself.
+    ///
+    /// # Errors
+    /// Names the layer and the first field that does not.
+    pub fn validate(&self) -> Result<(), SpecError> {
+        let refuse = |field: &str, problem: String| Err(SpecError::layer(self.id.as_str(), field, problem));
+        if self.id.as_str().trim().is_empty() {
+            return refuse("id", "is empty".into());
+        }
+        match self.budget {
+            BudgetConfig::Range { min, max } if min > max => {
+                return refuse("budget.min", format!("is above `budget.max` ({min} > {max})"));
+            }
+            BudgetConfig::Cap(max) | BudgetConfig::Range { max, .. } if max > MAX_TOKENS => {
+                return refuse("budget.max", format!("is above {MAX_TOKENS} ({max})"));
+            }
+            _ => {}
+        }
+        if let Some(hook) = super::Hook::ALL.into_iter().find(|hook| self.timeouts.of(*hook).is_zero()) {
+            return refuse(&format!("timeouts.{hook}"), "is zero".into());
+        }
+        for (index, schema) in self.item_schemas.iter().enumerate() {
+            if self.item_schemas[..index].iter().any(|other| other.item_type == schema.item_type) {
+                return refuse("item_schemas", format!("names `{}` twice", schema.item_type));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How far a layer's state reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryScope {
+    /// One conversation.
+    Thread,
+    /// All threads of one user or project; the thread itself where there is none.
+    Resource,
+    /// Everyone.
+    Global,
+    /// One run; never persisted.
+    Execution,
+}
+
+impl MemoryScope {
+    /// The scope's name as it stands in keys.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            MemoryScope::Thread => "thread",
+            MemoryScope::Resource => "resource",
+            MemoryScope::Global => "global",
+            MemoryScope::Execution => "execution",
+        }
+    }
+}
+
+/// How many tokens a layer's recall may use.
+///
+/// In configuration files: a number, `{ "min": …, "max": … }` or `"auto"`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BudgetConfig {
+    /// At most this many; nothing is guaranteed.
+    Cap(u64),
+    /// At least `min` while there is room, at most `max`.
+    Range {
+        /// Guaranteed while there is room.
+        min: u64,
+        /// Never exceeded.
+        max: u64,
+    },
+    /// An even share of what the finite layers leave.
+    #[default]
+    Auto,
+}
+
+impl BudgetConfig {
+    /// At least `min`, at most `max`.
+    pub fn range(min: u64, max: u64) -> Self {
+        BudgetConfig::Range { min, max }
+    }
+
+    /// What is guaranteed while there is room.
+    pub fn min(self) -> u64 {
+        match self {
+            BudgetConfig::Range { min, .. } => min,
+            BudgetConfig::Cap(_) | BudgetConfig::Auto => 0,
+        }
+    }
+
+    /// What is never exceeded; `None` for auto.
+    pub fn max(self) -> Option<u64> {
+        match self {
+            BudgetConfig::Cap(max) | BudgetConfig::Range { max, .. } => Some(max),
+            BudgetConfig::Auto => None,
+        }
+    }
+}
+
+impl From<u64> for BudgetConfig {
+    fn from(cap: u64) -> Self {
+        BudgetConfig::Cap(cap)
+    }
+}
+
+impl Serialize for BudgetConfig {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Range {
+            min: u64,
+            max: u64,
+        }
+        match *self {
+            BudgetConfig::Cap(cap) => cap.serialize(serializer),
+            BudgetConfig::Range { min, max } => Range { min, max }.serialize(serializer),
+            BudgetConfig::Auto => "auto".serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for BudgetConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Number(f64),
+            Range { min: f64, max: f64 },
+            Word(String),
+        }
+        use serde::de::Error;
+        let written = Written::deserialize(deserializer)
+            .map_err(|_| D::Error::custom("`budget` is neither a number, nor `{ min, max }`, nor \"auto\""))?;
+        match written {
+            Written::Number(cap) => whole_tokens("budget", cap).map(BudgetConfig::Cap).map_err(D::Error::custom),
+            Written::Range { min, max } => {
+                let min = whole_tokens("budget.min", min).map_err(D::Error::custom)?;
+                let max = whole_tokens("budget.max", max).map_err(D::Error::custom)?;
+                Ok(BudgetConfig::Range { min, max })
+            }
+            Written::Word(word) if word == "auto" => Ok(BudgetConfig::Auto),
+            Written::Word(word) => {
+                Err(D::Error::custom(format!("`budget` is `{word}`; the only word it takes is `auto`")))
+            }
+        }
+    }
+}
+
+/// How long each hook of a layer may take; `None` is the default of that hook.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LayerTimeouts {
+    /// Default 10 s.
+    pub init: Option<Duration>,
+    /// Default 5 s.
+    pub on_item_append: Option<Duration>,
+    /// Default 5 s.
+    pub recall: Option<Duration>,
+    /// Default 5 s.
+    pub project_history: Option<Duration>,
+    /// Default 5 s.
+    pub before_tool_call: Option<Duration>,
+    /// Default 10 s.
+    pub after_model_call: Option<Duration>,
+    /// Default 30 s.
+    pub store: Option<Duration>,
+    /// Default 10 s.
+    pub on_spawn: Option<Duration>,
+    /// Default 10 s.
+    pub on_return: Option<Duration>,
+    /// Default 30 s.
+    pub on_complete: Option<Duration>,
+    /// Default 5 s.
+    pub dispose: Option<Duration>,
+}
+
+impl LayerTimeouts {
+    /// How long that hook may take.
+    pub fn of(&self, hook: super::Hook) -> Duration {
+        use super::Hook;
+        let (own, default_s) = match hook {
+            Hook::Init => (self.init, 10),
+            Hook::OnItemAppend => (self.on_item_append, 5),
+            Hook::Recall => (self.recall, 5),
+            Hook::ProjectHistory => (self.project_history, 5),
+            Hook::BeforeToolCall => (self.before_tool_call, 5),
+            Hook::AfterModelCall => (self.after_model_call, 10),
+            Hook::Store => (self.store, 30),
+            Hook::OnSpawn => (self.on_spawn, 10),
+            Hook::OnReturn => (self.on_return, 10),
+            Hook::OnComplete => (self.on_complete, 30),
+            Hook::Dispose => (self.dispose, 5),
+        };
+        own.unwrap_or(Duration::from_secs(default_s))
+    }
+}
+
+/// What a failed `init` means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnInitError {
+    /// The execution ends with that error.
+    #[default]
+    Throw,
+    /// A diagnostic, and the layer is skipped for this execution.
+    Disable,
+}
+
+/// What a failed or late `before_tool_call` means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnGateError {
+    /// The tool call is denied.
+    #[default]
+    Deny,
+    /// The layer has no say in this call.
+    Abstain,
+}
+
+/// Whether `recall` may delay a model call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecallMode {
+    /// The model call waits for it.
+    #[default]
+    Atomic,
+    /// The last answer is served, and a new one is made in the background after every change of state.
+    Eventual,
+}
+
+/// When the layers chosen by a [`Rerender`](super::Rerender) are recalled again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RerenderTiming {
+    /// Before the very next model call.
+    Immediate,
+    /// Once, at the next turn.
+    #[default]
+    Batched,
+}
+
+/// Which band a layer's blocks stand in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// Before history, held byte-identical while an epoch lasts.
+    Anchor,
+    /// Behind history, new every turn.
+    Live,
+    /// Starts anchored; moves when an epoch begins, by how often its output changed in this thread.
+    #[default]
+    Auto,
+}
+
+/// The schema of one kind of item that a layer makes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ItemSchema {
+    /// The `type` of the items it speaks of.
+    pub item_type: String,
+    /// JSON schema that they meet. Items of this layer that do not are left out, with a fault.
+    pub schema: Value,
+}
+
+impl fmt::Display for super::Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

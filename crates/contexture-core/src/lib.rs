@@ -1,0 +1,44 @@
+//! The contract and the engine of Contexture.
+//!
+//! Contexture weaves the context window of an LLM agent out of memory layers. This crate has no I/O, no wire
+//! format and no particular layer: it is what layers, stores and models are written against, and the engine
+//! that runs them. Most people want the crate `contexture`, which adds an embedded store, a real token counter
+//! and built-in layers.
+//!
+//! Modules in reading order: the words ([`id`], [`item`], [`tokens`], [`slot`], [`log`], [`history`]), the
+//! contract ([`layer`], [`store`], [`model`], [`tool`], [`host`], [`clock`], [`event`], [`error`]), pure functions
+//! ([`budget`], [`window`]), and what runs it all ([`turn`], [`engine`]).
+
+pub mod clock;
+pub mod decision;
+pub mod error;
+pub mod event;
+pub mod history;
+pub mod host;
+pub mod id;
+pub mod item;
+pub mod layer;
+pub mod log;
+pub mod model;
+pub mod schema;
+pub mod slot;
+pub mod state;
+pub mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
+pub mod tokens;
+pub mod tool;
+pub mod usage;
+
+pub use error::{Error, SpecError};
+pub use history::History;
+pub use id::{ExecutionId, LayerId, ResourceId, ThreadId};
+pub use item::{Content, Item, Role};
+pub use layer::{
+    BudgetConfig, ExecutionContext, HookResult, LayerSpec, MemoryLayer, MemoryScope, Placement, RecallMode, layer,
+};
+pub use log::ItemLog;
+pub use model::{LlmResponse, Model, ModelRequest};
+pub use slot::Slot;
+pub use store::{MemoryStore, StorageAdapter};
+pub use tool::Tool;

@@ -1,0 +1,177 @@
+//! The append-only sequence of a thread's items.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::item::{Item, Role};
+
+/// Items per sealed chunk. Cloning a log copies at most this many pointers.
+const CHUNK_LEN: usize = 256;
+
+/// One item of a log with what is known about it once and for all.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The item itself.
+    pub item: Arc<Item>,
+    /// Its tokens, counted when it was appended.
+    pub tokens: u64,
+    /// For an output, the position of the call it answers.
+    pub answers: Option<usize>,
+    /// The tokens of all entries before this one.
+    before_tokens: u64,
+}
+
+/// The items of a thread, oldest first, never edited.
+///
+/// Cloning is cheap (shared chunks), tokens of a range are known without a walk, and positions never change:
+/// the item appended as number 7 is number 7 for ever.
+///
+/// ```
+/// use contexture_core::{Item, ItemLog};
+/// let mut log = ItemLog::new();
+/// log.append(Item::user("hello"), 5);
+/// log.append(Item::assistant("hi"), 5);
+/// assert_eq!(log.len(), 2);
+/// assert_eq!(log.range_tokens(0..2), 10);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ItemLog {
+    sealed: Arc<Vec<Arc<Vec<Entry>>>>,
+    open: Arc<Vec<Entry>>,
+    total_tokens: u64,
+    newest_user: Option<usize>,
+    /// Calls that have no answer yet: few, since every step answers its own.
+    open_calls: Arc<Vec<(Box<str>, usize)>>,
+}
+
+impl ItemLog {
+    /// An empty log.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an item whose tokens are already counted and returns its position.
+    pub fn append(&mut self, item: impl Into<Arc<Item>>, tokens: u64) -> usize {
+        let item = item.into();
+        let position = self.len();
+        if item.is_message_of(Role::User) {
+            self.newest_user = Some(position);
+        }
+        let answers = self.pair(&item, position);
+        let entry = Entry { item, tokens, answers, before_tokens: self.total_tokens };
+        self.total_tokens += tokens;
+        let open = Arc::make_mut(&mut self.open);
+        open.push(entry);
+        if open.len() == CHUNK_LEN {
+            let chunk = std::mem::take(&mut self.open);
+            Arc::make_mut(&mut self.sealed).push(chunk);
+        }
+        position
+    }
+
+    /// Remembers an open call, or finds and closes the one that `item` answers.
+    fn pair(&mut self, item: &Item, position: usize) -> Option<usize> {
+        match item {
+            Item::FunctionCall(call) => {
+                Arc::make_mut(&mut self.open_calls).push((call.call_id.clone(), position));
+                None
+            }
+            Item::FunctionCallOutput(output) => {
+                let at = self.open_calls.iter().position(|(call_id, _)| *call_id == output.call_id)?;
+                Some(Arc::make_mut(&mut self.open_calls).remove(at).1)
+            }
+            _ => None,
+        }
+    }
+
+    /// How many items there are.
+    pub fn len(&self) -> usize {
+        self.sealed.len() * CHUNK_LEN + self.open.len()
+    }
+
+    /// Whether nothing was ever appended.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The entry at a position.
+    pub fn get(&self, position: usize) -> Option<&Entry> {
+        match self.sealed.get(position / CHUNK_LEN) {
+            Some(chunk) => chunk.get(position % CHUNK_LEN),
+            None => self.open.get(position - self.sealed.len() * CHUNK_LEN),
+        }
+    }
+
+    /// The entries of a range, oldest first; the part of the range beyond the end is empty.
+    pub fn range(&self, range: Range<usize>) -> impl DoubleEndedIterator<Item = (usize, &Entry)> {
+        let end = range.end.min(self.len());
+        (range.start.min(end)..end).filter_map(|position| Some((position, self.get(position)?)))
+    }
+
+    /// All items, oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Item> {
+        self.range(0..self.len()).map(|(_, entry)| &*entry.item)
+    }
+
+    /// The newest `count` items, oldest of them first.
+    pub fn last(&self, count: usize) -> impl DoubleEndedIterator<Item = &Item> {
+        self.range(self.len().saturating_sub(count)..self.len()).map(|(_, entry)| &*entry.item)
+    }
+
+    /// The position of the newest user message.
+    pub fn newest_user(&self) -> Option<usize> {
+        self.newest_user
+    }
+
+    /// Positions of the calls that nobody has answered yet, oldest first.
+    pub fn open_calls(&self) -> impl Iterator<Item = usize> {
+        self.open_calls.iter().map(|(_, position)| *position)
+    }
+
+    /// The tokens of a range, without walking it.
+    pub fn range_tokens(&self, range: Range<usize>) -> u64 {
+        self.tokens_before(range.end).saturating_sub(self.tokens_before(range.start))
+    }
+
+    fn tokens_before(&self, position: usize) -> u64 {
+        self.get(position).map_or(self.total_tokens, |entry| entry.before_tokens)
+    }
+
+    /// The tokens of all items.
+    pub fn total_tokens(&self) -> u64 {
+        self.total_tokens
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clone_does_not_see_what_is_appended_later() {
+        let mut log = ItemLog::new();
+        for n in 0..600 {
+            log.append(Item::user(n.to_string()), n);
+        }
+        let before = log.clone();
+        for n in 600..1200 {
+            log.append(Item::user(n.to_string()), n);
+        }
+        assert_eq!((before.len(), log.len()), (600, 1200));
+        assert_eq!(log.range_tokens(10..1000), (10..1000).sum::<u64>());
+        assert_eq!(before.range_tokens(10..1000), (10..600).sum::<u64>());
+        assert!(log.iter().enumerate().all(|(n, item)| *item == Item::user(n.to_string())));
+    }
+
+    #[test]
+    fn outputs_know_the_call_they_answer() {
+        let mut log = ItemLog::new();
+        log.append(Item::call("a", "read", "{}"), 1);
+        log.append(Item::call("b", "read", "{}"), 1);
+        log.append(Item::output("b", ""), 1);
+        log.append(Item::output("x", ""), 1);
+        assert_eq!(log.get(2).unwrap().answers, Some(1));
+        assert_eq!(log.get(3).unwrap().answers, None);
+        assert_eq!(log.open_calls().collect::<Vec<_>>(), [0]);
+    }
+}

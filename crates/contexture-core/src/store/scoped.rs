@@ -1,0 +1,97 @@
+//! One layer's own corner of a store.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{StorageAdapter, StoreError, escape_segment};
+
+/// The records of one layer in one scope.
+///
+/// Keys are the layer's own and may be any text; no other layer or scope can reach them. Values are JSON.
+/// What a layer writes here is durable when the call returns, independently of the step it runs in. State
+/// that should move together with the log belongs into the layer's state instead.
+#[derive(Clone)]
+pub struct ScopedStorage {
+    store: Arc<dyn StorageAdapter>,
+    prefix: Arc<str>,
+}
+
+impl ScopedStorage {
+    /// The corner below `prefix`, which ends with `/`; see [`layer_prefix`](super::layer_prefix).
+    pub fn new(store: Arc<dyn StorageAdapter>, prefix: impl Into<Arc<str>>) -> Self {
+        Self { store, prefix: prefix.into() }
+    }
+
+    /// The value under `key`.
+    ///
+    /// # Errors
+    /// The store failed, or what is stored does not parse as `T`.
+    pub async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, StoreError> {
+        let key = self.key(key);
+        let Some(record) = self.store.get(&key).await? else { return Ok(None) };
+        serde_json::from_slice(&record.value)
+            .map(Some)
+            .map_err(|error| StoreError::Corrupt { key, reason: error.to_string() })
+    }
+
+    /// Puts `value` under `key`.
+    ///
+    /// # Errors
+    /// The store failed, or the value has no JSON form.
+    pub async fn set<T: Serialize>(&self, key: &str, value: &T) -> Result<(), StoreError> {
+        let key = self.key(key);
+        let value = serde_json::to_vec(value)
+            .map_err(|error| StoreError::Io { doing: format!("write `{key}` as JSON"), source: error.into() })?;
+        self.store.set(&key, value).await.map(|_| ())
+    }
+
+    /// Removes `key`, if it is there.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn delete(&self, key: &str) -> Result<(), StoreError> {
+        self.store.delete(&self.key(key)).await
+    }
+
+    /// The layer's own keys that start with `prefix` (empty: all), in byte order of their stored form.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        let keys = self.store.list(&self.prefix).await?;
+        let own = keys.iter().filter_map(|key| unescape(key.strip_prefix(&*self.prefix)?));
+        Ok(own.filter(|key| key.starts_with(prefix)).collect())
+    }
+
+    /// The full key of the layer's `key`.
+    pub fn key(&self, key: &str) -> String {
+        format!("{}{}", self.prefix, escape_segment(key))
+    }
+
+    /// The store behind it.
+    pub fn adapter(&self) -> &Arc<dyn StorageAdapter> {
+        &self.store
+    }
+}
+
+/// The inverse of [`escape_segment`]; `None` for what it cannot have made.
+fn unescape(segment: &str) -> Option<String> {
+    if segment == "%" {
+        return Some(String::new());
+    }
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.as_bytes();
+    while let [first, tail @ ..] = rest {
+        rest = if *first == b'%' {
+            let hex = std::str::from_utf8(tail.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(hex, 16).ok()?);
+            &tail[2..]
+        } else {
+            bytes.push(*first);
+            tail
+        };
+    }
+    String::from_utf8(bytes).ok()
+}

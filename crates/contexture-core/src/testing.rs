@@ -1,0 +1,1 @@
+//! The test kit: what the project's own tests are made of, for the tests of layers, stores and agents.
