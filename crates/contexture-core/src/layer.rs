@@ -10,6 +10,8 @@ mod hooks;
 mod provides;
 mod spec;
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -206,7 +208,7 @@ pub trait MemoryLayer: Send + Sync + 'static {
     ///
     /// Asked when an anchored block changes within an epoch. `None` (the default): the whole of `current` is
     /// sent as the correction. Must be a pure function of its arguments.
-    fn render_delta(&self, _pinned: &[Item], _current: &[Item]) -> Option<String> {
+    fn render_delta(&self, _pinned: &[Arc<Item>], _current: &[Arc<Item>]) -> Option<String> {
         None
     }
 

@@ -19,6 +19,7 @@ pub mod id;
 pub mod item;
 pub mod layer;
 pub mod log;
+pub mod memory;
 pub mod model;
 pub mod schema;
 pub mod slot;
@@ -28,7 +29,9 @@ pub mod store;
 pub mod testing;
 pub mod tokens;
 pub mod tool;
+pub mod turn;
 pub mod usage;
+pub mod window;
 
 pub use error::{Error, SpecError};
 pub use history::History;
@@ -38,6 +41,7 @@ pub use layer::{
     BudgetConfig, ExecutionContext, HookResult, LayerSpec, MemoryLayer, MemoryScope, Placement, RecallMode, layer,
 };
 pub use log::ItemLog;
+pub use memory::{MemoryConfig, memory};
 pub use model::{LlmResponse, Model, ModelRequest};
 pub use slot::Slot;
 pub use store::{MemoryStore, StorageAdapter};

@@ -64,7 +64,7 @@ pub(crate) trait DynLayer: Send + Sync {
     fn decode(&self, bytes: &[u8]) -> Result<StateValue, String>;
     fn default_state(&self) -> StateValue;
     fn merge(&self, ours: &StateValue, theirs: &StateValue) -> Option<StateValue>;
-    fn render_delta(&self, pinned: &[Item], current: &[Item]) -> Option<String>;
+    fn render_delta(&self, pinned: &[Arc<Item>], current: &[Arc<Item>]) -> Option<String>;
     fn read(&self, name: &str, state: Option<&StateValue>) -> Option<Box<dyn Any + Send>>;
     fn read_json(&self, name: &str, state: Option<&StateValue>) -> Option<Value>;
 
@@ -247,7 +247,7 @@ impl<L: MemoryLayer> DynLayer for Erased<L> {
         self.layer.merge(&self.state(Some(ours)), &self.state(Some(theirs))).map(StateValue::new)
     }
 
-    fn render_delta(&self, pinned: &[Item], current: &[Item]) -> Option<String> {
+    fn render_delta(&self, pinned: &[Arc<Item>], current: &[Arc<Item>]) -> Option<String> {
         self.layer.render_delta(pinned, current)
     }
 

@@ -1,0 +1,210 @@
+//! One turn as a state machine that decides and never awaits.
+//!
+//! The engine asks [`Turn::next`] what to do, does it, and tells the turn what came of it. Between any two of these
+//! the turn can be written down and read back: a turn that was interrupted goes on from its last committed state,
+//! and a tool that may have run is not run again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::item::FunctionCall;
+
+/// How often a response may be sent back with guidance before it is taken as it is.
+pub const MAX_GUIDED_RETRIES: u32 = 3;
+/// How often layers may ask for re-renders that lead to further re-renders before one model call.
+pub const MAX_RERENDER_DEPTH: u32 = 3;
+
+/// One user message and all model calls and tool calls it leads to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    phase: Phase,
+    /// Model calls whose responses were taken.
+    steps: u32,
+    max_steps: u32,
+    /// Responses of the current step that were sent back.
+    retries: u32,
+    guidance: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Phase {
+    /// The model is to be called.
+    Model,
+    /// The calls of the last response are to be answered, from `next` on.
+    Tools {
+        calls: Vec<FunctionCall>,
+        next: usize,
+        /// The call `next` may have begun to run.
+        started: bool,
+    },
+    /// Nothing is left to do.
+    Done,
+}
+
+/// What the engine is to do next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// Assemble a window and call the model; then [`Turn::responded`] or [`Turn::guided`].
+    CallModel,
+    /// Ask the gates and, if they allow it, [`Turn::start_tool`], commit, run it, log its output, [`Turn::answered`].
+    RunTool(FunctionCall),
+    /// Tell the model that the outcome of this call is unknown, then [`Turn::answered`].
+    AnswerInterrupted(FunctionCall),
+    /// The turn is over.
+    Finish,
+    /// The turn has had all its steps.
+    GiveUp,
+}
+
+impl Turn {
+    /// A turn whose user message is logged.
+    pub fn new(max_steps: u32) -> Self {
+        Self { phase: Phase::Model, steps: 0, max_steps, retries: 0, guidance: Vec::new() }
+    }
+
+    /// What is to be done next.
+    pub fn next(&self) -> Next {
+        match &self.phase {
+            Phase::Model if self.steps >= self.max_steps => Next::GiveUp,
+            Phase::Model => Next::CallModel,
+            Phase::Tools { calls, next, started } => match calls.get(*next) {
+                Some(call) if *started => Next::AnswerInterrupted(call.clone()),
+                Some(call) => Next::RunTool(call.clone()),
+                None => unreachable!("a turn leaves the tools phase with its last answer"),
+            },
+            Phase::Done => Next::Finish,
+        }
+    }
+
+    /// The response was taken and will be logged; it asks for these calls.
+    ///
+    /// `guidance` of gates that let everything pass is kept for the next model call.
+    pub fn responded(&mut self, calls: Vec<FunctionCall>) {
+        self.steps += 1;
+        self.retries = 0;
+        self.guidance.clear();
+        self.phase = match calls.is_empty() {
+            true => Phase::Done,
+            false => Phase::Tools { calls, next: 0, started: false },
+        };
+    }
+
+    /// The response is to be tried again with this guidance. `false`: it was tried often enough, take it.
+    pub fn guided(&mut self, guidance: String) -> bool {
+        if self.retries >= MAX_GUIDED_RETRIES {
+            return false;
+        }
+        self.retries += 1;
+        self.guidance.push(guidance);
+        true
+    }
+
+    /// Advice for the next model call, given with an allowed tool call.
+    pub fn advise(&mut self, guidance: String) {
+        self.guidance.push(guidance);
+    }
+
+    /// The next tool call is about to run. To be committed before it does.
+    pub fn start_tool(&mut self) {
+        if let Phase::Tools { started, .. } = &mut self.phase {
+            *started = true;
+        }
+    }
+
+    /// The next tool call has its output in the log.
+    pub fn answered(&mut self) {
+        let Phase::Tools { calls, next, started } = &mut self.phase else { return };
+        (*next, *started) = (*next + 1, false);
+        if *next == calls.len() {
+            self.phase = Phase::Model;
+        }
+    }
+
+    /// Ends the turn as it stands. Calls that have no answer yet are given back: each must be answered in the log.
+    pub fn finish(&mut self) -> Vec<FunctionCall> {
+        match std::mem::replace(&mut self.phase, Phase::Done) {
+            Phase::Tools { mut calls, next, .. } => calls.split_off(next.min(calls.len())),
+            Phase::Model | Phase::Done => Vec::new(),
+        }
+    }
+
+    /// Guidance for the next model call.
+    pub fn guidance(&self) -> &[String] {
+        &self.guidance
+    }
+
+    /// Model calls whose responses were taken.
+    pub fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    /// Whether nothing is left to do.
+    pub fn is_done(&self) -> bool {
+        self.phase == Phase::Done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(id: &str) -> FunctionCall {
+        FunctionCall { id: None, call_id: id.into(), name: "read".into(), arguments: "{}".into() }
+    }
+
+    #[test]
+    fn a_turn_answers_every_call_before_it_asks_again() {
+        let mut turn = Turn::new(10);
+        assert_eq!(turn.next(), Next::CallModel);
+        turn.responded(vec![call("a"), call("b")]);
+        assert_eq!(turn.next(), Next::RunTool(call("a")));
+        turn.start_tool();
+        turn.answered();
+        assert_eq!(turn.next(), Next::RunTool(call("b")));
+        turn.answered();
+        assert_eq!(turn.next(), Next::CallModel);
+        turn.responded(vec![]);
+        assert_eq!(turn.next(), Next::Finish);
+        assert_eq!(turn.steps(), 2);
+    }
+
+    #[test]
+    fn a_tool_that_may_have_run_is_not_run_again() {
+        let mut turn = Turn::new(10);
+        turn.responded(vec![call("a"), call("b")]);
+        turn.start_tool();
+        let text = serde_json::to_string(&turn).unwrap();
+        let mut resumed: Turn = serde_json::from_str(&text).unwrap();
+        assert_eq!(resumed.next(), Next::AnswerInterrupted(call("a")));
+        resumed.answered();
+        assert_eq!(resumed.next(), Next::RunTool(call("b")));
+    }
+
+    #[test]
+    fn guidance_is_given_three_times_at_most() {
+        let mut turn = Turn::new(10);
+        assert!((0..3).all(|_| turn.guided("shorter".into())));
+        assert!(!turn.guided("shorter".into()));
+        assert_eq!(turn.guidance().len(), 3);
+        turn.responded(vec![]);
+        assert!(turn.guidance().is_empty());
+    }
+
+    #[test]
+    fn steps_are_limited() {
+        let mut turn = Turn::new(1);
+        turn.responded(vec![call("a")]);
+        turn.answered();
+        assert_eq!(turn.next(), Next::GiveUp);
+        assert!(turn.finish().is_empty());
+        assert_eq!(turn.next(), Next::Finish);
+    }
+
+    #[test]
+    fn finishing_early_gives_back_what_has_no_answer() {
+        let mut turn = Turn::new(10);
+        turn.responded(vec![call("a"), call("b"), call("c")]);
+        turn.answered();
+        assert_eq!(turn.finish(), [call("b"), call("c")]);
+    }
+}
