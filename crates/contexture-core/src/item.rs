@@ -104,6 +104,18 @@ pub struct Reasoning {
     pub opaque: Option<Value>,
 }
 
+impl Role {
+    /// The role's name as it is written on the wire: `user`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::System => "system",
+            Role::Developer => "developer",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        }
+    }
+}
+
 impl Message {
     /// All text parts, joined by newlines.
     pub fn text(&self) -> String {

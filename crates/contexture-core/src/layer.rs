@@ -20,8 +20,9 @@ use crate::item::Item;
 
 pub use builder::{ClosureLayer, LayerBuilder, layer};
 pub use context::{ContextData, ExecutionContext, HookTrace, ModelCaller, TokenUsage};
-pub(crate) use erased::{DynLayer, LayerRef, StateValue, erase};
+pub(crate) use erased::{LayerRef, StateValue, erase};
 pub use hooks::*;
+pub(crate) use provides::FnFailure;
 pub use provides::{
     FnResult, LayerData, LayerDataDecl, LayerDecl, LayerFunction, LayerFunctionDecl, LayerProvides, layer_data,
     layer_fn, layer_fn_with_schema,
@@ -100,6 +101,14 @@ pub trait MemoryLayer: Send + Sync + 'static {
 
     /// What the layer says about itself. Called once, when the memory is built.
     fn spec(&self) -> LayerSpec;
+
+    /// Which hooks the layer has, as far as it knows. Called once, when the memory is built.
+    ///
+    /// Default: all. The engine finds out by asking each hook once; a layer that says it beforehand is spared even
+    /// that.
+    fn hooks(&self) -> HookSet {
+        HookSet::ALL
+    }
 
     /// Data and functions that others may use; functions become tools. Called once, when the memory is built.
     fn provides(&self) -> LayerProvides<Self::State> {

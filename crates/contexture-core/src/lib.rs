@@ -31,9 +31,11 @@ pub mod testing;
 pub mod tokens;
 pub mod tool;
 pub mod turn;
+pub mod engine;
 pub mod usage;
 pub mod window;
 
+pub use engine::{Engine, Execution};
 pub use error::{Error, SpecError};
 pub use history::History;
 pub use id::{ExecutionId, LayerId, ResourceId, ThreadId};

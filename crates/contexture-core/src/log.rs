@@ -84,6 +84,33 @@ impl ItemLog {
         }
     }
 
+    /// A log of the first `len` items.
+    pub(crate) fn prefix(&self, len: usize) -> Self {
+        let whole = len / CHUNK_LEN;
+        let mut prefix = ItemLog { sealed: Arc::new(self.sealed[..whole].to_vec()), ..ItemLog::default() };
+        prefix.total_tokens = self.tokens_before(whole * CHUNK_LEN);
+        prefix.newest_user =
+            self.range(0..whole * CHUNK_LEN).rfind(|(_, entry)| entry.item.is_message_of(Role::User)).map(|(at, _)| at);
+        prefix.open_calls = Arc::new(self.unanswered(whole * CHUNK_LEN));
+        for (_, entry) in self.range(whole * CHUNK_LEN..len) {
+            prefix.append(entry.item.clone(), entry.tokens);
+        }
+        prefix
+    }
+
+    /// The calls before a position that no output before it answers.
+    fn unanswered(&self, end: usize) -> Vec<(Box<str>, usize)> {
+        let mut open = Vec::new();
+        for (position, entry) in self.range(0..end) {
+            match (&*entry.item, entry.answers) {
+                (Item::FunctionCall(call), _) => open.push((call.call_id.clone(), position)),
+                (_, Some(answered)) => open.retain(|(_, call)| *call != answered),
+                _ => {}
+            }
+        }
+        open
+    }
+
     /// How many items there are.
     pub fn len(&self) -> usize {
         self.sealed.len() * CHUNK_LEN + self.open.len()

@@ -12,6 +12,11 @@ impl Schema {
         Self(schema.clone())
     }
 
+    /// x
+    pub fn new(schema: &Value) -> Result<Self, String> {
+        Ok(Self(schema.clone()))
+    }
+
     /// Checks a value.
     ///
     /// # Errors

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 
 use crate::clock::Clock;
 use crate::id::{ExecutionId, LayerId};
-use crate::layer::{LayerState, StateValue};
-use crate::store::{Batch, ScopedStorage, StoreError, Version};
+use crate::layer::{LayerRef, LayerState, StateValue};
+use crate::store::{Batch, Record, ScopedStorage, StoreError, Version};
 
 /// The key of a layer's state in its corner of the store.
 const STATE_KEY: &str = "state";
@@ -23,9 +23,6 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(20);
 
 /// Told of errors that the agent does not see: layer, hook (`persist`, `restore`, `merge`), message.
 pub type DiagnosticSink = Arc<dyn Fn(&ExecutionId, &LayerId, &'static str, &str) + Send + Sync>;
-
-/// Unites our state with the bytes that someone else wrote; `None` if the layer does not say how.
-pub(crate) type Unite = Arc<dyn Fn(&StateValue, &[u8]) -> Option<StateValue> + Send + Sync>;
 
 /// The states of layers in memory, each mirrored to its durable target.
 ///
@@ -64,7 +61,8 @@ struct Cell {
 
 struct Durable {
     target: ScopedStorage,
-    unite: Option<Unite>,
+    /// Knows how to read and to unite states; without it ours always wins.
+    layer: Option<LayerRef>,
     /// The version that a write expects to replace.
     version: Option<Version>,
     /// The newest generation that is durable.
@@ -168,13 +166,13 @@ impl LayerStateStore {
         layer: &LayerId,
         target: ScopedStorage,
         version: Option<Version>,
-        unite: Option<Unite>,
+        layer_ref: Option<LayerRef>,
     ) {
         let mut executions = self.executions();
         let cell = executions.entry(execution.clone()).or_default().cells.entry(layer.clone()).or_default();
         // A state that was set before it had a target is not durable yet.
         let written = if cell.state.is_some() { cell.generation.wrapping_sub(1) } else { cell.generation };
-        cell.durable = Some(Durable { target, unite, version, written });
+        cell.durable = Some(Durable { target, layer: layer_ref, version, written });
     }
 
     /// Marks a layer as left out of an execution.
@@ -204,6 +202,13 @@ impl LayerStateStore {
             }
         }
         failed
+    }
+
+    /// The layers of an execution whose states are mirrored.
+    pub(crate) fn durable_layers(&self, execution: &ExecutionId) -> Vec<LayerId> {
+        let executions = self.executions();
+        let Some(entry) = executions.get(execution) else { return Vec::new() };
+        entry.cells.iter().filter(|(_, cell)| cell.durable.is_some()).map(|(layer, _)| layer.clone()).collect()
     }
 
     /// Whoever holds this lock may write states of the execution.
@@ -305,7 +310,7 @@ impl LayerStateStore {
                     return Ok(());
                 }
                 Err(StoreError::Conflict { .. }) if attempt < WRITE_ATTEMPTS => {
-                    self.reconcile(execution, &dirty.layer).await?;
+                    self.reconcile(execution, &dirty.layer, None).await?;
                     let Some(again) = self.dirty_of(execution, &dirty.layer) else { return Ok(()) };
                     dirty = again;
                 }
@@ -322,29 +327,23 @@ impl LayerStateStore {
     }
 
     /// Takes in what someone else wrote: united with ours, or ours stays and a diagnostic says so.
-    pub(crate) async fn reconcile(&self, execution: &ExecutionId, layer: &LayerId) -> Result<(), StoreError> {
+    ///
+    /// A record of the version `own` was written by this execution itself, in a batch whose answer was lost.
+    pub(crate) async fn reconcile(
+        &self,
+        execution: &ExecutionId,
+        layer: &LayerId,
+        own: Option<Version>,
+    ) -> Result<(), StoreError> {
         let Some(target) = self.target(execution, layer) else { return Ok(()) };
         let theirs = target.adapter().get(&target.key(STATE_KEY)).await?;
-        let mut lost = false;
-        {
+        let lost = {
             let mut executions = self.executions();
             let Some(cell) = executions.get_mut(execution).and_then(|entry| entry.cells.get_mut(layer)) else {
                 return Ok(());
             };
-            let Some(durable) = &mut cell.durable else { return Ok(()) };
-            let version = theirs.as_ref().map(|record| record.version);
-            if durable.version == version {
-                return Ok(());
-            }
-            durable.version = version;
-            if let (Some(record), Some(ours)) = (&theirs, &cell.state) {
-                match durable.unite.as_ref().and_then(|unite| unite(ours, &record.value)) {
-                    Some(united) => cell.state = Some(united),
-                    None => lost = true,
-                }
-                cell.generation += 1;
-            }
-        }
+            !cell.take_in(theirs, own)
+        };
         if lost {
             let message = "someone else changed the state at the same time; the newer one, ours, was kept";
             self.diagnostic(execution, layer, "merge", message);
@@ -369,6 +368,39 @@ impl LayerStateStore {
 impl Cell {
     fn is_dirty(&self) -> bool {
         self.durable.as_ref().is_some_and(|durable| durable.written != self.generation)
+    }
+
+    /// Takes in what someone else wrote. `false`: their state is lost, since ours is newer and they do not unite.
+    fn take_in(&mut self, theirs: Option<Record>, own: Option<Version>) -> bool {
+        let dirty = self.is_dirty();
+        let encoded = self.state.as_ref().and_then(|state| encode_record(state).ok());
+        let Some(durable) = &mut self.durable else { return true };
+        let version = theirs.as_ref().map(|record| record.version);
+        if durable.version == version {
+            return true;
+        }
+        durable.version = version;
+        if encoded == theirs.as_ref().map(|record| record.value.clone()) {
+            durable.written = self.generation;
+            return true;
+        }
+        if own.is_some() && version == own {
+            return true;
+        }
+        let decode =
+            |record: Record| durable.layer.as_ref()?.decode(decode_record(&record.value).ok()?.as_bytes()).ok();
+        let theirs = theirs.and_then(decode);
+        if !dirty {
+            self.state = theirs;
+            return true;
+        }
+        self.generation += 1;
+        let (Some(ours), Some(theirs)) = (&self.state, theirs) else { return true };
+        match durable.layer.as_ref().and_then(|layer| layer.merge(ours, &theirs)) {
+            Some(united) => self.state = Some(united),
+            None => return false,
+        }
+        true
     }
 
     fn to_dirty(&self, layer: &LayerId) -> Result<DirtyState, serde_json::Error> {

@@ -237,6 +237,15 @@ impl Projection {
         history.with_parts(parts)
     }
 
+    /// Forgets what was decided about items from a position on, since other items stand there now.
+    pub(crate) fn forget_behind(&mut self, position: usize) {
+        let Some(epoch) = &mut self.epoch else { return };
+        epoch.shortened.retain(|shortened, _| *shortened < position);
+        epoch.start = epoch.start.min(position);
+        epoch.kept_user = epoch.kept_user.filter(|user| *user < position);
+        self.memo = Memo::default();
+    }
+
     /// Notes, once a turn, whether each layer's output changed since the turn before.
     pub fn observe_turn(&mut self, blocks: &[Block]) {
         for block in blocks {

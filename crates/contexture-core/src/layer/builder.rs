@@ -55,7 +55,7 @@ impl<S: LayerState> LayerBuilder<S> {
 
 /// Writes, for each hook: its field, its setter on the builder, and its place in `MemoryLayer`.
 macro_rules! closure_hooks {
-    ($( $hook:ident($params:ty) -> $result:ty ),* $(,)?) => {
+    ($( $kind:ident: $hook:ident($params:ty) -> $result:ty ),* $(,)?) => {
         struct Hooks<S: LayerState> {
             $( $hook: Option<HookFn<$params, $result>>, )*
             state: PhantomData<fn() -> S>,
@@ -92,6 +92,16 @@ macro_rules! closure_hooks {
                 self.provides.clone()
             }
 
+            fn hooks(&self) -> HookSet {
+                let mut hooks = HookSet::NONE;
+                $(
+                    if self.hooks.$hook.is_some() {
+                        hooks = hooks.with(Hook::$kind);
+                    }
+                )*
+                hooks
+            }
+
             $(
                 async fn $hook(&self, params: $params) -> HookResult<$result> {
                     match &self.hooks.$hook {
@@ -105,15 +115,15 @@ macro_rules! closure_hooks {
 }
 
 closure_hooks! {
-    init(InitParams<S>) -> InitResult<S>,
-    on_item_append(OnItemAppendParams<S>) -> OnItemAppendResult<S>,
-    recall(RecallParams<S>) -> RecallResult<S>,
-    project_history(ProjectHistoryParams<S>) -> ProjectHistoryResult,
-    before_tool_call(BeforeToolCallParams<S>) -> BeforeToolCallResult<S>,
-    after_model_call(AfterModelCallParams<S>) -> AfterModelCallResult<S>,
-    store(StoreParams<S>) -> StoreResult<S>,
-    on_spawn(SpawnParams<S>) -> SpawnResult<S>,
-    on_return(ReturnParams<S>) -> ReturnResult<S>,
-    on_complete(CompleteParams<S>) -> CompleteResult<S>,
-    dispose(DisposeParams<S>) -> (),
+    Init: init(InitParams<S>) -> InitResult<S>,
+    OnItemAppend: on_item_append(OnItemAppendParams<S>) -> OnItemAppendResult<S>,
+    Recall: recall(RecallParams<S>) -> RecallResult<S>,
+    ProjectHistory: project_history(ProjectHistoryParams<S>) -> ProjectHistoryResult,
+    BeforeToolCall: before_tool_call(BeforeToolCallParams<S>) -> BeforeToolCallResult<S>,
+    AfterModelCall: after_model_call(AfterModelCallParams<S>) -> AfterModelCallResult<S>,
+    Store: store(StoreParams<S>) -> StoreResult<S>,
+    OnSpawn: on_spawn(SpawnParams<S>) -> SpawnResult<S>,
+    OnReturn: on_return(ReturnParams<S>) -> ReturnResult<S>,
+    OnComplete: on_complete(CompleteParams<S>) -> CompleteResult<S>,
+    Dispose: dispose(DisposeParams<S>) -> (),
 }

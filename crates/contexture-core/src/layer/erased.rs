@@ -1,6 +1,6 @@
 //! Layers behind a pointer: the same hooks with the state's type erased.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -49,12 +49,16 @@ pub(crate) struct ErasedFunction {
     pub(crate) description: String,
     pub(crate) input: Value,
     pub(crate) output: Value,
+    /// Whether the schemas were given as JSON and so may be wrong.
+    pub(crate) given: bool,
 }
 
 /// [`MemoryLayer`] behind a pointer. A cleared state is passed as `None` and read as the default.
 pub(crate) trait DynLayer: Send + Sync {
     fn spec(&self) -> &LayerSpec;
     fn functions(&self) -> &[ErasedFunction];
+    /// Whether this is a layer of that type.
+    fn type_id(&self) -> TypeId;
     /// Names declared as data.
     fn data_names(&self) -> Vec<&str>;
     /// Whether the layer may have that hook; `false` once it is known not to.
@@ -162,6 +166,13 @@ pub(crate) trait DynLayer: Send + Sync {
     fn dispose(&self, state: Option<StateValue>) -> BoxFuture<'_, HookResult<()>>;
 }
 
+impl dyn DynLayer {
+    /// Whether this is a layer of the type `L`.
+    pub(crate) fn is_made_by<L: MemoryLayer>(&self) -> bool {
+        self.type_id() == TypeId::of::<L>()
+    }
+}
+
 /// Erases a layer, reading its spec and what it provides once.
 pub(crate) fn erase<L: MemoryLayer>(layer: L) -> LayerRef {
     let provides = layer.provides();
@@ -172,10 +183,12 @@ pub(crate) fn erase<L: MemoryLayer>(layer: L) -> LayerRef {
             description: function.description.clone(),
             input: function.input.clone(),
             output: function.output.clone(),
+            given: function.given,
         }),
     });
     let functions = functions.collect();
-    Arc::new(Erased { spec: layer.spec(), functions, provides, absent: AtomicU16::new(0), layer })
+    let absent = layer.hooks().missing_bits();
+    Arc::new(Erased { spec: layer.spec(), functions, provides, absent: AtomicU16::new(absent), layer })
 }
 
 struct Erased<L: MemoryLayer> {
@@ -218,6 +231,10 @@ impl<L: MemoryLayer> DynLayer for Erased<L> {
 
     fn functions(&self) -> &[ErasedFunction] {
         &self.functions
+    }
+
+    fn type_id(&self) -> TypeId {
+        TypeId::of::<L>()
     }
 
     fn data_names(&self) -> Vec<&str> {

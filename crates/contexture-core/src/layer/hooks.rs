@@ -76,6 +76,32 @@ impl Hook {
     }
 }
 
+/// A set of hooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HookSet(u16);
+
+impl HookSet {
+    /// All hooks.
+    pub const ALL: HookSet = HookSet((1 << 11) - 1);
+    /// No hooks.
+    pub const NONE: HookSet = HookSet(0);
+
+    /// The set with one more.
+    pub const fn with(self, hook: Hook) -> Self {
+        HookSet(self.0 | 1 << hook as u16)
+    }
+
+    /// Whether the hook is in it.
+    pub const fn has(self, hook: Hook) -> bool {
+        self.0 & (1 << hook as u16) != 0
+    }
+
+    /// The hooks that are not in it, as bits.
+    pub(crate) const fn missing_bits(self) -> u16 {
+        !self.0 & HookSet::ALL.0
+    }
+}
+
 /// A change of state that a hook asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum StateChange<S> {

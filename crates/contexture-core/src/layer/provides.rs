@@ -131,6 +131,8 @@ pub struct LayerFunctionDecl<S> {
     pub input: Value,
     /// JSON schema of its output.
     pub output: Value,
+    /// Whether the schemas were given as JSON and so may be wrong.
+    pub(crate) given: bool,
     pub(crate) execute: Execute<S>,
 }
 
@@ -181,7 +183,7 @@ where
             Ok(FnResult { result, state: answer.state })
         })
     });
-    LayerFunctionDecl { description: description.into(), input, output, execute: erased }
+    LayerFunctionDecl { description: description.into(), input, output, given: false, execute: erased }
 }
 
 /// Declares a function whose schemas are given as JSON; input and output are checked against them.
@@ -210,7 +212,7 @@ where
             Ok(answer)
         })
     });
-    LayerFunctionDecl { description: description.into(), input, output, execute: erased }
+    LayerFunctionDecl { description: description.into(), input, output, given: true, execute: erased }
 }
 
 /// The typed name of data that the layer `L` offers.
@@ -290,6 +292,7 @@ impl<S> Clone for LayerFunctionDecl<S> {
             description: self.description.clone(),
             input: self.input.clone(),
             output: self.output.clone(),
+            given: self.given,
             execute: self.execute.clone(),
         }
     }

@@ -1,0 +1,360 @@
+//! What runs it all: the engine drives turns against a model, tools and a store.
+//!
+//! [`Engine::builder`] takes a memory and everything the outside world must give; [`Engine::execution`] opens a
+//! thread; [`Execution::turn`] runs one turn. Decisions are made by [`turn`](crate::turn), [`window`](crate::window)
+//! and [`budget`](crate::budget); here they are carried out.
+
+mod access;
+mod child;
+mod complete;
+mod execution;
+mod hook_run;
+mod journal;
+mod open;
+mod recall;
+mod roster;
+mod step;
+mod toolbox;
+mod tools;
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::error::{Error, SpecError};
+use crate::event::{Event, Fault, Observer};
+use crate::host::{FsAdapter, NoFiles, NoShell, ShellAdapter};
+use crate::id::{ExecutionId, IdSource, LayerId, ResourceId, ThreadId};
+use crate::layer::{ItemSchema, ModelCaller};
+use crate::memory::MemoryConfig;
+use crate::model::{DynModel, Model, ToolSchema};
+use crate::state::LayerStateStore;
+use crate::store::{MemoryStore, StorageAdapter};
+use crate::tokens::{Estimate, TokenCounter};
+use crate::tool::{DynTool, Tool};
+use crate::window::ProjectionPolicy;
+
+pub use access::{ContextMemory, MemoryAccess};
+pub use execution::{AbortHandle, Execution, TurnAnswer, TurnInput};
+use recall::EventualCache;
+use roster::Roster;
+use toolbox::Toolbox;
+
+/// Steps that a turn may have, unless the builder says otherwise.
+pub const DEFAULT_MAX_STEPS: u32 = 100;
+/// How long a provider keeps a prompt in its cache, unless the builder says otherwise.
+pub const DEFAULT_CACHE_TTL: Duration = Duration::from_secs(300);
+
+/// What happens when the log of a thread cannot be made durable, after all retries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JournalPolicy {
+    /// The turn ends with [`Error::Journal`]. Nothing is lost: it is tried again with the next commit.
+    #[default]
+    Require,
+    /// The turn goes on and answers, marked as not durable; it is tried again with the next commit.
+    BestEffort,
+}
+
+/// Runs executions over one set of layers. Cheap to clone.
+///
+/// `Ls` remembers the types of the layers, so that asking for one that is not there does not compile.
+pub struct Engine<Ls> {
+    core: Arc<Core>,
+    shape: PhantomData<fn() -> Ls>,
+}
+
+impl<Ls> Clone for Engine<Ls> {
+    fn clone(&self) -> Self {
+        Self { core: self.core.clone(), shape: PhantomData }
+    }
+}
+
+/// What all executions of an engine share.
+pub(crate) struct Core {
+    pub(crate) roster: Arc<Roster>,
+    pub(crate) toolbox: Arc<Toolbox>,
+    pub(crate) tools: Vec<Arc<dyn DynTool>>,
+    pub(crate) model: Option<Arc<dyn DynModel>>,
+    pub(crate) store: Arc<dyn StorageAdapter>,
+    pub(crate) states: Arc<LayerStateStore>,
+    pub(crate) counter: Arc<dyn TokenCounter>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: Arc<dyn IdSource>,
+    pub(crate) fs: Arc<dyn FsAdapter>,
+    pub(crate) shell: Arc<dyn ShellAdapter>,
+    pub(crate) instructions: Arc<str>,
+    pub(crate) instructions_tokens: u64,
+    pub(crate) policy: ProjectionPolicy,
+    pub(crate) journal: JournalPolicy,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+    pub(crate) force_atomic_recall: bool,
+    pub(crate) max_steps: u32,
+    pub(crate) cache_ttl: Duration,
+    pub(crate) eventual: EventualCache,
+}
+
+impl Core {
+    pub(crate) fn emit(&self, event: Event<'_>) {
+        if let Some(observer) = &self.observer {
+            observer.event(event);
+        }
+    }
+
+    /// Something went wrong, and the turn goes on.
+    pub(crate) fn fault(&self, execution: &ExecutionId, layer: Option<&LayerId>, place: &'static str, message: String) {
+        emit_fault(self.observer.as_deref(), execution, layer, place, message);
+    }
+}
+
+fn emit_fault(
+    observer: Option<&dyn Observer>,
+    execution: &ExecutionId,
+    layer: Option<&LayerId>,
+    place: &'static str,
+    message: String,
+) {
+    let layer_name = layer.map_or("", |layer| layer.as_str());
+    tracing::warn!(execution_id = execution.as_str(), layer_id = layer_name, place, "{message}");
+    if let Some(observer) = observer {
+        let fault = Fault { execution_id: execution.clone(), layer_id: layer.cloned(), place, message };
+        observer.event(Event::Fault(&fault));
+    }
+}
+
+impl<Ls> Engine<Ls> {
+    /// Starts an engine over these layers, with the clock and the names that the outside world gives.
+    ///
+    /// Most people call `contexture::open` instead, which fills in everything.
+    pub fn builder(memory: MemoryConfig<Ls>, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -> EngineBuilder<Ls> {
+        EngineBuilder {
+            memory,
+            clock,
+            ids,
+            model: None,
+            store: None,
+            counter: Arc::new(Estimate),
+            fs: Arc::new(NoFiles),
+            shell: Arc::new(NoShell),
+            tools: Vec::new(),
+            instructions: Arc::from(""),
+            policy: ProjectionPolicy::default(),
+            journal: JournalPolicy::default(),
+            observer: None,
+            force_atomic_recall: false,
+            max_steps: DEFAULT_MAX_STEPS,
+            cache_ttl: DEFAULT_CACHE_TTL,
+        }
+    }
+
+    /// Begins a run over a thread: `start` opens it, with everything that was committed before.
+    pub fn execution(&self, thread: impl Into<ThreadId>) -> ExecutionBuilder<Ls> {
+        ExecutionBuilder { core: self.core.clone(), thread: thread.into(), resource: None, shape: PhantomData }
+    }
+
+    /// The tools that the model is told about.
+    pub fn tool_schemas(&self) -> &[ToolSchema] {
+        self.core.toolbox.schemas()
+    }
+
+    /// The schemas of items that layers make, with the layer that declared each.
+    pub fn item_schemas(&self) -> Vec<(LayerId, ItemSchema)> {
+        let layers = self.core.roster.by_slot();
+        layers
+            .flat_map(|layer| layer.spec().item_schemas.iter().map(|schema| (layer.spec().id.clone(), schema.clone())))
+            .collect()
+    }
+
+    /// The store behind the engine.
+    pub fn store(&self) -> &Arc<dyn StorageAdapter> {
+        &self.core.store
+    }
+}
+
+/// Collects what an engine needs.
+#[must_use = "call `build` to get the engine"]
+pub struct EngineBuilder<Ls> {
+    memory: MemoryConfig<Ls>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+    model: Option<Arc<dyn DynModel>>,
+    store: Option<Arc<dyn StorageAdapter>>,
+    counter: Arc<dyn TokenCounter>,
+    fs: Arc<dyn FsAdapter>,
+    shell: Arc<dyn ShellAdapter>,
+    tools: Vec<Arc<dyn DynTool>>,
+    instructions: Arc<str>,
+    policy: ProjectionPolicy,
+    journal: JournalPolicy,
+    observer: Option<Arc<dyn Observer>>,
+    force_atomic_recall: bool,
+    max_steps: u32,
+    cache_ttl: Duration,
+}
+
+impl<Ls> EngineBuilder<Ls> {
+    /// The model that answers. Without one an engine can still assemble windows.
+    pub fn model(mut self, model: impl Model) -> Self {
+        self.model = Some(Arc::new(model));
+        self
+    }
+
+    /// Where everything durable goes. Default: memory, which forgets.
+    pub fn store(mut self, store: Arc<dyn StorageAdapter>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// How tokens are counted. Default: the estimate.
+    pub fn counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
+        self.counter = counter;
+        self
+    }
+
+    /// Files that hooks may reach. Default: none.
+    pub fn fs(mut self, fs: Arc<dyn FsAdapter>) -> Self {
+        self.fs = fs;
+        self
+    }
+
+    /// The shell that hooks may reach. Default: none.
+    pub fn shell(mut self, shell: Arc<dyn ShellAdapter>) -> Self {
+        self.shell = shell;
+        self
+    }
+
+    /// Time. Default: what [`Engine::builder`] was given.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// A tool that the model may ask for.
+    pub fn tool(mut self, tool: impl Tool) -> Self {
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// The system prompt.
+    pub fn instructions(mut self, instructions: impl Into<Arc<str>>) -> Self {
+        self.instructions = instructions.into();
+        self
+    }
+
+    /// How large a window may be, and what gives way when it is full.
+    pub fn policy(mut self, policy: ProjectionPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// What happens when the log cannot be made durable.
+    pub fn journal(mut self, journal: JournalPolicy) -> Self {
+        self.journal = journal;
+        self
+    }
+
+    /// Watches everything. Default: nobody.
+    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Makes every layer's recall atomic, also of those that asked to be eventual.
+    pub fn force_atomic_recall(mut self, force: bool) -> Self {
+        self.force_atomic_recall = force;
+        self
+    }
+
+    /// How many model calls a turn may lead to.
+    pub fn max_steps(mut self, max_steps: u32) -> Self {
+        self.max_steps = max_steps;
+        self
+    }
+
+    /// How long the provider keeps a prompt in its cache.
+    pub fn cache_ttl(mut self, cache_ttl: Duration) -> Self {
+        self.cache_ttl = cache_ttl;
+        self
+    }
+
+    /// Checks everything and makes the engine.
+    ///
+    /// # Errors
+    /// Names the layer or option and the field that is not as it must be: duplicate or empty ids, budgets that
+    /// make no sense, schemas that are none, tool names that clash.
+    pub fn build(self) -> Result<Engine<Ls>, Error> {
+        self.policy.validate()?;
+        if self.max_steps == 0 {
+            return Err(SpecError::other("engine", "max_steps", "is zero").into());
+        }
+        let layers = self.memory.layers.into_iter().map(|layer| layer.0).collect();
+        let roster = Arc::new(Roster::new(layers)?);
+        let toolbox = Arc::new(Toolbox::new(&roster, &self.tools, &*self.counter)?);
+        let observer = self.observer.clone();
+        let states = LayerStateStore::new(
+            self.clock.clone(),
+            Arc::new(move |execution, layer, place, message| {
+                emit_fault(observer.as_deref(), execution, Some(layer), place, message.to_owned());
+            }),
+        );
+        let core = Core {
+            roster,
+            toolbox,
+            tools: self.tools,
+            model: self.model,
+            store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
+            states: Arc::new(states),
+            instructions_tokens: match self.instructions.is_empty() {
+                true => 0,
+                false => self.counter.count(&self.instructions) + crate::tokens::ITEM_OVERHEAD_TOKENS,
+            },
+            counter: self.counter,
+            clock: self.clock,
+            ids: self.ids,
+            fs: self.fs,
+            shell: self.shell,
+            instructions: self.instructions,
+            policy: self.policy,
+            journal: self.journal,
+            observer: self.observer,
+            force_atomic_recall: self.force_atomic_recall,
+            max_steps: self.max_steps,
+            cache_ttl: self.cache_ttl,
+            eventual: EventualCache::default(),
+        };
+        Ok(Engine { core: Arc::new(core), shape: PhantomData })
+    }
+}
+
+/// Says whose run it is before it starts.
+#[must_use = "call `start` to open the thread"]
+pub struct ExecutionBuilder<Ls> {
+    core: Arc<Core>,
+    thread: ThreadId,
+    resource: Option<ResourceId>,
+    shape: PhantomData<fn() -> Ls>,
+}
+
+impl<Ls> ExecutionBuilder<Ls> {
+    /// The user or project that the thread belongs to.
+    pub fn resource(mut self, resource: impl Into<ResourceId>) -> Self {
+        self.resource = Some(resource.into());
+        self
+    }
+
+    /// Opens the thread and initialises every layer.
+    ///
+    /// # Errors
+    /// [`Error::Open`] if the store cannot be read, [`Error::Init`] if a layer's `init` failed.
+    pub async fn start(self) -> Result<Execution<Ls>, Error> {
+        let id = ExecutionId::from(self.core.ids.fresh());
+        let mut execution = Execution::new(self.core, id, self.thread, self.resource, 0);
+        execution.open().await?;
+        Ok(execution)
+    }
+}
+
+/// The model as layers may call it.
+pub(crate) fn model_caller(core: &Core) -> Option<ModelCaller> {
+    core.model.clone().map(ModelCaller)
+}

@@ -1,0 +1,161 @@
+//! The layers' data and functions, for the program around the agent.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::hook_run::{Ended, Frame, Shared, within};
+use crate::error::{Error, FunctionError};
+use crate::layer::*;
+use crate::memory::Has;
+
+/// How long a function of a layer may take.
+const FUNCTION_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// All declared data of all layers: layer id, then name.
+pub type ContextMemory = BTreeMap<String, BTreeMap<String, Value>>;
+
+/// The layers' data and functions in one execution. Cheap to clone, and usable while a turn runs.
+///
+/// Asking for a layer that the memory does not have does not compile.
+pub struct MemoryAccess<Ls> {
+    shared: Arc<Shared>,
+    shape: PhantomData<fn() -> Ls>,
+}
+
+impl<Ls> Clone for MemoryAccess<Ls> {
+    fn clone(&self) -> Self {
+        Self::new(self.shared.clone())
+    }
+}
+
+impl<Ls> MemoryAccess<Ls> {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, shape: PhantomData }
+    }
+
+    /// Reads data that the layer `L` declares.
+    ///
+    /// `None` if the layer declares no such data of this type.
+    pub fn read<L: MemoryLayer, T: 'static, Index>(&self, data: LayerData<L, T>) -> Option<T>
+    where
+        Ls: Has<L, Index>,
+    {
+        let layer = self.layer_of::<L>(|layer| layer.data_names().contains(&data.name()))?;
+        let state = self.shared.state(&layer.spec().id);
+        layer.read(data.name(), state.as_ref())?.downcast().ok().map(|value| *value)
+    }
+
+    /// Calls a function that the layer `L` declares.
+    ///
+    /// # Errors
+    /// [`FunctionError`]: bad input, a layer that is not running, or the function's own failure.
+    pub async fn call<L: MemoryLayer, I: Serialize, O: DeserializeOwned, Index>(
+        &self,
+        function: LayerFunction<L, I, O>,
+        input: I,
+    ) -> Result<O, Error>
+    where
+        Ls: Has<L, Index>,
+    {
+        let declares = |layer: &LayerRef| layer.functions().iter().any(|declared| declared.name == function.name());
+        let layer = self.layer_of::<L>(declares);
+        let unknown = || FunctionError::Unknown { name: function.name().to_owned() };
+        let id = layer.ok_or_else(unknown)?.spec().id.clone();
+        let name = format!("{id}/{}", function.name());
+        let bad_input =
+            |error: serde_json::Error| FunctionError::BadInput { name: name.clone(), problem: error.to_string() };
+        let arguments = serde_json::to_value(input).map_err(bad_input)?;
+        let answer = self.shared.call_function(id.as_str(), function.name(), arguments).await?;
+        let bad_output =
+            |error: serde_json::Error| FunctionError::BadOutput { name: name.clone(), problem: error.to_string() };
+        Ok(serde_json::from_value(answer).map_err(bad_output)?)
+    }
+
+    /// The state of the layer `L`; its default if it has none.
+    pub fn state<L: MemoryLayer, Index>(&self) -> L::State
+    where
+        Ls: Has<L, Index>,
+    {
+        let state = self.layer_of::<L>(|_| true).and_then(|layer| self.shared.state(&layer.spec().id));
+        let state = state.and_then(|state| state.downcast::<L::State>());
+        state.map(|state| (*state).clone()).unwrap_or_default()
+    }
+
+    /// All declared data of all layers, as JSON.
+    pub fn context_memory(&self) -> ContextMemory {
+        let roster = self.shared.roster();
+        let layers = roster.by_slot().map(|layer| {
+            let state = self.shared.state(&layer.spec().id);
+            let data = layer
+                .data_names()
+                .into_iter()
+                .filter_map(|name| Some((name.to_owned(), layer.read_json(name, state.as_ref())?)));
+            (layer.spec().id.to_string(), data.collect())
+        });
+        layers.collect()
+    }
+
+    /// Calls a function by its public name, `layer/function`, with JSON.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub async fn call_json(&self, public_name: &str, arguments: Value) -> Result<Value, Error> {
+        let unknown = || FunctionError::Unknown { name: public_name.to_owned() };
+        let (layer, function) = public_name.rsplit_once('/').ok_or_else(unknown)?;
+        Ok(self.shared.call_function(layer, function, arguments).await?)
+    }
+
+    /// The layer made by the type `L`, if it meets a condition.
+    fn layer_of<L: MemoryLayer>(&self, condition: impl Fn(&LayerRef) -> bool) -> Option<LayerRef> {
+        self.shared.roster().by_registration().find(|layer| layer.is_made_by::<L>() && condition(layer)).cloned()
+    }
+}
+
+impl Shared {
+    /// Calls a function of a layer: alone with the layer, and its new state is kept only if it succeeds.
+    pub(crate) async fn call_function(
+        self: &Arc<Self>,
+        layer: &str,
+        function: &str,
+        arguments: Value,
+    ) -> Result<Value, FunctionError> {
+        let name = format!("{layer}/{function}");
+        let roster = self.roster();
+        let Some(layer) = roster.get(layer) else { return Err(FunctionError::Unknown { name }) };
+        let id = &layer.spec().id;
+        if let Some(hook) = Frame::running(&self.id, id) {
+            return Err(FunctionError::Reentrant { layer: id.clone(), hook });
+        }
+        if !self.is_running(layer) {
+            return Err(FunctionError::NotRunning { layer: id.clone() });
+        }
+        let lock = self.lock_of(id);
+        let _alone = lock.lock().await;
+        let running = layer.execute(function, arguments, self.state(id), self.context());
+        let Some(running) = running else { return Err(FunctionError::Unknown { name }) };
+        let running = Frame::of_function(&self.id, id, running);
+        match within(&*self.core.clock, FUNCTION_TIMEOUT, running).await {
+            Ended::Done(Ok(answer)) => {
+                let change = answer.state.map_or(StateChange::Keep, StateChange::Set);
+                self.change_state(layer, change);
+                Ok(answer.result)
+            }
+            Ended::Done(Err(FnFailure::BadInput(problem))) => Err(FunctionError::BadInput { name, problem }),
+            Ended::Done(Err(FnFailure::BadOutput(problem))) => Err(FunctionError::BadOutput { name, problem }),
+            Ended::Done(Err(FnFailure::Failed(source))) => Err(FunctionError::Failed { name, source }),
+            Ended::Panicked(message) => {
+                Err(FunctionError::Failed { name, source: format!("panicked: {message}").into() })
+            }
+            Ended::Late(limit) => {
+                let source = format!("took longer than {} s and was cancelled", limit.as_secs()).into();
+                Err(FunctionError::Failed { name, source })
+            }
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! Runs one hook: with its state, within its time, whatever it does.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Either, select};
+use tokio::sync::Mutex;
+use tracing::Instrument;
+
+use super::Core;
+use super::roster::Roster;
+use super::toolbox::Toolbox;
+use crate::error::BoxError;
+use crate::event::{Event, MemoryTraceSpan, SpanBudget, SpanStatus};
+use crate::id::{ExecutionId, LayerId};
+use crate::layer::*;
+use crate::log::ItemLog;
+
+/// What of an execution can be reached without holding it: its layers, their states and locks, its context.
+pub(crate) struct Shared {
+    pub(crate) core: Arc<Core>,
+    pub(crate) id: ExecutionId,
+    roster: RwLock<Arc<Roster>>,
+    toolbox: RwLock<Arc<Toolbox>>,
+    context: RwLock<Arc<ContextData>>,
+    /// What a recall in the background is given.
+    pub(crate) background: RwLock<Background>,
+    /// Nothing runs any more.
+    pub(crate) ended: AtomicBool,
+    /// One lock for each layer: its hooks and functions never run at the same time.
+    locks: RwLock<HashMap<LayerId, Arc<Mutex<()>>>>,
+}
+
+/// What a recall in the background is given: the conversation as of the last turn.
+#[derive(Clone, Default)]
+pub(crate) struct Background {
+    pub(crate) log: ItemLog,
+    pub(crate) query: Option<Arc<str>>,
+}
+
+/// What a hook run came to.
+pub(crate) enum HookRun<T> {
+    /// It answered, and its state change is made.
+    Done(T),
+    /// The layer has no such hook.
+    Absent,
+    /// The layer is disabled or uninitialised.
+    Skipped,
+    /// It failed, panicked or was late. A fault says so.
+    Failed(BoxError),
+}
+
+impl<T> HookRun<T> {
+    /// The answer, if there is one.
+    pub(crate) fn done(self) -> Option<T> {
+        match self {
+            HookRun::Done(answer) => Some(answer),
+            HookRun::Absent | HookRun::Skipped | HookRun::Failed(_) => None,
+        }
+    }
+}
+
+/// What the runner needs to know about an answer.
+pub(crate) trait Answer {
+    /// Takes the state change out of it.
+    fn take_state(&mut self) -> StateChange<StateValue> {
+        StateChange::Keep
+    }
+
+    /// How many items it has, for the span.
+    fn item_count(&self) -> Option<usize> {
+        None
+    }
+}
+
+fn optional(state: &mut Option<StateValue>) -> StateChange<StateValue> {
+    state.take().map_or(StateChange::Keep, StateChange::Set)
+}
+
+impl Answer for StateValue {
+    fn take_state(&mut self) -> StateChange<StateValue> {
+        StateChange::Set(self.clone())
+    }
+}
+
+impl Answer for OnItemAppendResult<StateValue> {
+    fn take_state(&mut self) -> StateChange<StateValue> {
+        optional(&mut self.state)
+    }
+
+    fn item_count(&self) -> Option<usize> {
+        Some(self.items.len())
+    }
+}
+
+impl Answer for RecallResult<StateValue> {
+    fn take_state(&mut self) -> StateChange<StateValue> {
+        optional(&mut self.state)
+    }
+
+    fn item_count(&self) -> Option<usize> {
+        Some(match &self.items {
+            RecallItems::Nothing => 0,
+            RecallItems::Text(_) => 1,
+            RecallItems::Items(items) => items.len(),
+        })
+    }
+}
+
+impl Answer for ProjectHistoryResult {
+    fn item_count(&self) -> Option<usize> {
+        Some(self.history.len())
+    }
+}
+
+impl Answer for BeforeToolCallResult<StateValue> {
+    fn take_state(&mut self) -> StateChange<StateValue> {
+        optional(&mut self.state)
+    }
+}
+
+impl Answer for AfterModelCallResult<StateValue> {
+    fn take_state(&mut self) -> StateChange<StateValue> {
+        optional(&mut self.state)
+    }
+}
+
+impl Answer for StateChange<StateValue> {
+    fn take_state(&mut self) -> StateChange<StateValue> {
+        std::mem::take(self)
+    }
+}
+
+impl Answer for SpawnResult<StateValue> {
+    fn item_count(&self) -> Option<usize> {
+        Some(self.items.len())
+    }
+}
+
+impl Answer for ReturnResult<StateValue> {
+    fn take_state(&mut self) -> StateChange<StateValue> {
+        optional(&mut self.parent_state)
+    }
+}
+
+impl Answer for () {}
+
+/// What is running in this task, innermost first, so that a layer that calls itself is noticed.
+pub(crate) struct Frame {
+    execution: ExecutionId,
+    layer: LayerId,
+    hook: Hook,
+    above: Option<Arc<Frame>>,
+}
+
+tokio::task_local! {
+    static FRAME: Arc<Frame>;
+}
+
+impl Frame {
+    fn current() -> Option<Arc<Frame>> {
+        FRAME.try_with(Arc::clone).ok()
+    }
+
+    /// Runs a function of a layer as part of what runs in this task.
+    pub(crate) fn of_function<F: Future>(
+        execution: &ExecutionId,
+        layer: &LayerId,
+        running: F,
+    ) -> impl Future<Output = F::Output> + use<F> {
+        let (execution, layer) = (execution.clone(), layer.clone());
+        // A function is not a hook; what matters here is only that the layer is busy.
+        let frame = Frame { execution, layer, hook: Hook::BeforeToolCall, above: Frame::current() };
+        FRAME.scope(Arc::new(frame), running)
+    }
+
+    /// How many hooks of any execution are running above this point.
+    pub(crate) fn depth() -> usize {
+        std::iter::successors(Frame::current(), |frame| frame.above.clone()).count()
+    }
+
+    /// The hook in which this very layer is already running.
+    pub(crate) fn running(execution: &ExecutionId, layer: &LayerId) -> Option<Hook> {
+        std::iter::successors(Frame::current(), |frame| frame.above.clone())
+            .find(|frame| frame.execution == *execution && frame.layer == *layer)
+            .map(|frame| frame.hook)
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(core: Arc<Core>, id: ExecutionId, context: ContextData) -> Self {
+        let locks = core.roster.by_registration().map(|layer| (layer.spec().id.clone(), Arc::default())).collect();
+        Self {
+            id,
+            roster: RwLock::new(core.roster.clone()),
+            toolbox: RwLock::new(core.toolbox.clone()),
+            context: RwLock::new(Arc::new(context)),
+            locks: RwLock::new(locks),
+            background: RwLock::default(),
+            ended: AtomicBool::new(false),
+            core,
+        }
+    }
+
+    pub(crate) fn roster(&self) -> Arc<Roster> {
+        self.roster.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn toolbox(&self) -> Arc<Toolbox> {
+        self.toolbox.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_layers(&self, roster: Roster, toolbox: Toolbox) {
+        let locks = &mut *self.locks.write().unwrap_or_else(PoisonError::into_inner);
+        for layer in roster.by_registration() {
+            locks.entry(layer.spec().id.clone()).or_default();
+        }
+        *self.roster.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(roster);
+        *self.toolbox.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(toolbox);
+    }
+
+    pub(crate) fn context_data(&self) -> Arc<ContextData> {
+        self.context.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_context(&self, context: ContextData) {
+        *self.context.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(context);
+    }
+
+    /// The context for one hook run or function call.
+    pub(crate) fn context(&self) -> ExecutionContext {
+        let trace = if self.core.observer.is_some() { HookTrace::watched() } else { HookTrace::default() };
+        ExecutionContext { data: self.context_data(), trace }
+    }
+
+    pub(crate) fn fault(&self, layer: Option<&LayerId>, place: &'static str, message: String) {
+        self.core.fault(&self.id, layer, place, message);
+    }
+
+    pub(crate) fn state(&self, layer: &LayerId) -> Option<StateValue> {
+        self.core.states.get_erased(&self.id, layer)
+    }
+
+    /// Makes a state change, and has an eventual layer recalled anew for it.
+    pub(crate) fn change_state(self: &Arc<Self>, layer: &LayerRef, change: StateChange<StateValue>) {
+        if self.set_state(layer, change) {
+            self.refresh_later(layer);
+        }
+    }
+
+    /// Makes a state change; `false` if there was none.
+    fn set_state(&self, layer: &LayerRef, change: StateChange<StateValue>) -> bool {
+        let state = match change {
+            StateChange::Keep => return false,
+            StateChange::Set(state) => Some(state),
+            StateChange::Clear => None,
+        };
+        self.core.states.set_erased(&self.id, &layer.spec().id, state);
+        true
+    }
+
+    /// Whether the layer takes part in this execution at all.
+    pub(crate) fn is_running(&self, layer: &LayerRef) -> bool {
+        let id = &layer.spec().id;
+        let states = &self.core.states;
+        let uninitialised = layer.may_have(Hook::Init) && !states.has(&self.id, id);
+        !uninitialised && !states.is_disabled(&self.id, id)
+    }
+
+    /// The lock of a layer.
+    pub(crate) fn lock_of(&self, layer: &LayerId) -> Arc<Mutex<()>> {
+        let locks = self.locks.read().unwrap_or_else(PoisonError::into_inner);
+        locks.get(layer).cloned().unwrap_or_default()
+    }
+
+    /// Runs a hook that needs a running layer.
+    pub(crate) async fn run<'a, T, F>(self: &'a Arc<Self>, layer: &'a LayerRef, hook: Hook, call: F) -> HookRun<T>
+    where
+        T: Answer + Send,
+        F: FnOnce(Option<StateValue>, ExecutionContext) -> BoxFuture<'a, HookResult<T>> + Send,
+    {
+        if !layer.may_have(hook) {
+            return HookRun::Absent;
+        }
+        if !self.is_running(layer) {
+            self.span(layer, Ran::new(hook, Duration::ZERO, SpanStatus::Skipped), &HookTrace::default());
+            return HookRun::Skipped;
+        }
+        self.run_always(layer, hook, |_| None, call).await
+    }
+
+    /// Runs a hook whether or not the layer is initialised. `measure` looks at the answer for the span's budget.
+    pub(crate) async fn run_always<'a, T, F>(
+        self: &'a Arc<Self>,
+        layer: &'a LayerRef,
+        hook: Hook,
+        measure: impl FnOnce(&T) -> Option<SpanBudget>,
+        call: F,
+    ) -> HookRun<T>
+    where
+        T: Answer + Send,
+        F: FnOnce(Option<StateValue>, ExecutionContext) -> BoxFuture<'a, HookResult<T>> + Send,
+    {
+        let id = &layer.spec().id;
+        if let Some(running) = Frame::running(&self.id, id) {
+            let message = format!("the layer called itself from `{running}`");
+            self.fault(Some(id), hook.as_str(), message.clone());
+            return HookRun::Failed(message.into());
+        }
+        let lock = self.lock_of(id);
+        let guard = lock.lock().await;
+        let started = self.core.clock.monotonic();
+        let ctx = self.context();
+        let trace = ctx.trace.clone();
+        let state = self.state(id);
+        let span = tracing::debug_span!("memory_hook", layer_id = id.as_str(), hook = hook.as_str());
+        let frame = Frame { execution: self.id.clone(), layer: id.clone(), hook, above: Frame::current() };
+        let running = FRAME.scope(Arc::new(frame), async move { call(state, ctx).await }).instrument(span);
+        let ended = within(&*self.core.clock, layer.spec().timeouts.of(hook), running).await;
+        let took = self.core.clock.monotonic().saturating_sub(started);
+        let answer = match ended {
+            Ended::Done(Ok(mut answer)) => {
+                match hook {
+                    // A recall that changes its own state would have itself recalled without end.
+                    Hook::Recall => drop(self.set_state(layer, answer.take_state())),
+                    _ => self.change_state(layer, answer.take_state()),
+                }
+                let (budget, item_count) = (measure(&answer), answer.item_count());
+                self.span(layer, Ran { budget, item_count, ..Ran::new(hook, took, SpanStatus::Ok) }, &trace);
+                HookRun::Done(answer)
+            }
+            Ended::Done(Err(error)) if error.is::<AbsentHook>() => {
+                layer.mark_absent(hook);
+                HookRun::Absent
+            }
+            Ended::Done(Err(error)) => {
+                let ran = Ran::new(hook, took, SpanStatus::Error);
+                self.failed(layer, ran, crate::state::describe(&*error), &trace, error)
+            }
+            Ended::Panicked(message) => {
+                let message = format!("panicked: {message}");
+                self.failed(layer, Ran::new(hook, took, SpanStatus::Error), message.clone(), &trace, message.into())
+            }
+            Ended::Late(limit) => {
+                let message = format!("took longer than {} ms and was cancelled", limit.as_millis());
+                self.failed(layer, Ran::new(hook, took, SpanStatus::Timeout), message.clone(), &trace, message.into())
+            }
+        };
+        drop(guard);
+        answer
+    }
+
+    fn failed<T>(&self, layer: &LayerRef, ran: Ran, message: String, trace: &HookTrace, error: BoxError) -> HookRun<T> {
+        let hook = ran.hook;
+        self.span(layer, Ran { error: Some(message.clone()), ..ran }, trace);
+        self.fault(Some(&layer.spec().id), hook.as_str(), message);
+        HookRun::Failed(error)
+    }
+
+    /// Tells the observer about a hook run.
+    pub(crate) fn span(&self, layer: &LayerRef, ran: Ran, trace: &HookTrace) {
+        if self.core.observer.is_none() {
+            return;
+        }
+        let span = MemoryTraceSpan {
+            execution_id: self.id.clone(),
+            layer_id: layer.spec().id.clone(),
+            hook: ran.hook,
+            duration: ran.took,
+            status: ran.status,
+            budget: ran.budget,
+            item_count: ran.item_count,
+            error: ran.error,
+            notes: trace.take(),
+        };
+        self.core.emit(Event::Span(&span));
+    }
+}
+
+/// What a span says about a hook run.
+pub(crate) struct Ran {
+    pub(crate) hook: Hook,
+    pub(crate) took: Duration,
+    pub(crate) status: SpanStatus,
+    pub(crate) budget: Option<SpanBudget>,
+    pub(crate) item_count: Option<usize>,
+    pub(crate) error: Option<String>,
+}
+
+impl Ran {
+    pub(crate) fn new(hook: Hook, took: Duration, status: SpanStatus) -> Self {
+        Self { hook, took, status, budget: None, item_count: None, error: None }
+    }
+}
+
+/// How a guarded future ended.
+pub(crate) enum Ended<T> {
+    Done(T),
+    Panicked(String),
+    Late(Duration),
+}
+
+/// Runs a future until it is done, panics, or its time is over. One that is done at once needs no timer.
+pub(crate) async fn within<T>(
+    clock: &dyn crate::clock::Clock,
+    limit: Duration,
+    future: impl Future<Output = T> + Send,
+) -> Ended<T> {
+    let mut future = pin!(AssertUnwindSafe(future).catch_unwind());
+    let first = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await;
+    let ended = match first {
+        Poll::Ready(ended) => ended,
+        Poll::Pending => match select(future, clock.sleep(limit)).await {
+            Either::Left((ended, _)) => ended,
+            Either::Right(_) => return Ended::Late(limit),
+        },
+    };
+    match ended {
+        Ok(answer) => Ended::Done(answer),
+        Err(panic) => Ended::Panicked(panic_text(&*panic)),
+    }
+}
+
+/// What a panic said.
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}

@@ -1,0 +1,86 @@
+//! The layers of an execution in their two orders.
+
+use crate::error::SpecError;
+use crate::id::LayerId;
+use crate::layer::LayerRef;
+use crate::schema::Schema;
+
+/// Layers by registration and by slot.
+#[derive(Clone)]
+pub(crate) struct Roster {
+    layers: Vec<LayerRef>,
+    by_slot: Vec<usize>,
+}
+
+impl Roster {
+    /// Checks every layer by itself and against the others.
+    pub(crate) fn new(layers: Vec<LayerRef>) -> Result<Self, SpecError> {
+        for (index, layer) in layers.iter().enumerate() {
+            check_layer(layer)?;
+            let id = &layer.spec().id;
+            if layers[..index].iter().any(|other| other.spec().id == *id) {
+                return Err(SpecError::layer(id.as_str(), "id", "is used by another layer too"));
+            }
+        }
+        let mut by_slot: Vec<usize> = (0..layers.len()).collect();
+        // A stable sort: ties keep the order of registration.
+        by_slot.sort_by_key(|index| layers[*index].spec().slot);
+        Ok(Self { layers, by_slot })
+    }
+
+    /// The same with one more layer, registered last.
+    pub(crate) fn with(&self, layer: LayerRef) -> Result<Self, SpecError> {
+        let mut layers = self.layers.clone();
+        layers.push(layer);
+        Self::new(layers)
+    }
+
+    pub(crate) fn by_slot(&self) -> impl DoubleEndedIterator<Item = &LayerRef> {
+        self.by_slot.iter().map(|index| &self.layers[*index])
+    }
+
+    pub(crate) fn by_registration(&self) -> impl DoubleEndedIterator<Item = &LayerRef> {
+        self.layers.iter()
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<&LayerRef> {
+        self.layers.iter().find(|layer| layer.spec().id.as_str() == id)
+    }
+
+    pub(crate) fn id_of(&self, id: &str) -> Option<LayerId> {
+        Some(self.get(id)?.spec().id.clone())
+    }
+}
+
+fn check_layer(layer: &LayerRef) -> Result<(), SpecError> {
+    let spec = layer.spec();
+    spec.validate()?;
+    let id = spec.id.as_str();
+    for schema in &spec.item_schemas {
+        Schema::new(&schema.schema)
+            .map_err(|problem| SpecError::layer(id, &format!("item_schemas.{}", schema.item_type), problem))?;
+    }
+    let mut names: Vec<&str> = layer.data_names();
+    names.extend(layer.functions().iter().map(|function| function.name.as_str()));
+    for (index, name) in names.iter().enumerate() {
+        let field = format!("provides.{name}");
+        if name.is_empty() {
+            return Err(SpecError::layer(id, "provides", "has an entry without a name"));
+        }
+        if names[..index].contains(name) {
+            return Err(SpecError::layer(id, &field, "is declared twice"));
+        }
+    }
+    for function in layer.functions().iter().filter(|function| function.given) {
+        for (part, schema) in [("input", &function.input), ("output", &function.output)] {
+            Schema::new(schema).map_err(|problem| {
+                SpecError::layer(
+                    id,
+                    &format!("provides.{}.{part}", function.name),
+                    format!("is not a schema: {problem}"),
+                )
+            })?;
+        }
+    }
+    Ok(())
+}
