@@ -5,4 +5,5 @@
 
 pub use contexture_core::*;
 
+pub mod store;
 pub mod transcript;

@@ -1,0 +1,4 @@
+//! Tests of the front door.
+
+mod kill;
+mod sqlite_store;
