@@ -308,3 +308,34 @@ fn use_write_ahead_log(connection: &Connection) -> rusqlite::Result<()> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A killed process loses nothing that the system holds for it, so only a look at the settings shows whether
+    /// a power cut would.
+    #[test]
+    fn every_commit_is_synced() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        for _ in 0..2 {
+            let connection = open(&path).unwrap();
+            let text = |name| connection.pragma_query_value(None, name, |row| row.get::<_, String>(0)).unwrap();
+            let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+            assert_eq!(text("journal_mode"), "wal");
+            const FULL: i64 = 2;
+            assert_eq!(number("synchronous"), FULL);
+        }
+    }
+
+    #[test]
+    fn a_reader_cannot_write() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        let _open = open(&path).unwrap();
+        let reader = open_reader(&path).unwrap();
+        let error = reader.execute("DELETE FROM records", []).unwrap_err();
+        assert_eq!(error.sqlite_error_code(), Some(ErrorCode::ReadOnly));
+    }
+}
