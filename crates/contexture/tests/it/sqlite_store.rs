@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use contexture::store::{Batch, Change, OpenError, SqliteStore, StorageAdapter, StoreError, Version};
+use contexture::store::{Batch, Change, OpenError, Record, SqliteStore, StorageAdapter, StoreError, Version};
 use contexture::testing::durable_store_conformance;
 use futures_util::FutureExt as _;
 use rusqlite::config::DbConfig;
@@ -149,6 +149,23 @@ fn a_newer_format_is_refused_and_left_untouched() {
         sql(path, "PRAGMA wal_checkpoint(TRUNCATE)");
     };
     check_refused(newer, "open store `PATH`: it has format 2, and this program reads up to format 1");
+}
+
+/// The page on the format is all that another program needs, and format 1 stays readable for ever.
+#[tokio::test]
+async fn a_file_made_after_the_page_on_the_format_opens() {
+    let page = include_str!("../../../../docs/on-disk-format.md");
+    let (_, behind) = page.split_once("```sql\n").expect("the page shows the tables");
+    let (tables, _) = behind.split_once("```").expect("the block ends");
+    let (_directory, path) = place();
+    sql(&path, tables);
+    sql(&path, "PRAGMA application_id = 1129601108; PRAGMA user_version = 1;");
+    sql(&path, "INSERT INTO counter VALUES (1, 41); INSERT INTO records VALUES (1, 40, x'C3A900', x'FF');");
+
+    let store = open(&path);
+    let record = Record { value: vec![0xFF], version: Version(40) };
+    assert_eq!(store.get("é\0").await.unwrap(), Some(record));
+    assert_eq!(store.set("b", vec![]).await.unwrap(), Version(42));
 }
 
 /// A store with some records.
@@ -304,6 +321,21 @@ async fn killed_processes_lose_nothing_that_was_acknowledged() {
         acknowledged = newest;
     }
     assert!(acknowledged > KILLS as u64, "the child must have come to write");
+}
+
+#[tokio::test]
+async fn a_process_killed_while_it_makes_a_store_leaves_one_that_opens() {
+    let mut random = Random::new(7);
+    for round in 0..KILLS {
+        let (_directory, path) = place();
+        let mut process = Process::start("sqlite_store::child_writes_for_ever", &path);
+        assert_eq!(process.next_told().as_deref(), Some("opening"));
+        random.pause();
+        let told = process.kill();
+        let acknowledged = told.last().map_or(0, |told| told.parse().expect("the child tells numbers"));
+        let newest = check_whole(&open(&path)).await;
+        assert!(newest >= acknowledged, "round {round}: {acknowledged} was acknowledged, {newest} is there");
+    }
 }
 
 /// Adds one, many times; runs only as a child process.
