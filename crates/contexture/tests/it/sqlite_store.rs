@@ -4,9 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use contexture::store::{Batch, Change, OpenError, Record, SqliteStore, StorageAdapter, StoreError, Version};
+use contexture::store::{
+    Batch, Change, MemoryStore, OpenError, Record, SqliteStore, StorageAdapter, StoreError, Version,
+};
 use contexture::testing::durable_store_conformance;
 use futures_util::FutureExt as _;
+use proptest::collection::vec;
+use proptest::prelude::*;
 use rusqlite::config::DbConfig;
 use tempfile::TempDir;
 
@@ -32,6 +36,52 @@ fn open(path: &Path) -> SqliteStore {
 async fn the_embedded_store_conforms() {
     let directory = TempDir::new().unwrap();
     durable_store_conformance(async |name| Arc::new(open(&directory.path().join(name)))).await;
+}
+
+/// A batch over few keys, so that batches meet; expected versions are often right by chance.
+fn any_batch() -> impl Strategy<Value = Batch> {
+    let key = || proptest::sample::select(vec!["a", "a/", "a/b", "b\0", "é"]);
+    let expectation = (key(), proptest::option::of((1..12_u64).prop_map(Version)));
+    let change = (key(), proptest::option::of(vec(any::<u8>(), 0..3)));
+    (vec(expectation, 0..2), vec(change, 0..4)).prop_map(|(expectations, changes)| {
+        let batch = expectations.into_iter().fold(Batch::new(), |batch, (key, version)| batch.expect(key, version));
+        changes.into_iter().fold(batch, |batch, (key, value)| match value {
+            Some(value) => batch.set(key, value),
+            None => batch.delete(key),
+        })
+    })
+}
+
+/// All keys with their records.
+async fn everything(store: &dyn StorageAdapter) -> Vec<(String, Option<Record>)> {
+    let keys = store.list("").await.expect("the store can be read");
+    let records = store.get_many(&keys).await.expect("the store can be read");
+    keys.into_iter().zip(records).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// The store in memory is the model: same answers, same versions, same contents, also after reopening.
+    #[test]
+    fn it_answers_like_the_store_in_memory(batches in vec(any_batch(), 1..20), reopen_at in 0..20_usize) {
+        let (_directory, path) = place();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            let (mut store, model) = (open(&path), MemoryStore::new());
+            for (n, batch) in batches.into_iter().enumerate() {
+                if n == reopen_at {
+                    drop(store);
+                    store = open(&path);
+                }
+                let told = |answer: Result<Version, StoreError>| answer.map_err(|error| error.to_string());
+                let expected = told(model.apply(batch.clone()).await);
+                prop_assert_eq!(told(store.apply(batch).await), expected);
+                prop_assert_eq!(everything(&store).await, everything(&model).await);
+            }
+            Ok(())
+        })?;
+    }
 }
 
 #[tokio::test]
@@ -278,8 +328,11 @@ fn numbered_batch(number: u64) -> Batch {
 
 /// The number of the newest batch in the store.
 async fn newest(store: &SqliteStore) -> u64 {
-    let head = store.get("head").await.expect("the store can be read");
-    head.map_or(0, |head| String::from_utf8_lossy(&head.value).parse().expect("a number as it was written"))
+    store.get("head").await.expect("the store can be read").map_or(0, |head| number(&head))
+}
+
+fn number(record: &Record) -> u64 {
+    String::from_utf8_lossy(&record.value).parse().expect("a number as it was written")
 }
 
 /// Checks that the store holds all batches up to the newest, each whole, and answers the newest.
@@ -354,9 +407,9 @@ fn child_increments() {
 /// Adds one to the number in the store; `false` if another was faster.
 async fn increment(store: &SqliteStore) -> bool {
     let record = store.get("head").await.expect("the store can be read");
-    let number = newest(store).await;
+    let next = record.as_ref().map_or(0, number) + 1;
     let expected = record.map(|record| record.version);
-    match store.compare_and_set("head", expected, (number + 1).to_string().into_bytes()).await {
+    match store.compare_and_set("head", expected, next.to_string().into_bytes()).await {
         Ok(_) => true,
         Err(StoreError::Conflict { .. }) => false,
         Err(error) => panic!("{error}"),

@@ -33,7 +33,7 @@ const SCHEMA: &str = "
         FROM records;
 ";
 
-/// How long the write-ahead log may stay on disk after a large batch went through it.
+/// How large the write-ahead log may stay after a large batch went through it.
 const WAL_BYTES_KEPT: u32 = 16 * 1024 * 1024;
 
 /// Statements that a connection keeps prepared; we have fewer.

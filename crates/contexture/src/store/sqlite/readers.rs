@@ -168,6 +168,15 @@ mod tests {
         assert_eq!(range_end("\u{10FFFF}"), Some(vec![0xF4, 0x8F, 0xBF, 0xC0]));
     }
 
+    proptest::proptest! {
+        #[test]
+        fn a_key_is_in_the_range_exactly_if_it_has_the_prefix(prefix in "[ab\u{10FFFF}]{1,3}", key in "[abc\u{10FFFF}]{0,5}") {
+            let end = range_end(&prefix).expect("the prefix is not empty");
+            let in_range = prefix.as_bytes() <= key.as_bytes() && key.as_bytes() < end.as_slice();
+            proptest::prop_assert_eq!(in_range, key.starts_with(&prefix));
+        }
+    }
+
     #[test]
     fn listing_walks_the_index_and_never_the_table() {
         let directory = tempfile::tempdir().unwrap();
