@@ -1,1 +1,3 @@
 //! Synthetic histories and files that benchmarks run on.
+
+pub mod store;

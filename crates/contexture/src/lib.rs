@@ -5,4 +5,10 @@
 
 pub use contexture_core::*;
 
+pub mod store;
 pub mod transcript;
+
+// The Rust code of the guides is compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/writing-a-store.md")]
+struct WritingAStore;

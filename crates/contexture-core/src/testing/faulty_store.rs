@@ -1,0 +1,184 @@
+//! A store that fails when it is told to, and counts what it is asked.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::BoxFuture;
+
+use crate::store::{Batch, Record, StorageAdapter, StoreError, Version};
+
+/// Wraps a store, counts the operations on it, and fails those that the plan names.
+///
+/// Every call counts as one operation, reads and writes alike, failed or not; the first is number 1. Without a
+/// plan it only counts. The plan may be changed at any time, also while the store is in use.
+///
+/// ```
+/// use std::sync::Arc;
+/// use contexture_core::store::{MemoryStore, StorageAdapter};
+/// use contexture_core::testing::FaultyStore;
+///
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let store = FaultyStore::new(Arc::new(MemoryStore::new()));
+/// store.fail_at(2);
+/// assert!(store.set("a", b"1".to_vec()).await.is_ok());
+/// assert!(store.set("a", b"2".to_vec()).await.is_err());
+/// assert_eq!(store.get("a").await?.expect("the first write was answered").value, b"1");
+/// assert_eq!((store.operations(), store.reads(), store.writes()), (3, 1, 2));
+/// # Ok::<(), contexture_core::store::StoreError>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct FaultyStore {
+    inner: Arc<dyn StorageAdapter>,
+    books: Mutex<Books>,
+}
+
+/// What was asked so far, and what is to go wrong.
+#[derive(Default)]
+struct Books {
+    reads: u64,
+    writes: u64,
+    faults: BTreeMap<u64, StoreFault>,
+    fail_from: Option<u64>,
+}
+
+/// What goes wrong with one operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StoreFault {
+    /// It is not done, and the answer is an error.
+    NotDone,
+    /// It is done, and the answer is an error all the same.
+    AnswerLost,
+}
+
+/// The cause of every error that a [`FaultyStore`] makes up.
+#[derive(Debug, thiserror::Error)]
+#[error("operation {number} failed as planned")]
+struct PlannedFailure {
+    number: u64,
+}
+
+impl FaultyStore {
+    /// Wraps `inner`, with no fault planned.
+    pub fn new(inner: Arc<dyn StorageAdapter>) -> Self {
+        Self { inner, books: Mutex::default() }
+    }
+
+    /// Plans: operation `number` is not done and answers [`StoreError::Io`]; the next one works again.
+    pub fn fail_at(&self, number: u64) {
+        self.books().faults.insert(number, StoreFault::NotDone);
+    }
+
+    /// Plans: operation `number` and all after it are not done and answer [`StoreError::Io`].
+    pub fn fail_from(&self, number: u64) {
+        self.books().fail_from = Some(number);
+    }
+
+    /// Plans: operation `number` is done, but answers [`StoreError::Io`] as if its answer had been lost on the way.
+    pub fn lose_answer_at(&self, number: u64) {
+        self.books().faults.insert(number, StoreFault::AnswerLost);
+    }
+
+    /// Forgets the plan: nothing fails from now on.
+    pub fn heal(&self) {
+        let mut books = self.books();
+        books.faults.clear();
+        books.fail_from = None;
+    }
+
+    /// How many operations there were.
+    pub fn operations(&self) -> u64 {
+        self.books().operations()
+    }
+
+    /// How many of them were reads: `get`, `get_many` and `list`.
+    pub fn reads(&self) -> u64 {
+        self.books().reads
+    }
+
+    /// How many of them were writes: `apply`, `set`, `delete` and `compare_and_set`.
+    pub fn writes(&self) -> u64 {
+        self.books().writes
+    }
+
+    /// The store that is wrapped; what is done there directly is neither counted nor failed.
+    pub fn inner(&self) -> &Arc<dyn StorageAdapter> {
+        &self.inner
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        // Nothing that can panic happens while the books are open.
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a read and says whether it may be done.
+    fn begin_read(&self, doing: &str) -> Result<(), StoreError> {
+        let mut books = self.books();
+        books.reads += 1;
+        match books.fault() {
+            None => Ok(()),
+            Some(_) => Err(planned(doing, books.operations())),
+        }
+    }
+
+    /// Counts a write and says whether it may be done, and if so, how its answer is lost.
+    fn begin_write(&self, doing: &str) -> Result<Option<StoreError>, StoreError> {
+        let mut books = self.books();
+        books.writes += 1;
+        match books.fault() {
+            None => Ok(None),
+            Some(StoreFault::AnswerLost) => Ok(Some(planned(doing, books.operations()))),
+            Some(StoreFault::NotDone) => Err(planned(doing, books.operations())),
+        }
+    }
+}
+
+impl Books {
+    fn operations(&self) -> u64 {
+        self.reads + self.writes
+    }
+
+    /// The fault planned for the operation that was counted last.
+    fn fault(&self) -> Option<StoreFault> {
+        let number = self.operations();
+        let lasting = self.fail_from.filter(|from| number >= *from).map(|_| StoreFault::NotDone);
+        lasting.or_else(|| self.faults.get(&number).copied())
+    }
+}
+
+fn planned(doing: &str, number: u64) -> StoreError {
+    StoreError::Io { doing: doing.to_owned(), source: PlannedFailure { number }.into() }
+}
+
+impl StorageAdapter for FaultyStore {
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
+        Box::pin(async move {
+            self.begin_read(&format!("read `{key}`"))?;
+            self.inner.get(key).await
+        })
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>, StoreError>> {
+        Box::pin(async move {
+            self.begin_read(&format!("list `{prefix}`"))?;
+            self.inner.list(prefix).await
+        })
+    }
+
+    fn apply(&self, batch: Batch) -> BoxFuture<'_, Result<Version, StoreError>> {
+        Box::pin(async move {
+            let lost_answer = self.begin_write(&format!("write {} records", batch.changes.len()))?;
+            let applied = self.inner.apply(batch).await;
+            match lost_answer {
+                Some(error) => Err(error),
+                None => applied,
+            }
+        })
+    }
+
+    fn get_many<'a>(&'a self, keys: &'a [String]) -> BoxFuture<'a, Result<Vec<Option<Record>>, StoreError>> {
+        Box::pin(async move {
+            self.begin_read(&format!("read {} records", keys.len()))?;
+            self.inner.get_many(keys).await
+        })
+    }
+}

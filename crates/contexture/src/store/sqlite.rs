@@ -1,0 +1,126 @@
+//! The embedded store on disk.
+
+mod file;
+mod readers;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use contexture_core::store::{Batch, Change, MAX_KEY_BYTES, Record, StorageAdapter, StoreError, Version};
+use futures_util::future::BoxFuture;
+use rusqlite::ErrorCode;
+
+pub use file::OpenError;
+use readers::Readers;
+use writer::Writer;
+
+/// Keeps records in one SQLite file: the default for an agent that has a disk.
+///
+/// A write has reached the disk when its call returns. Writes that wait for the disk at the same time share
+/// one sync, and each still gets its own answer. Reads never wait for writes. Several handles, also in several
+/// processes, may use one file at once; none overwrites what another wrote if it says what it expects.
+///
+/// Clones are handles on the same open file. Dropping the last one finishes the writes that were begun, closes
+/// the file and ends the threads behind it; this can take as long as a write does.
+///
+/// ```
+/// use contexture::store::{SqliteStore, StorageAdapter};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("agent.db");
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let store = SqliteStore::open(&path)?;
+/// store.set("greeting", b"hello".to_vec()).await?;
+/// drop(store);
+///
+/// let store = SqliteStore::open(&path)?;
+/// let record = store.get("greeting").await?.expect("it was acknowledged, so it is there");
+/// assert_eq!(record.value, b"hello");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SqliteStore {
+    open: Arc<OpenStore>,
+}
+
+/// What all handles share. The readers stand first, because they must close before the writer: the last
+/// connection to close brings the write-ahead log home into the file.
+#[derive(Debug)]
+struct OpenStore {
+    readers: Readers,
+    writer: Writer,
+}
+
+impl SqliteStore {
+    /// Opens the store in the file at `path`, or makes a new one there.
+    ///
+    /// This takes a few milliseconds, whatever the store holds, and blocks the thread for them.
+    ///
+    /// # Errors
+    /// The directory does not exist, the file is something else, damaged or of a newer format, or the disk
+    /// failed. A file that is refused is left as it was.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        let path: Arc<PathBuf> = Arc::new(path.as_ref().to_owned());
+        let writer_connection = file::open(&path)?;
+        let readers = Readers::start(&path)?;
+        let writer = Writer::start(path, writer_connection)?;
+        Ok(Self { open: Arc::new(OpenStore { readers, writer }) })
+    }
+}
+
+impl StorageAdapter for SqliteStore {
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
+        Box::pin(self.open.readers.get(key))
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>, StoreError>> {
+        Box::pin(self.open.readers.list(prefix))
+    }
+
+    fn apply(&self, batch: Batch) -> BoxFuture<'_, Result<Version, StoreError>> {
+        Box::pin(async move {
+            check_keys(&batch)?;
+            self.open.writer.apply(batch).await
+        })
+    }
+
+    fn get_many<'a>(&'a self, keys: &'a [String]) -> BoxFuture<'a, Result<Vec<Option<Record>>, StoreError>> {
+        Box::pin(self.open.readers.get_many(keys))
+    }
+}
+
+/// Refuses a batch that would write a key longer than the contract allows.
+fn check_keys(batch: &Batch) -> Result<(), StoreError> {
+    let keys = batch.changes.iter().map(|change| match change {
+        Change::Set { key, .. } | Change::Delete { key } => key,
+    });
+    match keys.map(String::len).find(|len| *len > MAX_KEY_BYTES) {
+        Some(len) => Err(StoreError::KeyTooLong { len, max: MAX_KEY_BYTES }),
+        None => Ok(()),
+    }
+}
+
+/// What a failure of the database means to a caller who worked on `key`.
+fn store_error(doing: &str, key: &str, path: &Path, error: rusqlite::Error) -> StoreError {
+    if is_damage(&error) {
+        return StoreError::Corrupt { key: key.to_owned(), reason: format!("the store's file is damaged: {error}") };
+    }
+    StoreError::Io { doing: format!("{doing} in store `{}`", path.display()), source: error.into() }
+}
+
+/// Whether the file, rather than the disk or a lock, is to blame.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
+
+/// The cause when the thread that should have answered is gone.
+#[derive(Debug, thiserror::Error)]
+#[error("the store's thread has ended")]
+struct ThreadEnded;
+
+/// The answer when the thread that should have done it is gone.
+fn thread_ended(doing: &str, path: &Path) -> StoreError {
+    StoreError::Io { doing: format!("{doing} in store `{}`", path.display()), source: ThreadEnded.into() }
+}

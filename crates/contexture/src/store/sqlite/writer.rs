@@ -1,0 +1,212 @@
+//! The thread that writes: batches that wait at the same time are committed together.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use contexture_core::store::{Batch, Change, Expectation, StoreError, Version};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use tokio::sync::{mpsc, oneshot};
+
+use super::file::OpenError;
+use super::{store_error, thread_ended};
+
+/// How many batches may wait; those beyond wait at the door.
+const QUEUE_LEN: usize = 256;
+
+/// How many batches are committed together at most.
+const MAX_GROUP: usize = 64;
+
+type Answer = Result<Version, StoreError>;
+
+/// A batch and who waits for it.
+struct Write {
+    batch: Batch,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// The thread, and the queue in front of it. Dropping it finishes what is in the queue and ends the thread.
+#[derive(Debug)]
+pub(super) struct Writer {
+    path: Arc<PathBuf>,
+    /// `None` only while dropping: closing the queue is what ends the thread.
+    queue: Option<mpsc::Sender<Write>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub(super) fn start(path: Arc<PathBuf>, mut connection: Connection) -> Result<Self, OpenError> {
+        let (queue, mut writes) = mpsc::channel(QUEUE_LEN);
+        let thread_path = path.clone();
+        let thread = std::thread::Builder::new()
+            .name("contexture-store-writer".to_owned())
+            .spawn(move || run(&mut connection, &mut writes, &thread_path))
+            .map_err(|error| OpenError::io(&path, error))?;
+        Ok(Writer { path, queue: Some(queue), thread: Some(thread) })
+    }
+
+    pub(super) async fn apply(&self, batch: Batch) -> Answer {
+        let ended = || thread_ended("write", &self.path);
+        let (answer, answered) = oneshot::channel();
+        let queue = self.queue.as_ref().ok_or_else(ended)?;
+        queue.send(Write { batch, answer }).await.map_err(|_| ended())?;
+        answered.await.map_err(|_| ended())?
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has told so on standard error; there is nothing left to save here.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Works off the queue until its other end is gone.
+fn run(connection: &mut Connection, writes: &mut mpsc::Receiver<Write>, path: &Path) {
+    while let Some(first) = writes.blocking_recv() {
+        let (mut batches, mut answers) = (vec![first.batch], vec![first.answer]);
+        while batches.len() < MAX_GROUP
+            && let Ok(next) = writes.try_recv()
+        {
+            batches.push(next.batch);
+            answers.push(next.answer);
+        }
+        for (outcome, answer) in commit(connection, &batches, path).into_iter().zip(answers) {
+            // Nobody listens any more if the caller gave up; the batch was applied all the same.
+            let _ = answer.send(outcome);
+        }
+    }
+}
+
+/// Applies each batch or refuses it, and answers only when all of it is on disk.
+///
+/// If the database fails in the middle, everything is taken back and each batch is tried alone, so that one
+/// which cannot be written does not spoil the others.
+fn commit(connection: &mut Connection, batches: &[Batch], path: &Path) -> Vec<Answer> {
+    match try_commit(connection, batches) {
+        Ok(answers) => answers,
+        Err(error) => match batches {
+            [batch] => vec![Err(write_error(batch, path, error))],
+            _ => batches.iter().flat_map(|batch| commit(connection, std::slice::from_ref(batch), path)).collect(),
+        },
+    }
+}
+
+/// One transaction for all batches. An error means that nothing of any of them was written.
+///
+/// A batch is refused before its first change is made, so refusing one needs no undoing.
+fn try_commit(connection: &mut Connection, batches: &[Batch]) -> rusqlite::Result<Vec<Answer>> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let first: i64 = transaction.prepare_cached("SELECT last_version FROM counter")?.query_row([], |row| row.get(0))?;
+    let mut version = first;
+    let mut answers = Vec::with_capacity(batches.len());
+    for batch in batches {
+        if let Some(broken) = first_broken(&transaction, &batch.expectations)? {
+            answers.push(Err(StoreError::Conflict { key: broken.key.clone() }));
+            continue;
+        }
+        version += 1;
+        make_changes(&transaction, &batch.changes, version)?;
+        answers.push(Ok(Version(version.unsigned_abs())));
+    }
+    if version > first {
+        transaction.prepare_cached("UPDATE counter SET last_version = ?1")?.execute([version])?;
+    }
+    transaction.commit()?;
+    Ok(answers)
+}
+
+/// The first expectation that does not hold.
+fn first_broken<'a>(
+    connection: &Connection,
+    expectations: &'a [Expectation],
+) -> rusqlite::Result<Option<&'a Expectation>> {
+    let mut statement = connection.prepare_cached("SELECT version FROM records WHERE key = ?1")?;
+    for expectation in expectations {
+        let found: Option<i64> = statement.query_row([expectation.key.as_bytes()], |row| row.get(0)).optional()?;
+        if found.map(|version| Version(version.unsigned_abs())) != expectation.version {
+            return Ok(Some(expectation));
+        }
+    }
+    Ok(None)
+}
+
+fn make_changes(connection: &Connection, changes: &[Change], version: i64) -> rusqlite::Result<()> {
+    // Written over in place: the row keeps its place in the file, and the index of the keys is not touched.
+    let mut set = connection.prepare_cached(
+        "INSERT INTO records (version, key, value) VALUES (?1, ?2, ?3)
+         ON CONFLICT (key) DO UPDATE SET version = excluded.version, value = excluded.value",
+    )?;
+    let mut delete = connection.prepare_cached("DELETE FROM records WHERE key = ?1")?;
+    for change in changes {
+        match change {
+            Change::Set { key, value } => set.execute(params![version, key.as_bytes(), value])?,
+            Change::Delete { key } => delete.execute([key.as_bytes()])?,
+        };
+    }
+    Ok(())
+}
+
+fn write_error(batch: &Batch, path: &Path, error: rusqlite::Error) -> StoreError {
+    let key = match batch.changes.first() {
+        Some(Change::Set { key, .. } | Change::Delete { key }) => key,
+        None => "",
+    };
+    store_error(&format!("write {} records", batch.changes.len()), key, path, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::OpenFlags;
+
+    use super::super::file;
+    use super::*;
+
+    fn outcome(answer: &Answer) -> &'static str {
+        match answer {
+            Ok(_) => "ok",
+            Err(StoreError::Conflict { .. }) => "conflict",
+            Err(StoreError::Io { .. }) => "io",
+            Err(_) => "other",
+        }
+    }
+
+    fn outcomes(connection: &mut Connection, batches: &[Batch]) -> Vec<&'static str> {
+        commit(connection, batches, Path::new("store.db")).iter().map(outcome).collect()
+    }
+
+    /// One write too large for the disk, in the middle of others that fit.
+    #[test]
+    fn a_full_disk_fails_only_what_does_not_fit() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut connection = file::open(&directory.path().join("store.db")).unwrap();
+        connection.pragma_update(None, "max_page_count", 30).unwrap();
+        let batches = [
+            Batch::new().set("a", b"1".to_vec()),
+            Batch::new().set("b", b"1".to_vec()).set("large", vec![0; 1_000_000]),
+            Batch::new().expect("a", None).set("a", b"2".to_vec()),
+            Batch::new().expect("b", None).set("b", b"3".to_vec()),
+        ];
+        assert_eq!(outcomes(&mut connection, &batches), ["ok", "io", "conflict", "ok"]);
+        let kept: String = connection
+            .query_row("SELECT group_concat(key || '=' || value, ' ') FROM readable", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(kept, "a=1 b=3");
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_told_plainly() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        let _open = file::open(&path).unwrap();
+        let mut connection = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+        let batch = Batch::new().set("a", b"1".to_vec()).delete("b");
+        let error = commit(&mut connection, &[batch], Path::new("store.db")).remove(0).unwrap_err();
+        assert_eq!(error.to_string(), "write 2 records in store `store.db`");
+        let cause = std::error::Error::source(&error).unwrap();
+        assert_eq!(cause.to_string(), "attempt to write a readonly database");
+    }
+}

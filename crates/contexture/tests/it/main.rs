@@ -1,0 +1,6 @@
+//! Tests of the front door.
+
+#[cfg(feature = "sqlite")]
+mod kill;
+#[cfg(feature = "sqlite")]
+mod sqlite_store;
