@@ -1,0 +1,121 @@
+//! A clock that stands still until a test moves it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
+
+use crate::clock::Clock;
+use crate::id::IdSource;
+
+/// Where a manual clock starts: 2026-01-01, 00:00 UTC.
+const START: Duration = Duration::from_secs(1_767_225_600);
+
+/// A clock that stands still until [`advance`](ManualClock::advance) is called. Clones share the time.
+///
+/// ```
+/// # use contexture_core::{clock::Clock, testing::ManualClock};
+/// # use std::time::Duration;
+/// let clock = ManualClock::new();
+/// let before = clock.now();
+/// clock.advance(Duration::from_secs(60));
+/// assert_eq!(clock.now() - before, Duration::from_secs(60));
+/// ```
+#[derive(Clone, Default)]
+pub struct ManualClock {
+    inner: Arc<Mutex<Inner>>,
+}
+
+#[derive(Default)]
+struct Inner {
+    elapsed: Duration,
+    sleepers: Vec<(Duration, oneshot::Sender<()>)>,
+    /// Whoever sleeps moves the time himself.
+    hurried: bool,
+}
+
+impl ManualClock {
+    /// A clock that stands still.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A clock that jumps to the end of every sleep at once: for retries and for hooks that hang.
+    pub fn hurried() -> Self {
+        let clock = Self::default();
+        clock.inner().hurried = true;
+        clock
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Moves the time and wakes whoever has slept long enough.
+    pub fn advance(&self, duration: Duration) {
+        let mut inner = self.inner();
+        inner.elapsed += duration;
+        let elapsed = inner.elapsed;
+        let (due, waiting) = std::mem::take(&mut inner.sleepers).into_iter().partition(|(end, _)| *end <= elapsed);
+        inner.sleepers = waiting;
+        for (_, sleeper) in due {
+            // Whoever does not listen any more was cancelled.
+            let _ = sleeper.send(());
+        }
+    }
+
+    /// How many sleep right now.
+    pub fn sleepers(&self) -> usize {
+        self.inner().sleepers.iter().filter(|(_, sleeper)| !sleeper.is_closed()).count()
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Duration {
+        START + self.inner().elapsed
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.inner().elapsed
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        let mut inner = self.inner();
+        if inner.hurried {
+            inner.elapsed += duration;
+            return Box::pin(std::future::ready(()));
+        }
+        let (sleeper, woken) = oneshot::channel();
+        let end = inner.elapsed + duration;
+        inner.sleepers.push((end, sleeper));
+        Box::pin(async move {
+            // An error means that the clock is gone; then nothing will ever be due.
+            if woken.await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        })
+    }
+}
+
+/// Names that count up: `id-0`, `id-1`, …
+#[derive(Debug, Default)]
+pub struct CountingIds(std::sync::atomic::AtomicU64);
+
+impl CountingIds {
+    /// A source that starts at 0.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A source that starts at `first`: for a second engine over the same store.
+    pub fn starting_at(first: u64) -> Self {
+        Self(first.into())
+    }
+}
+
+impl IdSource for CountingIds {
+    fn fresh(&self) -> String {
+        format!("id-{}", self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,71 @@
+//! An observer that keeps everything it sees.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::decision::Decision;
+use crate::event::{Event, Fault, MemoryTraceSpan, Observer};
+use crate::layer::Hook;
+use crate::usage::StepUsage;
+
+/// Keeps every span, fault, decision and usage. Clones share what they saw.
+#[derive(Clone, Default)]
+pub struct Recorder {
+    inner: Arc<Mutex<Recorded>>,
+}
+
+#[derive(Default)]
+struct Recorded {
+    spans: Vec<MemoryTraceSpan>,
+    faults: Vec<Fault>,
+    decisions: Vec<Decision>,
+    usages: Vec<StepUsage>,
+}
+
+impl Recorder {
+    /// An observer that has seen nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Recorded> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All spans, in the order in which they ended.
+    pub fn spans(&self) -> Vec<MemoryTraceSpan> {
+        self.inner().spans.clone()
+    }
+
+    /// The layers whose spans of one hook were seen, in order.
+    pub fn layers_of(&self, hook: Hook) -> Vec<String> {
+        let inner = self.inner();
+        inner.spans.iter().filter(|span| span.hook == hook).map(|span| span.layer_id.to_string()).collect()
+    }
+
+    /// All faults, in order.
+    pub fn faults(&self) -> Vec<Fault> {
+        self.inner().faults.clone()
+    }
+
+    /// All decisions, in order.
+    pub fn decisions(&self) -> Vec<Decision> {
+        self.inner().decisions.clone()
+    }
+
+    /// The usage of every window, in order.
+    pub fn usages(&self) -> Vec<StepUsage> {
+        self.inner().usages.clone()
+    }
+}
+
+impl Observer for Recorder {
+    fn event(&self, event: Event<'_>) {
+        let mut inner = self.inner();
+        match event {
+            Event::Span(span) => inner.spans.push(span.clone()),
+            Event::Fault(fault) => inner.faults.push(fault.clone()),
+            Event::Decision(decision) => inner.decisions.push(decision.clone()),
+            Event::Usage(usage) => inner.usages.push(usage.clone()),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A model that says what a test tells it to say.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::error::BoxError;
+use crate::item::Item;
+use crate::model::{LlmResponse, Model, ModelRequest};
+
+/// A model that answers from a script and remembers what it was asked.
+///
+/// Once the script is over it answers `ok`. Clones share the script and the memory.
+///
+/// ```
+/// # use contexture_core::testing::ScriptedModel;
+/// let model = ScriptedModel::new().says("hello").calls("read", r#"{"path":"a.rs"}"#).fails("overloaded");
+/// assert_eq!(model.requests().len(), 0);
+/// ```
+#[derive(Clone, Default)]
+pub struct ScriptedModel {
+    inner: Arc<Mutex<Inner>>,
+}
+
+type Answer = Box<dyn FnOnce(&ModelRequest) -> Result<LlmResponse, BoxError> + Send>;
+
+#[derive(Default)]
+struct Inner {
+    script: VecDeque<Answer>,
+    requests: Vec<ModelRequest>,
+    calls: usize,
+}
+
+impl ScriptedModel {
+    /// A model with an empty script.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Next, it answers this text.
+    pub fn says(self, text: impl Into<String>) -> Self {
+        let text = text.into();
+        self.answers(move |_| Ok(LlmResponse::text(text)))
+    }
+
+    /// Next, it asks for one tool. Call ids count up: `call-0`, `call-1`, …
+    pub fn calls(self, name: &str, arguments: impl Into<String>) -> Self {
+        self.calls_all(&[(name, &arguments.into())])
+    }
+
+    /// Next, it asks for several tools at once.
+    pub fn calls_all(self, calls: &[(&str, &str)]) -> Self {
+        let first = {
+            let mut inner = self.inner();
+            inner.calls += calls.len();
+            inner.calls - calls.len()
+        };
+        let items: Vec<Item> = calls
+            .iter()
+            .enumerate()
+            .map(|(index, (name, arguments))| Item::call(&format!("call-{}", first + index), name, *arguments))
+            .collect();
+        self.answers(move |_| Ok(LlmResponse { items, ..LlmResponse::default() }))
+    }
+
+    /// Next, it fails.
+    pub fn fails(self, message: &str) -> Self {
+        let message = message.to_owned();
+        self.answers(move |_| Err(message.into()))
+    }
+
+    /// Next, it answers whatever this makes of the request.
+    pub fn answers(self, answer: impl FnOnce(&ModelRequest) -> Result<LlmResponse, BoxError> + Send + 'static) -> Self {
+        self.inner().script.push_back(Box::new(answer));
+        self
+    }
+
+    /// Everything it was asked, oldest first.
+    pub fn requests(&self) -> Vec<ModelRequest> {
+        self.inner().requests.clone()
+    }
+
+    /// The items of the newest request, each as text.
+    pub fn last_texts(&self) -> Vec<String> {
+        let inner = self.inner();
+        let Some(request) = inner.requests.last() else { return Vec::new() };
+        request.items.iter().map(|item| text_of(item)).collect()
+    }
+}
+
+/// What an item says, for comparisons in tests.
+fn text_of(item: &Item) -> String {
+    match item {
+        Item::Message(message) => message.text(),
+        Item::FunctionCall(call) => format!("{}({})", call.name, call.arguments),
+        Item::FunctionCallOutput(output) => output.output.clone(),
+        Item::Reasoning(reasoning) => reasoning.text.clone(),
+        Item::Opaque(value) => value.to_string(),
+    }
+}
+
+impl Model for ScriptedModel {
+    async fn call(&self, request: ModelRequest) -> Result<LlmResponse, BoxError> {
+        let answer = {
+            let mut inner = self.inner();
+            inner.requests.push(request.clone());
+            inner.script.pop_front()
+        };
+        answer.map_or_else(|| Ok(LlmResponse::text("ok")), |answer| answer(&request))
+    }
+}

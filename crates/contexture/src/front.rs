@@ -1,0 +1,28 @@
+//! Engines with everything filled in.
+
+use std::sync::Arc;
+
+use contexture_core::engine::{Engine, EngineBuilder};
+use contexture_core::memory::MemoryConfig;
+
+use crate::host::{SystemClock, UuidIds};
+
+/// An engine whose threads and states live in the embedded store at `path`, which is made if it is not there.
+///
+/// Everything else has its default: the clock of the machine, real token counts, windows of 128 000 tokens.
+///
+/// # Errors
+/// The file cannot be opened, or is not a store; the error says which and why.
+#[cfg(feature = "sqlite")]
+pub fn open<Ls>(
+    path: impl AsRef<std::path::Path>,
+    memory: MemoryConfig<Ls>,
+) -> Result<EngineBuilder<Ls>, crate::store::OpenError> {
+    Ok(in_memory(memory).store(Arc::new(crate::store::SqliteStore::open(path)?)))
+}
+
+/// An engine that forgets everything when it is dropped.
+pub fn in_memory<Ls>(memory: MemoryConfig<Ls>) -> EngineBuilder<Ls> {
+    let builder = Engine::builder(memory, Arc::new(SystemClock::new()), Arc::new(UuidIds));
+    builder
+}

@@ -1,0 +1,85 @@
+//! What the machine gives to the engine: time, names, and a shell.
+
+use std::process::Stdio;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use contexture_core::clock::Clock;
+use contexture_core::id::IdSource;
+use futures_util::future::BoxFuture;
+
+pub use contexture_core::host::*;
+
+/// The time of the machine. Sleeping needs a tokio runtime with its timer enabled.
+#[derive(Debug, Default)]
+pub struct SystemClock {
+    started: OnceLock<Instant>,
+}
+
+impl SystemClock {
+    /// The time of the machine.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Duration {
+        // A clock before 1970 reads as 1970; nothing here depends on more.
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.started.get_or_init(Instant::now).elapsed()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::time::sleep(duration))
+    }
+}
+
+/// Random names that sort by the time at which they were made (UUID version 7).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UuidIds;
+
+impl IdSource for UuidIds {
+    fn fresh(&self) -> String {
+        uuid::Uuid::now_v7().to_string()
+    }
+}
+
+/// Runs commands with `sh -c` in one directory.
+///
+/// This is no sandbox: a command can do whatever the program itself can do.
+#[derive(Clone, Debug)]
+pub struct LocalShell {
+    directory: std::path::PathBuf,
+}
+
+impl LocalShell {
+    /// A shell that works in `directory`.
+    pub fn new(directory: impl Into<std::path::PathBuf>) -> Self {
+        Self { directory: directory.into() }
+    }
+}
+
+impl ShellAdapter for LocalShell {
+    fn run<'a>(&'a self, command: &'a str) -> BoxFuture<'a, Result<ShellOutput, ShellError>> {
+        Box::pin(async move {
+            let output = tokio::process::Command::new("sh")
+                .arg("-c")
+                .arg(command)
+                .current_dir(&self.directory)
+                .stdin(Stdio::null())
+                .kill_on_drop(true)
+                .output()
+                .await;
+            match output {
+                Ok(output) => {
+                    Ok(ShellOutput { exit_code: output.status.code(), stdout: output.stdout, stderr: output.stderr })
+                }
+                Err(error) => Err(ShellError { command: command.to_owned(), message: error.to_string() }),
+            }
+        })
+    }
+}
