@@ -9,6 +9,7 @@
 //! contract ([`layer`], [`store`], [`model`], [`tool`], [`host`], [`clock`], [`event`], [`error`]), pure functions
 //! ([`budget`], [`window`]), and what runs it all ([`turn`], [`engine`]).
 
+pub mod budget;
 pub mod clock;
 pub mod decision;
 pub mod error;

@@ -1,0 +1,385 @@
+//! How many tokens each layer and the history may use.
+//!
+//! A pure function of numbers: the same input gives the same allotments, and nothing here knows what a layer is
+//! beyond what it asks for. Two steps, in the order in which a request is made:
+//!
+//! 1. [`allocate`] says what everyone may use, before any layer is asked.
+//! 2. [`Allotments::settle`] says what was left unused, after all have answered, and gives it to history.
+//!
+//! Every share is rounded down to whole tokens, and history takes what rounding leaves, at most one token for
+//! each layer. Rounding to the nearest by largest remainder would give layers those few tokens, but then a larger
+//! window can give a layer one token less than a smaller window did.
+
+use crate::layer::BudgetConfig;
+use crate::tokens::MAX_TOKENS;
+
+/// What is shared out, and who asks for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BudgetInput<'a> {
+    /// The whole window.
+    pub total: u64,
+    /// What is kept free for the response.
+    pub response_reserve: u64,
+    /// What the system prompt takes.
+    pub system: u64,
+    /// What the tools' schemas take.
+    pub tools: u64,
+    /// What each layer asks for.
+    pub layers: &'a [BudgetConfig],
+}
+
+/// What everyone may use.
+///
+/// The allotments of all layers and of history always add up to `available`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allotments {
+    /// What there is to share; 0 if reserve, system and tools take the whole window.
+    pub available: u64,
+    /// What each layer may use, in the order in which they asked.
+    pub layers: Vec<u64>,
+    /// What history may use even if every layer uses all of its allotment.
+    pub history: u64,
+}
+
+/// What was left once every layer had answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settlement {
+    /// What each layer left of its allotment, in the order in which they asked.
+    pub yielded: Vec<u64>,
+    /// What history may use: its own allotment and all that was yielded.
+    pub history: u64,
+}
+
+/// A number that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{field}` {problem}")]
+pub struct BudgetError {
+    /// Which one: `total`, `layers[2].min`.
+    pub field: String,
+    /// What is wrong with it, to be read after the field's name.
+    pub problem: String,
+}
+
+/// Shares out a window.
+///
+/// What is left of the total after response reserve, system and tools goes, in this order:
+///
+/// 1. Every layer gets its minimum. If there is not enough for all minimums, each gets the same fraction of its
+///    own, and that is all.
+/// 2. Of the rest, 60 % is the layers' pool and 40 % is kept for history.
+/// 3. Layers with a maximum share the pool in proportion to their headroom, which is maximum − minimum, and take
+///    at most that. If there are auto layers they share only half of the pool.
+/// 4. The auto layers split what remains of the pool evenly.
+/// 5. History gets everything else.
+///
+/// No layer gets more than its maximum. With the same layers, a larger total never gives any layer less.
+///
+/// ```
+/// use contexture_core::BudgetConfig::{Auto, Cap, Range};
+/// use contexture_core::budget::{BudgetInput, allocate};
+///
+/// // Two caps: the pool of 6000 is more than both can use.
+/// let layers = [Cap(3000), Cap(1000)];
+/// let allotments = allocate(&BudgetInput { total: 10_000, layers: &layers, ..Default::default() })?;
+/// assert_eq!((allotments.layers, allotments.history), (vec![3000, 1000], 6000));
+///
+/// // The second is auto: it gets what the first cannot use of the pool.
+/// let layers = [Cap(3000), Auto];
+/// let allotments = allocate(&BudgetInput { total: 10_000, layers: &layers, ..Default::default() })?;
+/// assert_eq!((allotments.layers, allotments.history), (vec![3000, 3000], 4000));
+///
+/// // Minimums that do not fit.
+/// let layers = [Range { min: 600, max: 1000 }, Range { min: 600, max: 1000 }];
+/// let allotments = allocate(&BudgetInput { total: 1000, layers: &layers, ..Default::default() })?;
+/// assert_eq!((allotments.layers, allotments.history), (vec![500, 500], 0));
+/// # Ok::<(), contexture_core::budget::BudgetError>(())
+/// ```
+///
+/// # Errors
+/// Names the first number that is above [`MAX_TOKENS`], or the first minimum that is above its maximum.
+pub fn allocate(input: &BudgetInput<'_>) -> Result<Allotments, BudgetError> {
+    input.validate()?;
+    let available = input.available();
+    let minimums = sum(input.layers.iter().map(|layer| layer.min()));
+    let layers = if minimums > u128::from(available) {
+        input.layers.iter().map(|layer| share(available, layer.min(), minimums)).collect()
+    } else {
+        // The cast is exact: minimums are at most `available` here.
+        share_rest(input.layers, available - minimums as u64)
+    };
+    let history = available - layers.iter().sum::<u64>();
+    Ok(Allotments { available, layers, history })
+}
+
+impl BudgetInput<'_> {
+    fn available(&self) -> u64 {
+        self.total.saturating_sub(self.response_reserve).saturating_sub(self.system).saturating_sub(self.tools)
+    }
+
+    fn validate(&self) -> Result<(), BudgetError> {
+        check("total", self.total)?;
+        check("response_reserve", self.response_reserve)?;
+        check("system", self.system)?;
+        check("tools", self.tools)?;
+        for (index, layer) in self.layers.iter().enumerate() {
+            let Some(max) = layer.max() else { continue };
+            check(&format!("layers[{index}].max"), max)?;
+            if layer.min() > max {
+                let problem = format!("is above its maximum ({} > {max})", layer.min());
+                return Err(BudgetError { field: format!("layers[{index}].min"), problem });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check(field: &str, tokens: u64) -> Result<(), BudgetError> {
+    if tokens <= MAX_TOKENS {
+        return Ok(());
+    }
+    Err(BudgetError { field: field.into(), problem: format!("is above {MAX_TOKENS} ({tokens})") })
+}
+
+/// The layers' allotments when all minimums fit and `rest` is left after them.
+fn share_rest(layers: &[BudgetConfig], rest: u64) -> Vec<u64> {
+    let pool = share(rest, 60, 100);
+    let autos = layers.iter().filter(|layer| layer.max().is_none()).count() as u64;
+    let headrooms = sum(layers.iter().filter_map(headroom));
+    let finite_pool = u128::from(if autos == 0 { pool } else { pool / 2 }).min(headrooms) as u64;
+    // Taken from what the finite layers may share and not from the sum of their rounded shares: that sum can
+    // grow by several tokens when the pool grows by one, and the auto layers would then get less.
+    let auto_pool = pool - finite_pool;
+    let allot = |layer: &BudgetConfig| match headroom(layer) {
+        Some(headroom) => layer.min() + share(finite_pool, headroom, headrooms),
+        None => auto_pool / autos,
+    };
+    layers.iter().map(allot).collect()
+}
+
+/// What a layer can use beyond its minimum; `None` for auto.
+fn headroom(layer: &BudgetConfig) -> Option<u64> {
+    layer.max().map(|max| max - layer.min())
+}
+
+/// `amount * part / whole`, rounded down; nothing of nothing. `part` is at most `whole`.
+fn share(amount: u64, part: u64, whole: u128) -> u64 {
+    // The cast is exact: the share is at most `amount`.
+    (u128::from(amount) * u128::from(part)).checked_div(whole).unwrap_or(0) as u64
+}
+
+fn sum(tokens: impl Iterator<Item = u64>) -> u128 {
+    tokens.map(u128::from).sum()
+}
+
+impl Allotments {
+    /// Gives to history what layers did not use. `used` is in the order of `layers`; a layer beyond its end used
+    /// nothing.
+    ///
+    /// A layer's answer is cut to its allotment before it comes here. One that is still larger yields nothing, and
+    /// history pays for the excess as long as it has anything.
+    ///
+    /// ```
+    /// use contexture_core::budget::Allotments;
+    /// let allotments = Allotments { available: 8000, layers: vec![1600, 1600, 1600], history: 3200 };
+    /// let settlement = allotments.settle(&[1600, 100, 0]);
+    /// assert_eq!((settlement.yielded, settlement.history), (vec![0, 1500, 1600], 6300));
+    /// ```
+    pub fn settle(&self, used: &[u64]) -> Settlement {
+        let used_by = |index: usize| used.get(index).copied().unwrap_or(0);
+        let yielded = self.layers.iter().enumerate().map(|(index, allotted)| allotted.saturating_sub(used_by(index)));
+        let history = (0..self.layers.len()).fold(self.available, |left, index| left.saturating_sub(used_by(index)));
+        Settlement { yielded: yielded.collect(), history }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::BudgetConfig::{Auto, Cap, Range};
+
+    fn input(total: u64, layers: &[BudgetConfig]) -> BudgetInput<'_> {
+        BudgetInput { total, layers, ..Default::default() }
+    }
+
+    #[track_caller]
+    fn check(input: BudgetInput<'_>, layers: &[u64], history: u64) {
+        let available = layers.iter().sum::<u64>() + history;
+        assert_eq!(allocate(&input), Ok(Allotments { available, layers: layers.to_vec(), history }));
+    }
+
+    #[track_caller]
+    fn check_refused(input: BudgetInput<'_>, message: &str) {
+        assert_eq!(allocate(&input).map_err(|error| error.to_string()), Err(message.to_owned()));
+    }
+
+    #[test]
+    fn zero_to_3000_and_zero_to_1000_get_3000_and_1000() {
+        check(input(10_000, &[Range { min: 0, max: 3000 }, Range { min: 0, max: 1000 }]), &[3000, 1000], 6000);
+    }
+
+    #[test]
+    fn zero_to_m_and_auto_share_6000_with_m_at_most_3000() {
+        check(input(10_000, &[Range { min: 0, max: 1000 }, Auto]), &[1000, 5000], 4000);
+        check(input(10_000, &[Range { min: 0, max: 3000 }, Auto]), &[3000, 3000], 4000);
+        check(input(10_000, &[Range { min: 0, max: 9000 }, Auto]), &[3000, 3000], 4000);
+    }
+
+    #[test]
+    fn three_autos_with_system_1000_and_reserve_1000_get_1600_each_and_history_3200() {
+        let layers = [Auto, Auto, Auto];
+        let input = BudgetInput { system: 1000, response_reserve: 1000, ..input(10_000, &layers) };
+        check(input, &[1600, 1600, 1600], 3200);
+    }
+
+    #[test]
+    fn two_of_600_to_1000_in_1000_get_500_each_and_history_0() {
+        check(input(1000, &[Range { min: 600, max: 1000 }, Range { min: 600, max: 1000 }]), &[500, 500], 0);
+    }
+
+    #[test]
+    fn a_bare_number_is_a_cap() {
+        check(input(10_000, &[Cap(700)]), &[700], 9300);
+        check(input(1000, &[Cap(700)]), &[600], 400);
+    }
+
+    #[test]
+    fn finite_layers_share_a_scarce_pool_by_headroom() {
+        // 1000 − 100 leaves 900; the pool is 540, the headrooms are 300 and 600.
+        check(input(1000, &[Range { min: 100, max: 400 }, Cap(600)]), &[280, 360], 360);
+    }
+
+    #[test]
+    fn autos_do_not_take_part_when_minimums_overcommit() {
+        check(input(100, &[Range { min: 150, max: 200 }, Auto, Range { min: 50, max: 50 }]), &[75, 0, 25], 0);
+    }
+
+    #[test]
+    fn what_rounding_leaves_goes_to_history() {
+        check(input(1000, &[Range { min: 600, max: 600 }; 3]), &[333, 333, 333], 1);
+        check(input(10, &[Auto, Auto, Auto, Auto]), &[1, 1, 1, 1], 6);
+    }
+
+    #[test]
+    fn without_layers_history_gets_everything() {
+        check(BudgetInput { tools: 300, ..input(1000, &[]) }, &[], 700);
+    }
+
+    #[test]
+    fn nothing_is_available_when_reserve_system_and_tools_exceed_the_total() {
+        let layers = [Range { min: 5, max: 10 }, Auto];
+        let input = BudgetInput { response_reserve: 50, system: 30, tools: 21, ..input(100, &layers) };
+        check(input, &[0, 0], 0);
+    }
+
+    #[test]
+    fn numbers_that_make_no_sense_are_refused_by_name() {
+        let above = MAX_TOKENS + 1;
+        check_refused(input(above, &[]), "`total` is above 1099511627776 (1099511627777)");
+        let tools = BudgetInput { tools: u64::MAX, ..input(1, &[]) };
+        check_refused(tools, "`tools` is above 1099511627776 (18446744073709551615)");
+        check_refused(input(1, &[Auto, Cap(above)]), "`layers[1].max` is above 1099511627776 (1099511627777)");
+        let layers = [Range { min: 2, max: 1 }];
+        check_refused(input(1, &layers), "`layers[0].min` is above its maximum (2 > 1)");
+    }
+
+    #[test]
+    fn history_pays_for_a_layer_that_used_too_much() {
+        let allotments = Allotments { available: 100, layers: vec![30, 30], history: 40 };
+        assert_eq!(allotments.settle(&[50, 10]), Settlement { yielded: vec![0, 20], history: 40 });
+        assert_eq!(allotments.settle(&[u64::MAX, 10]), Settlement { yielded: vec![0, 20], history: 0 });
+        assert_eq!(allotments.settle(&[]), Settlement { yielded: vec![30, 30], history: 100 });
+    }
+
+    /// Small numbers, where rounding shows, as often as numbers up to the largest.
+    fn any_tokens() -> impl Strategy<Value = u64> {
+        prop_oneof![0..50_u64, 0..20_000_u64, 0..=MAX_TOKENS, Just(MAX_TOKENS)]
+    }
+
+    fn any_layer() -> impl Strategy<Value = BudgetConfig> {
+        prop_oneof![
+            Just(Auto),
+            any_tokens().prop_map(Cap),
+            (any_tokens(), any_tokens()).prop_map(|(a, b)| Range { min: a.min(b), max: a.max(b) }),
+        ]
+    }
+
+    prop_compose! {
+        fn any_parts()(parts in prop::array::uniform4(any_tokens()), layers in prop::collection::vec(any_layer(), 0..12))
+            -> ([u64; 4], Vec<BudgetConfig>) {
+            (parts, layers)
+        }
+    }
+
+    fn allotted([total, response_reserve, system, tools]: [u64; 4], layers: &[BudgetConfig]) -> Allotments {
+        allocate(&BudgetInput { total, response_reserve, system, tools, layers }).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn allotments_add_up_and_no_layer_is_above_its_maximum((parts, layers) in any_parts()) {
+            let allotments = allotted(parts, &layers);
+            prop_assert_eq!(allotments.layers.len(), layers.len());
+            prop_assert_eq!(allotments.layers.iter().sum::<u64>() + allotments.history, allotments.available);
+            let taken = parts[1..].iter().sum::<u64>();
+            prop_assert_eq!(allotments.available, parts[0].saturating_sub(taken));
+            for (layer, allotment) in layers.iter().zip(allotments.layers) {
+                prop_assert!(layer.max().is_none_or(|max| allotment <= max));
+            }
+        }
+
+        #[test]
+        fn minimums_are_honoured_when_they_fit((parts, layers) in any_parts()) {
+            let allotments = allotted(parts, &layers);
+            let fit = layers.iter().map(|layer| layer.min()).sum::<u64>() <= allotments.available;
+            for (layer, allotment) in layers.iter().zip(allotments.layers) {
+                let honoured = if fit { allotment >= layer.min() } else { allotment <= layer.min() };
+                prop_assert!(honoured);
+            }
+        }
+
+        #[test]
+        fn history_is_left_at_least_two_fifths_of_what_minimums_leave((parts, layers) in any_parts()) {
+            let allotments = allotted(parts, &layers);
+            let minimums = layers.iter().map(|layer| layer.min()).sum::<u64>();
+            let rest = allotments.available.saturating_sub(minimums);
+            prop_assert!(u128::from(allotments.history) * 5 >= u128::from(rest) * 2);
+        }
+
+        #[test]
+        fn autos_get_the_same_and_at_least_half_the_pool((parts, layers) in any_parts()) {
+            let allotments = allotted(parts, &layers);
+            let minimums = layers.iter().map(|layer| layer.min()).sum::<u64>();
+            let pool = allotments.available.saturating_sub(minimums) / 10 * 6;
+            let autos: Vec<_> = layers.iter().zip(&allotments.layers).filter(|(layer, _)| **layer == Auto).collect();
+            for (_, allotment) in &autos {
+                prop_assert_eq!(*allotment, autos[0].1);
+                prop_assert!((**allotment + 1) * autos.len() as u64 >= pool / 2);
+            }
+        }
+
+        #[test]
+        fn a_larger_total_gives_no_layer_less(
+            (parts, layers) in any_parts(),
+            more in prop_oneof![0..4_u64, any_tokens()],
+        ) {
+            let larger = [(parts[0] + more).min(MAX_TOKENS), parts[1], parts[2], parts[3]];
+            let (before, after) = (allotted(parts, &layers), allotted(larger, &layers));
+            for (before, after) in before.layers.iter().zip(&after.layers) {
+                prop_assert!(before <= after);
+            }
+            // History can lose what rounding left it before, and no more.
+            prop_assert!(before.history <= after.history + layers.len() as u64 + 1);
+        }
+
+        #[test]
+        fn settling_loses_nothing((parts, layers) in any_parts(), fractions in prop::collection::vec(0..=4_u64, 12)) {
+            let allotments = allotted(parts, &layers);
+            let used: Vec<u64> = allotments.layers.iter().zip(fractions).map(|(all, part)| all / 4 * part).collect();
+            let settlement = allotments.settle(&used);
+            prop_assert_eq!(settlement.history, allotments.history + settlement.yielded.iter().sum::<u64>());
+            prop_assert_eq!(settlement.history + used.iter().sum::<u64>(), allotments.available);
+        }
+    }
+}
