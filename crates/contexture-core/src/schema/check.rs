@@ -33,15 +33,17 @@ pub(super) fn is_within_depth(value: &Value, depth: usize) -> bool {
 }
 
 /// Why checking ends. Only a mismatch can be made good by another alternative.
+///
+/// Boxed so that it is small: it is the answer of functions that recurse.
 enum Stop {
-    Mismatch(Mismatch),
+    Mismatch(Box<Mismatch>),
     TooDeep,
     TooMuch,
 }
 
 impl From<Mismatch> for Stop {
     fn from(mismatch: Mismatch) -> Self {
-        Stop::Mismatch(mismatch)
+        Stop::Mismatch(Box::new(mismatch))
     }
 }
 
@@ -49,7 +51,7 @@ impl Stop {
     /// The same, if it is a mismatch, seen from the value that holds the judged one.
     fn seen(self, from_outside: impl FnOnce(Mismatch) -> Mismatch) -> Self {
         match self {
-            Stop::Mismatch(mismatch) => Stop::Mismatch(from_outside(mismatch)),
+            Stop::Mismatch(mismatch) => from_outside(*mismatch).into(),
             other => other,
         }
     }
@@ -193,7 +195,7 @@ impl Checker<'_> {
         let mut mismatches = Vec::new();
         for part in parts {
             match self.apply(*part, value, depth) {
-                Err(Stop::Mismatch(mismatch)) => mismatches.push(mismatch),
+                Err(Stop::Mismatch(mismatch)) => mismatches.push(*mismatch),
                 fits_or_stops => return fits_or_stops,
             }
         }
@@ -205,7 +207,7 @@ impl Checker<'_> {
         for (index, part) in parts.iter().enumerate() {
             match self.apply(*part, value, depth) {
                 Ok(()) => fitting.push(index + 1),
-                Err(Stop::Mismatch(mismatch)) => mismatches.push(mismatch),
+                Err(Stop::Mismatch(mismatch)) => mismatches.push(*mismatch),
                 Err(stop) => return Err(stop),
             }
         }
