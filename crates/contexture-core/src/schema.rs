@@ -1,15 +1,162 @@
 //! JSON schemas of what functions take and give.
 
-use serde_json::Value;
+mod check;
+mod compare;
+mod mismatch;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Number, Value};
+
+/// How deep schemas may be nested.
+pub const MAX_SCHEMA_DEPTH: usize = 64;
+
+/// How many schemas one schema may hold, itself included.
+pub const MAX_SCHEMA_PARTS: usize = 10_000;
+
+/// How deep a checked value may be nested; what `serde_json` reads is never deeper.
+pub const MAX_VALUE_DEPTH: usize = 128;
+
+/// How many schemas may be applied inside one another while a value is checked.
+///
+/// Stepping into a property counts, and so does following a `$ref` or trying an alternative.
+pub const MAX_CHECK_DEPTH: usize = 256;
+
+/// How many steps one check may take: a schema applied to a value is one, and so is every name, item or constant
+/// that is looked at on the way. Nested alternatives can ask for exponentially many.
+pub const MAX_CHECK_STEPS: usize = 2_000_000;
 
 /// A JSON schema that values can be checked against.
+///
+/// It understands this part of draft 2020-12:
+///
+/// - any value: `true`, `false`, `type`, `enum`, `const`, `allOf`, `anyOf`, `oneOf`, `not`, and `$ref` to any
+///   place within the schema itself, such as `#/$defs/name` or `#/definitions/name`;
+/// - numbers: `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`;
+/// - strings: `minLength`, `maxLength`, in characters;
+/// - arrays: `prefixItems`, `items`, `minItems`, `maxItems`, `uniqueItems`;
+/// - objects: `properties`, `required`, `additionalProperties`, `minProperties`, `maxProperties`.
+///
+/// `format`, `title`, `description`, `default`, `examples` and the like say nothing about validity, and neither
+/// does a keyword that begins with `x-`. As in the draft, 1 and 1.0 are the same number and both are integers.
+///
+/// ```
+/// use contexture_core::schema::Schema;
+/// use serde_json::json;
+///
+/// let schema = Schema::new(&json!({
+///     "type": "object",
+///     "properties": { "items": { "type": "array", "items": { "properties": { "name": { "type": "string" } } } } },
+///     "required": ["items"],
+/// }))?;
+/// assert_eq!(schema.check(&json!({ "items": [{ "name": "a" }] })), Ok(()));
+/// assert_eq!(
+///     schema.check(&json!({ "items": [{}, {}, { "name": 1 }] })),
+///     Err("`items[2].name` is a number, expected a string".into())
+/// );
+/// assert_eq!(schema.check(&json!({})), Err("`items` is missing".into()));
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug)]
-pub struct Schema(Value);
+pub struct Schema {
+    /// Every schema within this one; the first is the whole.
+    parts: Vec<Part>,
+}
+
+/// One schema: a value fits it if it fits all rules. `true` has none.
+type Part = Vec<Rule>;
+
+/// The index of a [`Part`].
+type PartId = usize;
+
+/// One thing that a schema asserts, with everything that is needed to check it.
+#[derive(Clone, Debug)]
+enum Rule {
+    /// The schema `false`.
+    Never,
+    Type(Vec<Type>),
+    /// `enum` and `const`; `size` is how many values there are in all constants together.
+    Enum {
+        constants: Vec<Value>,
+        size: usize,
+    },
+    Bound(Bound, Number),
+    MultipleOf(Number),
+    Size(Measure, Limit, u64),
+    UniqueItems,
+    PrefixItems(Vec<PartId>),
+    /// `items`: all items behind the first `skip`.
+    Items {
+        skip: usize,
+        part: PartId,
+    },
+    Properties(BTreeMap<String, PartId>),
+    /// `additionalProperties`: all properties but the `known`.
+    AdditionalProperties {
+        known: BTreeSet<String>,
+        part: PartId,
+    },
+    Required(Vec<String>),
+    Ref(PartId),
+    AllOf(Vec<PartId>),
+    AnyOf(Vec<PartId>),
+    OneOf(Vec<PartId>),
+    Not(PartId),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Type {
+    Null,
+    Boolean,
+    Integer,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Bound {
+    Minimum,
+    Maximum,
+    ExclusiveMinimum,
+    ExclusiveMaximum,
+}
+
+/// What of a value is counted.
+#[derive(Clone, Copy, Debug)]
+enum Measure {
+    Characters,
+    Items,
+    Properties,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    AtLeast,
+    AtMost,
+}
 
 impl Schema {
-    /// A schema that was checked before.
+    /// Reads a schema and refuses what could not be checked faithfully.
+    ///
+    /// # Errors
+    /// One sentence that names the place: what is no schema, a `$ref` that leads nowhere or in a circle, and
+    /// every keyword that asserts something beyond the part listed above, such as `pattern` or `if`. A word
+    /// that is no keyword at all is refused too, since it is more often a slip than an annotation.
+    pub fn new(schema: &Value) -> Result<Self, String> {
+        read::strictly(schema).map(|parts| Self { parts })
+    }
+
+    /// Reads what can be understood of a schema; the rest asserts nothing.
+    ///
+    /// For schemas derived from Rust types: these are well formed, may say more than we check, and the types
+    /// themselves check everything once more. Whatever fits the schema also fits what is read of it.
     pub(crate) fn lenient(schema: &Value) -> Self {
-        Self(schema.clone())
+        Self { parts: read::leniently(schema) }
     }
 
     /// x
@@ -20,8 +167,9 @@ impl Schema {
     /// Checks a value.
     ///
     /// # Errors
-    /// Says where and what.
-    pub fn check(&self, _value: &Value) -> Result<(), String> {
-        Ok(())
+    /// One sentence that says where the value does not fit and what was expected there; also if checking would
+    /// go beyond [`MAX_VALUE_DEPTH`], [`MAX_CHECK_DEPTH`] or [`MAX_CHECK_STEPS`].
+    pub fn check(&self, value: &Value) -> Result<(), String> {
+        check::check(&self.parts, value)
     }
 }

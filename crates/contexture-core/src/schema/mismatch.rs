@@ -1,0 +1,214 @@
+//! Where a value does not fit its schema, and how that is said.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::Type;
+
+/// How many characters of a string or a name are quoted.
+const MAX_QUOTED_CHARS: usize = 60;
+
+/// How many expectations are listed.
+const MAX_LISTED: usize = 12;
+
+/// One way in which a value does not fit.
+#[derive(Debug)]
+pub(super) struct Mismatch {
+    /// From the value that was judged to the one that does not fit, innermost first.
+    path: Vec<Step>,
+    problem: Problem,
+    /// How many alternatives there were, if this is the nearest of several.
+    alternatives: usize,
+}
+
+#[derive(Debug)]
+enum Step {
+    Property(String),
+    Item(usize),
+}
+
+#[derive(Debug)]
+enum Problem {
+    /// The value is one thing where certain others are expected.
+    Expected {
+        found: String,
+        expected: Vec<String>,
+        /// Whether a constant was expected. In a list of alternatives that is most often a tag.
+        constant: bool,
+    },
+    /// Anything else, to be read after the place.
+    Other(String),
+}
+
+impl Mismatch {
+    pub(super) fn of_type(found: &Value, expected: &[Type]) -> Self {
+        let expected = expected.iter().map(|one| one.words().to_owned()).collect();
+        let found = match found {
+            // "is a number, expected an integer" would leave the reader wondering.
+            Value::Number(number) if number.is_f64() => number.to_string(),
+            _ => kind(found).to_owned(),
+        };
+        Self::from(Problem::Expected { found, expected, constant: false })
+    }
+
+    pub(super) fn of_constant(found: &Value, constants: &[Value]) -> Self {
+        // One more than is listed, so that the list shows that it is cut.
+        let expected = constants.iter().take(MAX_LISTED + 1).map(show).collect();
+        Self::from(Problem::Expected { found: show(found), expected, constant: true })
+    }
+
+    pub(super) fn other(problem: impl Into<String>) -> Self {
+        Self::from(Problem::Other(problem.into()))
+    }
+
+    pub(super) fn missing(name: &str) -> Self {
+        Self::other("is missing").in_property(name)
+    }
+
+    /// The same, seen from the object that holds the judged value.
+    pub(super) fn in_property(mut self, name: &str) -> Self {
+        self.path.push(Step::Property(shorten(name)));
+        self
+    }
+
+    /// The same, seen from the array that holds the judged value.
+    pub(super) fn in_item(mut self, index: usize) -> Self {
+        self.path.push(Step::Item(index));
+        self
+    }
+
+    /// What to say when none of several alternatives fits.
+    ///
+    /// If all of them expect something else in place of the value itself, everything that was expected.
+    /// Otherwise the alternative that got deepest into the value, and rather one that did not fail at a
+    /// constant: with tagged alternatives, that one has the right tag.
+    pub(super) fn of_alternatives(mismatches: Vec<Mismatch>) -> Self {
+        let count = mismatches.len();
+        if mismatches.iter().all(Mismatch::is_expectation_of_value) {
+            return Self::united(mismatches);
+        }
+        let nearest = mismatches.into_iter().reduce(|best, next| if next.depth() > best.depth() { next } else { best });
+        let mut nearest = nearest.unwrap_or_else(|| Self::other("fits none of no alternatives"));
+        if count > 1 {
+            nearest.alternatives = count;
+        }
+        nearest
+    }
+
+    fn is_expectation_of_value(&self) -> bool {
+        self.path.is_empty() && matches!(self.problem, Problem::Expected { .. })
+    }
+
+    fn united(mismatches: Vec<Mismatch>) -> Self {
+        let (mut all_found, mut all_expected) = (None, Vec::new());
+        for mismatch in mismatches {
+            let Problem::Expected { found, expected, .. } = mismatch.problem else { continue };
+            all_found.get_or_insert(found);
+            all_expected.extend(expected.into_iter().take(MAX_LISTED + 1));
+        }
+        all_expected.dedup();
+        let found = all_found.unwrap_or_default();
+        Self::from(Problem::Expected { found, expected: all_expected, constant: true })
+    }
+
+    fn depth(&self) -> (usize, bool) {
+        (self.path.len(), !matches!(self.problem, Problem::Expected { constant: true, .. }))
+    }
+
+    /// The whole sentence.
+    pub(super) fn sentence(&self) -> String {
+        let mut sentence = self.place();
+        match &self.problem {
+            Problem::Other(problem) => _ = write!(sentence, " {problem}"),
+            Problem::Expected { found, expected, .. } => {
+                _ = write!(sentence, " is {found}, expected {}", list(expected))
+            }
+        }
+        if self.alternatives > 0 {
+            _ = write!(sentence, " (the nearest of {} alternatives)", self.alternatives);
+        }
+        sentence
+    }
+
+    fn place(&self) -> String {
+        if self.path.is_empty() {
+            return "the value".into();
+        }
+        let mut place = String::from("`");
+        for step in self.path.iter().rev() {
+            match step {
+                Step::Item(index) => _ = write!(place, "[{index}]"),
+                Step::Property(name) if !is_plain(name) => _ = write!(place, "[{name:?}]"),
+                Step::Property(name) if place.len() == 1 => place.push_str(name),
+                Step::Property(name) => _ = write!(place, ".{name}"),
+            }
+        }
+        place.push('`');
+        place
+    }
+}
+
+impl From<Problem> for Mismatch {
+    fn from(problem: Problem) -> Self {
+        Self { path: Vec::new(), problem, alternatives: 0 }
+    }
+}
+
+impl Type {
+    fn words(self) -> &'static str {
+        match self {
+            Type::Null => "null",
+            Type::Boolean => "a boolean",
+            Type::Integer => "an integer",
+            Type::Number => "a number",
+            Type::String => "a string",
+            Type::Array => "an array",
+            Type::Object => "an object",
+        }
+    }
+}
+
+/// What sort of value it is, with its article.
+pub(super) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// The value itself if it is short, or what sort of value it is.
+pub(super) fn show(value: &Value) -> String {
+    match value {
+        Value::String(text) => Value::from(shorten(text)).to_string(),
+        Value::Array(items) if !items.is_empty() => "an array".into(),
+        Value::Object(map) if !map.is_empty() => "an object".into(),
+        short => short.to_string(),
+    }
+}
+
+/// "a", "a or b", "a, b or c"; a long list is cut.
+pub(super) fn list(words: &[String]) -> String {
+    let listed = &words[..words.len().min(MAX_LISTED)];
+    match listed.split_last() {
+        None => "nothing".into(),
+        Some((only, [])) => only.clone(),
+        Some(_) if listed.len() < words.len() => format!("{}, …", listed.join(", ")),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+    }
+}
+
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(MAX_QUOTED_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '…'))
+}
