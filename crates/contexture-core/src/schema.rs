@@ -159,11 +159,6 @@ impl Schema {
         Self { parts: read::leniently(schema) }
     }
 
-    /// x
-    pub fn new(schema: &Value) -> Result<Self, String> {
-        Ok(Self(schema.clone()))
-    }
-
     /// Checks a value.
     ///
     /// # Errors
