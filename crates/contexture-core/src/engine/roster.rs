@@ -1,7 +1,6 @@
 //! The layers of an execution in their two orders.
 
 use crate::error::SpecError;
-use crate::id::LayerId;
 use crate::layer::LayerRef;
 use crate::schema::Schema;
 
@@ -45,10 +44,6 @@ impl Roster {
 
     pub(crate) fn get(&self, id: &str) -> Option<&LayerRef> {
         self.layers.iter().find(|layer| layer.spec().id.as_str() == id)
-    }
-
-    pub(crate) fn id_of(&self, id: &str) -> Option<LayerId> {
-        Some(self.get(id)?.spec().id.clone())
     }
 }
 

@@ -66,7 +66,6 @@ pub(crate) trait DynLayer: Send + Sync {
     fn mark_absent(&self, hook: Hook);
 
     fn decode(&self, bytes: &[u8]) -> Result<StateValue, String>;
-    fn default_state(&self) -> StateValue;
     fn merge(&self, ours: &StateValue, theirs: &StateValue) -> Option<StateValue>;
     fn render_delta(&self, pinned: &[Arc<Item>], current: &[Arc<Item>]) -> Option<String>;
     fn read(&self, name: &str, state: Option<&StateValue>) -> Option<Box<dyn Any + Send>>;
@@ -254,10 +253,6 @@ impl<L: MemoryLayer> DynLayer for Erased<L> {
         let mut deserializer = serde_json::Deserializer::from_slice(bytes);
         let state: L::State = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| error.to_string())?;
         Ok(StateValue::new(state))
-    }
-
-    fn default_state(&self) -> StateValue {
-        StateValue::new(L::State::default())
     }
 
     fn merge(&self, ours: &StateValue, theirs: &StateValue) -> Option<StateValue> {

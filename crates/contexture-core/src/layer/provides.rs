@@ -142,6 +142,7 @@ pub struct LayerFunctionDecl<S> {
 ///
 /// ```
 /// use contexture_core::layer::{layer_fn, FnResult, LayerProvides};
+/// use std::sync::Arc;
 ///
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]
 /// struct Remember {
@@ -151,8 +152,8 @@ pub struct LayerFunctionDecl<S> {
 ///
 /// let provides = LayerProvides::<Vec<String>>::new().function(
 ///     "remember",
-///     layer_fn("Remembers a fact.", |input: Remember, facts, _ctx| async move {
-///         let mut facts: Vec<String> = (*facts).clone();
+///     layer_fn("Remembers a fact.", |input: Remember, facts: Arc<Vec<String>>, _ctx| async move {
+///         let mut facts = Arc::unwrap_or_clone(facts);
 ///         facts.push(input.fact);
 ///         Ok(FnResult::new(facts.len()).with_state(facts))
 ///     }),
