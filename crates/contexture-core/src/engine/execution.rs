@@ -245,6 +245,17 @@ impl<Ls> Execution<Ls> {
         self.run().last_usage.as_ref()
     }
 
+    /// Takes over a conversation that happened elsewhere: its items are logged as they are, and no hook runs.
+    ///
+    /// # Errors
+    /// [`Error::Journal`] if they could not be made durable.
+    pub async fn import(&mut self, items: impl IntoIterator<Item = Item>) -> Result<(), Error> {
+        let run = self.run_mut()?;
+        run.append(items.into_iter().map(Arc::new));
+        run.query = run.newest_query();
+        run.commit().await
+    }
+
     /// Stops a turn from outside.
     pub fn abort_handle(&self) -> AbortHandle {
         self.run().abort.clone()

@@ -1,0 +1,97 @@
+//! What a turn costs: with few and many layers, after short and long histories, in time and memory.
+
+use std::time::{Duration, Instant};
+
+use contexture::engine::{Engine, Execution};
+use contexture::prelude::*;
+use contexture_bench::synthetic;
+
+/// How many tokens a window has, unless a benchmark is about something else.
+const BUDGET_TOKENS: u64 = 32_000;
+/// How many turns are timed before the execution is made anew, so that the history keeps its length.
+const TURNS: usize = 10;
+
+/// A model that always says the same.
+struct Stub;
+
+impl Model for Stub {
+    async fn call(&self, _: ModelRequest) -> Result<LlmResponse, BoxError> {
+        Ok(LlmResponse::text("Understood, going on."))
+    }
+}
+
+/// A layer that remembers a number and says a sentence.
+fn trivial(index: usize) -> impl MemoryLayer<State = u64> {
+    let spec = LayerSpec::new(format!("layer-{index:02}"), Slot(100 + index as i32), MemoryScope::Thread);
+    layer::<u64>(spec.with_budget(BudgetConfig::range(0, 100)))
+        .recall(move |_| async move { Ok(format!("Layer {index} has this one sentence to say.").into()) })
+        .store(|params| async move { Ok(StoreResult::set(*params.state + 1)) })
+        .build()
+}
+
+fn engine(layers: usize) -> Engine<()> {
+    let memory = (0..layers).fold(memory(()), |memory, index| memory.with_layer(trivial(index)));
+    let builder = contexture::in_memory(memory).model(Stub).policy(ProjectionPolicy::new(BUDGET_TOKENS));
+    builder.build().expect("the layers go together")
+}
+
+async fn execution(engine: &Engine<()>, items: usize) -> Execution<()> {
+    let mut execution = engine.execution("bench").start().await.expect("a new thread opens");
+    execution.import(synthetic::items(items, 42)).await.expect("a store in memory does not fail");
+    execution.turn("Warm up, please.").await.expect("the model does not fail");
+    execution
+}
+
+/// The median time of one turn after a history of `items` items.
+fn turn_time(runtime: &tokio::runtime::Runtime, layers: usize, items: usize, rounds: usize) -> Duration {
+    let mut samples = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
+        let engine = engine(layers);
+        let mut execution = runtime.block_on(execution(&engine, items));
+        let begin = Instant::now();
+        runtime.block_on(async {
+            for _ in 0..TURNS {
+                execution.turn("What is next on the list?").await.expect("the model does not fail");
+            }
+        });
+        samples.push(begin.elapsed() / TURNS as u32);
+    }
+    samples.sort_unstable();
+    samples[samples.len() / 2]
+}
+
+fn micros(duration: Duration) -> f64 {
+    duration.as_nanos() as f64 / 1e3
+}
+
+/// Resident memory of this process, in MB; `None` where the system does not say.
+fn resident_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kb| kb / 1024.0)
+}
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    println!("a turn with 8 layers, windows of {BUDGET_TOKENS} tokens, store in memory");
+    let mut by_items = Vec::new();
+    for (items, rounds) in [(100, 41), (1_000, 41), (10_000, 21), (100_000, 7)] {
+        let time = turn_time(&runtime, 8, items, rounds);
+        println!("  after {items:>7} items {:>9.1} µs", micros(time));
+        by_items.push(time);
+    }
+    println!("  100 000 items against 1 000: {:.2} times", micros(by_items[3]) / micros(by_items[1]));
+    let (few, many) = (turn_time(&runtime, 8, 100, 41), turn_time(&runtime, 32, 100, 41));
+    println!("a turn with 32 layers against 8: {:.2} times ({:.1} µs)", micros(many) / micros(few), micros(many));
+
+    let engine = engine(8);
+    let before = resident_mb();
+    let held = runtime.block_on(async {
+        let mut execution = engine.execution("memory").start().await.expect("a new thread opens");
+        execution.import(synthetic::items(100_000, 7)).await.expect("a store in memory does not fail");
+        execution
+    });
+    if let (Some(before), Some(after)) = (before, resident_mb()) {
+        println!("memory for {} items of 400 bytes, log and store in memory: {:.0} MB", held.log().len(), after - before);
+    }
+}
