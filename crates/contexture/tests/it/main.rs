@@ -1,0 +1,3 @@
+//! What the crate `contexture` promises at its doors.
+
+mod transcript;
