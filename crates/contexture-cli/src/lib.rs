@@ -1,10 +1,15 @@
-//! The program `contexture`, as a library: its commands.
+//! The program `contexture`, as a library: its commands, and the measures that they print.
 
+pub mod compare;
 pub mod failure;
 pub mod import;
+pub mod judge;
+pub mod policies;
 pub mod progress;
+pub mod recorded;
 pub mod source;
 pub mod table;
+pub mod work;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -24,6 +29,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Import(import::Import),
+    Compare(compare::Compare),
 }
 
 /// What `contexture` without arguments prints.
@@ -32,10 +38,10 @@ contexture weaves the context window of an LLM agent out of memory layers.
 
   contexture import ~/.claude/projects --out recordings
                               turn recorded work of agents into one plain form
-  contexture import session.jsonl | head
-                              look at one recording
-  some-agent --json | contexture import -
-                              read a recording as it is printed
+  contexture compare recordings --budget 32000
+                              what context policies would have kept, and at what price
+  contexture compare session.jsonl --json
+                              the same as data, for one recording
 
 `contexture --help` lists all commands, `contexture COMMAND --help` explains one.
 ";
@@ -56,5 +62,6 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         None => Ok(io::stdout().write_all(SHORT_HELP.as_bytes())?),
         Some(Command::Import(import)) => import::run(&import),
+        Some(Command::Compare(compare)) => compare::run(&compare),
     }
 }

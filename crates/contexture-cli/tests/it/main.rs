@@ -1,5 +1,8 @@
-//! What the program promises: its commands as a person runs them.
+//! What the program promises: its commands as a person runs them, and the measures behind them.
 
+mod compare;
 mod frame;
 mod import;
+mod judge;
+mod policies;
 mod program;
