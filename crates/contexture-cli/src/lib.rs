@@ -4,6 +4,7 @@ pub mod compare;
 pub mod failure;
 pub mod import;
 pub mod judge;
+pub mod plot;
 pub mod policies;
 pub mod progress;
 pub mod recorded;

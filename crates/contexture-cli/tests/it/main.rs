@@ -4,5 +4,6 @@ mod compare;
 mod frame;
 mod import;
 mod judge;
+mod plot;
 mod policies;
 mod program;
