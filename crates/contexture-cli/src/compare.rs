@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
+use contexture::transcript::Report;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -77,9 +78,14 @@ pub fn run(compare: &Compare) -> Result<(), Failure> {
     print(&comparison, compare.json)
 }
 
-/// The measures of every policy over one recording.
-fn judge_source(source: &Source, policies: &[&dyn Policy], budget: f64) -> Result<Vec<Measures>, Unread> {
-    let (transcript, _) = source.transcript()?;
+/// One recording with the measures of every policy.
+struct Judged {
+    report: Report,
+    measures: Vec<Measures>,
+}
+
+fn judge_source(source: &Source, policies: &[&dyn Policy], budget: f64) -> Result<Judged, Unread> {
+    let (transcript, report) = source.transcript()?;
     let recorded = Recorded::new(&transcript);
     let judge_one = |policy: &&dyn Policy| {
         let mut judge = Judge::new(&recorded);
@@ -88,12 +94,13 @@ fn judge_source(source: &Source, policies: &[&dyn Policy], budget: f64) -> Resul
         }
         Ok(judge.finish(budget))
     };
-    policies.iter().map(judge_one).collect()
+    let measures: Result<Vec<Measures>, Unread> = policies.iter().map(judge_one).collect();
+    Ok(Judged { report, measures: measures? })
 }
 
 fn sum_up(
     sources: &[Source],
-    judged: Vec<Result<Vec<Measures>, Unread>>,
+    judged: Vec<Result<Judged, Unread>>,
     policies: &[&dyn Policy],
     budget: u64,
 ) -> Result<Comparison, Failure> {
@@ -101,8 +108,9 @@ fn sum_up(
     let (mut recordings, mut skipped) = (0, 0);
     for (source, judged) in sources.iter().zip(judged) {
         match judged {
-            Ok(measures) => {
+            Ok(Judged { report, measures }) => {
                 recordings += 1;
+                source.tell(&report);
                 sums.iter_mut().zip(&measures).for_each(|(sum, measures)| sum.add(measures));
                 continue;
             }

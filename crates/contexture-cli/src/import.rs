@@ -77,7 +77,7 @@ pub fn run(import: &Import) -> Result<(), Failure> {
 fn to_output(source: &Source, skipped: &mut Skipped) -> Result<(), Failure> {
     let mut writer = BufWriter::new(io::stdout().lock());
     if let Some(report) = copy(source, &mut writer, skipped)? {
-        tell(source, &report);
+        source.tell(&report);
     }
     Ok(writer.flush()?)
 }
@@ -109,7 +109,7 @@ fn to_file(source: &Source, out: &Path, skipped: &mut Skipped) -> Result<Option<
     let report = copy(source, &mut writer, skipped)?;
     writer.flush().map_err(failed)?;
     if let Some(report) = &report {
-        tell(source, report);
+        source.tell(report);
     } else {
         fs::remove_file(out).map_err(failed)?;
     }
@@ -138,17 +138,6 @@ fn copy(source: &Source, writer: &mut impl Write, skipped: &mut Skipped) -> Resu
         }
     }
     Ok(None)
-}
-
-/// Tells of what could not be used.
-fn tell(source: &Source, report: &Report) {
-    for broken in &report.broken {
-        eprintln!("{source}:{}: skipped, {}", broken.line, broken.reason);
-    }
-    let untold = report.broken_records - report.broken.len() as u64;
-    if untold > 0 {
-        eprintln!("{source}: {untold} more broken records skipped");
-    }
 }
 
 fn print(imported: &[Imported], as_json: bool) -> Result<(), Failure> {

@@ -64,6 +64,17 @@ impl Source {
         let report = self.read(&mut |message| transcript.messages.push(message))?;
         Ok((transcript, report))
     }
+
+    /// Tells the person of what could not be used, on standard error.
+    pub fn tell(&self, report: &Report) {
+        for broken in &report.broken {
+            eprintln!("{self}:{}: skipped, {}", broken.line, broken.reason);
+        }
+        let untold = report.broken_records - report.broken.len() as u64;
+        if untold > 0 {
+            eprintln!("{self}: {untold} more broken records skipped");
+        }
+    }
 }
 
 /// All files that the named paths stand for, those of a directory in the order of their names.

@@ -66,3 +66,9 @@ fn files_that_are_no_recordings_are_skipped() {
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     assert!(run.stderr.contains("error: none of the files is a recording in a known format\nhint: "), "{}", run.stderr);
 }
+
+#[test]
+fn broken_lines_are_told_with_their_number() {
+    let run = run_in(Path::new("."), &["compare", "-"], &format!("{}{{\"role\":\n", recording()));
+    assert_eq!((run.code, run.stderr.as_str()), (0, "-:24: skipped, EOF while parsing a value (column 8)\n"));
+}

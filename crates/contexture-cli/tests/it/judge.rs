@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use contexture::transcript::{Message, Role, ToolCall, Transcript};
 use contexture_cli::judge::{Judge, Measures};
-use contexture_cli::policies::{Entry, Made, Request, Shown};
+use contexture_cli::policies::{Entry, KNOWN, Made, Policy, Request, Shown};
 use contexture_cli::recorded::Recorded;
+use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use crate::policies::{shape, transcript_of};
 
 fn calls(id: &str, name: &str, arguments: Value) -> Message {
     let tool_calls = vec![ToolCall { id: id.into(), name: name.into(), arguments }];
@@ -145,4 +148,24 @@ fn sizes_are_those_of_spaced_json() {
     check(json!("text as it is"), 13);
     check(json!({"a": [1, 2.5, true, false, null], "ü": "\n\"\u{1}"}), 54);
     check(json!([1e30, 1e-7, 100000.0]), 24);
+}
+
+proptest! {
+    #[test]
+    fn it_does_not_matter_how_much_of_a_request_is_told(shape in shape(), budget in 0_u32..4_000) {
+        let transcript = transcript_of(&shape);
+        let recorded = Recorded::new(&transcript);
+        for policy in &KNOWN {
+            let (mut told, mut repeated) = (Judge::new(&recorded), Judge::new(&recorded));
+            let mut window: Vec<Entry> = Vec::new();
+            for request in policy.requests(&transcript, &recorded, f64::from(budget)) {
+                let request = request.expect("these policies cannot fail");
+                window.truncate(request.keep);
+                window.extend(request.added.iter().cloned());
+                repeated.take(Request { before: request.before, keep: 0, added: window.clone() });
+                told.take(request);
+            }
+            prop_assert_eq!(told.finish(100.0), repeated.finish(100.0));
+        }
+    }
 }

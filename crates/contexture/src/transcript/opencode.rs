@@ -44,6 +44,13 @@ struct State<'a> {
     input: Option<&'a RawValue>,
     output: Option<String>,
     error: Option<String>,
+    #[serde(default)]
+    attachments: Vec<Attachment>,
+}
+
+#[derive(Deserialize)]
+struct Attachment {
+    mime: Option<String>,
 }
 
 pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
@@ -82,7 +89,7 @@ fn assistant(parts: Vec<Part<'_>>, assembler: &mut Assembler<'_>) -> Result<(), 
         match &*part.kind {
             "step-start" => std::mem::take(&mut step).hand_on(assembler),
             "reasoning" => assembler.tally.thinking_blocks += 1,
-            "tool" => step.add(part)?,
+            "tool" => step.add(part, assembler)?,
             _ => append_text(&mut step.text, part.into_text(assembler)),
         }
     }
@@ -91,12 +98,16 @@ fn assistant(parts: Vec<Part<'_>>, assembler: &mut Assembler<'_>) -> Result<(), 
 }
 
 impl Step {
-    fn add(&mut self, part: Part<'_>) -> Result<(), Error> {
-        let id = part.call_id.unwrap_or_default();
-        let state = part.state.unwrap_or(State { input: None, output: None, error: None });
-        let arguments = value_of(state.input)?;
-        self.calls.push(ToolCall { id: id.clone(), name: part.tool.unwrap_or_default(), arguments });
-        if let Some(answer) = state.output.or(state.error) {
+    fn add(&mut self, part: Part<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+        let (id, name) = (part.call_id.unwrap_or_default(), part.tool.unwrap_or_default());
+        let arguments = value_of(part.state.as_ref().and_then(|state| state.input))?;
+        self.calls.push(ToolCall { id: id.clone(), name, arguments });
+        let Some(state) = part.state else { return Ok(()) };
+        if let Some(mut answer) = state.output.or(state.error) {
+            for _ in state.attachments.iter().filter(|attachment| is_image(attachment.mime.as_deref())) {
+                assembler.tally.images += 1;
+                append_text(&mut answer, IMAGE_NOTE.to_owned());
+            }
             self.answers.push((id, answer));
         }
         Ok(())
@@ -115,7 +126,7 @@ impl Part<'_> {
         match &*self.kind {
             _ if self.ignored == Some(true) => String::new(),
             "text" => self.text.unwrap_or_default(),
-            "file" if self.mime.as_deref().is_some_and(|mime| mime.starts_with("image/")) => {
+            "file" if is_image(self.mime.as_deref()) => {
                 assembler.tally.images += 1;
                 IMAGE_NOTE.to_owned()
             }
@@ -123,4 +134,8 @@ impl Part<'_> {
             _ => String::new(),
         }
     }
+}
+
+fn is_image(mime: Option<&str>) -> bool {
+    mime.is_some_and(|mime| mime.starts_with("image/"))
 }

@@ -136,7 +136,7 @@ fn opencode_gives_each_step_its_calls_and_each_call_its_own_id() {
             {"info": {"role": "assistant"}, "parts": [
               {"type": "step-start"},
               {"type": "reasoning", "text": "hm"},
-              {"type": "tool", "callID": "X", "tool": "bash", "state": {"status": "completed", "input": {"command": "ls"}, "output": "a"}},
+              {"type": "tool", "callID": "X", "tool": "bash", "state": {"status": "completed", "input": {"command": "ls"}, "output": "a", "attachments": [{"mime": "image/png", "url": "data:"}]}},
               {"type": "tool", "callID": "X", "tool": "read", "state": {"status": "error", "input": {"filePath": "b"}, "error": "no such file"}},
               {"type": "step-finish"},
               {"type": "step-start"},
@@ -149,7 +149,7 @@ fn opencode_gives_each_step_its_calls_and_each_call_its_own_id() {
         r#"
         user: "review\n[image]\n[file b.txt]"
         assistant: "" +X bash {"command":"ls"} +X~2 read {"filePath":"b"}
-        tool: "a" =X bash
+        tool: "a\n[image]" =X bash
         tool: "no such file" =X~2 read
         assistant: "Nothing found." +Y bash {}
         tool: "" =Y bash
