@@ -40,24 +40,37 @@ enum Look {
 
 /// What the beginning of a file says about its layout.
 ///
-/// A document is a list, or an object that has `messages` or is spread over lines; a record with a type or a role
-/// that has neither stands alone on its line.
+/// A document is a list of objects, or an object that has `messages` or is spread over lines; a record with a type or a
+/// role that has neither stands alone on its line.
 fn look(prefix: &[u8]) -> Look {
     let mut scan = Scan { bytes: prefix.strip_prefix(b"\xef\xbb\xbf").unwrap_or(prefix), at: 0 };
     scan.skip_space();
     match scan.next() {
-        Some(b'[') => return Look::Is(Layout::Document),
-        Some(b'{') => {}
-        Some(_) => return Look::Is(Layout::Lines),
-        None => return Look::Unclear,
+        Some(b'[') => look_at_list(scan),
+        Some(b'{') => look_at_object(scan),
+        Some(_) => Look::Is(Layout::Lines),
+        None => Look::Unclear,
     }
+}
+
+/// A bracket may also begin a line of a log.
+fn look_at_list(mut scan: Scan<'_>) -> Look {
+    scan.skip_space();
+    match scan.next() {
+        Some(b'{') => Look::Is(Layout::Document),
+        Some(_) => Look::Is(Layout::Lines),
+        None => Look::Unclear,
+    }
+}
+
+fn look_at_object(mut scan: Scan<'_>) -> Look {
     let (mut depth, mut is_record) = (1, false);
     while let Some(byte) = scan.next() {
         match byte {
             b'{' | b'[' => depth += 1,
             b'}' | b']' if depth == 1 => return Look::Is(Layout::Lines),
             b'}' | b']' => depth -= 1,
-            b'\n' => return Look::Is(Layout::Document),
+            b'\n' => return Look::Is(scan.layout_by_next_line()),
             b'"' => {
                 let Some(text) = scan.rest_of_string() else { break };
                 match text {
@@ -101,6 +114,15 @@ impl<'a> Scan<'a> {
                 b'\\' => self.at += 1,
                 _ => {}
             }
+        }
+    }
+
+    /// What an object is that goes on behind a line end: a document, unless the next line begins an object at its very
+    /// start. Then the first line was a record and is cut.
+    fn layout_by_next_line(&self) -> Layout {
+        match self.bytes.get(self.at) {
+            Some(b'{') => Layout::Lines,
+            _ => Layout::Document,
         }
     }
 

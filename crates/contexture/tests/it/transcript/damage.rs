@@ -24,6 +24,17 @@ fn broken_lines_are_reported_with_their_number_and_skipped() {
 }
 
 #[test]
+fn a_first_line_cut_anywhere_does_not_hide_the_rest() {
+    let first = r#"{"role":"assistant","text":"a","tool_calls":[{"id":"c","name":"n","arguments":[1,{"x":2},"y"]}],"name":null}"#;
+    for cut in 1..first.len() {
+        let (transcript, report) =
+            Transcript::read(format!("{}\n{LINE}\n{LINE}\n", &first[..cut]).as_bytes()).expect(first);
+        assert_eq!((transcript.messages.len(), report.broken[0].line), (2, 1), "cut at {cut}");
+    }
+    check_broken(format!("[INFO] started\n{LINE}").as_bytes(), &[1], 1);
+}
+
+#[test]
 fn a_reason_names_the_column() {
     let (_, report) = Transcript::read(format!("{LINE}\n{{\"role\":").as_bytes()).expect("a known format");
     assert_eq!(report.broken[0].reason, "EOF while parsing a value (column 8)");
