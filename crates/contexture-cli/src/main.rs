@@ -1,12 +1,7 @@
 //! The program `contexture`.
 
-use clap::Parser;
+use std::process::ExitCode;
 
-/// Weaves the context window of an LLM agent out of memory layers.
-#[derive(Parser)]
-#[command(name = "contexture", version, about)]
-struct Arguments {}
-
-fn main() {
-    let Arguments {} = Arguments::parse();
+fn main() -> ExitCode {
+    contexture_cli::main()
 }

@@ -1,13 +1,61 @@
 //! Recorded work of agents, in one plain form.
+//!
+//! Agents write down what they do, each in its own format. [`read`] recognises the format by its content and hands
+//! out plain [`Message`]s one by one, so that a recording of any length can be replayed; [`Transcript::read`]
+//! collects them.
+//!
+//! ```
+//! use contexture::transcript::{Format, Role, Transcript};
+//! let recording = r#"{"role": "user", "content": "list the files"}
+//! {"role": "assistant", "content": null, "tool_calls": [
+//! {"role": "assistant", "content": "There are none."}"#;
+//! let (transcript, report) = Transcript::read(recording.as_bytes())?;
+//! assert_eq!(report.format, Format::OpenAiChat);
+//! assert_eq!(transcript.messages.len(), 2);
+//! assert_eq!(transcript.messages[1].role, Role::Assistant);
+//! assert_eq!(report.broken[0].line, 2);
+//! # Ok::<(), contexture::transcript::ReadError>(())
+//! ```
+
+mod assemble;
+mod blocks;
+mod chat;
+mod claude_code;
+mod codex;
+mod copilot_cli;
+mod document;
+mod format;
+mod layout;
+mod opencode;
+mod plain;
+mod read;
+mod repair;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use format::Format;
+pub use plain::write;
+pub use read::{Broken, MAX_BROKEN_NOTES, MAX_LINE_BYTES, ReadError, Report, read};
 
 /// A recorded conversation, oldest message first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transcript {
     /// The messages, in order.
     pub messages: Vec<Message>,
+}
+
+impl Transcript {
+    /// Reads a whole recording in any known format, with a report of what could not be used.
+    ///
+    /// # Errors
+    ///
+    /// When the reader fails, or when nothing in it belongs to a known format.
+    pub fn read(reader: impl std::io::BufRead) -> Result<(Self, Report), ReadError> {
+        let mut transcript = Self::default();
+        let report = read(reader, &mut |message| transcript.messages.push(message))?;
+        Ok((transcript, report))
+    }
 }
 
 /// One recorded message: what was said, and the calls made with it.
@@ -52,4 +100,11 @@ pub struct ToolCall {
     pub name: String,
     /// An object, or text where the agent passes text.
     pub arguments: Value,
+}
+
+impl Message {
+    /// A message that makes no calls and answers none.
+    pub fn said(role: Role, text: impl Into<String>) -> Self {
+        Self { role, text: text.into(), tool_calls: Vec::new(), tool_call_id: None, name: None }
+    }
 }

@@ -4,3 +4,4 @@
 mod kill;
 #[cfg(feature = "sqlite")]
 mod sqlite_store;
+mod transcript;

@@ -1,0 +1,183 @@
+//! `contexture compare`: what context policies would have kept of recorded work, and at what price.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use contexture::transcript::Report;
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::judge::{Judge, Measures};
+use crate::policies::{KNOWN, Policy};
+use crate::progress::Progress;
+use crate::recorded::Recorded;
+use crate::source::{self, Source, Unread};
+use crate::table::{Align, Table};
+use crate::work::in_parallel;
+
+/// Compare context policies on recorded work, without a model
+///
+/// recall: of the edits that follow, the share whose old text stands in the window.
+/// cost: billed input at cache prices, against sending everything every time.
+/// tokens: input tokens, against sending everything every time.
+/// peak: the largest window, in tokens of four bytes.
+/// over: recordings with a window above the budget.
+/// stale: of the file contents shown, the share changed since by a call that is no longer shown.
+/// dearer: recordings that cost more than sending everything.
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub struct Compare {
+    /// Recordings, directories to walk, or - for standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Tokens that a window may have, counted as bytes divided by four
+    #[arg(long, value_name = "N", default_value_t = 32_000, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    budget: u64,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// The whole comparison, as it is printed as JSON.
+#[derive(Serialize)]
+struct Comparison {
+    recordings: usize,
+    skipped: usize,
+    budget: u64,
+    policies: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    policy: String,
+    recall: f64,
+    cost: f64,
+    tokens: f64,
+    peak: f64,
+    over: u64,
+    stale: f64,
+    dearer: u64,
+    /// The sums that these were made of.
+    sums: Measures,
+}
+
+/// Carries out the command.
+pub fn run(compare: &Compare) -> Result<(), Failure> {
+    let sources = source::find(&compare.files)?;
+    let policies: Vec<&dyn Policy> = KNOWN.iter().map(|known| known as &dyn Policy).collect();
+    let progress = Progress::new("comparing", sources.len());
+    let budget = compare.budget as f64;
+    let judged = in_parallel(&sources, |source| {
+        let judged = judge_source(source, &policies, budget);
+        progress.advance();
+        judged
+    });
+    drop(progress);
+    let comparison = sum_up(&sources, judged, &policies, compare.budget)?;
+    print(&comparison, compare.json)
+}
+
+/// One recording with the measures of every policy.
+struct Judged {
+    report: Report,
+    measures: Vec<Measures>,
+}
+
+fn judge_source(source: &Source, policies: &[&dyn Policy], budget: f64) -> Result<Judged, Unread> {
+    let (transcript, report) = source.transcript()?;
+    let recorded = Recorded::new(&transcript);
+    let judge_one = |policy: &&dyn Policy| {
+        let mut judge = Judge::new(&recorded);
+        for request in policy.requests(&transcript, &recorded, budget) {
+            judge.take(request.map_err(Unread::Failed)?);
+        }
+        Ok(judge.finish(budget))
+    };
+    let measures: Result<Vec<Measures>, Unread> = policies.iter().map(judge_one).collect();
+    Ok(Judged { report, measures: measures? })
+}
+
+fn sum_up(
+    sources: &[Source],
+    judged: Vec<Result<Judged, Unread>>,
+    policies: &[&dyn Policy],
+    budget: u64,
+) -> Result<Comparison, Failure> {
+    let mut sums = vec![Measures::default(); policies.len()];
+    let (mut recordings, mut skipped) = (0, 0);
+    for (source, judged) in sources.iter().zip(judged) {
+        match judged {
+            Ok(Judged { report, measures }) => {
+                recordings += 1;
+                source.tell(&report);
+                sums.iter_mut().zip(&measures).for_each(|(sum, measures)| sum.add(measures));
+                continue;
+            }
+            Err(Unread::Failed(error)) => eprintln!("{source}: skipped, it could not be read: {error:#}"),
+            Err(Unread::Unknown) if source.is_named => eprintln!("{source}: skipped, it is in no known format"),
+            Err(Unread::Unknown) => {}
+        }
+        skipped += 1;
+    }
+    if recordings == 0 {
+        return Err(Failure::work("none of the files is a recording in a known format")
+            .hint("name recordings of Claude Code, Codex, OpenCode, Copilot CLI, or chat messages as JSON"));
+    }
+    let rows = policies.iter().zip(sums).map(|(policy, measures)| Row::new(policy.name(), measures));
+    Ok(Comparison { recordings, skipped, budget, policies: rows.collect() })
+}
+
+impl Row {
+    fn new(policy: &str, measures: Measures) -> Self {
+        Self {
+            policy: policy.to_owned(),
+            recall: measures.recall(),
+            cost: measures.cost_ratio(),
+            tokens: measures.tokens_ratio(),
+            peak: measures.peak_tokens(),
+            over: measures.over,
+            stale: measures.stale(),
+            dearer: measures.dearer,
+            sums: measures,
+        }
+    }
+}
+
+fn print(comparison: &Comparison, as_json: bool) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    if as_json {
+        serde_json::to_writer_pretty(&mut stdout, comparison)?;
+        return Ok(stdout.write_all(b"\n")?);
+    }
+    let Comparison { recordings, skipped, budget, policies } = comparison;
+    let requests = policies.first().map_or(0, |row| row.sums.requests);
+    let (recordings, skipped) = (counted(*recordings, "recording"), counted(*skipped, "file"));
+    writeln!(stdout, "{recordings}, {requests} requests, budget {budget} tokens; {skipped} skipped\n")?;
+    stdout.write_all(table(policies).render().as_bytes())?;
+    Ok(())
+}
+
+/// A count with its noun: `1 file`, `2 files`.
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+fn table(rows: &[Row]) -> Table {
+    let numbers = ["recall", "cost", "tokens", "peak", "over", "stale", "dearer"];
+    let numbers = numbers.map(|title| (title, Align::Right));
+    let mut table = Table::new([("policy", Align::Left)].into_iter().chain(numbers));
+    for row in rows {
+        table.row([
+            row.policy.clone(),
+            format!("{:.4}", row.recall),
+            format!("{:.3}", row.cost),
+            format!("{:.3}", row.tokens),
+            format!("{:.0}", row.peak),
+            row.over.to_string(),
+            format!("{:.3}", row.stale),
+            row.dearer.to_string(),
+        ]);
+    }
+    table
+}

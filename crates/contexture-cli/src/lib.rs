@@ -1,0 +1,68 @@
+//! The program `contexture`, as a library: its commands, and the measures that they print.
+
+pub mod compare;
+pub mod failure;
+pub mod import;
+pub mod judge;
+pub mod plot;
+pub mod policies;
+pub mod progress;
+pub mod recorded;
+pub mod source;
+pub mod table;
+pub mod work;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use failure::Failure;
+
+/// Weaves the context window of an LLM agent out of memory layers.
+#[derive(Parser)]
+#[command(name = "contexture", version, about, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Import(import::Import),
+    Compare(compare::Compare),
+}
+
+/// What `contexture` without arguments prints.
+const SHORT_HELP: &str = "\
+contexture weaves the context window of an LLM agent out of memory layers.
+
+  contexture import ~/.claude/projects --out recordings
+                              turn recorded work of agents into one plain form
+  contexture compare recordings --budget 32000
+                              what context policies would have kept, and at what price
+  contexture compare session.jsonl --json
+                              the same as data, for one recording
+
+`contexture --help` lists all commands, `contexture COMMAND --help` explains one.
+";
+
+/// Runs the program with the arguments of the process, and gives its exit code.
+pub fn main() -> ExitCode {
+    let outcome = match Arguments::try_parse() {
+        Ok(arguments) => run(arguments),
+        Err(error) => Err(Failure::from(error)),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(arguments: Arguments) -> Result<(), Failure> {
+    match arguments.command {
+        None => Ok(io::stdout().write_all(SHORT_HELP.as_bytes())?),
+        Some(Command::Import(import)) => import::run(&import),
+        Some(Command::Compare(compare)) => compare::run(&compare),
+    }
+}

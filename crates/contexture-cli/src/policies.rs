@@ -1,0 +1,349 @@
+//! What other tools do with a window that grows, to compare with.
+//!
+//! Each is a plain restatement: it says before every assistant message which recorded messages would be sent, whole or
+//! as stubs. A policy says what changed since its last request, so that playing a transcript costs time in proportion
+//! to what changes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use contexture::transcript::{Message, Role, Transcript};
+
+use crate::recorded::{Recorded, plain_text, sent_bytes};
+
+/// The size of a stub that stands for a cleared answer.
+pub const STUB_BYTES: u64 = 120;
+
+/// The most that is shown of a message whose head is kept.
+pub const HEAD_BYTES: u64 = 8_000;
+
+/// Bytes that count as one token.
+const TOKEN_BYTES: f64 = 4.0;
+
+/// Decides before every model call what the model is sent.
+pub trait Policy: Sync {
+    /// What the policy is called in tables.
+    fn name(&self) -> &str;
+
+    /// Plays a transcript: one request for every assistant message, in order.
+    ///
+    /// `budget` is in tokens of four bytes. An error ends the requests.
+    fn requests<'a>(
+        &'a self,
+        transcript: &'a Transcript,
+        recorded: &'a Recorded<'a>,
+        budget: f64,
+    ) -> Box<dyn Iterator<Item = anyhow::Result<Request>> + 'a>;
+}
+
+/// One request, told by what changed since the one before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The position of the assistant message that it asks for.
+    pub before: usize,
+    /// How many leading entries of the last request it begins with.
+    pub keep: usize,
+    /// What follows them.
+    pub added: Vec<Entry>,
+}
+
+/// One element of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entry {
+    /// A message of the transcript.
+    Recorded {
+        /// Its position.
+        index: usize,
+        /// How much of it.
+        shown: Shown,
+    },
+    /// A message that the policy wrote.
+    Made(Arc<Made>),
+}
+
+/// How much of a recorded message is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// All.
+    Full,
+    /// A note that it was there.
+    Stub,
+    /// Its beginning.
+    Head,
+}
+
+/// A message that a policy wrote, with what the judge needs to know of it.
+#[derive(Debug)]
+pub struct Made {
+    /// The message.
+    pub message: Message,
+    /// Its size when it is sent.
+    pub bytes: u64,
+    /// The characters of its text.
+    pub chars: usize,
+    /// The text in which an edit's old text can be found.
+    pub plain: String,
+}
+
+impl Made {
+    /// Takes a message into account.
+    pub fn new(message: Message) -> Arc<Self> {
+        let plain = plain_text(&message, message.role != Role::User);
+        Arc::new(Self { bytes: sent_bytes(&message), chars: message.text.chars().count(), plain, message })
+    }
+}
+
+impl PartialEq for Made {
+    /// Whether a provider would see the same message.
+    fn eq(&self, other: &Self) -> bool {
+        let (one, two) = (&self.message, &other.message);
+        std::ptr::eq(self, other)
+            || (self.bytes == other.bytes
+                && one.role == two.role
+                && one.tool_call_id == two.tool_call_id
+                && one.text == two.text
+                && one.tool_calls == two.tool_calls)
+    }
+}
+
+/// The policies of other tools.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Known {
+    /// Everything, every time.
+    PassThrough,
+    /// The first user message and the newest messages; over budget, the oldest go until a share of the budget is left.
+    Sliding {
+        /// That share.
+        slack: f64,
+    },
+    /// All but the newest answers of tools become stubs.
+    Mask {
+        /// How many stay.
+        keep: usize,
+    },
+    /// Over budget, all but the newest answers of tools become stubs.
+    Clear {
+        /// How many stay.
+        keep: usize,
+    },
+    /// Answers of tools beyond the newest tokens become stubs, once they are worth it.
+    Prune {
+        /// Tokens of answers that stay.
+        protect: u64,
+        /// Tokens that must be saved at once.
+        least: u64,
+    },
+}
+
+/// All of them, in the order of tables.
+pub const KNOWN: [Known; 6] = [
+    Known::PassThrough,
+    Known::Sliding { slack: 1.0 },
+    Known::Sliding { slack: 0.5 },
+    Known::Mask { keep: 10 },
+    Known::Clear { keep: 3 },
+    Known::Prune { protect: 40_000, least: 20_000 },
+];
+
+impl Policy for Known {
+    fn name(&self) -> &str {
+        match self {
+            Known::PassThrough => "pass-through",
+            Known::Sliding { slack } if *slack < 1.0 => "half-window drop",
+            Known::Sliding { .. } => "sliding window",
+            Known::Mask { .. } => "keep the last 10",
+            Known::Clear { .. } => "clear all but 3",
+            Known::Prune { .. } => "prune beyond 40k",
+        }
+    }
+
+    fn requests<'a>(
+        &'a self,
+        _transcript: &'a Transcript,
+        recorded: &'a Recorded<'a>,
+        budget: f64,
+    ) -> Box<dyn Iterator<Item = anyhow::Result<Request>> + 'a> {
+        match *self {
+            Known::PassThrough => play(recorded, Stubs::new(recorded, |_, _| 0)),
+            Known::Sliding { slack } => play(recorded, Sliding::new(recorded, budget, slack)),
+            Known::Mask { keep } => play(recorded, Stubs::new(recorded, move |stubs, _| stubs.live_beyond(keep))),
+            Known::Clear { keep } => play(
+                recorded,
+                Stubs::new(recorded, move |stubs, _| {
+                    let is_over = stubs.bytes as f64 / TOKEN_BYTES > budget;
+                    if is_over { stubs.live_beyond(keep) } else { 0 }
+                }),
+            ),
+            Known::Prune { protect, least } => {
+                let mut protected = Protected { bytes: 0, start: 0, beyond_bytes: 0, seen: 0 };
+                play(
+                    recorded,
+                    Stubs::new(recorded, move |stubs, recorded| protected.prunable(stubs, recorded, protect, least)),
+                )
+            }
+        }
+    }
+}
+
+/// A policy at work: what is sent before each step.
+trait Player {
+    fn request(&mut self, before: usize) -> Request;
+}
+
+fn play<'a>(
+    recorded: &'a Recorded<'a>,
+    mut player: impl Player + 'a,
+) -> Box<dyn Iterator<Item = anyhow::Result<Request>> + 'a> {
+    Box::new(recorded.steps.iter().map(move |&step| Ok(player.request(step))))
+}
+
+fn whole(range: Range<usize>) -> impl Iterator<Item = Entry> {
+    range.map(|index| Entry::Recorded { index, shown: Shown::Full })
+}
+
+/// Shows every message at its place, and stubs for the oldest answers of tools.
+///
+/// `stub` says before each step how many more of the oldest answers that are still shown become stubs.
+struct Stubs<'a, F> {
+    recorded: &'a Recorded<'a>,
+    stub: F,
+    state: Stubbed,
+}
+
+/// The answers of tools so far, of which the oldest are stubs.
+struct Stubbed {
+    /// Positions of the answers.
+    answers: Vec<usize>,
+    /// How many of them are stubs.
+    gone: usize,
+    /// How many messages are sent.
+    len: usize,
+    /// Their bytes.
+    bytes: u64,
+}
+
+impl Stubbed {
+    /// How many answers are shown beyond the newest `keep`.
+    fn live_beyond(&self, keep: usize) -> usize {
+        (self.answers.len() - self.gone).saturating_sub(keep)
+    }
+}
+
+impl<'a, F: FnMut(&Stubbed, &Recorded<'a>) -> usize> Stubs<'a, F> {
+    fn new(recorded: &'a Recorded<'a>, stub: F) -> Self {
+        let state = Stubbed { answers: Vec::new(), gone: 0, len: 0, bytes: 0 };
+        Self { recorded, stub, state }
+    }
+}
+
+impl<'a, F: FnMut(&Stubbed, &Recorded<'a>) -> usize> Player for Stubs<'a, F> {
+    fn request(&mut self, before: usize) -> Request {
+        let Self { recorded, stub, state } = self;
+        let sent = state.len;
+        state.answers.extend((sent..before).filter(|&index| recorded.is_answer(index)));
+        state.bytes += recorded.bytes_before(before) - recorded.bytes_before(sent);
+        state.len = before;
+        let count = stub(state, recorded);
+        let stubbed = &state.answers[state.gone..state.gone + count];
+        let keep = stubbed.first().map_or(sent, |&first| first.min(sent));
+        for &index in stubbed {
+            state.bytes = state.bytes + STUB_BYTES - recorded.facts[index].bytes;
+        }
+        state.gone += count;
+        let first_whole = state.answers.get(state.gone).copied().unwrap_or(before);
+        let shown = |index| {
+            let is_stub = index < first_whole && recorded.is_answer(index);
+            if is_stub { Shown::Stub } else { Shown::Full }
+        };
+        let added = (keep..before).map(|index| Entry::Recorded { index, shown: shown(index) }).collect();
+        Request { before, keep, added }
+    }
+}
+
+/// The newest answers that pruning leaves alone.
+struct Protected {
+    /// Their bytes.
+    bytes: u64,
+    /// The first of them, among all answers.
+    start: usize,
+    /// Bytes of the answers before them that are still shown.
+    beyond_bytes: u64,
+    /// How many answers were taken into account.
+    seen: usize,
+}
+
+impl Protected {
+    /// How many of the oldest shown answers are to be stubbed now.
+    fn prunable(&mut self, stubs: &Stubbed, recorded: &Recorded<'_>, protect: u64, least: u64) -> usize {
+        for &answer in &stubs.answers[self.seen..] {
+            self.bytes += recorded.facts[answer].bytes;
+        }
+        self.seen = stubs.answers.len();
+        while self.bytes as f64 / TOKEN_BYTES > protect as f64 {
+            let bytes = recorded.facts[stubs.answers[self.start]].bytes;
+            self.bytes -= bytes;
+            self.beyond_bytes += bytes;
+            self.start += 1;
+        }
+        if self.beyond_bytes as f64 / TOKEN_BYTES <= least as f64 {
+            return 0;
+        }
+        self.beyond_bytes = 0;
+        self.start - stubs.gone
+    }
+}
+
+/// The first user message and the newest messages.
+struct Sliding<'a> {
+    recorded: &'a Recorded<'a>,
+    budget: f64,
+    slack: f64,
+    first: usize,
+    /// The oldest message of the newest ones.
+    start: usize,
+    /// The end of the last request.
+    sent: usize,
+    /// How many entries it had.
+    len: usize,
+}
+
+impl<'a> Sliding<'a> {
+    fn new(recorded: &'a Recorded<'a>, budget: f64, slack: f64) -> Self {
+        Self { recorded, budget, slack, first: recorded.first_said(), start: 0, sent: 0, len: 0 }
+    }
+
+    fn tokens(&self, before: usize, first_bytes: u64) -> f64 {
+        let bytes = self.recorded.bytes_before(before) - self.recorded.bytes_before(self.start);
+        (bytes + first_bytes) as f64 / TOKEN_BYTES
+    }
+
+    /// Moves the start until a share of the budget is left, and not between a call and its answer.
+    fn cut(&mut self, before: usize) {
+        let first_bytes = self.recorded.facts[self.first].bytes;
+        while self.start + 1 < before && self.tokens(before, first_bytes) > self.budget * self.slack {
+            self.start += 1;
+        }
+        while self.start + 1 < before && self.recorded.is_answer(self.start) {
+            self.start += 1;
+        }
+    }
+}
+
+impl Player for Sliding<'_> {
+    fn request(&mut self, before: usize) -> Request {
+        let start = self.start;
+        let has_first = self.first < self.start;
+        let first_bytes = if has_first { self.recorded.facts[self.first].bytes } else { 0 };
+        if self.tokens(before, first_bytes) > self.budget {
+            self.cut(before);
+        }
+        let keep = if self.start == start { self.len } else { 0 };
+        let head = (keep == 0 && self.first < self.start).then_some(self.first);
+        let from = if keep == 0 { self.start } else { self.sent };
+        let added: Vec<Entry> =
+            head.into_iter().flat_map(|first| whole(first..first + 1)).chain(whole(from..before)).collect();
+        self.len = keep + added.len();
+        self.sent = before;
+        Request { before, keep, added }
+    }
+}

@@ -1,0 +1,355 @@
+//! What the measures need to know of a recorded transcript, worked out once.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use contexture::transcript::{Message, Role, ToolCall, Transcript};
+use memchr::memmem;
+use serde_json::Value;
+
+/// The shortest text, in characters, that is looked for in a window: shorter ones stand everywhere.
+const MIN_TARGET_CHARS: usize = 20;
+
+/// A transcript with the facts that policies and the judge ask for.
+#[derive(Debug)]
+pub struct Recorded<'a> {
+    /// The messages themselves.
+    pub messages: &'a [Message],
+    /// Facts of each message.
+    pub facts: Vec<Fact>,
+    /// Positions of the assistant messages: before each of them stands a request.
+    pub steps: Vec<usize>,
+    /// For each path that is written: who writes it, in order.
+    pub writes: Vec<Vec<Write<'a>>>,
+    /// The bytes of all messages before each one, and of all of them last.
+    bytes_before: Vec<u64>,
+    /// What the calls of a step need to find, by the position of the step.
+    targets: HashMap<usize, Vec<Target>>,
+    /// The answer to each call.
+    answers: HashMap<&'a str, usize>,
+}
+
+/// What is known of one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// Its size when it is sent.
+    pub bytes: u64,
+    /// The characters of its text.
+    pub chars: usize,
+    /// For the answer to a call that reads a file: the file, as a position in [`Recorded::writes`].
+    pub read: Option<usize>,
+}
+
+/// A call that changes a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write<'a> {
+    /// The position of the message that makes it.
+    pub message: usize,
+    /// The call.
+    pub call_id: &'a str,
+}
+
+/// A text that an edit must find in the window to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The text.
+    pub text: String,
+    /// Where it stands before the edit, oldest first; never empty.
+    pub holders: Vec<usize>,
+}
+
+/// What a call does, as far as the measures tell calls apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Deed {
+    Read,
+    Change,
+    Other,
+}
+
+impl<'a> Recorded<'a> {
+    /// Works out the facts of a transcript.
+    pub fn new(transcript: &'a Transcript) -> Self {
+        let messages = transcript.messages.as_slice();
+        let mut paths = Paths::default();
+        let mut calls: HashMap<&str, &ToolCall> = HashMap::new();
+        let mut facts = Vec::with_capacity(messages.len());
+        let mut bytes_before = vec![0];
+        for (index, message) in messages.iter().enumerate() {
+            for call in &message.tool_calls {
+                calls.insert(&call.id, call);
+                paths.note_write(index, call);
+            }
+            let id = message.tool_call_id.as_deref().filter(|_| message.role == Role::Tool);
+            let read = id.and_then(|id| paths.read_by(calls.get(id)?));
+            let bytes = sent_bytes(message);
+            facts.push(Fact { bytes, chars: message.text.chars().count(), read });
+            bytes_before.push(bytes_before[index] + bytes);
+        }
+        let of_role = |role| messages.iter().enumerate().filter(move |(_, message)| message.role == role);
+        let answers = of_role(Role::Tool).filter_map(|(index, answer)| Some((answer.tool_call_id.as_deref()?, index)));
+        Self {
+            messages,
+            facts,
+            steps: of_role(Role::Assistant).map(|(index, _)| index).collect(),
+            writes: paths.writes,
+            bytes_before,
+            targets: find_targets(messages),
+            answers: answers.collect(),
+        }
+    }
+
+    /// The bytes of all messages before a position.
+    pub fn bytes_before(&self, position: usize) -> u64 {
+        self.bytes_before[position]
+    }
+
+    /// What the calls of the message at a position need to find.
+    pub fn targets(&self, step: usize) -> &[Target] {
+        self.targets.get(&step).map_or(&[], Vec::as_slice)
+    }
+
+    /// The position of the answer to a call.
+    pub fn answer_to(&self, call_id: &str) -> Option<usize> {
+        self.answers.get(call_id).copied()
+    }
+
+    /// Whether the message at a position is a tool's answer.
+    pub fn is_answer(&self, position: usize) -> bool {
+        self.messages[position].role == Role::Tool
+    }
+
+    /// The first message that a person, or the program in the person's place, said.
+    pub fn first_said(&self) -> usize {
+        let is_said = |message: &Message| matches!(message.role, Role::User | Role::System);
+        self.messages.iter().position(is_said).unwrap_or(0)
+    }
+}
+
+/// Paths seen so far, with who writes them.
+#[derive(Default)]
+struct Paths<'a> {
+    known: HashMap<Cow<'a, str>, usize>,
+    writes: Vec<Vec<Write<'a>>>,
+}
+
+impl<'a> Paths<'a> {
+    fn id(&mut self, path: Cow<'a, str>) -> usize {
+        let next = self.writes.len();
+        let id = *self.known.entry(path).or_insert(next);
+        if id == next {
+            self.writes.push(Vec::new());
+        }
+        id
+    }
+
+    fn note_write(&mut self, message: usize, call: &'a ToolCall) {
+        if deed_of(call) == Deed::Change
+            && let Some(path) = path_of(call)
+        {
+            let id = self.id(path);
+            self.writes[id].push(Write { message, call_id: &call.id });
+        }
+    }
+
+    fn read_by(&mut self, call: &'a ToolCall) -> Option<usize> {
+        let path = path_of(call).filter(|path| deed_of(call) == Deed::Read && !path.is_empty())?;
+        Some(self.id(path))
+    }
+}
+
+/// What a call does, by the name of its tool.
+fn deed_of(call: &ToolCall) -> Deed {
+    match call.name.as_str() {
+        "str_replace_editor" | "str_replace_based_edit_tool" => match call.arguments["command"].as_str() {
+            Some("view") => Deed::Read,
+            _ => Deed::Change,
+        },
+        "Read" | "read" | "read_file" | "view" | "open" | "cat_file" | "ReadFile" => Deed::Read,
+        "Edit" | "edit" | "MultiEdit" | "edit_file" | "apply_patch" | "string_replace" => Deed::Change,
+        "Write" | "write" | "write_file" | "create_file" | "create" => Deed::Change,
+        _ => Deed::Other,
+    }
+}
+
+/// The file that a call is about.
+fn path_of(call: &ToolCall) -> Option<Cow<'_, str>> {
+    if call.name == "apply_patch" {
+        let mut texts = Vec::new();
+        collect_strings(&call.arguments, &mut texts);
+        return texts.into_iter().flat_map(str::lines).find_map(patched_path).map(Cow::Borrowed);
+    }
+    let keys = ["file_path", "path", "filePath", "filename", "file"];
+    keys.into_iter().find_map(|key| call.arguments.get(key)?.as_str()).map(Cow::Borrowed)
+}
+
+fn patched_path(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("*** ")?;
+    let headers = ["Update File: ", "Add File: ", "Delete File: "];
+    headers.into_iter().find_map(|header| rest.strip_prefix(header)).filter(|path| !path.is_empty())
+}
+
+/// All texts in a value, in order.
+fn collect_strings<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
+    match value {
+        Value::String(text) => texts.push(text),
+        Value::Array(values) => values.iter().for_each(|value| collect_strings(value, texts)),
+        Value::Object(fields) => fields.values().for_each(|value| collect_strings(value, texts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// For every step that edits: the texts its edits replace, and where they stand before it.
+fn find_targets(messages: &[Message]) -> HashMap<usize, Vec<Target>> {
+    let mut targets = HashMap::new();
+    let mut plain: Vec<String> = Vec::new();
+    for (step, message) in messages.iter().enumerate().filter(|(_, message)| message.role == Role::Assistant) {
+        let texts = message.tool_calls.iter().flat_map(old_texts);
+        let texts: Vec<String> = texts.map(|text| unix_lines(&text).trim_matches('\n').to_owned()).collect();
+        let is_long = |text: &String| text.chars().count() >= MIN_TARGET_CHARS;
+        if !texts.iter().any(is_long) {
+            continue;
+        }
+        let new = &messages[plain.len()..step];
+        plain.extend(new.iter().map(|message| plain_text(message, message.role == Role::Tool)));
+        let found: Vec<Target> =
+            texts.into_iter().filter(is_long).filter_map(|text| Target::find(text, &plain)).collect();
+        targets.insert(step, found);
+    }
+    targets
+}
+
+impl Target {
+    /// The text with all places where it stands, if there are any.
+    fn find(text: String, plain: &[String]) -> Option<Self> {
+        let finder = memmem::Finder::new(&text);
+        let holds = |(index, plain): (usize, &String)| finder.find(plain.as_bytes()).map(|_| index);
+        let holders: Vec<usize> = plain.iter().enumerate().filter_map(holds).collect();
+        (!holders.is_empty()).then_some(Self { text, holders })
+    }
+}
+
+/// The texts that a call replaces.
+fn old_texts(call: &ToolCall) -> Vec<Cow<'_, str>> {
+    if call.name == "apply_patch" {
+        let mut texts = Vec::new();
+        collect_strings(&call.arguments, &mut texts);
+        let patches = texts.into_iter().filter(|text| text.contains("*** Begin Patch"));
+        return patches.flat_map(old_sides).map(Cow::Owned).collect();
+    }
+    let edits = call.arguments.get("edits").and_then(Value::as_array);
+    let edits = edits.into_iter().flatten().filter_map(|edit| edit.get("old_string")?.as_str());
+    let keys = ["old_string", "oldString", "old_str", "oldText"];
+    let single = keys.into_iter().filter_map(|key| call.arguments.get(key)?.as_str());
+    edits.chain(single).map(Cow::Borrowed).collect()
+}
+
+/// The old side of every hunk of a patch that takes lines away.
+fn old_sides(patch: &str) -> Vec<String> {
+    let mut sides = Vec::new();
+    let mut old: Vec<&str> = Vec::new();
+    for line in patch.split('\n').chain(["@@"]) {
+        if line.starts_with("@@") || line.starts_with("***") {
+            if old.iter().any(|line| line.starts_with('-')) {
+                sides.push(old.iter().map(|line| &line[1..]).collect::<Vec<_>>().join("\n"));
+            }
+            old.clear();
+        } else if line.starts_with([' ', '-']) {
+            old.push(line);
+        }
+    }
+    sides
+}
+
+/// The text of a message in which an edit's old text can be found: with unix line ends, without the numbers that
+/// tools put before lines, and with the texts of its calls.
+pub fn plain_text(message: &Message, is_numbered: bool) -> String {
+    let text = unix_lines(&message.text);
+    let mut plain = if is_numbered { without_numbers(&text) } else { text.into_owned() };
+    for call in &message.tool_calls {
+        let mut texts = Vec::new();
+        collect_strings(&call.arguments, &mut texts);
+        plain.push('\n');
+        plain.push_str(&unix_lines(&texts.join("\n")));
+    }
+    plain
+}
+
+fn unix_lines(text: &str) -> Cow<'_, str> {
+    if text.contains("\r\n") { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) }
+}
+
+/// The text without the line numbers of `12→`, `12\t`, `12: `, `00012| ` and `12. `.
+fn without_numbers(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        plain.push_str(&line[number_len(line)..]);
+    }
+    plain
+}
+
+/// How many bytes of a line are its number.
+fn number_len(line: &str) -> usize {
+    let spaces = line.len() - line.trim_start_matches([' ', '\t']).len();
+    let rest = &line[spaces..];
+    let digits = rest.len() - rest.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
+    if digits == 0 {
+        return 0;
+    }
+    let marks: &[&str] = match (spaces, digits) {
+        (0, 5) => &["→", "\t", ": ", "| ", ". "],
+        (0, _) => &["→", "\t", ": ", ". "],
+        _ => &["→", "\t"],
+    };
+    let mark = marks.iter().find(|mark| rest[digits..].starts_with(**mark));
+    mark.map_or(0, |mark| spaces + digits + mark.len())
+}
+
+/// The size of a message when it is sent: its text, and its calls' arguments as JSON with a space behind each comma
+/// and colon.
+pub fn sent_bytes(message: &Message) -> u64 {
+    let arguments = message.tool_calls.iter().map(|call| 1 + argument_len(&call.arguments));
+    (message.text.len() + arguments.sum::<usize>()) as u64
+}
+
+fn argument_len(arguments: &Value) -> usize {
+    match arguments {
+        Value::String(text) => text.len(),
+        value => json_len(value),
+    }
+}
+
+fn json_len(value: &Value) -> usize {
+    let between = |count: usize| 2 * count.saturating_sub(1);
+    match value {
+        Value::Null | Value::Bool(true) => 4,
+        Value::Bool(false) => 5,
+        Value::Number(number) => number_text_len(number),
+        Value::String(text) => json_text_len(text),
+        Value::Array(values) => 2 + values.iter().map(json_len).sum::<usize>() + between(values.len()),
+        Value::Object(fields) => {
+            let members = fields.iter().map(|(key, value)| json_text_len(key) + 2 + json_len(value));
+            2 + members.sum::<usize>() + between(fields.len())
+        }
+    }
+}
+
+fn json_text_len(text: &str) -> usize {
+    let extra = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 1,
+        0..0x20 => 5,
+        _ => 0,
+    };
+    2 + text.len() + text.bytes().map(extra).sum::<usize>()
+}
+
+/// The length of a number; exponents are counted with a sign and at least two digits.
+fn number_text_len(number: &serde_json::Number) -> usize {
+    let text = number.to_string();
+    match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => {
+            let digits = exponent.trim_start_matches(['+', '-']);
+            mantissa.len() + 2 + digits.len().max(2)
+        }
+        None => text.len(),
+    }
+}

@@ -1,0 +1,63 @@
+//! The program's frame: help, version, and how it fails.
+
+use std::path::Path;
+
+use crate::program::{check, run_in};
+
+#[test]
+fn without_arguments_it_shows_three_examples() {
+    let run = run_in(Path::new("."), &[], "");
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    assert_eq!(run.stdout.lines().filter(|line| line.starts_with("  contexture ")).count(), 3);
+    assert!(run.stdout.lines().count() < 15, "a short help is short:\n{}", run.stdout);
+}
+
+#[test]
+fn the_version_is_the_crate_s() {
+    check(&["--version"], 0, concat!("contexture ", env!("CARGO_PKG_VERSION"), "\n"), "");
+}
+
+#[test]
+fn help_goes_to_standard_output() {
+    for arguments in [&["--help"][..], &["import", "--help"], &["compare", "-h"]] {
+        let run = run_in(Path::new("."), arguments, "");
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+        assert!(run.stdout.contains("Usage: contexture"), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn bad_usage_is_one_sentence_and_a_hint() {
+    check(&["dance"], 2, "", "error: unrecognized subcommand 'dance'\nhint: write it as `contexture [COMMAND]`\n");
+    check(
+        &["compare", "--budget", "none", "x"],
+        2,
+        "",
+        "error: invalid value 'none' for '--budget <N>': invalid digit found in string\n\
+         hint: `contexture --help` lists all commands\n",
+    );
+    check(
+        &["import"],
+        2,
+        "",
+        "error: the following required arguments were not provided: <FILE>...\n\
+         hint: write it as `contexture import <FILE>...`\n",
+    );
+    check(
+        &["import", "a", "--loud"],
+        2,
+        "",
+        "error: unexpected argument '--loud' found\nhint: write it as `contexture import <FILE>...`\n",
+    );
+}
+
+#[test]
+fn failed_work_is_one_sentence_and_a_hint() {
+    check(
+        &["compare", "no/such/file"],
+        1,
+        "",
+        "error: open `no/such/file`: No such file or directory (os error 2)\n\
+         hint: name a file, a directory such as ~/.claude/projects, or - for standard input\n",
+    );
+}

@@ -1,0 +1,103 @@
+//! `contexture import`.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::tempdir;
+
+use crate::program::{Run, run_in};
+
+const CHAT: &str = r#"[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]"#;
+
+const PLAIN: &str = r#"{"role":"user","text":"hi","tool_calls":[],"tool_call_id":null,"name":null}
+{"role":"assistant","text":"hello","tool_calls":[],"tool_call_id":null,"name":null}
+"#;
+
+fn run(code: i32, stdout: &str, stderr: &str) -> Run {
+    Run { code, stdout: stdout.to_owned(), stderr: stderr.to_owned() }
+}
+
+#[test]
+fn one_recording_goes_to_standard_output() {
+    let directory = tempdir().unwrap();
+    fs::write(directory.path().join("chat.json"), CHAT).unwrap();
+    assert_eq!(run_in(directory.path(), &["import", "chat.json"], ""), run(0, PLAIN, ""));
+    assert_eq!(run_in(directory.path(), &["import", "-"], CHAT), run(0, PLAIN, ""));
+    assert_eq!(run_in(directory.path(), &["import", "."], ""), run(0, PLAIN, ""));
+}
+
+#[test]
+fn broken_lines_are_told_with_their_number() {
+    let recording = format!("{PLAIN}{{\"role\":\n{PLAIN}");
+    let expected = run(0, &PLAIN.repeat(2), "-:3: skipped, EOF while parsing a value (column 8)\n");
+    assert_eq!(run_in(Path::new("."), &["import", "-"], &recording), expected);
+}
+
+#[test]
+fn what_is_no_recording_is_told_and_fails() {
+    let expected = run(
+        1,
+        "",
+        "-: skipped, it is no recording in a known format\n\
+         error: one file could not be imported\n\
+         hint: known are Claude Code, Codex, OpenCode, Copilot CLI, OpenAI chat, Anthropic messages and the plain form\n",
+    );
+    assert_eq!(run_in(Path::new("."), &["import", "-"], "name,size\n"), expected);
+}
+
+#[test]
+fn a_directory_is_walked_and_each_recording_written_to_a_file() {
+    let directory = tempdir().unwrap();
+    let base = directory.path();
+    fs::create_dir_all(base.join("in/deep")).unwrap();
+    fs::write(base.join("in/a.json"), CHAT).unwrap();
+    fs::write(base.join("in/a.txt"), CHAT).unwrap();
+    fs::write(base.join("in/deep/b.jsonl"), PLAIN).unwrap();
+    fs::write(base.join("in/notes.md"), "# notes\n").unwrap();
+    let expected = "\
+recording        format       messages  broken  unanswered  written to
+in/a.json        OpenAI chat         2       0           0  out/a.jsonl
+in/a.txt         OpenAI chat         2       0           0  out/a-2.jsonl
+in/deep/b.jsonl  plain               2       0           0  out/deep/b.jsonl
+";
+    let imported = run_in(base, &["import", "in", "--out", "out"], "");
+    assert_eq!(imported, run(0, expected, "1 file skipped that is no recording\n"));
+    for written in ["out/a.jsonl", "out/a-2.jsonl", "out/deep/b.jsonl"] {
+        assert_eq!(fs::read_to_string(base.join(written)).unwrap(), PLAIN);
+    }
+    assert!(!base.join("out/notes.jsonl").exists());
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let directory = tempdir().unwrap();
+    fs::write(directory.path().join("a.jsonl"), CHAT).unwrap();
+    let imported = run_in(directory.path(), &["import", "a.jsonl", "--out", "."], "");
+    let message = "error: write `./a.jsonl`: File exists (os error 17)\nhint: name an empty directory with --out\n";
+    assert_eq!(imported, run(1, "", message));
+    assert_eq!(fs::read_to_string(directory.path().join("a.jsonl")).unwrap(), CHAT);
+}
+
+#[test]
+fn several_recordings_need_a_directory() {
+    let directory = tempdir().unwrap();
+    fs::write(directory.path().join("a.json"), CHAT).unwrap();
+    fs::write(directory.path().join("b.json"), CHAT).unwrap();
+    let imported = run_in(directory.path(), &["import", "."], "");
+    let message = "error: 2 files cannot share one output\nhint: add `--out DIR` to write one file for each\n";
+    assert_eq!(imported, run(2, "", message));
+}
+
+#[test]
+fn the_table_is_there_as_json_too() {
+    let directory = tempdir().unwrap();
+    let imported = run_in(directory.path(), &["import", "-", "--out", "out", "--json"], CHAT);
+    let rows: serde_json::Value = serde_json::from_str(&imported.stdout).unwrap();
+    assert_eq!(
+        rows,
+        serde_json::json!([{
+            "file": "-", "format": "OpenAI chat", "messages": 2, "broken": 0, "unanswered": 0, "orphans": 0,
+            "out": "out/stdin.jsonl",
+        }])
+    );
+}

@@ -1,0 +1,171 @@
+//! The measures, on conversations small enough to count by hand.
+
+use std::sync::Arc;
+
+use contexture::transcript::{Message, Role, ToolCall, Transcript};
+use contexture_cli::judge::{Judge, Measures};
+use contexture_cli::policies::{Entry, KNOWN, Made, Policy, Request, Shown};
+use contexture_cli::recorded::Recorded;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::policies::{shape, transcript_of};
+
+fn calls(id: &str, name: &str, arguments: Value) -> Message {
+    let tool_calls = vec![ToolCall { id: id.into(), name: name.into(), arguments }];
+    Message { tool_calls, ..Message::said(Role::Assistant, "") }
+}
+
+fn answers(id: &str, text: &str) -> Message {
+    Message { tool_call_id: Some(id.into()), ..Message::said(Role::Tool, text) }
+}
+
+fn full(index: usize) -> Entry {
+    Entry::Recorded { index, shown: Shown::Full }
+}
+
+fn stub(index: usize) -> Entry {
+    Entry::Recorded { index, shown: Shown::Stub }
+}
+
+fn made(message: &Message) -> Entry {
+    Entry::Made(Made::new(message.clone()))
+}
+
+fn measure(messages: &[Message], requests: impl IntoIterator<Item = Request>) -> Measures {
+    let transcript = Transcript { messages: messages.to_vec() };
+    let recorded = Recorded::new(&transcript);
+    let mut judge = Judge::new(&recorded);
+    requests.into_iter().for_each(|request| judge.take(request));
+    judge.finish(1_000.0)
+}
+
+/// A file is read, changed, and changed again.
+fn conversation() -> [Message; 6] {
+    let edit = |old: &str| json!({"file_path": "a.rs", "old_string": old, "new_string": "x"});
+    [
+        Message::said(Role::User, "go"),
+        calls("r", "Read", json!({"file_path": "a.rs"})),
+        answers("r", "     1→fn a() {\n     2→    twenty_characters();\n     3→}\n"),
+        calls("e", "Edit", edit("fn a() {\n    twenty_characters();\n")),
+        answers("e", "done"),
+        calls("f", "Edit", edit("    twenty_characters();\n}")),
+    ]
+}
+
+/// The requests that show the recorded messages of `shown` before messages 1, 3 and 5.
+fn requests(shown: [Vec<Entry>; 3]) -> Vec<Request> {
+    shown.into_iter().zip([1, 3, 5]).map(|(added, before)| Request { before, keep: 0, added }).collect()
+}
+
+#[track_caller]
+fn check_last(shown: Vec<Entry>, hits: u64, stale_bytes: u64) {
+    let first = [vec![full(0)], (0..3).map(full).collect(), shown];
+    let measures = measure(&conversation(), requests(first));
+    assert_eq!((measures.targets, measures.hits, measures.stale_bytes), (2, 1 + hits, stale_bytes));
+}
+
+#[test]
+fn an_edit_finds_its_text_without_the_line_numbers() {
+    check_last((0..5).map(full).collect(), 1, 0);
+    check_last(vec![full(0), full(3), full(4)], 0, 0);
+    check_last(vec![full(0), full(1), stub(2), full(3), full(4)], 0, 0);
+    let head = Entry::Recorded { index: 2, shown: Shown::Head };
+    check_last(vec![full(0), full(1), head, full(3), full(4)], 0, 0);
+}
+
+#[test]
+fn a_read_is_stale_when_a_later_change_is_hidden() {
+    let bytes = conversation()[2].text.len() as u64;
+    check_last(vec![full(0), full(1), full(2)], 1, bytes);
+    check_last(vec![full(0), full(1), full(2), stub(3), full(4)], 1, bytes);
+}
+
+#[test]
+fn what_a_policy_wrote_is_judged_by_what_it_says() {
+    let messages = conversation();
+    let bytes = messages[2].text.len() as u64;
+    check_last((0..5).map(|index| made(&messages[index])).collect(), 1, 0);
+    check_last((0..3).map(|index| made(&messages[index])).collect(), 1, bytes);
+    let view = Message::said(Role::System, "1\t    twenty_characters();\n2\t}\n");
+    check_last(vec![made(&messages[0]), made(&view)], 1, 0);
+    let short = Message { text: "fn a() {".into(), ..messages[2].clone() };
+    check_last(vec![made(&messages[1]), made(&short)], 0, 0);
+}
+
+#[test]
+fn patches_are_looked_for_hunk_by_hunk() {
+    let patch = "*** Begin Patch\n*** Update File: a.rs\n@@\n one line of context\n-one line taken\n+x\n@@\n+only added here\n*** End Patch";
+    let messages = [
+        Message::said(Role::User, "one line of context\none line taken\nonly added here"),
+        calls("p", "apply_patch", json!({ "input": patch })),
+    ];
+    let request = Request { before: 1, keep: 0, added: vec![full(0)] };
+    let measures = measure(&messages, [request]);
+    assert_eq!((measures.targets, measures.hits), (1, 1));
+}
+
+#[test]
+fn what_a_request_shares_with_the_last_one_is_cheap() {
+    let messages = [
+        Message::said(Role::User, "0123456789"),
+        Message::said(Role::Assistant, "0123456789"),
+        Message::said(Role::User, "0123456789"),
+        Message::said(Role::Assistant, ""),
+    ];
+    let first = Request { before: 1, keep: 0, added: vec![full(0)] };
+    let second = |keep, added| measure(&messages, [first.clone(), Request { before: 3, keep, added }]);
+    let whole = second(1, vec![full(1), full(2)]);
+    assert_eq!(whole, second(0, vec![full(0), full(1), full(2)]), "what is kept is found, not believed");
+    assert_eq!((whole.bytes, whole.peak_bytes, whole.cost), (40, 30, 12.5 + 1.0 + 25.0));
+    assert_eq!((whole.cost_ratio(), whole.tokens_ratio(), whole.dearer, whole.over), (1.0, 1.0, 0, 0));
+    let changed = second(0, vec![stub(0), full(1), full(2)]);
+    assert_eq!((changed.bytes, changed.cost, changed.dearer), (150, 12.5 + 175.0, 1));
+}
+
+#[test]
+fn equal_messages_of_a_policy_are_one_to_the_cache() {
+    let message = Message::said(Role::User, "0123456789");
+    let messages = [message.clone(), Message::said(Role::Assistant, ""), Message::said(Role::Assistant, "")];
+    let shared = Made::new(message.clone());
+    let request = |before, entry| Request { before, keep: 0, added: vec![entry] };
+    let same = [request(1, Entry::Made(Arc::clone(&shared))), request(2, Entry::Made(shared))];
+    let equal = [request(1, made(&message)), request(2, made(&message))];
+    let other = [request(1, made(&message)), request(2, made(&Message::said(Role::User, "9876543210")))];
+    assert_eq!(measure(&messages, same.clone()).cost, 12.5 + 1.0);
+    assert_eq!(measure(&messages, equal), measure(&messages, same));
+    assert_eq!(measure(&messages, other).cost, 25.0);
+}
+
+#[test]
+fn sizes_are_those_of_spaced_json() {
+    let check = |arguments: Value, bytes: u64| {
+        let messages = [calls("a", "t", arguments), Message::said(Role::Assistant, "")];
+        let transcript = Transcript { messages: messages.to_vec() };
+        assert_eq!(Recorded::new(&transcript).bytes_before(1), 1 + bytes);
+    };
+    check(json!({}), 2);
+    check(json!("text as it is"), 13);
+    check(json!({"a": [1, 2.5, true, false, null], "ü": "\n\"\u{1}"}), 54);
+    check(json!([1e30, 1e-7, 100000.0]), 24);
+}
+
+proptest! {
+    #[test]
+    fn it_does_not_matter_how_much_of_a_request_is_told(shape in shape(), budget in 0_u32..4_000) {
+        let transcript = transcript_of(&shape);
+        let recorded = Recorded::new(&transcript);
+        for policy in &KNOWN {
+            let (mut told, mut repeated) = (Judge::new(&recorded), Judge::new(&recorded));
+            let mut window: Vec<Entry> = Vec::new();
+            for request in policy.requests(&transcript, &recorded, f64::from(budget)) {
+                let request = request.expect("these policies cannot fail");
+                window.truncate(request.keep);
+                window.extend(request.added.iter().cloned());
+                repeated.take(Request { before: request.before, keep: 0, added: window.clone() });
+                told.take(request);
+            }
+            prop_assert_eq!(told.finish(100.0), repeated.finish(100.0));
+        }
+    }
+}

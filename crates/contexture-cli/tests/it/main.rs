@@ -1,0 +1,9 @@
+//! What the program promises: its commands as a person runs them, and the measures behind them.
+
+mod compare;
+mod frame;
+mod import;
+mod judge;
+mod plot;
+mod policies;
+mod program;

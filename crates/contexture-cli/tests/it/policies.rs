@@ -1,0 +1,167 @@
+//! The policies of other tools, against the same policies written without any memory of the last request.
+
+use contexture::transcript::{Message, Role, ToolCall, Transcript};
+use contexture_cli::policies::{Entry, Known, Policy, STUB_BYTES, Shown};
+use contexture_cli::recorded::Recorded;
+use proptest::prelude::*;
+use serde_json::json;
+
+/// What is sent before a step: the step, and each message with whether it is whole.
+type Windows = Vec<(usize, Vec<(usize, Shown)>)>;
+
+/// A transcript of one message for each pair of a role and a size.
+pub fn transcript_of(shape: &[(Role, usize)]) -> Transcript {
+    let message = |(index, &(role, size)): (usize, &(Role, usize))| {
+        let mut message = Message::said(role, "x".repeat(size));
+        match role {
+            Role::Assistant => {
+                let arguments = json!({ "file_path": "a" });
+                message.tool_calls = vec![ToolCall { id: index.to_string(), name: "Read".into(), arguments }];
+            }
+            Role::Tool => message.tool_call_id = Some((index - 1).to_string()),
+            Role::System | Role::User => {}
+        }
+        message
+    };
+    Transcript { messages: shape.iter().enumerate().map(message).collect() }
+}
+
+/// Shapes of conversations: people speak, the model calls tools and is answered.
+pub fn shape() -> impl Strategy<Value = Vec<(Role, usize)>> {
+    let turn = prop_oneof![
+        (0_usize..200).prop_map(|size| vec![(Role::User, size)]),
+        (0_usize..200).prop_map(|size| vec![(Role::Assistant, size)]),
+        (0_usize..50, 0_usize..2_000).prop_map(|(said, answer)| vec![(Role::Assistant, said), (Role::Tool, answer)]),
+    ];
+    prop::collection::vec(turn, 0..40).prop_map(|turns| turns.concat())
+}
+
+/// The windows of a policy, from what it says that changed.
+fn windows(policy: Known, transcript: &Transcript, budget: f64) -> Windows {
+    let recorded = Recorded::new(transcript);
+    let mut window: Vec<(usize, Shown)> = Vec::new();
+    let requests = policy.requests(transcript, &recorded, budget);
+    requests
+        .map(|request| {
+            let request = request.expect("these policies cannot fail");
+            assert!(request.keep <= window.len(), "more is kept than there was");
+            window.truncate(request.keep);
+            window.extend(request.added.into_iter().map(|entry| match entry {
+                Entry::Recorded { index, shown } => (index, shown),
+                Entry::Made(_) => panic!("these policies write nothing"),
+            }));
+            (request.before, window.clone())
+        })
+        .collect()
+}
+
+/// Sizes of messages with the answers among them, as each policy below needs them.
+struct Sizes {
+    bytes: Vec<u64>,
+    answers: Vec<bool>,
+    first: usize,
+    steps: Vec<usize>,
+}
+
+impl Sizes {
+    fn new(transcript: &Transcript) -> Self {
+        let messages = &transcript.messages;
+        let size = |message: &Message| {
+            let calls = message.tool_calls.iter().map(|call| 1 + call.arguments.to_string().len() as u64 + 1);
+            message.text.len() as u64 + calls.sum::<u64>()
+        };
+        Self {
+            bytes: messages.iter().map(size).collect(),
+            answers: messages.iter().map(|message| message.role == Role::Tool).collect(),
+            first: messages.iter().position(|message| message.role == Role::User).unwrap_or(0),
+            steps: (0..messages.len()).filter(|&index| messages[index].role == Role::Assistant).collect(),
+        }
+    }
+
+    fn sum(&self, start: usize, end: usize) -> u64 {
+        self.bytes[start..end].iter().sum()
+    }
+
+    fn answers_before(&self, step: usize) -> Vec<usize> {
+        (0..step).filter(|&index| self.answers[index]).collect()
+    }
+
+    /// Windows that show all, with stubs for the answers that are gone.
+    fn stubbed(&self, mut gone_before: impl FnMut(usize, &mut Vec<bool>)) -> Windows {
+        let mut gone = vec![false; self.bytes.len()];
+        let window = |&step: &usize| {
+            gone_before(step, &mut gone);
+            let shown = |index: usize| if gone[index] { Shown::Stub } else { Shown::Full };
+            (step, (0..step).map(|index| (index, shown(index))).collect())
+        };
+        self.steps.iter().map(window).collect()
+    }
+
+    fn sliding(&self, budget: f64, slack: f64) -> Windows {
+        let mut start = 0;
+        let window = |&step: &usize| {
+            let first = if self.first < start { self.bytes[self.first] } else { 0 };
+            if (self.sum(start, step) + first) as f64 / 4.0 > budget {
+                while start + 1 < step && (self.sum(start, step) + self.bytes[self.first]) as f64 / 4.0 > budget * slack
+                {
+                    start += 1;
+                }
+                while start + 1 < step && self.answers[start] {
+                    start += 1;
+                }
+            }
+            let head = (self.first < start).then_some((self.first, Shown::Full));
+            (step, head.into_iter().chain((start..step).map(|index| (index, Shown::Full))).collect())
+        };
+        self.steps.iter().map(window).collect()
+    }
+
+    fn mask(&self, keep: usize) -> Windows {
+        self.stubbed(|step, gone| {
+            let answers = self.answers_before(step);
+            answers.iter().rev().skip(keep).for_each(|&index| gone[index] = true);
+        })
+    }
+
+    fn clear(&self, budget: f64, keep: usize) -> Windows {
+        self.stubbed(|step, gone| {
+            let bytes = (0..step).map(|index| if gone[index] { STUB_BYTES } else { self.bytes[index] });
+            if bytes.sum::<u64>() as f64 / 4.0 > budget {
+                let answers = self.answers_before(step);
+                answers.iter().rev().skip(keep).for_each(|&index| gone[index] = true);
+            }
+        })
+    }
+
+    fn prune(&self, protect: u64, least: u64) -> Windows {
+        self.stubbed(|step, gone| {
+            let mut tokens = 0.0;
+            let mut old = Vec::new();
+            for index in self.answers_before(step).into_iter().rev().filter(|&index| !gone[index]) {
+                tokens += self.bytes[index] as f64 / 4.0;
+                if tokens > protect as f64 {
+                    old.push(index);
+                }
+            }
+            let saved: u64 = old.iter().map(|&index| self.bytes[index]).sum();
+            if saved as f64 / 4.0 > least as f64 {
+                old.into_iter().for_each(|index| gone[index] = true);
+            }
+        })
+    }
+}
+
+proptest! {
+    #[test]
+    fn windows_are_those_of_the_plain_restatement(shape in shape(), budget in 0_u32..4_000) {
+        let transcript = transcript_of(&shape);
+        let (sizes, budget) = (Sizes::new(&transcript), f64::from(budget));
+        let known = |policy| windows(policy, &transcript, budget);
+        prop_assert_eq!(known(Known::PassThrough), sizes.mask(usize::MAX));
+        prop_assert_eq!(known(Known::Sliding { slack: 1.0 }), sizes.sliding(budget, 1.0));
+        prop_assert_eq!(known(Known::Sliding { slack: 0.5 }), sizes.sliding(budget, 0.5));
+        prop_assert_eq!(known(Known::Mask { keep: 3 }), sizes.mask(3));
+        prop_assert_eq!(known(Known::Clear { keep: 3 }), sizes.clear(budget, 3));
+        prop_assert_eq!(known(Known::Prune { protect: 900, least: 400 }), sizes.prune(900, 400));
+    }
+}

@@ -1,0 +1,148 @@
+//! Content written as text or as a list of typed blocks, as the chat formats have it.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Error, Value};
+
+use super::assemble::{Assembler, Join, append_text};
+use super::{Role, ToolCall};
+
+/// What stands in a text for an image, which is noted and not kept.
+pub(super) const IMAGE_NOTE: &str = "[image]";
+
+/// What stands in a text for a file that is not an image.
+const FILE_NOTE: &str = "[file]";
+
+/// One block of any chat format, with the fields that any of them uses.
+#[derive(Deserialize)]
+pub(super) struct Block<'a> {
+    #[serde(rename = "type", default, borrow)]
+    pub kind: Cow<'a, str>,
+    pub text: Option<String>,
+    pub id: Option<String>,
+    pub name: Option<String>,
+    #[serde(borrow)]
+    pub input: Option<&'a RawValue>,
+    pub tool_use_id: Option<String>,
+    #[serde(borrow)]
+    pub content: Option<&'a RawValue>,
+}
+
+/// What a block is to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BlockKind {
+    Text,
+    Image,
+    File,
+    Thinking,
+    Call,
+    Answer,
+    /// Something that neither a person nor the model said.
+    Other,
+}
+
+impl Block<'_> {
+    pub fn kind(&self) -> BlockKind {
+        match &*self.kind {
+            "text" | "input_text" | "output_text" | "refusal" => BlockKind::Text,
+            "image" | "input_image" | "image_url" => BlockKind::Image,
+            "document" | "file" | "input_file" | "input_audio" => BlockKind::File,
+            "thinking" | "redacted_thinking" | "reasoning" => BlockKind::Thinking,
+            "tool_use" => BlockKind::Call,
+            "tool_result" => BlockKind::Answer,
+            "" if self.text.is_some() => BlockKind::Text,
+            _ => BlockKind::Other,
+        }
+    }
+
+    /// What the block adds to a text, with images noted; nothing for calls, answers and thinking.
+    pub fn take_text(&mut self, assembler: &mut Assembler<'_>) -> Option<String> {
+        match self.kind() {
+            BlockKind::Text => self.text.take(),
+            BlockKind::Image => {
+                assembler.tally.images += 1;
+                Some(IMAGE_NOTE.to_owned())
+            }
+            BlockKind::File => Some(FILE_NOTE.to_owned()),
+            BlockKind::Thinking => {
+                assembler.tally.thinking_blocks += 1;
+                None
+            }
+            BlockKind::Call | BlockKind::Answer | BlockKind::Other => None,
+        }
+    }
+}
+
+/// The blocks of a content: those of a list, one text block for a text, none for `null`.
+pub(super) fn blocks_of(raw: &RawValue) -> Result<Vec<Block<'_>>, Error> {
+    let json = raw.get();
+    match json.as_bytes().first() {
+        Some(b'[') => serde_json::from_str(json),
+        Some(b'{') => Ok(vec![serde_json::from_str(json)?]),
+        Some(b'"') => Ok(vec![text_block(serde_json::from_str(json)?)]),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn text_block(text: String) -> Block<'static> {
+    let kind = Cow::Borrowed("text");
+    Block { kind, text: Some(text), id: None, name: None, input: None, tool_use_id: None, content: None }
+}
+
+/// The text of a content: a text as it is, the texts of blocks joined by newlines.
+pub(super) fn text_of(raw: Option<&RawValue>, assembler: &mut Assembler<'_>) -> Result<String, Error> {
+    let Some(raw) = raw else { return Ok(String::new()) };
+    if raw.get().starts_with('"') {
+        return serde_json::from_str(raw.get());
+    }
+    let mut text = String::new();
+    for mut block in blocks_of(raw)? {
+        if let Some(more) = block.take_text(assembler) {
+            append_text(&mut text, more);
+        }
+    }
+    Ok(text)
+}
+
+/// A value as it is; an empty object where there is none.
+pub(super) fn value_of(raw: Option<&RawValue>) -> Result<Value, Error> {
+    match raw {
+        Some(raw) => serde_json::from_str(raw.get()),
+        None => Ok(Value::Object(serde_json::Map::new())),
+    }
+}
+
+/// Hands on the text and the calls of an assistant message written as blocks.
+pub(super) fn speak(content: Option<&RawValue>, join: Join<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+    let (mut text, mut calls) = (String::new(), Vec::new());
+    for mut block in content.map_or(Ok(Vec::new()), blocks_of)? {
+        if block.kind() == BlockKind::Call {
+            let arguments = value_of(block.input)?;
+            let (id, name) = (block.id.unwrap_or_default(), block.name.unwrap_or_default());
+            calls.push(ToolCall { id, name, arguments });
+        } else if let Some(more) = block.take_text(assembler) {
+            append_text(&mut text, more);
+        }
+    }
+    assembler.speak(join, text, calls);
+    Ok(())
+}
+
+/// Hands on the answers of a user message written as blocks, then what is said beside them.
+pub(super) fn say(content: Option<&RawValue>, role: Role, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+    let mut text = String::new();
+    for mut block in content.map_or(Ok(Vec::new()), blocks_of)? {
+        if block.kind() == BlockKind::Answer {
+            let answer = text_of(block.content, assembler)?;
+            assembler.answer(block.tool_use_id.as_deref().unwrap_or_default(), answer);
+        } else if let Some(more) = block.take_text(assembler) {
+            append_text(&mut text, more);
+        }
+    }
+    if !text.is_empty() {
+        assembler.say(role, text);
+    }
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! The two chat formats of providers: OpenAI chat and Anthropic messages.
+//!
+//! They differ in where calls and answers stand, and one record never has both, so one reader serves both.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Error, Value, json};
+
+use super::assemble::{Assembler, Join, arguments_from_text};
+use super::blocks::{say, speak, text_of};
+use super::{Role, ToolCall};
+
+#[derive(Deserialize)]
+struct Record<'a> {
+    #[serde(borrow)]
+    role: Cow<'a, str>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    tool_calls: Option<Vec<Call>>,
+    /// The single call of old OpenAI recordings, answered by name.
+    function_call: Option<Function>,
+    tool_call_id: Option<String>,
+    name: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Call {
+    id: Option<String>,
+    function: Option<Function>,
+    custom: Option<Custom>,
+}
+
+#[derive(Deserialize)]
+struct Function {
+    name: String,
+    #[serde(default)]
+    arguments: Value,
+}
+
+#[derive(Deserialize)]
+struct Custom {
+    name: String,
+    #[serde(default)]
+    input: String,
+}
+
+pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+    let record: Record<'_> = serde_json::from_str(json)?;
+    match &*record.role {
+        "assistant" | "model" => assistant(record, assembler),
+        "tool" | "function" => {
+            let answer = text_of(record.content, assembler)?;
+            let id = record.tool_call_id.or(record.name).unwrap_or_default();
+            assembler.answer(&id, answer);
+            Ok(())
+        }
+        role => {
+            let role = if role == "user" { Role::User } else { Role::System };
+            say(record.content, role, assembler)
+        }
+    }
+}
+
+/// The instructions that an Anthropic request carries beside its messages.
+pub(super) fn system(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+    say(serde_json::from_str(json)?, Role::System, assembler)
+}
+
+fn assistant(record: Record<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+    let calls = record.tool_calls.unwrap_or_default();
+    let mut calls: Vec<ToolCall> = calls.into_iter().filter_map(Call::into_call).collect();
+    calls.extend(record.function_call.map(|function| function.into_call(None)));
+    if calls.is_empty() {
+        return speak(record.content, Join::Never, assembler);
+    }
+    let text = text_of(record.content, assembler)?;
+    assembler.speak(Join::Never, text, calls);
+    Ok(())
+}
+
+impl Call {
+    fn into_call(self) -> Option<ToolCall> {
+        if let Some(custom) = self.custom {
+            let arguments = json!({ "input": custom.input });
+            return Some(ToolCall { id: self.id.unwrap_or_default(), name: custom.name, arguments });
+        }
+        Some(self.function?.into_call(self.id))
+    }
+}
+
+impl Function {
+    fn into_call(self, id: Option<String>) -> ToolCall {
+        let arguments = match self.arguments {
+            Value::String(text) => arguments_from_text(text),
+            arguments => arguments,
+        };
+        ToolCall { id: id.unwrap_or_else(|| self.name.clone()), name: self.name, arguments }
+    }
+}

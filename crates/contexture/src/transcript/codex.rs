@@ -1,0 +1,115 @@
+//! Codex: one event a line; text, calls and answers are items of their own.
+//!
+//! What the model was sent and said stands in `response_item`; the events beside it repeat it for display. Old
+//! recordings have the items without the wrapper.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Error, Value, json};
+
+use super::assemble::{Assembler, Join, arguments_from_text};
+use super::blocks::text_of;
+use super::{Role, ToolCall};
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(rename = "type", default, borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Item<'a> {
+    #[serde(rename = "type", default, borrow)]
+    kind: Cow<'a, str>,
+    role: Option<String>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    call_id: Option<String>,
+    id: Option<String>,
+    name: Option<String>,
+    arguments: Option<String>,
+    input: Option<String>,
+    action: Option<Value>,
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+}
+
+/// What a tool answered, where it is neither a text nor a list of blocks.
+#[derive(Deserialize)]
+struct Output<'a> {
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+/// The place where the agent replaced its past by a summary.
+#[derive(Deserialize)]
+struct Compacted {
+    message: Option<String>,
+}
+
+pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+    let line: Line<'_> = serde_json::from_str(json)?;
+    match (&*line.kind, line.payload) {
+        ("response_item", Some(payload)) => item(payload.get(), assembler),
+        ("compacted", Some(payload)) => {
+            let compacted: Compacted = serde_json::from_str(payload.get())?;
+            assembler.say(Role::System, compacted.message.unwrap_or_default());
+            Ok(())
+        }
+        (_, Some(_)) => Ok(()),
+        (_, None) => item(json, assembler),
+    }
+}
+
+fn item(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+    let item: Item<'_> = serde_json::from_str(json)?;
+    match &*item.kind {
+        "message" => message(&item, assembler)?,
+        "function_call" | "custom_tool_call" | "local_shell_call" => {
+            assembler.speak(Join::Adjacent, String::new(), vec![call(item)]);
+        }
+        "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
+            let answer = answer(item.output, assembler)?;
+            assembler.answer(item.call_id.as_deref().unwrap_or_default(), answer);
+        }
+        "reasoning" => assembler.tally.thinking_blocks += 1,
+        _ => {}
+    }
+    Ok(())
+}
+
+fn message(item: &Item<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+    let text = text_of(item.content, assembler)?;
+    match item.role.as_deref() {
+        Some("assistant") => assembler.speak(Join::Adjacent, text, Vec::new()),
+        _ if text.is_empty() => {}
+        Some("user") => assembler.say(Role::User, text),
+        _ => assembler.say(Role::System, text),
+    }
+    Ok(())
+}
+
+fn call(item: Item<'_>) -> ToolCall {
+    let arguments = match (item.arguments, item.input, item.action) {
+        (Some(text), _, _) => arguments_from_text(text),
+        (_, Some(input), _) => json!({ "input": input }),
+        (_, _, Some(action)) => action,
+        _ => json!({}),
+    };
+    let name = item.name.unwrap_or_else(|| "local_shell".to_owned());
+    ToolCall { id: item.call_id.or(item.id).unwrap_or_default(), name, arguments }
+}
+
+fn answer(output: Option<&RawValue>, assembler: &mut Assembler<'_>) -> Result<String, Error> {
+    match output {
+        Some(raw) if raw.get().starts_with('{') => {
+            let output: Output<'_> = serde_json::from_str(raw.get())?;
+            text_of(output.content, assembler)
+        }
+        raw => text_of(raw, assembler),
+    }
+}

@@ -1,0 +1,141 @@
+//! OpenCode: an exported session, or the list of its messages, each with typed parts.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Error;
+use serde_json::value::RawValue;
+
+use super::assemble::{Assembler, Join, append_text};
+use super::blocks::{IMAGE_NOTE, value_of};
+use super::{Role, ToolCall};
+
+#[derive(Deserialize)]
+struct Exported<'a> {
+    info: Info,
+    #[serde(borrow)]
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Info {
+    role: String,
+}
+
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    text: Option<String>,
+    /// Shown to the person only.
+    ignored: Option<bool>,
+    tool: Option<String>,
+    #[serde(rename = "callID")]
+    call_id: Option<String>,
+    #[serde(borrow)]
+    state: Option<State<'a>>,
+    mime: Option<String>,
+    filename: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct State<'a> {
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    output: Option<String>,
+    error: Option<String>,
+    #[serde(default)]
+    attachments: Vec<Attachment>,
+}
+
+#[derive(Deserialize)]
+struct Attachment {
+    mime: Option<String>,
+}
+
+pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+    let message: Exported<'_> = serde_json::from_str(json)?;
+    match &*message.info.role {
+        "assistant" => assistant(message.parts, assembler),
+        role => {
+            user(if role == "user" { Role::User } else { Role::System }, message.parts, assembler);
+            Ok(())
+        }
+    }
+}
+
+fn user(role: Role, parts: Vec<Part<'_>>, assembler: &mut Assembler<'_>) {
+    let mut text = String::new();
+    for part in parts {
+        append_text(&mut text, part.into_text(assembler));
+    }
+    if !text.is_empty() {
+        assembler.say(role, text);
+    }
+}
+
+/// One model call with the answers to what it asked for.
+#[derive(Default)]
+struct Step {
+    text: String,
+    calls: Vec<ToolCall>,
+    /// Answers by the id of the call.
+    answers: Vec<(String, String)>,
+}
+
+fn assistant(parts: Vec<Part<'_>>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+    let mut step = Step::default();
+    for part in parts {
+        match &*part.kind {
+            "step-start" => std::mem::take(&mut step).hand_on(assembler),
+            "reasoning" => assembler.tally.thinking_blocks += 1,
+            "tool" => step.add(part, assembler)?,
+            _ => append_text(&mut step.text, part.into_text(assembler)),
+        }
+    }
+    step.hand_on(assembler);
+    Ok(())
+}
+
+impl Step {
+    fn add(&mut self, part: Part<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+        let (id, name) = (part.call_id.unwrap_or_default(), part.tool.unwrap_or_default());
+        let arguments = value_of(part.state.as_ref().and_then(|state| state.input))?;
+        self.calls.push(ToolCall { id: id.clone(), name, arguments });
+        let Some(state) = part.state else { return Ok(()) };
+        if let Some(mut answer) = state.output.or(state.error) {
+            for _ in state.attachments.iter().filter(|attachment| is_image(attachment.mime.as_deref())) {
+                assembler.tally.images += 1;
+                append_text(&mut answer, IMAGE_NOTE.to_owned());
+            }
+            self.answers.push((id, answer));
+        }
+        Ok(())
+    }
+
+    fn hand_on(self, assembler: &mut Assembler<'_>) {
+        assembler.speak(Join::Never, self.text, self.calls);
+        for (id, answer) in self.answers {
+            assembler.answer(&id, answer);
+        }
+    }
+}
+
+impl Part<'_> {
+    fn into_text(self, assembler: &mut Assembler<'_>) -> String {
+        match &*self.kind {
+            _ if self.ignored == Some(true) => String::new(),
+            "text" => self.text.unwrap_or_default(),
+            "file" if is_image(self.mime.as_deref()) => {
+                assembler.tally.images += 1;
+                IMAGE_NOTE.to_owned()
+            }
+            "file" => format!("[file {}]", self.filename.as_deref().unwrap_or("without a name")),
+            _ => String::new(),
+        }
+    }
+}
+
+fn is_image(mime: Option<&str>) -> bool {
+    mime.is_some_and(|mime| mime.starts_with("image/"))
+}
