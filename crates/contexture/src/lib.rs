@@ -5,4 +5,6 @@
 
 pub use contexture_core::*;
 
+#[cfg(feature = "bpe")]
+pub mod bpe;
 pub mod transcript;
