@@ -1,3 +1,95 @@
-//! Synthetic histories and files that benchmarks run on.
+//! What the benchmarks are made of: a stopwatch, and synthetic histories and files.
+//!
+//! Each file in `benches/` is a program of its own: it makes its input with [`synthetic`], runs closures through
+//! [`measure`], and prints what came out with [`print_table`]. Run one with `cargo bench -p contexture-bench
+//! --bench tokens`.
 
 pub mod store;
+pub mod synthetic;
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// How many samples are taken.
+const SAMPLES: usize = 25;
+
+/// How long a sample takes at least; a shorter run is repeated within it, so that the clock's grain is not seen.
+const MIN_SAMPLE: Duration = Duration::from_millis(2);
+
+/// No further sample is begun once all together took this long, but at least one is taken.
+const MAX_TOTAL: Duration = Duration::from_secs(3);
+
+/// How long one run of something takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// What was measured.
+    pub name: String,
+    /// The fastest sample: what it takes when nothing interferes.
+    pub min: Duration,
+    /// The sample in the middle: what it takes on a machine that others use too.
+    pub median: Duration,
+    /// How many bytes one run goes through, if that is what counts.
+    pub bytes: Option<u64>,
+}
+
+/// Measures how long one call of `run` takes.
+///
+/// ```
+/// let measured = contexture_bench::measure("sum", || (0..100_u64).sum::<u64>());
+/// assert!(measured.min <= measured.median);
+/// ```
+pub fn measure<T>(name: &str, mut run: impl FnMut() -> T) -> Measured {
+    let begin = Instant::now();
+    let first = time(1, &mut run);
+    let repeats = (MIN_SAMPLE.as_nanos() / first.as_nanos().max(1)).clamp(1, 1_000_000) as u32;
+    let mut samples = Vec::with_capacity(SAMPLES);
+    while samples.is_empty() || (samples.len() < SAMPLES && begin.elapsed() < MAX_TOTAL) {
+        samples.push(time(repeats, &mut run) / repeats);
+    }
+    samples.sort_unstable();
+    Measured { name: name.into(), min: samples[0], median: samples[samples.len() / 2], bytes: None }
+}
+
+fn time<T>(repeats: u32, run: &mut impl FnMut() -> T) -> Duration {
+    let begin = Instant::now();
+    for _ in 0..repeats {
+        black_box(run());
+    }
+    begin.elapsed()
+}
+
+impl Measured {
+    /// The same, saying how many bytes one run goes through.
+    pub fn of_bytes(mut self, bytes: usize) -> Self {
+        self.bytes = Some(bytes as u64);
+        self
+    }
+
+    /// Megabytes a second, by the median.
+    pub fn mb_per_s(&self) -> Option<f64> {
+        self.bytes.map(|bytes| bytes as f64 / 1e6 / self.median.as_secs_f64())
+    }
+}
+
+/// Prints what was measured, one line each.
+pub fn print_table(title: &str, rows: &[Measured]) {
+    println!("\n{title}");
+    println!("{:<44} {:>12} {:>12} {:>10}", "", "min", "median", "MB/s");
+    for row in rows {
+        let speed = row.mb_per_s().map_or(String::new(), |speed| format!("{speed:.1}"));
+        println!("{:<44} {:>12} {:>12} {speed:>10}", row.name, show(row.min), show(row.median));
+    }
+}
+
+/// A duration with three digits and a unit.
+fn show(duration: Duration) -> String {
+    let ns = duration.as_nanos() as f64;
+    let (value, unit) = match ns {
+        ..1e3 => (ns, "ns"),
+        ..1e6 => (ns / 1e3, "µs"),
+        ..1e9 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    format!("{value:.digits$} {unit}")
+}

@@ -8,6 +8,8 @@ pub use contexture_core::*;
 
 pub mod host;
 pub mod store;
+#[cfg(feature = "bpe")]
+pub mod bpe;
 pub mod transcript;
 
 mod front;
