@@ -71,8 +71,79 @@ fn resident_mb() -> Option<f64> {
     line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kb| kb / 1024.0)
 }
 
+/// What 100 000 items of 400 bytes take, with the store on disk.
+fn report_memory(runtime: &tokio::runtime::Runtime) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let builder = contexture::open(directory.path().join("bench.db"), memory(())).expect("a new store opens");
+    let engine = builder.model(Stub).build().expect("an empty memory is fine");
+    // The vocabulary is loaded once and is no part of what items take.
+    runtime.block_on(async {
+        let mut execution = engine.execution("warm").start().await.expect("a new thread opens");
+        execution.turn("Warm up, please.").await.expect("the model does not fail");
+    });
+    let before = resident_mb();
+    let held = runtime.block_on(async {
+        let mut execution = engine.execution("memory").start().await.expect("a new thread opens");
+        let items: Vec<Item> = synthetic::items(100_000, 7).collect();
+        for chunk in items.chunks(100) {
+            execution.import(chunk.iter().cloned()).await.expect("the disk takes it");
+        }
+        execution
+    });
+    if let (Some(before), Some(after)) = (before, resident_mb()) {
+        println!("memory for {} items of 400 bytes: {:.0} MB", held.log().len(), after - before);
+    }
+}
+
+/// A model that keeps what it was sent.
+#[derive(Clone, Default)]
+struct Keeper(std::sync::Arc<std::sync::Mutex<Vec<ModelRequest>>>);
+
+impl Model for Keeper {
+    async fn call(&self, request: ModelRequest) -> Result<LlmResponse, BoxError> {
+        self.0.lock().expect("nobody panics here").push(request);
+        Ok(LlmResponse::text("Understood, going on with the next item on the list."))
+    }
+}
+
+/// How much of a prompt stands at the same place in the next one, once history is over budget.
+fn report_prefix(runtime: &tokio::runtime::Runtime) {
+    const TURNS: usize = 400;
+    let keeper = Keeper::default();
+    let memory = (0..8).fold(memory(()), |memory, index| memory.with_layer(trivial(index)));
+    let policy = ProjectionPolicy::new(16_000);
+    let engine = contexture::in_memory(memory).model(keeper.clone()).policy(policy).build().expect("it goes together");
+    runtime.block_on(async {
+        let mut execution = engine.execution("prefix").start().await.expect("a new thread opens");
+        execution.import(synthetic::items(1_000, 42)).await.expect("a store in memory does not fail");
+        let mut rng = synthetic::Rng::new(3);
+        for _ in 0..TURNS {
+            let text = synthetic::prose(&mut rng, 400);
+            execution.turn(text).await.expect("the model does not fail");
+        }
+    });
+    let requests = keeper.0.lock().expect("nobody panics here");
+    let (mut shares, mut evictions) = (Vec::new(), 0);
+    for pair in requests.windows(2) {
+        let share = kept_share(&pair[0].items, &pair[1].items);
+        // Where history was cut the prefix changes; that is counted apart.
+        if share < 0.5 { evictions += 1 } else { shares.push(share) }
+    }
+    let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+    let percent = 100.0 * mean;
+    println!("over budget, {TURNS} turns: {percent:.1} % of the prompt stays the same between {evictions} evictions");
+}
+
+fn kept_share(before: &[std::sync::Arc<Item>], after: &[std::sync::Arc<Item>]) -> f64 {
+    let bytes = |item: &Item| serde_json::to_vec(item).map_or(0, |json| json.len());
+    let kept: usize = before.iter().zip(after).take_while(|(a, b)| a == b).map(|(_, item)| bytes(item)).sum();
+    kept as f64 / after.iter().map(|item| bytes(item)).sum::<usize>() as f64
+}
+
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    report_memory(&runtime);
+    report_prefix(&runtime);
     println!("a turn with 8 layers, windows of {BUDGET_TOKENS} tokens, store in memory");
     let mut by_items = Vec::new();
     for (items, rounds) in [(100, 41), (1_000, 41), (10_000, 21), (100_000, 7)] {
@@ -83,15 +154,4 @@ fn main() {
     println!("  100 000 items against 1 000: {:.2} times", micros(by_items[3]) / micros(by_items[1]));
     let (few, many) = (turn_time(&runtime, 8, 100, 41), turn_time(&runtime, 32, 100, 41));
     println!("a turn with 32 layers against 8: {:.2} times ({:.1} µs)", micros(many) / micros(few), micros(many));
-
-    let engine = engine(8);
-    let before = resident_mb();
-    let held = runtime.block_on(async {
-        let mut execution = engine.execution("memory").start().await.expect("a new thread opens");
-        execution.import(synthetic::items(100_000, 7)).await.expect("a store in memory does not fail");
-        execution
-    });
-    if let (Some(before), Some(after)) = (before, resident_mb()) {
-        println!("memory for {} items of 400 bytes, log and store in memory: {:.0} MB", held.log().len(), after - before);
-    }
 }
