@@ -84,9 +84,9 @@ fn report_memory(runtime: &tokio::runtime::Runtime) {
     let before = resident_mb();
     let held = runtime.block_on(async {
         let mut execution = engine.execution("memory").start().await.expect("a new thread opens");
-        let items: Vec<Item> = synthetic::items(100_000, 7).collect();
-        for chunk in items.chunks(100) {
-            execution.import(chunk.iter().cloned()).await.expect("the disk takes it");
+        let mut items = synthetic::items(100_000, 7).peekable();
+        while items.peek().is_some() {
+            execution.import(items.by_ref().take(100)).await.expect("the disk takes it");
         }
         execution
     });
