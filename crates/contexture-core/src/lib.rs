@@ -6,7 +6,7 @@
 //! and built-in layers.
 //!
 //! Modules in reading order: the words ([`id`], [`item`], [`tokens`], [`slot`], [`log`], [`history`]), the
-//! contract ([`layer`], [`store`], [`model`], [`tool`], [`host`], [`clock`], [`event`], [`error`]), pure functions
+//! contract ([`layer`](mod@layer), [`store`], [`model`], [`tool`], [`host`], [`clock`], [`event`], [`error`]), pure functions
 //! ([`budget`], [`window`]), and what runs it all ([`turn`], [`engine`]).
 
 pub mod budget;

@@ -126,7 +126,7 @@ impl<M: Model> DynModel for M {
     }
 }
 
-/// What a layer may ask of a model: see [`ExecutionContext::call_model`](crate::layer::ExecutionContext::call_model).
+/// What a layer may ask of a model: see [`call_model`](crate::layer::ContextData::call_model).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryCallModelRequest {
     /// Which model; empty is the client's own default.

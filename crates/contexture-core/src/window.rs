@@ -28,7 +28,7 @@ use crate::usage::{Band, LayerUsage, Served, StepUsage};
 use fit::{Fitted, Limits, Shown, without_orphans};
 pub use ledger::ledger;
 pub use policy::{Overflow, ProjectionPolicy};
-pub use text::{Cut, escape_tags, fence_for};
+pub use text::{Cut, escape_tags, fence_for, fit_block};
 pub(crate) use text::{fit_item, memory_block};
 
 /// The least room in which a window can be made at all.

@@ -7,6 +7,7 @@
 pub use contexture_core::*;
 
 pub mod host;
+pub mod layers;
 pub mod store;
 #[cfg(feature = "bpe")]
 pub mod bpe;
@@ -31,7 +32,16 @@ pub mod prelude {
     pub use crate::window::{Overflow, ProjectionPolicy};
 }
 
-// The Rust code of the guides is compiled and run as tests.
+// The Rust code of the README and of the guides is compiled and run as tests.
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/writing-a-layer.md")]
+struct WritingALayer;
+
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/writing-a-store.md")]
 struct WritingAStore;

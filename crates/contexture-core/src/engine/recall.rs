@@ -19,7 +19,7 @@ use crate::schema::Schema;
 use crate::tokens::{TokenCounter, count_item};
 use crate::turn::MAX_RERENDER_DEPTH;
 use crate::usage::Served;
-use crate::window::{Block, Cut, fit_item, memory_block};
+use crate::window::{Block, fit_block, fit_item, memory_block};
 
 /// What layers contribute to the windows of this turn, and who is to be asked again.
 #[derive(Default)]
@@ -259,16 +259,11 @@ fn render_text(counter: &dyn TokenCounter, spec: &LayerSpec, text: &str, allocat
         return Rendered { items: vec![Arc::new(item)], tokens, problem: None };
     }
     let problem = Some(over_budget(tokens, allocated));
-    let mut room = allocated.saturating_sub(count_item(counter, &wrap("")));
-    while room > 0 {
-        let item = wrap(&Cut::to_fit(counter, text, room).apply(text));
-        let tokens = count_item(counter, &item);
-        if tokens <= allocated {
-            return Rendered { items: vec![Arc::new(item)], tokens, problem };
-        }
-        room = room.saturating_sub((tokens - allocated).max(room / 16).max(1));
-    }
-    Rendered { problem, ..Rendered::default() }
+    let Some(fitting) = fit_block(counter, &spec.id, text, allocated) else {
+        return Rendered { problem, ..Rendered::default() };
+    };
+    let item = wrap(&fitting);
+    Rendered { tokens: count_item(counter, &item), items: vec![Arc::new(item)], problem }
 }
 
 /// Keeps whole items as they are, in order, as far as they fit; the first that does not is cut, the rest goes.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::LayerId;
 use crate::item::{Content, Item, Message};
-use crate::tokens::TokenCounter;
+use crate::tokens::{TokenCounter, count_item};
 
 /// The tags that the window is built with. No content can open or close one.
 const TAGS: [&str; 6] = ["memory", "updates", "replace", "change", "add", "retract"];
@@ -56,6 +56,38 @@ pub fn fence_for(text: &str) -> String {
 /// The block of a layer that answered plain text.
 pub(crate) fn memory_block(layer: &LayerId, text: &str) -> String {
     format!("<memory layer=\"{}\">\n{}\n</memory>", attribute(layer), escape_tags(text))
+}
+
+/// What of `text` fits into `tokens` tokens as the block of a layer: all of it, or its start and end.
+///
+/// For `recall`: an answer that is made to fit is not cut by the engine, and leaves no fault. `None` if not even an
+/// empty block fits.
+///
+/// ```
+/// use contexture_core::tokens::Estimate;
+/// use contexture_core::window::fit_block;
+///
+/// let text = "All work and no play makes Jack a dull boy. ".repeat(100);
+/// assert_eq!(fit_block(&Estimate, &"notes".into(), &text, 2_000), Some(text.clone()));
+/// assert!(fit_block(&Estimate, &"notes".into(), &text, 200).is_some_and(|fitting| fitting.len() < 800));
+/// assert_eq!(fit_block(&Estimate, &"notes".into(), &text, 4), None);
+/// ```
+pub fn fit_block(counter: &dyn TokenCounter, layer: &LayerId, text: &str, tokens: u64) -> Option<String> {
+    let over = |text: &str| {
+        let item = Item::developer(memory_block(layer, text));
+        count_item(counter, &item).checked_sub(tokens).filter(|over| *over > 0)
+    };
+    if over(text).is_none() {
+        return Some(text.to_owned());
+    }
+    let mut room = tokens.saturating_sub(count_item(counter, &Item::developer(memory_block(layer, ""))));
+    while room > 0 {
+        let fitting = Cut::to_fit(counter, text, room).apply(text);
+        let Some(over) = over(&fitting) else { return Some(fitting) };
+        // Escaping and seams cost more than the text itself; a few rounds find how much.
+        room = room.saturating_sub(over.max(room / 16).max(1));
+    }
+    None
 }
 
 /// A layer's id as the value of an attribute.
@@ -148,7 +180,7 @@ pub(crate) fn fit_item(counter: &dyn TokenCounter, item: &Item, tokens: u64) -> 
     for _ in 0..8 {
         let cut = Cut::to_fit(counter, &text, room);
         let shortened = cut_item(item, cut);
-        let used = crate::tokens::count_item(counter, &shortened);
+        let used = count_item(counter, &shortened);
         if used <= tokens {
             return Some((cut, shortened, used));
         }

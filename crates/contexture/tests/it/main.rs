@@ -1,5 +1,6 @@
 //! Tests of the front door.
 
+mod examples;
 #[cfg(feature = "sqlite")]
 mod kill;
 #[cfg(feature = "sqlite")]
