@@ -5,4 +5,5 @@
 
 pub use contexture_core::*;
 
+pub mod files;
 pub mod transcript;
