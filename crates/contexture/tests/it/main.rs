@@ -7,3 +7,4 @@
 mod local_fs;
 #[cfg(unix)]
 mod local_fs_race;
+mod references;
