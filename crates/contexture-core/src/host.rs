@@ -82,9 +82,9 @@ pub struct FileStamp {
     /// Its size in bytes.
     pub size: u64,
     /// When its content changed, in nanoseconds since the Unix epoch.
-    pub modified_ns: i128,
+    pub modified_ns: i64,
     /// When its inode changed, in nanoseconds since the Unix epoch.
-    pub changed_ns: i128,
+    pub changed_ns: i64,
     /// Whether any later change is certain to show in the other fields.
     ///
     /// Clocks of file systems tick in milliseconds or seconds: a file that was changed in the tick in which its

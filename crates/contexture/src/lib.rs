@@ -6,4 +6,5 @@
 pub use contexture_core::*;
 
 pub mod files;
+pub mod layers;
 pub mod transcript;

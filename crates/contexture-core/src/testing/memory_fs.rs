@@ -1,7 +1,7 @@
 //! Files that exist only in memory, for tests.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
@@ -20,7 +20,7 @@ use crate::host::{FileError, FileErrorCode, FileStamp, FileText, FsAdapter, Read
 pub struct MemoryFs {
     entries: Mutex<BTreeMap<String, Entry>>,
     /// Counts changes, and stands in for inodes and clocks.
-    ticks: AtomicU64,
+    ticks: AtomicI64,
     stats: AtomicU64,
     reads: AtomicU64,
 }
@@ -43,16 +43,10 @@ impl MemoryFs {
         let mut entries = self.entries();
         let inode = match entries.get(path) {
             Some(Entry::File { stamp, .. }) => stamp.inode,
-            _ => tick,
+            _ => tick.unsigned_abs(),
         };
-        let stamp = FileStamp {
-            device: 1,
-            inode,
-            size: text.len() as u64,
-            modified_ns: tick.into(),
-            changed_ns: tick.into(),
-            settled: true,
-        };
+        let stamp =
+            FileStamp { device: 1, inode, size: text.len() as u64, modified_ns: tick, changed_ns: tick, settled: true };
         entries.insert(path.to_owned(), Entry::File { text, stamp });
     }
 
@@ -77,7 +71,7 @@ impl MemoryFs {
     pub fn touch(&self, path: &str) {
         let tick = self.tick();
         if let Some(Entry::File { stamp, .. }) = self.entries().get_mut(path) {
-            stamp.changed_ns = tick.into();
+            stamp.changed_ns = tick;
         }
     }
 
@@ -101,7 +95,7 @@ impl MemoryFs {
         self.reads.load(Ordering::Relaxed)
     }
 
-    fn tick(&self) -> u64 {
+    fn tick(&self) -> i64 {
         self.ticks.fetch_add(1, Ordering::Relaxed) + 1
     }
 

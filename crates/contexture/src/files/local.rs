@@ -169,7 +169,7 @@ impl Root {
         &self,
         path: &str,
         limits: ReadLimits,
-        now_ns: i128,
+        now_ns: i64,
         shared: &mut Option<(String, Result<OwnedFd, Errno>)>,
     ) -> Result<FileStamp, FileError> {
         let relative = relative_path(path)?;
@@ -264,9 +264,9 @@ fn size(stat: &Stat) -> u64 {
 }
 
 /// The clock that file systems stamp with.
-fn now_ns() -> i128 {
+fn now_ns() -> i64 {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i128::try_from(since_epoch.as_nanos()).unwrap_or(i128::MAX)
+    i64::try_from(since_epoch.as_nanos()).unwrap_or(i64::MAX)
 }
 
 fn interrupted(path: &str) -> FileError {

@@ -12,6 +12,8 @@ use contexture::files::LocalFs;
 use contexture::host::{FileError, FileErrorCode, FileStamp, FsAdapter, ReadLimits};
 use tempfile::TempDir;
 
+use crate::wait;
+
 const MAX_BYTES: u64 = 1024 * 1024;
 const PLAIN: ReadLimits = ReadLimits { max_bytes: MAX_BYTES, follow_symlinks: false };
 const FOLLOWING: ReadLimits = ReadLimits { max_bytes: MAX_BYTES, follow_symlinks: true };
@@ -61,10 +63,6 @@ fn both(base: &Path) -> [LocalFs; 2] {
     let files = LocalFs::open(base).unwrap();
     let walking = files.without_openat2().unwrap();
     [files, walking]
-}
-
-fn wait<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
 /// Reads and looks, which must agree on everything that a look can see, and be quick.

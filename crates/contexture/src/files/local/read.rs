@@ -12,14 +12,14 @@ use super::{now_ns, refused, size};
 /// How often a file is read again because it changed meanwhile.
 const MAX_READS: usize = 3;
 
-const SECOND_NS: i128 = 1_000_000_000;
+const SECOND_NS: i64 = 1_000_000_000;
 
 /// Clocks of file systems that count nanoseconds still tick only as often as the kernel: every 10 ms at worst.
 /// Two ticks of margin, since we look at a finer clock than they do.
-const FINE_TICK_NS: i128 = 30_000_000;
+const FINE_TICK_NS: i64 = 30_000_000;
 
 /// Some file systems count seconds, or even pairs of them.
-const COARSE_TICK_NS: i128 = 2 * SECOND_NS + FINE_TICK_NS;
+const COARSE_TICK_NS: i64 = 2 * SECOND_NS + FINE_TICK_NS;
 
 /// Whether a file is a regular one and within the limits.
 pub(super) fn check_stat(stat: &Stat, path: &str, limits: ReadLimits) -> Result<(), FileError> {
@@ -34,7 +34,7 @@ pub(super) fn check_stat(stat: &Stat, path: &str, limits: ReadLimits) -> Result<
 
 /// The stamp of a file that was looked at at `now_ns`.
 #[allow(clippy::unnecessary_cast, reason = "these fields have other types on other systems")]
-pub(super) fn stamp(stat: &Stat, now_ns: i128) -> FileStamp {
+pub(super) fn stamp(stat: &Stat, now_ns: i64) -> FileStamp {
     let modified_ns = nanoseconds(stat.st_mtime, stat.st_mtime_nsec);
     // Every write sets this one to the current tick, and nobody can set it back.
     let changed_ns = nanoseconds(stat.st_ctime, stat.st_ctime_nsec);
@@ -46,7 +46,7 @@ pub(super) fn stamp(stat: &Stat, now_ns: i128) -> FileStamp {
         size: size(stat),
         modified_ns,
         changed_ns,
-        settled: now_ns - changed_ns > tick_ns,
+        settled: now_ns.saturating_sub(changed_ns) > tick_ns,
     }
 }
 
@@ -109,8 +109,10 @@ fn read_failed(error: &std::io::Error, path: &str) -> FileError {
     FileError::new(FileErrorCode::ReadFailed, path, error.kind().to_string())
 }
 
-fn nanoseconds(seconds: impl Into<i128>, nanoseconds: impl Into<i128>) -> i128 {
-    seconds.into() * SECOND_NS + nanoseconds.into()
+/// Nanoseconds since the epoch, as far as the year 2262.
+fn nanoseconds(seconds: impl Into<i128>, nanoseconds: impl Into<i128>) -> i64 {
+    let since_epoch = seconds.into() * i128::from(SECOND_NS) + nanoseconds.into();
+    since_epoch.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
 #[cfg(test)]
@@ -118,7 +120,7 @@ mod tests {
     use super::*;
 
     /// How long after a change its stamp is trusted, for a file system that counts in steps of `unit_ns`.
-    fn settles_after(unit_ns: i128) -> i128 {
+    fn settles_after(unit_ns: i64) -> i64 {
         let file = tempfile::tempfile().unwrap();
         let mut stat = rustix::fs::fstat(&file).unwrap();
         stat.st_mtime_nsec = if unit_ns == SECOND_NS { 0 } else { 1 };
