@@ -1,7 +1,11 @@
 //! Files and commands of the machine that the agent works on, as hooks may reach them.
 
+mod path;
+
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+
+pub use path::{MAX_PATH_BYTES, relative_path};
 
 /// Why a file was not read, in the words that a reference's state and messages use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -59,7 +63,16 @@ pub struct FileError {
     pub message: String,
 }
 
+impl FileError {
+    /// A file that could not be read, and why.
+    pub fn new(code: FileErrorCode, path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { code, path: path.into(), message: message.into() }
+    }
+}
+
 /// What tells one state of a file from another without reading it.
+///
+/// Compare with [`matches`](Self::matches): `settled` speaks of the moment, not of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileStamp {
     /// The device it lies on.
@@ -69,9 +82,24 @@ pub struct FileStamp {
     /// Its size in bytes.
     pub size: u64,
     /// When its content changed, in nanoseconds since the Unix epoch.
-    pub modified_ns: i128,
+    pub modified_ns: i64,
     /// When its inode changed, in nanoseconds since the Unix epoch.
-    pub changed_ns: i128,
+    pub changed_ns: i64,
+    /// Whether any later change is certain to show in the other fields.
+    ///
+    /// Clocks of file systems tick in milliseconds or seconds: a file that was changed in the tick in which its
+    /// stamp was taken can change again without a trace. Only the adapter knows the clock and the tick.
+    pub settled: bool,
+}
+
+impl FileStamp {
+    /// Whether both were taken of the same file in the same state, as far as stamps can tell.
+    ///
+    /// The file is certain to be unchanged only if the earlier of the two is `settled`.
+    pub fn matches(&self, other: &FileStamp) -> bool {
+        let settled = self.settled;
+        *self == FileStamp { settled, ..*other }
+    }
 }
 
 /// The text of a file, with its stamp taken from the same handle.
@@ -83,7 +111,7 @@ pub struct FileText {
     pub stamp: FileStamp,
 }
 
-/// How far [`FsAdapter::read`] may go.
+/// How far an [`FsAdapter`] may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadLimits {
     /// The largest size that is read.
@@ -94,19 +122,24 @@ pub struct ReadLimits {
 
 /// Files beneath one base directory: real, in memory, or remote.
 ///
-/// Paths are relative, with `/` between components. An implementation never yields a byte of a file that
-/// does not lie beneath its base, whatever happens to the tree while it reads.
+/// Paths are relative, with `/` between components; [`relative_path`] is the first gate of every
+/// implementation. An implementation never yields a byte of a file that does not lie beneath its base,
+/// whatever happens to the tree while it reads. It never waits for a pipe or a device, and its messages carry the
+/// path as it was asked for.
 pub trait FsAdapter: Send + Sync {
-    /// Looks at a file without reading it.
+    /// Looks at a file without reading it. What is not a regular file within the limits is an error.
     fn stat<'a>(&'a self, path: &'a str, limits: ReadLimits) -> BoxFuture<'a, Result<FileStamp, FileError>>;
 
     /// Reads a text file whole.
+    ///
+    /// The stamp is the state of the opened file before its text was read, so that a change while reading shows
+    /// as a difference later.
     fn read<'a>(&'a self, path: &'a str, limits: ReadLimits) -> BoxFuture<'a, Result<FileText, FileError>>;
 
     /// Looks at many files; by default one after the other.
     fn stat_many<'a>(
         &'a self,
-        paths: &'a [String],
+        paths: &'a [&'a str],
         limits: ReadLimits,
     ) -> BoxFuture<'a, Vec<Result<FileStamp, FileError>>> {
         Box::pin(async move {

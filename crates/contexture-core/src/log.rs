@@ -40,6 +40,7 @@ pub struct ItemLog {
     open: Arc<Vec<Entry>>,
     total_tokens: u64,
     newest_user: Option<usize>,
+    user_messages: u64,
     /// Calls that have no answer yet: few, since every step answers its own.
     open_calls: Arc<Vec<(Box<str>, usize)>>,
 }
@@ -56,6 +57,7 @@ impl ItemLog {
         let position = self.len();
         if item.is_message_of(Role::User) {
             self.newest_user = Some(position);
+            self.user_messages += 1;
         }
         let answers = self.pair(&item, position);
         let entry = Entry { item, tokens, answers, before_tokens: self.total_tokens };
@@ -148,6 +150,11 @@ impl ItemLog {
     /// The position of the newest user message.
     pub fn newest_user(&self) -> Option<usize> {
         self.newest_user
+    }
+
+    /// How many user messages there are, which is the number of turns.
+    pub fn user_messages(&self) -> u64 {
+        self.user_messages
     }
 
     /// Positions of the calls that nobody has answered yet, oldest first.

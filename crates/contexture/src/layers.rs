@@ -3,5 +3,7 @@
 //! A built-in layer uses only what an outsider could use, and no other layer. [`working_memory`] is the one to imitate.
 
 pub mod working_memory;
+pub mod file_reference;
 
+pub use file_reference::{FileReference, FileReferenceOptions};
 pub use working_memory::WorkingMemory;

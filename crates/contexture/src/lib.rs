@@ -7,6 +7,7 @@
 pub use contexture_core::*;
 
 pub mod host;
+pub mod files;
 pub mod layers;
 pub mod store;
 #[cfg(feature = "bpe")]

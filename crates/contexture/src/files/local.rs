@@ -1,0 +1,296 @@
+//! Files of this machine, beneath one directory.
+//!
+//! A path is resolved by handle, from the handle of the base directory downward, and from then on only the opened
+//! handle is looked at. There is no moment between a check and a read at which a file could be exchanged for
+//! another: what was checked is what is read.
+
+mod read;
+mod resolve;
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use contexture_core::host::{FileError, FileErrorCode, FileStamp, FileText, FsAdapter, ReadLimits, relative_path};
+use futures_util::future::BoxFuture;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use read::{check_stat, read_handle, stamp};
+use resolve::{Goal, Resolver};
+
+/// Files up to this size are read on the calling thread: handing such a read to another thread takes longer than
+/// copying the bytes out of the page cache.
+const INLINE_BYTES: u64 = 64 * 1024;
+
+/// How many files are looked at on the calling thread before other tasks get their turn.
+const INLINE_STATS: usize = 256;
+
+/// A call that took longer was not served from memory.
+const SLOW_CALL: Duration = Duration::from_millis(5);
+
+/// After a slow call, this many calls are made on threads that may block.
+const WARY_CALLS: u32 = 64;
+
+/// Files of this machine, beneath one directory.
+///
+/// Every path is resolved beneath the base: by `openat2` where the kernel has it, component by component
+/// otherwise. Symbolic links are refused, or followed as long as they stay beneath the base. Only regular files of
+/// valid UTF-8 text are read, never more than the limit, and nothing blocks on a pipe or a device.
+///
+/// Calls that the page cache answers run on the calling thread, since they take microseconds. Large reads, and all
+/// calls for a while after one was slow (a network, a sleeping disk), go to tokio's blocking threads.
+///
+/// ```
+/// # use contexture::files::LocalFs;
+/// # use contexture::host::{FileErrorCode, FsAdapter, ReadLimits};
+/// # let project = tempfile::tempdir().unwrap();
+/// # std::fs::write(project.path().join("notes.md"), "hello").unwrap();
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let files = LocalFs::open(project.path()).unwrap();
+/// let limits = ReadLimits { max_bytes: 1024, follow_symlinks: false };
+/// assert_eq!(files.read("notes.md", limits).await.unwrap().text, "hello");
+/// assert_eq!(files.read("../notes.md", limits).await.unwrap_err().code, FileErrorCode::PathTraversal);
+/// # });
+/// ```
+#[derive(Clone, Debug)]
+pub struct LocalFs {
+    root: Arc<Root>,
+}
+
+#[derive(Debug)]
+struct Root {
+    base: OwnedFd,
+    resolver: Resolver,
+    /// How many of the next calls go to another thread.
+    wary: AtomicU32,
+}
+
+/// What [`FsAdapter::read`] found when it opened a file.
+enum Opened {
+    Text(FileText),
+    /// Too large for the calling thread.
+    Large(OwnedFd),
+}
+
+impl LocalFs {
+    /// Opens the directory beneath which everything is read.
+    ///
+    /// The directory is held open: moving it does not change what is beneath it.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, `NOT_A_FILE` if it is not a directory, `PERMISSION_DENIED`.
+    pub fn open(base: impl AsRef<Path>) -> Result<Self, FileError> {
+        let base = base.as_ref();
+        let opened = rustix::fs::open(base, resolve::DIRECTORY, Mode::empty());
+        let base = opened.map_err(|errno| {
+            let path = base.display().to_string();
+            match errno {
+                Errno::NOTDIR => FileError::new(FileErrorCode::NotAFile, path, "the base is not a directory"),
+                Errno::NOENT => FileError::new(FileErrorCode::NotFound, path, "there is no such directory"),
+                _ => refused(&path, errno),
+            }
+        })?;
+        let resolver = Resolver::detect(base.as_fd());
+        Ok(Self { root: Arc::new(Root { base, resolver, wary: AtomicU32::new(0) }) })
+    }
+
+    /// The same, resolving component by component even where the kernel could do it in one step.
+    ///
+    /// This is what happens anyway on kernels and in sandboxes without `openat2`; here it can be tested.
+    pub fn without_openat2(&self) -> Result<Self, FileError> {
+        let base = self.root.base.try_clone().map_err(|error| {
+            FileError::new(FileErrorCode::ReadFailed, ".", format!("the base can't be opened again: {}", error.kind()))
+        })?;
+        Ok(Self { root: Arc::new(Root { base, resolver: Resolver::Walk, wary: AtomicU32::new(0) }) })
+    }
+
+    /// Does some work that may block: here if it is likely to be quick, else on a blocking thread.
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce(&Root) -> T + Send + 'static) -> Option<T> {
+        match self.root.blocking_threads() {
+            Some(threads) => {
+                let root = self.root.clone();
+                threads.spawn_blocking(move || root.timed(work)).await.ok()
+            }
+            None => Some(self.root.timed(work)),
+        }
+    }
+}
+
+impl Root {
+    /// Where blocking work belongs just now; `None` is the calling thread.
+    fn blocking_threads(&self) -> Option<tokio::runtime::Handle> {
+        if self.wary.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        tokio::runtime::Handle::try_current().ok()
+    }
+
+    /// Does some work and remembers whether it was slow.
+    fn timed<T>(&self, work: impl FnOnce(&Root) -> T) -> T {
+        let start = Instant::now();
+        let result = work(self);
+        if start.elapsed() > SLOW_CALL {
+            self.wary.store(WARY_CALLS, Ordering::Relaxed);
+        } else {
+            // Two threads may lose a step to each other; it is a rule of thumb.
+            let wary = self.wary.load(Ordering::Relaxed);
+            self.wary.store(wary.saturating_sub(1), Ordering::Relaxed);
+        }
+        result
+    }
+
+    fn read(&self, path: &str, limits: ReadLimits) -> Result<Opened, FileError> {
+        let relative = relative_path(path)?;
+        let opened = self.resolver.open(self.base.as_fd(), &relative, Goal::Read, limits.follow_symlinks);
+        let file = opened.map_err(|errno| refused(path, errno))?;
+        let stat = rustix::fs::fstat(&file).map_err(|errno| refused(path, errno))?;
+        check_stat(&stat, path, limits)?;
+        if size(&stat) > INLINE_BYTES {
+            return Ok(Opened::Large(file));
+        }
+        Ok(Opened::Text(read_handle(file, path, limits)?))
+    }
+
+    /// Looks at files one after the other. A directory that several of them in a row share is resolved once.
+    fn stat_many(&self, paths: &[&str], limits: ReadLimits) -> Vec<Result<FileStamp, FileError>> {
+        let now_ns = now_ns();
+        let mut shared: Option<(String, Result<OwnedFd, Errno>)> = None;
+        let mut stamps = Vec::with_capacity(paths.len());
+        for path in paths {
+            stamps.push(self.stat(path, limits, now_ns, &mut shared));
+        }
+        stamps
+    }
+
+    fn stat(
+        &self,
+        path: &str,
+        limits: ReadLimits,
+        now_ns: i64,
+        shared: &mut Option<(String, Result<OwnedFd, Errno>)>,
+    ) -> Result<FileStamp, FileError> {
+        let relative = relative_path(path)?;
+        let (parent, name) = relative.rsplit_once('/').unwrap_or(("", &relative));
+        let looked = if parent.is_empty() {
+            rustix::fs::statat(&self.base, name, AtFlags::SYMLINK_NOFOLLOW)
+        } else {
+            if shared.as_ref().is_none_or(|(directory, _)| directory != parent) {
+                let opened = self.resolver.open(self.base.as_fd(), parent, Goal::Directory, limits.follow_symlinks);
+                *shared = Some((parent.to_owned(), opened));
+            }
+            match &shared.as_ref().expect("set above").1 {
+                Ok(directory) => rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW),
+                Err(errno) => Err(*errno),
+            }
+        };
+        let mut stat = looked.map_err(|errno| refused(path, errno))?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+            stat = self.stat_link(&relative, limits).map_err(|errno| refused(path, errno))?;
+        }
+        check_stat(&stat, path, limits)?;
+        Ok(stamp(&stat, now_ns))
+    }
+
+    /// Looks at what a link leads to, or refuses it.
+    fn stat_link(&self, relative: &str, limits: ReadLimits) -> Result<Stat, Errno> {
+        if !limits.follow_symlinks {
+            return Err(Errno::LOOP);
+        }
+        let target = self.resolver.open(self.base.as_fd(), relative, Goal::Look, true)?;
+        rustix::fs::fstat(target)
+    }
+}
+
+impl FsAdapter for LocalFs {
+    fn stat<'a>(&'a self, path: &'a str, limits: ReadLimits) -> BoxFuture<'a, Result<FileStamp, FileError>> {
+        Box::pin(async move {
+            let mut stamps = self.stat_many(&[path], limits).await;
+            stamps.pop().unwrap_or_else(|| Err(interrupted(path)))
+        })
+    }
+
+    fn read<'a>(&'a self, path: &'a str, limits: ReadLimits) -> BoxFuture<'a, Result<FileText, FileError>> {
+        Box::pin(async move {
+            let asked = path.to_owned();
+            let opened = self.run(move |root| root.read(&asked, limits)).await;
+            match opened.ok_or_else(|| interrupted(path))?? {
+                Opened::Text(text) => Ok(text),
+                Opened::Large(file) => {
+                    let asked = path.to_owned();
+                    let read = move || read_handle(file, &asked, limits);
+                    match tokio::runtime::Handle::try_current() {
+                        Ok(threads) => threads.spawn_blocking(read).await.map_err(|_| interrupted(path))?,
+                        Err(_) => read(),
+                    }
+                }
+            }
+        })
+    }
+
+    fn stat_many<'a>(
+        &'a self,
+        paths: &'a [&'a str],
+        limits: ReadLimits,
+    ) -> BoxFuture<'a, Vec<Result<FileStamp, FileError>>> {
+        Box::pin(async move {
+            if let Some(threads) = self.root.blocking_threads() {
+                let (root, owned) = (self.root.clone(), paths.iter().map(|path| (*path).to_owned()).collect());
+                let looked = threads.spawn_blocking(move || root.timed(|root| stat_owned(root, owned, limits))).await;
+                return looked.unwrap_or_else(|_| paths.iter().map(|path| Err(interrupted(path))).collect());
+            }
+            let mut stamps = Vec::with_capacity(paths.len());
+            for some in paths.chunks(INLINE_STATS) {
+                if !stamps.is_empty() {
+                    tokio::task::yield_now().await;
+                }
+                stamps.extend(self.root.timed(|root| root.stat_many(some, limits)));
+            }
+            stamps
+        })
+    }
+}
+
+fn stat_owned(root: &Root, paths: Vec<String>, limits: ReadLimits) -> Vec<Result<FileStamp, FileError>> {
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    root.stat_many(&paths, limits)
+}
+
+/// The size of a file; the system never says a negative one.
+fn size(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or(0)
+}
+
+/// The clock that file systems stamp with.
+fn now_ns() -> i64 {
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_epoch.as_nanos()).unwrap_or(i64::MAX)
+}
+
+fn interrupted(path: &str) -> FileError {
+    FileError::new(FileErrorCode::ReadFailed, path, "the program is ending")
+}
+
+/// What an answer of the system means for the one who asked for a file.
+fn refused(path: &str, errno: Errno) -> FileError {
+    use FileErrorCode::*;
+    let (code, message) = match errno {
+        Errno::XDEV => (PathTraversal, "it leads out of the base directory"),
+        Errno::LOOP => (SymlinkRejected, "a part of the path is a symbolic link"),
+        Errno::NOENT => (NotFound, "there is no such file"),
+        Errno::NOTDIR => (NotFound, "a part of the path is not a directory"),
+        Errno::ACCESS | Errno::PERM => (PermissionDenied, "the system does not allow it"),
+        Errno::NXIO | Errno::NODEV => (NotAFile, NOT_REGULAR),
+        Errno::NAMETOOLONG => (ReadFailed, "the path is too long"),
+        Errno::AGAIN => (ReadFailed, "it kept changing while it was opened"),
+        _ => return FileError::new(ReadFailed, path, std::io::Error::from(errno).kind().to_string()),
+    };
+    FileError::new(code, path, message)
+}
+
+const NOT_REGULAR: &str = "it is a pipe, a socket or a device";
+
+/// How files are opened for reading: without waiting, without becoming a terminal's owner.
+const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);

@@ -1,0 +1,200 @@
+//! From a path to a handle, without ever leaving the base directory.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::READ;
+
+/// How often a resolution is tried again when somebody renames things in the way.
+const MAX_ATTEMPTS: usize = 128;
+
+/// How many symbolic links one path may lead through, as in the kernel.
+const MAX_LINKS: usize = 40;
+
+#[cfg(target_os = "linux")]
+const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const HANDLE: OFlags = READ;
+
+/// How directories are opened to look for names in them.
+pub(super) const DIRECTORY: OFlags = HANDLE.union(OFlags::DIRECTORY);
+
+/// What a handle is wanted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// To read it.
+    Read,
+    /// To look at it only.
+    Look,
+    /// To look for names in it.
+    Directory,
+}
+
+impl Goal {
+    fn flags(self) -> OFlags {
+        match self {
+            Goal::Read => READ,
+            Goal::Look => HANDLE,
+            Goal::Directory => DIRECTORY,
+        }
+    }
+}
+
+/// Who makes sure that a path stays beneath the base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Resolver {
+    /// The kernel, in one step.
+    #[cfg(target_os = "linux")]
+    Kernel,
+    /// We, one component at a time, never letting the kernel follow a link.
+    Walk,
+}
+
+impl Resolver {
+    /// The best that works here: old kernels lack `openat2`, and some sandboxes forbid it.
+    pub(super) fn detect(base: BorrowedFd<'_>) -> Resolver {
+        #[cfg(target_os = "linux")]
+        if kernel::open(base, ".", Goal::Directory, false).is_ok() {
+            return Resolver::Kernel;
+        }
+        let _ = base;
+        Resolver::Walk
+    }
+
+    /// Opens a normalised relative path.
+    ///
+    /// `EXDEV` says that it leads out of the base, `ELOOP` that there is a link (or too many, if followed).
+    pub(super) fn open(
+        self,
+        base: BorrowedFd<'_>,
+        path: &str,
+        goal: Goal,
+        follow_symlinks: bool,
+    ) -> Result<OwnedFd, Errno> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Resolver::Kernel => kernel::open(base, path, goal, follow_symlinks),
+            Resolver::Walk => Walk::new(base, path)?.open(goal, follow_symlinks),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod kernel {
+    use rustix::fs::ResolveFlags;
+
+    use super::*;
+
+    /// Links, if at all, that stay beneath; and never those of `/proc`, which lead anywhere.
+    const FOLLOWING: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
+
+    pub(super) fn open(base: BorrowedFd<'_>, path: &str, goal: Goal, follow_symlinks: bool) -> Result<OwnedFd, Errno> {
+        let resolve = if follow_symlinks { FOLLOWING } else { FOLLOWING.union(ResolveFlags::NO_SYMLINKS) };
+        for _ in 0..MAX_ATTEMPTS {
+            match rustix::fs::openat2(base, path, goal.flags(), Mode::empty(), resolve) {
+                // A rename got in the way of the check; the kernel asks to try again.
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                opened => return opened,
+            }
+        }
+        Err(Errno::AGAIN)
+    }
+}
+
+/// A path on its way to a handle, one component at a time.
+///
+/// Every component is opened relative to the handle of the one before, and the kernel is never allowed to follow a
+/// link. A link is read by us, and its target takes the component's place. `..` goes back to the handle we came
+/// from, so the base is the highest we can ever be.
+struct Walk<'a> {
+    base: BorrowedFd<'a>,
+    /// The directories entered so far, below the base.
+    entered: Vec<OwnedFd>,
+    /// What is still to be resolved, last component first.
+    left: Vec<CString>,
+    links: usize,
+    attempts: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn new(base: BorrowedFd<'a>, path: &str) -> Result<Self, Errno> {
+        let mut walk = Self { base, entered: Vec::new(), left: Vec::new(), links: 0, attempts: 0 };
+        walk.push(path.as_bytes())?;
+        Ok(walk)
+    }
+
+    fn push(&mut self, path: &[u8]) -> Result<(), Errno> {
+        for component in path.split(|byte| *byte == b'/').rev().filter(|component| !component.is_empty()) {
+            self.left.push(CString::new(component).map_err(|_| Errno::INVAL)?);
+        }
+        Ok(())
+    }
+
+    fn here(&self) -> BorrowedFd<'_> {
+        self.entered.last().map_or(self.base, AsFd::as_fd)
+    }
+
+    fn open(mut self, goal: Goal, follow_symlinks: bool) -> Result<OwnedFd, Errno> {
+        while let Some(component) = self.left.pop() {
+            match component.to_bytes() {
+                b"." => continue,
+                b".." => {
+                    self.entered.pop().ok_or(Errno::XDEV)?;
+                    continue;
+                }
+                _ => {}
+            }
+            let last = self.left.is_empty();
+            match open_component(self.here(), &component, if last { goal } else { Goal::Directory }) {
+                Ok(opened) if last => return Ok(opened),
+                Ok(directory) => self.entered.push(directory),
+                Err(errno @ (Errno::LOOP | Errno::NOTDIR)) => self.link(component, errno, follow_symlinks)?,
+                Err(errno) => return Err(errno),
+            }
+        }
+        // The path ended in `.` or `..`, so it names the directory we are in.
+        open_component(self.here(), c".", goal)
+    }
+
+    /// Replaces a component by what it links to, if it is a link and links are followed.
+    fn link(&mut self, component: CString, errno: Errno, follow_symlinks: bool) -> Result<(), Errno> {
+        let target = match rustix::fs::readlinkat(self.here(), &component, Vec::new()) {
+            Ok(target) => target,
+            Err(Errno::INVAL) if errno == Errno::NOTDIR => return Err(Errno::NOTDIR),
+            // It was a link when we opened it and is none now.
+            Err(Errno::INVAL) if self.attempts < MAX_ATTEMPTS => {
+                self.attempts += 1;
+                self.left.push(component);
+                return Ok(());
+            }
+            Err(Errno::INVAL) => return Err(Errno::AGAIN),
+            Err(errno) => return Err(errno),
+        };
+        self.links += 1;
+        if !follow_symlinks || self.links > MAX_LINKS {
+            return Err(Errno::LOOP);
+        }
+        if target.to_bytes().starts_with(b"/") {
+            return Err(Errno::XDEV);
+        }
+        self.push(target.to_bytes())
+    }
+}
+
+/// Opens one name in a directory; a link is `ELOOP` or `ENOTDIR`, never followed.
+fn open_component(directory: BorrowedFd<'_>, name: &std::ffi::CStr, goal: Goal) -> Result<OwnedFd, Errno> {
+    let opened = loop {
+        match rustix::fs::openat(directory, name, goal.flags().union(OFlags::NOFOLLOW), Mode::empty()) {
+            Err(Errno::INTR) => {}
+            opened => break opened?,
+        }
+    };
+    // A mere handle is given for the link itself.
+    if goal == Goal::Look && FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode) == FileType::Symlink {
+        return Err(Errno::LOOP);
+    }
+    Ok(opened)
+}

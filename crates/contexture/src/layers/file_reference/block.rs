@@ -1,0 +1,225 @@
+//! The block that shows one file: heading, fence, text.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::ops::Range;
+
+use contexture_core::tokens::{ceil_boundary, floor_boundary};
+
+use super::counts::Counts;
+use crate::files::kinds::language;
+use crate::files::reference::LineRange;
+
+/// Of an excerpt, this part is taken from the start of the file.
+const HEAD_SHARE: f64 = 0.6;
+
+/// How much of each end of a text is counted to guess how many bytes make a token.
+const SAMPLE_BYTES: usize = 1024;
+
+/// How often an excerpt is cut anew until it fits.
+const MAX_CUTS: usize = 6;
+
+/// Excerpts aim this much below what they may have, since a guess can be too high.
+const AIM: f64 = 0.96;
+
+/// A file as it is to be shown.
+pub(super) struct Subject<'a> {
+    pub(super) path: &'a str,
+    pub(super) anchor: &'a str,
+    pub(super) lines: &'a [LineRange],
+    pub(super) text: &'a str,
+    pub(super) line_count: u32,
+}
+
+impl Subject<'_> {
+    /// The block with all of the text that was asked for.
+    pub(super) fn whole(&self) -> String {
+        if self.text.is_empty() {
+            return self.heading("") + "The file is empty.\n\n";
+        }
+        if self.lines.is_empty() {
+            return self.fenced("", self.text);
+        }
+        let note = self.note();
+        match self.selected() {
+            Some(selected) => self.fenced(&note, &selected),
+            None => self.heading(&note) + "There are no such lines.\n\n",
+        }
+    }
+
+    /// The block with as much of the text as `tokens` allow: its head, a marker, and its tail. With its tokens.
+    ///
+    /// `None` if not even a little fits.
+    pub(super) fn excerpt(&self, tokens: u64, counts: &mut Counts<'_>) -> Option<(String, u64)> {
+        let selected = if self.lines.is_empty() { Cow::Borrowed(self.text) } else { self.selected()?.into() };
+        let note = if self.lines.is_empty() { String::new() } else { self.note() };
+        let frame = counts.count(&self.cut(&note, &selected, 0));
+        let fitting = tokens.checked_sub(frame)? as f64 * bytes_per_token(&selected, counts);
+        let mut bytes = fitting.min(selected.len() as f64) * AIM;
+        for _ in 0..MAX_CUTS {
+            if bytes < 1.0 {
+                return None;
+            }
+            let block = self.cut(&note, &selected, bytes as usize);
+            let count = counts.count(&block);
+            if count <= tokens {
+                return Some((block, count));
+            }
+            let above = (count - frame.min(count)).max(1) as f64 / (tokens - frame).max(1) as f64;
+            bytes = bytes / above * AIM;
+        }
+        None
+    }
+
+    /// The block with `bytes` of the text, at both ends, cut at the ends of lines where there are any.
+    fn cut(&self, note: &str, text: &str, bytes: usize) -> String {
+        let head = (bytes as f64 * HEAD_SHARE) as usize;
+        let (head, tail) = cut_ends(text, head, bytes - head);
+        let mut body = String::with_capacity(bytes + 64);
+        push_line(&mut body, &text[..head]);
+        match self.lines.is_empty().then(|| self.lines_between(text, head..tail)).flatten() {
+            Some(lines) => push_marker(&mut body, &lines),
+            None => push_marker(&mut body, &format!("{} bytes", tail - head)),
+        }
+        push_line(&mut body, &text[tail..]);
+        self.fenced(note, &body)
+    }
+
+    /// The lines that a cut leaves out, if it leaves out whole lines.
+    fn lines_between(&self, text: &str, gap: Range<usize>) -> Option<String> {
+        let whole = |at: usize| at == 0 || at == text.len() || text.as_bytes()[at - 1] == b'\n';
+        if !whole(gap.start) || !whole(gap.end) {
+            return None;
+        }
+        let newlines = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
+        let first = newlines(&text[..gap.start]) + 1;
+        let last = self.line_count as usize - text[gap.end..].lines().count();
+        Some(format!("lines {first}-{last} of {}", self.line_count))
+    }
+
+    fn fenced(&self, note: &str, body: &str) -> String {
+        let fence = fence(body);
+        let mut block = self.heading(note);
+        block.reserve(body.len() + 2 * fence.len() + 16);
+        block.push_str(&fence);
+        block.push_str(language(self.path));
+        block.push('\n');
+        push_line(&mut block, body);
+        block.push_str(&fence);
+        block.push_str("\n\n");
+        block
+    }
+
+    fn heading(&self, note: &str) -> String {
+        format!("## `{}`{note} {{#{}}}\n\n", one_line(self.path), self.anchor)
+    }
+
+    /// Which lines were asked for: ` (lines 10-20, 40 of 300)`.
+    fn note(&self) -> String {
+        let ranges = merged(self.lines).into_iter().map(|range| match range.first == range.last {
+            true => range.first.to_string(),
+            false => format!("{}-{}", range.first, range.last),
+        });
+        let ranges: Vec<String> = ranges.collect();
+        let noun = if self.lines.len() == 1 && self.lines[0].first == self.lines[0].last { "line" } else { "lines" };
+        format!(" ({noun} {} of {})", ranges.join(", "), self.line_count)
+    }
+
+    /// The lines that were asked for, with a marker between those that are apart; `None` if there are none.
+    fn selected(&self) -> Option<String> {
+        let mut selected = String::new();
+        let mut lines = (1..).zip(self.text.split_inclusive('\n'));
+        let mut shown = 0;
+        for range in merged(self.lines) {
+            let mut wanted = lines.by_ref().skip_while(|(number, _)| *number < range.first).peekable();
+            if wanted.peek().is_none() {
+                break;
+            }
+            if shown > 0 {
+                push_marker(&mut selected, &format!("lines {}-{}", shown + 1, range.first - 1));
+            }
+            // `take_while` would swallow the line behind the range.
+            while let Some((number, line)) = wanted.next_if(|(number, _)| *number <= range.last) {
+                selected.push_str(line);
+                shown = number;
+            }
+        }
+        (shown > 0).then_some(selected)
+    }
+}
+
+/// Ranges in order, those that touch made one.
+fn merged(ranges: &[LineRange]) -> Vec<LineRange> {
+    let mut sorted = ranges.to_vec();
+    sorted.sort_unstable();
+    let mut merged: Vec<LineRange> = Vec::with_capacity(sorted.len());
+    for range in sorted {
+        match merged.last_mut() {
+            Some(last) if range.first <= last.last.saturating_add(1) => last.last = last.last.max(range.last),
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+/// Where the head ends and the tail begins, given how long they may be.
+///
+/// Cuts fall at the ends of lines, unless that would lose more than half of a part.
+fn cut_ends(text: &str, head: usize, tail: usize) -> (usize, usize) {
+    let head = floor_boundary(text, head);
+    let tail = ceil_boundary(text, text.len() - tail.min(text.len() - head));
+    let line_end = text[..head].rfind('\n').map_or(0, |newline| newline + 1);
+    let line_start = text[tail..].find('\n').map_or(text.len(), |newline| tail + newline + 1);
+    let head = if line_end * 2 > head { line_end } else { head };
+    let tail = if (text.len() - line_start) * 2 > text.len() - tail { line_start } else { tail };
+    (head, tail)
+}
+
+/// How many bytes make a token here, by a look at both ends.
+fn bytes_per_token(text: &str, counts: &mut Counts<'_>) -> f64 {
+    let head = &text[..floor_boundary(text, SAMPLE_BYTES)];
+    let tail = &text[ceil_boundary(text, text.len().saturating_sub(SAMPLE_BYTES))..];
+    let tokens = counts.count(head) + counts.count(tail);
+    (head.len() + tail.len()) as f64 / tokens.max(1) as f64
+}
+
+/// A fence longer than any run of its character in `body`: backticks, or tildes if those are shorter.
+fn fence(body: &str) -> String {
+    let (backticks, tildes) = (longest_run(body, b'`'), longest_run(body, b'~'));
+    match backticks.max(2) <= tildes.max(2) {
+        true => "`".repeat(backticks.max(2) + 1),
+        false => "~".repeat(tildes.max(2) + 1),
+    }
+}
+
+fn longest_run(text: &str, mark: u8) -> usize {
+    let (mut longest, mut run) = (0, 0);
+    for byte in text.bytes() {
+        run = if byte == mark { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}
+
+fn push_line(into: &mut String, text: &str) {
+    into.push_str(text);
+    if !text.is_empty() && !text.ends_with('\n') {
+        into.push('\n');
+    }
+}
+
+fn push_marker(into: &mut String, what: &str) {
+    if !into.is_empty() && !into.ends_with('\n') {
+        into.push('\n');
+    }
+    writeln!(into, "[… {what} left out …]").expect("writing to a string cannot fail");
+}
+
+/// Text that stands in one line and in backticks without leaving either.
+pub(super) fn one_line(text: &str) -> Cow<'_, str> {
+    let breaks = |c: char| c.is_control() || c == '`' || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if !text.contains(breaks) {
+        return Cow::Borrowed(text);
+    }
+    text.chars().map(|c| if breaks(c) { char::REPLACEMENT_CHARACTER } else { c }).collect::<String>().into()
+}

@@ -1,0 +1,109 @@
+//! Texts of files in memory, each kept once however many references there are.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::state::ContentHash;
+use super::words::Sketch;
+
+/// How many bytes of text are kept. What does not fit is read again when it is needed.
+const MAX_CACHED_BYTES: usize = 64 * 1024 * 1024;
+
+/// Larger texts are hashed on a thread that may block.
+const INLINE_BYTES: usize = 256 * 1024;
+
+/// A text with what is known about it.
+pub(super) struct Content {
+    pub(super) hash: ContentHash,
+    pub(super) text: Arc<str>,
+    pub(super) line_count: u32,
+    pub(super) words: Arc<Sketch>,
+}
+
+impl Content {
+    /// Looks through a text once and for all.
+    pub(super) async fn of(text: String) -> Content {
+        let text: Arc<str> = text.into();
+        if text.len() > INLINE_BYTES
+            && let Ok(threads) = tokio::runtime::Handle::try_current()
+        {
+            let shared = text.clone();
+            let looked_through = threads.spawn_blocking(move || Content::new(shared)).await;
+            return looked_through.unwrap_or_else(|_| Content::new(text));
+        }
+        Content::new(text)
+    }
+
+    fn new(text: Arc<str>) -> Content {
+        Content {
+            hash: ContentHash(*blake3::hash(text.as_bytes()).as_bytes()),
+            line_count: u32::try_from(text.lines().count()).unwrap_or(u32::MAX),
+            words: Arc::new(Sketch::of(&text)),
+            text,
+        }
+    }
+}
+
+/// The texts that are in memory.
+#[derive(Default)]
+pub(super) struct Contents {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    texts: HashMap<ContentHash, (Arc<Content>, u64)>,
+    bytes: usize,
+    /// Counts uses, to know which is the oldest.
+    uses: u64,
+}
+
+impl Contents {
+    /// The text with this hash, if it is here.
+    pub(super) fn get(&self, hash: &ContentHash) -> Option<Arc<Content>> {
+        let mut kept = self.lock();
+        kept.uses += 1;
+        let uses = kept.uses;
+        let (content, used) = kept.texts.get_mut(hash)?;
+        *used = uses;
+        Some(content.clone())
+    }
+
+    /// Keeps a text, and lets go of the oldest others if it takes too much room.
+    pub(super) fn keep(&self, content: Content) -> Arc<Content> {
+        let mut kept = self.lock();
+        kept.uses += 1;
+        let uses = kept.uses;
+        if let Some((known, used)) = kept.texts.get_mut(&content.hash) {
+            *used = uses;
+            return known.clone();
+        }
+        let content = Arc::new(content);
+        kept.bytes += content.text.len();
+        kept.texts.insert(content.hash, (content.clone(), uses));
+        if kept.bytes > MAX_CACHED_BYTES {
+            kept.forget_oldest();
+        }
+        content
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    /// Makes a quarter of the room free at once, so that it is not done for every text.
+    fn forget_oldest(&mut self) {
+        let mut by_age: Vec<(u64, ContentHash)> = self.texts.iter().map(|(hash, (_, used))| (*used, *hash)).collect();
+        by_age.sort_unstable_by_key(|(used, _)| *used);
+        for (_, hash) in by_age {
+            if self.bytes <= MAX_CACHED_BYTES / 4 * 3 {
+                break;
+            }
+            if let Some((content, _)) = self.texts.remove(&hash) {
+                self.bytes -= content.text.len();
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! A state that is being changed, which is copied only once something does change.
+
+use std::sync::{Arc, OnceLock};
+
+use contexture_core::host::{FileError, FileErrorCode, FileStamp};
+
+use super::contents::Content;
+use super::heard::Mention;
+use super::state::{FileReferences, FileStatus, Memo, TrackedFile};
+
+/// A state on its way to the next.
+pub(super) struct Draft<'a> {
+    base: &'a FileReferences,
+    changed: Option<FileReferences>,
+    /// Whether the model should see something else than before.
+    pub(super) visible: bool,
+}
+
+/// What looking at a tracked file means for it.
+#[derive(Debug, PartialEq)]
+pub(super) enum Verdict {
+    /// It is as it was.
+    Same,
+    /// It has to be read to know.
+    Read,
+    /// It is now like this, whatever it holds.
+    Now(FileStatus),
+}
+
+/// What reading a file gave.
+pub(super) enum Outcome {
+    /// Its text.
+    Text(Arc<Content>, FileStamp),
+    /// An error, and what it looks like if that can be seen.
+    Refused(FileError, Option<FileStamp>),
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(base: &'a FileReferences) -> Self {
+        Self { base, changed: None, visible: false }
+    }
+
+    /// The state as it is now.
+    pub(super) fn state(&self) -> &FileReferences {
+        self.changed.as_ref().unwrap_or(self.base)
+    }
+
+    /// The new state, if there is one.
+    pub(super) fn into_changed(self) -> Option<FileReferences> {
+        self.changed
+    }
+
+    fn edit(&mut self) -> &mut FileReferences {
+        self.changed.get_or_insert_with(|| self.base.clone())
+    }
+
+    /// Changes one file.
+    pub(super) fn update(&mut self, index: usize, change: impl FnOnce(&mut TrackedFile)) {
+        change(Arc::make_mut(&mut self.edit().files[index]));
+    }
+
+    /// Takes in that files were named, and says which they are.
+    pub(super) fn name(&mut self, mentions: Vec<Mention>, turn: u64) -> Vec<usize> {
+        if mentions.is_empty() {
+            return Vec::new();
+        }
+        self.visible = true;
+        let paths: Vec<String> = mentions.iter().map(|mention| mention.path.clone()).collect();
+        let mut fresh = Vec::new();
+        for mention in mentions {
+            match self.state().position(&mention.path) {
+                Ok(index) => self.update(index, |file| mention.renew(file, turn)),
+                Err(_) => fresh.push(mention.into_file(turn)),
+            }
+        }
+        if !fresh.is_empty() {
+            self.edit().insert(fresh);
+        }
+        paths.iter().filter_map(|path| self.state().position(path).ok()).collect()
+    }
+
+    /// Takes in that a tool was asked about files.
+    pub(super) fn touch(&mut self, touched: Vec<usize>, turn: u64, ageing_turns: u64) {
+        for index in touched {
+            let file = &self.state().files[index];
+            if file.active_turn != turn {
+                self.visible |= file.age(turn) > ageing_turns;
+                self.update(index, |file| file.active_turn = turn);
+            }
+        }
+    }
+
+    /// Takes in how a file is now.
+    pub(super) fn find(&mut self, index: usize, status: FileStatus, turn: u64) {
+        self.visible = true;
+        self.update(index, |file| {
+            file.status = status;
+            file.active_turn = turn;
+            file.text_words = Memo::default();
+        });
+    }
+
+    /// Takes in what reading a file gave.
+    pub(super) fn read(&mut self, index: usize, outcome: Outcome, turn: u64) {
+        let file = &self.state().files[index];
+        let status = outcome.status(&file.status);
+        match (&file.status, &status) {
+            (old, new) if old == new => {}
+            // Only the stamp is new: the model sees what it saw.
+            (FileStatus::Present { hash: old, .. }, FileStatus::Present { hash: new, .. }) if old == new => {
+                self.update(index, |file| file.status = status);
+            }
+            (FileStatus::Refused { code: old, .. }, FileStatus::Refused { code: new, .. }) if old == new => {
+                self.update(index, |file| file.status = status);
+            }
+            _ => self.find(index, status, turn),
+        }
+        if let Outcome::Text(content, _) = outcome {
+            let known: &OnceLock<_> = &self.state().files[index].text_words.0;
+            // Somebody may have set it already, to the same.
+            let _ = known.set(content.words.clone());
+        }
+    }
+}
+
+impl Mention {
+    fn into_file(self, turn: u64) -> TrackedFile {
+        let mut file = TrackedFile::new(self.path, self.written, turn);
+        file.mentions = 1;
+        file.lines = self.lines;
+        if let Some(error) = self.refusal {
+            file.status = FileStatus::Refused { code: error.code, message: error.message, stamp: None };
+        }
+        file
+    }
+
+    /// The newest message decides which lines are shown.
+    fn renew(self, file: &mut TrackedFile, turn: u64) {
+        file.mentions = file.mentions.saturating_add(1);
+        file.active_turn = turn;
+        file.lines = self.lines;
+    }
+}
+
+impl Outcome {
+    /// What a file is after this, given what it was.
+    fn status(&self, before: &FileStatus) -> FileStatus {
+        match self {
+            Outcome::Text(content, stamp) => {
+                FileStatus::Present { hash: content.hash, stamp: *stamp, line_count: content.line_count }
+            }
+            Outcome::Refused(error, stamp) => refused(error, *stamp, before),
+        }
+    }
+}
+
+/// What a file that can't be read is, given what it was: one that was there is deleted.
+fn refused(error: &FileError, stamp: Option<FileStamp>, before: &FileStatus) -> FileStatus {
+    match before {
+        FileStatus::Present { .. } | FileStatus::Deleted if error.code == FileErrorCode::NotFound => {
+            FileStatus::Deleted
+        }
+        _ => FileStatus::Refused { code: error.code, message: error.message.clone(), stamp },
+    }
+}
+
+/// What it means that a tracked file looks like this now.
+pub(super) fn judge(status: &FileStatus, looked: &Result<FileStamp, FileError>) -> Verdict {
+    match (status, looked) {
+        (FileStatus::Unread, _) | (FileStatus::Deleted, Ok(_)) => Verdict::Read,
+        (FileStatus::Present { stamp, .. }, Ok(now)) => same_if(stamp.settled && stamp.matches(now)),
+        // What failed in reading may work the next time; what was forbidden or no text will not, until it changes.
+        (FileStatus::Refused { code: FileErrorCode::ReadFailed, .. }, Ok(_)) => Verdict::Read,
+        (FileStatus::Refused { stamp, .. }, Ok(now)) => {
+            same_if(stamp.is_some_and(|stamp| stamp.settled && stamp.matches(now)))
+        }
+        (FileStatus::Refused { code, .. }, Err(error)) if *code == error.code => Verdict::Same,
+        (FileStatus::Deleted, Err(error)) if error.code == FileErrorCode::NotFound => Verdict::Same,
+        (before, Err(error)) => Verdict::Now(refused(error, None, before)),
+    }
+}
+
+fn same_if(same: bool) -> Verdict {
+    if same { Verdict::Same } else { Verdict::Read }
+}

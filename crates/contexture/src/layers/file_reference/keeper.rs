@@ -1,0 +1,358 @@
+//! What the layer does at each moment, given a host and a state.
+//!
+//! The hooks are thin over this, so that it can be tried with any files, any model and any clock.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use contexture_core::host::{FileErrorCode, FileText, FsAdapter};
+use contexture_core::layer::{OnItemAppendResult, Rerender, RerenderTiming};
+use contexture_core::tokens::TokenCounter;
+use contexture_core::{Item, ItemLog, ThreadId};
+use futures_util::StreamExt;
+use futures_util::stream;
+
+use super::contents::{Content, Contents};
+use super::counts::{Counts, KeptCounts};
+use super::draft::{Draft, Outcome, Verdict, judge};
+use super::heard::{self, Heard};
+use super::options::Settings;
+use super::render::{Fate, Page, Rendering, rank};
+use super::score::{self, Scorer, Sleep};
+use super::state::{ContentHash, FileReferences, FileStatus, TrackedFile};
+use super::words::QueryWords;
+
+/// How many of the files that one message names are scored by a model; the rest is reckoned.
+const MAX_SCORED: usize = 64;
+
+/// How long a model may take over all of them, so that a slow one does not cost the whole hook.
+const SCORING_PATIENCE: Duration = Duration::from_secs(20);
+
+/// How many files that nobody named are scored anew by a model for one message.
+const MAX_RESCORED: usize = 8;
+
+/// How often texts are fetched for one rendering. Each round fetches all that the one before asked for.
+const MAX_ROUNDS: usize = 8;
+
+/// For how many threads the last rendering is kept.
+const MAX_PAGES: usize = 256;
+
+/// What the layer may use of the world.
+#[derive(Clone, Copy)]
+pub(super) struct Host<'a> {
+    pub(super) fs: &'a dyn FsAdapter,
+    /// The model, if there is one.
+    pub(super) scorer: Option<&'a dyn Scorer>,
+    pub(super) sleep: Sleep<'a>,
+}
+
+/// The layer behind its hooks.
+pub(super) struct Keeper {
+    pub(super) settings: Settings,
+    contents: Contents,
+    counts: Mutex<KeptCounts>,
+    pages: Mutex<HashMap<ThreadId, Arc<LastPage>>>,
+}
+
+/// The last rendering for a thread, and what it was made of.
+pub(super) struct LastPage {
+    state: Arc<FileReferences>,
+    turn: u64,
+    /// The last turn in which nothing more will have aged.
+    last_turn: u64,
+    ageing_turns: u64,
+    budget: u64,
+    rendering: Rendering,
+}
+
+/// What `recall` comes to.
+pub(super) struct Recalled {
+    pub(super) page: Arc<LastPage>,
+    /// The state, if a file was found to be other than it says.
+    pub(super) state: Option<FileReferences>,
+}
+
+impl Keeper {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self { settings, contents: Contents::default(), counts: Mutex::default(), pages: Mutex::default() }
+    }
+
+    /// Takes in items: names files, looks at all that are tracked, scores them, and makes links of references.
+    pub(super) async fn take_in(
+        &self,
+        host: Host<'_>,
+        thread_id: &ThreadId,
+        state: &Arc<FileReferences>,
+        mut items: Vec<Item>,
+        log: &ItemLog,
+    ) -> OnItemAppendResult<FileReferences> {
+        let mut heard = Heard::of(&items, &self.settings.allow_list);
+        let turn = log.user_messages() + heard.user_messages;
+        let mut draft = Draft::new(state);
+        draft.touch(heard::touched(&items, log, state), turn, self.settings.ageing_turns);
+        let named = draft.name(std::mem::take(&mut heard.mentions), turn);
+        self.refresh(host, &mut draft, turn).await;
+        if heard.user_messages > 0 {
+            self.score(host, &mut draft, &heard, &named, turn).await;
+        }
+        if !named.is_empty() {
+            heard::link(&mut items, draft.state(), &self.settings.allow_list);
+        }
+        // A function may have changed the state since the model last saw it.
+        let outdated = self.page(thread_id).is_some_and(|page| !page.shows(state));
+        let visible = draft.visible || outdated;
+        let rerender = Rerender { timing: Some(RerenderTiming::Immediate), ..Rerender::default() };
+        OnItemAppendResult { items, state: draft.into_changed(), rerender: visible.then_some(rerender) }
+    }
+
+    /// Looks at all tracked files and reads those that may have changed.
+    async fn refresh(&self, host: Host<'_>, draft: &mut Draft<'_>, turn: u64) {
+        let files = &draft.state().files;
+        let mut to_read: Vec<usize> =
+            (0..files.len()).filter(|index| files[*index].status == FileStatus::Unread).collect();
+        let watched: Vec<usize> = (0..files.len()).filter(|index| is_watched(&files[*index])).collect();
+        let paths: Vec<&str> = watched.iter().map(|index| &*files[*index].path).collect();
+        let looked = if paths.is_empty() { Vec::new() } else { host.fs.stat_many(&paths, self.settings.limits).await };
+        let mut statuses = Vec::new();
+        for (index, looked) in watched.into_iter().zip(looked) {
+            match judge(&files[index].status, &looked) {
+                Verdict::Same => {}
+                Verdict::Read => to_read.push(index),
+                Verdict::Now(status) => statuses.push((index, status)),
+            }
+        }
+        for (index, status) in statuses {
+            draft.find(index, status, turn);
+        }
+        self.read(host, draft, to_read, turn).await;
+    }
+
+    /// Reads files, several at the same time.
+    async fn read(&self, host: Host<'_>, draft: &mut Draft<'_>, indices: Vec<usize>, turn: u64) {
+        let jobs: Vec<(usize, String)> =
+            indices.into_iter().map(|index| (index, draft.state().files[index].path.clone())).collect();
+        let reading = stream::iter(jobs).map(|(index, path)| async move { (index, self.examine(host, &path).await) });
+        let mut outcomes = reading.buffer_unordered(self.settings.read_concurrency);
+        while let Some((index, outcome)) = outcomes.next().await {
+            draft.read(index, outcome, turn);
+        }
+    }
+
+    async fn examine(&self, host: Host<'_>, path: &str) -> Outcome {
+        let limits = self.settings.limits;
+        match host.fs.read(path, limits).await {
+            Ok(FileText { text, stamp }) => Outcome::Text(self.contents.keep(Content::of(text).await), stamp),
+            Err(error) => {
+                let seen = matches!(error.code, FileErrorCode::NotText | FileErrorCode::PermissionDenied);
+                let stamp = if seen { host.fs.stat(path, limits).await.ok() } else { None };
+                Outcome::Refused(error, stamp)
+            }
+        }
+    }
+
+    /// Scores the files against what the user says now, if that is about any of them.
+    async fn score(&self, host: Host<'_>, draft: &mut Draft<'_>, heard: &Heard, named: &[usize], turn: u64) {
+        let query = QueryWords::of(&heard.bare_query);
+        let files = &draft.state().files;
+        let is_related = |index: &usize| !query.is_empty() && score::is_related(&files[*index], &query);
+        if named.is_empty() && !(0..files.len()).any(|index| is_related(&index)) {
+            return;
+        }
+        let mut scores: Vec<u8> = files.iter().map(|file| score::by_reckoning(file, &query, turn)).collect();
+        if let Some(scorer) = host.scorer {
+            let named: BTreeSet<usize> = named.iter().copied().take(MAX_SCORED).collect();
+            let related = (0..files.len()).filter(|index| !named.contains(index)).filter(is_related).take(MAX_RESCORED);
+            let asked: Vec<usize> = named.iter().copied().chain(related).collect();
+            for (index, score) in self.ask(host, scorer, files, asked, &heard.query).await {
+                scores[index] = score;
+            }
+        }
+        if named.is_empty() && !reorders(files, &scores) {
+            return;
+        }
+        draft.visible = true;
+        for (index, score) in scores.into_iter().enumerate() {
+            if draft.state().files[index].priority != score {
+                draft.update(index, |file| file.priority = score);
+            }
+        }
+    }
+
+    /// Asks a model about files, several at the same time. Files without text, failures and late answers are left out.
+    async fn ask(
+        &self,
+        host: Host<'_>,
+        scorer: &dyn Scorer,
+        files: &[Arc<TrackedFile>],
+        indices: Vec<usize>,
+        query: &str,
+    ) -> Vec<(usize, u8)> {
+        let asking = stream::iter(indices).map(|index| async move {
+            let file = &files[index];
+            let FileStatus::Present { hash, .. } = &file.status else { return None };
+            let content = self.content(host, hash, &file.path).await?;
+            let model = &self.settings.scoring_model;
+            Some((index, score::by_model(scorer, model, query, &file.path, &content.text).await?))
+        });
+        let scored = asking.buffer_unordered(self.settings.read_concurrency).take_until((host.sleep)(SCORING_PATIENCE));
+        scored.filter_map(|scored| async move { scored }).collect().await
+    }
+
+    /// A text from memory, or from its file if that still holds it.
+    async fn content(&self, host: Host<'_>, hash: &ContentHash, path: &str) -> Option<Arc<Content>> {
+        if let Some(content) = self.contents.get(hash) {
+            return Some(content);
+        }
+        match self.examine(host, path).await {
+            Outcome::Text(content, _) if content.hash == *hash => Some(content),
+            _ => None,
+        }
+    }
+
+    /// The message for the model. Texts that are not in memory are read again.
+    pub(super) async fn recall(
+        &self,
+        host: Host<'_>,
+        thread_id: &ThreadId,
+        state: &Arc<FileReferences>,
+        turn: u64,
+        budget: u64,
+        counter: &dyn TokenCounter,
+    ) -> Recalled {
+        if let Some(page) = self.page(thread_id)
+            && page.holds(state, turn, budget)
+            && self.counts_as_before(counter)
+        {
+            return Recalled { page, state: None };
+        }
+        let mut draft = Draft::new(state);
+        let mut rendering = self.render(draft.state(), turn, budget, counter);
+        for _ in 0..MAX_ROUNDS {
+            if rendering.missing.is_empty() {
+                break;
+            }
+            self.read(host, &mut draft, std::mem::take(&mut rendering.missing), turn).await;
+            rendering = self.render(draft.state(), turn, budget, counter);
+        }
+        let changed = draft.into_changed();
+        let shown = changed.clone().map_or_else(|| state.clone(), Arc::new);
+        let page = Arc::new(LastPage::new(shown, turn, self.settings.ageing_turns, budget, rendering));
+        self.keep_page(thread_id, page.clone());
+        Recalled { page, state: changed }
+    }
+
+    fn render(&self, state: &FileReferences, turn: u64, budget: u64, counter: &dyn TokenCounter) -> Rendering {
+        let contents = |hash: &ContentHash| self.contents.get(hash);
+        let ageing_turns = self.settings.ageing_turns;
+        let page = Page { state, turn, ageing_turns, budget, contents: &contents };
+        page.render(&mut Counts::new(counter, &mut lock(&self.counts)))
+    }
+
+    /// Whether the counter still counts as it did for the last rendering.
+    fn counts_as_before(&self, counter: &dyn TokenCounter) -> bool {
+        lock(&self.counts).is_of(counter)
+    }
+
+    /// The last rendering for a thread.
+    pub(super) fn page(&self, thread_id: &ThreadId) -> Option<Arc<LastPage>> {
+        lock(&self.pages).get(thread_id).cloned()
+    }
+
+    fn keep_page(&self, thread_id: &ThreadId, page: Arc<LastPage>) {
+        let mut pages = lock(&self.pages);
+        if pages.len() >= MAX_PAGES && !pages.contains_key(thread_id) {
+            pages.clear();
+        }
+        pages.insert(thread_id.clone(), page);
+    }
+}
+
+impl LastPage {
+    fn new(state: Arc<FileReferences>, turn: u64, ageing_turns: u64, budget: u64, rendering: Rendering) -> Self {
+        let in_use = state.files().filter(|file| file.age(turn) <= ageing_turns);
+        let last_turn = in_use.map(|file| file.active_turn.saturating_add(ageing_turns)).min().unwrap_or(u64::MAX);
+        Self { state, turn, last_turn, ageing_turns, budget, rendering }
+    }
+
+    /// The message itself.
+    pub(super) fn text(&self) -> Option<&str> {
+        self.rendering.text.as_deref()
+    }
+
+    /// Its tokens, with what goes around a message.
+    pub(super) fn tokens(&self) -> u64 {
+        self.rendering.tokens
+    }
+
+    /// The files it speaks of, each with what became of it.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&TrackedFile, Fate)> {
+        self.state.files().zip(self.rendering.fates.iter().copied())
+    }
+
+    /// Whether a file was out of use for so long that it is only named.
+    pub(super) fn is_aged(&self, file: &TrackedFile) -> bool {
+        file.age(self.turn) > self.ageing_turns
+    }
+
+    /// Whether rendering anew would give the same.
+    fn holds(&self, state: &Arc<FileReferences>, turn: u64, budget: u64) -> bool {
+        self.budget == budget && (self.turn..=self.last_turn).contains(&turn) && self.shows(state)
+    }
+
+    /// Whether a state says the same as the one that was rendered, as far as can be seen in the message.
+    fn shows(&self, state: &Arc<FileReferences>) -> bool {
+        if Arc::ptr_eq(&self.state, state) {
+            return true;
+        }
+        let mut pairs = self.state.files.iter().zip(&state.files).zip(&self.rendering.fates);
+        self.state.files.len() == state.files.len()
+            && pairs.all(|((old, new), fate)| {
+                Arc::ptr_eq(old, new) || (self.is_aged(old) == self.is_aged(new) && looks_same(old, new, *fate))
+            })
+    }
+}
+
+/// Whether a file is looked at again: all but those that are refused by their name, and those not seen yet.
+fn is_watched(file: &TrackedFile) -> bool {
+    match &file.status {
+        FileStatus::Unread => false,
+        FileStatus::Refused { code, .. } => {
+            !matches!(code, FileErrorCode::DisallowedExtension | FileErrorCode::AbsolutePath)
+        }
+        _ => true,
+    }
+}
+
+/// Whether a file that changed from `old` to `new` can't be told apart in the message.
+fn looks_same(old: &TrackedFile, new: &TrackedFile, fate: Fate) -> bool {
+    fn key(file: &TrackedFile) -> impl PartialEq {
+        (&file.path, &file.anchor, &file.lines, file.priority, file.mentions)
+    }
+    key(old) == key(new) && looks_same_inside(&old.status, &new.status, fate)
+}
+
+fn looks_same_inside(old: &FileStatus, new: &FileStatus, fate: Fate) -> bool {
+    match (old, new) {
+        (FileStatus::Present { hash: a, .. }, FileStatus::Present { hash: b, .. }) if a == b => true,
+        // One that had no room has none now, if it did not shrink.
+        (FileStatus::Present { stamp: old, .. }, FileStatus::Present { stamp: new, .. }) => {
+            matches!(fate, Fate::Named | Fate::Left) && new.size >= old.size
+        }
+        (FileStatus::Refused { code: a, message: m, .. }, FileStatus::Refused { code: b, message: n, .. }) => {
+            a == b && m == n
+        }
+        (old, new) => old == new,
+    }
+}
+
+/// Whether other scores put the files in another order.
+fn reorders(files: &[Arc<TrackedFile>], scores: &[u8]) -> bool {
+    let mut order: Vec<usize> = (0..files.len()).collect();
+    order.sort_unstable_by_key(|index| rank(files[*index].priority, &files[*index], *index));
+    !order.is_sorted_by_key(|index| rank(scores[*index], &files[*index], *index))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

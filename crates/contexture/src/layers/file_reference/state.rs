@@ -1,0 +1,335 @@
+//! What the layer remembers: which files were named, and how they were found.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use contexture_core::host::{FileErrorCode, FileStamp, relative_path};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::heard::disallowed;
+use super::words::Sketch;
+use crate::files::anchor;
+use crate::files::kinds::AllowList;
+use crate::files::reference::LineRange;
+
+/// How many files are tracked at the same time; the one that was out of use for longest makes room.
+pub const MAX_TRACKED_FILES: usize = 4096;
+
+/// How many anchors of files that are no longer tracked are kept from being given away again.
+const MAX_RETIRED_ANCHORS: usize = 4096;
+
+/// The files that were named in a thread. This is the layer's state, and durable.
+///
+/// It holds no text: contents are kept in memory only, and read again when they are needed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FileReferences {
+    #[serde(default)]
+    version: Version1,
+    /// Sorted by path.
+    pub(super) files: Vec<Arc<TrackedFile>>,
+    /// Anchors of files that are no longer tracked, with their paths: old messages still point there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    retired: BTreeMap<String, String>,
+}
+
+/// One file that was named.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TrackedFile {
+    /// The path beneath the base, or the reference as written if it can't be one.
+    pub path: String,
+    /// The reference as it was first written, where that differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<String>,
+    /// What links point to; no two files of a thread share one.
+    pub anchor: String,
+    /// The lines that the newest message to name it asked for; empty is all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<LineRange>,
+    /// How it was found when it was last looked at.
+    pub status: FileStatus,
+    /// How relevant it is to the conversation, from 0 to 100.
+    pub priority: u8,
+    /// How often it was named.
+    pub mentions: u32,
+    /// The turn in which it was last named, read by a tool, or changed.
+    pub active_turn: u64,
+    /// The words of its path.
+    #[serde(skip)]
+    pub(super) path_words: Memo<OnceLock<Sketch>>,
+    /// The words of its text, while it is known.
+    #[serde(skip)]
+    pub(super) text_words: Memo<OnceLock<Arc<Sketch>>>,
+}
+
+/// How a tracked file was found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum FileStatus {
+    /// Nobody has looked yet.
+    #[default]
+    Unread,
+    /// It is there.
+    Present {
+        /// Its text's hash.
+        hash: ContentHash,
+        /// What it looked like when the text was read.
+        stamp: FileStamp,
+        /// How many lines it has.
+        line_count: u32,
+    },
+    /// It was there and is gone.
+    Deleted,
+    /// It can't be read.
+    Refused {
+        /// Which gate closed.
+        code: FileErrorCode,
+        /// Why, in plain words, without any path of the host.
+        message: String,
+        /// What it looked like then, if that could be seen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stamp: Option<FileStamp>,
+    },
+}
+
+impl FileReferences {
+    /// All tracked files, sorted by path.
+    pub fn files(&self) -> impl ExactSizeIterator<Item = &TrackedFile> {
+        self.files.iter().map(|file| &**file)
+    }
+
+    /// The file with this path, or which was written like this.
+    pub fn find(&self, name: &str) -> Option<&TrackedFile> {
+        let name = name.strip_prefix('#').unwrap_or(name);
+        let by_path = self.position(name).ok().map(|index| &*self.files[index]);
+        by_path.or_else(|| self.files().find(|file| file.written.as_deref() == Some(name) || file.anchor == name))
+    }
+
+    /// The same under another list of what may be read: what is not on it is refused, what was not and is, unread.
+    pub(super) fn under(mut self, allow_list: &AllowList) -> Self {
+        for file in &mut self.files {
+            let is_disallowed = file.status.code() == Some(FileErrorCode::DisallowedExtension);
+            let is_path = relative_path(&file.path).is_ok();
+            match (is_path, allow_list.allows(&file.path), is_disallowed) {
+                (true, true, true) => Arc::make_mut(file).status = FileStatus::Unread,
+                (true, false, false) => {
+                    let error = disallowed(&file.path);
+                    let status = FileStatus::Refused { code: error.code, message: error.message, stamp: None };
+                    Arc::make_mut(file).status = status;
+                }
+                _ => {}
+            }
+        }
+        self
+    }
+
+    /// Where the file with this path is, or where it would be.
+    pub(super) fn position(&self, path: &str) -> Result<usize, usize> {
+        self.files.binary_search_by(|file| file.path.as_str().cmp(path))
+    }
+
+    /// Adds files that are not tracked yet, each with an anchor of its own. Those that find no place are left out.
+    pub(super) fn insert(&mut self, files: Vec<TrackedFile>) {
+        let mut taken: HashSet<String> = self.files.iter().map(|file| file.anchor.clone()).collect();
+        for mut file in files {
+            if self.files.len() >= MAX_TRACKED_FILES && !self.make_room(file.active_turn) {
+                return;
+            }
+            let Err(index) = self.position(&file.path) else { continue };
+            file.anchor = self.distinct_anchor(&file.path, &taken);
+            taken.insert(file.anchor.clone());
+            self.files.insert(index, Arc::new(file));
+        }
+    }
+
+    /// Forgets the file that was out of use for longest, if it was so before `turn`.
+    fn make_room(&mut self, turn: u64) -> bool {
+        let oldest = (0..self.files.len()).min_by_key(|index| self.files[*index].active_turn);
+        match oldest {
+            Some(index) if self.files[index].active_turn < turn => {
+                self.remove(index);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Forgets a file, but not that its anchor was given away.
+    pub(super) fn remove(&mut self, index: usize) -> Arc<TrackedFile> {
+        let file = self.files.remove(index);
+        if self.retired.len() < MAX_RETIRED_ANCHORS {
+            self.retired.insert(file.anchor.clone(), file.path.clone());
+        }
+        file
+    }
+
+    fn distinct_anchor(&self, path: &str, taken: &HashSet<String>) -> String {
+        // Once some retired anchors are not remembered, a plain slug could be one of them; a hash can't.
+        let forgetful = self.retired.len() >= MAX_RETIRED_ANCHORS;
+        let slug = anchor::slug(path);
+        anchor::distinct(path, |anchor| {
+            let retired = self.retired.get(anchor).is_some_and(|owner| owner != path);
+            retired || (forgetful && anchor == slug) || taken.contains(anchor)
+        })
+    }
+
+    /// The state that a child execution starts with: the files in use, in the child's own count of turns.
+    pub(super) fn for_child(&self, ageing_turns: u64) -> FileReferences {
+        let newest = self.newest_turn();
+        let mut child = self.clone();
+        child.files.retain(|file| file.age(newest) <= ageing_turns);
+        for file in &mut child.files {
+            Arc::make_mut(file).active_turn = 0;
+        }
+        child
+    }
+
+    /// Unites two states: all files of both; of a file in both, the one that was in use last.
+    pub(super) fn united(&self, other: &FileReferences) -> FileReferences {
+        let mut united = self.clone();
+        for (anchor, path) in &other.retired {
+            if united.retired.len() < MAX_RETIRED_ANCHORS {
+                united.retired.entry(anchor.clone()).or_insert_with(|| path.clone());
+            }
+        }
+        let mut fresh = Vec::new();
+        for file in &other.files {
+            match united.position(&file.path) {
+                Ok(index) if united.files[index].active_turn < file.active_turn => {
+                    let anchor = united.files[index].anchor.clone();
+                    united.files[index] = Arc::new(TrackedFile { anchor, ..(**file).clone() });
+                }
+                Ok(_) => {}
+                Err(_) => fresh.push((**file).clone()),
+            }
+        }
+        united.insert(fresh);
+        united
+    }
+
+    /// Takes over the files that a child named and this state does not have.
+    pub(super) fn with_files_of_child(&self, child: &FileReferences) -> Option<FileReferences> {
+        let active_turn = self.newest_turn();
+        let fresh = child.files().filter(|file| self.position(&file.path).is_err());
+        let fresh: Vec<_> = fresh.map(|file| TrackedFile { active_turn, ..file.clone() }).collect();
+        if fresh.is_empty() {
+            return None;
+        }
+        let mut state = self.clone();
+        state.insert(fresh);
+        Some(state)
+    }
+
+    fn newest_turn(&self) -> u64 {
+        self.files().map(|file| file.active_turn).max().unwrap_or(0)
+    }
+}
+
+impl FileStatus {
+    /// Why it can't be read.
+    pub fn code(&self) -> Option<FileErrorCode> {
+        match self {
+            FileStatus::Refused { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+}
+
+impl TrackedFile {
+    /// A file that was just named for the first time.
+    pub(super) fn new(path: String, written: Option<String>, active_turn: u64) -> Self {
+        Self {
+            path,
+            written,
+            anchor: String::new(),
+            lines: Vec::new(),
+            status: FileStatus::Unread,
+            priority: 0,
+            mentions: 0,
+            active_turn,
+            path_words: Memo::default(),
+            text_words: Memo::default(),
+        }
+    }
+
+    /// The reference as it was written.
+    pub fn written(&self) -> &str {
+        self.written.as_deref().unwrap_or(&self.path)
+    }
+
+    /// The words of its path.
+    pub(super) fn path_words(&self) -> &Sketch {
+        self.path_words.0.get_or_init(|| Sketch::of(&self.path))
+    }
+
+    /// How many turns it was out of use.
+    pub(super) fn age(&self, turn: u64) -> u64 {
+        turn.saturating_sub(self.active_turn)
+    }
+}
+
+/// Something derived that may be there or not: it says nothing about what the state is.
+#[derive(Clone, Default)]
+pub(super) struct Memo<T>(pub(super) T);
+
+impl<T> PartialEq for Memo<T> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<T> fmt::Debug for Memo<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("_")
+    }
+}
+
+/// The BLAKE3 hash of a text.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ContentHash(pub(super) [u8; 32]);
+
+impl fmt::Display for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&blake3::Hash::from_bytes(self.0).to_hex())
+    }
+}
+
+impl fmt::Debug for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for ContentHash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&blake3::Hash::from_bytes(self.0).to_hex())
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentHash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let hex = String::deserialize(deserializer)?;
+        let hash = blake3::Hash::from_hex(&hex).map_err(serde::de::Error::custom)?;
+        Ok(Self(*hash.as_bytes()))
+    }
+}
+
+/// The version of the stored form; anything but 1 is refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Version1;
+
+impl Serialize for Version1 {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(1)
+    }
+}
+
+impl<'de> Deserialize<'de> for Version1 {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u32::deserialize(deserializer)? {
+            1 => Ok(Self),
+            other => Err(serde::de::Error::custom(format!("file references of version {other}; this program knows 1"))),
+        }
+    }
+}
