@@ -33,7 +33,7 @@ use crate::state::LayerStateStore;
 use crate::store::{MemoryStore, StorageAdapter};
 use crate::tokens::{Estimate, TokenCounter};
 use crate::tool::{DynTool, Tool};
-use crate::window::ProjectionPolicy;
+use crate::window::{ProjectionPolicy, fingerprint_text};
 
 pub use access::{ContextMemory, MemoryAccess};
 pub use execution::{AbortHandle, Execution, TurnAnswer, TurnInput};
@@ -85,6 +85,7 @@ pub(crate) struct Core {
     pub(crate) shell: Arc<dyn ShellAdapter>,
     pub(crate) instructions: Arc<str>,
     pub(crate) instructions_tokens: u64,
+    pub(crate) instructions_fingerprint: u64,
     pub(crate) policy: ProjectionPolicy,
     pub(crate) journal: JournalPolicy,
     pub(crate) observer: Option<Arc<dyn Observer>>,
@@ -308,6 +309,7 @@ impl<Ls> EngineBuilder<Ls> {
                 true => 0,
                 false => self.counter.count(&self.instructions) + crate::tokens::ITEM_OVERHEAD_TOKENS,
             },
+            instructions_fingerprint: fingerprint_text([&*self.instructions]),
             counter: self.counter,
             clock: self.clock,
             ids: self.ids,

@@ -56,8 +56,18 @@ impl History {
         Self { log: log.clone(), parts: vec![Part::Log(range)] }
     }
 
-    /// A history of exactly these parts, over the same log.
-    pub fn with_parts(&self, parts: Vec<Part>) -> Self {
+    pub(crate) fn from_parts(log: &ItemLog, parts: Vec<Part>) -> Self {
+        Self { log: log.clone(), parts }
+    }
+
+    /// A history of exactly these parts, over the same log. What of a range is beyond the log is left out.
+    pub fn with_parts(&self, mut parts: Vec<Part>) -> Self {
+        let end = self.log.len();
+        for part in &mut parts {
+            if let Part::Log(range) = part {
+                *range = range.start.min(end)..range.end.min(end);
+            }
+        }
         Self { log: self.log.clone(), parts }
     }
 
@@ -78,7 +88,7 @@ impl History {
 
     /// Whether nothing is left.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.parts.iter().all(|part| part.len() == 0)
     }
 
     /// The items, oldest first.

@@ -41,8 +41,16 @@ pub struct ItemLog {
     total_tokens: u64,
     newest_user: Option<usize>,
     user_messages: u64,
-    /// Calls that have no answer yet: few, since every step answers its own.
-    open_calls: Arc<Vec<(Box<str>, usize)>>,
+    /// Calls that have no answer: few, since every step answers its own. Positions ascend.
+    open_calls: Arc<Vec<OpenCall>>,
+}
+
+/// A call that has no answer.
+#[derive(Clone, Debug)]
+struct OpenCall {
+    position: usize,
+    /// What an answer must carry; `None` once a later call has taken the id, and this one will never be answered.
+    call_id: Option<Box<str>>,
 }
 
 impl ItemLog {
@@ -72,45 +80,44 @@ impl ItemLog {
     }
 
     /// Remembers an open call, or finds and closes the one that `item` answers.
+    ///
+    /// Ids are not always unique: some models count from zero in every response. So an output answers the newest
+    /// open call of its id, and no output that comes later can answer an older one.
     fn pair(&mut self, item: &Item, position: usize) -> Option<usize> {
         match item {
             Item::FunctionCall(call) => {
-                Arc::make_mut(&mut self.open_calls).push((call.call_id.clone(), position));
+                let open_calls = Arc::make_mut(&mut self.open_calls);
+                for older in open_calls.iter_mut().filter(|open| open.call_id.as_deref() == Some(&call.call_id)) {
+                    older.call_id = None;
+                }
+                open_calls.push(OpenCall { position, call_id: Some(call.call_id.clone()) });
                 None
             }
             Item::FunctionCallOutput(output) => {
-                let at = self.open_calls.iter().position(|(call_id, _)| *call_id == output.call_id)?;
-                Some(Arc::make_mut(&mut self.open_calls).remove(at).1)
+                let answered = |open: &OpenCall| open.call_id.as_deref() == Some(&output.call_id);
+                let at = self.open_calls.iter().position(answered)?;
+                Some(Arc::make_mut(&mut self.open_calls).remove(at).position)
             }
             _ => None,
         }
     }
 
+    /// Whether an entry is a call without an answer, or an output whose call stands before `start` or nowhere.
+    pub(crate) fn is_orphan_since(&self, position: usize, entry: &Entry, start: usize) -> bool {
+        match &*entry.item {
+            Item::FunctionCall(_) => self.open_calls.binary_search_by_key(&position, |open| open.position).is_ok(),
+            Item::FunctionCallOutput(_) => entry.answers.is_none_or(|call| call < start),
+            _ => false,
+        }
+    }
+
     /// A log of the first `len` items.
     pub(crate) fn prefix(&self, len: usize) -> Self {
-        let whole = len / CHUNK_LEN;
-        let mut prefix = ItemLog { sealed: Arc::new(self.sealed[..whole].to_vec()), ..ItemLog::default() };
-        prefix.total_tokens = self.tokens_before(whole * CHUNK_LEN);
-        prefix.newest_user =
-            self.range(0..whole * CHUNK_LEN).rfind(|(_, entry)| entry.item.is_message_of(Role::User)).map(|(at, _)| at);
-        prefix.open_calls = Arc::new(self.unanswered(whole * CHUNK_LEN));
-        for (_, entry) in self.range(whole * CHUNK_LEN..len) {
+        let mut prefix = ItemLog::new();
+        for (_, entry) in self.range(0..len) {
             prefix.append(entry.item.clone(), entry.tokens);
         }
         prefix
-    }
-
-    /// The calls before a position that no output before it answers.
-    fn unanswered(&self, end: usize) -> Vec<(Box<str>, usize)> {
-        let mut open = Vec::new();
-        for (position, entry) in self.range(0..end) {
-            match (&*entry.item, entry.answers) {
-                (Item::FunctionCall(call), _) => open.push((call.call_id.clone(), position)),
-                (_, Some(answered)) => open.retain(|(_, call)| *call != answered),
-                _ => {}
-            }
-        }
-        open
     }
 
     /// How many items there are.
@@ -159,7 +166,7 @@ impl ItemLog {
 
     /// Positions of the calls that nobody has answered yet, oldest first.
     pub fn open_calls(&self) -> impl Iterator<Item = usize> {
-        self.open_calls.iter().map(|(_, position)| *position)
+        self.open_calls.iter().map(|open| open.position)
     }
 
     /// The tokens of a range, without walking it.
@@ -207,5 +214,29 @@ mod tests {
         assert_eq!(log.get(2).unwrap().answers, Some(1));
         assert_eq!(log.get(3).unwrap().answers, None);
         assert_eq!(log.open_calls().collect::<Vec<_>>(), [0]);
+    }
+
+    #[test]
+    fn an_output_answers_the_newest_call_of_its_id_and_the_older_one_is_never_answered() {
+        let mut log = ItemLog::new();
+        log.append(Item::call("a", "read", "{}"), 1);
+        log.append(Item::call("a", "read", "{}"), 1);
+        log.append(Item::output("a", ""), 1);
+        log.append(Item::output("a", ""), 1);
+        assert_eq!(log.get(2).unwrap().answers, Some(1));
+        assert_eq!(log.get(3).unwrap().answers, None);
+        assert_eq!(log.open_calls().collect::<Vec<_>>(), [0]);
+    }
+
+    #[test]
+    fn a_prefix_is_the_log_as_it_was() {
+        let mut log = ItemLog::new();
+        for n in 0..700 {
+            log.append(Item::call(&n.to_string(), "read", "{}"), 3);
+            log.append(if n % 2 == 0 { Item::output(&n.to_string(), "") } else { Item::user("u") }, 3);
+        }
+        let prefix = log.prefix(601);
+        assert_eq!((prefix.len(), prefix.total_tokens()), (601, 1803));
+        assert_eq!((prefix.newest_user(), prefix.open_calls().last()), (Some(599), Some(600)));
     }
 }

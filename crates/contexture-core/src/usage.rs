@@ -78,14 +78,14 @@ pub struct StepUsage {
     pub layers: Vec<LayerUsage>,
     /// How many leading items are byte-identical with those of the request before.
     pub kept_items: usize,
-    /// Their tokens, with system and tools.
+    /// The tokens of the anchors and of history among them, with system and tools if these are the same too.
     pub kept_tokens: u64,
     /// Counts the epochs of the thread, from 0.
     pub epoch: u64,
 }
 
 impl StepUsage {
-    /// All tokens of the request.
+    /// All tokens of the request. With `response_reserve` never above `budget`.
     pub fn total(&self) -> u64 {
         self.system + self.tools + self.anchor + self.history + self.live + self.updates + self.tail
     }

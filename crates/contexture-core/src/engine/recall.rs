@@ -19,7 +19,7 @@ use crate::schema::Schema;
 use crate::tokens::{TokenCounter, count_item};
 use crate::turn::MAX_RERENDER_DEPTH;
 use crate::usage::Served;
-use crate::window::{Block, fit_block, fit_item, memory_block};
+use crate::window::{Block, fit_block, fit_item, least_history, memory_block};
 
 /// What layers contribute to the windows of this turn, and who is to be asked again.
 #[derive(Default)]
@@ -139,8 +139,7 @@ impl Run {
         };
         let nothing = || vec![0; budgets.len()];
         let Ok(allotments) = allocate(&input) else { return nothing() };
-        let user = self.log.newest_user().and_then(|position| self.log.get(position)).map_or(0, |entry| entry.tokens);
-        let floor = user.min(allotments.available / 4);
+        let floor = least_history(allotments.available, &self.log);
         if allotments.history >= floor {
             return allotments.layers;
         }

@@ -12,9 +12,7 @@ use crate::id::LayerId;
 use crate::item::{FunctionCall, Item};
 use crate::layer::*;
 use crate::model::{LlmResponse, MemoryCallModelRequest, ModelRequest};
-use crate::window::{
-    Assembly, ProjectionPolicy, Summary, SummaryRequest, Window, WindowInput, fingerprint_text, ledger,
-};
+use crate::window::{Assembly, ProjectionPolicy, Summary, SummaryRequest, Window, WindowInput, ledger};
 
 /// A hit is expected only for prefixes that providers cache at all.
 const MIN_CACHED_TOKENS: u64 = 1024;
@@ -95,13 +93,12 @@ impl Run {
         let delta = |layer: &LayerId, pinned: &[Arc<Item>], current: &[Arc<Item>]| {
             roster.get(layer.as_str())?.render_delta(pinned, current)
         };
-        let tools = toolbox.schemas().iter().map(|schema| schema.name.as_str());
         let input = WindowInput {
             policy: &policy,
             counter: &*core.counter,
             system_tokens: core.instructions_tokens,
             tools_tokens: toolbox.tokens(),
-            system_fingerprint: fingerprint_text(std::iter::once(&*core.instructions).chain(tools)),
+            system_fingerprint: core.instructions_fingerprint ^ toolbox.fingerprint(),
             blocks: &self.recalled.blocks,
             history,
             guidance,

@@ -9,6 +9,7 @@ use crate::model::ToolSchema;
 use crate::schema::Schema;
 use crate::tokens::TokenCounter;
 use crate::tool::DynTool;
+use crate::window::fingerprint_text;
 
 /// The longest name on the wire that every provider takes.
 const MAX_WIRE_NAME: usize = 64;
@@ -18,6 +19,7 @@ pub(crate) struct Toolbox {
     schemas: Arc<[ToolSchema]>,
     by_name: HashMap<String, Target>,
     tokens: u64,
+    fingerprint: u64,
 }
 
 /// What stands behind a tool's name.
@@ -34,7 +36,7 @@ impl Toolbox {
         tools: &[Arc<dyn DynTool>],
         counter: &dyn TokenCounter,
     ) -> Result<Self, SpecError> {
-        let mut toolbox = Toolbox { schemas: Arc::from([]), by_name: HashMap::new(), tokens: 0 };
+        let mut toolbox = Toolbox { schemas: Arc::from([]), by_name: HashMap::new(), tokens: 0, fingerprint: 0 };
         let mut schemas = Vec::new();
         for tool in tools {
             let subject = format!("tool `{}`", tool.name());
@@ -54,6 +56,8 @@ impl Toolbox {
             }
         }
         toolbox.tokens = schemas.iter().map(|schema| schema_tokens(counter, schema)).sum();
+        let json = serde_json::to_string(&schemas).expect("schemas are JSON already");
+        toolbox.fingerprint = fingerprint_text([json.as_str()]);
         toolbox.schemas = schemas.into();
         Ok(toolbox)
     }
@@ -96,6 +100,11 @@ impl Toolbox {
     /// What the schemas take in every request.
     pub(crate) fn tokens(&self) -> u64 {
         self.tokens
+    }
+
+    /// A number that differs whenever anything differs that the model is told about tools.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        self.fingerprint
     }
 
     /// The tool behind a public name or a wire name.

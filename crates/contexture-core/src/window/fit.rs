@@ -1,262 +1,261 @@
 //! Making history fit: what is shortened, what is dropped, in which order.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::shown::{Shown, partners};
 use super::text::{Cut, fit_item};
 use crate::item::{Item, Role};
+use crate::log::ItemLog;
 use crate::tokens::TokenCounter;
-
-/// One item of history as it will be shown.
-#[derive(Clone, Debug)]
-pub(crate) struct Shown {
-    pub(crate) item: Arc<Item>,
-    pub(crate) tokens: u64,
-    /// Its position in the log; `None` for what a layer put there.
-    pub(crate) position: Option<usize>,
-    /// If it is shown shortened: the item itself.
-    pub(crate) whole: Option<Arc<Item>>,
-}
-
-/// What must give way, and to what.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Fitted {
-    /// What is shown now.
-    pub(crate) shown: Vec<Shown>,
-    /// The first position of the log that is still shown, if that moved.
-    pub(crate) start: Option<usize>,
-    /// Log items that are shown shortened from now on.
-    pub(crate) shortened: Vec<(usize, Cut)>,
-}
-
-/// Limits of one fitting.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    /// What history may use.
-    pub(crate) budget: u64,
-    /// What it is brought down to once something must go, so that the next eviction is far away.
-    pub(crate) target: u64,
-    /// How many items of the log are kept once something must go.
-    pub(crate) keep_items: usize,
-    /// Whether large old items are shortened before any is dropped.
-    pub(crate) shorten_first: bool,
-}
 
 /// An item can be shortened to this many tokens, but not further.
 const LEAST_ITEM_TOKENS: u64 = 24;
+/// An item is large if it takes more than this share of the room, and more than [`LARGE_TOKENS`].
+const LARGE_SHARE: u64 = 16;
+const LARGE_TOKENS: u64 = 256;
+/// A large item is shortened to this part of what is large.
+const SHORTENED_PART: u64 = 4;
 
-/// Leaves out calls without an output and outputs without a call.
-pub(crate) fn without_orphans(shown: Vec<Shown>) -> Vec<Shown> {
-    let partners = partners(&shown);
-    if shown.iter().zip(&partners).all(|(shown, partner)| partner.is_some() || !is_half(&shown.item)) {
-        return shown;
+/// What history is brought down to once something must go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// What it is brought down to, so that the next eviction is far away.
+    pub(super) goal: Room,
+    /// What it may keep at most, if a single step or the newest user message is larger than the goal.
+    pub(super) most: Room,
+    /// What the newest user message may take at the very most.
+    pub(super) room: u64,
+    /// Whether large old items are shortened before any is dropped.
+    pub(super) shorten_first: bool,
+}
+
+/// So many tokens in so many items.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Room {
+    pub(super) tokens: u64,
+    pub(super) items: usize,
+}
+
+impl Room {
+    fn has(self, used: Room) -> bool {
+        used.tokens <= self.tokens && used.items <= self.items
     }
-    let kept = shown.into_iter().zip(partners).filter(|(shown, partner)| partner.is_some() || !is_half(&shown.item));
-    kept.map(|(shown, _)| shown).collect()
+
+    fn without(self, used: Room) -> Room {
+        Room { tokens: self.tokens.saturating_sub(used.tokens), items: self.items.saturating_sub(used.items) }
+    }
 }
 
-fn is_half(item: &Item) -> bool {
-    matches!(item, Item::FunctionCall(_) | Item::FunctionCallOutput(_))
+/// What is still shown.
+#[derive(Clone, Debug)]
+pub(super) struct Fitted {
+    pub(super) shown: Vec<Shown>,
+    /// The first position of the log that is still shown, the newest user message aside.
+    pub(super) start: usize,
+    /// Log items that are shown shortened from now on.
+    pub(super) shortened: Vec<(usize, Cut)>,
 }
 
-/// For each call the index of its output and the reverse, in the order in which they come.
-fn partners(shown: &[Shown]) -> Vec<Option<usize>> {
-    let mut partners = vec![None; shown.len()];
-    let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (index, shown) in shown.iter().enumerate() {
-        match &*shown.item {
-            Item::FunctionCall(call) => open.entry(&call.call_id).or_default().push(index),
-            Item::FunctionCallOutput(output) => {
-                let Some(calls) = open.get_mut(&*output.call_id).filter(|calls| !calls.is_empty()) else { continue };
-                let call = calls.remove(0);
-                partners[index] = Some(call);
-                partners[call] = Some(index);
+/// History while it is cut.
+struct Cutting<'a> {
+    counter: &'a dyn TokenCounter,
+    log: &'a ItemLog,
+    shown: Vec<Shown>,
+    user: Option<usize>,
+    shortened: Vec<(usize, Cut)>,
+}
+
+/// Brings history down to its limits. `shown` has no orphans; `user` is the index of the newest user message.
+///
+/// That message always stays, shortened if it must be. What layers put before everything else stays as long as the
+/// goal has room for it. Of the rest, the newest steps stay: what is dropped is always the older part, so that a
+/// position in the log says all, and a call goes with its output.
+pub(super) fn fit(
+    counter: &dyn TokenCounter,
+    log: &ItemLog,
+    shown: Vec<Shown>,
+    user: Option<usize>,
+    limits: Limits,
+) -> Fitted {
+    let mut cutting = Cutting { counter, log, shown, user, shortened: Vec::new() };
+    if limits.shorten_first {
+        cutting.shorten_large(limits);
+    }
+    let user_used = cutting.keep_user(limits);
+    let goal_tokens =
+        limits.goal.tokens.max(user_used.tokens + limits.most.tokens.saturating_sub(user_used.tokens) / 2);
+    let goal = Room { tokens: goal_tokens, ..limits.goal }.without(user_used);
+    let (preface, preface_end, preface_used) = cutting.keep_preface(goal);
+    let most = limits.most.without(user_used).without(preface_used);
+    let first = cutting.keep_newest(preface_end, goal.without(preface_used), most);
+    cutting.finish(preface..preface_end, first)
+}
+
+impl Cutting<'_> {
+    fn tokens(&self) -> u64 {
+        self.shown.iter().map(|shown| shown.tokens).sum()
+    }
+
+    /// Shortens large items, oldest first, until the goal is met.
+    ///
+    /// The newest half of the goal is left alone, and so are the outputs that the model is about to answer.
+    fn shorten_large(&mut self, limits: Limits) {
+        let large = (limits.room / LARGE_SHARE).max(LARGE_TOKENS);
+        let unanswered = self.shown.iter().rev().take_while(|shown| shown.item.as_output().is_some()).count().max(1);
+        let mut old = self.shown.len().saturating_sub(unanswered);
+        let mut recent: u64 = self.shown[old..].iter().map(|shown| shown.tokens).sum();
+        while old > 0 && recent + self.shown[old - 1].tokens <= limits.goal.tokens / 2 {
+            old -= 1;
+            recent += self.shown[old].tokens;
+        }
+        let mut total = self.tokens();
+        for index in 0..old {
+            let Shown { tokens, position, .. } = self.shown[index];
+            if total <= limits.goal.tokens {
+                return;
             }
-            _ => {}
+            if tokens > large && position.is_some() && Some(index) != self.user {
+                self.shorten(index, large / SHORTENED_PART);
+                total -= tokens - self.shown[index].tokens;
+            }
         }
     }
-    partners
-}
 
-/// Brings history down to its limits. `shown` has no orphans and is over the limits.
-///
-/// The newest user message always stays, shortened if it must be. Everything else goes in groups that no pair of
-/// call and output crosses, oldest first; what layers put there goes last.
-pub(crate) fn fit(counter: &dyn TokenCounter, mut shown: Vec<Shown>, limits: Limits) -> Fitted {
-    let mut fitted = Fitted::default();
-    let user = shown.iter().rposition(|shown| shown.item.is_message_of(Role::User));
-    if limits.shorten_first {
-        shorten_large(counter, &mut shown[..user.unwrap_or(0)], limits, &mut fitted.shortened);
-    }
-    let user_tokens = user.map_or(0, |user| keep_user(counter, &mut shown, user, limits.budget, &mut fitted.shortened));
-    let goal = limits.target.max(user_tokens + (limits.budget - user_tokens) / 2).min(limits.budget);
-    let groups = groups(&shown, user);
-    let mut keep = vec![false; shown.len()];
-    if let Some(user) = user {
-        keep[user] = true;
-    }
-    let made_tokens = keep_made(&shown, &groups, limits.budget - user_tokens, goal - user_tokens, &mut keep);
-    let room = Room { goal: goal - user_tokens - made_tokens, hard: limits.budget - user_tokens - made_tokens };
-    keep_logged(counter, &mut shown, &groups, room, limits.keep_items, &mut keep, &mut fitted.shortened);
-
-    let first_kept =
-        (0..shown.len()).find(|index| keep[*index] && Some(*index) != user && shown[*index].position.is_some());
-    let last_position = shown.iter().filter_map(|shown| shown.position).max();
-    fitted.start = match first_kept {
-        Some(index) => shown[index].position,
-        None => last_position.map(|position| position + 1),
-    };
-    let kept = shown.into_iter().zip(keep).filter(|(_, keep)| *keep);
-    fitted.shown = kept.map(|(shown, _)| shown).collect();
-    fitted
-}
-
-/// Shortens large old items, oldest first, until the target is met.
-fn shorten_large(counter: &dyn TokenCounter, old: &mut [Shown], limits: Limits, shortened: &mut Vec<(usize, Cut)>) {
-    let large = (limits.budget / 16).max(256);
-    let mut total: u64 = old.iter().map(|shown| shown.tokens).sum();
-    for shown in old.iter_mut() {
-        if total <= limits.target {
+    /// Shortens one item and notes it; leaves it alone if it cannot be.
+    fn shorten(&mut self, index: usize, tokens: u64) {
+        let shown = &mut self.shown[index];
+        // Cuts are always of the item as it stands in the log, never of an earlier cut.
+        let whole = shown.position.and_then(|position| self.log.get(position)).map_or(&shown.item, |entry| &entry.item);
+        let Some((cut, item, used)) = fit_item(self.counter, whole, tokens) else { return };
+        if used >= shown.tokens {
             return;
         }
-        if shown.tokens <= large || shown.position.is_none() {
-            continue;
-        }
-        let before = shown.tokens;
-        shorten(counter, shown, large / 4, shortened);
-        total -= before - shown.tokens;
-    }
-}
-
-/// Shortens one item and notes it; leaves it alone if it cannot be.
-fn shorten(counter: &dyn TokenCounter, shown: &mut Shown, tokens: u64, shortened: &mut Vec<(usize, Cut)>) {
-    // Cuts are always of the item as it stands in the log, never of an earlier cut.
-    let whole = shown.whole.clone().unwrap_or_else(|| shown.item.clone());
-    let Some((cut, item, used)) = fit_item(counter, &whole, tokens) else { return };
-    if used >= shown.tokens {
-        return;
-    }
-    *shown = Shown { item: Arc::new(item), tokens: used, position: shown.position, whole: Some(whole) };
-    if let Some(position) = shown.position {
-        shortened.retain(|(other, _)| *other != position);
-        shortened.push((position, cut));
-    }
-}
-
-/// Keeps the newest user message within half the budget, or more if there is little else.
-fn keep_user(
-    counter: &dyn TokenCounter,
-    shown: &mut [Shown],
-    user: usize,
-    budget: u64,
-    shortened: &mut Vec<(usize, Cut)>,
-) -> u64 {
-    let others: u64 = shown.iter().map(|shown| shown.tokens).sum::<u64>() - shown[user].tokens;
-    let room = budget - others.min(budget / 2);
-    if shown[user].tokens > room {
-        shorten(counter, &mut shown[user], room, shortened);
-    }
-    shown[user].tokens.min(budget)
-}
-
-/// Runs of items that no pair crosses, without the newest user message.
-fn groups(shown: &[Shown], user: Option<usize>) -> Vec<Vec<usize>> {
-    let partners = partners(shown);
-    let mut groups = Vec::new();
-    let mut group = Vec::new();
-    let mut reach = 0;
-    for index in 0..shown.len() {
-        reach = reach.max(partners[index].unwrap_or(index)).max(index);
-        if Some(index) != user {
-            group.push(index);
-        }
-        if reach == index && !group.is_empty() {
-            groups.push(std::mem::take(&mut group));
+        *shown = Shown { item: Arc::new(item), tokens: used, position: shown.position };
+        if let Some(position) = shown.position {
+            self.shortened.retain(|(other, _)| *other != position);
+            self.shortened.push((position, cut));
         }
     }
-    groups
-}
 
-/// Keeps what layers put there, newest first, as far as there is room, and says what it takes.
-fn keep_made(shown: &[Shown], groups: &[Vec<usize>], hard: u64, goal: u64, keep: &mut [bool]) -> u64 {
-    let mut used = 0;
-    for group in groups.iter().rev().filter(|group| group.iter().all(|index| shown[*index].position.is_none())) {
-        let tokens: u64 = group.iter().map(|index| shown[*index].tokens).sum();
-        if used + tokens > hard.min(goal) {
+    /// Keeps the newest user message within half of the most, or more if there is little else.
+    fn keep_user(&mut self, limits: Limits) -> Room {
+        let Some(user) = self.user else { return Room { tokens: 0, items: 0 } };
+        let most = limits.most.tokens;
+        let others = self.tokens() - self.shown[user].tokens;
+        let room = (most - others.min(most / 2)).max(LEAST_ITEM_TOKENS).min(limits.room);
+        if self.shown[user].tokens > room {
+            self.shorten(user, room);
+        }
+        Room { tokens: self.shown[user].tokens, items: 1 }
+    }
+
+    /// What layers put before everything else: the index of the first that stays, where that ends, what it takes.
+    fn keep_preface(&self, goal: Room) -> (usize, usize, Room) {
+        let is_preface = |(index, shown): &(usize, &Shown)| {
+            shown.position.is_none() && Some(*index) != self.user && !matches!(&*shown.item, Item::FunctionCall(_))
+        };
+        let end = self.shown.iter().enumerate().take_while(is_preface).count();
+        let mut used = Room { tokens: 0, items: 0 };
+        for index in (0..end).rev() {
+            let more = Room { tokens: used.tokens + self.shown[index].tokens, items: used.items + 1 };
+            if !goal.has(more) {
+                return (index + 1, end, used);
+            }
+            used = more;
+        }
+        (0, end, used)
+    }
+
+    /// The first index from which on everything stays, calls with their outputs.
+    ///
+    /// If the newest step alone is more than the goal it may have more, and is shortened if it must be.
+    fn keep_newest(&mut self, preface_end: usize, goal: Room, most: Room) -> usize {
+        let partners = partners(&self.shown);
+        let divisible = divisible(&self.shown);
+        let mut first = self.shown.len();
+        let (mut used, mut kept_items) = (Room { tokens: 0, items: 0 }, 0);
+        for index in (preface_end..self.shown.len()).rev() {
+            let own = self.shown[index].tokens;
+            match partners[index] {
+                _ if Some(index) == self.user => {}
+                // An output comes and goes with its call.
+                Some(call) if call < index => {}
+                Some(output) => {
+                    used = Room { tokens: used.tokens + own + self.shown[output].tokens, items: used.items + 2 };
+                }
+                None => used = Room { tokens: used.tokens + own, items: used.items + 1 },
+            }
+            if !divisible[index] && index > preface_end {
+                continue;
+            }
+            if goal.has(used) {
+                (first, kept_items) = (index, used.items);
+                continue;
+            }
+            if kept_items == 0 && (most.has(used) || self.shrink(index, &partners, used, most)) {
+                first = index;
+            }
             break;
         }
-        used += tokens;
-        group.iter().for_each(|index| keep[*index] = true);
+        first
     }
-    used
-}
 
-/// What is left for the log: the goal, and the limit for a newest group that is larger than the goal.
-#[derive(Clone, Copy)]
-struct Room {
-    goal: u64,
-    hard: u64,
-}
-
-/// Keeps groups of the log, newest first, until the goal is met; the newest one is shortened if it must be.
-fn keep_logged(
-    counter: &dyn TokenCounter,
-    shown: &mut [Shown],
-    groups: &[Vec<usize>],
-    room: Room,
-    keep_items: usize,
-    keep: &mut [bool],
-    shortened: &mut Vec<(usize, Cut)>,
-) {
-    let (mut used, mut items) = (0, 0);
-    let logged = groups.iter().rev().filter(|group| group.iter().any(|index| shown[*index].position.is_some()));
-    for group in logged.collect::<Vec<_>>() {
-        let tokens: u64 = group.iter().map(|index| shown[*index].tokens).sum();
-        let fits = used + tokens <= room.goal && items + group.len() <= keep_items;
-        let newest = items == 0;
-        if !fits && !(newest && (tokens <= room.hard || shrink_group(counter, shown, group, room.hard, shortened))) {
-            return;
+    /// Shortens everything from an index on to a common length so that it fits; `false` if it cannot.
+    fn shrink(&mut self, first: usize, partners: &[Option<usize>], used: Room, most: Room) -> bool {
+        let stays = |index: &usize| Some(*index) != self.user && partners[*index].is_none_or(|other| other >= first);
+        let members: Vec<usize> = (first..self.shown.len()).filter(stays).collect();
+        let total_at = |cap: u64| members.iter().map(|index| self.shown[*index].tokens.min(cap)).sum::<u64>();
+        if used.items > most.items || total_at(LEAST_ITEM_TOKENS) > most.tokens {
+            return false;
         }
-        used += group.iter().map(|index| shown[*index].tokens).sum::<u64>();
-        items += group.len();
-        group.iter().for_each(|index| keep[*index] = true);
+        let (mut low, mut high) = (LEAST_ITEM_TOKENS, most.tokens.max(LEAST_ITEM_TOKENS));
+        while low < high {
+            let middle = high - (high - low) / 2;
+            if total_at(middle) <= most.tokens { low = middle } else { high = middle - 1 }
+        }
+        let before = (self.shown.clone(), self.shortened.clone());
+        for index in &members {
+            if self.shown[*index].tokens > low {
+                self.shorten(*index, low);
+            }
+        }
+        let fits = members.iter().map(|index| self.shown[*index].tokens).sum::<u64>() <= most.tokens;
         if !fits {
-            return;
+            // Something in it cannot be shortened, and it goes as a whole.
+            (self.shown, self.shortened) = before;
         }
+        fits
+    }
+
+    /// Leaves out everything that does not stay.
+    fn finish(self, preface: std::ops::Range<usize>, first: usize) -> Fitted {
+        let partners = partners(&self.shown);
+        let stays = |index: usize| {
+            preface.contains(&index)
+                || Some(index) == self.user
+                || index >= first && partners[index].is_none_or(|other| other >= first)
+        };
+        let end = self.shown.iter().filter_map(|shown| shown.position).max().map_or(0, |last| last + 1);
+        let kept = self.shown.into_iter().enumerate().filter(|(index, _)| stays(*index));
+        let (indices, shown): (Vec<usize>, Vec<Shown>) = kept.unzip();
+        let logged = indices.iter().zip(&shown).filter(|(index, _)| Some(**index) != self.user);
+        let start = logged.filter_map(|(_, shown)| shown.position).next().unwrap_or(end);
+        Fitted { shown, start, shortened: self.shortened }
     }
 }
 
-/// Shortens the members of a group to a common length so that they fit; `false` if they cannot.
-fn shrink_group(
-    counter: &dyn TokenCounter,
-    shown: &mut [Shown],
-    group: &[usize],
-    room: u64,
-    shortened: &mut Vec<(usize, Cut)>,
-) -> bool {
-    if group.iter().map(|index| shown[*index].tokens.min(LEAST_ITEM_TOKENS)).sum::<u64>() > room {
-        return false;
-    }
-    let total_at = |cap: u64| group.iter().map(|index| shown[*index].tokens.min(cap)).sum::<u64>();
-    let (mut low, mut high) = (LEAST_ITEM_TOKENS, room);
-    while low < high {
-        let middle = high - (high - low) / 2;
-        if total_at(middle) <= room { low = middle } else { high = middle - 1 }
-    }
-    let before = shortened.clone();
-    let original: Vec<Shown> = group.iter().map(|index| shown[*index].clone()).collect();
-    for index in group {
-        if shown[*index].tokens > low {
-            shorten(counter, &mut shown[*index], low, shortened);
-        }
-    }
-    if group.iter().map(|index| shown[*index].tokens).sum::<u64>() <= room {
-        return true;
-    }
-    // Something in it cannot be shortened; the group goes as a whole.
-    *shortened = before;
-    for (index, original) in group.iter().zip(original) {
-        shown[*index] = original;
-    }
-    false
+/// Before which items history may be cut: not between a thought and what the model said or called right after it,
+/// since providers refuse one without the other.
+fn divisible(shown: &[Shown]) -> Vec<bool> {
+    let mut thinking = false;
+    let before = |shown: &Shown| {
+        let by_model = match &*shown.item {
+            Item::FunctionCall(_) | Item::Reasoning(_) => true,
+            item => item.is_message_of(Role::Assistant),
+        };
+        let divisible = !(by_model && thinking);
+        thinking = by_model && (thinking || matches!(&*shown.item, Item::Reasoning(_)));
+        divisible
+    };
+    shown.iter().map(before).collect()
 }

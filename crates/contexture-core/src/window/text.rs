@@ -5,24 +5,21 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::id::LayerId;
-use crate::item::{Content, Item, Message};
-use crate::tokens::{TokenCounter, count_item};
+use crate::item::{Content, FunctionCall, FunctionCallOutput, Item, Message};
+use crate::tokens::{ITEM_OVERHEAD_TOKENS, TokenCounter, ceil_boundary, count_item, floor_boundary};
 
 /// The tags that the window is built with. No content can open or close one.
 const TAGS: [&str; 6] = ["memory", "updates", "replace", "change", "add", "retract"];
 
-/// Makes `<` harmless wherever it would begin one of the window's own tags.
+/// Makes `<` harmless wherever it would begin one of the window's own tags, however carelessly that is written.
 ///
 /// ```
 /// use contexture_core::window::escape_tags;
-/// assert_eq!(escape_tags("a < b </memory> <b>"), "a < b &lt;/memory> <b>");
+/// assert_eq!(escape_tags("a < b </memory> <b> <address>"), "a < b &lt;/memory> <b> <address>");
+/// assert_eq!(escape_tags("< / Memory\n>"), "&lt; / Memory\n>");
 /// ```
 pub fn escape_tags(text: &str) -> Cow<'_, str> {
-    let begins_tag = |at: usize| {
-        let rest = text[at + 1..].trim_start().trim_start_matches('/').trim_start();
-        TAGS.iter().any(|tag| rest.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag)))
-    };
-    let mut found = text.match_indices('<').map(|(at, _)| at).filter(|at| begins_tag(*at)).peekable();
+    let mut found = text.match_indices('<').map(|(at, _)| at).filter(|at| begins_tag(&text[at + 1..])).peekable();
     if found.peek().is_none() {
         return Cow::Borrowed(text);
     }
@@ -35,6 +32,23 @@ pub fn escape_tags(text: &str) -> Cow<'_, str> {
     }
     escaped.push_str(&text[done..]);
     Cow::Owned(escaped)
+}
+
+/// Whether what stands behind a `<` is the name of one of our tags and not just the start of a longer name.
+fn begins_tag(rest: &str) -> bool {
+    let name = rest.trim_start_matches(|c: char| c == '/' || is_blank(c));
+    let is_tag = |tag: &&str| {
+        name.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag))
+            && !name[tag.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'))
+    };
+    TAGS.iter().any(is_tag)
+}
+
+/// White space, and what is not seen at all.
+fn is_blank(c: char) -> bool {
+    c.is_whitespace()
+        || c.is_control()
+        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
 /// A fence of backticks that is longer than any run of them in `text`, and at least three.
@@ -125,8 +139,8 @@ impl Cut {
 
     /// The head, a marker that says how much is missing, and the tail.
     pub fn apply(self, text: &str) -> String {
-        let head = crate::tokens::floor_boundary(text, self.head_bytes);
-        let tail = crate::tokens::ceil_boundary(text, text.len().saturating_sub(self.tail_bytes)).max(head);
+        let head = floor_boundary(text, self.head_bytes);
+        let tail = ceil_boundary(text, text.len().saturating_sub(self.tail_bytes)).max(head);
         match (head, text.len() - tail) {
             _ if head == tail => text.to_owned(),
             (0, 0) => "…".to_owned(),
@@ -156,17 +170,20 @@ pub(crate) fn cuttable_text(item: &Item) -> Option<Cow<'_, str>> {
 pub(crate) fn cut_item(item: &Item, cut: Cut) -> Item {
     match item {
         Item::Message(message) => {
-            let text = cut.apply(&message.text());
+            let text = match cut.apply(&message.text()) {
+                // Providers refuse messages that say nothing.
+                text if text.is_empty() => "…".to_owned(),
+                text => text,
+            };
             Item::Message(Message { content: vec![Content::Text { text }], ..message.clone() })
         }
         Item::FunctionCall(call) => {
             // Arguments must stay JSON, so what is left of them becomes a string in an object.
             let arguments = serde_json::json!({ "shortened": cut.apply(&call.arguments) }).to_string();
-            Item::FunctionCall(crate::item::FunctionCall { arguments, ..call.clone() })
+            Item::FunctionCall(FunctionCall { arguments, ..call.clone() })
         }
         Item::FunctionCallOutput(output) => {
-            let output = crate::item::FunctionCallOutput { output: cut.apply(&output.output), ..output.clone() };
-            Item::FunctionCallOutput(output)
+            Item::FunctionCallOutput(FunctionCallOutput { output: cut.apply(&output.output), ..output.clone() })
         }
         Item::Reasoning(_) | Item::Opaque(_) => item.clone(),
     }
@@ -175,16 +192,18 @@ pub(crate) fn cut_item(item: &Item, cut: Cut) -> Item {
 /// The same item cut to at most `tokens` tokens with everything around it; `None` if that cannot be.
 pub(crate) fn fit_item(counter: &dyn TokenCounter, item: &Item, tokens: u64) -> Option<(Cut, Item, u64)> {
     let text = cuttable_text(item)?;
-    let mut room = tokens.checked_sub(crate::tokens::ITEM_OVERHEAD_TOKENS)?;
+    let mut room = tokens.checked_sub(ITEM_OVERHEAD_TOKENS)?;
     // Names and JSON quoting cost more than the text itself; a few rounds find how much.
-    for _ in 0..8 {
+    loop {
         let cut = Cut::to_fit(counter, &text, room);
         let shortened = cut_item(item, cut);
         let used = count_item(counter, &shortened);
         if used <= tokens {
             return Some((cut, shortened, used));
         }
-        room = room.checked_sub((used - tokens).max(1))?;
+        if room == 0 {
+            return None;
+        }
+        room = (room * tokens / used).min(room - 1);
     }
-    None
 }

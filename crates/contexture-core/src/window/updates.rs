@@ -2,89 +2,104 @@
 
 use std::sync::Arc;
 
+use super::bands::Seat;
+use super::epoch::{Pin, Placed};
 use super::text::{attribute, escape_tags};
-use super::{Block, Pin, WindowInput};
-use crate::id::LayerId;
+use super::{Block, SharedItems, WindowInput};
 use crate::item::Item;
 use crate::tokens::count_item;
 
 /// The updates message, with what it was made of.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Rendered {
     pub(super) item: Arc<Item>,
     pub(super) tokens: u64,
-    /// Each corrected layer with the tokens of its correction.
-    parts: Vec<(LayerId, u64)>,
-    /// The pins and blocks it says something about; while these are the same, so is the message.
-    made_of: Vec<(Option<Arc<[Arc<Item>]>>, Arc<[Arc<Item>]>)>,
+    corrections: Vec<Correction>,
+}
+
+/// What the message says about one layer, and what that was made of.
+#[derive(Debug)]
+struct Correction {
+    /// The index of the block.
+    block: usize,
+    pinned: Option<SharedItems>,
+    current: SharedItems,
+    tokens: u64,
+}
+
+/// An anchored block that is no longer what was pinned.
+struct Changed<'a> {
+    index: usize,
+    pin: Option<&'a Pin>,
+    block: &'a Block,
 }
 
 impl Rendered {
-    /// What the correction of one layer takes.
-    pub(super) fn tokens_of(&self, layer: &LayerId) -> Option<u64> {
-        self.parts.iter().find(|(other, _)| other == layer).map(|(_, tokens)| *tokens)
+    /// What the correction of one block takes.
+    pub(super) fn tokens_of(&self, block: usize) -> Option<u64> {
+        self.corrections.iter().find(|correction| correction.block == block).map(|correction| correction.tokens)
+    }
+
+    /// Whether this message says exactly what there is to say now.
+    fn says(&self, changed: &[Changed<'_>]) -> bool {
+        let same = |(correction, changed): (&Correction, &Changed<'_>)| {
+            let same_pin = match (&correction.pinned, changed.pin) {
+                (Some(pinned), Some(pin)) => Arc::ptr_eq(pinned, &pin.items),
+                (pinned, pin) => pinned.is_none() && pin.is_none(),
+            };
+            correction.block == changed.index && same_pin && Arc::ptr_eq(&correction.current, &changed.block.items)
+        };
+        self.corrections.len() == changed.len() && self.corrections.iter().zip(changed).all(same)
     }
 }
 
 /// Says what changed since the anchors were pinned; `None` if nothing did.
 pub(super) fn render(
     input: &WindowInput<'_>,
-    pins: &[Pin],
-    last: Option<&Rendered>,
-    is_live: impl Fn(&Block) -> bool,
-) -> Option<Rendered> {
-    let changed: Vec<(Option<&Pin>, &Block)> = input
-        .blocks
-        .iter()
-        .filter(|block| !is_live(block))
-        .map(|block| (pins.iter().find(|pin| pin.layer == block.layer), block))
-        .filter(|(pin, block)| differs(*pin, block))
-        .collect();
+    layers: &[Placed],
+    seats: &[Seat],
+    last: Option<&Arc<Rendered>>,
+) -> Option<Arc<Rendered>> {
+    let changed: Vec<Changed<'_>> = changed(input, layers, seats).collect();
     if changed.is_empty() {
         return None;
     }
-    let made_of: Vec<_> =
-        changed.iter().map(|(pin, block)| (pin.map(|pin| pin.items.clone()), block.items.clone())).collect();
-    if let Some(last) = last.filter(|last| same_parts(&last.made_of, &made_of)) {
+    if let Some(last) = last.filter(|last| last.says(&changed)) {
         return Some(last.clone());
     }
     let mut text =
         String::from("<updates>\nThese blocks changed since they were shown. What stands here is current.\n");
-    let mut parts = Vec::with_capacity(changed.len());
-    for (pin, block) in changed {
+    let mut corrections = Vec::with_capacity(changed.len());
+    for Changed { index, pin, block } in changed {
         let part = correction(input, pin, block);
-        parts.push((block.layer.clone(), input.counter.count(&part)));
+        let tokens = input.counter.count(&part);
+        let pinned = pin.map(|pin| pin.items.clone());
+        corrections.push(Correction { block: index, pinned, current: block.items.clone(), tokens });
         text.push_str(&part);
     }
     text.push_str("</updates>");
     let item = Item::developer(text);
     let tokens = count_item(input.counter, &item);
-    Some(Rendered { item: Arc::new(item), tokens, parts, made_of })
+    Some(Arc::new(Rendered { item: Arc::new(item), tokens, corrections }))
 }
 
-fn differs(pin: Option<&Pin>, block: &Block) -> bool {
-    match pin {
-        Some(pin) => !Arc::ptr_eq(&pin.items, &block.items) && pin.items != block.items,
-        None => !block.items.is_empty(),
-    }
+fn changed<'a>(
+    input: &'a WindowInput<'_>,
+    layers: &'a [Placed],
+    seats: &'a [Seat],
+) -> impl Iterator<Item = Changed<'a>> {
+    input.blocks.iter().zip(seats).enumerate().filter_map(|(index, (block, seat))| {
+        let Seat::Anchor(pinned) = seat else { return None };
+        let pin = pinned.and_then(|at| layers[at].pin());
+        let same = match pin {
+            Some(pin) => Arc::ptr_eq(&pin.items, &block.items) || pin.items == block.items,
+            None => block.items.is_empty(),
+        };
+        (!same).then_some(Changed { index, pin: pin.filter(|pin| !pin.items.is_empty()), block })
+    })
 }
 
-fn same_parts(
-    old: &[(Option<Arc<[Arc<Item>]>>, Arc<[Arc<Item>]>)],
-    new: &[(Option<Arc<[Arc<Item>]>>, Arc<[Arc<Item>]>)],
-) -> bool {
-    let same_pin = |old: &Option<Arc<[Arc<Item>]>>, new: &Option<Arc<[Arc<Item>]>>| match (old, new) {
-        (Some(old), Some(new)) => Arc::ptr_eq(old, new),
-        (None, None) => true,
-        _ => false,
-    };
-    let same = |(old, new): (&(Option<_>, Arc<[_]>), &(Option<_>, Arc<[_]>))| {
-        same_pin(&old.0, &new.0) && Arc::ptr_eq(&old.1, &new.1)
-    };
-    old.len() == new.len() && old.iter().zip(new).all(same)
-}
-
-/// One layer's correction: replaced, retracted, added, or told as a delta.
+/// One layer's correction: added, retracted, told as a delta, or replaced.
 fn correction(input: &WindowInput<'_>, pin: Option<&Pin>, block: &Block) -> String {
     let layer = attribute(&block.layer);
     let Some(pin) = pin else {
@@ -99,16 +114,20 @@ fn correction(input: &WindowInput<'_>, pin: Option<&Pin>, block: &Block) -> Stri
     }
 }
 
-/// The text of a block, without the tag that the window itself put around it.
+/// The text of a block, without the tag that the window itself put around it; JSON for what is not text.
 fn text_of(items: &[Arc<Item>]) -> String {
-    let texts: Vec<String> = items
-        .iter()
-        .map(|item| match &**item {
-            Item::Message(message) => unwrap_block(&message.text()).to_owned(),
-            other => serde_json::to_string(other).unwrap_or_default(),
-        })
-        .collect();
+    let texts: Vec<String> = items.iter().map(|item| plain_text(item).unwrap_or_else(|| json_of(item))).collect();
     texts.join("\n")
+}
+
+fn plain_text(item: &Item) -> Option<String> {
+    let message = item.as_message()?;
+    let is_text = message.content.iter().all(|content| content.as_text().is_some());
+    is_text.then(|| unwrap_block(&message.text()).to_owned())
+}
+
+fn json_of(item: &Item) -> String {
+    serde_json::to_string(item).expect("items have text keys and no foreign types, so they have a JSON form")
 }
 
 fn unwrap_block(text: &str) -> &str {

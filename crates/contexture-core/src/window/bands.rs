@@ -1,0 +1,258 @@
+//! Everything in a window but history: anchors, live blocks, updates and the tail.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::epoch::{Churn, Epoch, Pin, Place, Placed, is_live};
+use super::text::{escape_tags, fit_item};
+use super::updates::{self, Rendered};
+use super::{Block, Section, WindowInput, least_history};
+use crate::decision::EpochReason;
+use crate::id::LayerId;
+use crate::item::Item;
+use crate::layer::Placement;
+use crate::tokens::count_item;
+use crate::usage::{Band, LayerUsage, Served};
+
+/// Corrections to anchors may take this share of the room before a new epoch is cheaper.
+const UPDATES_SHARE: u64 = 10;
+/// Guidance may take this share of the room.
+const TAIL_SHARE: u64 = 8;
+
+/// The bands around history, as one request shows them.
+#[derive(Debug)]
+pub(super) struct Bands {
+    /// Why a new epoch begins with this request, if one does.
+    pub(super) reason: Option<EpochReason>,
+    /// Where each layer stands in the epoch, in slot order.
+    pub(super) layers: Arc<[Placed]>,
+    /// Where each block of the input stands.
+    seats: Vec<Seat>,
+    pub(super) updates: Option<Arc<Rendered>>,
+    tail: Option<(Arc<Item>, u64)>,
+    pub(super) anchor_tokens: u64,
+    pub(super) live_tokens: u64,
+}
+
+/// Where one block of the input stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Seat {
+    /// In the anchor band, held in the epoch under this index. `None`: the layer is new, and only told in updates.
+    Anchor(Option<usize>),
+    Live,
+    LeftOut,
+}
+
+/// What is remembered of a thread, as far as these bands care.
+#[derive(Clone, Copy)]
+pub(super) struct Past<'a> {
+    pub(super) epoch: Option<&'a Epoch>,
+    pub(super) churn: &'a BTreeMap<LayerId, Churn>,
+    pub(super) updates: Option<&'a Arc<Rendered>>,
+}
+
+impl Bands {
+    /// Decides whether the epoch goes on, and what stands around history.
+    pub(super) fn plan(past: Past<'_>, input: &WindowInput<'_>, available: u64) -> Bands {
+        match Self::go_on(past, input, available) {
+            Ok(bands) => bands,
+            Err(reason) => Self::begin(past, input, available, reason),
+        }
+    }
+
+    /// The epoch goes on: anchors are held, and what changed is said in the updates. Or why it cannot.
+    fn go_on(past: Past<'_>, input: &WindowInput<'_>, available: u64) -> Result<Bands, EpochReason> {
+        let epoch = past.epoch.ok_or(EpochReason::ColdStart)?;
+        if let Some(reason) = input.cache_lost {
+            return Err(reason);
+        }
+        if epoch.system_fingerprint != input.system_fingerprint || epoch.counter != input.counter.name() {
+            return Err(EpochReason::SystemChanged);
+        }
+        let seats = seats(&epoch.layers, input.blocks).ok_or(EpochReason::AnchorsOutgrew)?;
+        let updates = updates::render(input, &epoch.layers, &seats, past.updates);
+        let updates_tokens = updates.as_ref().map_or(0, |updates| updates.tokens);
+        if updates_tokens > available / UPDATES_SHARE {
+            return Err(EpochReason::UpdatesOutgrew);
+        }
+        let mut bands = Bands::new(None, epoch.layers.clone(), seats, updates, input);
+        let room = available - least_history(available, input.history.log());
+        if bands.anchor_tokens + updates_tokens > room {
+            return Err(EpochReason::AnchorsOutgrew);
+        }
+        bands.add_tail(input, available, room);
+        Ok(bands)
+    }
+
+    /// A new epoch: every anchored block is pinned as it is now, and every auto layer finds its band.
+    ///
+    /// If minimums overcommit, blocks of the highest slots are left out until the rest has room.
+    pub(super) fn begin(past: Past<'_>, input: &WindowInput<'_>, available: u64, reason: EpochReason) -> Bands {
+        let room = available - least_history(available, input.history.log());
+        let mut excess = input.blocks.iter().map(|block| block.tokens).sum::<u64>().saturating_sub(room);
+        let mut layers = Vec::with_capacity(input.blocks.len());
+        for block in input.blocks.iter().rev() {
+            let place = if excess > 0 && block.tokens > 0 {
+                excess = excess.saturating_sub(block.tokens);
+                Place::LeftOut
+            } else if is_live(block, past.churn) {
+                Place::Live
+            } else {
+                Place::Anchor(Pin { items: block.items.clone(), tokens: block.tokens })
+            };
+            layers.push(Placed { layer: block.layer.clone(), place });
+        }
+        layers.reverse();
+        let seat = |(index, placed): (usize, &Placed)| Seat::of(index, placed);
+        let seats = layers.iter().enumerate().map(seat).collect();
+        let mut bands = Bands::new(Some(reason), layers.into(), seats, None, input);
+        bands.add_tail(input, available, room);
+        bands
+    }
+
+    fn new(
+        reason: Option<EpochReason>,
+        layers: Arc<[Placed]>,
+        seats: Vec<Seat>,
+        updates: Option<Arc<Rendered>>,
+        input: &WindowInput<'_>,
+    ) -> Bands {
+        let anchor_tokens = layers.iter().filter_map(Placed::pin).map(|pin| pin.tokens).sum();
+        let live = input.blocks.iter().zip(&seats).filter(|(_, seat)| **seat == Seat::Live);
+        let live_tokens = live.map(|(block, _)| block.tokens).sum();
+        Bands { reason, layers, seats, updates, tail: None, anchor_tokens, live_tokens }
+    }
+
+    /// Adds the guidance. Live blocks give way to it, from the highest slot on; anchors do not.
+    fn add_tail(&mut self, input: &WindowInput<'_>, available: u64, room: u64) {
+        let held = self.anchor_tokens + self.updates_tokens();
+        self.tail = tail(input, (available / TAIL_SHARE).min(room - held));
+        for (block, seat) in input.blocks.iter().zip(&mut self.seats).rev() {
+            if held + self.live_tokens + self.tail.as_ref().map_or(0, |(_, tokens)| *tokens) <= room {
+                return;
+            }
+            if *seat == Seat::Live && block.tokens > 0 {
+                self.live_tokens -= block.tokens;
+                *seat = Seat::LeftOut;
+            }
+        }
+    }
+
+    /// The tokens of all these bands.
+    pub(super) fn tokens(&self) -> u64 {
+        self.anchor_tokens + self.live_tokens + self.updates_tokens() + self.tail_tokens()
+    }
+
+    pub(super) fn updates_tokens(&self) -> u64 {
+        self.updates.as_ref().map_or(0, |updates| updates.tokens)
+    }
+
+    pub(super) fn tail_tokens(&self) -> u64 {
+        self.tail.as_ref().map_or(0, |(_, tokens)| *tokens)
+    }
+
+    /// The items before history.
+    pub(super) fn anchors(&self) -> impl Iterator<Item = &Arc<Item>> {
+        self.layers.iter().filter_map(Placed::pin).flat_map(|pin| pin.items.iter())
+    }
+
+    /// The items behind history.
+    pub(super) fn behind<'a>(&'a self, blocks: &'a [Block]) -> impl Iterator<Item = &'a Arc<Item>> {
+        let live = blocks.iter().zip(&self.seats).filter(|(_, seat)| **seat == Seat::Live);
+        live.flat_map(|(block, _)| block.items.iter())
+            .chain(self.updates.as_ref().map(|updates| &updates.item))
+            .chain(self.tail.as_ref().map(|(item, _)| item))
+    }
+
+    /// Where the items of a window come from, in order; `history` is what stands between the bands.
+    pub(super) fn sections(&self, blocks: &[Block], history: Section) -> Vec<Section> {
+        let section = |band, layer, items, tokens| Section { band, layer, items, tokens };
+        let anchors = self.layers.iter().filter_map(|placed| Some((&placed.layer, placed.pin()?)));
+        let anchors = anchors.map(|(layer, pin)| section(Band::Anchor, Some(layer.clone()), pin.items.len(), pin.tokens));
+        let live = blocks.iter().zip(&self.seats).filter(|(_, seat)| **seat == Seat::Live);
+        let live = live.map(|(block, _)| section(Band::Live, Some(block.layer.clone()), block.items.len(), block.tokens));
+        let updates = self.updates.as_ref().map(|updates| section(Band::Updates, None, 1, updates.tokens));
+        let tail = self.tail.as_ref().map(|(_, tokens)| section(Band::Tail, None, 1, *tokens));
+        anchors.chain([history]).chain(live).chain(updates).chain(tail).filter(|section| section.items > 0).collect()
+    }
+
+    /// What each layer got and used, in slot order.
+    pub(super) fn layer_usages(&self, blocks: &[Block]) -> Vec<LayerUsage> {
+        blocks
+            .iter()
+            .zip(&self.seats)
+            .enumerate()
+            .map(|(index, (block, seat))| self.usage(index, block, *seat))
+            .collect()
+    }
+
+    fn usage(&self, index: usize, block: &Block, seat: Seat) -> LayerUsage {
+        let corrected = self.updates.as_ref().and_then(|updates| updates.tokens_of(index));
+        let pinned = match seat {
+            Seat::Anchor(Some(at)) => self.layers[at].pin().map_or(0, |pin| pin.tokens),
+            Seat::Anchor(None) | Seat::Live | Seat::LeftOut => 0,
+        };
+        let (band, served, used) = match seat {
+            Seat::Live => (Band::Live, block.served, block.tokens),
+            Seat::LeftOut => (Band::Anchor, block.served, 0),
+            Seat::Anchor(_) if pinned == 0 && corrected.is_some() => (Band::Updates, block.served, 0),
+            Seat::Anchor(_) if pinned > 0 && self.reason.is_none() => (Band::Anchor, Served::Pinned, pinned),
+            Seat::Anchor(_) => (Band::Anchor, block.served, pinned),
+        };
+        let used = used + corrected.unwrap_or(0);
+        let yielded = block.allocated.saturating_sub(used);
+        LayerUsage { layer_id: block.layer.clone(), allocated: block.allocated, used, yielded, band, served }
+    }
+}
+
+impl Seat {
+    fn of(index: usize, placed: &Placed) -> Seat {
+        match placed.place {
+            Place::Anchor(_) => Seat::Anchor(Some(index)),
+            Place::Live => Seat::Live,
+            Place::LeftOut => Seat::LeftOut,
+        }
+    }
+}
+
+/// Where each block stands in an epoch that goes on; `None` if a pin is larger than its layer's budget by now, or
+/// its layer is gone.
+///
+/// Layers and blocks are both in slot order, so that each block is found at the first look.
+fn seats(layers: &[Placed], blocks: &[Block]) -> Option<Vec<Seat>> {
+    let mut seats = Vec::with_capacity(blocks.len());
+    let (mut next, mut pins) = (0, 0);
+    for block in blocks {
+        let is_next = layers.get(next).is_some_and(|placed| placed.layer == block.layer);
+        let found = if is_next { Some(next) } else { layers.iter().position(|placed| placed.layer == block.layer) };
+        let Some(at) = found else {
+            // Added since the epoch began: it has no pin, and all of it is an update.
+            seats.push(if block.placement == Placement::Live { Seat::Live } else { Seat::Anchor(None) });
+            continue;
+        };
+        next = at + 1;
+        let pinned = layers[at].pin().map_or(0, |pin| pin.tokens);
+        if pinned > block.allocated {
+            return None;
+        }
+        pins += usize::from(pinned > 0);
+        seats.push(Seat::of(at, &layers[at]));
+    }
+    let held = layers.iter().filter_map(Placed::pin).filter(|pin| pin.tokens > 0).count();
+    (pins == held).then_some(seats)
+}
+
+/// The guidance as one developer message that fits its band.
+fn tail(input: &WindowInput<'_>, room: u64) -> Option<(Arc<Item>, u64)> {
+    if input.guidance.is_empty() {
+        return None;
+    }
+    let text = format!("Guidance for your next response:\n{}", input.guidance.join("\n"));
+    let item = Item::developer(escape_tags(&text));
+    let tokens = count_item(input.counter, &item);
+    if tokens <= room {
+        return Some((Arc::new(item), tokens));
+    }
+    let (_, item, tokens) = fit_item(input.counter, &item, room)?;
+    Some((Arc::new(item), tokens))
+}

@@ -1,0 +1,110 @@
+//! What happens when history outgrows its room.
+
+use std::sync::Arc;
+
+use super::epoch::Epoch;
+use super::fit::{self, Fitted, Limits, Room};
+use super::shown::{Shown, newest_user};
+use super::summary::{self, Outcome};
+use super::{Overflow, ProjectionPolicy, SummaryRequest, WindowInput};
+use crate::decision::Action;
+use crate::log::ItemLog;
+
+/// After an eviction history fills this much of its room, in tenths.
+const EVICT_TO_TENTHS: u64 = 6;
+/// If a single step or the newest user message is larger than that, it may fill this much, in quarters.
+const KEEP_AT_MOST_QUARTERS: u64 = 3;
+
+/// History that was cut down, with what was decided about it.
+pub(super) struct Folded {
+    fitted: Fitted,
+    summary: Outcome,
+}
+
+/// Whether history can be shown as it is.
+pub(super) fn fits(policy: &ProjectionPolicy, shown: &[Shown], room: u64) -> bool {
+    shown.len() <= window_size(policy) && shown.iter().map(|shown| shown.tokens).sum::<u64>() <= room
+}
+
+/// How many items of history are shown at most.
+fn window_size(policy: &ProjectionPolicy) -> usize {
+    match policy.overflow {
+        Overflow::SlidingWindow => policy.window_size.unwrap_or(ProjectionPolicy::DEFAULT_WINDOW_SIZE).max(1),
+        Overflow::Truncate | Overflow::Summarize => usize::MAX,
+    }
+}
+
+fn limits(policy: &ProjectionPolicy, room: u64, reserve: u64) -> Limits {
+    let most_items = window_size(policy);
+    let most_tokens = (room * KEEP_AT_MOST_QUARTERS / 4).saturating_sub(reserve);
+    let goal_tokens = (room * EVICT_TO_TENTHS / 10).saturating_sub(reserve);
+    Limits {
+        goal: Room { tokens: goal_tokens, items: (most_items - most_items.div_ceil(4)).max(1) },
+        most: Room { tokens: most_tokens, items: most_items },
+        room: room - reserve,
+        shorten_first: policy.overflow == Overflow::Truncate,
+    }
+}
+
+/// Cuts history down to its room, or asks for the summary that this takes.
+pub(super) fn fold(
+    epoch: Option<&Epoch>,
+    input: &WindowInput<'_>,
+    shown: Vec<Shown>,
+    room: u64,
+) -> Result<Folded, SummaryRequest> {
+    let (start, last) = epoch.map_or((0, None), |epoch| (epoch.start, epoch.summary.as_ref()));
+    let cut = |shown: Vec<Shown>, reserve: u64| {
+        let user = newest_user(input.history, &shown);
+        fit::fit(input.counter, input.history.log(), shown, user, limits(input.policy, room, reserve))
+    };
+    let is_last = |shown: &Shown| last.is_some_and(|last| Arc::ptr_eq(&last.item, &shown.item));
+    if input.policy.overflow == Overflow::Summarize {
+        let reserve = room / summary::SHARE;
+        // The last summary is told again in the new one, so it takes no room of its own.
+        let fitted = cut(shown.iter().filter(|shown| !is_last(shown)).cloned().collect(), reserve);
+        if fitted.start > start {
+            let summary = summary::summarize(input, start..fitted.start, last, reserve)?;
+            return Ok(Folded { fitted, summary });
+        }
+    }
+    let fitted = cut(shown, 0);
+    let summary = if fitted.shown.iter().any(is_last) { Outcome::Unchanged } else { Outcome::Gone };
+    Ok(Folded { fitted, summary })
+}
+
+impl Epoch {
+    /// Takes over what was decided; answers what is shown now, and the decisions.
+    pub(super) fn take_over(&mut self, log: &ItemLog, folded: Folded) -> (Vec<Shown>, Vec<(Action, String)>) {
+        let Folded { fitted: Fitted { mut shown, start, shortened }, summary } = folded;
+        let mut decisions = Vec::new();
+        let mut decide = |action, reason: &str| decisions.push((action, reason.to_owned()));
+        let is_shown = |user: usize| shown.iter().any(|shown| shown.position == Some(user));
+        let evicts = start > self.start || self.kept_user.is_some_and(|user| !is_shown(user));
+        if evicts {
+            self.start = self.start.max(start);
+            self.kept_user = log.newest_user().filter(|user| *user < self.start);
+        }
+        let (start, user) = (self.start, self.kept_user);
+        let stays = |position: usize| position >= start || Some(position) == user;
+        self.shortened.retain(|position, _| stays(*position));
+        for (position, cut) in shortened.into_iter().filter(|(position, _)| stays(*position)) {
+            self.shortened.insert(position, cut);
+            let action = Action::Shorten { position, head_bytes: cut.head_bytes, tail_bytes: cut.tail_bytes };
+            decide(action, "history outgrew its room, and this item is large");
+        }
+        match summary {
+            Outcome::Unchanged => {}
+            Outcome::Gone => self.summary = None,
+            Outcome::New { pinned, tokens, action } => {
+                shown.insert(0, Shown { item: pinned.item.clone(), tokens, position: None });
+                self.summary = Some(pinned);
+                decide(action, "history outgrew its room");
+            }
+        }
+        if evicts {
+            decide(Action::Evict { start }, "history outgrew its room");
+        }
+        (shown, decisions)
+    }
+}

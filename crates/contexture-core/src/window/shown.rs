@@ -1,0 +1,157 @@
+//! History as it would be shown if there were room for all of it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::WindowInput;
+use super::text::{Cut, cut_item};
+use crate::history::{History, Part};
+use crate::item::{Item, Role};
+use crate::log::Entry;
+use crate::tokens::count_item;
+
+/// One item of history as it will be shown.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    pub(super) item: Arc<Item>,
+    pub(super) tokens: u64,
+    /// Its position in the log; `None` for what a layer put there.
+    pub(super) position: Option<usize>,
+}
+
+/// What was made or counted for the last window and need not be again. Nothing depends on it but time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kept {
+    shortened: HashMap<usize, (Cut, Arc<Item>, u64)>,
+    /// Tokens of what layers put into history, by address; the item is held, so that no other can have it.
+    counted: HashMap<usize, (Arc<Item>, u64)>,
+}
+
+impl Kept {
+    /// History as it would be shown: shortened where that was decided, without orphans, with the newest user message.
+    pub(super) fn collect(&mut self, input: &WindowInput<'_>, cuts: &BTreeMap<usize, Cut>) -> Vec<Shown> {
+        let mut shown = Vec::with_capacity(input.history.len() + 1);
+        let mut made = HashMap::new();
+        let is_plain = is_plain(input.history);
+        for part in input.history.parts() {
+            match part {
+                Part::Log(range) => {
+                    let log = input.history.log();
+                    let mut cuts = cuts.range(range.clone()).peekable();
+                    for (position, entry) in log.range(range.clone()) {
+                        let cut = cuts.next_if(|(cut, _)| **cut == position).map(|(_, cut)| *cut);
+                        if !is_plain || !log.is_orphan_since(position, entry, range.start) {
+                            shown.push(self.logged(input, position, entry, cut));
+                        }
+                    }
+                }
+                Part::Item(item) => {
+                    let known = self.counted.remove(&address(item));
+                    let tokens = known.map_or_else(|| count_item(input.counter, item), |(_, tokens)| tokens);
+                    made.insert(address(item), (item.clone(), tokens));
+                    shown.push(Shown { item: item.clone(), tokens, position: None });
+                }
+            }
+        }
+        self.counted = made;
+        self.ensure_newest_user(input, cuts, &mut shown);
+        if is_plain { shown } else { without_orphans(shown) }
+    }
+
+    /// One item of the log, shortened if that was decided.
+    fn logged(&mut self, input: &WindowInput<'_>, position: usize, entry: &Entry, cut: Option<Cut>) -> Shown {
+        let Some(cut) = cut else {
+            return Shown { item: entry.item.clone(), tokens: entry.tokens, position: Some(position) };
+        };
+        let (known_cut, item, tokens) = self.shortened.entry(position).or_insert_with(|| shorten(input, entry, cut));
+        if *known_cut != cut {
+            (*known_cut, *item, *tokens) = shorten(input, entry, cut);
+        }
+        Shown { item: item.clone(), tokens: *tokens, position: Some(position) }
+    }
+
+    /// Puts the newest user message back where it belongs if a layer left it out.
+    ///
+    /// A layer may show it in other words: then what it put there is the last user message.
+    fn ensure_newest_user(&mut self, input: &WindowInput<'_>, cuts: &BTreeMap<usize, Cut>, shown: &mut Vec<Shown>) {
+        let log = input.history.log();
+        if newest_user(input.history, shown).is_some() {
+            return;
+        }
+        let Some((position, entry)) = log.newest_user().and_then(|user| Some((user, log.get(user)?))) else { return };
+        let user = self.logged(input, position, entry, cuts.get(&position).copied());
+        let behind = shown.iter().position(|shown| shown.position.is_some_and(|other| other > position));
+        shown.insert(behind.unwrap_or(shown.len()), user);
+    }
+
+    /// Forgets what is no longer shown shortened.
+    pub(super) fn forget_all_but(&mut self, cuts: &BTreeMap<usize, Cut>) {
+        self.shortened.retain(|position, _| cuts.contains_key(position));
+    }
+}
+
+fn address(item: &Arc<Item>) -> usize {
+    Arc::as_ptr(item).addr()
+}
+
+fn shorten(input: &WindowInput<'_>, entry: &Entry, cut: Cut) -> (Cut, Arc<Item>, u64) {
+    let item = cut_item(&entry.item, cut);
+    let tokens = count_item(input.counter, &item);
+    (cut, Arc::new(item), tokens)
+}
+
+/// The index of the newest user message, or of what stands in for it.
+pub(super) fn newest_user(history: &History, shown: &[Shown]) -> Option<usize> {
+    let newest = history.log().newest_user()?;
+    let itself = shown.iter().rposition(|shown| shown.position == Some(newest));
+    itself.or_else(|| {
+        let last = shown.iter().rposition(|shown| shown.item.is_message_of(Role::User))?;
+        shown[last].position.is_none().then_some(last)
+    })
+}
+
+/// Whether the log itself knows which calls and outputs of this history belong together: it ends with the log's
+/// end, and nothing before that range is half of a pair.
+fn is_plain(history: &History) -> bool {
+    let Some((Part::Log(last), before)) = history.parts().split_last() else { return false };
+    let whole = |part: &Part| match part {
+        Part::Item(item) => !is_half(item),
+        Part::Log(range) if range.len() == 1 => {
+            history.log().get(range.start).is_none_or(|entry| !is_half(&entry.item))
+        }
+        Part::Log(range) => range.is_empty(),
+    };
+    last.end == history.log().len() && before.iter().all(whole)
+}
+
+/// Leaves out calls without an output and outputs without a call.
+fn without_orphans(shown: Vec<Shown>) -> Vec<Shown> {
+    let partners = partners(&shown);
+    let kept = shown.into_iter().zip(partners).filter(|(shown, partner)| partner.is_some() || !is_half(&shown.item));
+    kept.map(|(shown, _)| shown).collect()
+}
+
+fn is_half(item: &Item) -> bool {
+    matches!(item, Item::FunctionCall(_) | Item::FunctionCallOutput(_))
+}
+
+/// For each call the index of its output and the reverse, by the same rule as the log: an output answers the newest
+/// call of its id, and an older one is never answered.
+pub(super) fn partners(shown: &[Shown]) -> Vec<Option<usize>> {
+    let mut partners = vec![None; shown.len()];
+    let mut open: HashMap<&str, usize> = HashMap::new();
+    for (index, shown) in shown.iter().enumerate() {
+        match &*shown.item {
+            Item::FunctionCall(call) => {
+                open.insert(&call.call_id, index);
+            }
+            Item::FunctionCallOutput(output) => {
+                let Some(call) = open.remove(&*output.call_id) else { continue };
+                partners[index] = Some(call);
+                partners[call] = Some(index);
+            }
+            _ => {}
+        }
+    }
+    partners
+}

@@ -1,0 +1,55 @@
+//! The text that stands in for evicted items.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::epoch::PinnedSummary;
+use super::text::{Cut, escape_tags, fit_item};
+use super::{SummaryRequest, WindowInput};
+use crate::decision::Action;
+use crate::item::Item;
+use crate::tokens::count_item;
+
+/// A summary may take this share of history's room.
+pub(super) const SHARE: u64 = 8;
+/// A text with less room than this would say nothing.
+const MIN_TEXT_TOKENS: u64 = 8;
+/// How a summary begins, so that nobody takes it for something that was said.
+const OPENING: &str = "What happened before, in short:\n";
+
+/// What becomes of the summary when history is folded.
+pub(super) enum Outcome {
+    Unchanged,
+    Gone,
+    New { pinned: PinnedSummary, tokens: u64, action: Action },
+}
+
+/// Makes the summary of a range of the log, or asks for its text.
+///
+/// It is always smaller than what it stands in for; where that cannot be, there is none.
+pub(super) fn summarize(
+    input: &WindowInput<'_>,
+    evicted: Range<usize>,
+    last: Option<&PinnedSummary>,
+    room: u64,
+) -> Result<Outcome, SummaryRequest> {
+    let counter = input.counter;
+    let last_tokens = last.map_or(0, |last| count_item(counter, &last.item));
+    let evicted_tokens = input.history.log().range_tokens(evicted.clone()) + last_tokens;
+    let most = room.min(evicted_tokens.saturating_sub(1));
+    let max_tokens = most.saturating_sub(count_item(counter, &Item::developer(OPENING)));
+    if max_tokens < MIN_TEXT_TOKENS {
+        return Ok(Outcome::Gone);
+    }
+    let Some(summary) = &input.summary else {
+        let previous = last.map(|last| last.text.clone());
+        return Err(SummaryRequest { start: evicted.start, end: evicted.end, previous, max_tokens });
+    };
+    let text = escape_tags(&summary.text);
+    let text = Cut::to_fit(counter, &text, max_tokens).apply(&text);
+    let item = Item::developer(format!("{OPENING}{text}"));
+    // Where the opening and the text meet there may be a token more than each has alone.
+    let Some((_, item, tokens)) = fit_item(counter, &item, most) else { return Ok(Outcome::Gone) };
+    let action = Action::Summarize { end: evicted.end, text: text.clone(), tokens, by_model: summary.by_model };
+    Ok(Outcome::New { pinned: PinnedSummary { text, item: Arc::new(item) }, tokens, action })
+}
