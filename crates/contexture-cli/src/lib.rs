@@ -1,6 +1,7 @@
 //! The program `contexture`, as a library: its commands, and the measures that they print.
 
 pub mod compare;
+pub mod config;
 pub mod failure;
 pub mod import;
 pub mod judge;
@@ -10,6 +11,7 @@ pub mod progress;
 pub mod recorded;
 pub mod source;
 pub mod table;
+pub mod window;
 pub mod work;
 
 use std::io::{self, Write};
@@ -29,6 +31,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Window(window::WindowCommand),
     Import(import::Import),
     Compare(compare::Compare),
 }
@@ -37,12 +40,12 @@ enum Command {
 const SHORT_HELP: &str = "\
 contexture weaves the context window of an LLM agent out of memory layers.
 
-  contexture import ~/.claude/projects --out recordings
-                              turn recorded work of agents into one plain form
+  contexture window --message 'Look at #README.md' --map
+                              what a model would be sent right now, and what it takes
   contexture compare recordings --budget 32000
                               what context policies would have kept, and at what price
-  contexture compare session.jsonl --json
-                              the same as data, for one recording
+  contexture import ~/.claude/projects --out recordings
+                              turn recorded work of agents into one plain form
 
 `contexture --help` lists all commands, `contexture COMMAND --help` explains one.
 ";
@@ -62,6 +65,7 @@ pub fn main() -> ExitCode {
 fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         None => Ok(io::stdout().write_all(SHORT_HELP.as_bytes())?),
+        Some(Command::Window(window)) => window::run(&window),
         Some(Command::Import(import)) => import::run(&import),
         Some(Command::Compare(compare)) => compare::run(&compare),
     }

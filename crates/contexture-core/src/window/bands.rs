@@ -168,9 +168,11 @@ impl Bands {
     pub(super) fn sections(&self, blocks: &[Block], history: Section) -> Vec<Section> {
         let section = |band, layer, items, tokens| Section { band, layer, items, tokens };
         let anchors = self.layers.iter().filter_map(|placed| Some((&placed.layer, placed.pin()?)));
-        let anchors = anchors.map(|(layer, pin)| section(Band::Anchor, Some(layer.clone()), pin.items.len(), pin.tokens));
+        let anchors =
+            anchors.map(|(layer, pin)| section(Band::Anchor, Some(layer.clone()), pin.items.len(), pin.tokens));
         let live = blocks.iter().zip(&self.seats).filter(|(_, seat)| **seat == Seat::Live);
-        let live = live.map(|(block, _)| section(Band::Live, Some(block.layer.clone()), block.items.len(), block.tokens));
+        let live =
+            live.map(|(block, _)| section(Band::Live, Some(block.layer.clone()), block.items.len(), block.tokens));
         let updates = self.updates.as_ref().map(|updates| section(Band::Updates, None, 1, updates.tokens));
         let tail = self.tail.as_ref().map(|(_, tokens)| section(Band::Tail, None, 1, *tokens));
         anchors.chain([history]).chain(live).chain(updates).chain(tail).filter(|section| section.items > 0).collect()

@@ -1,0 +1,287 @@
+//! `contexture window`: the window that a model would be sent, right now.
+
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use contexture::engine::Engine;
+use contexture::files::LocalFs;
+use contexture::host::{FileStamp, FsAdapter, ReadLimits};
+use contexture::layers::FileReference;
+use contexture::layers::file_reference::{FileReport, ReportStatus};
+use contexture::prelude::*;
+use contexture::usage::Band;
+use contexture::window::Window;
+use serde_json::{Value, json};
+
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::table::{Align, Table};
+
+/// Tokens of a window, unless the command or the configuration says otherwise.
+const DEFAULT_BUDGET: u64 = 32_000;
+/// How often `--watch` looks at the files.
+const WATCH_INTERVAL: Duration = Duration::from_millis(250);
+/// How long the longest bar of a map is.
+const BAR_CELLS: u64 = 32;
+/// The name of the thread that the window belongs to; nothing of it is kept.
+const THREAD: &str = "window";
+
+/// Shows the window that a model would be sent for a message.
+///
+/// Files that the message names, as in `Look at #src/main.rs`, are part of it. No model is called and nothing is
+/// written.
+#[derive(Args, Debug)]
+pub struct WindowCommand {
+    /// The message; `-` reads it from standard input
+    #[arg(long, short)]
+    message: Option<String>,
+    /// The directory that references are relative to
+    #[arg(long, default_value = ".")]
+    base: PathBuf,
+    /// How many tokens the window may have
+    #[arg(long)]
+    budget: Option<u64>,
+    /// A configuration file (TOML: instructions, budget, overflow, [file-reference], [working-memory])
+    #[arg(long)]
+    config: Option<PathBuf>,
+    /// Print where the tokens went instead of the text
+    #[arg(long, conflicts_with = "json")]
+    map: bool,
+    /// Print everything as JSON
+    #[arg(long)]
+    json: bool,
+    /// Print it again whenever a referenced file changes
+    #[arg(long)]
+    watch: bool,
+}
+
+/// Everything that is printed about one window.
+struct Shown {
+    window: Window,
+    references: Vec<FileReport>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Bad usage, or a window that cannot be made: one sentence each.
+pub fn run(command: &WindowCommand) -> Result<(), Failure> {
+    let config = Config::read(command.config.as_deref())?;
+    let message = message(command)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let shown = assemble(command, &config, &message).await?;
+        print(command, &shown)?;
+        if command.watch { watch(command, &config, &message, shown.references).await } else { Ok(()) }
+    })
+}
+
+fn message(command: &WindowCommand) -> Result<String, Failure> {
+    match command.message.as_deref() {
+        Some("-") => {
+            let mut text = String::new();
+            io::stdin()
+                .read_to_string(&mut text)
+                .map_err(|error| Failure::work(format!("read the message: {error}")))?;
+            Ok(text)
+        }
+        Some(text) => Ok(text.to_owned()),
+        None => Err(Failure::usage("there is no message to make a window for")
+            .hint("write it as `contexture window --message \"Look at #README.md\"`")),
+    }
+}
+
+/// Makes the window with a fresh engine, so that a second run sees the files as they are then.
+async fn assemble(command: &WindowCommand, config: &Config, message: &str) -> Result<Shown, Failure> {
+    let files = FileReference::new(config.file_reference(command.base.clone())).map_err(|error| {
+        Failure::usage(error.to_string()).hint("check `--base` and the section [file-reference] of the configuration")
+    })?;
+    let budget = command.budget.or(config.budget).unwrap_or(DEFAULT_BUDGET);
+    let policy =
+        ProjectionPolicy { response_reserve: 0, ..ProjectionPolicy::new(budget) }.with_overflow(config.overflow);
+    let memory = memory((files.clone(),));
+    let memory = match config.working_memory() {
+        Some(layer) => memory.with_layer(layer),
+        None => memory,
+    };
+    let builder = contexture::in_memory(memory).policy(policy).instructions(config.instructions.as_str());
+    let engine = builder.build().map_err(|error| Failure::usage(error.to_string()))?;
+    let window = first_window(&engine, message).await.map_err(|error| Failure::work(error.to_string()))?;
+    Ok(Shown { window, references: files.report(&THREAD.into()) })
+}
+
+async fn first_window<Ls>(engine: &Engine<Ls>, message: &str) -> Result<Window, Error> {
+    let mut execution = engine.execution(THREAD).start().await?;
+    execution.window(message).await
+}
+
+/// Prints the window again whenever a referenced file changed, until the program is stopped.
+async fn watch(
+    command: &WindowCommand,
+    config: &Config,
+    message: &str,
+    references: Vec<FileReport>,
+) -> Result<(), Failure> {
+    let files = LocalFs::open(&command.base).map_err(|error| Failure::usage(error.to_string()))?;
+    let paths: Vec<String> = references.into_iter().map(|reference| reference.path).collect();
+    let mut before = stamps(&files, &paths).await;
+    loop {
+        tokio::time::sleep(WATCH_INTERVAL).await;
+        let now = stamps(&files, &paths).await;
+        if now != before {
+            before = now;
+            print(command, &assemble(command, config, message).await?)?;
+        }
+    }
+}
+
+async fn stamps(files: &LocalFs, paths: &[String]) -> Vec<Option<FileStamp>> {
+    let limits = ReadLimits { max_bytes: u64::MAX, follow_symlinks: true };
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let stamps = files.stat_many(&paths, limits).await;
+    // Whether a stamp is settled is a matter of the moment, not of the file.
+    stamps.into_iter().map(|stamp| stamp.ok().map(|stamp| FileStamp { settled: true, ..stamp })).collect()
+}
+
+fn print(command: &WindowCommand, shown: &Shown) -> Result<(), Failure> {
+    let text = match (command.json, command.map) {
+        (true, _) => format!("{}\n", as_json(shown)),
+        (_, true) => as_map(shown),
+        _ => as_text(&shown.window),
+    };
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    Ok(stdout.flush()?)
+}
+
+/// The window as a person reads it: every section under a line that says where it comes from.
+fn as_text(window: &Window) -> String {
+    let mut text = String::new();
+    let mut items = window.items.iter();
+    for section in &window.sections {
+        let layer = section.layer.as_ref().map_or(String::new(), |layer| format!(" · {layer}"));
+        text.push_str(&format!("── {}{layer} · {} tokens\n", band_name(section.band), section.tokens));
+        for item in items.by_ref().take(section.items) {
+            text.push_str(&format!("[{}] {}\n\n", kind_of(item), text_of(item).trim_end()));
+        }
+    }
+    text.push_str(&format!("{} of {} tokens\n", window.usage.total(), window.usage.budget));
+    text
+}
+
+/// The window as a table by band and layer, with what became of each reference.
+fn as_map(shown: &Shown) -> String {
+    let usage = &shown.window.usage;
+    let mut table = Table::new([
+        ("band", Align::Left),
+        ("layer", Align::Left),
+        ("items", Align::Right),
+        ("tokens", Align::Right),
+        ("", Align::Left),
+    ]);
+    let fixed = [("system", usage.system), ("tools", usage.tools)];
+    let fixed = fixed.into_iter().filter(|(_, tokens)| *tokens > 0).map(|(name, tokens)| (name, "", 1, tokens));
+    let sections = shown.window.sections.iter().map(|section| {
+        let layer = section.layer.as_ref().map_or("", |layer| layer.as_str());
+        (band_name(section.band), layer, section.items, section.tokens)
+    });
+    let rows: Vec<_> = fixed.chain(sections).collect();
+    let largest = rows.iter().map(|row| row.3).max().unwrap_or(1).max(1);
+    for (band, layer, items, tokens) in rows {
+        let bar = "█".repeat((tokens * BAR_CELLS).div_ceil(largest) as usize);
+        table.row([band.to_owned(), layer.to_owned(), items.to_string(), tokens.to_string(), bar]);
+    }
+    let total = format!("{} of {} tokens\n", usage.total(), usage.budget);
+    format!("{}{total}{}", table.render(), reference_table(&shown.references))
+}
+
+fn reference_table(references: &[FileReport]) -> String {
+    if references.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new([
+        ("file", Align::Left),
+        ("shown", Align::Left),
+        ("priority", Align::Right),
+        ("lines", Align::Right),
+        ("tokens", Align::Right),
+    ]);
+    for reference in references {
+        let shown =
+            reference.code.map_or_else(|| status_name(reference.status).to_owned(), |code| code.as_str().to_owned());
+        table.row([
+            reference.path.clone(),
+            shown,
+            reference.priority.to_string(),
+            reference.lines.to_string(),
+            reference.tokens.to_string(),
+        ]);
+    }
+    format!("\n{}", table.render())
+}
+
+fn as_json(shown: &Shown) -> Value {
+    let usage = &shown.window.usage;
+    json!({
+        "items": shown.window.items,
+        "sections": shown.window.sections,
+        "usage": {
+            "total": usage.total(),
+            "budget": usage.budget,
+            "bands": {
+                "system": usage.system + usage.tools,
+                "anchor": usage.anchor,
+                "history": usage.history,
+                "live": usage.live,
+                "updates": usage.updates,
+                "tail": usage.tail,
+            },
+            "layers": usage.layers,
+        },
+        "references": shown.references,
+    })
+}
+
+fn band_name(band: Band) -> &'static str {
+    match band {
+        Band::System => "system",
+        Band::Anchor => "anchor",
+        Band::History => "history",
+        Band::Live => "live",
+        Band::Updates => "updates",
+        Band::Tail => "tail",
+    }
+}
+
+fn status_name(status: ReportStatus) -> &'static str {
+    match status {
+        ReportStatus::Shown => "whole",
+        ReportStatus::Excerpt => "head and tail",
+        ReportStatus::NoRoom => "no room",
+        ReportStatus::Aged => "named only",
+        ReportStatus::Deleted => "deleted",
+        ReportStatus::Error => "error",
+    }
+}
+
+fn kind_of(item: &Item) -> &'static str {
+    match item {
+        Item::Message(message) => message.role.as_str(),
+        Item::FunctionCall(_) => "call",
+        Item::FunctionCallOutput(_) => "output",
+        Item::Reasoning(_) => "reasoning",
+        Item::Opaque(_) => "other",
+    }
+}
+
+fn text_of(item: &Item) -> String {
+    match item {
+        Item::Message(message) => message.text(),
+        Item::FunctionCall(call) => format!("{} {}", call.name, call.arguments),
+        Item::FunctionCallOutput(output) => output.output.clone(),
+        Item::Reasoning(reasoning) => reasoning.text.clone(),
+        Item::Opaque(value) => value.to_string(),
+    }
+}
