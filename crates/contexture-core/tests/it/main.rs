@@ -1,3 +1,6 @@
 //! Tests of the core at its doors.
 
+mod kit;
+mod lifecycle;
+mod recall;
 mod stores;
