@@ -177,8 +177,8 @@ impl LayerStateStore {
     ) {
         let mut executions = self.executions();
         let cell = executions.entry(execution.clone()).or_default().cells.entry(layer.clone()).or_default();
-        // A state that was set before it had a target is not durable yet.
-        let written = if cell.state.is_some() { cell.generation.wrapping_sub(1) } else { cell.generation };
+        // What was set, or cleared, before it had a target is not durable yet.
+        let written = cell.generation.saturating_sub(1);
         cell.durable = Some(Durable { target, layer: layer_ref, version, written });
     }
 
