@@ -6,10 +6,12 @@ use serde_json::Value;
 
 use super::execution::{Execution, Run};
 use super::hook_run::{HookRun, Shared};
+use super::open::scope_prefix;
 use crate::error::Error;
 use crate::id::{ExecutionId, ThreadId};
 use crate::item::Item;
 use crate::layer::*;
+use crate::state::describe;
 use crate::store::Record;
 
 impl<Ls> Execution<Ls> {
@@ -40,7 +42,8 @@ impl<Ls> Execution<Ls> {
     /// Ends a child as a success and takes over what it came to.
     ///
     /// The child's `on_complete` runs first, then `on_return` of every layer by slot, then the child's `dispose`.
-    /// Answers `result` as the layers left it.
+    /// Answers `result` as the layers left it. A layer without `on_return` whose scope the child shares (a resource,
+    /// or everyone) takes over what the child wrote there.
     ///
     /// # Errors
     /// [`Error::Journal`] if states could not be made durable.
@@ -60,8 +63,10 @@ impl<Ls> Execution<Ls> {
             let returned = parent.shared.run(layer, Hook::OnReturn, move |parent_state, ctx| {
                 layer.on_return(child_state, child_log, parent_state, given, ctx)
             });
-            if let Some(changed) = returned.await.done().and_then(|answer| answer.result) {
-                result = changed;
+            match returned.await {
+                HookRun::Done(ReturnResult { result: Some(changed), .. }) => result = changed,
+                HookRun::Absent => parent.take_over(layer, &run.shared).await,
+                HookRun::Done(_) | HookRun::Skipped | HookRun::Failed(_) => {}
             }
         }
         run.dispose().await;
@@ -99,6 +104,19 @@ impl Run {
         // The hook looks at the child, and its notes belong to its own span.
         let call = move |state, ctx: ExecutionContext| layer.on_spawn(state, ExecutionContext { data, ..ctx });
         self.shared.run(layer, Hook::OnSpawn, call).await
+    }
+
+    /// Reads what a child wrote to a scope that it shares with its parent, lest the parent write over it.
+    async fn take_over(&mut self, layer: &LayerRef, child: &Shared) {
+        let spec = layer.spec();
+        let scope = scope_prefix(spec, &self.shared.context_data());
+        if spec.scope == MemoryScope::Execution || scope != scope_prefix(spec, &child.context_data()) {
+            return;
+        }
+        match self.shared.core.states.reconcile(&self.shared.id, &spec.id, None).await {
+            Ok(()) => self.shared.refresh_later(layer),
+            Err(error) => self.shared.fault(Some(&spec.id), "merge", describe(&error)),
+        }
     }
 
     /// Logs what `on_spawn` gave. A log begins with messages; half a tool call would be no beginning.

@@ -108,18 +108,22 @@ async fn what_a_child_writes_is_durable_in_its_own_thread() {
 async fn a_layer_without_on_spawn_begins_as_in_any_execution() {
     let shared = LayerSpec::new("words", Slot(1), MemoryScope::Resource);
     let (builder, store) = parent(words(shared).build());
-    let engine = builder.build().unwrap();
+    let recorder = Recorder::new();
+    let engine = builder.observer(recorder.clone()).build().unwrap();
     let mut execution = engine.execution("thread").resource("ann").start().await.unwrap();
     add(&execution, "red").await;
     assert!(execution.flush().await.is_empty());
     let child = execution.spawn().await.unwrap();
     assert_eq!(known(&child), ["red"], "the resource remembers");
     add(&child, "blue").await;
-    child.complete().await.unwrap();
-    drop(execution);
+    execution.join(child, json!(null)).await.unwrap();
+    assert_eq!(known(&execution), ["red", "blue"], "the parent does not write over what the child left");
+    add(&execution, "green").await;
+    execution.complete().await.unwrap();
     let next = engine.execution("thread").resource("ann").start().await.unwrap();
-    assert_eq!(known(&next), ["red", "blue"]);
+    assert_eq!(known(&next), ["red", "blue", "green"]);
     assert_eq!(store.list("layers/").await.unwrap(), ["layers/words/resource/ann/state"]);
+    assert!(recorder.faults().is_empty(), "{:?}", recorder.faults());
 }
 
 #[tokio::test]
