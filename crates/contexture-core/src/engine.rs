@@ -7,7 +7,9 @@
 mod access;
 mod child;
 mod complete;
+mod eventual;
 mod execution;
+mod frame;
 mod hook_run;
 mod journal;
 mod open;
@@ -36,8 +38,8 @@ use crate::tool::{DynTool, Tool};
 use crate::window::{ProjectionPolicy, fingerprint_text};
 
 pub use access::{ContextMemory, MemoryAccess};
+use eventual::EventualCache;
 pub use execution::{AbortHandle, Execution, TurnAnswer, TurnInput};
-use recall::EventualCache;
 use roster::Roster;
 use toolbox::Toolbox;
 

@@ -1,7 +1,6 @@
 //! What can stop a turn, and what is wrong with a memory that is refused.
 
 use crate::id::LayerId;
-use crate::layer::Hook;
 use crate::store::StoreError;
 
 /// Any error of a hook, a tool or a model client.
@@ -59,7 +58,7 @@ pub enum Error {
         limit: u32,
     },
     /// A hook started a turn that started a turn, too often.
-    #[error("a hook runs turns inside turns, more than {limit} deep")]
+    #[error("hooks run turns inside turns, more than {limit} deep")]
     TooDeep {
         /// How deep it may go.
         limit: usize,
@@ -129,15 +128,15 @@ pub enum FunctionError {
         layer: LayerId,
     },
     /// The layer called itself while it was running.
-    #[error("layer `{layer}` called itself from `{hook}`")]
+    #[error("layer `{layer}` called itself from `{doing}`")]
     Reentrant {
         /// The layer.
         layer: LayerId,
-        /// What it was doing.
-        hook: Hook,
+        /// What it was doing: the name of a hook, or `function`.
+        doing: &'static str,
     },
     /// The function failed. Its state is unchanged.
-    #[error("`{name}` failed: {source}")]
+    #[error("`{name}` failed")]
     Failed {
         /// The public name.
         name: String,

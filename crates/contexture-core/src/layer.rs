@@ -20,7 +20,7 @@ use crate::item::Item;
 
 pub use builder::{ClosureLayer, LayerBuilder, layer};
 pub use context::{ContextData, ExecutionContext, HookTrace, ModelCaller, TokenUsage};
-pub(crate) use erased::{LayerRef, StateValue, erase};
+pub(crate) use erased::{LayerRef, StateValue, erase, panic_text};
 pub use hooks::*;
 pub(crate) use provides::FnFailure;
 pub use provides::{
@@ -62,7 +62,9 @@ pub type HookResult<T> = Result<T, BoxError>;
 /// 9. Once at the end, on success, failure and abort alike: [`on_complete`](Self::on_complete), then
 ///    [`dispose`](Self::dispose) in reverse order of registration. Nothing is called after it.
 ///
-/// Hooks of one layer in one execution never run at the same time. State changes only through what a hook
+/// Hooks and functions of one layer in one execution never run at the same time, with one exception: a recall in
+/// the background of an [eventual](RecallMode::Eventual) layer runs beside them, so that nobody waits for it. It
+/// sees the state as it was when it began. State changes only through what a hook
 /// answers: one that fails, panics or is late leaves no trace in state, and the turn goes on without it. Each
 /// hook's own comment says what its failure means. A late hook is cancelled at its next `await`; work that
 /// never awaits cannot be cancelled, so hash and parse large things elsewhere.
@@ -102,10 +104,11 @@ pub trait MemoryLayer: Send + Sync + 'static {
     /// What the layer says about itself. Called once, when the memory is built.
     fn spec(&self) -> LayerSpec;
 
-    /// Which hooks the layer has, as far as it knows. Called once, when the memory is built.
+    /// Which hooks the layer has. Called once, when the memory is built.
     ///
-    /// Default: all. The engine finds out by asking each hook once; a layer that says it beforehand is spared even
-    /// that.
+    /// Default: those that it writes itself, which the engine knows from their types. Only a layer that passes
+    /// hooks on to something else has more to say: naming the ones that lead nowhere spares the engine the
+    /// calls. A hook that is not named is never called.
     fn hooks(&self) -> HookSet {
         HookSet::ALL
     }
@@ -234,6 +237,17 @@ pub trait MemoryLayer: Send + Sync + 'static {
 #[error("this layer has no such hook")]
 pub(crate) struct AbsentHook;
 
-fn absent<T: Send>() -> impl Future<Output = HookResult<T>> + Send {
-    std::future::ready(Err(AbsentHook.into()))
+/// What a hook returns that a layer does not write itself. The type alone tells that nothing is there.
+pub(crate) struct Absent<T>(std::marker::PhantomData<fn() -> T>);
+
+impl<T> Future for Absent<T> {
+    type Output = HookResult<T>;
+
+    fn poll(self: std::pin::Pin<&mut Self>, _: &mut std::task::Context<'_>) -> std::task::Poll<HookResult<T>> {
+        std::task::Poll::Ready(Err(AbsentHook.into()))
+    }
+}
+
+fn absent<T>() -> Absent<T> {
+    Absent(std::marker::PhantomData)
 }

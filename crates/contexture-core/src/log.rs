@@ -120,6 +120,11 @@ impl ItemLog {
         prefix
     }
 
+    /// Whether this is the same log at the same moment, not only an equal one.
+    pub(crate) fn is_same(&self, other: &ItemLog) -> bool {
+        Arc::ptr_eq(&self.sealed, &other.sealed) && Arc::ptr_eq(&self.open, &other.open)
+    }
+
     /// How many items there are.
     pub fn len(&self) -> usize {
         self.sealed.len() * CHUNK_LEN + self.open.len()

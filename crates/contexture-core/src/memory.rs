@@ -76,6 +76,16 @@ pub trait Has<L, Index> {}
 /// The place of a layer in its tuple.
 pub struct At<const N: usize>;
 
+/// No layer at no place.
+///
+/// Where a tuple has one layer alone, the compiler would take every layer that is asked for to be that one, and
+/// complain of types that do not match. With a second candidate it says what [`Has`] says.
+#[doc(hidden)]
+pub enum Nothing {}
+
+#[diagnostic::do_not_recommend]
+impl<A> Has<Nothing, Nothing> for (A,) {}
+
 impl Layers for () {
     fn into_erased(self) -> Vec<ErasedLayer> {
         Vec::new()
@@ -100,6 +110,7 @@ macro_rules! layer_tuples {
         $( layer_tuples!(@place $name . $index $all); )+
     };
     (@place $target:ident . $index:tt ($($name:ident),+)) => {
+        #[diagnostic::do_not_recommend]
         impl<$($name),+> Has<$target, At<$index>> for ($($name,)+) {}
     };
 }

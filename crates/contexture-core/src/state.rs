@@ -88,6 +88,13 @@ pub struct NotDurable {
     pub error: StoreError,
 }
 
+impl NotDurable {
+    fn without_json(layer_id: &LayerId, error: serde_json::Error) -> Self {
+        let error = StoreError::Io { doing: "write the state as JSON".to_owned(), source: error.into() };
+        Self { layer_id: layer_id.clone(), error }
+    }
+}
+
 impl LayerStateStore {
     /// An empty store that reports to `sink`.
     pub fn new(clock: Arc<dyn Clock>, sink: DiagnosticSink) -> Self {
@@ -170,8 +177,8 @@ impl LayerStateStore {
     ) {
         let mut executions = self.executions();
         let cell = executions.entry(execution.clone()).or_default().cells.entry(layer.clone()).or_default();
-        // A state that was set before it had a target is not durable yet.
-        let written = if cell.state.is_some() { cell.generation.wrapping_sub(1) } else { cell.generation };
+        // What was set, or cleared, before it had a target is not durable yet.
+        let written = cell.generation.saturating_sub(1);
         cell.durable = Some(Durable { target, layer: layer_ref, version, written });
     }
 
@@ -194,8 +201,8 @@ impl LayerStateStore {
     pub async fn flush(&self, execution: &ExecutionId) -> Vec<NotDurable> {
         let Some(writer) = self.writer(execution) else { return Vec::new() };
         let _writing = writer.lock().await;
-        let mut failed = Vec::new();
-        for dirty in self.dirty(execution) {
+        let (dirty, mut failed) = self.encode_dirty(execution);
+        for dirty in dirty {
             let layer_id = dirty.layer.clone();
             if let Err(error) = self.write(execution, dirty).await {
                 failed.push(NotDurable { layer_id, error });
@@ -236,25 +243,28 @@ impl LayerStateStore {
         }
     }
 
-    /// The states that are not durable yet, encoded.
+    /// The states that are not durable yet, encoded. One that cannot be is reported.
     pub(crate) fn dirty(&self, execution: &ExecutionId) -> Vec<DirtyState> {
-        let mut broken = Vec::new();
-        let mut dirty = Vec::new();
-        {
-            let executions = self.executions();
-            let Some(entry) = executions.get(execution) else { return Vec::new() };
+        self.encode_dirty(execution).0
+    }
+
+    /// The states that are not durable yet, encoded, and those that have no JSON form.
+    fn encode_dirty(&self, execution: &ExecutionId) -> (Vec<DirtyState>, Vec<NotDurable>) {
+        let (mut dirty, mut broken) = (Vec::new(), Vec::new());
+        if let Some(entry) = self.executions().get(execution) {
             for (layer, cell) in entry.cells.iter().filter(|(_, cell)| cell.is_dirty()) {
                 match cell.to_dirty(layer) {
                     Ok(state) => dirty.push(state),
-                    Err(error) => broken.push((layer.clone(), error)),
+                    Err(error) => broken.push(NotDurable::without_json(layer, error)),
                 }
             }
         }
-        for (layer, error) in broken {
-            self.diagnostic(execution, &layer, "persist", &format!("write the state as JSON: {error}"));
+        for NotDurable { layer_id, error } in &broken {
+            self.diagnostic(execution, layer_id, "persist", &describe(error));
         }
         dirty.sort_by(|a, b| a.layer.cmp(&b.layer));
-        dirty
+        broken.sort_by(|a, b| a.layer_id.cmp(&b.layer_id));
+        (dirty, broken)
     }
 
     /// Notes that a state is durable now, as this version.

@@ -9,13 +9,19 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::hook_run::{Ended, Frame, Shared, within};
+use super::frame::Frame;
+use super::hook_run::{Ended, Shared, within};
+use super::toolbox::Target;
 use crate::error::{Error, FunctionError};
+use crate::id::LayerId;
 use crate::layer::*;
 use crate::memory::Has;
 
 /// How long a function of a layer may take.
 const FUNCTION_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Where a function's faults happen.
+const FUNCTION: &str = "function";
 
 /// All declared data of all layers: layer id, then name.
 pub type ContextMemory = BTreeMap<String, BTreeMap<String, Value>>;
@@ -106,8 +112,10 @@ impl<Ls> MemoryAccess<Ls> {
     /// # Errors
     /// As [`call`](Self::call).
     pub async fn call_json(&self, public_name: &str, arguments: Value) -> Result<Value, Error> {
-        let unknown = || FunctionError::Unknown { name: public_name.to_owned() };
-        let (layer, function) = public_name.rsplit_once('/').ok_or_else(unknown)?;
+        let toolbox = self.shared.toolbox();
+        let Some(Target::Function { layer, function }) = toolbox.get(public_name) else {
+            return Err(FunctionError::Unknown { name: public_name.to_owned() }.into());
+        };
         Ok(self.shared.call_function(layer, function, arguments).await?)
     }
 
@@ -129,8 +137,9 @@ impl Shared {
         let roster = self.roster();
         let Some(layer) = roster.get(layer) else { return Err(FunctionError::Unknown { name }) };
         let id = &layer.spec().id;
-        if let Some(hook) = Frame::running(&self.id, id) {
-            return Err(FunctionError::Reentrant { layer: id.clone(), hook });
+        if let Some(doing) = Frame::running(&self.id, id) {
+            self.fault(Some(id), FUNCTION, format!("the layer called itself from `{doing}`"));
+            return Err(FunctionError::Reentrant { layer: id.clone(), doing });
         }
         if !self.is_running(layer) {
             return Err(FunctionError::NotRunning { layer: id.clone() });
@@ -139,7 +148,7 @@ impl Shared {
         let _alone = lock.lock().await;
         let running = layer.execute(function, arguments, self.state(id), self.context());
         let Some(running) = running else { return Err(FunctionError::Unknown { name }) };
-        let running = Frame::of_function(&self.id, id, running);
+        let running = Frame::run(&self.id, id, FUNCTION, running);
         match within(&*self.core.clock, FUNCTION_TIMEOUT, running).await {
             Ended::Done(Ok(answer)) => {
                 let change = answer.state.map_or(StateChange::Keep, StateChange::Set);
@@ -147,15 +156,22 @@ impl Shared {
                 Ok(answer.result)
             }
             Ended::Done(Err(FnFailure::BadInput(problem))) => Err(FunctionError::BadInput { name, problem }),
-            Ended::Done(Err(FnFailure::BadOutput(problem))) => Err(FunctionError::BadOutput { name, problem }),
-            Ended::Done(Err(FnFailure::Failed(source))) => Err(FunctionError::Failed { name, source }),
-            Ended::Panicked(message) => {
-                Err(FunctionError::Failed { name, source: format!("panicked: {message}").into() })
+            Ended::Done(Err(FnFailure::BadOutput(problem))) => {
+                self.fault(Some(id), FUNCTION, format!("answer of `{name}`: {problem}"));
+                Err(FunctionError::BadOutput { name, problem })
             }
+            Ended::Done(Err(FnFailure::Failed(source))) => Err(FunctionError::Failed { name, source }),
+            Ended::Panicked(message) => Err(self.misbehaved(id, name, format!("panicked: {message}"))),
             Ended::Late(limit) => {
-                let source = format!("took longer than {} s and was cancelled", limit.as_secs()).into();
-                Err(FunctionError::Failed { name, source })
+                let message = format!("took longer than {} s and was cancelled", limit.as_secs());
+                Err(self.misbehaved(id, name, message))
             }
         }
+    }
+
+    /// A function that did not even fail properly.
+    fn misbehaved(&self, layer: &LayerId, name: String, message: String) -> FunctionError {
+        self.fault(Some(layer), FUNCTION, format!("`{name}` {message}"));
+        FunctionError::Failed { name, source: message.into() }
     }
 }

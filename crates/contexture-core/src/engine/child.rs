@@ -6,10 +6,13 @@ use serde_json::Value;
 
 use super::execution::{Execution, Run};
 use super::hook_run::{HookRun, Shared};
+use super::open::scope_prefix;
 use crate::error::Error;
 use crate::id::{ExecutionId, ThreadId};
 use crate::item::Item;
 use crate::layer::*;
+use crate::state::describe;
+use crate::store::Record;
 
 impl<Ls> Execution<Ls> {
     /// Starts a child: its own name, one deeper, a log of its own that begins with what `on_spawn` gave it, its own
@@ -39,30 +42,35 @@ impl<Ls> Execution<Ls> {
     /// Ends a child as a success and takes over what it came to.
     ///
     /// The child's `on_complete` runs first, then `on_return` of every layer by slot, then the child's `dispose`.
-    /// Answers `result` as the layers left it.
+    /// Answers `result` as the layers left it. A layer without `on_return` whose scope the child shares (a resource,
+    /// or everyone) takes over what the child wrote there.
     ///
     /// # Errors
     /// [`Error::Journal`] if states could not be made durable.
     pub async fn join(&mut self, mut child: Execution<Ls>, mut result: Value) -> Result<Value, Error> {
         let parent = self.run_mut()?;
-        let Some(mut child) = child.take_run() else { return Err(Error::Aborted) };
-        let failed = child.complete(ExecutionOutcome::Success).await;
+        // The child stays in its place until its last hook has run: if this is dropped in the middle, it is dropped.
+        let run = child.run_mut()?;
+        let failed = run.complete(ExecutionOutcome::Success).await;
         let roster = parent.shared.roster();
         for layer in roster.by_slot() {
             let id = &layer.spec().id;
-            if !child.shared.core.states.has(&child.shared.id, id) {
+            if !run.shared.core.states.has(&run.shared.id, id) {
                 continue;
             }
-            let (child_state, child_log) = (child.shared.state(id), child.log.clone());
+            let (child_state, child_log) = (run.shared.state(id), run.log.clone());
             let given = result.clone();
-            let run = parent.shared.run(layer, Hook::OnReturn, move |parent_state, ctx| {
+            let returned = parent.shared.run(layer, Hook::OnReturn, move |parent_state, ctx| {
                 layer.on_return(child_state, child_log, parent_state, given, ctx)
             });
-            if let Some(changed) = run.await.done().and_then(|answer| answer.result) {
-                result = changed;
+            match returned.await {
+                HookRun::Done(ReturnResult { result: Some(changed), .. }) => result = changed,
+                HookRun::Absent => parent.take_over(layer, &run.shared).await,
+                HookRun::Done(_) | HookRun::Skipped | HookRun::Failed(_) => {}
             }
         }
-        child.dispose().await;
+        run.dispose().await;
+        child.take_run();
         failed.map_or(Ok(result), Err)
     }
 }
@@ -70,31 +78,66 @@ impl<Ls> Execution<Ls> {
 impl Run {
     /// Gives every layer of the child its state: from `on_spawn` where there is one, from `init` otherwise.
     async fn spawn_layers(&mut self, child: &mut Run) -> Result<(), Error> {
-        for layer in self.shared.roster().by_slot() {
+        let roster = self.shared.roster();
+        let layers: Vec<LayerRef> = roster.by_slot().cloned().collect();
+        // A scope that parent and child share holds a state already.
+        let records = child.read_states(&layers).await?;
+        for (layer, record) in layers.iter().zip(records) {
             match self.on_spawn(layer, &child.shared).await {
                 HookRun::Done(SpawnResult { child_state, items }) => {
-                    child.append(items.into_iter().filter(is_loggable).map(Arc::new));
-                    child.carry(layer, child_state);
+                    child.begin_with(layer, items);
+                    child.carry(layer, record, child_state);
                 }
-                HookRun::Failed(_) => child.carry(layer, None),
-                HookRun::Absent => child.init_layer(layer, None).await?,
-                HookRun::Skipped => child.shared.core.states.disable(&child.shared.id, &layer.spec().id),
+                HookRun::Failed(_) => child.carry(layer, record, None),
+                HookRun::Absent => child.init_layer(layer, record).await?,
+                HookRun::Skipped if self.shared.core.states.is_disabled(&self.shared.id, &layer.spec().id) => {
+                    child.shared.core.states.disable(&child.shared.id, &layer.spec().id);
+                }
+                HookRun::Skipped => child.carry(layer, record, None),
             }
         }
         child.commit().await
     }
 
     async fn on_spawn(&self, layer: &LayerRef, child: &Arc<Shared>) -> HookRun<SpawnResult<StateValue>> {
-        let child_ctx = child.context();
-        self.shared.run(layer, Hook::OnSpawn, move |state, _| layer.on_spawn(state, child_ctx)).await
+        let data = child.context_data();
+        // The hook looks at the child, and its notes belong to its own span.
+        let call = move |state, ctx: ExecutionContext| layer.on_spawn(state, ExecutionContext { data, ..ctx });
+        self.shared.run(layer, Hook::OnSpawn, call).await
+    }
+
+    /// Reads what a child wrote to a scope that it shares with its parent, lest the parent write over it.
+    async fn take_over(&mut self, layer: &LayerRef, child: &Shared) {
+        let spec = layer.spec();
+        let scope = scope_prefix(spec, &self.shared.context_data());
+        if spec.scope == MemoryScope::Execution || scope != scope_prefix(spec, &child.context_data()) {
+            return;
+        }
+        match self.shared.core.states.reconcile(&self.shared.id, &spec.id, None).await {
+            Ok(()) => self.shared.refresh_later(layer),
+            Err(error) => self.shared.fault(Some(&spec.id), "merge", describe(&error)),
+        }
+    }
+
+    /// Logs what `on_spawn` gave. A log begins with messages; half a tool call would be no beginning.
+    fn begin_with(&mut self, layer: &LayerRef, items: Vec<Item>) {
+        let given = items.len();
+        let messages: Vec<Arc<Item>> =
+            items.into_iter().filter(|item| matches!(item, Item::Message(_) | Item::Opaque(_))).map(Arc::new).collect();
+        if messages.len() < given {
+            let message = format!("{} items left out: a child's log begins with messages", given - messages.len());
+            self.shared.fault(Some(&layer.spec().id), Hook::OnSpawn.as_str(), message);
+        }
+        self.append(messages);
     }
 
     /// Takes a state from the parent. Without one, a layer that has `init` stays uninitialised.
-    fn carry(&mut self, layer: &LayerRef, state: Option<StateValue>) {
+    fn carry(&mut self, layer: &LayerRef, record: Option<Record>, state: Option<StateValue>) {
         let spec = layer.spec();
         let (states, id) = (&self.shared.core.states, &self.shared.id);
         if spec.scope != MemoryScope::Execution {
-            states.register(id, &spec.id, self.storage(layer), None, Some(layer.clone()));
+            let version = record.map(|record| record.version);
+            states.register(id, &spec.id, self.storage(layer), version, Some(layer.clone()));
         }
         match state {
             Some(state) => states.set_erased(id, &spec.id, Some(state)),
@@ -102,9 +145,4 @@ impl Run {
             None => {}
         }
     }
-}
-
-/// A child's log begins with messages; half a tool call would be no beginning.
-fn is_loggable(item: &Item) -> bool {
-    matches!(item, Item::Message(_) | Item::Opaque(_))
 }

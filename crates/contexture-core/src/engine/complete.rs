@@ -1,7 +1,5 @@
 //! The end of an execution: `on_complete` and `dispose`, exactly once.
 
-use std::sync::atomic::Ordering;
-
 use super::execution::{Execution, Run};
 use crate::error::Error;
 use crate::layer::{ExecutionOutcome, Hook, LayerRef};
@@ -32,9 +30,12 @@ impl<Ls> Execution<Ls> {
     }
 
     pub(crate) async fn end(&mut self, outcome: ExecutionOutcome) -> Option<Error> {
-        let mut run = self.take_run()?;
+        // The run stays in its place until the last hook has run: whoever drops this future drops the execution,
+        // which then goes on where this left off.
+        let run = self.run_mut().ok()?;
         let error = run.complete(outcome).await;
         run.dispose().await;
+        self.take_run();
         error
     }
 }
@@ -42,24 +43,50 @@ impl<Ls> Execution<Ls> {
 impl<Ls> Drop for Execution<Ls> {
     fn drop(&mut self) {
         let Some(mut run) = self.take_run() else { return };
-        // Hooks are async; without a runtime there is nobody to run them.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                run.complete(ExecutionOutcome::Aborted).await;
-                run.dispose().await;
-            });
-        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            // Hooks are async; without a runtime there is nobody to run them.
+            let message = "the execution was dropped outside of a runtime, so its layers were not told";
+            run.shared.fault(None, Hook::OnComplete.as_str(), message.to_owned());
+            return;
+        };
+        runtime.spawn(async move {
+            // Whoever dropped it does not wait for an answer; what is not durable was reported as a diagnostic.
+            let _ = run.complete(ExecutionOutcome::Aborted).await;
+            run.dispose().await;
+        });
     }
 }
 
+/// How far the end of an execution has come, so that every layer is told once, whatever interrupts it.
+#[derive(Default)]
+pub(crate) struct Ending {
+    outcome: Option<ExecutionOutcome>,
+    /// How many layers `on_complete` was called for, or is being called for.
+    completed: usize,
+    /// The same for `dispose`.
+    disposed: usize,
+}
+
 impl Run {
-    /// Runs `on_complete` of every layer, in order of registration, and makes their last states durable.
+    /// Runs `on_complete` of every layer, in order of registration, and makes everything durable.
+    ///
+    /// The first outcome that is named is the one that counts.
     pub(crate) async fn complete(&mut self, outcome: ExecutionOutcome) -> Option<Error> {
+        let outcome = *self.ending.outcome.get_or_insert(outcome);
         let shared = self.shared.clone();
         let roster = shared.roster();
-        for layer in roster.by_registration().filter(|layer| self.was_initialised(layer)) {
-            let log = self.log.clone();
-            shared.run(layer, Hook::OnComplete, move |state, ctx| layer.on_complete(state, log, ctx, outcome)).await;
+        for layer in roster.by_registration().skip(self.ending.completed) {
+            self.ending.completed += 1;
+            if self.was_initialised(layer) {
+                let log = self.log.clone();
+                let run =
+                    shared.run(layer, Hook::OnComplete, move |state, ctx| layer.on_complete(state, log, ctx, outcome));
+                run.await;
+            }
+        }
+        if self.journal.is_behind(&self.log) {
+            // A turn was left in the middle: its items and states stay together.
+            return self.commit().await.err();
         }
         let not_durable = shared.core.states.flush(&shared.id).await;
         not_durable.into_iter().next().map(|not_durable| Error::Journal(not_durable.error))
@@ -69,10 +96,14 @@ impl Run {
     pub(crate) async fn dispose(&mut self) {
         let shared = self.shared.clone();
         let roster = shared.roster();
-        for layer in roster.by_registration().rev().filter(|layer| self.was_initialised(layer)) {
-            shared.run(layer, Hook::Dispose, move |state, _| layer.dispose(state)).await;
+        let _nothing_runs = shared.end_refreshing().await;
+        for layer in roster.by_registration().rev().skip(self.ending.disposed) {
+            self.ending.disposed += 1;
+            if self.was_initialised(layer) {
+                shared.run(layer, Hook::Dispose, move |state, _| layer.dispose(state)).await;
+            }
         }
-        shared.ended.store(true, Ordering::Relaxed);
+        shared.end();
         shared.core.states.cleanup(&shared.id);
     }
 

@@ -8,7 +8,9 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use tokio::sync::Notify;
 
-use super::hook_run::{Frame, Shared};
+use super::complete::Ending;
+use super::frame::Frame;
+use super::hook_run::Shared;
 use super::journal::Journal;
 use super::recall::Recalled;
 use super::{Core, MemoryAccess, model_caller};
@@ -25,8 +27,8 @@ use crate::turn::{Next, Turn};
 use crate::usage::StepUsage;
 use crate::window::{Projection, Window};
 
-/// Turns that hooks may run inside turns.
-const MAX_NESTED_TURNS: usize = 3;
+/// How many hooks and functions may run inside one another before no further turn or execution begins.
+const MAX_NESTED_HOOKS: usize = 3;
 
 /// One run over a thread: it holds the log, the states of the layers, and the turn.
 ///
@@ -54,7 +56,10 @@ pub(crate) struct Run {
     pub(crate) abort: AbortHandle,
     /// Whether everything so far is durable.
     pub(crate) durable: bool,
+    /// The last response that was taken in this turn.
+    pub(crate) response: Option<LlmResponse>,
     pub(crate) last_usage: Option<StepUsage>,
+    pub(crate) ending: Ending,
 }
 
 /// What is known about the provider's cache of this thread.
@@ -107,14 +112,20 @@ struct AbortState {
 
 impl AbortHandle {
     /// Stops the turn that runs now, or the next one: it answers [`Error::Aborted`].
+    ///
+    /// One turn alone: [`resume`](Execution::resume) goes on with it, and the turns after it run as ever.
     pub fn abort(&self) {
         self.0.aborted.store(true, Ordering::SeqCst);
         self.0.notify.notify_waiters();
     }
 
+    /// Waits until someone asks for an abort, and takes the wish.
     async fn aborted(&self) {
-        let notified = self.0.notify.notified();
-        if !self.0.aborted.load(Ordering::SeqCst) {
+        loop {
+            let notified = self.0.notify.notified();
+            if self.0.aborted.swap(false, Ordering::SeqCst) {
+                return;
+            }
             notified.await;
         }
     }
@@ -146,11 +157,12 @@ impl From<Vec<Content>> for TurnInput {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TurnAnswer {
-    /// The model's last response; `None` if a layer dropped the user's message.
+    /// The model's last response; `None` if a layer dropped the user's message, or if the turn was over and only
+    /// its end was not written down.
     pub response: Option<LlmResponse>,
     /// Model calls whose responses were taken.
     pub steps: u32,
-    /// Where the tokens of the last request went.
+    /// Where the tokens of the last request went; `None` if there was none.
     pub usage: Option<StepUsage>,
     /// Whether everything up to here is durable. Always true with [`JournalPolicy::Require`](super::JournalPolicy).
     pub durable: bool,
@@ -198,12 +210,17 @@ impl<Ls> Execution<Ls> {
             calibration: Calibration::default(),
             abort: AbortHandle::default(),
             durable: true,
+            response: None,
             last_usage: None,
+            ending: Ending::default(),
         };
         Self { run: Some(Box::new(run)), shape: PhantomData }
     }
 
     pub(crate) async fn open(&mut self) -> Result<(), Error> {
+        if Frame::depth() >= MAX_NESTED_HOOKS {
+            return Err(Error::TooDeep { limit: MAX_NESTED_HOOKS });
+        }
         match self.run_mut()?.open().await {
             Ok(()) => Ok(()),
             Err(error) => {
@@ -279,8 +296,7 @@ impl<Ls> Execution<Ls> {
     /// See [`Error`]. After a failed model call the turn is unfinished and [`resume`](Execution::resume) tries again.
     pub async fn turn(&mut self, input: impl Into<TurnInput>) -> Result<TurnAnswer, Error> {
         let input = input.into();
-        self.guarded(async |run| if run.begin_turn(input).await? { run.drive().await } else { Ok(run.answer(None, 0)) })
-            .await
+        self.guarded(async |run| if run.begin_turn(input).await? { run.drive().await } else { Ok(run.answer(0)) }).await
     }
 
     /// Goes on with the unfinished turn from its last committed step; answers nothing if there is none.
@@ -318,18 +334,17 @@ impl<Ls> Execution<Ls> {
 
     /// Runs something that an abort can stop and that hooks may not nest without end.
     async fn guarded<T>(&mut self, work: impl AsyncFnOnce(&mut Run) -> Result<T, Error>) -> Result<T, Error> {
-        if Frame::depth() >= MAX_NESTED_TURNS {
-            return Err(Error::TooDeep { limit: MAX_NESTED_TURNS });
+        if Frame::depth() >= MAX_NESTED_HOOKS {
+            return Err(Error::TooDeep { limit: MAX_NESTED_HOOKS });
         }
         let run = self.run_mut()?;
-        let (shared, abort) = (run.shared.clone(), run.abort.clone());
-        shared.core.states.hold(&shared.id);
-        let result = match select(std::pin::pin!(work(run)), std::pin::pin!(abort.aborted())).await {
-            Either::Left((result, _)) => result,
-            Either::Right(_) => Err(Error::Aborted),
-        };
-        shared.core.states.release(&shared.id);
-        result
+        let abort = run.abort.clone();
+        let _held = HeldStates::new(run.shared.clone());
+        // The abort is asked first, so that one that came before the turn stops it before anything is done.
+        match select(std::pin::pin!(abort.aborted()), std::pin::pin!(work(run))).await {
+            Either::Left(_) => Err(Error::Aborted),
+            Either::Right((result, _)) => result,
+        }
     }
 
     /// Adds a layer to this execution. It is initialised now and takes part from the next hook on.
@@ -344,6 +359,22 @@ impl<Ls> Execution<Ls> {
     pub async fn flush(&self) -> Vec<crate::state::NotDurable> {
         let shared = &self.run().shared;
         shared.core.states.flush(&shared.id).await
+    }
+}
+
+/// While this lives, states wait for the turn's own commits; also a turn that is dropped lets them go.
+struct HeldStates(Arc<Shared>);
+
+impl HeldStates {
+    fn new(shared: Arc<Shared>) -> Self {
+        shared.core.states.hold(&shared.id);
+        Self(shared)
+    }
+}
+
+impl Drop for HeldStates {
+    fn drop(&mut self) {
+        self.0.core.states.release(&self.0.id);
     }
 }
 
@@ -363,9 +394,11 @@ impl Run {
     /// Logs the user's message. `false`: a layer dropped it, and there is nothing to answer.
     async fn begin_turn(&mut self, input: TurnInput) -> Result<bool, Error> {
         self.close_unfinished_turn();
+        (self.response, self.last_usage) = (None, None);
         let message = Item::Message(Message { id: None, role: Role::User, content: input.0 });
-        let items = self.append_pipeline(vec![message]).await;
+        let items = self.append_pipeline(vec![message], None).await;
         if items.is_empty() {
+            self.commit().await?;
             return Ok(false);
         }
         self.append(items.into_iter().map(Arc::new));
@@ -394,19 +427,21 @@ impl Run {
 
     /// Does what the turn says until it is over.
     async fn drive(&mut self) -> Result<TurnAnswer, Error> {
-        let mut response = None;
         loop {
-            let Some(turn) = &self.turn else { return Ok(self.answer(response, 0)) };
+            let Some(turn) = &self.turn else { return Ok(self.answer(0)) };
             match turn.next() {
-                Next::CallModel => response = Some(self.step().await?),
+                Next::CallModel => self.step().await?,
                 Next::RunTool(call) => self.run_tool(call).await?,
                 Next::AnswerInterrupted(call) => {
                     self.answer_call(Item::error_output(&call.call_id, INTERRUPTED)).await?;
                 }
                 Next::Finish => {
                     let steps = turn.steps();
+                    if !self.durable {
+                        self.commit().await?;
+                    }
                     self.turn = None;
-                    return Ok(self.answer(response, steps));
+                    return Ok(self.answer(steps));
                 }
                 Next::GiveUp => {
                     let limit = self.core().max_steps;
@@ -418,8 +453,9 @@ impl Run {
         }
     }
 
-    fn answer(&self, response: Option<LlmResponse>, steps: u32) -> TurnAnswer {
-        TurnAnswer { response, steps, usage: self.last_usage.clone(), durable: self.durable }
+    fn answer(&self, steps: u32) -> TurnAnswer {
+        let (response, usage) = (self.response.clone(), self.last_usage.clone());
+        TurnAnswer { response, steps, usage, durable: self.durable }
     }
 }
 

@@ -1,21 +1,21 @@
 //! Runs one hook: with its state, within its time, whatever it does.
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Either, select};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tracing::Instrument;
 
 use super::Core;
+use super::frame::Frame;
 use super::roster::Roster;
 use super::toolbox::Toolbox;
 use crate::error::BoxError;
@@ -33,8 +33,10 @@ pub(crate) struct Shared {
     context: RwLock<Arc<ContextData>>,
     /// What a recall in the background is given.
     pub(crate) background: RwLock<Background>,
+    /// Held by every recall in the background, so that the execution does not end meanwhile.
+    pub(crate) refreshing: Arc<tokio::sync::RwLock<()>>,
     /// Nothing runs any more.
-    pub(crate) ended: AtomicBool,
+    ended: AtomicBool,
     /// One lock for each layer: its hooks and functions never run at the same time.
     locks: RwLock<HashMap<LayerId, Arc<Mutex<()>>>>,
 }
@@ -43,7 +45,25 @@ pub(crate) struct Shared {
 #[derive(Clone, Default)]
 pub(crate) struct Background {
     pub(crate) log: ItemLog,
-    pub(crate) query: Option<Arc<str>>,
+    pub(crate) query: Arc<str>,
+}
+
+/// Whether a hook has its layer to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// No other hook or function of the layer runs meanwhile.
+    Alone,
+    /// It runs beside whatever else the layer does, so that nobody waits for it.
+    Beside,
+}
+
+/// A hook that was called and has answered.
+struct Begun<T> {
+    answer: HookResult<T>,
+    /// The state that it was given.
+    state: Option<StateValue>,
+    /// Held until its state change is made.
+    alone: Option<OwnedMutexGuard<()>>,
 }
 
 /// What a hook run came to.
@@ -153,48 +173,6 @@ impl Answer for ReturnResult<StateValue> {
 
 impl Answer for () {}
 
-/// What is running in this task, innermost first, so that a layer that calls itself is noticed.
-pub(crate) struct Frame {
-    execution: ExecutionId,
-    layer: LayerId,
-    hook: Hook,
-    above: Option<Arc<Frame>>,
-}
-
-tokio::task_local! {
-    static FRAME: Arc<Frame>;
-}
-
-impl Frame {
-    fn current() -> Option<Arc<Frame>> {
-        FRAME.try_with(Arc::clone).ok()
-    }
-
-    /// Runs a function of a layer as part of what runs in this task.
-    pub(crate) fn of_function<F: Future>(
-        execution: &ExecutionId,
-        layer: &LayerId,
-        running: F,
-    ) -> impl Future<Output = F::Output> + use<F> {
-        let (execution, layer) = (execution.clone(), layer.clone());
-        // A function is not a hook; what matters here is only that the layer is busy.
-        let frame = Frame { execution, layer, hook: Hook::BeforeToolCall, above: Frame::current() };
-        FRAME.scope(Arc::new(frame), running)
-    }
-
-    /// How many hooks of any execution are running above this point.
-    pub(crate) fn depth() -> usize {
-        std::iter::successors(Frame::current(), |frame| frame.above.clone()).count()
-    }
-
-    /// The hook in which this very layer is already running.
-    pub(crate) fn running(execution: &ExecutionId, layer: &LayerId) -> Option<Hook> {
-        std::iter::successors(Frame::current(), |frame| frame.above.clone())
-            .find(|frame| frame.execution == *execution && frame.layer == *layer)
-            .map(|frame| frame.hook)
-    }
-}
-
 impl Shared {
     pub(crate) fn new(core: Arc<Core>, id: ExecutionId, context: ContextData) -> Self {
         let locks = core.roster.by_registration().map(|layer| (layer.spec().id.clone(), Arc::default())).collect();
@@ -205,6 +183,7 @@ impl Shared {
             context: RwLock::new(Arc::new(context)),
             locks: RwLock::new(locks),
             background: RwLock::default(),
+            refreshing: Arc::default(),
             ended: AtomicBool::new(false),
             core,
         }
@@ -272,7 +251,12 @@ impl Shared {
         let id = &layer.spec().id;
         let states = &self.core.states;
         let uninitialised = layer.may_have(Hook::Init) && !states.has(&self.id, id);
-        !uninitialised && !states.is_disabled(&self.id, id)
+        !uninitialised && !states.is_disabled(&self.id, id) && !self.ended.load(Ordering::Relaxed)
+    }
+
+    /// From now on nothing of this execution runs any more.
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
     }
 
     /// The lock of a layer.
@@ -291,10 +275,10 @@ impl Shared {
             return HookRun::Absent;
         }
         if !self.is_running(layer) {
-            self.span(layer, Ran::new(hook, Duration::ZERO, SpanStatus::Skipped), &HookTrace::default());
+            self.skipped(layer, hook);
             return HookRun::Skipped;
         }
-        self.run_always(layer, hook, |_| None, call).await
+        self.run_always(layer, hook, Manner::Alone, |_| None, call).await
     }
 
     /// Runs a hook whether or not the layer is initialised. `measure` looks at the answer for the span's budget.
@@ -302,6 +286,7 @@ impl Shared {
         self: &'a Arc<Self>,
         layer: &'a LayerRef,
         hook: Hook,
+        manner: Manner,
         measure: impl FnOnce(&T) -> Option<SpanBudget>,
         call: F,
     ) -> HookRun<T>
@@ -310,52 +295,97 @@ impl Shared {
         F: FnOnce(Option<StateValue>, ExecutionContext) -> BoxFuture<'a, HookResult<T>> + Send,
     {
         let id = &layer.spec().id;
-        if let Some(running) = Frame::running(&self.id, id) {
-            let message = format!("the layer called itself from `{running}`");
-            self.fault(Some(id), hook.as_str(), message.clone());
-            return HookRun::Failed(message.into());
-        }
-        let lock = self.lock_of(id);
-        let guard = lock.lock().await;
-        let started = self.core.clock.monotonic();
+        let clock = &*self.core.clock;
+        let started = clock.monotonic();
         let ctx = self.context();
         let trace = ctx.trace.clone();
-        let state = self.state(id);
-        let span = tracing::debug_span!("memory_hook", layer_id = id.as_str(), hook = hook.as_str());
-        let frame = Frame { execution: self.id.clone(), layer: id.clone(), hook, above: Frame::current() };
-        let running = FRAME.scope(Arc::new(frame), async move { call(state, ctx).await }).instrument(span);
-        let ended = within(&*self.core.clock, layer.spec().timeouts.of(hook), running).await;
-        let took = self.core.clock.monotonic().saturating_sub(started);
-        let answer = match ended {
-            Ended::Done(Ok(mut answer)) => {
-                match hook {
-                    // A recall that changes its own state would have itself recalled without end.
-                    Hook::Recall => drop(self.set_state(layer, answer.take_state())),
-                    _ => self.change_state(layer, answer.take_state()),
-                }
+        let ran = |status| Ran::new(hook, clock.monotonic().saturating_sub(started), status);
+        if let Some(doing) = Frame::running(&self.id, id) {
+            let message = format!("the layer called itself from `{doing}`");
+            return self.failed(layer, ran(SpanStatus::Error), message.clone(), &trace, message.into());
+        }
+        let limit = layer.spec().timeouts.of(hook);
+        match within(clock, limit, self.begin(layer, hook, manner, call, ctx)).await {
+            Ended::Done(Begun { answer: Ok(mut answer), state, alone }) => {
+                self.keep_state(layer, hook, state, answer.take_state(), alone).await;
                 let (budget, item_count) = (measure(&answer), answer.item_count());
-                self.span(layer, Ran { budget, item_count, ..Ran::new(hook, took, SpanStatus::Ok) }, &trace);
+                self.span(layer, Ran { budget, item_count, ..ran(SpanStatus::Ok) }, &trace);
                 HookRun::Done(answer)
             }
-            Ended::Done(Err(error)) if error.is::<AbsentHook>() => {
+            Ended::Done(Begun { answer: Err(error), .. }) if error.is::<AbsentHook>() => {
                 layer.mark_absent(hook);
                 HookRun::Absent
             }
-            Ended::Done(Err(error)) => {
-                let ran = Ran::new(hook, took, SpanStatus::Error);
-                self.failed(layer, ran, crate::state::describe(&*error), &trace, error)
+            Ended::Done(Begun { answer: Err(error), .. }) => {
+                let message = crate::state::describe(&*error);
+                self.failed(layer, ran(SpanStatus::Error), message, &trace, error)
             }
             Ended::Panicked(message) => {
                 let message = format!("panicked: {message}");
-                self.failed(layer, Ran::new(hook, took, SpanStatus::Error), message.clone(), &trace, message.into())
+                self.failed(layer, ran(SpanStatus::Error), message.clone(), &trace, message.into())
             }
             Ended::Late(limit) => {
                 let message = format!("took longer than {} ms and was cancelled", limit.as_millis());
-                self.failed(layer, Ran::new(hook, took, SpanStatus::Timeout), message.clone(), &trace, message.into())
+                self.failed(layer, ran(SpanStatus::Timeout), message.clone(), &trace, message.into())
             }
+        }
+    }
+
+    /// Waits for the layer to be free, and calls the hook. All of it counts against the hook's time.
+    async fn begin<'a, T, F>(
+        &'a self,
+        layer: &'a LayerRef,
+        hook: Hook,
+        manner: Manner,
+        call: F,
+        ctx: ExecutionContext,
+    ) -> Begun<T>
+    where
+        F: FnOnce(Option<StateValue>, ExecutionContext) -> BoxFuture<'a, HookResult<T>> + Send,
+    {
+        let id = &layer.spec().id;
+        let alone = match manner {
+            Manner::Alone => Some(self.lock_of(id).lock_owned().await),
+            Manner::Beside => None,
         };
-        drop(guard);
-        answer
+        let state = self.state(id);
+        let given = state.clone();
+        let span = tracing::debug_span!("memory_hook", layer_id = id.as_str(), hook = hook.as_str());
+        let running = Frame::run(&self.id, id, hook.as_str(), async move { call(given, ctx).await });
+        Begun { answer: running.instrument(span).await, state, alone }
+    }
+
+    /// Makes the state change that a hook answered, unless it ran beside others and one of them was first.
+    async fn keep_state(
+        self: &Arc<Self>,
+        layer: &LayerRef,
+        hook: Hook,
+        seen: Option<StateValue>,
+        change: StateChange<StateValue>,
+        alone: Option<OwnedMutexGuard<()>>,
+    ) {
+        if matches!(change, StateChange::Keep) {
+            return;
+        }
+        let id = &layer.spec().id;
+        let ran_beside = alone.is_none();
+        let _alone = match alone {
+            Some(alone) => alone,
+            None => self.lock_of(id).lock_owned().await,
+        };
+        let unchanged = match (&seen, &self.state(id)) {
+            (Some(seen), Some(now)) => seen.is_same(now),
+            (seen, now) => seen.is_none() && now.is_none(),
+        };
+        if ran_beside && !unchanged {
+            // Whoever changed it has asked for another recall, which sees the newer state.
+            return;
+        }
+        match hook {
+            // A recall that changes its own state would have itself recalled without end.
+            Hook::Recall => drop(self.set_state(layer, change)),
+            _ => self.change_state(layer, change),
+        }
     }
 
     fn failed<T>(&self, layer: &LayerRef, ran: Ran, message: String, trace: &HookTrace, error: BoxError) -> HookRun<T> {
@@ -365,8 +395,24 @@ impl Shared {
         HookRun::Failed(error)
     }
 
-    /// Tells the observer about a hook run.
-    pub(crate) fn span(&self, layer: &LayerRef, ran: Ran, trace: &HookTrace) {
+    /// Notes that a hook was not run, because its layer is disabled or uninitialised.
+    pub(crate) fn skipped(&self, layer: &LayerRef, hook: Hook) {
+        self.span(layer, Ran::new(hook, Duration::ZERO, SpanStatus::Skipped), &HookTrace::default());
+    }
+
+    /// Tells the log and the observer about a hook run.
+    fn span(&self, layer: &LayerRef, ran: Ran, trace: &HookTrace) {
+        tracing::debug!(
+            execution_id = self.id.as_str(),
+            layer_id = layer.spec().id.as_str(),
+            hook = ran.hook.as_str(),
+            duration_us = ran.took.as_micros() as u64,
+            status = ?ran.status,
+            budget = ?ran.budget,
+            item_count = ran.item_count,
+            error = ran.error,
+            "hook ran"
+        );
         if self.core.observer.is_none() {
             return;
         }
@@ -386,17 +432,17 @@ impl Shared {
 }
 
 /// What a span says about a hook run.
-pub(crate) struct Ran {
-    pub(crate) hook: Hook,
-    pub(crate) took: Duration,
-    pub(crate) status: SpanStatus,
-    pub(crate) budget: Option<SpanBudget>,
-    pub(crate) item_count: Option<usize>,
-    pub(crate) error: Option<String>,
+struct Ran {
+    hook: Hook,
+    took: Duration,
+    status: SpanStatus,
+    budget: Option<SpanBudget>,
+    item_count: Option<usize>,
+    error: Option<String>,
 }
 
 impl Ran {
-    pub(crate) fn new(hook: Hook, took: Duration, status: SpanStatus) -> Self {
+    fn new(hook: Hook, took: Duration, status: SpanStatus) -> Self {
         Self { hook, took, status, budget: None, item_count: None, error: None }
     }
 }
@@ -427,10 +473,4 @@ pub(crate) async fn within<T>(
         Ok(answer) => Ended::Done(answer),
         Err(panic) => Ended::Panicked(panic_text(&*panic)),
     }
-}
-
-/// What a panic said.
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }

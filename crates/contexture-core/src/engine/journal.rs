@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::id::{ExecutionId, LayerId, ThreadId};
 use crate::item::Item;
+use crate::log::ItemLog;
 use crate::state::{DirtyState, WRITE_ATTEMPTS, describe};
 use crate::store::{Batch, Key, Record, StorageAdapter, StoreError, Version};
 use crate::tokens::count_item;
@@ -128,6 +129,11 @@ impl Journal {
     /// The turn is over, or was given up: its record goes with the next batch.
     pub(crate) fn turn_ended(&mut self) {
         self.ended_turns.push(self.turn_key());
+    }
+
+    /// Whether there are items or decisions that are not durable.
+    pub(crate) fn is_behind(&self, log: &ItemLog) -> bool {
+        self.items < log.len() || !self.pending_decisions.is_empty()
     }
 
     fn turn_key(&self) -> String {
@@ -267,11 +273,13 @@ impl Run {
                 self.durable = true;
                 Ok(())
             }
-            Err(_) if shared.core.journal == JournalPolicy::BestEffort => {
+            Err(error) => {
                 self.durable = false;
-                Ok(())
+                match shared.core.journal {
+                    JournalPolicy::BestEffort => Ok(()),
+                    JournalPolicy::Require => Err(Error::Journal(error)),
+                }
             }
-            Err(error) => Err(Error::Journal(error)),
         }
     }
 

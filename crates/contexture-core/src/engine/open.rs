@@ -1,7 +1,7 @@
 //! Opens a thread: its log, its window, its layers' states.
 
 use super::execution::{Calibration, Run};
-use super::hook_run::HookRun;
+use super::hook_run::{HookRun, Manner};
 use super::toolbox::Toolbox;
 use crate::error::{BoxError, Error};
 use crate::layer::*;
@@ -44,7 +44,7 @@ impl Run {
     }
 
     /// The stored states of layers, read all at once.
-    async fn read_states(&self, layers: &[LayerRef]) -> Result<Vec<Option<Record>>, Error> {
+    pub(crate) async fn read_states(&self, layers: &[LayerRef]) -> Result<Vec<Option<Record>>, Error> {
         let keys: Vec<String> = layers.iter().map(|layer| state_key(&self.storage(layer))).collect();
         self.core().store.get_many(&keys).await.map_err(Error::Open)
     }
@@ -57,9 +57,11 @@ impl Run {
     pub(crate) async fn add_layer(&mut self, layer: LayerRef) -> Result<(), Error> {
         let roster = self.shared.roster().with(layer.clone())?;
         let toolbox = Toolbox::new(&roster, &self.core().tools, &*self.core().counter)?;
-        self.shared.set_layers(roster, toolbox);
         let record = self.read_states(std::slice::from_ref(&layer)).await?.into_iter().next().flatten();
-        self.init_layer(&layer, record).await
+        // Only now: a layer that cannot be initialised leaves no trace, and may be added again.
+        self.init_layer(&layer, record).await?;
+        self.shared.set_layers(roster, toolbox);
+        Ok(())
     }
 
     /// Restores a layer's state and runs its `init`.
@@ -74,8 +76,13 @@ impl Run {
         }
         let scope_key = scope_prefix(spec, &shared.context_data());
         let given = stored.clone();
-        let run =
-            shared.run_always(layer, Hook::Init, |_| None, move |_, ctx| layer.init(storage, scope_key, ctx, given));
+        let run = shared.run_always(
+            layer,
+            Hook::Init,
+            Manner::Alone,
+            |_| None,
+            move |_, ctx| layer.init(storage, scope_key, ctx, given),
+        );
         match run.await {
             HookRun::Done(state) => {
                 let unchanged = stored.is_some_and(|stored| stored.encode().ok() == state.encode().ok());

@@ -1,17 +1,14 @@
 //! Asks layers what they know, within their budgets, all at once.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, PoisonError};
 
 use futures_util::future::join_all;
 
 use super::execution::Run;
-use super::hook_run::{Background, HookRun, Ran, Shared};
-use super::open::scope_prefix;
+use super::hook_run::{Background, Manner, Shared};
 use crate::budget::{BudgetInput, allocate};
-use crate::event::{SpanBudget, SpanStatus};
+use crate::event::SpanBudget;
 use crate::id::LayerId;
 use crate::item::Item;
 use crate::layer::*;
@@ -29,7 +26,7 @@ pub(crate) struct Recalled {
     answers: HashMap<LayerId, RecallItems>,
     /// To be recalled again before the next model call.
     immediate: Vec<LayerId>,
-    /// To be recalled again, past any cache, at the next turn.
+    /// To be recalled again at the next turn.
     batched: Vec<LayerId>,
 }
 
@@ -43,10 +40,11 @@ struct Asked {
 impl Run {
     /// Recalls every layer, once a turn.
     pub(crate) async fn recall_all(&mut self) {
-        let fresh = std::mem::take(&mut self.recalled.batched);
+        let wished = std::mem::take(&mut self.recalled.batched);
         self.recalled.immediate.clear();
         self.keep_for_background();
-        self.recall(None, &fresh).await;
+        self.refresh_eventual(&wished);
+        self.recall(None).await;
         self.projection.observe_turn(&self.recalled.blocks);
     }
 
@@ -54,14 +52,16 @@ impl Run {
     pub(crate) async fn rerender(&mut self) {
         let chosen = std::mem::take(&mut self.recalled.immediate);
         if !chosen.is_empty() {
-            self.recall(Some(chosen.clone()), &chosen).await;
+            self.keep_for_background();
+            self.refresh_eventual(&chosen);
+            self.recall(Some(chosen)).await;
         }
     }
 
     /// Recalls the chosen layers (`None`: all), and whoever they ask for, three rounds deep at most.
-    async fn recall(&mut self, mut chosen: Option<Vec<LayerId>>, fresh: &[LayerId]) {
-        for depth in 0..=MAX_RERENDER_DEPTH {
-            let asked = self.ask(chosen.as_deref(), if depth == 0 { fresh } else { &[] }, depth > 0).await;
+    async fn recall(&mut self, mut chosen: Option<Vec<LayerId>>) {
+        for _ in 0..=MAX_RERENDER_DEPTH {
+            let asked = self.ask(chosen.as_deref()).await;
             let wishes: Vec<(LayerRef, Rerender)> =
                 asked.iter().filter_map(|asked| Some((asked.layer.clone(), asked.outcome.as_ref()?.2?))).collect();
             self.take_blocks(asked);
@@ -72,10 +72,21 @@ impl Run {
             if next.is_empty() {
                 return;
             }
+            self.refresh_eventual(&next);
             chosen = Some(next);
         }
-        let message = format!("re-renders led to re-renders more than {MAX_RERENDER_DEPTH} times; the rest waits");
+        // Every layer is recalled at the next turn anyway.
+        let message = format!(
+            "re-renders led to re-renders more than {MAX_RERENDER_DEPTH} times; the rest waits for the next turn"
+        );
         self.shared.fault(None, "recall", message);
+    }
+
+    /// An eventual layer delays nothing, not even when it is to be recalled at once: it is refreshed meanwhile.
+    fn refresh_eventual(&self, chosen: &[LayerId]) {
+        for layer in chosen.iter().filter_map(|id| self.shared.roster().get(id.as_str()).cloned()) {
+            self.shared.refresh_later(&layer);
+        }
     }
 
     /// Notes that layers are to be recalled again.
@@ -99,26 +110,19 @@ impl Run {
     }
 
     /// Asks the chosen layers all at once; the answers come in slot order.
-    async fn ask(&self, chosen: Option<&[LayerId]>, fresh: &[LayerId], all_fresh: bool) -> Vec<Asked> {
+    async fn ask(&self, chosen: Option<&[LayerId]>) -> Vec<Asked> {
+        let is_chosen = |layer: &LayerRef| chosen.is_none_or(|chosen| chosen.contains(&layer.spec().id));
         let roster = self.shared.roster();
         let layers: Vec<LayerRef> = roster.by_slot().filter(|layer| layer.may_have(Hook::Recall)).cloned().collect();
         let (running, skipped): (Vec<_>, Vec<_>) = layers.into_iter().partition(|layer| self.shared.is_running(layer));
-        for layer in skipped {
-            self.shared.span(
-                &layer,
-                Ran::new(Hook::Recall, Duration::ZERO, SpanStatus::Skipped),
-                &HookTrace::default(),
-            );
+        for layer in skipped.into_iter().filter(is_chosen) {
+            self.shared.skipped(&layer, Hook::Recall);
         }
         let allotments = self.allot(&running);
-        let asked = running
-            .into_iter()
-            .zip(allotments)
-            .filter(|(layer, _)| chosen.is_none_or(|chosen| chosen.contains(&layer.spec().id)));
+        let asked = running.into_iter().zip(allotments).filter(|(layer, _)| is_chosen(layer));
         join_all(asked.map(async |(layer, allocated)| {
-            let is_fresh = all_fresh || fresh.contains(&layer.spec().id);
-            let outcome = match self.is_eventual(&layer) && !is_fresh {
-                true => self.serve_cached(&layer, allocated),
+            let outcome = match self.shared.is_eventual(&layer) {
+                true => Some(self.serve_cached(&layer, allocated)),
                 false => self.recall_layer(&layer, allocated).await,
             };
             Asked { layer, allocated, outcome }
@@ -147,32 +151,25 @@ impl Run {
         allocate(&input).map_or_else(|_| nothing(), |allotments| allotments.layers)
     }
 
-    fn is_eventual(&self, layer: &LayerRef) -> bool {
-        self.shared.is_eventual(layer)
-    }
-
     async fn recall_layer(&self, layer: &LayerRef, allocated: u64) -> Option<(Block, RecallItems, Option<Rerender>)> {
         let mut block = None;
         let measure = |answer: &RecallResult<StateValue>| {
             let made = self.block(layer, &answer.items, allocated, Served::Fresh);
-            let budget = SpanBudget { allocated, used: made.tokens, yielded: allocated.saturating_sub(made.tokens) };
+            let budget = span_budget(allocated, made.tokens);
             block = Some(made);
             Some(budget)
         };
         let (log, query) = (self.log.clone(), self.query.clone());
-        let run = self.shared.run_always(layer, Hook::Recall, measure, move |state, ctx| {
+        let run = self.shared.run_always(layer, Hook::Recall, Manner::Alone, measure, move |state, ctx| {
             layer.recall(state, log, query, ctx, allocated)
         });
         let answer = run.await.done()?;
-        if self.is_eventual(layer) {
-            self.shared.cache(layer, Some(answer.items.clone()));
-        }
         Some((block?, answer.items, answer.rerender))
     }
 
-    fn serve_cached(&self, layer: &LayerRef, allocated: u64) -> Option<(Block, RecallItems, Option<Rerender>)> {
-        let answer = self.shared.cached(layer)?;
-        Some((self.block(layer, &answer, allocated, Served::Cached), answer, None))
+    fn serve_cached(&self, layer: &LayerRef, allocated: u64) -> (Block, RecallItems, Option<Rerender>) {
+        let answer = self.shared.cached(layer);
+        (self.block(layer, &answer, allocated, Served::Cached), answer, None)
     }
 
     /// Renders an answer within its budget, reusing what was made of the same answer before.
@@ -221,11 +218,33 @@ impl Run {
 
     /// Lets recalls in the background see the conversation as it is now.
     fn keep_for_background(&self) {
-        if self.shared.roster().by_slot().any(|layer| self.is_eventual(layer)) {
-            let background = Background { log: self.log.clone(), query: Some(self.query.clone()) };
+        if self.shared.roster().by_slot().any(|layer| self.shared.is_eventual(layer)) {
+            let background = Background { log: self.log.clone(), query: self.query.clone() };
             *self.shared.background.write().unwrap_or_else(PoisonError::into_inner) = background;
         }
     }
+
+    /// Has every eventual layer recalled anew, since the conversation has gone on.
+    pub(crate) fn refresh_all_eventual(&self) {
+        self.keep_for_background();
+        for layer in self.shared.roster().by_slot() {
+            self.shared.refresh_later(layer);
+        }
+    }
+}
+
+/// What an answer would use of its budget.
+pub(super) fn measure(
+    shared: &Shared,
+    layer: &LayerRef,
+    answer: &RecallResult<StateValue>,
+    allocated: u64,
+) -> SpanBudget {
+    span_budget(allocated, render(&*shared.core.counter, layer.spec(), &answer.items, allocated).tokens)
+}
+
+fn span_budget(allocated: u64, used: u64) -> SpanBudget {
+    SpanBudget { allocated, used, yielded: allocated.saturating_sub(used) }
 }
 
 fn empty_block(spec: &LayerSpec, allocated: u64) -> Block {
@@ -308,100 +327,4 @@ fn is_acceptable(spec: &LayerSpec, item: &Item) -> bool {
 
 fn over_budget(tokens: u64, allocated: u64) -> String {
     format!("answered {tokens} tokens, more than its budget of {allocated}; the rest was cut")
-}
-
-/// The last answers of eventual layers, by layer and scope.
-#[derive(Default)]
-pub(crate) struct EventualCache(Mutex<HashMap<(LayerId, String), CacheEntry>>);
-
-#[derive(Default)]
-struct CacheEntry {
-    answer: Option<RecallItems>,
-    /// Counts the changes of state that an answer must follow.
-    wanted: u64,
-    running: bool,
-}
-
-impl EventualCache {
-    fn entries(&self) -> MutexGuard<'_, HashMap<(LayerId, String), CacheEntry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Shared {
-    pub(crate) fn is_eventual(&self, layer: &LayerRef) -> bool {
-        layer.spec().recall_mode == RecallMode::Eventual && !self.core.force_atomic_recall
-    }
-
-    fn cache_key(&self, layer: &LayerRef) -> (LayerId, String) {
-        (layer.spec().id.clone(), scope_prefix(layer.spec(), &self.context_data()))
-    }
-
-    fn cached(&self, layer: &LayerRef) -> Option<RecallItems> {
-        self.core.eventual.entries().get(&self.cache_key(layer))?.answer.clone()
-    }
-
-    fn cache(&self, layer: &LayerRef, answer: Option<RecallItems>) {
-        let answer = answer.filter(|answer| *answer != RecallItems::Nothing);
-        self.core.eventual.entries().entry(self.cache_key(layer)).or_default().answer = answer;
-    }
-
-    /// Has an eventual layer recalled in the background, once for any number of changes made meanwhile.
-    pub(crate) fn refresh_later(self: &Arc<Self>, layer: &LayerRef) {
-        if !self.is_eventual(layer) || !layer.may_have(Hook::Recall) {
-            return;
-        }
-        {
-            let mut entries = self.core.eventual.entries();
-            let entry = entries.entry(self.cache_key(layer)).or_default();
-            entry.wanted += 1;
-            if entry.running {
-                return;
-            }
-            entry.running = true;
-        }
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            self.core.eventual.entries().entry(self.cache_key(layer)).or_default().running = false;
-            return;
-        };
-        let (shared, layer) = (self.clone(), layer.clone());
-        runtime.spawn(async move { shared.refresh(&layer).await });
-    }
-
-    /// Recalls until no change is newer than the answer.
-    async fn refresh(self: &Arc<Self>, layer: &LayerRef) {
-        let key = self.cache_key(layer);
-        loop {
-            let wanted = self.core.eventual.entries().entry(key.clone()).or_default().wanted;
-            let answer = self.recall_in_background(layer).await;
-            let mut entries = self.core.eventual.entries();
-            let entry = entries.entry(key.clone()).or_default();
-            // A failed recall contributes nothing, like any other; what it said before may be withdrawn by now.
-            entry.answer = answer.filter(|answer| *answer != RecallItems::Nothing);
-            if entry.wanted == wanted || self.ended.load(Ordering::Relaxed) {
-                entry.running = false;
-                return;
-            }
-        }
-    }
-
-    async fn recall_in_background(self: &Arc<Self>, layer: &LayerRef) -> Option<RecallItems> {
-        if self.ended.load(Ordering::Relaxed) || !self.is_running(layer) {
-            return None;
-        }
-        let Background { log, query } = self.background.read().unwrap_or_else(PoisonError::into_inner).clone();
-        // The answer is cut to its share when it is served; here it may be as large as the layer ever gets.
-        let budget = layer.spec().budget.max().unwrap_or(self.core.policy.token_budget);
-        let query = query.unwrap_or_else(|| Arc::from(""));
-        let run = self.run_always(
-            layer,
-            Hook::Recall,
-            |_| None,
-            move |state, ctx| layer.recall(state, log, query, ctx, budget),
-        );
-        match run.await {
-            HookRun::Done(answer) => Some(answer.items),
-            HookRun::Absent | HookRun::Skipped | HookRun::Failed(_) => None,
-        }
-    }
 }

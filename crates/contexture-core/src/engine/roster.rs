@@ -1,5 +1,7 @@
 //! The layers of an execution in their two orders.
 
+use serde_json::Value;
+
 use crate::error::SpecError;
 use crate::layer::LayerRef;
 use crate::schema::Schema;
@@ -52,8 +54,8 @@ fn check_layer(layer: &LayerRef) -> Result<(), SpecError> {
     spec.validate()?;
     let id = spec.id.as_str();
     for schema in &spec.item_schemas {
-        Schema::new(&schema.schema)
-            .map_err(|problem| SpecError::layer(id, &format!("item_schemas.{}", schema.item_type), problem))?;
+        let field = format!("item_schemas.{}", schema.item_type);
+        check_schema(id, &field, &schema.schema)?;
     }
     let mut names: Vec<&str> = layer.data_names();
     names.extend(layer.functions().iter().map(|function| function.name.as_str()));
@@ -68,14 +70,13 @@ fn check_layer(layer: &LayerRef) -> Result<(), SpecError> {
     }
     for function in layer.functions().iter().filter(|function| function.given) {
         for (part, schema) in [("input", &function.input), ("output", &function.output)] {
-            Schema::new(schema).map_err(|problem| {
-                SpecError::layer(
-                    id,
-                    &format!("provides.{}.{part}", function.name),
-                    format!("is not a schema: {problem}"),
-                )
-            })?;
+            check_schema(id, &format!("provides.{}.{part}", function.name), schema)?;
         }
     }
     Ok(())
+}
+
+fn check_schema(layer: &str, field: &str, schema: &Value) -> Result<(), SpecError> {
+    let refuse = |problem| SpecError::layer(layer, field, format!("is not a schema: {problem}"));
+    Schema::new(schema).map(|_| ()).map_err(refuse)
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+
 use super::execution::Run;
 use super::hook_run::HookRun;
 use crate::decision::{Action, EpochReason};
@@ -36,7 +38,7 @@ impl Run {
     }
 
     /// Calls the model until a response is taken, logs it and makes the step durable.
-    pub(crate) async fn step(&mut self) -> Result<LlmResponse, Error> {
+    pub(crate) async fn step(&mut self) -> Result<(), Error> {
         loop {
             let window = self.assemble().await?;
             let response = self.call_model(window).await?;
@@ -91,7 +93,10 @@ impl Run {
         let policy = self.effective_policy();
         let guidance = self.turn.as_ref().map_or(&[][..], |turn| turn.guidance());
         let delta = |layer: &LayerId, pinned: &[Arc<Item>], current: &[Arc<Item>]| {
-            roster.get(layer.as_str())?.render_delta(pinned, current)
+            roster.get(layer.as_str())?.render_delta(pinned, current).unwrap_or_else(|panic| {
+                self.shared.fault(Some(layer), "render_delta", format!("panicked: {panic}"));
+                None
+            })
         };
         let input = WindowInput {
             policy: &policy,
@@ -122,7 +127,7 @@ impl Run {
     async fn project_history(&mut self) -> History {
         let shared = self.shared.clone();
         let mut history = self.projection.history(&self.log);
-        let budget = self.effective_policy().token_budget;
+        let budget = self.room_for_history();
         for layer in shared.roster().by_slot() {
             let decisions = self.journal.decisions_of(&layer.spec().id);
             let given = history.clone();
@@ -130,6 +135,12 @@ impl Run {
                 layer.project_history(state, given, decisions, ctx, budget)
             });
             if let Some(answer) = run.await.done() {
+                if !answer.history.log().is_same(&self.log) {
+                    let message = "answered a history of another log, and the one before was kept";
+                    let place = Hook::ProjectHistory.as_str();
+                    self.shared.fault(Some(&layer.spec().id), place, message.to_owned());
+                    continue;
+                }
                 history = answer.history;
                 for NewDecision { what, reason, price } in answer.decisions {
                     self.decide(Some(layer.spec().id.clone()), Action::Layer(what), reason, price);
@@ -137,6 +148,14 @@ impl Run {
             }
         }
         history
+    }
+
+    /// What the blocks leave of the window.
+    fn room_for_history(&self) -> u64 {
+        let policy = self.effective_policy();
+        let blocks: u64 = self.recalled.blocks.iter().map(|block| block.tokens).sum();
+        let taken = [policy.response_reserve, self.core().instructions_tokens, self.shared.toolbox().tokens(), blocks];
+        taken.into_iter().fold(policy.token_budget, u64::saturating_sub)
     }
 
     /// A summary by the overflow model, or the ledger where there is none or it is no good.
@@ -192,7 +211,9 @@ impl Run {
         };
         let expected_hit = window.usage.kept_tokens;
         self.cache.last_sent = Some(core.clock.now());
-        let mut response = model.call(request).await.map_err(Error::Model)?;
+        let called = std::panic::AssertUnwindSafe(model.call(request)).catch_unwind().await;
+        let panicked = |panic: Box<dyn std::any::Any + Send>| Err(format!("panicked: {}", panic_text(&*panic)).into());
+        let mut response = called.unwrap_or_else(panicked).map_err(Error::Model)?;
         self.normalise(&mut response);
         self.account(&response, window.usage.total(), expected_hit);
         Ok(response)
@@ -262,16 +283,19 @@ impl Run {
     }
 
     /// Logs a response, lets every layer learn from it, and makes the step durable.
-    async fn take(&mut self, response: LlmResponse) -> Result<LlmResponse, Error> {
+    async fn take(&mut self, response: LlmResponse) -> Result<(), Error> {
         let calls: Vec<FunctionCall> = response.calls().cloned().collect();
         let new_items: Arc<[Arc<Item>]> = response.items.iter().cloned().map(Arc::new).collect();
+        // Log and turn change together, before anything can be interrupted: else the calls would be logged and
+        // the model asked once more instead of their tools.
         self.append(new_items.iter().cloned());
-        self.store(new_items, &response).await;
         if let Some(turn) = &mut self.turn {
             turn.responded(calls);
         }
-        self.commit().await?;
-        Ok(response)
+        self.store(new_items, &response).await;
+        self.response = Some(response);
+        self.refresh_all_eventual();
+        self.commit().await
     }
 
     /// Runs `store` of all layers at once.

@@ -18,8 +18,8 @@ use crate::tool::ToolContext;
 const WITHHELD: &str = "The output of this call was withheld.";
 
 impl Run {
-    /// Sends items that are about to be logged through every layer, by slot.
-    pub(crate) async fn append_pipeline(&mut self, mut items: Vec<Item>) -> Vec<Item> {
+    /// Sends items that are about to be logged through every layer, by slot. `call_id` is the call that they answer.
+    pub(crate) async fn append_pipeline(&mut self, mut items: Vec<Item>, call_id: Option<&str>) -> Vec<Item> {
         let shared = self.shared.clone();
         for layer in shared.roster().by_slot() {
             if !layer.may_have(Hook::OnItemAppend) {
@@ -29,7 +29,15 @@ impl Run {
             let run =
                 shared.run(layer, Hook::OnItemAppend, move |state, ctx| layer.on_item_append(state, given, log, ctx));
             let Some(answer) = run.await.done() else { continue };
-            items = answer.items;
+            let answered = answer.items.len();
+            items = admissible(answer.items, call_id);
+            if items.len() < answered {
+                let message = format!(
+                    "{} items left out: a layer cannot speak for the model or for other tools",
+                    answered - items.len()
+                );
+                self.shared.fault(Some(&layer.spec().id), Hook::OnItemAppend.as_str(), message);
+            }
             if let Some(wish) = answer.rerender {
                 self.wish(layer, wish);
             }
@@ -115,11 +123,11 @@ impl Run {
     /// Logs the output of the call that is due, and makes it durable.
     pub(crate) async fn answer_call(&mut self, output: Item) -> Result<(), Error> {
         let call_id = output.as_output().map(|output| output.call_id.clone()).unwrap_or_default();
-        let mut items = self.append_pipeline(vec![output]).await;
-        let answers = |item: &Item| item.as_output().is_some_and(|output| output.call_id == call_id);
-        if !items.iter().any(answers) {
-            // A call must have its output, or no provider takes the conversation any more.
-            items.insert(0, Item::output(&call_id, WITHHELD));
+        let mut items = self.append_pipeline(vec![output], Some(&call_id)).await;
+        // A call must have its output, right behind it, or no provider takes the conversation any more.
+        match items.iter().position(|item| item.as_output().is_some()) {
+            Some(output) => items[..=output].rotate_right(1),
+            None => items.insert(0, Item::output(&call_id, WITHHELD)),
         }
         self.append(items.into_iter().map(Arc::new));
         if let Some(turn) = &mut self.turn {
@@ -127,6 +135,21 @@ impl Run {
         }
         self.commit().await
     }
+}
+
+/// What of a layer's items may be logged: no calls, no thoughts, and of outputs one alone, to the call `call_id`.
+fn admissible(items: Vec<Item>, call_id: Option<&str>) -> Vec<Item> {
+    let mut answered = false;
+    let mut admit = |item: &Item| match item {
+        Item::Message(_) | Item::Opaque(_) => true,
+        Item::FunctionCall(_) | Item::Reasoning(_) => false,
+        Item::FunctionCallOutput(output) => {
+            let answers = call_id == Some(&*output.call_id) && !answered;
+            answered |= answers;
+            answers
+        }
+    };
+    items.into_iter().filter(|item| admit(item)).collect()
 }
 
 /// The arguments as JSON; none at all is an empty object.

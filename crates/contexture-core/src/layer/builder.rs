@@ -81,6 +81,8 @@ macro_rules! closure_hooks {
             )*
         }
 
+        // The compiler's advice is to write a layer, not to turn something into this one.
+        #[diagnostic::do_not_recommend]
         impl<S: LayerState> MemoryLayer for ClosureLayer<S> {
             type State = S;
 

@@ -31,8 +31,15 @@ impl StateValue {
         Self { value: Arc::new(state), encode }
     }
 
+    /// The state as JSON; an error also if the layer's own code panics over it.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
-        (self.encode)(&*self.value)
+        let encoded = without_panic(|| (self.encode)(&*self.value));
+        encoded.unwrap_or_else(|panic| Err(serde::ser::Error::custom(format!("panicked: {panic}"))))
+    }
+
+    /// Whether this is the very same state, not only an equal one.
+    pub(crate) fn is_same(&self, other: &StateValue) -> bool {
+        Arc::ptr_eq(&self.value, &other.value)
     }
 
     pub(crate) fn downcast<S: LayerState>(&self) -> Option<Arc<S>> {
@@ -67,7 +74,8 @@ pub(crate) trait DynLayer: Send + Sync {
 
     fn decode(&self, bytes: &[u8]) -> Result<StateValue, String>;
     fn merge(&self, ours: &StateValue, theirs: &StateValue) -> Option<StateValue>;
-    fn render_delta(&self, pinned: &[Arc<Item>], current: &[Arc<Item>]) -> Option<String>;
+    /// `Err`: it panicked, with this text.
+    fn render_delta(&self, pinned: &[Arc<Item>], current: &[Arc<Item>]) -> Result<Option<String>, String>;
     fn read(&self, name: &str, state: Option<&StateValue>) -> Option<Box<dyn Any + Send>>;
     fn read_json(&self, name: &str, state: Option<&StateValue>) -> Option<Value>;
 
@@ -172,6 +180,41 @@ impl dyn DynLayer {
     }
 }
 
+/// Runs code of a layer that answers at once; a panic is answered as its text.
+fn without_panic<T>(code: impl FnOnce() -> T) -> Result<T, String> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(code)).map_err(|panic| panic_text(&*panic))
+}
+
+/// What a panic said.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}
+
+/// The hooks that a layer writes itself: those whose future is not the one of the defaults.
+fn written_hooks<L: MemoryLayer>() -> HookSet {
+    /// Takes the method itself and never calls it.
+    fn is_written<L: 'static, P, T: 'static, F: Future<Output = HookResult<T>> + 'static>(
+        _: fn(&'static L, P) -> F,
+    ) -> bool {
+        TypeId::of::<F>() != TypeId::of::<Absent<T>>()
+    }
+    let written = [
+        (Hook::Init, is_written(L::init)),
+        (Hook::OnItemAppend, is_written(L::on_item_append)),
+        (Hook::Recall, is_written(L::recall)),
+        (Hook::ProjectHistory, is_written(L::project_history)),
+        (Hook::BeforeToolCall, is_written(L::before_tool_call)),
+        (Hook::AfterModelCall, is_written(L::after_model_call)),
+        (Hook::Store, is_written(L::store)),
+        (Hook::OnSpawn, is_written(L::on_spawn)),
+        (Hook::OnReturn, is_written(L::on_return)),
+        (Hook::OnComplete, is_written(L::on_complete)),
+        (Hook::Dispose, is_written(L::dispose)),
+    ];
+    written.into_iter().filter(|(_, written)| *written).fold(HookSet::NONE, |set, (hook, _)| set.with(hook))
+}
+
 /// Erases a layer, reading its spec and what it provides once.
 pub(crate) fn erase<L: MemoryLayer>(layer: L) -> LayerRef {
     let provides = layer.provides();
@@ -186,7 +229,7 @@ pub(crate) fn erase<L: MemoryLayer>(layer: L) -> LayerRef {
         }),
     });
     let functions = functions.collect();
-    let absent = layer.hooks().missing_bits();
+    let absent = layer.hooks().missing_bits() | written_hooks::<L>().missing_bits();
     Arc::new(Erased { spec: layer.spec(), functions, provides, absent: AtomicU16::new(absent), layer })
 }
 
@@ -195,7 +238,7 @@ struct Erased<L: MemoryLayer> {
     spec: LayerSpec,
     provides: LayerProvides<L::State>,
     functions: Vec<ErasedFunction>,
-    /// One bit for each hook that answered [`AbsentHook`].
+    /// One bit for each hook that the layer does not have, as far as is known.
     absent: AtomicU16,
 }
 
@@ -251,16 +294,19 @@ impl<L: MemoryLayer> DynLayer for Erased<L> {
 
     fn decode(&self, bytes: &[u8]) -> Result<StateValue, String> {
         let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-        let state: L::State = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| error.to_string())?;
+        let decoded = without_panic(|| serde_path_to_error::deserialize::<_, L::State>(&mut deserializer));
+        let state = decoded.map_err(|panic| format!("panicked: {panic}"))?.map_err(|error| error.to_string())?;
         Ok(StateValue::new(state))
     }
 
     fn merge(&self, ours: &StateValue, theirs: &StateValue) -> Option<StateValue> {
-        self.layer.merge(&self.state(Some(ours)), &self.state(Some(theirs))).map(StateValue::new)
+        // A merge that panics unites nothing: the newer state wins, and a diagnostic says so.
+        let united = without_panic(|| self.layer.merge(&self.state(Some(ours)), &self.state(Some(theirs))));
+        united.ok().flatten().map(StateValue::new)
     }
 
-    fn render_delta(&self, pinned: &[Arc<Item>], current: &[Arc<Item>]) -> Option<String> {
-        self.layer.render_delta(pinned, current)
+    fn render_delta(&self, pinned: &[Arc<Item>], current: &[Arc<Item>]) -> Result<Option<String>, String> {
+        without_panic(|| self.layer.render_delta(pinned, current))
     }
 
     fn read(&self, name: &str, state: Option<&StateValue>) -> Option<Box<dyn Any + Send>> {

@@ -223,7 +223,7 @@ pub struct RecallResult<S> {
     pub token_count: Option<u64>,
     /// The new state; `None` keeps the old.
     pub state: Option<S>,
-    /// A wish to have layers recalled again before the model is called.
+    /// A wish to have layers recalled again.
     pub rerender: Option<Rerender>,
 }
 
@@ -253,6 +253,12 @@ impl<S> RecallResult<S> {
     /// The same with a new state.
     pub fn with_state(mut self, state: S) -> Self {
         self.state = Some(state);
+        self
+    }
+
+    /// The same with a re-render.
+    pub fn with_rerender(mut self, rerender: Rerender) -> Self {
+        self.rerender = Some(rerender);
         self
     }
 }
@@ -516,6 +522,11 @@ impl<S> CompleteResult<S> {
     /// This is the state from now on.
     pub fn set(state: S) -> Self {
         Self { state: StateChange::Set(state) }
+    }
+
+    /// The state is empty from now on.
+    pub fn clear() -> Self {
+        Self { state: StateChange::Clear }
     }
 }
 

@@ -1,0 +1,204 @@
+//! What becomes of user messages and tool outputs on their way into the log, and of tool calls that go wrong.
+
+use contexture_core::layer::*;
+use contexture_core::testing::{Recorder, ScriptedModel, engine};
+use contexture_core::{Execution, Item, ItemLog, memory};
+use serde_json::json;
+
+use crate::kit::{Diary, FnTool, counting_tool, spec};
+
+/// A layer that makes something else of what is about to be logged.
+fn changing(id: &str, slot: i32, change: impl Fn(Vec<Item>) -> Vec<Item> + Send + Sync + 'static) -> ClosureLayer<u32> {
+    let append = move |params: OnItemAppendParams<u32>| {
+        let items = change(params.items);
+        async { Ok(OnItemAppendResult::items(items)) }
+    };
+    layer(spec(id, slot)).on_item_append(append).build()
+}
+
+fn lines(log: &ItemLog) -> Vec<String> {
+    let line = |item: &Item| match item {
+        Item::Message(message) => format!("{}: {}", message.role.as_str(), message.text()),
+        Item::FunctionCall(call) => format!("call {}", call.name),
+        Item::FunctionCallOutput(output) if output.is_error => format!("error: {}", output.output),
+        Item::FunctionCallOutput(output) => format!("output: {}", output.output),
+        Item::Reasoning(reasoning) => format!("thought: {}", reasoning.text),
+        Item::Opaque(value) => value.to_string(),
+    };
+    log.iter().map(line).collect()
+}
+
+#[tokio::test]
+async fn layers_change_items_one_after_the_other_and_never_what_the_model_says() {
+    let suffix = |id: &str, slot, mark: &'static str| {
+        changing(id, slot, move |items| {
+            let mark = |item: Item| match item {
+                Item::Message(message) => Item::user(message.text() + mark),
+                other => other,
+            };
+            items.into_iter().map(mark).collect()
+        })
+    };
+    let layers = memory((suffix("second", 2, " two"), suffix("first", 1, " one")));
+    let engine = engine(layers).model(ScriptedModel::new().says("mine")).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    execution.turn("zero").await.unwrap();
+    assert_eq!(lines(execution.log()), ["user: zero one two", "assistant: mine"]);
+}
+
+#[tokio::test]
+async fn a_dropped_message_ends_the_pipeline_and_asks_nobody() {
+    let diary = Diary::new();
+    let noted = diary.clone();
+    let layers = memory((
+        changing("censor", 1, |_| vec![]),
+        changing("after", 2, move |items| {
+            noted.note("asked");
+            items
+        }),
+    ));
+    let model = ScriptedModel::new();
+    let engine = engine(layers).model(model.clone()).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    let answer = execution.turn("secret").await.unwrap();
+    assert_eq!((answer.response, answer.steps, answer.usage, answer.durable), (None, 0, None, true));
+    assert_eq!((execution.log().len(), model.requests().len(), diary.len()), (0, 0, 0));
+    assert!(!execution.has_unfinished_turn());
+}
+
+#[tokio::test]
+async fn injected_items_are_logged_and_shown() {
+    let layers = memory((changing("notes", 1, |mut items| {
+        items.insert(0, Item::developer("by the way"));
+        items
+    }),));
+    let model = ScriptedModel::new();
+    let engine = engine(layers).model(model.clone()).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    execution.turn("hello").await.unwrap();
+    assert_eq!(lines(execution.log()), ["developer: by the way", "user: hello", "assistant: ok"]);
+    assert_eq!(model.last_texts(), ["by the way", "hello"]);
+}
+
+/// Runs a turn in which the model calls the tool `look`, and gives back the log and the faults.
+async fn looked(layer: ClosureLayer<u32>) -> (Vec<String>, Vec<String>) {
+    let (recorder, model) = (Recorder::new(), ScriptedModel::new().calls("look", "{}"));
+    let builder = engine(memory((layer,))).model(model).observer(recorder.clone());
+    let engine = builder.tool(counting_tool("look", &Diary::new())).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    execution.turn("hello").await.unwrap();
+    let faults = recorder.faults().into_iter().map(|fault| fault.message).collect();
+    (lines(execution.log()), faults)
+}
+
+fn is_output(items: &[Item]) -> bool {
+    items.iter().any(|item| item.as_output().is_some())
+}
+
+#[tokio::test]
+async fn a_dropped_tool_output_is_answered_as_withheld() {
+    let (log, _) = looked(changing("censor", 1, |items| if is_output(&items) { vec![] } else { items })).await;
+    assert_eq!(log, ["user: hello", "call look", "output: The output of this call was withheld.", "assistant: ok"]);
+}
+
+#[tokio::test]
+async fn an_output_stays_right_behind_its_call() {
+    let (log, _) = looked(changing("notes", 1, |mut items| {
+        if is_output(&items) {
+            items.insert(0, Item::developer("before"));
+            items.push(Item::developer("after"));
+        }
+        items
+    }))
+    .await;
+    assert_eq!(
+        log,
+        ["user: hello", "call look", "output: done", "developer: before", "developer: after", "assistant: ok"]
+    );
+}
+
+#[tokio::test]
+async fn a_layer_cannot_speak_for_the_model_or_its_tools() {
+    let garbage = |mut items: Vec<Item>| {
+        items.push(Item::call("x", "look", "{}"));
+        items.push(Item::output("x", "made up"));
+        items.push(Item::output("call-0", "once more"));
+        items.push(Item::Opaque(json!({ "type": "note" })));
+        items
+    };
+    let (log, faults) = looked(changing("inventive", 1, garbage)).await;
+    let note = r#"{"type":"note"}"#;
+    assert_eq!(log, ["user: hello", note, "call look", "output: done", note, "assistant: ok"]);
+    assert_eq!(faults, ["3 items left out: a layer cannot speak for the model or for other tools"; 2]);
+}
+
+#[tokio::test]
+async fn a_failed_or_panicking_append_lets_items_pass_and_changes_no_state() {
+    let failing = layer::<u32>(spec("failing", 1)).on_item_append(|_| async { Err("no".into()) }).build();
+    let panicking = layer::<u32>(spec("panicking", 2)).on_item_append(|_| async { panic!("no") }).build();
+    let engine = engine(memory((failing, panicking))).model(ScriptedModel::new()).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    execution.turn("hello").await.unwrap();
+    assert_eq!(lines(execution.log()), ["user: hello", "assistant: ok"]);
+}
+
+#[tokio::test]
+async fn a_huge_item_is_logged_whole_and_shown_within_the_budget() {
+    let layers = memory((changing("verbose", 1, |_| vec![Item::user("word ".repeat(200_000))]),));
+    let model = ScriptedModel::new();
+    let engine = engine(layers).model(model.clone()).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    let usage = execution.turn("hello").await.unwrap().usage.unwrap();
+    assert!(usage.total() + usage.response_reserve <= usage.budget);
+    assert_eq!(execution.log().iter().next().unwrap().as_message().unwrap().text().len(), 1_000_000);
+}
+
+/// Runs a turn in which the model calls `name`, and gives back what it was answered.
+async fn answered(name: &str, arguments: &str) -> String {
+    let model = ScriptedModel::new().calls(name, arguments);
+    let engine = engine(memory(()))
+        .model(model)
+        .tool(FnTool("fine", |arguments: serde_json::Value| async move { Ok(arguments.to_string()) }))
+        .tool(FnTool("failing", |_| async { Err("the disk is full".into()) }))
+        .tool(FnTool("panicking", |_| async { panic!("in the tool") }))
+        .build()
+        .unwrap();
+    let mut execution: Execution<()> = engine.execution("thread").start().await.unwrap();
+    assert_eq!(execution.turn("hello").await.unwrap().text(), "ok", "the turn goes on");
+    lines(execution.log()).remove(2)
+}
+
+#[tokio::test]
+async fn whatever_a_tool_does_the_model_gets_an_answer() {
+    let cases = [
+        ("fine", r#"{"a":1}"#, r#"output: {"a":1}"#),
+        ("fine", "", "output: {}"),
+        ("fine", "  ", "output: {}"),
+        ("fine", "{ not json", "error: Arguments of `fine` are not JSON: key must be a string at line 1 column 3."),
+        ("fine", "[]", "error: Arguments of `fine`: the value is an array, expected an object"),
+        ("failing", "{}", "error: the disk is full"),
+        ("panicking", "{}", "error: `panicking` panicked."),
+        ("missing", "{}", "error: There is no tool `missing`."),
+    ];
+    for (name, arguments, expected) in cases {
+        assert_eq!(answered(name, arguments).await, expected, "{name}({arguments})");
+    }
+}
+
+#[tokio::test]
+async fn calls_without_a_name_of_their_own_get_one() {
+    let model = ScriptedModel::new().answers(|_| {
+        let items =
+            vec![Item::call("", "look", "{}"), Item::call("same", "look", "{}"), Item::call("same", "look", "{}")];
+        Ok(contexture_core::LlmResponse { items, ..Default::default() })
+    });
+    let diary = Diary::new();
+    let engine = engine(memory(())).model(model).tool(counting_tool("look", &diary)).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    execution.turn("hello").await.unwrap();
+    let calls: Vec<_> = execution.log().iter().filter_map(|item| Some(item.as_call()?.call_id.clone())).collect();
+    let outputs: Vec<_> = execution.log().iter().filter_map(|item| Some(item.as_output()?.call_id.clone())).collect();
+    assert_eq!((&*calls[0], &*calls[1], &*calls[2]), ("call_1", "same", "call_3"));
+    assert_eq!(calls, outputs);
+    assert_eq!(diary.len(), 3);
+}

@@ -1,0 +1,238 @@
+//! Turns that are interrupted: by a failing model, by an abort, by the end of a process.
+
+use std::sync::Arc;
+
+use contexture_core::engine::{Engine, EngineBuilder};
+use contexture_core::layer::*;
+use contexture_core::store::{MemoryStore, StorageAdapter};
+use contexture_core::testing::{CountingIds, FaultyStore, ManualClock, ScriptedModel, engine};
+use contexture_core::tool::Tool;
+use contexture_core::{Error, Item, ItemLog, memory};
+use futures_util::FutureExt as _;
+use tokio::sync::Notify;
+
+use crate::kit::{Diary, FnTool, counting_tool, spec};
+
+/// Counts responses, so that a test sees which steps a thread has kept.
+fn counter() -> ClosureLayer<u32> {
+    layer(spec("counter", 1)).store(|params| async move { Ok(StoreResult::set(*params.state + 1)) }).build()
+}
+
+type Counted = (ClosureLayer<u32>,);
+
+/// An engine over a store that outlives it, as after a restart of the process.
+fn over(store: &Arc<dyn StorageAdapter>, first_id: u64) -> EngineBuilder<Counted> {
+    let ids = Arc::new(CountingIds::starting_at(first_id));
+    Engine::builder(memory((counter(),)), Arc::new(ManualClock::new()), ids).store(store.clone())
+}
+
+fn store() -> Arc<dyn StorageAdapter> {
+    Arc::new(MemoryStore::new())
+}
+
+fn outputs(log: &ItemLog) -> Vec<String> {
+    log.iter().filter_map(|item| Some(item.as_output()?.output.clone())).collect()
+}
+
+/// Notes that it was called, tells the test, and never answers.
+fn hanging_tool(diary: &Diary, started: &Arc<Notify>) -> impl Tool + use<> {
+    let (diary, started) = (diary.clone(), started.clone());
+    FnTool("hang", move |_| {
+        diary.note("hang");
+        started.notify_one();
+        std::future::pending()
+    })
+}
+
+const INTERRUPTED: &str = "This call was interrupted. It may or may not have had an effect, and it was not run again.";
+
+#[tokio::test]
+async fn a_failed_model_call_can_be_tried_again() {
+    let model = ScriptedModel::new().fails("overloaded").says("here I am");
+    let engine = engine(memory((counter(),))).model(model.clone()).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    let Err(Error::Model(source)) = execution.turn("hello").await else { panic!("it must fail") };
+    assert_eq!(source.to_string(), "overloaded");
+    assert!(execution.has_unfinished_turn());
+    let answer = execution.resume().await.unwrap().unwrap();
+    assert_eq!((answer.text().as_str(), answer.steps), ("here I am", 1));
+    assert_eq!(execution.log().iter().filter(|item| **item == Item::user("hello")).count(), 1);
+    assert!(!execution.has_unfinished_turn());
+    assert_eq!(execution.resume().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_turn_that_was_left_unfinished_is_closed_by_the_next() {
+    let model = ScriptedModel::new().calls_all(&[("look", "{}"), ("hang", "{}"), ("look", "{}")]).says("fine");
+    let (diary, started) = (Diary::new(), Arc::new(Notify::new()));
+    let builder = engine(memory(())).model(model).tool(counting_tool("look", &diary));
+    let engine = builder.tool(hanging_tool(&diary, &started)).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    let abort = execution.abort_handle();
+    let aborting = async {
+        started.notified().await;
+        abort.abort();
+    };
+    let (turned, ()) = tokio::join!(execution.turn("hello"), aborting);
+    assert!(matches!(turned, Err(Error::Aborted)));
+    assert_eq!(execution.turn("never mind").await.unwrap().text(), "fine");
+    assert_eq!(outputs(execution.log()), ["done", INTERRUPTED, INTERRUPTED]);
+    assert_eq!(diary.take(), ["look", "hang"]);
+}
+
+#[tokio::test]
+async fn a_tool_that_may_have_run_is_not_run_again_after_a_restart() {
+    let (store, diary, started) = (store(), Diary::new(), Arc::new(Notify::new()));
+    let model = ScriptedModel::new().calls_all(&[("look", "{}"), ("hang", "{}"), ("look", "{}")]);
+    let builder = over(&store, 0).model(model).tool(counting_tool("look", &diary));
+    let first = builder.tool(hanging_tool(&diary, &started)).build().unwrap();
+    let mut execution = first.execution("thread").start().await.unwrap();
+    {
+        let mut turn = Box::pin(execution.turn("hello"));
+        while started.notified().now_or_never().is_none() {
+            assert!(turn.as_mut().now_or_never().is_none());
+        }
+    }
+    // The process ends here: nobody completes anything.
+    std::mem::forget(execution);
+    assert_eq!(diary.take(), ["look", "hang"]);
+
+    let model = ScriptedModel::new().says("all done");
+    let builder = over(&store, 10).model(model).tool(counting_tool("look", &diary));
+    let second = builder.tool(hanging_tool(&diary, &started)).build().unwrap();
+    let mut execution = second.execution("thread").start().await.unwrap();
+    assert!(execution.has_unfinished_turn());
+    let answer = execution.resume().await.unwrap().unwrap();
+    assert_eq!((answer.text().as_str(), answer.steps), ("all done", 2));
+    assert_eq!(diary.take(), ["look"], "the last of the three, which had not begun");
+    assert_eq!(outputs(execution.log()), ["done", INTERRUPTED, "done"]);
+    assert_eq!(execution.memory().state::<ClosureLayer<u32>, _>(), 2);
+    drop(execution);
+    assert!(!second.execution("thread").start().await.unwrap().has_unfinished_turn());
+}
+
+/// The response is logged and the turn knows of its calls before any layer can be interrupted over it.
+#[tokio::test]
+async fn an_abort_while_layers_store_loses_no_call_and_asks_the_model_no_second_time() {
+    let started = Arc::new(Notify::new());
+    let begun = started.clone();
+    let hanging = layer::<u32>(spec("hanging", 1)).store(move |params| {
+        let begun = begun.clone();
+        async move {
+            if *params.state == 0 && params.log.len() == 2 {
+                begun.notify_one();
+                std::future::pending::<()>().await;
+            }
+            Ok(StoreResult::keep())
+        }
+    });
+    let (diary, model) = (Diary::new(), ScriptedModel::new().calls("look", "{}").says("done"));
+    let (builder, _) = crate::kit::timed(memory((hanging.build(),)));
+    let engine = builder.model(model.clone()).tool(counting_tool("look", &diary)).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    let abort = execution.abort_handle();
+    let aborting = async {
+        started.notified().await;
+        abort.abort();
+    };
+    let (turned, ()) = tokio::join!(execution.turn("hello"), aborting);
+    assert!(matches!(turned, Err(Error::Aborted)));
+    assert_eq!(execution.resume().await.unwrap().unwrap().text(), "done");
+    assert_eq!((model.requests().len(), diary.len(), outputs(execution.log())), (2, 1, vec!["done".to_owned()]));
+}
+
+#[tokio::test]
+async fn an_abort_stops_one_turn_now_or_the_next_and_no_more() {
+    let model = ScriptedModel::new();
+    let engine = engine(memory(())).model(model.clone()).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    execution.abort_handle().abort();
+    assert!(matches!(execution.turn("hello").await, Err(Error::Aborted)));
+    assert_eq!((model.requests().len(), execution.log().len()), (0, 0), "nothing was done");
+    assert_eq!(execution.turn("hello").await.unwrap().text(), "ok");
+}
+
+/// What an aborted execution leaves behind is whole: items and states of the same moment.
+#[tokio::test]
+async fn an_execution_dropped_in_the_middle_leaves_items_and_states_together() {
+    let (store, started) = (store(), Arc::new(Notify::new()));
+    let model = ScriptedModel::new().calls("hang", "{}");
+    let builder = over(&store, 0).model(model).tool(hanging_tool(&Diary::new(), &started));
+    let mut execution = builder.build().unwrap().execution("thread").start().await.unwrap();
+    {
+        let mut turn = Box::pin(execution.turn("hello"));
+        assert!(turn.as_mut().now_or_never().is_none());
+    }
+    drop(execution);
+    crate::kit::settle().await;
+    let second = over(&store, 10).model(ScriptedModel::new()).build().unwrap();
+    let mut execution = second.execution("thread").start().await.unwrap();
+    assert_eq!((execution.log().len(), execution.memory().state::<ClosureLayer<u32>, _>()), (2, 1));
+    assert_eq!(execution.resume().await.unwrap().unwrap().text(), "ok");
+}
+
+#[tokio::test]
+async fn a_turn_has_its_steps_and_no_more() {
+    let model = (0..5).fold(ScriptedModel::new(), |model, _| model.calls("look", "{}"));
+    let diary = Diary::new();
+    let builder = engine(memory(())).model(model.clone()).max_steps(3);
+    let engine = builder.tool(counting_tool("look", &diary)).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    let error = execution.turn("hello").await.unwrap_err();
+    assert_eq!(error.to_string(), "the turn reached its limit of 3 steps");
+    assert_eq!((model.requests().len(), diary.len()), (3, 3));
+    assert!(!execution.has_unfinished_turn());
+    assert_eq!(execution.log().open_calls().count(), 0);
+    assert_eq!(execution.turn("again").await.unwrap().steps, 3, "the next turn has its own three");
+}
+
+#[tokio::test]
+async fn an_answer_says_what_the_turn_came_to() {
+    let model = ScriptedModel::new().calls("look", "{}").says("done");
+    let engine = engine(memory((counter(),))).model(model).tool(counting_tool("look", &Diary::new())).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    let answer = execution.turn("hello").await.unwrap();
+    assert_eq!(answer.response.as_ref().unwrap().items, [Item::assistant("done")]);
+    assert_eq!((answer.text().as_str(), answer.steps, answer.durable), ("done", 2, true));
+    assert_eq!(answer.usage.as_ref(), execution.usage());
+    assert!(answer.usage.unwrap().history > 0);
+}
+
+#[tokio::test]
+async fn a_turn_whose_end_was_not_written_is_finished_by_resume() {
+    let faulty = Arc::new(FaultyStore::new(store()));
+    let (failing, store) = (faulty.clone(), faulty.clone() as Arc<dyn StorageAdapter>);
+    let model = ScriptedModel::new().answers(move |_| {
+        failing.fail_from(1);
+        Ok(contexture_core::LlmResponse::text("unheard"))
+    });
+    let engine = engine(memory((counter(),))).store(store).model(model.clone()).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    assert!(matches!(execution.turn("hello").await, Err(Error::Journal(_))));
+    assert!(matches!(execution.resume().await, Err(Error::Journal(_))), "the store still fails");
+    faulty.heal();
+    let answer = execution.resume().await.unwrap().unwrap();
+    assert_eq!((answer.text().as_str(), answer.steps, answer.durable), ("unheard", 1, true));
+    assert_eq!(model.requests().len(), 1);
+    assert_eq!(engine.execution("thread").start().await.unwrap().log().len(), 2);
+}
+
+#[tokio::test]
+async fn a_window_can_be_looked_at_before_it_is_sent() {
+    let model = ScriptedModel::new();
+    let engine = engine(memory((counter(),))).model(model.clone()).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    let window = execution.window("hello").await.unwrap();
+    assert_eq!((window.items.len(), model.requests().len()), (1, 0));
+    execution.resume().await.unwrap().unwrap();
+    assert_eq!(model.requests()[0].items, window.items);
+}
+
+#[tokio::test]
+async fn without_a_model_a_turn_fails_and_windows_still_work() {
+    let engine = engine(memory(())).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    let Err(Error::Model(source)) = execution.turn("hello").await else { panic!("there is no model") };
+    assert_eq!(source.to_string(), "the engine was built without a model");
+    assert_eq!(execution.window("hello").await.unwrap().items.len(), 2);
+}

@@ -1,0 +1,5 @@
+use contexture_core::memory;
+
+fn main() {
+    memory("working memory");
+}
