@@ -64,6 +64,17 @@ pub enum Action {
     Layer(Value),
 }
 
+impl Action {
+    /// Whether it speaks of items from `position` on.
+    pub(crate) fn reaches_behind(&self, position: usize) -> bool {
+        match self {
+            Action::Shorten { position: shortened, .. } => *shortened >= position,
+            Action::Evict { start: end } | Action::Summarize { end, .. } => *end > position,
+            Action::Epoch { .. } | Action::Layer(_) => false,
+        }
+    }
+}
+
 /// Why an epoch began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -150,6 +150,11 @@ impl ItemLog {
         self.newest_user
     }
 
+    /// Whether a call of this id waits for its output.
+    pub(crate) fn is_open(&self, call_id: &str) -> bool {
+        self.open_calls.iter().any(|(open, _)| **open == *call_id)
+    }
+
     /// Positions of the calls that nobody has answered yet, oldest first.
     pub fn open_calls(&self) -> impl Iterator<Item = usize> {
         self.open_calls.iter().map(|(_, position)| *position)

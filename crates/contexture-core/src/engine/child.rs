@@ -10,6 +10,8 @@ use crate::error::Error;
 use crate::id::{ExecutionId, ThreadId};
 use crate::item::Item;
 use crate::layer::*;
+use crate::state::Durable;
+use crate::store::Version;
 
 impl<Ls> Execution<Ls> {
     /// Starts a child: its own name, one deeper, a log of its own that begins with what `on_spawn` gave it, its own
@@ -70,14 +72,18 @@ impl<Ls> Execution<Ls> {
 impl Run {
     /// Gives every layer of the child its state: from `on_spawn` where there is one, from `init` otherwise.
     async fn spawn_layers(&mut self, child: &mut Run) -> Result<(), Error> {
-        for layer in self.shared.roster().by_slot() {
+        let layers: Vec<LayerRef> = self.shared.roster().by_slot().cloned().collect();
+        // A thread of its own is empty, but what belongs to a resource or to everyone may be there already.
+        let records = child.read_states(&layers).await?;
+        for (layer, record) in layers.iter().zip(records) {
+            let version = record.as_ref().map(|record| record.version);
             match self.on_spawn(layer, &child.shared).await {
                 HookRun::Done(SpawnResult { child_state, items }) => {
                     child.append(items.into_iter().filter(is_loggable).map(Arc::new));
-                    child.carry(layer, child_state);
+                    child.carry(layer, version, child_state);
                 }
-                HookRun::Failed(_) => child.carry(layer, None),
-                HookRun::Absent => child.init_layer(layer, None).await?,
+                HookRun::Failed(_) => child.carry(layer, version, None),
+                HookRun::Absent => child.init_layer(layer, record).await?,
                 HookRun::Skipped => child.shared.core.states.disable(&child.shared.id, &layer.spec().id),
             }
         }
@@ -90,11 +96,12 @@ impl Run {
     }
 
     /// Takes a state from the parent. Without one, a layer that has `init` stays uninitialised.
-    fn carry(&mut self, layer: &LayerRef, state: Option<StateValue>) {
+    fn carry(&mut self, layer: &LayerRef, version: Option<Version>, state: Option<StateValue>) {
         let spec = layer.spec();
         let (states, id) = (&self.shared.core.states, &self.shared.id);
         if spec.scope != MemoryScope::Execution {
-            states.register(id, &spec.id, self.storage(layer), None, Some(layer.clone()));
+            let durable = Durable::new(self.storage(layer)).of_layer(layer.clone()).at(version);
+            states.register(id, &spec.id, durable);
         }
         match state {
             Some(state) => states.set_erased(id, &spec.id, Some(state)),

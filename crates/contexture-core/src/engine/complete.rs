@@ -33,6 +33,7 @@ impl<Ls> Execution<Ls> {
 
     pub(crate) async fn end(&mut self, outcome: ExecutionOutcome) -> Option<Error> {
         let mut run = self.take_run()?;
+        run.core().states.leave(&run.shared.id);
         let error = run.complete(outcome).await;
         run.dispose().await;
         error
@@ -42,6 +43,8 @@ impl<Ls> Execution<Ls> {
 impl<Ls> Drop for Execution<Ls> {
     fn drop(&mut self) {
         let Some(mut run) = self.take_run() else { return };
+        // Whoever opens the thread from now on may go on with what this one left.
+        run.core().states.leave(&run.shared.id);
         // Hooks are async; without a runtime there is nobody to run them.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
@@ -60,6 +63,9 @@ impl Run {
         for layer in roster.by_registration().filter(|layer| self.was_initialised(layer)) {
             let log = self.log.clone();
             shared.run(layer, Hook::OnComplete, move |state, ctx| layer.on_complete(state, log, ctx, outcome)).await;
+        }
+        if self.is_behind() {
+            return self.commit_all().await.err().map(Error::Journal);
         }
         let not_durable = shared.core.states.flush(&shared.id).await;
         not_durable.into_iter().next().map(|not_durable| Error::Journal(not_durable.error))

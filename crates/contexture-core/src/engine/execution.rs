@@ -284,6 +284,7 @@ impl<Ls> Execution<Ls> {
             return Ok(None);
         }
         self.guarded(async |run| {
+            run.claim_turn().await?;
             run.recall_all().await;
             run.drive().await
         })
@@ -312,13 +313,11 @@ impl<Ls> Execution<Ls> {
         }
         let run = self.run_mut()?;
         let (shared, abort) = (run.shared.clone(), run.abort.clone());
-        shared.core.states.hold(&shared.id);
-        let result = match select(std::pin::pin!(work(run)), std::pin::pin!(abort.aborted())).await {
+        let _held = shared.core.states.hold(&shared.id);
+        match select(std::pin::pin!(work(run)), std::pin::pin!(abort.aborted())).await {
             Either::Left((result, _)) => result,
             Either::Right(_) => Err(Error::Aborted),
-        };
-        shared.core.states.release(&shared.id);
-        result
+        }
     }
 
     /// Adds a layer to this execution. It is initialised now and takes part from the next hook on.
@@ -347,6 +346,13 @@ impl Run {
             let tokens = count_item(&*self.shared.core.counter, &item);
             self.log.append(item, tokens);
         }
+        self.shared.core.states.set_behind(&self.shared.id, self.is_behind());
+    }
+
+    /// Makes the unfinished turn ours, and durable what could not be made so before, before anything is run for it.
+    async fn claim_turn(&mut self) -> Result<(), Error> {
+        self.close_stray_turns();
+        if self.has_claims() || self.is_behind() { self.commit().await } else { Ok(()) }
     }
 
     /// Logs the user's message. `false`: a layer dropped it, and there is nothing to answer.
@@ -363,15 +369,6 @@ impl Run {
         self.commit().await?;
         self.recall_all().await;
         Ok(true)
-    }
-
-    /// Answers what an interrupted turn left open, so that the log has no call without an output.
-    fn close_unfinished_turn(&mut self) {
-        let Some(mut turn) = self.turn.take() else { return };
-        let open = turn.finish();
-        let outputs = open.iter().map(|call| Arc::new(Item::error_output(&call.call_id, INTERRUPTED)));
-        self.append(outputs.collect::<Vec<_>>());
-        self.journal.turn_ended();
     }
 
     /// The text of the newest user message.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::task::Poll;
 use std::time::Duration;
@@ -272,7 +272,7 @@ impl Shared {
         let id = &layer.spec().id;
         let states = &self.core.states;
         let uninitialised = layer.may_have(Hook::Init) && !states.has(&self.id, id);
-        !uninitialised && !states.is_disabled(&self.id, id)
+        !uninitialised && !states.is_disabled(&self.id, id) && !self.ended.load(Ordering::Relaxed)
     }
 
     /// The lock of a layer.

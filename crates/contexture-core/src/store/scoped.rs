@@ -61,7 +61,7 @@ impl ScopedStorage {
     /// The store failed.
     pub async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         let keys = self.store.list(&self.prefix).await?;
-        let own = keys.iter().filter_map(|key| unescape(key.strip_prefix(&*self.prefix)?));
+        let own = keys.iter().filter_map(|key| unescape_segment(key.strip_prefix(&*self.prefix)?));
         Ok(own.filter(|key| key.starts_with(prefix)).collect())
     }
 
@@ -77,7 +77,7 @@ impl ScopedStorage {
 }
 
 /// The inverse of [`escape_segment`]; `None` for what it cannot have made.
-fn unescape(segment: &str) -> Option<String> {
+pub(crate) fn unescape_segment(segment: &str) -> Option<String> {
     if segment == "%" {
         return Some(String::new());
     }
