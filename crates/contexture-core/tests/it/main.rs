@@ -1,3 +1,5 @@
 //! Tests of the core at its doors.
 
+mod conversation;
+mod faults;
 mod stores;
