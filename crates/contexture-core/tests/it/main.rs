@@ -3,3 +3,4 @@
 mod conversation;
 mod faults;
 mod stores;
+mod two_executions;
