@@ -2,5 +2,7 @@
 
 mod conversation;
 mod faults;
+mod keys;
+mod restore;
 mod stores;
 mod two_executions;
