@@ -229,10 +229,10 @@ impl Run {
             batch = batch.set(keys.log_record(journal.reach.records), self.log_record().encode());
         }
         for decision in &journal.pending_decisions {
-            batch = batch.set(keys.decision(decision.number), records::encode_versioned(decision));
+            batch = batch.set(keys.decision(decision.number), records::encode_decision(decision));
         }
         if let Some(epoch) = self.projection.epoch().filter(|_| journal.epoch_changed) {
-            batch = batch.set(keys.epoch.clone(), records::encode_versioned(epoch));
+            batch = batch.set(keys.epoch.clone(), records::encode_epoch(epoch));
         }
         for stray in &journal.claims.strays {
             batch = batch.delete(stray.key.clone());
@@ -373,6 +373,8 @@ impl Run {
 
     /// Notes what was decided about the window, and tells the observer.
     pub(crate) fn decide(&mut self, layer: Option<LayerId>, action: Action, reason: String, price: Option<Price>) {
+        // A price that is no number has no JSON form that could be read again.
+        let price = price.filter(|price| price.cost.is_finite() && price.saves_per_request.is_finite());
         let decision = Decision { number: 0, at: self.log.len(), layer, action, reason, price };
         let decision = self.journal.decide(decision).clone();
         self.core().emit(Event::Decision(&decision));

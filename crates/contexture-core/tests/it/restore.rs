@@ -1,12 +1,15 @@
 //! What is stored and cannot be read: set aside or refused, never destroyed.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use contexture_core::decision::{Action, Price};
 use contexture_core::engine::Engine;
+use contexture_core::item::{Message, Reasoning};
 use contexture_core::layer::*;
 use contexture_core::store::{MemoryStore, StorageAdapter, StoreError};
-use contexture_core::testing::{CountingIds, FaultyStore, ManualClock, Recorder};
-use contexture_core::{Error, Slot, memory};
+use contexture_core::testing::{CountingIds, FaultyStore, ManualClock, Recorder, ScriptedModel};
+use contexture_core::{Content, Error, Item, LlmResponse, Role, Slot, memory};
+use serde_json::{Value, json};
 
 const STATE: &str = "layers/count/thread/thread/state";
 
@@ -33,7 +36,7 @@ impl MemoryLayer for Count {
 fn engine(store: Arc<dyn StorageAdapter>, life: u64) -> (Engine<(Count,)>, Recorder) {
     let (recorder, ids) = (Recorder::new(), Arc::new(CountingIds::starting_at(life * 1000)));
     let engine = Engine::builder(memory((Count,)), Arc::new(ManualClock::hurried()), ids)
-        .model(contexture_core::testing::ScriptedModel::new())
+        .model(ScriptedModel::new())
         .store(store)
         .observer(recorder.clone())
         .build()
@@ -207,4 +210,75 @@ async fn a_log_that_does_not_have_what_the_head_counts_is_refused() {
     let error = engine.execution("thread").start().await.err().expect("an item is gone");
     let Error::Open(cause) = error else { panic!("{error:?}") };
     assert_eq!(cause.to_string(), "read `threads/thread/head`: it counts 3 items, and the log has 2");
+}
+
+#[tokio::test]
+async fn decisions_of_layers_are_any_json_and_come_back_as_they_were() {
+    let said = [json!("folded"), json!(null), json!([1, "two"]), json!({ "action": "epoch", "number": 7 }), json!(2.5)];
+    let store = Arc::new(MemoryStore::new());
+    for life in 1..3 {
+        let given = said.clone();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let kept = seen.clone();
+        let decider = layer::<()>(LayerSpec::new("decider", Slot::ENTITY, MemoryScope::Thread))
+            .project_history(move |params: ProjectHistoryParams<()>| {
+                let known: Vec<Value> = params.decisions.iter().map(|decision| what(&decision.action)).collect();
+                let given = if known.is_empty() { given.to_vec() } else { Vec::new() };
+                *kept.lock().unwrap() = known;
+                let price = Some(Price { cost: f64::NAN, saves_per_request: 1.0 });
+                let new = move |what| NewDecision { what, reason: "because".to_owned(), price };
+                async move {
+                    let decisions = given.into_iter().map(new).collect();
+                    Ok(ProjectHistoryResult { history: params.history, decisions })
+                }
+            })
+            .build();
+        let ids = Arc::new(CountingIds::starting_at(life * 1000));
+        let engine = Engine::builder(memory((decider,)), Arc::new(ManualClock::hurried()), ids)
+            .model(ScriptedModel::new())
+            .store(store.clone())
+            .build()
+            .unwrap();
+        let mut execution = engine.execution("thread").start().await.unwrap();
+        execution.turn("hello").await.unwrap();
+        execution.complete().await.unwrap();
+        assert_eq!(seen.lock().unwrap().len(), if life == 1 { 0 } else { said.len() });
+        if life == 2 {
+            assert_eq!(*seen.lock().unwrap(), said);
+        }
+    }
+}
+
+fn what(action: &Action) -> Value {
+    match action {
+        Action::Layer(what) => what.clone(),
+        other => panic!("{other:?} is not a layer's"),
+    }
+}
+
+/// Opaque items and content are the provider's business, whatever they are.
+#[tokio::test]
+async fn items_of_every_kind_come_back_as_they_were() {
+    let opaque =
+        [json!("text"), json!(null), json!(5), json!([1, 2]), json!({}), json!({ "type": "web_search", "id": 1 })];
+    let odd_message = json!({ "type": "message", "role": "nobody" });
+    let mut items: Vec<Item> = opaque.iter().cloned().chain([odd_message]).map(Item::Opaque).collect();
+    let content = opaque.iter().cloned().map(Content::Opaque).chain([Content::Text { text: String::new() }]).collect();
+    items.push(Item::Message(Message { id: Some("m".into()), role: Role::Assistant, content }));
+    items.push(Item::Reasoning(Reasoning { id: None, text: "\0".into(), opaque: Some(json!({ "signature": "x" })) }));
+    items.push(Item::assistant("done"));
+    let store = Arc::new(MemoryStore::new());
+    let response = LlmResponse { items, ..LlmResponse::default() };
+    let given = response.clone();
+    let model = ScriptedModel::new().answers(move |_| Ok(given));
+    let engine_of = |model: ScriptedModel, life: u64| {
+        let ids = Arc::new(CountingIds::starting_at(life * 1000));
+        let builder = Engine::builder(memory((Count,)), Arc::new(ManualClock::hurried()), ids);
+        builder.model(model).store(store.clone()).build().unwrap()
+    };
+    let mut execution = engine_of(model, 1).execution("thread").start().await.unwrap();
+    execution.turn("hello").await.unwrap();
+    execution.complete().await.unwrap();
+    let reopened = engine_of(ScriptedModel::new(), 2).execution("thread").start().await.unwrap();
+    assert_eq!(reopened.log().iter().skip(1).cloned().collect::<Vec<_>>(), response.items);
 }

@@ -159,32 +159,47 @@ impl<'a> LogRecord<'a> {
     }
 }
 
+/// A decision as it stands in the store. Its own field keeps it apart from the format.
 #[derive(Serialize, Deserialize)]
-struct Versioned<T> {
+struct DecisionRecord<T> {
     format: u32,
-    #[serde(flatten)]
-    value: T,
+    decision: T,
+}
+
+#[derive(Serialize, Deserialize)]
+struct EpochRecord<T> {
+    format: u32,
+    epoch: T,
 }
 
 #[derive(Serialize, Deserialize)]
 struct TurnRecord<T> {
+    format: u32,
     turn: T,
 }
 
-pub(super) fn encode_versioned<T: Serialize>(value: &T) -> Vec<u8> {
-    encode(&Versioned { format: FORMAT, value })
+pub(super) fn encode_decision(decision: &Decision) -> Vec<u8> {
+    encode(&DecisionRecord { format: FORMAT, decision })
+}
+
+pub(super) fn encode_epoch(epoch: &Epoch) -> Vec<u8> {
+    encode(&EpochRecord { format: FORMAT, epoch })
 }
 
 pub(super) fn encode_turn(turn: &Turn) -> Vec<u8> {
-    encode_versioned(&TurnRecord { turn })
+    encode(&TurnRecord { format: FORMAT, turn })
+}
+
+fn decode_decision(key: &str, record: &Record) -> Result<Decision, StoreError> {
+    decode(key, record, |record: &DecisionRecord<Decision>| record.format).map(|record| record.decision)
+}
+
+fn decode_epoch(key: &str, record: &Record) -> Result<Epoch, StoreError> {
+    decode(key, record, |record: &EpochRecord<Epoch>| record.format).map(|record| record.epoch)
 }
 
 pub(super) fn decode_turn(key: &str, record: &Record) -> Result<Turn, StoreError> {
-    decode_versioned::<TurnRecord<Turn>>(key, record).map(|record| record.turn)
-}
-
-fn decode_versioned<T: for<'a> Deserialize<'a>>(key: &str, record: &Record) -> Result<T, StoreError> {
-    decode(key, record, |record: &Versioned<T>| record.format).map(|record| record.value)
+    decode(key, record, |record: &TurnRecord<Turn>| record.format).map(|record| record.turn)
 }
 
 fn encode<T: Serialize>(value: &T) -> Vec<u8> {
@@ -252,7 +267,7 @@ pub(super) async fn read_thread(
         return Err(corrupt(&keys.head, format!("it counts {} items, and the log has {items}", reach.items)));
     }
     stored.decisions = read_decisions(store, keys, 0..reach.decisions).await?;
-    stored.epoch = epoch.map(|record| decode_versioned(&keys.epoch, &record)).transpose()?;
+    stored.epoch = epoch.map(|record| decode_epoch(&keys.epoch, &record)).transpose()?;
     stored.strays = turns::read_strays(store, keys, is_live).await?;
     stored.head = Some((head, version));
     Ok(stored)
@@ -279,7 +294,7 @@ pub(super) async fn read_decisions(
     keys: &Keys,
     numbers: Range<u64>,
 ) -> Result<Vec<Decision>, StoreError> {
-    read_numbered(store, numbers, |number| keys.decision(number), decode_versioned).await
+    read_numbered(store, numbers, |number| keys.decision(number), decode_decision).await
 }
 
 async fn read_numbered<T>(
