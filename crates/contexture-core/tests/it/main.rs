@@ -2,6 +2,7 @@
 
 mod conversation;
 mod faults;
+mod formats;
 mod keys;
 mod restore;
 mod stores;
