@@ -12,6 +12,8 @@ use super::{StorageAdapter, StoreError, escape_segment};
 /// Keys are the layer's own and may be any text; no other layer or scope can reach them. Values are JSON.
 /// What a layer writes here is durable when the call returns, independently of the step it runs in. State
 /// that should move together with the log belongs into the layer's state instead.
+///
+/// The engine keeps the layer's state here too, under `state`, and under `state.backup.…` what it could not read.
 #[derive(Clone)]
 pub struct ScopedStorage {
     store: Arc<dyn StorageAdapter>,
