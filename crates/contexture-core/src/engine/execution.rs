@@ -392,6 +392,8 @@ impl Run {
                 Next::Finish => {
                     let steps = turn.steps();
                     self.turn = None;
+                    // A turn whose last commit failed has nothing left to do but to answer.
+                    let response = response.or_else(|| self.logged_response());
                     return Ok(self.answer(response, steps));
                 }
                 Next::GiveUp => {
@@ -402,6 +404,15 @@ impl Run {
                 }
             }
         }
+    }
+
+    /// The model's last words, as the log has them.
+    fn logged_response(&self) -> Option<LlmResponse> {
+        let newest = self.log.iter().rev();
+        let said = newest.take_while(|item| !item.is_message_of(Role::User) && item.as_output().is_none());
+        let mut items: Vec<Item> = said.cloned().collect();
+        items.reverse();
+        (!items.is_empty()).then(|| LlmResponse { items, ..LlmResponse::default() })
     }
 
     fn answer(&self, response: Option<LlmResponse>, steps: u32) -> TurnAnswer {

@@ -208,7 +208,7 @@ async fn turns_at_the_same_time_lose_nothing() {
         slow.may_end.add_permits(2);
     };
     let (one, two, ()) = tokio::join!(first.turn("first"), second.turn("second"), end);
-    (one.unwrap(), two.unwrap());
+    assert!(one.unwrap().durable && two.unwrap().durable);
     first.complete().await.unwrap();
     second.complete().await.unwrap();
     let reopened = ours.open().await;
