@@ -61,7 +61,38 @@ pub enum Action {
         by_model: bool,
     },
     /// A decision of a layer, in its own words.
+    #[serde(with = "layer_words")]
     Layer(Value),
+}
+
+/// Keeps what a layer says in a field of its own, since it may be any JSON, also an object with an `action`.
+mod layer_words {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    #[derive(Serialize, Deserialize)]
+    struct Words<T> {
+        what: T,
+    }
+
+    pub(super) fn serialize<S: Serializer>(what: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+        Words { what }.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+        Words::deserialize(deserializer).map(|words| words.what)
+    }
+}
+
+impl Action {
+    /// Whether it speaks of items from `position` on.
+    pub(crate) fn reaches_behind(&self, position: usize) -> bool {
+        match self {
+            Action::Shorten { position: shortened, .. } => *shortened >= position,
+            Action::Evict { start: end } | Action::Summarize { end, .. } => *end > position,
+            Action::Epoch { .. } | Action::Layer(_) => false,
+        }
+    }
 }
 
 /// Why an epoch began.

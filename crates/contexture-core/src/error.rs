@@ -63,6 +63,11 @@ pub enum Error {
         /// How deep it may go.
         limit: usize,
     },
+    /// Another execution of the thread, most likely in another process, goes on with this turn.
+    ///
+    /// What was logged until then stays; nothing more was run here.
+    #[error("the turn was taken over by another execution of the thread")]
+    TakenOver,
     /// The execution was aborted or has ended.
     #[error("the execution was aborted")]
     Aborted,

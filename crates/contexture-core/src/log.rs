@@ -169,6 +169,11 @@ impl ItemLog {
         self.user_messages
     }
 
+    /// Whether a call of this id waits for its output.
+    pub(crate) fn is_open(&self, call_id: &str) -> bool {
+        self.open_calls.iter().any(|open| open.call_id.as_deref() == Some(call_id))
+    }
+
     /// Positions of the calls that nobody has answered yet, oldest first.
     pub fn open_calls(&self) -> impl Iterator<Item = usize> {
         self.open_calls.iter().map(|open| open.position)

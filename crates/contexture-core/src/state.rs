@@ -1,23 +1,25 @@
 //! The states of all layers in all running executions, mirrored to the durable side.
 
+mod cell;
+mod record;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use crate::clock::Clock;
 use crate::id::{ExecutionId, LayerId};
-use crate::layer::{LayerRef, LayerState, StateValue};
-use crate::store::{Batch, Record, ScopedStorage, StoreError, Version};
+use crate::layer::{LayerState, StateValue};
+use crate::store::{Batch, ScopedStorage, StoreError, Version};
 
-/// The key of a layer's state in its corner of the store.
-const STATE_KEY: &str = "state";
-/// The format of a state record, so that a later one can be told from it.
-const STATE_FORMAT: u32 = 1;
+use cell::{Cell, Meeting};
+pub(crate) use cell::{DirtyState, Durable, Unread};
+pub(crate) use record::{backup_key, decode_record, state_key};
+
 /// How often a durable write is tried before it is given up until the next change or flush.
 pub(crate) const WRITE_ATTEMPTS: u32 = 5;
+/// How often a write is put on top of what others wrote before it is given up.
+pub(crate) const MAX_CONFLICTS: u32 = 100;
 /// How long to wait after the first failed try; twice as long after each further one.
 const FIRST_BACKOFF: Duration = Duration::from_millis(20);
 
@@ -28,8 +30,8 @@ pub type DiagnosticSink = Arc<dyn Fn(&ExecutionId, &LayerId, &'static str, &str)
 ///
 /// `set` returns at once. Writes to the durable side are coalesced per key: the latest state wins, one write is
 /// in flight, a failed one is tried again with growing pauses and reported as diagnostic `persist`. The agent
-/// never fails for it. While a turn runs, its executions' states are held back and go out with the turn's own
-/// commits, so that states and items cannot drift apart.
+/// never fails for it. While a turn runs, and while items of its log are not durable, an execution's states are held
+/// back and go out with the turn's own commits, so that states and items cannot drift apart.
 pub struct LayerStateStore {
     executions: Mutex<HashMap<ExecutionId, Execution>>,
     clock: Arc<dyn Clock>,
@@ -39,44 +41,42 @@ pub struct LayerStateStore {
 #[derive(Default)]
 struct Execution {
     cells: HashMap<LayerId, Cell>,
-    /// States wait for the commit of the running turn.
-    held: bool,
+    /// A turn is running, and its commits write the states.
+    in_turn: bool,
+    /// The log has items that are not durable: states that were written alone would be ahead of it.
+    behind: bool,
+    /// Nobody runs it any more.
+    left: bool,
     /// Taken by whoever writes states of this execution.
     writer: Arc<tokio::sync::Mutex<()>>,
     /// A background write is scheduled.
     scheduled: bool,
 }
 
-#[derive(Default)]
-struct Cell {
-    /// `None`: cleared, or never set.
-    state: Option<StateValue>,
-    /// Whether there is an entry at all, be it a cleared one.
-    present: bool,
-    disabled: bool,
-    /// Counts the changes of `state`.
-    generation: u64,
-    durable: Option<Durable>,
+impl Execution {
+    /// Whether states wait for the next commit of items.
+    fn is_held(&self) -> bool {
+        self.in_turn || self.behind
+    }
+
+    /// Whether a background write is to be scheduled now; if so, it counts as scheduled.
+    fn wants_writing(&mut self) -> bool {
+        let wanted = !self.is_held() && !self.scheduled && self.cells.values().any(Cell::is_dirty);
+        self.scheduled |= wanted;
+        wanted
+    }
 }
 
-struct Durable {
-    target: ScopedStorage,
-    /// Knows how to read and to unite states; without it ours always wins.
-    layer: Option<LayerRef>,
-    /// The version that a write expects to replace.
-    version: Option<Version>,
-    /// The newest generation that is durable.
-    written: u64,
+/// Has the states of an execution wait for the turn's commits until it is dropped.
+pub(crate) struct Held {
+    states: Arc<LayerStateStore>,
+    execution: ExecutionId,
 }
 
-/// A state that is not durable yet, ready to be written.
-pub(crate) struct DirtyState {
-    pub(crate) layer: LayerId,
-    pub(crate) key: String,
-    pub(crate) expected: Option<Version>,
-    /// `None`: the record is to be deleted.
-    pub(crate) record: Option<Vec<u8>>,
-    generation: u64,
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.states.release(&self.execution);
+    }
 }
 
 /// A state that could not be made durable.
@@ -88,11 +88,13 @@ pub struct NotDurable {
     pub error: StoreError,
 }
 
-impl NotDurable {
-    fn without_json(layer_id: &LayerId, error: serde_json::Error) -> Self {
-        let error = StoreError::Io { doing: "write the state as JSON".to_owned(), source: error.into() };
-        Self { layer_id: layer_id.clone(), error }
-    }
+/// Why a state is not written by itself.
+#[derive(Debug, thiserror::Error)]
+#[error("it goes with the items of its turn, which are not durable yet")]
+struct HeldBack;
+
+fn held_back() -> StoreError {
+    StoreError::Io { doing: "write the state".to_owned(), source: HeldBack.into() }
 }
 
 impl LayerStateStore {
@@ -102,12 +104,21 @@ impl LayerStateStore {
     }
 
     fn executions(&self) -> MutexGuard<'_, HashMap<ExecutionId, Execution>> {
-        // Every change below is a single assignment, so a panic cannot leave it half made.
+        // No code of a layer runs under this lock, so a panic cannot leave anything half changed.
         self.executions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn with_cell<T>(&self, execution: &ExecutionId, layer: &LayerId, read: impl FnOnce(&Cell) -> T) -> Option<T> {
         self.executions().get(execution)?.cells.get(layer).map(read)
+    }
+
+    fn with_cell_mut<T>(
+        &self,
+        execution: &ExecutionId,
+        layer: &LayerId,
+        change: impl FnOnce(&mut Cell) -> T,
+    ) -> Option<T> {
+        self.executions().get_mut(execution)?.cells.get_mut(layer).map(change)
     }
 
     /// A layer's state in an execution; `None` if it has none, was cleared, or is of another type.
@@ -132,9 +143,7 @@ impl LayerStateStore {
             cell.state = state;
             cell.present = true;
             cell.generation += 1;
-            let wanted = cell.durable.is_some() && !entry.held && !entry.scheduled;
-            entry.scheduled |= wanted;
-            wanted
+            entry.wants_writing()
         };
         if schedule {
             self.schedule(execution.clone());
@@ -164,22 +173,15 @@ impl LayerStateStore {
 
     /// Says where a layer's state is mirrored to from now on.
     pub fn register_durable(&self, execution: &ExecutionId, layer: &LayerId, target: ScopedStorage) {
-        self.register(execution, layer, target, None, None);
+        self.register(execution, layer, Durable::new(target));
     }
 
-    pub(crate) fn register(
-        &self,
-        execution: &ExecutionId,
-        layer: &LayerId,
-        target: ScopedStorage,
-        version: Option<Version>,
-        layer_ref: Option<LayerRef>,
-    ) {
+    pub(crate) fn register(&self, execution: &ExecutionId, layer: &LayerId, mut durable: Durable) {
         let mut executions = self.executions();
         let cell = executions.entry(execution.clone()).or_default().cells.entry(layer.clone()).or_default();
         // What was set, or cleared, before it had a target is not durable yet.
-        let written = cell.generation.saturating_sub(1);
-        cell.durable = Some(Durable { target, layer: layer_ref, version, written });
+        durable.written = cell.generation.saturating_sub(1);
+        cell.durable = Some(durable);
     }
 
     /// Marks a layer as left out of an execution.
@@ -198,13 +200,17 @@ impl LayerStateStore {
     }
 
     /// Waits until everything that was set is durable, and says what is not.
+    ///
+    /// While a turn of the execution runs, its states wait for the turn's own commit, and are said not to be durable.
     pub async fn flush(&self, execution: &ExecutionId) -> Vec<NotDurable> {
         let Some(writer) = self.writer(execution) else { return Vec::new() };
         let _writing = writer.lock().await;
         let (dirty, mut failed) = self.encode_dirty(execution);
+        let held = self.is_held(execution);
         for dirty in dirty {
             let layer_id = dirty.layer.clone();
-            if let Err(error) = self.write(execution, dirty).await {
+            let written = if held { Err(held_back()) } else { self.write(execution, dirty).await };
+            if let Err(error) = written {
                 failed.push(NotDurable { layer_id, error });
             }
         }
@@ -223,61 +229,104 @@ impl LayerStateStore {
         Some(self.executions().get(execution)?.writer.clone())
     }
 
-    /// From now on states wait for the turn's own commits.
-    pub(crate) fn hold(&self, execution: &ExecutionId) {
-        self.executions().entry(execution.clone()).or_default().held = true;
+    /// States wait for the turn's own commits as long as the answer lives.
+    pub(crate) fn hold(self: &Arc<Self>, execution: &ExecutionId) -> Held {
+        self.executions().entry(execution.clone()).or_default().in_turn = true;
+        Held { states: self.clone(), execution: execution.clone() }
     }
 
-    /// From now on states go out by themselves again.
-    pub(crate) fn release(self: &Arc<Self>, execution: &ExecutionId) {
+    /// States go out by themselves again, unless items that belong to them are not durable yet.
+    fn release(self: &Arc<Self>, execution: &ExecutionId) {
         let schedule = {
             let mut executions = self.executions();
             let Some(entry) = executions.get_mut(execution) else { return };
-            entry.held = false;
-            let wanted = !entry.scheduled && entry.cells.values().any(Cell::is_dirty);
-            entry.scheduled |= wanted;
-            wanted
+            entry.in_turn = false;
+            entry.wants_writing()
         };
         if schedule {
             self.schedule(execution.clone());
         }
     }
 
-    /// The states that are not durable yet, encoded. One that cannot be is reported.
-    pub(crate) fn dirty(&self, execution: &ExecutionId) -> Vec<DirtyState> {
-        self.encode_dirty(execution).0
+    /// Says whether the log of the execution has items that are not durable.
+    pub(crate) fn set_behind(&self, execution: &ExecutionId, behind: bool) {
+        if let Some(entry) = self.executions().get_mut(execution) {
+            entry.behind = behind;
+        }
     }
 
-    /// The states that are not durable yet, encoded, and those that have no JSON form.
+    fn is_held(&self, execution: &ExecutionId) -> bool {
+        self.executions().get(execution).is_some_and(Execution::is_held)
+    }
+
+    /// Nobody runs the execution any more, though its last hooks may still have to run.
+    pub(crate) fn leave(&self, execution: &ExecutionId) {
+        if let Some(entry) = self.executions().get_mut(execution) {
+            entry.left = true;
+        }
+    }
+
+    /// Whether someone runs the execution.
+    pub(crate) fn is_live(&self, execution: &ExecutionId) -> bool {
+        self.executions().get(execution).is_some_and(|entry| !entry.left)
+    }
+
+    /// The states that are not durable yet, encoded. Those without a JSON form are reported and left out.
+    pub(crate) fn dirty(&self, execution: &ExecutionId) -> Vec<DirtyState> {
+        let (dirty, broken) = self.encode_dirty(execution);
+        for NotDurable { layer_id, error } in broken {
+            self.diagnostic(execution, &layer_id, "persist", &describe(&error));
+        }
+        dirty
+    }
+
     fn encode_dirty(&self, execution: &ExecutionId) -> (Vec<DirtyState>, Vec<NotDurable>) {
+        let mut snapshots = {
+            let executions = self.executions();
+            let Some(entry) = executions.get(execution) else { return Default::default() };
+            let cells = entry.cells.iter().filter(|(_, cell)| cell.is_dirty());
+            cells.filter_map(|(layer, cell)| Some((layer.clone(), cell.snapshot()?))).collect::<Vec<_>>()
+        };
+        snapshots.sort_by(|(a, _), (b, _)| a.cmp(b));
         let (mut dirty, mut broken) = (Vec::new(), Vec::new());
-        if let Some(entry) = self.executions().get(execution) {
-            for (layer, cell) in entry.cells.iter().filter(|(_, cell)| cell.is_dirty()) {
-                match cell.to_dirty(layer) {
-                    Ok(state) => dirty.push(state),
-                    Err(error) => broken.push(NotDurable::without_json(layer, error)),
+        for (layer_id, snapshot) in snapshots {
+            match snapshot.to_dirty(&layer_id) {
+                Ok(state) => dirty.push(state),
+                Err(problem) => {
+                    let error = StoreError::Io { doing: "write the state as JSON".to_owned(), source: problem.into() };
+                    broken.push(NotDurable { layer_id, error });
                 }
             }
         }
-        for NotDurable { layer_id, error } in &broken {
-            self.diagnostic(execution, layer_id, "persist", &describe(error));
-        }
-        dirty.sort_by(|a, b| a.layer.cmp(&b.layer));
-        broken.sort_by(|a, b| a.layer_id.cmp(&b.layer_id));
         (dirty, broken)
     }
 
-    /// Notes that a state is durable now, as this version.
-    pub(crate) fn mark_written(&self, execution: &ExecutionId, dirty: &DirtyState, version: Version) {
-        self.set_version(execution, &dirty.layer, dirty.record.is_some().then_some(version), dirty.generation);
+    /// Writes of these states begin. Whatever becomes of them, one that did happen will be recognised.
+    pub(crate) fn begin_write(&self, execution: &ExecutionId, states: &[DirtyState]) {
+        let mut executions = self.executions();
+        let Some(entry) = executions.get_mut(execution) else { return };
+        for dirty in states {
+            if let Some(cell) = entry.cells.get_mut(&dirty.layer) {
+                cell.begin_write(dirty);
+            }
+        }
     }
 
-    fn set_version(&self, execution: &ExecutionId, layer: &LayerId, version: Option<Version>, written: u64) {
+    /// Notes that states are durable now, as this version.
+    pub(crate) fn mark_written(&self, execution: &ExecutionId, states: &[DirtyState], version: Version) {
         let mut executions = self.executions();
-        let cell = executions.get_mut(execution).and_then(|entry| entry.cells.get_mut(layer));
-        if let Some(durable) = cell.and_then(|cell| cell.durable.as_mut()) {
-            durable.version = version;
-            durable.written = written;
+        let Some(entry) = executions.get_mut(execution) else { return };
+        for dirty in states {
+            if let Some(cell) = entry.cells.get_mut(&dirty.layer) {
+                cell.mark_written(dirty, version);
+            }
+        }
+    }
+
+    /// Notes that a batch in doubt is known to have succeeded, though others may have written since.
+    pub(crate) fn mark_landed(&self, execution: &ExecutionId) {
+        if let Some(entry) = self.executions().get_mut(execution) {
+            entry.cells.values_mut().for_each(Cell::mark_landed);
         }
     }
 
@@ -298,7 +347,7 @@ impl LayerStateStore {
         let _writing = writer.lock().await;
         if let Some(entry) = self.executions().get_mut(execution) {
             entry.scheduled = false;
-            if entry.held {
+            if entry.is_held() {
                 return;
             }
         }
@@ -311,159 +360,87 @@ impl LayerStateStore {
     /// Writes one state, again and again if need be; the caller holds the writer lock.
     async fn write(&self, execution: &ExecutionId, mut dirty: DirtyState) -> Result<(), StoreError> {
         let Some(target) = self.target(execution, &dirty.layer) else { return Ok(()) };
-        let mut attempt = 0;
+        let (mut failures, mut conflicts) = (0, 0);
         loop {
-            let batch = dirty.add_to(Batch::new());
-            match target.adapter().apply(batch).await {
+            self.begin_write(execution, std::slice::from_ref(&dirty));
+            let error = match target.adapter().apply(dirty.add_to(Batch::new())).await {
                 Ok(version) => {
-                    self.mark_written(execution, &dirty, version);
+                    self.mark_written(execution, std::slice::from_ref(&dirty), version);
                     return Ok(());
                 }
-                Err(StoreError::Conflict { .. }) if attempt < WRITE_ATTEMPTS => {
-                    self.reconcile(execution, &dirty.layer, None).await?;
-                    let Some(again) = self.dirty_of(execution, &dirty.layer) else { return Ok(()) };
-                    dirty = again;
-                }
-                Err(error) => {
-                    self.diagnostic(execution, &dirty.layer, "persist", &describe(&error));
-                    if attempt + 1 >= WRITE_ATTEMPTS {
-                        return Err(error);
+                Err(StoreError::Conflict { .. }) if conflicts < MAX_CONFLICTS => {
+                    conflicts += 1;
+                    match self.reconcile(execution, &dirty.layer).await {
+                        Ok(_) if self.is_held(execution) => return Err(held_back()),
+                        Ok(_) => match self.dirty_of(execution, &dirty.layer) {
+                            Some(again) => {
+                                dirty = again;
+                                continue;
+                            }
+                            None => return Ok(()),
+                        },
+                        Err(error) => error,
                     }
-                    self.pause(attempt).await;
                 }
+                Err(error) => error,
+            };
+            self.diagnostic(execution, &dirty.layer, "persist", &describe(&error));
+            failures += 1;
+            if failures >= WRITE_ATTEMPTS {
+                return Err(error);
             }
-            attempt += 1;
+            self.pause(failures - 1).await;
         }
     }
 
     /// Takes in what someone else wrote: united with ours, or ours stays and a diagnostic says so.
     ///
-    /// A record of the version `own` was written by this execution itself, in a batch whose answer was lost.
-    pub(crate) async fn reconcile(
-        &self,
-        execution: &ExecutionId,
-        layer: &LayerId,
-        own: Option<Version>,
-    ) -> Result<(), StoreError> {
-        let Some(target) = self.target(execution, layer) else { return Ok(()) };
-        let theirs = target.adapter().get(&target.key(STATE_KEY)).await?;
-        let lost = {
-            let mut executions = self.executions();
-            let Some(cell) = executions.get_mut(execution).and_then(|entry| entry.cells.get_mut(layer)) else {
-                return Ok(());
-            };
-            !cell.take_in(theirs, own)
-        };
-        if lost {
-            let message = "someone else changed the state at the same time; the newer one, ours, was kept";
-            self.diagnostic(execution, layer, "merge", message);
+    /// `true`: the state in memory is another one now.
+    pub(crate) async fn reconcile(&self, execution: &ExecutionId, layer: &LayerId) -> Result<bool, StoreError> {
+        let Some(target) = self.target(execution, layer) else { return Ok(false) };
+        let theirs = target.adapter().get(&state_key(&target)).await?;
+        loop {
+            let Some(seen) = self.with_cell(execution, layer, Cell::snapshot).flatten() else { return Ok(false) };
+            let meeting = seen.meet(theirs.as_ref());
+            let settled = self.with_cell_mut(execution, layer, |cell| cell.settle(&seen, theirs.as_ref(), &meeting));
+            // Someone changed the state while the layer thought about it: it has to think again.
+            let Some(Some(changed)) = settled else { continue };
+            self.report(execution, layer, &meeting);
+            return Ok(changed);
         }
-        Ok(())
+    }
+
+    fn report(&self, execution: &ExecutionId, layer: &LayerId, meeting: &Meeting) {
+        match meeting {
+            Meeting::Known | Meeting::Ours { .. } | Meeting::Theirs(_) | Meeting::United(_) => {}
+            Meeting::Kept { reason } => {
+                let message =
+                    format!("someone else changed the state at the same time; the newer one, ours, stays: {reason}");
+                self.diagnostic(execution, layer, "merge", &message);
+            }
+            Meeting::Unreadable { problem } => {
+                let message = format!(
+                    "someone else wrote a state that does not parse ({problem}); ours stays, and theirs is kept aside \
+                     with the next write"
+                );
+                self.diagnostic(execution, layer, "restore", &message);
+            }
+        }
     }
 
     fn target(&self, execution: &ExecutionId, layer: &LayerId) -> Option<ScopedStorage> {
-        self.with_cell(execution, layer, |cell| Some(cell.durable.as_ref()?.target.clone()))?
+        self.with_cell(execution, layer, |cell| Some(cell.durable.as_ref()?.target().clone()))?
     }
 
     fn dirty_of(&self, execution: &ExecutionId, layer: &LayerId) -> Option<DirtyState> {
-        self.with_cell(execution, layer, |cell| cell.is_dirty().then(|| cell.to_dirty(layer).ok()))??
+        let snapshot = self.with_cell(execution, layer, Cell::snapshot)??;
+        if snapshot.is_dirty() { snapshot.to_dirty(layer).ok() } else { None }
     }
 
     /// Waits before the next try.
     pub(crate) async fn pause(&self, attempt: u32) {
         self.clock.sleep(FIRST_BACKOFF * 2_u32.pow(attempt.min(8))).await;
     }
-}
-
-impl Cell {
-    fn is_dirty(&self) -> bool {
-        self.durable.as_ref().is_some_and(|durable| durable.written != self.generation)
-    }
-
-    /// Takes in what someone else wrote. `false`: their state is lost, since ours is newer and they do not unite.
-    fn take_in(&mut self, theirs: Option<Record>, own: Option<Version>) -> bool {
-        let dirty = self.is_dirty();
-        let encoded = self.state.as_ref().and_then(|state| encode_record(state).ok());
-        let Some(durable) = &mut self.durable else { return true };
-        let version = theirs.as_ref().map(|record| record.version);
-        if durable.version == version {
-            return true;
-        }
-        durable.version = version;
-        if encoded == theirs.as_ref().map(|record| record.value.clone()) {
-            durable.written = self.generation;
-            return true;
-        }
-        if own.is_some() && version == own {
-            return true;
-        }
-        let decode =
-            |record: Record| durable.layer.as_ref()?.decode(decode_record(&record.value).ok()?.as_bytes()).ok();
-        let theirs = theirs.and_then(decode);
-        if !dirty {
-            self.state = theirs;
-            return true;
-        }
-        self.generation += 1;
-        let (Some(ours), Some(theirs)) = (&self.state, theirs) else { return true };
-        match durable.layer.as_ref().and_then(|layer| layer.merge(ours, &theirs)) {
-            Some(united) => self.state = Some(united),
-            None => return false,
-        }
-        true
-    }
-
-    fn to_dirty(&self, layer: &LayerId) -> Result<DirtyState, serde_json::Error> {
-        let durable = self.durable.as_ref().expect("only cells with a durable target are dirty");
-        Ok(DirtyState {
-            layer: layer.clone(),
-            key: durable.target.key(STATE_KEY),
-            expected: durable.version,
-            record: self.state.as_ref().map(encode_record).transpose()?,
-            generation: self.generation,
-        })
-    }
-}
-
-impl DirtyState {
-    /// Adds this write, and what it expects, to a batch.
-    pub(crate) fn add_to(&self, batch: Batch) -> Batch {
-        let batch = batch.expect(self.key.clone(), self.expected);
-        match &self.record {
-            Some(record) => batch.set(self.key.clone(), record.clone()),
-            None => batch.delete(self.key.clone()),
-        }
-    }
-}
-
-fn encode_record(state: &StateValue) -> Result<Vec<u8>, serde_json::Error> {
-    let mut record = format!("{{\"format\":{STATE_FORMAT},\"state\":").into_bytes();
-    record.extend(state.encode()?);
-    record.push(b'}');
-    Ok(record)
-}
-
-/// The state's own JSON within a stored record.
-///
-/// # Errors
-/// Says why the record is not one of ours.
-pub(crate) fn decode_record(record: &[u8]) -> Result<&str, String> {
-    #[derive(Deserialize)]
-    struct Stored<'a> {
-        format: u32,
-        #[serde(borrow)]
-        state: &'a RawValue,
-    }
-    let stored: Stored<'_> = serde_json::from_slice(record).map_err(|error| error.to_string())?;
-    if stored.format != STATE_FORMAT {
-        return Err(format!("it has format {}, and this program knows {STATE_FORMAT}", stored.format));
-    }
-    Ok(stored.state.get())
-}
-
-/// The full key of a layer's state in its corner.
-pub(crate) fn state_key(storage: &ScopedStorage) -> String {
-    storage.key(STATE_KEY)
 }
 
 /// An error with its causes, in one line.

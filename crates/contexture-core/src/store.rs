@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 pub use key::{Key, escape_segment, layer_prefix};
 pub use memory::MemoryStore;
 pub use scoped::ScopedStorage;
+pub(crate) use scoped::unescape_segment;
 
 /// Tells one writing of a record from every other writing under the same key.
 ///

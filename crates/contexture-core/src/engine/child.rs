@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::id::{ExecutionId, ThreadId};
 use crate::item::Item;
 use crate::layer::*;
-use crate::state::describe;
+use crate::state::{Durable, describe};
 use crate::store::Record;
 
 impl<Ls> Execution<Ls> {
@@ -113,8 +113,8 @@ impl Run {
         if spec.scope == MemoryScope::Execution || scope != scope_prefix(spec, &child.context_data()) {
             return;
         }
-        match self.shared.core.states.reconcile(&self.shared.id, &spec.id, None).await {
-            Ok(()) => self.shared.refresh_later(layer),
+        match self.shared.core.states.reconcile(&self.shared.id, &spec.id).await {
+            Ok(_) => self.shared.refresh_later(layer),
             Err(error) => self.shared.fault(Some(&spec.id), "merge", describe(&error)),
         }
     }
@@ -137,7 +137,8 @@ impl Run {
         let (states, id) = (&self.shared.core.states, &self.shared.id);
         if spec.scope != MemoryScope::Execution {
             let version = record.map(|record| record.version);
-            states.register(id, &spec.id, self.storage(layer), version, Some(layer.clone()));
+            let durable = Durable::new(self.storage(layer)).of_layer(layer.clone()).at(version);
+            states.register(id, &spec.id, durable);
         }
         match state {
             Some(state) => states.set_erased(id, &spec.id, Some(state)),

@@ -33,6 +33,7 @@ impl<Ls> Execution<Ls> {
         // The run stays in its place until the last hook has run: whoever drops this future drops the execution,
         // which then goes on where this left off.
         let run = self.run_mut().ok()?;
+        run.core().states.leave(&run.shared.id);
         let error = run.complete(outcome).await;
         run.dispose().await;
         self.take_run();
@@ -43,6 +44,8 @@ impl<Ls> Execution<Ls> {
 impl<Ls> Drop for Execution<Ls> {
     fn drop(&mut self) {
         let Some(mut run) = self.take_run() else { return };
+        // Whoever opens the thread from now on may go on with what this one left.
+        run.core().states.leave(&run.shared.id);
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             // Hooks are async; without a runtime there is nobody to run them.
             let message = "the execution was dropped outside of a runtime, so its layers were not told";
@@ -84,9 +87,9 @@ impl Run {
                 run.await;
             }
         }
-        if self.journal.is_behind(&self.log) {
+        if self.is_behind() {
             // A turn was left in the middle: its items and states stay together.
-            return self.commit().await.err();
+            return self.commit_all().await.err().map(Error::Journal);
         }
         let not_durable = shared.core.states.flush(&shared.id).await;
         not_durable.into_iter().next().map(|not_durable| Error::Journal(not_durable.error))

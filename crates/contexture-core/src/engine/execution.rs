@@ -311,6 +311,7 @@ impl<Ls> Execution<Ls> {
             return Ok(None);
         }
         self.guarded(async |run| {
+            run.claim_turn().await?;
             run.recall_all().await;
             run.drive().await
         })
@@ -338,8 +339,8 @@ impl<Ls> Execution<Ls> {
             return Err(Error::TooDeep { limit: MAX_NESTED_HOOKS });
         }
         let run = self.run_mut()?;
-        let abort = run.abort.clone();
-        let _held = HeldStates::new(run.shared.clone());
+        let (shared, abort) = (run.shared.clone(), run.abort.clone());
+        let _held = shared.core.states.hold(&shared.id);
         // The abort is asked first, so that one that came before the turn stops it before anything is done.
         match select(std::pin::pin!(abort.aborted()), std::pin::pin!(work(run))).await {
             Either::Left(_) => Err(Error::Aborted),
@@ -362,22 +363,6 @@ impl<Ls> Execution<Ls> {
     }
 }
 
-/// While this lives, states wait for the turn's own commits; also a turn that is dropped lets them go.
-struct HeldStates(Arc<Shared>);
-
-impl HeldStates {
-    fn new(shared: Arc<Shared>) -> Self {
-        shared.core.states.hold(&shared.id);
-        Self(shared)
-    }
-}
-
-impl Drop for HeldStates {
-    fn drop(&mut self) {
-        self.0.core.states.release(&self.0.id);
-    }
-}
-
 impl Run {
     pub(crate) fn core(&self) -> &Core {
         &self.shared.core
@@ -389,6 +374,13 @@ impl Run {
             let tokens = count_item(&*self.shared.core.counter, &item);
             self.log.append(item, tokens);
         }
+        self.shared.core.states.set_behind(&self.shared.id, self.is_behind());
+    }
+
+    /// Makes the unfinished turn ours, and durable what could not be made so before, before anything is run for it.
+    async fn claim_turn(&mut self) -> Result<(), Error> {
+        self.close_stray_turns();
+        if self.has_claims() || self.is_behind() { self.commit().await } else { Ok(()) }
     }
 
     /// Logs the user's message. `false`: a layer dropped it, and there is nothing to answer.
@@ -407,15 +399,6 @@ impl Run {
         self.commit().await?;
         self.recall_all().await;
         Ok(true)
-    }
-
-    /// Answers what an interrupted turn left open, so that the log has no call without an output.
-    fn close_unfinished_turn(&mut self) {
-        let Some(mut turn) = self.turn.take() else { return };
-        let open = turn.finish();
-        let outputs = open.iter().map(|call| Arc::new(Item::error_output(&call.call_id, INTERRUPTED)));
-        self.append(outputs.collect::<Vec<_>>());
-        self.journal.turn_ended();
     }
 
     /// The text of the newest user message.
@@ -441,6 +424,10 @@ impl Run {
                         self.commit().await?;
                     }
                     self.turn = None;
+                    if self.response.is_none() {
+                        // A turn whose last commit failed has nothing left to do but to answer.
+                        self.response = self.logged_response();
+                    }
                     return Ok(self.answer(steps));
                 }
                 Next::GiveUp => {
@@ -451,6 +438,15 @@ impl Run {
                 }
             }
         }
+    }
+
+    /// The model's last words, as the log has them.
+    fn logged_response(&self) -> Option<LlmResponse> {
+        let newest = self.log.iter().rev();
+        let said = newest.take_while(|item| !item.is_message_of(Role::User) && item.as_output().is_none());
+        let mut items: Vec<Item> = said.cloned().collect();
+        items.reverse();
+        (!items.is_empty()).then(|| LlmResponse { items, ..LlmResponse::default() })
     }
 
     fn answer(&self, steps: u32) -> TurnAnswer {

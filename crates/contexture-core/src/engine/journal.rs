@@ -2,34 +2,28 @@
 //!
 //! The head record of a thread counts what belongs to it and is the only record that two writers fight for: a batch
 //! expects the head it read. Whoever is late reads what the other wrote, puts its own items behind it, and tries
-//! again.
+//! again. What a batch did is known even if its answer was lost: the head names the newest batch of each writer.
 
-use std::collections::{BTreeMap, HashMap};
+mod records;
+mod turns;
+
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
 
 use super::JournalPolicy;
 use super::execution::Run;
-use crate::decision::{Action, Decision, EpochReason};
+use crate::decision::{Action, Decision, EpochReason, Price};
 use crate::error::Error;
 use crate::event::Event;
 use crate::id::{ExecutionId, LayerId, ThreadId};
-use crate::item::Item;
-use crate::log::ItemLog;
-use crate::state::{DirtyState, WRITE_ATTEMPTS, describe};
-use crate::store::{Batch, Key, Record, StorageAdapter, StoreError, Version};
+use crate::log::Entry;
+use crate::state::{DirtyState, MAX_CONFLICTS, WRITE_ATTEMPTS, describe};
+use crate::store::{Batch, StorageAdapter, StoreError, Version};
 use crate::tokens::count_item;
-use crate::turn::Turn;
-use crate::window::{Churn, Epoch};
 
-/// The format of all records of a thread, so that a later one can be told from it.
-const FORMAT: u32 = 1;
-/// How often a batch is put behind what others wrote before the commit is given up.
-const MAX_REBASES: u32 = 100;
-/// How many records are read at once when a thread is opened.
-const READ_AHEAD: u64 = 512;
+pub(crate) use records::Stored;
+use records::{Head, Keys, Landing, LogRecord, Reach};
+use turns::{Claims, Stray};
 
 /// What is durable about a thread, and what is about to be.
 pub(crate) struct Journal {
@@ -37,107 +31,41 @@ pub(crate) struct Journal {
     execution: ExecutionId,
     /// The head that the next batch expects.
     version: Option<Version>,
-    records: u64,
-    /// How many items of the log are durable.
-    items: usize,
-    decisions: u64,
+    /// How much of the thread is durable, as far as this execution has taken it in.
+    reach: Reach,
+    /// The newest batch of each other writer, as the head told it.
+    others: Vec<Landing>,
     /// Counts our batches, so that one whose answer was lost is recognised.
     commits: u64,
     pending_decisions: Vec<Decision>,
     epoch_changed: bool,
-    /// Turn records to be removed with the next batch.
-    ended_turns: Vec<String>,
+    claims: Claims,
     by_layer: HashMap<LayerId, Arc<Vec<Decision>>>,
 }
 
-struct Keys {
-    head: String,
-    epoch: String,
-    log: String,
-    decisions: String,
-    turns: String,
-}
-
-/// The one record of a thread that changes with every batch.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Head {
-    format: u32,
-    items: usize,
-    records: u64,
-    decisions: u64,
-    /// The execution that wrote it, and the number of its batch.
-    commit: (ExecutionId, u64),
-    pub(crate) churn: BTreeMap<LayerId, Churn>,
-    pub(crate) calibration: f64,
-    pub(crate) last_sent: Option<Duration>,
-    pub(crate) ever_hit: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-struct LogRecord<'a> {
-    format: u32,
-    counter: std::borrow::Cow<'a, str>,
-    tokens: Vec<u64>,
-    items: Vec<Arc<Item>>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Versioned<T> {
-    format: u32,
-    #[serde(flatten)]
-    value: T,
-}
-
-#[derive(Serialize, Deserialize)]
-struct TurnRecord<T> {
-    turn: T,
-}
-
-/// What a thread holds, as it is read when it is opened.
-#[derive(Default)]
-pub(crate) struct Stored {
-    pub(crate) head: Option<Head>,
-    pub(crate) epoch: Option<Epoch>,
-    pub(crate) turn: Option<Turn>,
+/// What others added to a thread.
+struct News {
+    records: Vec<LogRecord<'static>>,
+    decisions: Vec<Decision>,
+    strays: Vec<Stray>,
+    /// Whether our own turn's record is gone.
+    lost_turn: bool,
 }
 
 impl Journal {
     pub(crate) fn new(thread: &ThreadId, execution: &ExecutionId) -> Self {
-        let key = |name| Key::new("threads").then(thread.as_str()).then(name);
-        let keys = Keys {
-            head: key("head").into_string(),
-            epoch: key("epoch").into_string(),
-            log: key("log").into_prefix(),
-            decisions: key("decisions").into_prefix(),
-            turns: key("turns").into_prefix(),
-        };
         Self {
-            keys,
+            keys: Keys::new(thread, execution),
             execution: execution.clone(),
             version: None,
-            records: 0,
-            items: 0,
-            decisions: 0,
+            reach: Reach::default(),
+            others: Vec::new(),
             commits: 0,
             pending_decisions: Vec::new(),
             epoch_changed: false,
-            ended_turns: Vec::new(),
+            claims: Claims::default(),
             by_layer: HashMap::new(),
         }
-    }
-
-    /// The turn is over, or was given up: its record goes with the next batch.
-    pub(crate) fn turn_ended(&mut self) {
-        self.ended_turns.push(self.turn_key());
-    }
-
-    /// Whether there are items or decisions that are not durable.
-    pub(crate) fn is_behind(&self, log: &ItemLog) -> bool {
-        self.items < log.len() || !self.pending_decisions.is_empty()
-    }
-
-    fn turn_key(&self) -> String {
-        format!("{}{}", self.keys.turns, crate::store::escape_segment(self.execution.as_str()))
     }
 
     /// What a layer decided in this thread.
@@ -146,17 +74,9 @@ impl Journal {
     }
 
     /// Numbers a decision and keeps it for the next batch.
-    pub(crate) fn decide(
-        &mut self,
-        at: usize,
-        layer: Option<LayerId>,
-        action: Action,
-        reason: String,
-        price: Option<crate::decision::Price>,
-    ) -> &Decision {
-        let number = self.decisions + self.pending_decisions.len() as u64;
-        self.epoch_changed |= layer.is_none();
-        let decision = Decision { number, at, layer, action, reason, price };
+    fn decide(&mut self, mut decision: Decision) -> &Decision {
+        decision.number = self.reach.decisions + self.pending_decisions.len() as u64;
+        self.epoch_changed |= decision.layer.is_none();
         self.remember(&decision);
         self.pending_decisions.push(decision);
         self.pending_decisions.last().expect("just pushed")
@@ -167,133 +87,96 @@ impl Journal {
             Arc::make_mut(self.by_layer.entry(layer.clone()).or_default()).push(decision.clone());
         }
     }
-}
 
-fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    serde_json::to_vec(value).expect("records have text keys and no foreign types, so they have a JSON form")
-}
+    /// What the next batch leaves behind.
+    fn landing(&self, log_len: usize, turn: bool) -> Landing {
+        let reach = Reach {
+            items: log_len,
+            records: self.reach.records + u64::from(log_len > self.reach.items),
+            decisions: self.reach.decisions + self.pending_decisions.len() as u64,
+        };
+        Landing { execution: self.execution.clone(), commit: self.commits, reach, turn }
+    }
 
-fn decode<T: for<'a> Deserialize<'a>>(key: &str, record: &Record) -> Result<T, StoreError> {
-    serde_json::from_slice(&record.value)
-        .map_err(|error| StoreError::Corrupt { key: key.to_owned(), reason: error.to_string() })
-}
+    /// A batch of ours is durable.
+    fn landed(&mut self, landing: &Landing) {
+        let written = landing.reach.decisions.saturating_sub(self.reach.decisions) as usize;
+        self.pending_decisions.drain(..written.min(self.pending_decisions.len()));
+        self.reach = landing.reach;
+        self.claims.recorded = landing.turn && !self.claims.closed;
+        self.claims.strays.clear();
+        self.commits += 1;
+    }
 
-fn numbered(prefix: &str, number: u64) -> String {
-    format!("{prefix}{number:020}")
+    /// Takes in decisions of others: ours that are pending are numbered behind them.
+    ///
+    /// `from` is where the items of others were put, `count` how many. What the engine decided about positions from
+    /// there on went with the positions.
+    fn take_in_decisions(&mut self, theirs: &[Decision], from: usize, count: usize) {
+        let durable = self.reach.decisions;
+        for decisions in self.by_layer.values_mut() {
+            Arc::make_mut(decisions).retain(|decision| decision.number < durable);
+        }
+        theirs.iter().for_each(|decision| self.remember(decision));
+        self.reach.decisions += theirs.len() as u64;
+        let pending = std::mem::take(&mut self.pending_decisions);
+        for mut decision in pending.into_iter().filter(|decision| count == 0 || !decision.action.reaches_behind(from)) {
+            if decision.at > from {
+                decision.at += count;
+            }
+            self.decide(decision);
+        }
+    }
+
+    /// The thread was deleted: everything that is known about it is to be written anew.
+    fn start_over(&mut self) {
+        let mut decisions: Vec<Decision> =
+            self.by_layer.drain().flat_map(|(_, decisions)| (*decisions).clone()).collect();
+        decisions.sort_by_key(|decision| decision.number);
+        (self.version, self.reach) = (None, Reach::default());
+        self.pending_decisions.clear();
+        self.others.clear();
+        self.claims = Claims::default();
+        self.epoch_changed = true;
+        for decision in decisions {
+            self.decide(decision);
+        }
+    }
 }
 
 impl Run {
-    /// Reads what the thread holds.
-    pub(crate) async fn read_thread(&mut self) -> Result<Stored, StoreError> {
-        let store = self.core().store.clone();
-        let fixed = [self.journal.keys.head.clone(), self.journal.keys.epoch.clone()];
-        let records = store.get_many(&fixed).await?;
-        let [head, epoch] = records.as_slice() else { unreachable!("two keys give two records") };
-        let Some(head) = head else { return Ok(Stored::default()) };
-        let version = head.version;
-        let head = self.decode_head(head)?;
-        self.take_in_log(&*store, head.records).await?;
-        self.take_in_decisions(&*store, head.decisions).await?;
-        let epoch = epoch.as_ref().map(|record| decode::<Versioned<Epoch>>(&fixed[1], record)).transpose()?;
-        let turn = self.read_turn(&*store).await?;
-        (self.journal.version, self.journal.items) = (Some(version), head.items);
-        Ok(Stored { head: Some(head), epoch: epoch.map(|epoch| epoch.value), turn })
-    }
-
-    fn decode_head(&self, record: &Record) -> Result<Head, StoreError> {
-        let key = &self.journal.keys.head;
-        let head: Head = decode(key, record)?;
-        if head.format != FORMAT {
-            let reason = format!("it has format {}, and this program knows {FORMAT}", head.format);
-            return Err(StoreError::Corrupt { key: key.clone(), reason });
-        }
-        Ok(head)
-    }
-
-    /// Appends the log records up to the number `end`.
-    async fn take_in_log(&mut self, store: &dyn StorageAdapter, end: u64) -> Result<(), StoreError> {
-        while self.journal.records < end {
-            let until = end.min(self.journal.records + READ_AHEAD);
-            let keys: Vec<String> =
-                (self.journal.records..until).map(|number| numbered(&self.journal.keys.log, number)).collect();
-            for (key, record) in keys.iter().zip(store.get_many(&keys).await?) {
-                let missing = || StoreError::Corrupt { key: key.clone(), reason: "the record is missing".to_owned() };
-                let log: LogRecord<'_> = decode(key, &record.ok_or_else(missing)?)?;
-                self.take_in_items(log);
-            }
-            self.journal.records = until;
-        }
-        Ok(())
-    }
-
-    /// Appends items with their stored counts, unless those were made by another counter.
-    fn take_in_items(&mut self, record: LogRecord<'_>) {
-        let counter = self.core().counter.clone();
-        let counted = record.counter == counter.name() && record.tokens.len() == record.items.len();
-        for (index, item) in record.items.into_iter().enumerate() {
-            let tokens = if counted { record.tokens[index] } else { count_item(&*counter, &item) };
-            self.log.append(item, tokens);
-        }
-    }
-
-    async fn take_in_decisions(&mut self, store: &dyn StorageAdapter, end: u64) -> Result<(), StoreError> {
-        let keys: Vec<String> =
-            (self.journal.decisions..end).map(|number| numbered(&self.journal.keys.decisions, number)).collect();
-        for (key, record) in keys.iter().zip(store.get_many(&keys).await?) {
-            let Some(record) = record else { continue };
-            let decision: Versioned<Decision> = decode(key, &record)?;
-            self.journal.remember(&decision.value);
-        }
-        self.journal.decisions = end;
-        Ok(())
-    }
-
-    /// The newest unfinished turn. Its record is removed when it ends here.
-    async fn read_turn(&mut self, store: &dyn StorageAdapter) -> Result<Option<Turn>, StoreError> {
-        let keys = store.list(&self.journal.keys.turns).await?;
-        let Some(newest) = keys.last() else { return Ok(None) };
-        let Some(record) = store.get(newest).await? else { return Ok(None) };
-        let turn: Versioned<TurnRecord<Turn>> = decode(newest, &record)?;
-        self.journal.ended_turns = keys;
-        Ok(Some(turn.value.turn))
+    /// Whether the log has items that are not durable.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.log.len() > self.journal.reach.items
     }
 
     /// Makes everything so far durable in one batch.
     ///
     /// A failing store is tried again with growing pauses; what stays undone goes with the next commit.
     pub(crate) async fn commit(&mut self) -> Result<(), Error> {
+        let committed = self.commit_all().await;
+        self.durable = committed.is_ok();
+        match committed {
+            Err(error) if self.core().journal == JournalPolicy::Require => Err(Error::Journal(error)),
+            _ if std::mem::take(&mut self.journal.claims.taken_over) => Err(Error::TakenOver),
+            _ => Ok(()),
+        }
+    }
+
+    /// As [`commit`](Run::commit), whatever the policy says about failures.
+    pub(crate) async fn commit_all(&mut self) -> Result<(), StoreError> {
         let shared = self.shared.clone();
         let writer = shared.core.states.writer(&shared.id);
         let _writing = match &writer {
             Some(writer) => Some(writer.lock().await),
             None => None,
         };
-        match self.try_commit().await {
-            Ok(()) => {
-                self.durable = true;
-                Ok(())
-            }
-            Err(error) => {
-                self.durable = false;
-                match shared.core.journal {
-                    JournalPolicy::BestEffort => Ok(()),
-                    JournalPolicy::Require => Err(Error::Journal(error)),
-                }
-            }
-        }
-    }
-
-    async fn try_commit(&mut self) -> Result<(), StoreError> {
-        let (mut failures, mut rebases) = (0, 0);
+        let (mut failures, mut conflicts) = (0, 0);
         loop {
-            let states = self.shared.core.states.dirty(&self.shared.id);
-            let error = match self.core().store.apply(self.batch(&states)).await {
-                Ok(version) => {
-                    self.settle(version, &states);
-                    return Ok(());
-                }
-                Err(StoreError::Conflict { .. }) if rebases < MAX_REBASES => {
-                    rebases += 1;
+            let error = match self.try_commit().await {
+                Ok(()) => return Ok(()),
+                Err(StoreError::Conflict { .. }) if conflicts < MAX_CONFLICTS => {
+                    conflicts += 1;
                     match self.rebase().await {
                         Ok(()) => continue,
                         Err(error) => error,
@@ -301,154 +184,199 @@ impl Run {
                 }
                 Err(error) => error,
             };
-            self.shared.fault(None, "persist", describe(&error));
-            failures += 1;
-            if failures >= WRITE_ATTEMPTS {
+            if !self.worth_another_try(&error, &mut failures).await {
                 return Err(error);
             }
-            self.core().states.clone().pause(failures - 1).await;
         }
+    }
+
+    /// Reports a failure of the store and waits; `false` if it has failed often enough.
+    pub(crate) async fn worth_another_try(&self, error: &StoreError, failures: &mut u32) -> bool {
+        self.shared.fault(None, "persist", describe(error));
+        *failures += 1;
+        if *failures >= WRITE_ATTEMPTS {
+            return false;
+        }
+        self.core().states.pause(*failures - 1).await;
+        true
+    }
+
+    /// Tries once. Dropped in the middle, it leaves nothing but a batch in doubt, which the next try recognises.
+    async fn try_commit(&mut self) -> Result<(), StoreError> {
+        let shared = self.shared.clone();
+        let states = shared.core.states.dirty(&shared.id);
+        let unfinished = self.turn.as_ref().is_some_and(|turn| !turn.is_done());
+        let landing = self.journal.landing(self.log.len(), unfinished);
+        let batch = self.batch(&landing, &states);
+        shared.core.states.begin_write(&shared.id, &states);
+        let version = shared.core.store.apply(batch).await?;
+        shared.core.states.mark_written(&shared.id, &states, version);
+        shared.core.states.set_behind(&shared.id, false);
+        let journal = &mut self.journal;
+        journal.claims.closed = false;
+        journal.landed(&landing);
+        journal.version = Some(version);
+        journal.epoch_changed = false;
+        Ok(())
     }
 
     /// Everything that is not durable yet.
-    fn batch(&self, states: &[DirtyState]) -> Batch {
-        let journal = &self.journal;
-        let mut batch = Batch::new().expect(journal.keys.head.clone(), journal.version);
-        let items = journal.items..self.log.len();
-        let records = journal.records + u64::from(!items.is_empty());
-        let head = Head {
-            format: FORMAT,
-            items: items.end,
-            records,
-            decisions: journal.decisions + journal.pending_decisions.len() as u64,
-            commit: (journal.execution.clone(), journal.commits),
-            churn: self.projection.churn().clone(),
-            calibration: self.calibration.0,
-            last_sent: self.cache.last_sent,
-            ever_hit: self.cache.ever_hit,
-        };
-        batch = batch.set(journal.keys.head.clone(), encode(&head));
-        if !items.is_empty() {
-            let entries: Vec<_> = self.log.range(items).map(|(_, entry)| entry).collect();
-            let record = LogRecord {
-                format: FORMAT,
-                counter: self.core().counter.name().into(),
-                tokens: entries.iter().map(|entry| entry.tokens).collect(),
-                items: entries.iter().map(|entry| entry.item.clone()).collect(),
-            };
-            batch = batch.set(numbered(&journal.keys.log, journal.records), encode(&record));
+    fn batch(&self, landing: &Landing, states: &[DirtyState]) -> Batch {
+        let (journal, keys) = (&self.journal, &self.journal.keys);
+        let head = Head::new(landing.clone(), journal.others.clone(), self);
+        let mut batch = Batch::new().expect(keys.head.clone(), journal.version).set(keys.head.clone(), head.encode());
+        if self.is_behind() {
+            batch = batch.set(keys.log_record(journal.reach.records), self.log_record().encode());
         }
         for decision in &journal.pending_decisions {
-            let key = numbered(&journal.keys.decisions, decision.number);
-            batch = batch.set(key, encode(&Versioned { format: FORMAT, value: decision }));
+            batch = batch.set(keys.decision(decision.number), records::encode_decision(decision));
         }
         if let Some(epoch) = self.projection.epoch().filter(|_| journal.epoch_changed) {
-            batch = batch.set(journal.keys.epoch.clone(), encode(&Versioned { format: FORMAT, value: epoch }));
+            batch = batch.set(keys.epoch.clone(), records::encode_epoch(epoch));
         }
-        for key in &journal.ended_turns {
-            batch = batch.delete(key.clone());
+        for stray in &journal.claims.strays {
+            batch = batch.delete(stray.key.clone());
         }
-        if let Some(turn) = self.turn.as_ref().filter(|turn| !turn.is_done()) {
-            let record = Versioned { format: FORMAT, value: TurnRecord { turn } };
-            batch = batch.set(journal.turn_key(), encode(&record));
-        } else {
-            batch = batch.delete(journal.turn_key());
-        }
+        batch = match self.turn.as_ref().filter(|_| landing.turn) {
+            Some(turn) => batch.set(keys.turn.clone(), records::encode_turn(turn)),
+            None => batch.delete(keys.turn.clone()),
+        };
         states.iter().fold(batch, |batch, state| state.add_to(batch))
     }
 
-    /// The batch is durable.
-    fn settle(&mut self, version: Version, states: &[DirtyState]) {
-        let journal = &mut self.journal;
-        journal.version = Some(version);
-        journal.records += u64::from(self.log.len() > journal.items);
-        journal.items = self.log.len();
-        journal.decisions += journal.pending_decisions.len() as u64;
-        journal.pending_decisions.clear();
-        journal.epoch_changed = false;
-        journal.ended_turns.clear();
-        journal.commits += 1;
-        for state in states {
-            self.shared.core.states.mark_written(&self.shared.id, state, version);
-        }
+    /// The items that are not durable yet, as one record.
+    fn log_record(&self) -> LogRecord<'_> {
+        let items = self.journal.reach.items..self.log.len();
+        let entries: Vec<_> = self.log.range(items).map(|(_, entry)| entry).collect();
+        LogRecord::new(self.core().counter.name(), &entries)
     }
 
-    /// Takes in what is in the store now: our own batch whose answer was lost, or what others wrote.
+    /// Takes in what is in the store now: our own batch whose answer was lost, and what others wrote.
+    ///
+    /// Everything is read before anything changes, so that it can fail or be dropped at any point.
     async fn rebase(&mut self) -> Result<(), StoreError> {
         let store = self.core().store.clone();
-        let record = store.get(&self.journal.keys.head).await?;
-        let Some(record) = record else {
-            if self.journal.version.take().is_some() {
-                // The thread was deleted under us: it is written anew, whole.
-                (self.journal.records, self.journal.items, self.journal.epoch_changed) = (0, 0, true);
+        match store.get(&self.journal.keys.head).await? {
+            None if self.journal.version.is_some() => self.journal.start_over(),
+            Some(record) if Some(record.version) != self.journal.version => {
+                let head = Head::decode(&self.journal.keys.head, &record)?;
+                let landing = head.landing_of(&self.journal.execution, self.journal.commits).cloned();
+                let news = self.read_news(&*store, &head, landing.as_ref()).await?;
+                if let Some(landing) = &landing {
+                    self.journal.landed(landing);
+                    self.shared.core.states.mark_landed(&self.shared.id);
+                }
+                self.take_in(news, &head);
+                self.journal.version = Some(record.version);
             }
-            return self.reconcile_states(None).await;
-        };
-        let head = self.decode_head(&record)?;
-        let ours = head.commit == (self.journal.execution.clone(), self.journal.commits);
-        if Some(record.version) != self.journal.version {
-            if ours {
-                self.recognise(&head);
-            } else {
-                self.put_behind(&*store, &head).await?;
-            }
-            self.journal.version = Some(record.version);
+            None | Some(_) => {}
         }
-        self.reconcile_states(ours.then_some(record.version)).await
+        self.reconcile_states().await
     }
 
-    /// The head is ours: as much as it says of what was pending is durable.
-    fn recognise(&mut self, head: &Head) {
-        let journal = &mut self.journal;
-        let written = (head.decisions - journal.decisions) as usize;
-        journal.pending_decisions.drain(..written.min(journal.pending_decisions.len()));
-        (journal.records, journal.items, journal.decisions) = (head.records, head.items, head.decisions);
-        journal.commits += 1;
+    /// Reads what others added to the thread, since `landing` if that batch of ours is durable after all.
+    async fn read_news(
+        &self,
+        store: &dyn StorageAdapter,
+        head: &Head,
+        landing: Option<&Landing>,
+    ) -> Result<News, StoreError> {
+        let (keys, claims) = (&self.journal.keys, &self.journal.claims);
+        let known = landing.map_or(self.journal.reach, |landing| landing.reach);
+        let records = records::read_log(store, keys, known.records..head.last.reach.records).await?;
+        let decisions = records::read_decisions(store, keys, known.decisions..head.last.reach.decisions).await?;
+        let recorded = landing.map_or(claims.recorded, |landing| landing.turn && !claims.closed);
+        let lost_turn = recorded && store.get(&keys.turn).await?.is_none();
+        // A batch of ours that is durable has taken the strays over already.
+        let strays = if landing.is_some() { &[] } else { claims.strays.as_slice() };
+        let strays = turns::read_again(store, strays).await?;
+        Ok(News { records, decisions, strays, lost_turn })
     }
 
-    /// The head is someone else's: their items come first, ours behind.
-    async fn put_behind(&mut self, store: &dyn StorageAdapter, head: &Head) -> Result<(), StoreError> {
-        let durable = self.journal.items;
-        let pending: Vec<_> = self.log.range(durable..self.log.len()).map(|(_, entry)| entry.clone()).collect();
-        let prefix = self.log.prefix(durable);
-        let ours = std::mem::replace(&mut self.log, prefix);
-        if let Err(error) = self.take_in_log(store, head.records).await {
-            self.log = ours;
-            return Err(error);
+    /// Puts what others wrote before what is pending.
+    fn take_in(&mut self, news: News, head: &Head) {
+        let from = self.journal.reach.items;
+        let abandoned = self.review_claims(news.strays, news.lost_turn);
+        let count = self.put_before(news.records, &abandoned);
+        self.journal.take_in_decisions(&news.decisions, from, count);
+        self.journal.reach = head.last.reach;
+        self.journal.others = head.others_than(&self.journal.execution);
+        if count == 0 {
+            return;
         }
-        for entry in pending {
-            self.log.append(entry.item, entry.tokens);
-        }
-        self.take_in_decisions(store, head.decisions).await?;
-        for (index, decision) in self.journal.pending_decisions.iter_mut().enumerate() {
-            decision.number = head.decisions + index as u64;
-        }
-        self.journal.items = head.items;
-        self.projection.forget_behind(durable);
+        self.projection.forget_behind(from);
         self.cache.lost = Some(EpochReason::LogMerged);
         let message = "someone else wrote to this thread; their items were put before ours";
         self.shared.fault(None, "merge", message.to_owned());
-        Ok(())
     }
 
-    async fn reconcile_states(&self, own: Option<Version>) -> Result<(), StoreError> {
-        let states = &self.shared.core.states;
-        for layer in states.durable_layers(&self.shared.id) {
-            states.reconcile(&self.shared.id, &layer, own).await?;
+    /// Puts items of others behind what is durable, and ours behind them; answers how many they are.
+    ///
+    /// Of ours, an output goes if its call was answered by someone else, or is one of those in `abandoned`.
+    fn put_before(&mut self, theirs: Vec<LogRecord<'static>>, abandoned: &[Box<str>]) -> usize {
+        let durable = self.journal.reach.items;
+        let pending: Vec<Entry> = self.log.range(durable..self.log.len()).map(|(_, entry)| entry.clone()).collect();
+        if !pending.is_empty() {
+            self.log = self.log.prefix(durable);
+        }
+        theirs.into_iter().for_each(|record| self.append_record(record));
+        let count = self.log.len() - durable;
+        for entry in pending {
+            let answer = entry.item.as_output().filter(|_| entry.answers.is_some());
+            let unwanted =
+                answer.is_some_and(|output| abandoned.contains(&output.call_id) || !self.log.is_open(&output.call_id));
+            if !unwanted {
+                self.log.append(entry.item, entry.tokens);
+            }
+        }
+        count
+    }
+
+    /// Appends items with their stored counts, unless those were made by another counter.
+    fn append_record(&mut self, record: LogRecord<'_>) {
+        let counter = self.core().counter.clone();
+        for (item, tokens) in record.into_items(counter.name()) {
+            let tokens = tokens.unwrap_or_else(|| count_item(&*counter, &item));
+            self.log.append(item, tokens);
+        }
+    }
+
+    /// Takes in what others made of the layers' states.
+    async fn reconcile_states(&self) -> Result<(), StoreError> {
+        let (states, roster) = (&self.shared.core.states, self.shared.roster());
+        for id in states.durable_layers(&self.shared.id) {
+            let changed = states.reconcile(&self.shared.id, &id).await?;
+            if let Some(layer) = roster.get(id.as_str()).filter(|_| changed) {
+                self.shared.refresh_later(layer);
+            }
         }
         Ok(())
     }
 
+    /// Takes over what was read when the thread was opened.
+    pub(crate) fn restore_journal(&mut self, stored: &mut Stored) {
+        let Some((head, version)) = &stored.head else { return };
+        self.journal.version = Some(*version);
+        self.journal.others = head.others_than(&self.journal.execution);
+        stored.records.drain(..).for_each(|record| self.append_record(record));
+        stored.decisions.iter().for_each(|decision| self.journal.remember(decision));
+        self.journal.reach = head.last.reach;
+        self.adopt(std::mem::take(&mut stored.strays));
+    }
+
+    /// Reads what the thread holds, together with records of the same moment under `more` keys.
+    pub(crate) async fn read_thread(&self, more: Vec<String>) -> Result<Stored, StoreError> {
+        let (store, keys) = (self.core().store.clone(), &self.journal.keys);
+        let live = |execution: &ExecutionId| self.core().states.is_live(execution);
+        records::read_thread(&*store, keys, more, &live).await
+    }
+
     /// Notes what was decided about the window, and tells the observer.
-    pub(crate) fn decide(
-        &mut self,
-        layer: Option<LayerId>,
-        action: Action,
-        reason: String,
-        price: Option<crate::decision::Price>,
-    ) {
-        let at = self.log.len();
-        let decision = self.journal.decide(at, layer, action, reason, price).clone();
+    pub(crate) fn decide(&mut self, layer: Option<LayerId>, action: Action, reason: String, price: Option<Price>) {
+        // A price that is no number has no JSON form that could be read again.
+        let price = price.filter(|price| price.cost.is_finite() && price.saves_per_request.is_finite());
+        let decision = Decision { number: 0, at: self.log.len(), layer, action, reason, price };
+        let decision = self.journal.decide(decision).clone();
         self.core().emit(Event::Decision(&decision));
     }
 }

@@ -2,11 +2,12 @@
 
 use super::execution::{Calibration, Run};
 use super::hook_run::{HookRun, Manner};
+use super::journal::Stored;
 use super::toolbox::Toolbox;
 use crate::error::{BoxError, Error};
 use crate::layer::*;
-use crate::state::{decode_record, describe, state_key};
-use crate::store::{Record, ScopedStorage, layer_prefix};
+use crate::state::{Durable, Unread, backup_key, decode_record, describe, state_key};
+use crate::store::{Record, ScopedStorage, StoreError, layer_prefix};
 use crate::window::Projection;
 
 /// The prefix of a layer's keys in the scope that this execution gives it.
@@ -27,26 +28,52 @@ pub(crate) fn scope_prefix(spec: &LayerSpec, context: &ContextData) -> String {
 impl Run {
     /// Reads the thread and initialises every layer, in order of registration.
     pub(crate) async fn open(&mut self) -> Result<(), Error> {
-        let stored = self.read_thread().await.map_err(Error::Open)?;
-        self.turn = stored.turn;
-        if let Some(head) = stored.head {
+        let layers: Vec<LayerRef> = self.shared.roster().by_registration().cloned().collect();
+        let mut stored = self.read_all(&layers).await.map_err(Error::Open)?;
+        self.restore_journal(&mut stored);
+        if let Some((head, _)) = stored.head {
             self.projection = Projection::restore(stored.epoch, head.churn);
             self.calibration = Calibration(head.calibration);
             (self.cache.last_sent, self.cache.ever_hit) = (head.last_sent, head.ever_hit);
         }
         self.query = self.newest_query();
-        let layers: Vec<LayerRef> = self.shared.roster().by_registration().cloned().collect();
-        let records = self.read_states(&layers).await?;
-        for (layer, record) in layers.iter().zip(records) {
+        for (layer, record) in layers.iter().zip(stored.more) {
             self.init_layer(layer, record).await?;
         }
         Ok(())
     }
 
-    /// The stored states of layers, read all at once.
+    /// The thread and the stored states of layers, as of one moment. A failing store is tried again.
+    async fn read_all(&self, layers: &[LayerRef]) -> Result<Stored, StoreError> {
+        let mut failures = 0;
+        loop {
+            let error = match self.read_thread(self.state_keys(layers)).await {
+                Err(error @ StoreError::Io { .. }) => error,
+                answer => return answer,
+            };
+            if !self.worth_another_try(&error, &mut failures).await {
+                return Err(error);
+            }
+        }
+    }
+
+    /// The stored states of layers, read all at once. A failing store is tried again.
     pub(crate) async fn read_states(&self, layers: &[LayerRef]) -> Result<Vec<Option<Record>>, Error> {
-        let keys: Vec<String> = layers.iter().map(|layer| state_key(&self.storage(layer))).collect();
-        self.core().store.get_many(&keys).await.map_err(Error::Open)
+        let keys = self.state_keys(layers);
+        let mut failures = 0;
+        loop {
+            let error = match self.core().store.get_many(&keys).await {
+                Err(error @ StoreError::Io { .. }) => error,
+                answer => return answer.map_err(Error::Open),
+            };
+            if !self.worth_another_try(&error, &mut failures).await {
+                return Err(Error::Open(error));
+            }
+        }
+    }
+
+    fn state_keys(&self, layers: &[LayerRef]) -> Vec<String> {
+        layers.iter().map(|layer| state_key(&self.storage(layer))).collect()
     }
 
     pub(crate) fn storage(&self, layer: &LayerRef) -> ScopedStorage {
@@ -69,10 +96,14 @@ impl Run {
         let shared = self.shared.clone();
         let (spec, states) = (layer.spec(), &shared.core.states);
         let storage = self.storage(layer);
-        let stored = self.restore(layer, &storage, record.as_ref()).await;
+        let (stored, unread) = match record.as_ref().filter(|_| spec.scope != MemoryScope::Execution) {
+            Some(record) => self.restore(layer, &storage, record).await,
+            None => (None, None),
+        };
         if spec.scope != MemoryScope::Execution {
             let version = record.as_ref().map(|record| record.version);
-            states.register(&shared.id, &spec.id, storage.clone(), version, Some(layer.clone()));
+            let durable = Durable::new(storage.clone()).of_layer(layer.clone()).at(version).with_unread(unread);
+            states.register(&shared.id, &spec.id, durable);
         }
         let scope_key = scope_prefix(spec, &shared.context_data());
         let given = stored.clone();
@@ -109,22 +140,29 @@ impl Run {
     }
 
     /// The stored state, if it can be read. What cannot is kept aside, and the layer starts fresh.
-    async fn restore(&self, layer: &LayerRef, storage: &ScopedStorage, record: Option<&Record>) -> Option<StateValue> {
-        if layer.spec().scope == MemoryScope::Execution {
-            return None;
-        }
-        let record = record?;
-        let problem = match decode_record(&record.value).and_then(|state| layer.decode(state.as_bytes())) {
-            Ok(state) => return Some(state),
+    ///
+    /// Where keeping it aside fails, it is given back, to be done by the write that would destroy it.
+    async fn restore(
+        &self,
+        layer: &LayerRef,
+        storage: &ScopedStorage,
+        record: &Record,
+    ) -> (Option<StateValue>, Option<Unread>) {
+        let problem = match decode_record(layer, &record.value) {
+            Ok(state) => return (Some(state), None),
             Err(problem) => problem,
         };
-        let backup = format!("{}.backup.{}", state_key(storage), record.version.0);
-        let kept = match self.core().store.set(&backup, record.value.clone()).await {
-            Ok(_) => format!("it is kept as `{backup}`"),
-            Err(error) => format!("keeping it aside failed: {}", describe(&error)),
+        let backup_key = backup_key(storage, record.version);
+        let kept = self.core().store.set(&backup_key, record.value.clone()).await;
+        let when = match &kept {
+            Ok(_) => String::new(),
+            Err(error) => format!(" with the next write, since now it failed ({})", describe(error)),
         };
-        let message = format!("the stored state does not parse ({problem}); {kept}, and the layer starts fresh");
+        let message = format!(
+            "the stored state does not parse ({problem}); it is kept as `{backup_key}`{when}, and the layer starts fresh"
+        );
         self.shared.fault(Some(&layer.spec().id), "restore", message);
-        None
+        let unread = kept.is_err().then(|| Unread { backup_key, value: record.value.as_slice().into() });
+        (None, unread)
     }
 }

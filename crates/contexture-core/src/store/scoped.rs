@@ -12,6 +12,8 @@ use super::{StorageAdapter, StoreError, escape_segment};
 /// Keys are the layer's own and may be any text; no other layer or scope can reach them. Values are JSON.
 /// What a layer writes here is durable when the call returns, independently of the step it runs in. State
 /// that should move together with the log belongs into the layer's state instead.
+///
+/// The engine keeps the layer's state here too, under `state`, and under `state.backup.…` what it could not read.
 #[derive(Clone)]
 pub struct ScopedStorage {
     store: Arc<dyn StorageAdapter>,
@@ -61,7 +63,7 @@ impl ScopedStorage {
     /// The store failed.
     pub async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         let keys = self.store.list(&self.prefix).await?;
-        let own = keys.iter().filter_map(|key| unescape(key.strip_prefix(&*self.prefix)?));
+        let own = keys.iter().filter_map(|key| unescape_segment(key.strip_prefix(&*self.prefix)?));
         Ok(own.filter(|key| key.starts_with(prefix)).collect())
     }
 
@@ -77,7 +79,7 @@ impl ScopedStorage {
 }
 
 /// The inverse of [`escape_segment`]; `None` for what it cannot have made.
-fn unescape(segment: &str) -> Option<String> {
+pub(crate) fn unescape_segment(segment: &str) -> Option<String> {
     if segment == "%" {
         return Some(String::new());
     }

@@ -4,17 +4,24 @@
 
 mod append;
 mod children;
+mod conversation;
 mod dependencies;
 mod eventual;
+mod faults;
+mod formats;
+mod keys;
 mod kit;
 mod lifecycle;
 mod misbehaviour;
 mod provides;
 mod recall;
 mod rerender;
+mod restore;
 mod specs;
 mod state;
+mod states;
 mod steering;
 mod stores;
 mod turn_resume;
+mod two_executions;
 mod typed_access;

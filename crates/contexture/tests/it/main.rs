@@ -1,8 +1,14 @@
 //! Tests of the crate at its doors.
 
 // Clippy allows `unwrap` in test functions but not in what they call.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[cfg(feature = "sqlite")]
+#[path = "../../../contexture-core/tests/it/conversation.rs"]
+#[allow(dead_code, reason = "the tests of the core use all of it")]
+mod conversation;
+#[cfg(feature = "sqlite")]
+mod engine_kill;
 mod examples;
 mod file_reference;
 mod file_reference_budget;

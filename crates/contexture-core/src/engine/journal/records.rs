@@ -1,0 +1,318 @@
+//! The records of a thread, as they stand in the store.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::turns::{self, Stray};
+use crate::decision::Decision;
+use crate::engine::execution::Run;
+use crate::id::{ExecutionId, LayerId, ThreadId};
+use crate::item::Item;
+use crate::log::Entry;
+use crate::store::{Key, Record, StorageAdapter, StoreError, Version, escape_segment};
+use crate::turn::Turn;
+use crate::window::{Churn, Epoch};
+
+/// The format of all records of a thread, so that a later one can be told from it.
+const FORMAT: u32 = 1;
+/// How many records are read at once.
+const READ_AHEAD: u64 = 512;
+/// How many other writers the head remembers. One that wrote before so many others has long been answered.
+const MAX_OTHERS: usize = 8;
+
+/// Where the records of a thread are.
+pub(super) struct Keys {
+    pub(super) head: String,
+    pub(super) epoch: String,
+    log: String,
+    decisions: String,
+    pub(super) turns: String,
+    /// The record of our own turn.
+    pub(super) turn: String,
+}
+
+impl Keys {
+    pub(super) fn new(thread: &ThreadId, execution: &ExecutionId) -> Self {
+        let key = |name| Key::new("threads").then(thread.as_str()).then(name);
+        let turns = key("turns").into_prefix();
+        Self {
+            head: key("head").into_string(),
+            epoch: key("epoch").into_string(),
+            log: key("log").into_prefix(),
+            decisions: key("decisions").into_prefix(),
+            turn: format!("{turns}{}", escape_segment(execution.as_str())),
+            turns,
+        }
+    }
+
+    pub(super) fn log_record(&self, number: u64) -> String {
+        format!("{}{number:020}", self.log)
+    }
+
+    pub(super) fn decision(&self, number: u64) -> String {
+        format!("{}{number:020}", self.decisions)
+    }
+}
+
+/// How much of a thread there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Reach {
+    pub(super) items: usize,
+    pub(super) records: u64,
+    pub(super) decisions: u64,
+}
+
+/// A batch that is durable: whose it was, and how far the thread reached with it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Landing {
+    pub(super) execution: ExecutionId,
+    /// The number of the batch among those of its writer.
+    pub(super) commit: u64,
+    #[serde(flatten)]
+    pub(super) reach: Reach,
+    /// Whether it left an unfinished turn.
+    pub(super) turn: bool,
+}
+
+/// The one record of a thread that changes with every batch.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Head {
+    format: u32,
+    /// The batch that wrote this head.
+    pub(super) last: Landing,
+    /// The newest batch of each other writer, newest first.
+    others: Vec<Landing>,
+    pub(crate) churn: BTreeMap<LayerId, Churn>,
+    pub(crate) calibration: f64,
+    pub(crate) last_sent: Option<Duration>,
+    pub(crate) ever_hit: bool,
+}
+
+impl Head {
+    pub(super) fn new(last: Landing, others: Vec<Landing>, run: &Run) -> Self {
+        Self {
+            format: FORMAT,
+            last,
+            others,
+            churn: run.projection.churn().clone(),
+            calibration: run.calibration.0,
+            last_sent: run.cache.last_sent,
+            ever_hit: run.cache.ever_hit,
+        }
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    pub(super) fn decode(key: &str, record: &Record) -> Result<Self, StoreError> {
+        decode(key, record, |head: &Self| head.format)
+    }
+
+    /// The batch of that writer and number, if it is durable.
+    pub(super) fn landing_of(&self, execution: &ExecutionId, commit: u64) -> Option<&Landing> {
+        let mut landings = std::iter::once(&self.last).chain(&self.others);
+        landings.find(|landing| landing.execution == *execution && landing.commit == commit)
+    }
+
+    /// The newest batch of each writer but one, newest first.
+    pub(super) fn others_than(&self, execution: &ExecutionId) -> Vec<Landing> {
+        let landings = std::iter::once(&self.last).chain(&self.others);
+        landings.filter(|landing| landing.execution != *execution).take(MAX_OTHERS).cloned().collect()
+    }
+}
+
+/// Items of the log that were committed together.
+#[derive(Serialize, Deserialize)]
+pub(super) struct LogRecord<'a> {
+    format: u32,
+    /// Who counted the tokens.
+    counter: Cow<'a, str>,
+    tokens: Vec<u64>,
+    items: Vec<Arc<Item>>,
+}
+
+impl<'a> LogRecord<'a> {
+    pub(super) fn new(counter: &'a str, entries: &[&Entry]) -> Self {
+        Self {
+            format: FORMAT,
+            counter: counter.into(),
+            tokens: entries.iter().map(|entry| entry.tokens).collect(),
+            items: entries.iter().map(|entry| entry.item.clone()).collect(),
+        }
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// The items, each with its tokens if this counter counted them.
+    pub(super) fn into_items(self, counter: &str) -> impl Iterator<Item = (Arc<Item>, Option<u64>)> + use<'a> {
+        let counted = self.counter == counter && self.tokens.len() == self.items.len();
+        let tokens = if counted { self.tokens } else { Vec::new() };
+        self.items.into_iter().enumerate().map(move |(index, item)| (item, tokens.get(index).copied()))
+    }
+}
+
+/// A decision as it stands in the store. Its own field keeps it apart from the format.
+#[derive(Serialize, Deserialize)]
+struct DecisionRecord<T> {
+    format: u32,
+    decision: T,
+}
+
+#[derive(Serialize, Deserialize)]
+struct EpochRecord<T> {
+    format: u32,
+    epoch: T,
+}
+
+#[derive(Serialize, Deserialize)]
+struct TurnRecord<T> {
+    format: u32,
+    turn: T,
+}
+
+pub(super) fn encode_decision(decision: &Decision) -> Vec<u8> {
+    encode(&DecisionRecord { format: FORMAT, decision })
+}
+
+pub(super) fn encode_epoch(epoch: &Epoch) -> Vec<u8> {
+    encode(&EpochRecord { format: FORMAT, epoch })
+}
+
+pub(super) fn encode_turn(turn: &Turn) -> Vec<u8> {
+    encode(&TurnRecord { format: FORMAT, turn })
+}
+
+fn decode_decision(key: &str, record: &Record) -> Result<Decision, StoreError> {
+    decode(key, record, |record: &DecisionRecord<Decision>| record.format).map(|record| record.decision)
+}
+
+fn decode_epoch(key: &str, record: &Record) -> Result<Epoch, StoreError> {
+    decode(key, record, |record: &EpochRecord<Epoch>| record.format).map(|record| record.epoch)
+}
+
+pub(super) fn decode_turn(key: &str, record: &Record) -> Result<Turn, StoreError> {
+    decode(key, record, |record: &TurnRecord<Turn>| record.format).map(|record| record.turn)
+}
+
+fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    serde_json::to_vec(value).expect("records have text keys and no foreign types, so they have a JSON form")
+}
+
+fn decode<T: for<'a> Deserialize<'a>>(
+    key: &str,
+    record: &Record,
+    format: impl FnOnce(&T) -> u32,
+) -> Result<T, StoreError> {
+    #[derive(Deserialize)]
+    struct Format {
+        format: u32,
+    }
+    let decoded = serde_json::from_slice::<T>(&record.value);
+    // A record of another format may well fail to parse as ours; what matters to the reader is the format.
+    let found = match &decoded {
+        Ok(value) => Some(format(value)),
+        Err(_) => serde_json::from_slice::<Format>(&record.value).ok().map(|found| found.format),
+    };
+    match (decoded, found) {
+        (_, Some(found)) if found != FORMAT => {
+            Err(corrupt(key, format!("it has format {found}, and this program knows {FORMAT}")))
+        }
+        (decoded, _) => decoded.map_err(|error| corrupt(key, error.to_string())),
+    }
+}
+
+fn corrupt(key: &str, reason: impl Into<String>) -> StoreError {
+    StoreError::Corrupt { key: key.to_owned(), reason: reason.into() }
+}
+
+/// What a thread holds, as it is read when it is opened.
+#[derive(Default)]
+pub(crate) struct Stored {
+    pub(crate) head: Option<(Head, Version)>,
+    pub(super) records: Vec<LogRecord<'static>>,
+    pub(super) decisions: Vec<Decision>,
+    pub(crate) epoch: Option<Epoch>,
+    /// Turns that nobody in this process runs, oldest first.
+    pub(super) strays: Vec<Stray>,
+    /// The records that were asked for besides.
+    pub(crate) more: Vec<Option<Record>>,
+}
+
+/// Reads a thread. The head, the epoch and `more` are of one moment; what the head counts never changes.
+pub(super) async fn read_thread(
+    store: &dyn StorageAdapter,
+    keys: &Keys,
+    more: Vec<String>,
+    is_live: &(dyn Fn(&ExecutionId) -> bool + Sync),
+) -> Result<Stored, StoreError> {
+    let mut wanted = vec![keys.head.clone(), keys.epoch.clone()];
+    wanted.extend(more);
+    let mut found = store.get_many(&wanted).await?.into_iter();
+    let (head, epoch) = (found.next().flatten(), found.next().flatten());
+    let mut stored = Stored { more: found.collect(), ..Stored::default() };
+    let Some(head) = head else { return Ok(stored) };
+    let (head, version) = (Head::decode(&keys.head, &head)?, head.version);
+    let reach = head.last.reach;
+    stored.records = read_log(store, keys, 0..reach.records).await?;
+    let items: usize = stored.records.iter().map(|record| record.items.len()).sum();
+    if items != reach.items {
+        return Err(corrupt(&keys.head, format!("it counts {} items, and the log has {items}", reach.items)));
+    }
+    stored.decisions = read_decisions(store, keys, 0..reach.decisions).await?;
+    stored.epoch = epoch.map(|record| decode_epoch(&keys.epoch, &record)).transpose()?;
+    stored.strays = turns::read_strays(store, keys, is_live).await?;
+    stored.head = Some((head, version));
+    Ok(stored)
+}
+
+/// The log records of these numbers.
+pub(super) async fn read_log(
+    store: &dyn StorageAdapter,
+    keys: &Keys,
+    numbers: Range<u64>,
+) -> Result<Vec<LogRecord<'static>>, StoreError> {
+    read_numbered(
+        store,
+        numbers,
+        |number| keys.log_record(number),
+        |key, record| decode(key, record, |log: &LogRecord<'static>| log.format),
+    )
+    .await
+}
+
+/// The decisions of these numbers.
+pub(super) async fn read_decisions(
+    store: &dyn StorageAdapter,
+    keys: &Keys,
+    numbers: Range<u64>,
+) -> Result<Vec<Decision>, StoreError> {
+    read_numbered(store, numbers, |number| keys.decision(number), decode_decision).await
+}
+
+async fn read_numbered<T>(
+    store: &dyn StorageAdapter,
+    numbers: Range<u64>,
+    key: impl Fn(u64) -> String,
+    decode: impl Fn(&str, &Record) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let mut values = Vec::new();
+    let mut next = numbers.start;
+    while next < numbers.end {
+        let until = numbers.end.min(next + READ_AHEAD);
+        let keys: Vec<String> = (next..until).map(&key).collect();
+        for (key, record) in keys.iter().zip(store.get_many(&keys).await?) {
+            let record = record.ok_or_else(|| corrupt(key, "the record is missing"))?;
+            values.push(decode(key, &record)?);
+        }
+        next = until;
+    }
+    Ok(values)
+}

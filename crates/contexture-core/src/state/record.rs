@@ -1,0 +1,69 @@
+//! A layer's state as it stands in the store.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::layer::{LayerRef, StateValue};
+use crate::store::{ScopedStorage, Version};
+
+/// The key of a layer's state in its corner of the store.
+const STATE_KEY: &str = "state";
+/// The format of a state record, so that a later one can be told from it.
+const STATE_FORMAT: u32 = 1;
+
+/// The full key of a layer's state in its corner.
+pub(crate) fn state_key(storage: &ScopedStorage) -> String {
+    storage.key(STATE_KEY)
+}
+
+/// Where a record that cannot be read is kept: beside the state, under the version it had.
+pub(crate) fn backup_key(storage: &ScopedStorage, version: Version) -> String {
+    format!("{}.backup.{}", state_key(storage), version.0)
+}
+
+/// A state as a record.
+///
+/// # Errors
+/// Says why it has no JSON form.
+pub(super) fn encode_record(state: &StateValue) -> Result<Vec<u8>, String> {
+    let state = guard(|| state.encode().map_err(|error| error.to_string()))?;
+    let mut record = format!("{{\"format\":{STATE_FORMAT},\"state\":").into_bytes();
+    record.extend(state);
+    record.push(b'}');
+    Ok(record)
+}
+
+/// The state in a record, as the layer reads it.
+///
+/// # Errors
+/// Says why it is not one of ours, or not one of this layer's.
+pub(crate) fn decode_record(layer: &LayerRef, record: &[u8]) -> Result<StateValue, String> {
+    let state = state_of(record)?;
+    guard(|| layer.decode(state.as_bytes()))
+}
+
+/// The state's own JSON within a record.
+fn state_of(record: &[u8]) -> Result<&str, String> {
+    #[derive(Deserialize)]
+    struct Format {
+        format: u32,
+    }
+    #[derive(Deserialize)]
+    struct Stored<'a> {
+        #[serde(borrow)]
+        state: &'a RawValue,
+    }
+    let Format { format } = serde_json::from_slice(record).map_err(|error| error.to_string())?;
+    if format != STATE_FORMAT {
+        return Err(format!("it has format {format}, and this program knows {STATE_FORMAT}"));
+    }
+    let Stored { state } = serde_json::from_slice(record).map_err(|error| error.to_string())?;
+    Ok(state.get())
+}
+
+/// Runs code of a layer that should not panic; if it does, that is an error like any other.
+pub(super) fn guard<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err("the layer panicked".to_owned()))
+}

@@ -1,0 +1,479 @@
+//! Two executions on one thread: nothing is lost, nothing is doubled, and a turn has one owner.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use contexture_core::engine::{Engine, Execution};
+use contexture_core::error::BoxError;
+use contexture_core::layer::*;
+use contexture_core::store::{MemoryStore, StorageAdapter};
+use contexture_core::testing::{CountingIds, FaultyStore, InFlight, LossyStore, ManualClock, Recorder, ScriptedModel};
+use contexture_core::tool::ToolContext;
+use contexture_core::{Error, Item, ItemLog, LlmResponse, Role, Slot, Tool, memory};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+/// Counts the responses of each execution; two counts unite.
+struct Tally;
+
+impl MemoryLayer for Tally {
+    type State = BTreeMap<String, usize>;
+
+    fn spec(&self) -> LayerSpec {
+        LayerSpec::new("tally", Slot::ENTITY, MemoryScope::Thread)
+    }
+
+    async fn store(&self, params: StoreParams<Self::State>) -> HookResult<StoreResult<Self::State>> {
+        let mut tally = (*params.state).clone();
+        *tally.entry(params.ctx.execution_id.to_string()).or_default() += 1;
+        Ok(StoreResult::set(tally))
+    }
+
+    fn merge(&self, ours: &Self::State, theirs: &Self::State) -> Option<Self::State> {
+        let mut tally = theirs.clone();
+        for (execution, count) in ours {
+            let known = tally.entry(execution.clone()).or_default();
+            *known = (*known).max(*count);
+        }
+        Some(tally)
+    }
+}
+
+/// Remembers who answered last; two memories do not unite, and it panics if it is asked to.
+struct Last;
+
+impl MemoryLayer for Last {
+    type State = String;
+
+    fn spec(&self) -> LayerSpec {
+        LayerSpec::new("last", Slot::ENTITY, MemoryScope::Thread)
+    }
+
+    async fn store(&self, params: StoreParams<String>) -> HookResult<StoreResult<String>> {
+        Ok(StoreResult::set(params.ctx.execution_id.to_string()))
+    }
+
+    fn merge(&self, _: &String, _: &String) -> Option<String> {
+        panic!("no idea how")
+    }
+}
+
+type Both = (Tally, Last);
+
+/// A tool that begins, and ends when it is told to.
+#[derive(Clone)]
+struct Slow {
+    begun: Arc<Semaphore>,
+    may_end: Arc<Semaphore>,
+}
+
+impl Slow {
+    fn new() -> Self {
+        Self { begun: Arc::new(Semaphore::new(0)), may_end: Arc::new(Semaphore::new(0)) }
+    }
+
+    fn runs(&self) -> usize {
+        self.begun.available_permits()
+    }
+}
+
+impl Tool for Slow {
+    fn name(&self) -> &str {
+        "slow"
+    }
+
+    fn description(&self) -> &str {
+        "Takes its time."
+    }
+
+    fn parameters(&self) -> Value {
+        json!({ "type": "object" })
+    }
+
+    async fn call(&self, _: Value, _: ToolContext<'_>) -> Result<String, BoxError> {
+        self.begun.add_permits(1);
+        self.may_end.acquire().await?.forget();
+        Ok("took its time".to_owned())
+    }
+}
+
+/// One process over a shared store.
+struct Process {
+    model: ScriptedModel,
+    recorder: Recorder,
+    clock: ManualClock,
+    engine: Engine<Both>,
+}
+
+impl Process {
+    fn new(number: u64, store: Arc<dyn StorageAdapter>, slow: &Slow, clock: ManualClock) -> Self {
+        let (model, recorder) = (ScriptedModel::new(), Recorder::new());
+        let ids = Arc::new(CountingIds::starting_at(number * 1000));
+        let engine = Engine::builder(memory((Tally, Last)), Arc::new(clock.clone()), ids)
+            .model(model.clone())
+            .tool(slow.clone())
+            .store(store)
+            .observer(recorder.clone())
+            .build()
+            .unwrap();
+        Self { model, recorder, clock, engine }
+    }
+
+    async fn open(&self) -> Execution<Both> {
+        self.engine.execution("thread").start().await.unwrap()
+    }
+
+    fn faults(&self, place: &str) -> usize {
+        self.recorder.faults().iter().filter(|fault| fault.place == place).count()
+    }
+}
+
+fn pair(store: &Arc<MemoryStore>, slow: &Slow) -> (Process, Process) {
+    let process = |number| Process::new(number, store.clone(), slow, ManualClock::hurried());
+    (process(1), process(2))
+}
+
+fn texts(log: &ItemLog) -> Vec<String> {
+    let text = |item: &Item| match item {
+        Item::Message(message) => message.text(),
+        Item::FunctionCall(call) => format!("call {}", call.call_id),
+        Item::FunctionCallOutput(output) => format!("output {}: {}", output.call_id, output.output),
+        other => format!("{other:?}"),
+    };
+    log.iter().map(text).collect()
+}
+
+#[track_caller]
+fn check_no_doubles(log: &ItemLog) {
+    let texts = texts(log);
+    assert_eq!(texts.iter().collect::<BTreeSet<_>>().len(), texts.len(), "{texts:#?}");
+}
+
+#[track_caller]
+fn check_every_call_is_answered_once(log: &ItemLog) {
+    let mut calls: Vec<_> = log.iter().filter_map(|item| Some(item.as_call()?.call_id.clone())).collect();
+    let mut outputs: Vec<_> = log.iter().filter_map(|item| Some(item.as_output()?.call_id.clone())).collect();
+    calls.sort();
+    outputs.sort();
+    assert_eq!(calls, outputs, "{:#?}", texts(log));
+}
+
+#[tokio::test]
+async fn interleaved_turns_of_two_executions_are_all_there_once_in_one_order() {
+    let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
+    let (ours, theirs) = pair(&store, &slow);
+    let (mut first, mut second) = (ours.open().await, theirs.open().await);
+    for number in 0..10 {
+        ours.model.clone().says(format!("first answer {number}"));
+        first.turn(format!("first {number}")).await.unwrap();
+        theirs.model.clone().says(format!("second answer {number}"));
+        second.turn(format!("second {number}")).await.unwrap();
+    }
+    let (first_id, second_id) = (first.id().to_string(), second.id().to_string());
+    let first_log = texts(first.log());
+    first.complete().await.unwrap();
+    second.complete().await.unwrap();
+
+    let reopened = theirs.open().await;
+    let log = texts(reopened.log());
+    let expected: Vec<String> = (0..10)
+        .flat_map(|number| {
+            let of = |name: &str| [format!("{name} {number}"), format!("{name} answer {number}")];
+            [of("first"), of("second")].concat()
+        })
+        .collect();
+    assert_eq!(log, expected);
+    assert!(log.starts_with(&first_log));
+    assert_eq!(reopened.memory().state::<Tally, _>(), BTreeMap::from([(first_id, 10), (second_id.clone(), 10)]));
+    assert_eq!(reopened.memory().state::<Last, _>(), second_id);
+    assert!(ours.faults("merge") > 0 && theirs.faults("merge") > 0, "a diagnostic says that the newer won");
+}
+
+#[tokio::test]
+async fn turns_at_the_same_time_lose_nothing() {
+    let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
+    let (ours, theirs) = pair(&store, &slow);
+    let (mut first, mut second) = (ours.open().await, theirs.open().await);
+    for process in [&ours, &theirs] {
+        let name = if std::ptr::eq(process, &ours) { "first" } else { "second" };
+        let call = Item::call(&format!("{name}-call"), "slow", "{}");
+        let model = process.model.clone();
+        model
+            .answers(move |_| Ok(LlmResponse { items: vec![call], ..LlmResponse::default() }))
+            .says(format!("{name} done"));
+    }
+    let end = async {
+        slow.begun.acquire_many(2).await.unwrap().forget();
+        slow.may_end.add_permits(2);
+    };
+    let (one, two, ()) = tokio::join!(first.turn("first"), second.turn("second"), end);
+    assert!(one.unwrap().durable && two.unwrap().durable);
+    first.complete().await.unwrap();
+    second.complete().await.unwrap();
+    let reopened = ours.open().await;
+    assert!(!reopened.has_unfinished_turn());
+    check_no_doubles(reopened.log());
+    check_every_call_is_answered_once(reopened.log());
+    assert_eq!(reopened.log().len(), 8);
+    assert_eq!(reopened.memory().state::<Tally, _>().values().sum::<usize>(), 4);
+}
+
+/// The first loses the answer of a write; before it tries again, the second has written on top.
+#[tokio::test]
+async fn a_lost_answer_under_the_batch_of_another_is_recognised() {
+    let (disk, slow) = (Arc::new(MemoryStore::new()), Slow::new());
+    for lost in 1..=2 {
+        let store = Arc::new(FaultyStore::new(disk.clone()));
+        let ours = Process::new(lost * 10, store.clone(), &slow, ManualClock::new());
+        let theirs = Process::new(lost * 10 + 1, disk.clone(), &slow, ManualClock::hurried());
+        let (mut first, mut second) = (ours.open().await, theirs.open().await);
+        ours.model.clone().says(format!("first answer {lost}"));
+        theirs.model.clone().says(format!("second answer {lost}"));
+        store.lose_answer_at(store.operations() + lost);
+        let interruption = async {
+            while ours.clock.sleepers() == 0 {
+                tokio::task::yield_now().await;
+            }
+            second.turn(format!("second {lost}")).await.unwrap();
+            ours.clock.advance(Duration::from_secs(1));
+        };
+        let (answer, ()) = tokio::join!(first.turn(format!("first {lost}")), interruption);
+        assert!(answer.unwrap().durable);
+        let (first_id, second_id) = (first.id().to_string(), second.id().to_string());
+        first.complete().await.unwrap();
+        second.complete().await.unwrap();
+        let reopened = theirs.open().await;
+        check_no_doubles(reopened.log());
+        assert_eq!(reopened.log().len(), lost as usize * 4);
+        let tally = reopened.memory().state::<Tally, _>();
+        assert_eq!((tally.get(&first_id), tally.get(&second_id)), (Some(&1), Some(&1)));
+        if lost == 2 {
+            // What the first wrote was durable before the second wrote, so the second is the newer.
+            assert_eq!(reopened.memory().state::<Last, _>(), second_id);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_commit_that_was_cancelled_in_the_middle_doubles_nothing() {
+    let (store, slow) = (Arc::new(LossyStore::new()), Slow::new());
+    let process = Process::new(1, store.clone(), &slow, ManualClock::hurried());
+    let mut execution = process.open().await;
+    execution.turn("one").await.unwrap();
+    store.hold();
+    tokio::select! {
+        biased;
+        _ = execution.turn("two") => panic!("the store holds the batch"),
+        () = async { while store.in_flight() == 0 { tokio::task::yield_now().await } } => {}
+    }
+    store.sync();
+    let disk = store.crash(InFlight::Lost);
+    let process = Process::new(2, disk, &slow, ManualClock::hurried());
+    let reopened = process.open().await;
+    assert_eq!(texts(reopened.log()), ["one", "ok", "two"], "it arrived, though nobody was told");
+    assert!(reopened.has_unfinished_turn());
+}
+
+#[tokio::test]
+async fn an_execution_goes_on_after_its_turn_was_dropped_in_the_middle_of_a_commit() {
+    let (disk, slow) = (Arc::new(MemoryStore::new()), Slow::new());
+    let store = Arc::new(LossyStore::on(disk.clone()));
+    let process = Process::new(1, store.clone(), &slow, ManualClock::hurried());
+    let mut execution = process.open().await;
+    store.hold();
+    {
+        let turn = std::pin::pin!(execution.turn("one"));
+        let waiting = async {
+            while store.in_flight() == 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! { biased; _ = turn => panic!("the store holds the batch"), () = waiting => {} }
+    }
+    store.sync();
+    let going_on = async {
+        loop {
+            store.sync();
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! { biased; answer = execution.turn("two") => { answer.unwrap(); }, () = going_on => {} }
+    assert_eq!(texts(execution.log()), ["one", "two", "ok"]);
+    let reopened = Process::new(2, disk, &slow, ManualClock::hurried()).open().await;
+    assert_eq!(texts(reopened.log()), ["one", "two", "ok"]);
+}
+
+/// Begins a turn that waits in its tool.
+async fn begin(execution: &mut Execution<Both>, slow: &Slow, then: impl AsyncFnOnce()) -> Result<String, Error> {
+    let interruption = async {
+        slow.begun.acquire().await.unwrap().forget();
+        then().await;
+        slow.may_end.add_permits(1);
+    };
+    let (answer, ()) = tokio::join!(execution.turn("take your time"), interruption);
+    slow.begun.add_permits(1);
+    answer.map(|answer| answer.text())
+}
+
+#[tokio::test]
+async fn a_turn_that_was_taken_over_ends_with_its_former_owner_and_no_tool_runs_twice() {
+    let (store, slow, quick) = (Arc::new(MemoryStore::new()), Slow::new(), Slow::new());
+    quick.may_end.add_permits(10);
+    let ours = Process::new(1, store.clone(), &slow, ManualClock::hurried());
+    let theirs = Process::new(2, store.clone(), &quick, ManualClock::hurried());
+    let mut first = ours.open().await;
+    ours.model.clone().calls_all(&[("slow", "{}"), ("slow", "{}")]).says("first done");
+    let ended = begin(&mut first, &slow, async || {
+        let mut second = theirs.open().await;
+        assert!(second.has_unfinished_turn());
+        theirs.model.clone().says("second done");
+        assert_eq!(second.resume().await.unwrap().unwrap().text(), "second done");
+    })
+    .await;
+    assert!(matches!(ended, Err(Error::TakenOver)), "{ended:?}");
+    assert!(!first.has_unfinished_turn());
+    let reopened = theirs.open().await;
+    check_every_call_is_answered_once(reopened.log());
+    check_no_doubles(reopened.log());
+    assert!(!reopened.has_unfinished_turn());
+    assert_eq!((slow.runs(), quick.runs()), (1, 1), "the first call ran there, the second here");
+    first.turn("go on").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_new_turn_beside_a_live_one_leaves_its_calls_answered_once() {
+    let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
+    let (ours, theirs) = pair(&store, &slow);
+    let mut first = ours.open().await;
+    ours.model.clone().calls("slow", "{}").says("first done");
+    let ended = begin(&mut first, &slow, async || {
+        let mut second = theirs.open().await;
+        second.turn("me too").await.unwrap();
+    })
+    .await;
+    assert!(matches!(ended, Err(Error::TakenOver)), "{ended:?}");
+    let reopened = theirs.open().await;
+    check_every_call_is_answered_once(reopened.log());
+    assert!(!reopened.has_unfinished_turn());
+}
+
+#[tokio::test]
+async fn whoever_opens_too_early_does_not_close_a_turn_that_has_gone_on() {
+    let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
+    let (ours, theirs) = pair(&store, &slow);
+    let mut first = ours.open().await;
+    ours.model.clone().calls("slow", "{}").calls("slow", "{}").says("first done");
+    let mut second = None;
+    let interruption = async {
+        slow.begun.acquire().await.unwrap().forget();
+        second = Some(theirs.open().await);
+        slow.may_end.add_permits(1);
+        slow.begun.acquire().await.unwrap().forget();
+        // The first is in its second call by now; what the second knows is old.
+        second.as_mut().unwrap().turn("me too").await.unwrap();
+        slow.may_end.add_permits(1);
+    };
+    let (answer, ()) = tokio::join!(first.turn("take your time"), interruption);
+    assert_eq!(answer.unwrap().text(), "first done");
+    let reopened = theirs.open().await;
+    check_every_call_is_answered_once(reopened.log());
+    let real = texts(reopened.log()).into_iter().filter(|text| text.ends_with(": took its time")).count();
+    assert_eq!(real, 2, "both real outputs are there: {:#?}", texts(reopened.log()));
+}
+
+#[tokio::test]
+async fn a_turn_that_runs_in_this_very_engine_is_not_taken_for_abandoned() {
+    let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
+    let (ours, _) = pair(&store, &slow);
+    let mut first = ours.open().await;
+    ours.model.clone().calls("slow", "{}").says("second done").says("first done");
+    let ended = begin(&mut first, &slow, async || {
+        let mut second = ours.open().await;
+        assert!(!second.has_unfinished_turn());
+        assert_eq!(second.turn("me too").await.unwrap().text(), "second done");
+    })
+    .await;
+    assert_eq!(ended.unwrap(), "first done");
+    check_every_call_is_answered_once(first.log());
+}
+
+#[tokio::test]
+async fn all_unfinished_turns_of_a_thread_get_their_calls_answered() {
+    for resume in [true, false] {
+        let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
+        let (ours, theirs) = pair(&store, &slow);
+        let (mut first, mut second) = (ours.open().await, theirs.open().await);
+        for (process, name) in [(&ours, "first"), (&theirs, "second")] {
+            let call = Item::call(name, "slow", "{}");
+            process.model.clone().answers(move |_| Ok(LlmResponse { items: vec![call], ..LlmResponse::default() }));
+        }
+        let both = async { slow.begun.acquire_many(2).await.unwrap().forget() };
+        tokio::select! {
+            _ = async { tokio::join!(first.turn("first"), second.turn("second")) } => panic!("the tools wait"),
+            () = both => {}
+        }
+        // Neither has a last word: this is what a crash of both leaves.
+        std::mem::forget((first, second));
+
+        let third = Process::new(3, store.clone(), &slow, ManualClock::hurried());
+        let mut execution = third.open().await;
+        assert!(execution.has_unfinished_turn());
+        match resume {
+            true => assert!(execution.resume().await.unwrap().is_some()),
+            false => assert!(execution.turn("go on").await.is_ok()),
+        }
+        check_every_call_is_answered_once(execution.log());
+        assert!(store.list("threads/thread/turns/").await.unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_execution_leaves_its_turn_to_the_next_in_the_same_engine() {
+    let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
+    let (ours, _) = pair(&store, &slow);
+    let mut first = ours.open().await;
+    ours.model.clone().fails("overloaded").says("now");
+    assert!(matches!(first.turn("hello").await, Err(Error::Model(_))));
+    drop(first);
+    let mut second = ours.open().await;
+    assert_eq!(second.resume().await.unwrap().unwrap().text(), "now");
+    assert_eq!(texts(second.log()), ["hello", "now"]);
+}
+
+#[tokio::test]
+async fn a_thread_that_is_deleted_under_an_execution_is_written_anew_whole() {
+    let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
+    let (ours, theirs) = pair(&store, &slow);
+    let mut first = ours.open().await;
+    first.turn("one").await.unwrap();
+    for key in store.list("threads/").await.unwrap() {
+        store.delete(&key).await.unwrap();
+    }
+    first.turn("two").await.unwrap();
+    let reopened = theirs.open().await;
+    assert_eq!(texts(reopened.log()), ["one", "ok", "two", "ok"]);
+}
+
+#[tokio::test]
+async fn a_state_set_in_a_turn_does_not_reach_the_store_before_its_items() {
+    let (store, slow) = (Arc::new(FaultyStore::new(Arc::new(MemoryStore::new()))), Slow::new());
+    let process = Process::new(1, store.clone(), &slow, ManualClock::hurried());
+    let mut execution = process.open().await;
+    execution.turn("one").await.unwrap();
+    // The response and the state that counts it are in memory only.
+    store.fail_from(store.operations() + 2);
+    assert!(matches!(execution.turn("two").await, Err(Error::Journal(_))));
+    store.heal();
+    let not_durable = execution.flush().await;
+    assert_eq!(not_durable.len(), 2, "{not_durable:?}");
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    let other = Process::new(2, store.inner().clone(), &slow, ManualClock::hurried()).open().await;
+    let responses = other.log().iter().filter(|item| item.is_message_of(Role::Assistant)).count();
+    assert_eq!(other.memory().state::<Tally, _>().values().sum::<usize>(), responses);
+    drop(other);
+    execution.resume().await.unwrap();
+    assert!(execution.flush().await.is_empty());
+}
