@@ -1,5 +1,7 @@
 //! The window through its door, `Projection::assemble`: properties of any window, and tables of particular ones.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+
 mod epochs;
 mod overflow;
 mod properties;
@@ -47,6 +49,9 @@ impl TokenCounter for Pieces {
     }
 }
 
+/// How a layer says what changed between two versions of its block.
+pub(crate) type Delta = fn(&[Arc<Item>], &[Arc<Item>]) -> Option<String>;
+
 /// A thread outside any engine: what `assemble` needs, with small defaults.
 pub(crate) struct Thread {
     pub(crate) log: ItemLog,
@@ -59,7 +64,7 @@ pub(crate) struct Thread {
     pub(crate) blocks: Vec<Block>,
     pub(crate) guidance: Vec<String>,
     pub(crate) cache_lost: Option<EpochReason>,
-    pub(crate) delta: fn(&[Arc<Item>], &[Arc<Item>]) -> Option<String>,
+    pub(crate) delta: Delta,
 }
 
 impl Thread {

@@ -1,5 +1,7 @@
 //! The window through the engine: scripted conversations with layers, and what the model was sent.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

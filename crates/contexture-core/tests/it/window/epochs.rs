@@ -185,6 +185,20 @@ fn a_block_that_is_again_what_was_pinned_needs_no_correction() {
 }
 
 #[test]
+fn updates_name_only_what_differs_now() {
+    let mut thread = begun();
+    thread.layer("more", Anchor, "one");
+    thread.cache_lost = Some(CacheExpired);
+    thread.assemble();
+    thread.cache_lost = None;
+    thread.layer("facts", Anchor, "the sky is red").layer("more", Anchor, "two");
+    assert!(texts(&thread.assemble()).pop().unwrap().contains("two"));
+    thread.layer("more", Anchor, "one");
+    let updates = texts(&thread.assemble()).pop().unwrap();
+    assert!(updates.contains("red") && !updates.contains("two"), "{updates}");
+}
+
+#[test]
 fn a_layer_added_within_an_epoch_is_told_in_the_updates() {
     let mut thread = begun();
     thread.layer("late", Anchor, "here I am").layer("clock", Live, "noon");

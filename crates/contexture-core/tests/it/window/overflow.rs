@@ -245,3 +245,51 @@ fn where_a_summary_could_not_be_smaller_there_is_none() {
     let window = thread.assemble();
     assert_eq!(actions(&window), ["epoch", "shorten"]);
 }
+
+/// Nothing happened since the last window: the next one must be the same, without a decision.
+#[track_caller]
+fn check_settled(thread: &mut Thread, window: &Window) {
+    let next = thread.assemble();
+    assert_eq!((texts(&next), next.decisions), (texts(window), vec![]));
+}
+
+#[test]
+fn an_old_user_message_that_was_kept_can_go_by_itself() {
+    let mut thread = Thread::new(1000).overflow(Overflow::SlidingWindow);
+    thread.policy.window_size = Some(1000);
+    thread.append(Item::user("u".repeat(1480)));
+    while evicted_before(&thread.assemble()).is_none() {
+        thread.append(Item::assistant("x".repeat(20)));
+    }
+    thread.append(Item::user("next"));
+    while thread.assemble().usage.history <= 900 {
+        thread.append(Item::assistant("x"));
+    }
+    thread.policy.token_budget = 900;
+    let window = thread.assemble();
+    assert!(!texts(&window)[0].starts_with("uu") && window.usage.history > 500, "{:?}", window.usage);
+    check_settled(&mut thread, &window);
+}
+
+#[test]
+fn a_summary_for_which_there_is_no_room_is_gone_for_good() {
+    let mut thread = Thread::new(4000).overflow(Overflow::Summarize);
+    conversation(&mut thread, 40);
+    thread.assemble_with_summary(&"a long story ".repeat(100));
+    thread.policy.overflow = Overflow::Truncate;
+    thread.policy.token_budget = 300;
+    let window = thread.assemble();
+    assert!(!texts(&window)[0].contains("a long story"), "{:?}", texts(&window)[0]);
+    check_settled(&mut thread, &window);
+}
+
+#[test]
+fn what_is_held_does_not_grow_with_the_log() {
+    let mut thread = Thread::new(8000);
+    for _ in 0..50 {
+        conversation(&mut thread, 20);
+        thread.assemble();
+    }
+    let held = serde_json::to_string(&thread.projection.epoch()).unwrap();
+    assert!(held.len() < 4000, "{} bytes after {} items", held.len(), thread.log.len());
+}
