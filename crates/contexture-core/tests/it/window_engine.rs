@@ -11,6 +11,7 @@ use contexture_core::error::BoxError;
 use contexture_core::layer::RecallParams;
 use contexture_core::model::Usage;
 use contexture_core::testing::{CountingIds, ManualClock, Recorder, engine};
+use contexture_core::tokens::{Estimate, count_item};
 use contexture_core::tool::ToolContext;
 use contexture_core::window::{Overflow, ProjectionPolicy};
 use contexture_core::{
@@ -361,4 +362,28 @@ async fn the_ledger_stands_in_when_the_overflow_model_fails_or_is_too_wordy_or_s
     check(|| Err("overloaded".into()), "overloaded").await;
     check(|| Ok(LlmResponse::text("far too much to say ".repeat(2000))), "the ledger stands in").await;
     check(|| Ok(LlmResponse::text(" \n")), "the ledger stands in").await;
+}
+
+#[tokio::test]
+async fn a_long_thread_that_is_opened_with_a_small_window_does_not_overwhelm_the_overflow_model() {
+    let model = RuledModel::new(works).summarizing(|_, _| Ok(LlmResponse::text("all of it, in short")));
+    let (recorder, store) = (Recorder::new(), Arc::new(MemoryStore::new()) as Arc<dyn StorageAdapter>);
+    for (first, token_budget, turns) in [(0, 1_000_000, 200), (1, 4000, 1)] {
+        let policy = ProjectionPolicy {
+            overflow_model: Some("small".into()),
+            ..ProjectionPolicy::new(token_budget).with_overflow(Overflow::Summarize)
+        };
+        let ids = Arc::new(CountingIds::starting_at(first));
+        let builder = Engine::builder(memory((steady(),)), Arc::new(ManualClock::new()), ids).store(store.clone());
+        let engine = small(builder, &model, &recorder, Overflow::Summarize).policy(policy).build().unwrap();
+        let mut execution = engine.execution("thread").start().await.unwrap();
+        for turn in 0..turns {
+            execution.turn(format!("question {turn}: what do you make of this, all in all?")).await.unwrap();
+        }
+    }
+    let [asked] = &model.summaries()[..] else { panic!("one summary was needed") };
+    let tokens: u64 = asked.items.iter().map(|item| count_item(&Estimate, item)).sum();
+    assert!((1000..3600).contains(&tokens), "{tokens}");
+    let texts = model.requests().pop().unwrap().items;
+    assert_eq!(texts[1].as_message().unwrap().text(), "What happened before, in short:\nall of it, in short");
 }
