@@ -247,7 +247,7 @@ fn an_auto_layer_moves_by_its_churn_and_only_when_an_epoch_begins() {
 }
 
 #[test]
-fn an_auto_layer_that_rarely_changes_stays_anchored_and_one_in_another_thread_does_not_count() {
+fn an_auto_layer_that_rarely_changes_stays_anchored() {
     let mut thread = Thread::new(10_000);
     for turn in 0..12 {
         thread.layer("auto", Auto, &format!("turn {}", turn / 3));
