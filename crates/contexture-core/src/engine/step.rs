@@ -1,5 +1,6 @@
 //! One step: the window, the model, the gates, the log.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -14,8 +15,10 @@ use crate::id::LayerId;
 use crate::item::{FunctionCall, Item};
 use crate::layer::*;
 use crate::model::{LlmResponse, MemoryCallModelRequest, ModelRequest};
-use crate::window::{Assembly, ProjectionPolicy, Summary, SummaryRequest, Window, WindowInput, ledger};
+use crate::window::{Assembly, Cut, ProjectionPolicy, Summary, SummaryRequest, Window, WindowInput, ledger};
 
+/// The overflow model is told at least this much of every item.
+const LEAST_TOLD_TOKENS: u64 = 64;
 /// A hit is expected only for prefixes that providers cache at all.
 const MIN_CACHED_TOKENS: u64 = 1024;
 
@@ -161,14 +164,15 @@ impl Run {
     /// A summary by the overflow model, or the ledger where there is none or it is no good.
     async fn summarize(&mut self, request: SummaryRequest) -> Summary {
         let core = self.shared.core.clone();
-        let evicted = self.log.range_tokens(request.start..request.end);
         match self.summary_by_model(&request).await {
             Some(Ok(text)) => {
                 let tokens = core.counter.count(&text);
-                if tokens <= request.max_tokens && tokens < evicted && !text.trim().is_empty() {
+                // What it may have is less than what it stands in for, so a summary that is not smaller is refused.
+                if tokens <= request.max_tokens && !text.trim().is_empty() {
                     return Summary { text, by_model: true };
                 }
-                let message = format!("the summary has {tokens} tokens for {evicted}; the ledger stands in");
+                let most = request.max_tokens;
+                let message = format!("the summary has {tokens} tokens and may have 1 to {most}; the ledger stands in");
                 self.shared.fault(None, "overflow", message);
             }
             Some(Err(error)) => {
@@ -186,8 +190,7 @@ impl Run {
         let model = self.core().policy.overflow_model.clone()?;
         let caller = super::model_caller(self.core())?;
         let mut items: Vec<Item> = request.previous.iter().map(|text| Item::developer(text.clone())).collect();
-        let evicted = self.log.range(request.start..request.end);
-        items.extend(evicted.map(|(_, entry)| Item::developer(item_as_text(&entry.item))));
+        items.extend(self.told(request.start..request.end));
         let instructions = format!(
             "Summarise this part of a conversation for the one who goes on with it: what was asked, what was done, \
              what was found, what is open. At most {} tokens. Answer with the summary alone.",
@@ -195,6 +198,25 @@ impl Run {
         );
         let call = caller.call(MemoryCallModelRequest { model, items, instructions: Some(instructions) });
         Some(call.await.map(|response| response.output_text()))
+    }
+
+    /// Items of the log as text for the overflow model, within what a window may hold: if there are more, large ones
+    /// are cut to their share, and the oldest are left out.
+    fn told(&self, range: Range<usize>) -> Vec<Item> {
+        let (policy, counter) = (self.effective_policy(), &*self.core().counter);
+        // A fifth is for the names of who speaks, the last summary and the instructions.
+        let room = policy.token_budget.saturating_sub(policy.response_reserve) / 5 * 4;
+        let fits = self.log.range_tokens(range.clone()) <= room;
+        let share = if fits { u64::MAX } else { (room / range.len() as u64).max(LEAST_TOLD_TOKENS) };
+        let mut used = 0;
+        let newest = self.log.range(range).rev().map(|(_, entry)| entry).take_while(|entry| {
+            used += entry.tokens.min(share);
+            used <= room
+        });
+        let told = |text: String| Item::developer(Cut::to_fit(counter, &text, share).apply(&text));
+        let mut told: Vec<Item> = newest.map(|entry| told(item_as_text(&entry.item))).collect();
+        told.reverse();
+        told
     }
 
     /// Sends a window to the model and takes in what the provider reports.

@@ -25,3 +25,5 @@ mod stores;
 mod turn_resume;
 mod two_executions;
 mod typed_access;
+mod window;
+mod window_engine;

@@ -1,0 +1,295 @@
+//! The three overflow modes, and what they have in common.
+
+use contexture_core::decision::Action;
+use contexture_core::item::Reasoning;
+use contexture_core::tokens::count_item;
+use contexture_core::window::{Overflow, Window};
+use contexture_core::{Item, Role};
+
+use super::{Thread, epoch_reason, evicted_before, texts};
+
+/// Turns of a question, a call with a large output now and then, and an answer.
+fn conversation(thread: &mut Thread, turns: usize) {
+    for n in 0..turns {
+        thread.append(Item::user(format!("question {n}")));
+        thread.append(Item::call(&format!("c{n}"), "read", format!("{{\"n\":{n}}}")));
+        let output =
+            if n % 4 == 0 { format!("start {n} {} end {n}", "large ".repeat(400)) } else { format!("small {n}") };
+        thread.append(Item::output(&format!("c{n}"), output));
+        thread.append(Item::assistant(format!("answer {n}")));
+    }
+}
+
+fn window(overflow: Overflow) -> (Thread, Window) {
+    let mut thread = Thread::new(4000).overflow(overflow);
+    thread.policy.window_size = Some(20);
+    conversation(&mut thread, 30);
+    let window = thread.assemble();
+    (thread, window)
+}
+
+fn actions(window: &Window) -> Vec<&'static str> {
+    let name = |action: &Action| match action {
+        Action::Epoch { .. } => "epoch",
+        Action::Shorten { .. } => "shorten",
+        Action::Evict { .. } => "evict",
+        Action::Summarize { .. } => "summarize",
+        Action::Layer(_) => "layer",
+    };
+    let mut names: Vec<&str> = window.decisions.iter().map(|(action, _)| name(action)).collect();
+    names.dedup();
+    names
+}
+
+#[test]
+fn the_three_modes_differ() {
+    let (_, truncated) = window(Overflow::Truncate);
+    assert_eq!(actions(&truncated), ["epoch", "shorten"]);
+    assert_eq!(truncated.items.len(), 120);
+
+    let (_, slid) = window(Overflow::SlidingWindow);
+    assert_eq!(actions(&slid), ["epoch", "evict"]);
+    assert_eq!(slid.items.len(), 15);
+
+    let (_, summarized) = window(Overflow::Summarize);
+    assert_eq!(actions(&summarized), ["epoch", "summarize", "evict"]);
+    assert!(texts(&summarized)[0].starts_with("What happened before, in short:\n- user: question 0\n"));
+    assert!(texts(&summarized)[0].contains("- tools: read ×"));
+}
+
+#[test]
+fn truncate_shortens_the_oldest_large_items_to_head_marker_and_tail() {
+    let (_, window) = window(Overflow::Truncate);
+    let outputs: Vec<&String> = window.items.iter().filter_map(|item| Some(&item.as_output()?.output)).collect();
+    let is_cut = |n: &usize| outputs[*n].contains(" bytes cut …]");
+    let cut: Vec<usize> = (0..30).filter(is_cut).collect();
+    // Oldest first, and no more than it takes.
+    assert_eq!(cut, [0, 4, 8, 12, 16, 20]);
+    assert!(outputs[0].starts_with("start 0 large ") && outputs[0].ends_with(" large  end 0"), "{}", outputs[0]);
+    assert!(window.usage.history <= window.usage.history_allocated * 6 / 10);
+}
+
+#[test]
+fn truncate_drops_the_oldest_once_shortening_is_not_enough() {
+    let mut thread = Thread::new(4000);
+    conversation(&mut thread, 200);
+    let window = thread.assemble();
+    assert_eq!(actions(&window), ["epoch", "shorten", "evict"]);
+    let start = evicted_before(&window).unwrap();
+    assert!(texts(&window)[0].ends_with(&format!("{}", start / 4)), "{start}: {}", texts(&window)[0]);
+    let positions = window.decisions.iter().filter_map(|(action, _)| match action {
+        Action::Shorten { position, .. } => Some(*position),
+        _ => None,
+    });
+    assert!(positions.into_iter().all(|position| position >= start), "what is dropped is not said to be shortened");
+}
+
+#[test]
+fn truncate_shortens_old_outputs_of_a_long_turn_and_leaves_the_newest_alone() {
+    let mut thread = Thread::new(8000);
+    thread.append(Item::user("do it"));
+    for n in 0..12 {
+        thread.append(Item::call(&n.to_string(), "read", "{}"));
+        thread.append(Item::output(&n.to_string(), "large ".repeat(600)));
+    }
+    let window = thread.assemble();
+    let outputs: Vec<u64> = window
+        .items
+        .iter()
+        .filter(|item| item.as_output().is_some())
+        .map(|item| count_item(thread.counter, item))
+        .collect();
+    assert_eq!(outputs.len(), 12);
+    assert!(outputs[0] < 200 && outputs[11] > 800, "{outputs:?}");
+}
+
+#[test]
+fn a_sliding_window_never_shows_more_than_its_size_and_moves_in_batches() {
+    for size in 1..=40 {
+        let mut thread = Thread::new(100_000).overflow(Overflow::SlidingWindow);
+        thread.policy.window_size = Some(size);
+        let mut epochs = 0;
+        for n in 0..100 {
+            thread.append(Item::user(format!("question {n}")));
+            let window = thread.assemble();
+            assert!(window.items.len() <= size, "{size}");
+            assert_eq!(texts(&window).last(), Some(&format!("question {n}")));
+            epochs += usize::from(epoch_reason(&window).is_some());
+            thread.append(Item::assistant(format!("answer {n}")));
+        }
+        let moved = size.div_ceil(4);
+        assert!(epochs <= 2 + 200 / moved.max(2), "{size}: {epochs}");
+    }
+}
+
+#[test]
+fn a_step_larger_than_the_goal_is_kept_whole_if_it_fits() {
+    let mut thread = Thread::new(1000).overflow(Overflow::SlidingWindow);
+    thread.policy.window_size = Some(8);
+    conversation(&mut thread, 10);
+    thread.append(Item::user("go"));
+    thread.append(Item::Reasoning(Reasoning { id: None, text: "all three at once".into(), opaque: None }));
+    for n in 100..103 {
+        thread.append(Item::call(&n.to_string(), "read", "{}"));
+    }
+    for n in 100..103 {
+        thread.append(Item::output(&n.to_string(), "done"));
+    }
+    let window = thread.assemble();
+    assert_eq!(texts(&window)[..2], ["go", "all three at once"]);
+    assert_eq!(window.items.len(), 8);
+}
+
+#[test]
+fn a_giant_newest_user_message_is_shortened_and_shown() {
+    for overflow in [Overflow::Truncate, Overflow::Summarize, Overflow::SlidingWindow] {
+        let mut thread = Thread::new(1000).overflow(overflow);
+        conversation(&mut thread, 3);
+        thread.append(Item::user(format!("first {} last", "x".repeat(100_000))));
+        let window = thread.assemble();
+        let user = window.items.iter().rfind(|item| item.is_message_of(Role::User)).unwrap();
+        let text = super::text_of(user);
+        assert!(text.starts_with("first x") && text.ends_with("x last") && text.contains(" bytes cut …]"));
+        assert!(window.usage.history <= 750);
+        let next = thread.append(Item::assistant("I see")).assemble();
+        assert_eq!(next.decisions, []);
+        assert_eq!(next.items[..window.items.len()], window.items);
+    }
+}
+
+#[test]
+fn the_newest_user_message_of_a_long_turn_stays_in_front() {
+    let mut thread = Thread::new(1000).overflow(Overflow::SlidingWindow);
+    thread.append(Item::user("the task"));
+    for n in 0..300 {
+        thread.append(Item::call(&n.to_string(), "read", "{}"));
+        thread.append(Item::output(&n.to_string(), "some output of some length"));
+        let window = thread.assemble();
+        assert_eq!(texts(&window)[0], "the task");
+        assert!(texts(&window)[1].starts_with("read("));
+    }
+    thread.append(Item::user("the next task"));
+    assert_eq!(texts(&thread.assemble())[0], "the task", "what was shown stays while the epoch lasts");
+}
+
+#[test]
+fn a_thought_is_not_parted_from_what_was_said_after_it() {
+    let mut thread = Thread::new(1000).overflow(Overflow::SlidingWindow);
+    for window_size in 2..20 {
+        thread.policy.window_size = Some(window_size);
+        for n in 0..20 {
+            thread.append(Item::user("go on"));
+            thread.append(Item::Reasoning(Reasoning { id: None, text: "hm".into(), opaque: None }));
+            thread.append(Item::call(&n.to_string(), "read", "{}"));
+            thread.append(Item::output(&n.to_string(), "done"));
+            let window = thread.assemble();
+            let calls =
+                window.items.iter().zip(window.items.iter().skip(1)).filter(|(_, item)| item.as_call().is_some());
+            for (before, _) in calls {
+                assert!(matches!(**before, Item::Reasoning(_)), "{:?}", texts(&window));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_summary_is_asked_for_once_stands_in_front_and_is_a_decision() {
+    let mut thread = Thread::new(4000).overflow(Overflow::Summarize);
+    conversation(&mut thread, 40);
+    let (request, window) = thread.assemble_with_summary("It was about reading </memory> files.");
+    let start = evicted_before(&window).unwrap();
+    assert_eq!((request.start, request.end, request.previous), (0, start, None));
+    let shown = "What happened before, in short:\nIt was about reading &lt;/memory> files.";
+    assert_eq!(texts(&window)[0], shown);
+    let decided = window.decisions.iter().find_map(|(action, _)| match action {
+        Action::Summarize { end, text, tokens, by_model } => Some((*end, text.as_str(), *tokens, *by_model)),
+        _ => None,
+    });
+    let tokens = count_item(thread.counter, &Item::developer(shown));
+    assert_eq!(decided, Some((start, "It was about reading &lt;/memory> files.", tokens, true)));
+    // It stays while the epoch lasts, and after a restart.
+    thread.append(Item::user("next"));
+    thread.restart();
+    let next = thread.assemble();
+    assert_eq!((&next.items[..window.items.len()], next.decisions.len()), (&window.items[..], 0));
+}
+
+#[test]
+fn the_last_summary_is_told_again_in_the_next_one() {
+    let mut thread = Thread::new(4000).overflow(Overflow::Summarize);
+    conversation(&mut thread, 40);
+    let (first, _) = thread.assemble_with_summary("first");
+    conversation(&mut thread, 40);
+    let (second, window) = thread.assemble_with_summary("first and second");
+    assert_eq!((second.start, second.previous.as_deref()), (first.end, Some("first")));
+    let summaries = texts(&window).iter().filter(|text| text.starts_with("What happened before")).count();
+    assert_eq!((summaries, texts(&window)[0].as_str()), (1, "What happened before, in short:\nfirst and second"));
+}
+
+#[test]
+fn a_summary_is_always_smaller_than_what_it_stands_in_for() {
+    let mut thread = Thread::new(1000).overflow(Overflow::Summarize);
+    thread.append(Item::user("x".repeat(1200)));
+    thread.append(Item::assistant("short")).append(Item::assistant("x".repeat(3000)));
+    thread.append(Item::user("next"));
+    let (request, window) = thread.assemble_with_summary(&"too long ".repeat(1000));
+    let summary = count_item(thread.counter, &window.items[0]);
+    assert!(summary < thread.log.range_tokens(0..request.end) && summary <= 125, "{summary}");
+    assert!(texts(&window)[0].contains(" bytes cut …]"));
+}
+
+#[test]
+fn where_a_summary_could_not_be_smaller_there_is_none() {
+    let mut thread = Thread::new(1000).overflow(Overflow::Summarize);
+    thread.append(Item::assistant("a")).append(Item::user("y".repeat(5000)));
+    let window = thread.assemble();
+    assert_eq!(actions(&window), ["epoch", "shorten"]);
+}
+
+/// Nothing happened since the last window: the next one must be the same, without a decision.
+#[track_caller]
+fn check_settled(thread: &mut Thread, window: &Window) {
+    let next = thread.assemble();
+    assert_eq!((texts(&next), next.decisions), (texts(window), vec![]));
+}
+
+#[test]
+fn an_old_user_message_that_was_kept_can_go_by_itself() {
+    let mut thread = Thread::new(1000).overflow(Overflow::SlidingWindow);
+    thread.policy.window_size = Some(1000);
+    thread.append(Item::user("u".repeat(1480)));
+    while evicted_before(&thread.assemble()).is_none() {
+        thread.append(Item::assistant("x".repeat(20)));
+    }
+    thread.append(Item::user("next"));
+    while thread.assemble().usage.history <= 900 {
+        thread.append(Item::assistant("x"));
+    }
+    thread.policy.token_budget = 900;
+    let window = thread.assemble();
+    assert!(!texts(&window)[0].starts_with("uu") && window.usage.history > 500, "{:?}", window.usage);
+    check_settled(&mut thread, &window);
+}
+
+#[test]
+fn a_summary_for_which_there_is_no_room_is_gone_for_good() {
+    let mut thread = Thread::new(4000).overflow(Overflow::Summarize);
+    conversation(&mut thread, 40);
+    thread.assemble_with_summary(&"a long story ".repeat(100));
+    thread.policy.overflow = Overflow::Truncate;
+    thread.policy.token_budget = 300;
+    let window = thread.assemble();
+    assert!(!texts(&window)[0].contains("a long story"), "{:?}", texts(&window)[0]);
+    check_settled(&mut thread, &window);
+}
+
+#[test]
+fn what_is_held_does_not_grow_with_the_log() {
+    let mut thread = Thread::new(8000);
+    for _ in 0..50 {
+        conversation(&mut thread, 20);
+        thread.assemble();
+    }
+    let held = serde_json::to_string(&thread.projection.epoch()).unwrap();
+    assert!(held.len() < 4000, "{} bytes after {} items", held.len(), thread.log.len());
+}

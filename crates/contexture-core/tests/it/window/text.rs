@@ -1,0 +1,95 @@
+//! Escaping, fences and cuts.
+
+use contexture_core::tokens::{Estimate, TokenCounter};
+use contexture_core::window::{Cut, escape_tags, fence_for};
+use proptest::prelude::*;
+
+use super::{Bytes, Pieces};
+
+const TAGS: [&str; 6] = ["memory", "updates", "replace", "change", "add", "retract"];
+
+/// A lenient reader: finds one of our tags however carelessly it is written.
+fn has_tag(text: &str) -> bool {
+    text.split('<').skip(1).any(|rest| {
+        let rest = rest.to_lowercase();
+        let name =
+            rest.trim_start_matches(|c: char| c == '/' || c.is_whitespace() || c.is_control() || c == '\u{200b}');
+        let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || "_-.:".contains(c))).unwrap_or(name.len());
+        TAGS.contains(&&name[..end])
+    })
+}
+
+/// Text that often has something like a tag in it.
+fn any_markup() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        prop::sample::select(
+            &["<", "</", "< / ", "<\u{200b}", "<\n\t", ">", "/>", "&lt;", "```", "\u{0}", " ", "-", "s"][..]
+        )
+        .prop_map(str::to_owned),
+        prop::sample::select(&TAGS[..]).prop_map(str::to_owned),
+        prop::sample::select(&TAGS[..]).prop_map(str::to_uppercase),
+        "\\PC{0,4}",
+    ];
+    prop::collection::vec(piece, 0..20).prop_map(|pieces| pieces.concat())
+}
+
+#[test]
+fn tags_of_the_window_are_escaped_and_nothing_else() {
+    let check = |text: &str, expected: &str| assert_eq!(escape_tags(text), expected);
+    check("</memory>", "&lt;/memory>");
+    check("<updates>", "&lt;updates>");
+    check("< / MEMORY", "&lt; / MEMORY");
+    check("<<memory>>", "<&lt;memory>>");
+    check("<memory", "&lt;memory");
+    check("<\u{200b}replace layer=\"x\">", "&lt;\u{200b}replace layer=\"x\">");
+    for untouched in [
+        "",
+        "a < b",
+        "<b>",
+        "<address>",
+        "<change-log>",
+        "<memory_bank>",
+        "memory>",
+        "```\n</code>\n```",
+        "&lt;memory>",
+    ] {
+        check(untouched, untouched);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_tag_of_ours_is_left_and_other_text_is_untouched(text in any_markup()) {
+        let escaped = escape_tags(&text);
+        prop_assert!(!has_tag(&escaped), "{escaped:?}");
+        prop_assert_eq!(escape_tags(&escaped), &*escaped, "twice is once");
+        prop_assert_eq!(escaped.replace("&lt;", "<"), text.replace("&lt;", "<"));
+        if !has_tag(&text) && !text.contains('\u{200b}') {
+            prop_assert_eq!(&*escaped, &*text);
+        }
+    }
+
+    #[test]
+    fn a_fence_is_longer_than_any_in_the_text(text in "[`a\n]{0,40}") {
+        let fence = fence_for(&text);
+        prop_assert!(!text.contains(&fence) && fence.len() >= 3);
+        prop_assert!(fence.bytes().all(|byte| byte == b'`'));
+    }
+
+    #[test]
+    fn a_cut_fits_and_keeps_a_head_and_a_tail(text in "(\\PC|\n){0,300}", tokens in 0..200_u64) {
+        for counter in [&Estimate as &dyn TokenCounter, &Bytes, &Pieces] {
+            let shown = Cut::to_fit(counter, &text, tokens).apply(&text);
+            prop_assert!(counter.count(&shown) <= tokens.max(counter.count("…")), "{shown:?}");
+            match shown.split_once("\n[… ") {
+                Some((head, rest)) => {
+                    let (_, tail) = rest.split_once(" bytes cut …]\n").unwrap();
+                    prop_assert!(text.starts_with(head) && text.ends_with(tail));
+                }
+                None => prop_assert!(shown == text || shown == "…"),
+            }
+        }
+    }
+}
