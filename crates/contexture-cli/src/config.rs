@@ -56,7 +56,7 @@ impl Config {
         let shown = path.display();
         let text = std::fs::read_to_string(path).map_err(|error| Failure::usage(format!("read `{shown}`: {error}")))?;
         toml::from_str(&text).map_err(|error| {
-            let place = error.span().map(|span| text[..span.start.min(text.len())].lines().count().max(1));
+            let place = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
             let place = place.map_or(String::new(), |line| format!(", line {line}"));
             Failure::usage(format!("`{shown}`{place}: {}", error.message().trim().replace('\n', " ")))
                 .hint("`contexture window --help` shows what a configuration file may say")

@@ -7,3 +7,4 @@ mod judge;
 mod plot;
 mod policies;
 mod program;
+mod window;
