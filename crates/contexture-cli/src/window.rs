@@ -74,7 +74,7 @@ pub fn run(command: &WindowCommand) -> Result<(), Failure> {
     runtime.block_on(async {
         let shown = assemble(command, &config, &message).await?;
         print(command, &shown)?;
-        if command.watch { watch(command, &config, &message, shown.references).await } else { Ok(()) }
+        if command.watch { watch(command, &config, &message, shown).await } else { Ok(()) }
     })
 }
 
@@ -118,21 +118,20 @@ async fn first_window<Ls>(engine: &Engine<Ls>, message: &str) -> Result<Window, 
 }
 
 /// Prints the window again whenever a referenced file changed, until the program is stopped.
-async fn watch(
-    command: &WindowCommand,
-    config: &Config,
-    message: &str,
-    references: Vec<FileReport>,
-) -> Result<(), Failure> {
+async fn watch(command: &WindowCommand, config: &Config, message: &str, first: Shown) -> Result<(), Failure> {
     let files = LocalFs::open(&command.base).map_err(|error| Failure::usage(error.to_string()))?;
-    let paths: Vec<String> = references.into_iter().map(|reference| reference.path).collect();
-    let mut before = stamps(&files, &paths).await;
+    let paths: Vec<String> = first.references.iter().map(|reference| reference.path.clone()).collect();
+    let mut printed = first;
     loop {
-        tokio::time::sleep(WATCH_INTERVAL).await;
-        let now = stamps(&files, &paths).await;
-        if now != before {
-            before = now;
-            print(command, &assemble(command, config, message).await?)?;
+        // Stamps are taken before the files are read: a change in between shows as a difference next time.
+        let before = stamps(&files, &paths).await;
+        let shown = assemble(command, config, message).await?;
+        if shown.window.items != printed.window.items {
+            print(command, &shown)?;
+            printed = shown;
+        }
+        while stamps(&files, &paths).await == before {
+            tokio::time::sleep(WATCH_INTERVAL).await;
         }
     }
 }
