@@ -99,7 +99,7 @@ async fn a_tool_that_may_have_run_is_not_run_again_after_a_restart() {
 
     let model = ScriptedModel::new().says("all done");
     let builder = over(&store, 10).model(model).tool(counting_tool("look", &diary));
-    let second = builder.tool(hanging_tool(&diary, &started)).build().unwrap();
+    let second = builder.tool(counting_tool("hang", &diary)).build().unwrap();
     let mut execution = second.execution("thread").start().await.unwrap();
     assert!(execution.has_unfinished_turn());
     let answer = execution.resume().await.unwrap().unwrap();
