@@ -11,6 +11,8 @@ mod file_reference_fresh;
 mod local_fs;
 #[cfg(unix)]
 mod local_fs_race;
+#[cfg(unix)]
+mod local_fs_tree;
 mod references;
 
 use contexture::tokens::TokenCounter;
