@@ -28,8 +28,8 @@ const INLINE_BYTES: u64 = 64 * 1024;
 /// How many files are looked at on the calling thread before other tasks get their turn.
 const INLINE_STATS: usize = 256;
 
-/// A call that took longer was not served from memory.
-const SLOW_CALL: Duration = Duration::from_millis(5);
+/// A call that took longer was not served from memory, even on a busy machine.
+const SLOW_CALL: Duration = Duration::from_millis(25);
 
 /// After a slow call, this many calls are made on threads that may block.
 const WARY_CALLS: u32 = 64;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use contexture::Item;
+use contexture::bpe::Bpe;
 use contexture::host::FileErrorCode;
 use contexture::layers::FileReferenceOptions;
 use contexture::layers::file_reference::ReportStatus;
@@ -11,7 +12,7 @@ use contexture::testing::MemoryFs;
 use contexture::tokens::{Estimate, TokenCounter, count_item};
 use proptest::prelude::*;
 
-use crate::{O200k, wait};
+use crate::wait;
 
 /// Every byte a token: the densest counter there can be.
 struct Bytes;
@@ -27,7 +28,7 @@ impl TokenCounter for Bytes {
 }
 
 fn counters() -> [Arc<dyn TokenCounter>; 3] {
-    [Arc::new(O200k), Arc::new(Estimate), Arc::new(Bytes)]
+    [Arc::new(Bpe::o200k()), Arc::new(Estimate), Arc::new(Bytes)]
 }
 
 /// Takes in the files, and checks the message at every budget.
@@ -112,7 +113,7 @@ fn shown(path: &str, text: &str, budget: u64) -> String {
     let fs = MemoryFs::new();
     fs.set(path, text);
     let mut talk =
-        Conversation::new(Arc::new(fs), FileReferenceOptions::default()).unwrap().with_counter(Arc::new(O200k));
+        Conversation::new(Arc::new(fs), FileReferenceOptions::default()).unwrap().with_counter(Arc::new(Bpe::o200k()));
     talk.budget = budget;
     wait(talk.ask(&format!("#{path}")))
 }
@@ -125,7 +126,7 @@ fn one_long_line_shows_head_marker_and_tail() {
     assert!(shown.contains("```javascript\nvar first=1;"), "{}", &shown[..200]);
     assert!(shown.contains(" bytes left out …]\n"), "{shown}");
     assert!(shown.ends_with("var last=1;\n```"), "{}", &shown[shown.len() - 200..]);
-    let tokens = O200k.count(&shown);
+    let tokens = Bpe::o200k().count(&shown);
     assert!((1700..2000).contains(&tokens), "{tokens} tokens of 2000");
 }
 
@@ -150,18 +151,18 @@ fn a_huge_file_leaves_room_for_the_others() {
     fs.set("small.rs", "fn small() {}\n");
     fs.set("other.rs", "fn other() {}\n");
     let mut talk =
-        Conversation::new(Arc::new(fs), FileReferenceOptions::default()).unwrap().with_counter(Arc::new(O200k));
+        Conversation::new(Arc::new(fs), FileReferenceOptions::default()).unwrap().with_counter(Arc::new(Bpe::o200k()));
     talk.budget = 1000;
     let shown = wait(talk.ask("huge matters: #huge.rs #small.rs #other.rs"));
     assert!(shown.contains("fn small() {}\n```") && shown.contains("fn other() {}\n```"), "{shown}");
-    assert!(O200k.count(&shown) > 850, "and uses what is left: {}", O200k.count(&shown));
+    assert!(Bpe::o200k().count(&shown) > 850, "and uses what is left: {}", Bpe::o200k().count(&shown));
 }
 
 #[test]
 fn what_just_fits_is_shown_whole() {
     let text = "fn main() {}\n".repeat(40);
     let whole = shown("a.rs", &text, 10_000);
-    let needed = O200k.count(&whole) + 4;
+    let needed = Bpe::o200k().count(&whole) + 4;
     let tight = shown("a.rs", &text, needed + needed / 50 + 4);
     assert_eq!(tight, whole);
 }
@@ -175,11 +176,11 @@ fn a_thousand_names_do_not_push_out_the_file_that_matters() {
         message.push_str(&format!("#src/module/file{n}.rs "));
     }
     let mut talk =
-        Conversation::new(Arc::new(fs), FileReferenceOptions::default()).unwrap().with_counter(Arc::new(O200k));
+        Conversation::new(Arc::new(fs), FileReferenceOptions::default()).unwrap().with_counter(Arc::new(Bpe::o200k()));
     talk.budget = 6000;
     wait(talk.ask(&message));
     let shown = wait(talk.ask("What does #src/module/file500.rs do?"));
     assert!(shown.contains("## `src/module/file500.rs`"), "{shown}");
     assert!(shown.lines().last().unwrap().starts_with("- and "), "{shown}");
-    assert!(O200k.count(&shown) <= 6000);
+    assert!(Bpe::o200k().count(&shown) <= 6000);
 }

@@ -159,6 +159,7 @@ fn followed_links_must_stay_beneath_the_base() {
     check("loop.txt", FOLLOWING, Err(FileErrorCode::SymlinkRejected));
     check("ping/a.txt", FOLLOWING, Err(FileErrorCode::SymlinkRejected));
     check("dangling.txt", FOLLOWING, Err(FileErrorCode::NotFound));
+    check("slashed.txt", FOLLOWING, Err(FileErrorCode::NotFound));
 }
 
 #[test]

@@ -20,27 +20,14 @@ mod kill;
 mod local_fs;
 #[cfg(unix)]
 mod local_fs_race;
+#[cfg(unix)]
+mod local_fs_tree;
 mod references;
 #[cfg(feature = "sqlite")]
 mod sqlite_store;
 mod transcript;
 
-use contexture::tokens::TokenCounter;
-
 /// Waits for a future on a runtime of its own.
 fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
-}
-
-/// Real tokens.
-struct O200k;
-
-impl TokenCounter for O200k {
-    fn name(&self) -> &str {
-        "o200k"
-    }
-
-    fn count(&self, text: &str) -> u64 {
-        tiktoken::get_encoding("o200k_base").unwrap().count(text) as u64
-    }
 }

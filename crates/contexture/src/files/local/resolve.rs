@@ -127,6 +127,10 @@ impl<'a> Walk<'a> {
     }
 
     fn push(&mut self, path: &[u8]) -> Result<(), Errno> {
+        // What ends in a slash must be a directory.
+        if path.ends_with(b"/") {
+            self.left.push(c".".to_owned());
+        }
         for component in path.split(|byte| *byte == b'/').rev().filter(|component| !component.is_empty()) {
             self.left.push(CString::new(component).map_err(|_| Errno::INVAL)?);
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::state::ContentHash;
-use super::words::Sketch;
+use super::words::TextSketch;
 
 /// How many bytes of text are kept. What does not fit is read again when it is needed.
 const MAX_CACHED_BYTES: usize = 64 * 1024 * 1024;
@@ -17,7 +17,7 @@ pub(super) struct Content {
     pub(super) hash: ContentHash,
     pub(super) text: Arc<str>,
     pub(super) line_count: u32,
-    pub(super) words: Arc<Sketch>,
+    pub(super) words: Arc<TextSketch>,
 }
 
 impl Content {
@@ -38,7 +38,7 @@ impl Content {
         Content {
             hash: ContentHash(*blake3::hash(text.as_bytes()).as_bytes()),
             line_count: u32::try_from(text.lines().count()).unwrap_or(u32::MAX),
-            words: Arc::new(Sketch::of(&text)),
+            words: Arc::new(TextSketch::of(&text)),
             text,
         }
     }

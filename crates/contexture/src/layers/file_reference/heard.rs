@@ -171,14 +171,16 @@ fn tracked(word: &str, state: &FileReferences) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn mentions(text: &str) -> Vec<(String, Option<String>, Vec<LineRange>, Option<FileErrorCode>)> {
+    type Told = (String, Option<String>, Vec<LineRange>, Option<FileErrorCode>);
+
+    fn mentions(text: &str) -> Vec<Told> {
         let heard = Heard::of(&[Item::user(text)], &AllowList::default());
         let mention =
             |mention: Mention| (mention.path, mention.written, mention.lines, mention.refusal.map(|error| error.code));
         heard.mentions.into_iter().map(mention).collect()
     }
 
-    fn plain(path: &str) -> (String, Option<String>, Vec<LineRange>, Option<FileErrorCode>) {
+    fn plain(path: &str) -> Told {
         (path.to_owned(), None, Vec::new(), None)
     }
 

@@ -308,8 +308,34 @@ impl LastPage {
         let mut pairs = self.state.files.iter().zip(&state.files).zip(&self.rendering.fates);
         self.state.files.len() == state.files.len()
             && pairs.all(|((old, new), fate)| {
-                Arc::ptr_eq(old, new) || (self.is_aged(old) == self.is_aged(new) && looks_same(old, new, *fate))
+                Arc::ptr_eq(old, new) || (self.is_aged(old) == self.is_aged(new) && self.looks_same(old, new, *fate))
             })
+    }
+
+    /// Whether a file that changed from `old` to `new` can't be told apart in the message.
+    fn looks_same(&self, old: &TrackedFile, new: &TrackedFile, fate: Fate) -> bool {
+        fn key(file: &TrackedFile) -> impl PartialEq {
+            (&file.path, &file.anchor, &file.lines, file.priority, file.mentions)
+        }
+        let unseen = matches!(fate, Fate::Named | Fate::Left) && new.lines.is_empty();
+        key(old) == key(new)
+            && match (&old.status, &new.status) {
+                (FileStatus::Present { hash: a, .. }, FileStatus::Present { hash: b, .. }) if a == b => true,
+                (FileStatus::Present { .. }, FileStatus::Present { stamp, .. }) => {
+                    unseen && (self.is_aged(new) || self.rendering.has_no_room_for(stamp.size))
+                }
+                (old, new) => same_error(old, new),
+            }
+    }
+}
+
+/// Whether two errors read the same.
+fn same_error(old: &FileStatus, new: &FileStatus) -> bool {
+    match (old, new) {
+        (FileStatus::Refused { code: a, message: m, .. }, FileStatus::Refused { code: b, message: n, .. }) => {
+            a == b && m == n
+        }
+        (old, new) => old == new,
     }
 }
 
@@ -321,28 +347,6 @@ fn is_watched(file: &TrackedFile) -> bool {
             !matches!(code, FileErrorCode::DisallowedExtension | FileErrorCode::AbsolutePath)
         }
         _ => true,
-    }
-}
-
-/// Whether a file that changed from `old` to `new` can't be told apart in the message.
-fn looks_same(old: &TrackedFile, new: &TrackedFile, fate: Fate) -> bool {
-    fn key(file: &TrackedFile) -> impl PartialEq {
-        (&file.path, &file.anchor, &file.lines, file.priority, file.mentions)
-    }
-    key(old) == key(new) && looks_same_inside(&old.status, &new.status, fate)
-}
-
-fn looks_same_inside(old: &FileStatus, new: &FileStatus, fate: Fate) -> bool {
-    match (old, new) {
-        (FileStatus::Present { hash: a, .. }, FileStatus::Present { hash: b, .. }) if a == b => true,
-        // One that had no room has none now, if it did not shrink.
-        (FileStatus::Present { stamp: old, .. }, FileStatus::Present { stamp: new, .. }) => {
-            matches!(fate, Fate::Named | Fate::Left) && new.size >= old.size
-        }
-        (FileStatus::Refused { code: a, message: m, .. }, FileStatus::Refused { code: b, message: n, .. }) => {
-            a == b && m == n
-        }
-        (old, new) => old == new,
     }
 }
 

@@ -68,6 +68,15 @@ pub(super) struct Rendering {
     pub(super) fates: Vec<Fate>,
     /// Files, by index, whose text would have been shown but was not there.
     pub(super) missing: Vec<usize>,
+    /// The most tokens that were left when a file was turned away.
+    spare: u64,
+}
+
+impl Rendering {
+    /// Whether a file of this size would be turned away again.
+    pub(super) fn has_no_room_for(&self, bytes: u64) -> bool {
+        self.spare < MIN_EXCERPT_TOKENS && bytes / MAX_BYTES_PER_TOKEN > self.spare
+    }
 }
 
 /// What is to be rendered.
@@ -150,7 +159,7 @@ impl Page<'_> {
             behind -= self.guess(index);
             let file = &self.state.files[index];
             // What is shown needs no line in the list.
-            let spare = names.spare(&self.line(index, Reason::NoRoom), counts);
+            let spare = names.spare(|| self.line(index, Reason::NoRoom), counts);
             let with_spare = left + spare;
             let share = (left / 2).max(with_spare.saturating_sub(behind)).max(MIN_EXCERPT_TOKENS.min(with_spare));
             let taken = match self.block(file, with_spare, share, counts) {
@@ -165,6 +174,7 @@ impl Page<'_> {
                 }
                 Shown::NoRoom => {
                     names.keep();
+                    rendering.spare = rendering.spare.max(with_spare);
                     continue;
                 }
             };
@@ -174,6 +184,7 @@ impl Page<'_> {
                 break;
             }
         }
+        rendering.spare = rendering.spare.max(left);
         used
     }
 
@@ -307,10 +318,13 @@ impl Names {
     }
 
     /// What comes free if the file with this line is shown; [`keep`](Names::keep) takes it back.
-    fn spare(&mut self, line: &str, counts: &mut Counts<'_>) -> u64 {
+    fn spare(&mut self, line: impl FnOnce() -> String, counts: &mut Counts<'_>) -> u64 {
         self.unshown -= 1;
+        if !self.all {
+            return 0;
+        }
         let heading = if self.unshown == 0 { counts.count(LIST_HEADING) } else { 0 };
-        if self.all { counts.count(line) + heading } else { 0 }
+        counts.count(&line()) + heading
     }
 
     /// The file is not shown after all.

@@ -8,7 +8,7 @@ use contexture_core::host::{FileErrorCode, FileStamp, relative_path};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::heard::disallowed;
-use super::words::Sketch;
+use super::words::{PathSketch, TextSketch};
 use crate::files::anchor;
 use crate::files::kinds::AllowList;
 use crate::files::reference::LineRange;
@@ -57,10 +57,10 @@ pub struct TrackedFile {
     pub active_turn: u64,
     /// The words of its path.
     #[serde(skip)]
-    pub(super) path_words: Memo<OnceLock<Sketch>>,
+    pub(super) path_words: Memo<OnceLock<PathSketch>>,
     /// The words of its text, while it is known.
     #[serde(skip)]
-    pub(super) text_words: Memo<OnceLock<Arc<Sketch>>>,
+    pub(super) text_words: Memo<OnceLock<Arc<TextSketch>>>,
 }
 
 /// How a tracked file was found.
@@ -259,8 +259,8 @@ impl TrackedFile {
     }
 
     /// The words of its path.
-    pub(super) fn path_words(&self) -> &Sketch {
-        self.path_words.0.get_or_init(|| Sketch::of(&self.path))
+    pub(super) fn path_words(&self) -> &PathSketch {
+        self.path_words.0.get_or_init(|| PathSketch::of(&self.path))
     }
 
     /// How many turns it was out of use.

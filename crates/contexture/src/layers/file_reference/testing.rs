@@ -24,7 +24,8 @@ pub struct Conversation {
     layer: FileReference,
     fs: Arc<dyn FsAdapter>,
     model: Option<Arc<Answer>>,
-    counter: Arc<dyn TokenCounter>,
+    /// What budgets are measured with.
+    pub counter: Arc<dyn TokenCounter>,
     /// How many tokens the layer may use.
     pub budget: u64,
     log: ItemLog,

@@ -1,16 +1,24 @@
 //! Words that a query and a file have in common, without keeping the words.
 
+use std::ops::Range;
+
 /// Words shorter than this say nothing.
 const MIN_WORD_BYTES: usize = 3;
 
 /// How much of a text is looked at: its beginning tells what it is about.
-const MAX_TEXT_BYTES: usize = 64 * 1024;
+const MAX_TEXT_BYTES: usize = 8 * 1024;
 
 /// How many words of a query are looked for.
 const MAX_QUERY_WORDS: usize = 64;
 
-const SKETCH_WORDS: usize = 128;
-const SKETCH_BITS: u64 = SKETCH_WORDS as u64 * 64;
+/// A sketch is made of lines of 512 bits, and a word leaves its bits in one of them: one look into memory finds it.
+type Line = [u64; 8];
+
+/// How many lines the sketch of a text has.
+const TEXT_LINES: usize = 16;
+
+/// How many lines the sketch of a path has.
+const PATH_LINES: usize = 1;
 
 /// English words that are in every message; sorted.
 const STOP_WORDS: [&str; 77] = [
@@ -22,26 +30,40 @@ const STOP_WORDS: [&str; 77] = [
     "which", "why", "will", "with", "would", "you",
 ];
 
-/// A set of words as a Bloom filter: it may think of a word that is not there, once in fifty for a file of usual size.
+/// A set of words as a Bloom filter: it may think of a word that is not there, once in thirty for a file of usual size.
 #[derive(Clone)]
-pub(super) struct Sketch(Box<[u64; SKETCH_WORDS]>);
+pub(super) struct Sketch<const LINES: usize>(Box<[Line; LINES]>);
 
-impl Sketch {
+/// The words of a text.
+pub(super) type TextSketch = Sketch<TEXT_LINES>;
+
+/// The words of a path.
+pub(super) type PathSketch = Sketch<PATH_LINES>;
+
+impl<const LINES: usize> Sketch<LINES> {
     /// The words of a text.
     pub(super) fn of(text: &str) -> Self {
-        let mut sketch = Self(Box::new([0; SKETCH_WORDS]));
+        let mut sketch = Self(Box::new([[0; 8]; LINES]));
         let bytes = text.as_bytes();
         for_each_word(&bytes[..bytes.len().min(MAX_TEXT_BYTES)], |hash, _| {
-            for bit in bits(hash) {
-                sketch.0[(bit / 64) as usize] |= 1 << (bit % 64);
+            let (line, bits) = places::<LINES>(hash);
+            for bit in bits {
+                sketch.0[line][bit / 64] |= 1 << (bit % 64);
             }
         });
         sketch
     }
 
     fn has(&self, hash: u64) -> bool {
-        bits(hash).into_iter().all(|bit| self.0[(bit / 64) as usize] & (1 << (bit % 64)) != 0)
+        let (line, bits) = places::<LINES>(hash);
+        bits.into_iter().all(|bit| self.0[line][bit / 64] & (1 << (bit % 64)) != 0)
     }
+}
+
+/// The line of a word, and its two bits there.
+fn places<const LINES: usize>(hash: u64) -> (usize, [usize; 2]) {
+    let part = |shift: u32, modulus: usize| (hash >> shift) as usize % modulus;
+    (part(0, LINES), [part(16, 512), part(32, 512)])
 }
 
 /// The words of a query.
@@ -64,7 +86,7 @@ impl QueryWords {
     }
 
     /// How many of them are in a sketch.
-    pub(super) fn in_common(&self, sketch: &Sketch) -> usize {
+    pub(super) fn in_common<const LINES: usize>(&self, sketch: &Sketch<LINES>) -> usize {
         self.0.iter().filter(|hash| sketch.has(**hash)).count()
     }
 
@@ -74,34 +96,62 @@ impl QueryWords {
     }
 }
 
-/// Two bits for each word.
-fn bits(hash: u64) -> [u64; 2] {
-    [hash % SKETCH_BITS, (hash >> 32) % SKETCH_BITS]
+/// What a byte is in a word. `FileTracker` and `file_tracker` are two words each.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Between,
+    Lower,
+    Upper,
+    /// Digits, and all bytes of letters beyond ASCII.
+    Other,
 }
 
-/// Calls `found` with the hash and place of every word. `FileTracker` and `file_tracker` are two words each.
-fn for_each_word(bytes: &[u8], mut found: impl FnMut(u64, std::ops::Range<usize>)) {
-    const SEED: u64 = 0xcbf2_9ce4_8422_2325;
-    let (mut hash, mut start, mut was_lower) = (SEED, 0, false);
-    for (at, byte) in bytes.iter().chain([&b' ']).enumerate() {
-        let is_word = byte.is_ascii_alphanumeric() || *byte >= 0x80;
-        if !is_word || (was_lower && byte.is_ascii_uppercase()) {
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Between; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = match byte as u8 {
+            b'a'..=b'z' => Class::Lower,
+            b'A'..=b'Z' => Class::Upper,
+            b'0'..=b'9' | 0x80.. => Class::Other,
+            _ => Class::Between,
+        };
+        byte += 1;
+    }
+    classes
+};
+
+/// Calls `found` with the hash and place of every word. The case of letters does not matter.
+fn for_each_word(bytes: &[u8], mut found: impl FnMut(u64, Range<usize>)) {
+    let (mut start, mut before) = (0, Class::Between);
+    // The last eight bytes of the word, and what came before them.
+    let (mut tail, mut hash) = (0_u64, 0_u64);
+    for (at, byte) in bytes.iter().enumerate() {
+        let class = CLASSES[usize::from(*byte)];
+        let between = class == Class::Between;
+        if between || (before == Class::Lower && class == Class::Upper) {
             if at - start >= MIN_WORD_BYTES {
-                found(mix(hash), start..at);
+                found(mix(hash ^ tail), start..at);
             }
-            (hash, start) = (SEED, if is_word { at } else { at + 1 });
+            (start, tail, hash) = (at + usize::from(between), 0, 0);
+        } else if tail >> 56 != 0 {
+            (hash, tail) = (mix(hash ^ tail), 0);
         }
-        if is_word {
-            hash = (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01b3);
+        if !between {
+            // This bit makes letters lower case and leaves digits alone.
+            tail = tail << 8 | u64::from(*byte | 0x20);
         }
-        was_lower = byte.is_ascii_lowercase();
+        before = class;
+    }
+    if bytes.len() - start >= MIN_WORD_BYTES {
+        found(mix(hash ^ tail), start..bytes.len());
     }
 }
 
 /// Spreads what differs over all bits.
 fn mix(hash: u64) -> u64 {
-    let hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    hash ^ (hash >> 33)
+    let hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    hash ^ (hash >> 32)
 }
 
 #[cfg(test)]
@@ -110,7 +160,7 @@ mod tests {
 
     #[track_caller]
     fn check(query: &str, text: &str, expected: usize) {
-        assert_eq!(QueryWords::of(query).in_common(&Sketch::of(text)), expected, "{query:?} in {text:?}");
+        assert_eq!(QueryWords::of(query).in_common(&TextSketch::of(text)), expected, "{query:?} in {text:?}");
     }
 
     #[test]
@@ -131,8 +181,9 @@ mod tests {
     #[test]
     fn few_words_are_found_that_are_not_there() {
         let text: String = (0..800).map(|n| format!("word{n} ")).collect();
-        let sketch = Sketch::of(&text);
-        let wrong = (0..1000).filter(|n| sketch.has(mix(*n * 7919))).count();
-        assert!(wrong < 60, "{wrong} of 1000");
+        let sketch = TextSketch::of(&text);
+        let others: String = (0..40).map(|n| format!("other{n} ")).collect();
+        let wrong = QueryWords::of(&others).in_common(&sketch);
+        assert!(wrong < 6, "{wrong} of 40");
     }
 }
