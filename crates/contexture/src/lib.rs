@@ -5,4 +5,6 @@
 
 pub use contexture_core::*;
 
+pub mod files;
+pub mod fold;
 pub mod transcript;
