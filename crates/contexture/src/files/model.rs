@@ -25,6 +25,8 @@ pub struct Line {
     pub seen: u32,
     /// When the agent last changed it; 0 is never.
     pub edited: u32,
+    /// The mark of the view that last showed it; 0 is none.
+    pub shown: u32,
 }
 
 /// A run of consecutive known lines.
@@ -70,6 +72,7 @@ pub struct FileState {
     /// Other entries that hold lines of this file, printed together with other files.
     shared: Vec<usize>,
     numbering: u32,
+    bytes: usize,
 }
 
 /// What is known of all files.
@@ -78,6 +81,7 @@ pub struct FileModel {
     files: Vec<FileState>,
     index: PathIndex,
     together: HashMap<Vec<usize>, usize>,
+    bytes: usize,
 }
 
 /// Most runs of lines that one search may add to a file.
@@ -101,6 +105,29 @@ impl FileModel {
 
     /// Takes in an observation made at a moment; moments never go back.
     pub fn apply(&mut self, at: u32, observation: &Observation) {
+        self.take(at, observation);
+        for path in observation.paths() {
+            if let Some(index) = self.place(path) {
+                self.recount(index);
+            }
+        }
+    }
+
+    /// Counts a file's bytes again, and those of the entries that hold lines of it.
+    fn recount(&mut self, index: usize) {
+        for other in self.files[index].shared.clone().into_iter().chain([index]) {
+            self.bytes -= self.files[other].bytes;
+            self.files[other].count_bytes();
+            self.bytes += self.files[other].bytes;
+        }
+    }
+
+    /// How many bytes are known of all files together.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn take(&mut self, at: u32, observation: &Observation) {
         match observation {
             Observation::Read { path, block, whole } => self.open(path, at).read_block(at, block, *whole),
             Observation::ReadTogether { paths, block } => self.read_together(at, paths, block),
@@ -135,6 +162,19 @@ impl FileModel {
     /// Names of known files, to look for in text.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.index.names()
+    }
+
+    /// Notes that the view with a mark shows lines of a segment.
+    pub fn mark_shown(&mut self, mark: u32, file: usize, segment: usize, lines: std::ops::Range<usize>) {
+        let segment = self.files.get_mut(file).and_then(|file| file.segments.get_mut(segment));
+        for line in segment.and_then(|segment| segment.lines.get_mut(lines)).into_iter().flatten() {
+            line.shown = mark;
+        }
+    }
+
+    /// The place of a file among all, by any of its names.
+    pub fn place(&self, path: &str) -> Option<usize> {
+        self.index.find(&normalize(path))
     }
 
     fn open(&mut self, path: &str, at: u32) -> &mut FileState {
@@ -244,8 +284,12 @@ impl FileState {
 
     /// How many bytes are known.
     pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn count_bytes(&mut self) {
         let lines = self.segments.iter().flat_map(|segment| &segment.lines);
-        lines.map(|line| line.text.len() + 1).sum()
+        self.bytes = lines.map(|line| line.text.len() + 1).sum();
     }
 
     /// The known text, segment after segment.
@@ -265,10 +309,7 @@ impl FileState {
         self.deleted = false;
         let mut segment = Segment::new(at, 0, block, self.numbering);
         if whole {
-            let known: HashMap<Arc<str>, u32> = self.edited_lines();
-            for line in &mut segment.lines {
-                line.edited = known.get(&line.text).copied().unwrap_or(0);
-            }
+            splice::inherit_all(&mut segment, &self.segments);
             let differs = self.whole && self.segments.first().is_some_and(|before| !before.same_text(&segment));
             self.changed_elsewhere |= differs;
             self.version += u32::from(differs);
@@ -278,11 +319,6 @@ impl FileState {
         }
         splice::absorb(&mut self.segments, segment);
         self.whole &= self.segments.len() == 1;
-    }
-
-    fn edited_lines(&self) -> HashMap<Arc<str>, u32> {
-        let lines = self.segments.iter().flat_map(|segment| &segment.lines);
-        lines.filter(|line| line.edited > 0).map(|line| (line.text.clone(), line.edited)).collect()
     }
 
     fn found(&mut self, at: u32, blocks: &[Block]) {
@@ -411,7 +447,7 @@ impl FileState {
 
 impl Segment {
     fn new(at: u32, edited: u32, block: &Block, numbering: u32) -> Self {
-        let line = |text: &String| Line { text: text.as_str().into(), seen: at, edited };
+        let line = |text: &String| Line { text: text.as_str().into(), seen: at, edited, shown: 0 };
         Self { first: block.first, lines: block.lines.iter().map(line).collect(), numbering, is_hit: false }
     }
 

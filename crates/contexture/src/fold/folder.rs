@@ -1,80 +1,40 @@
 //! The state machine that says, before every request, what of the past is sent.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::price::{Account, Prices};
+use super::digest::{Ledger, changed_files, shorten};
+use super::doors::{self, Doors};
+use super::policy::Policy;
+use super::price::Account;
 use super::view::{self, Chunk};
-use super::ledger::Ledger;
+use super::window::{Slot, Window};
+use super::words::{RECENT_MESSAGES, Recent, Spoken};
 use crate::files::dialect::Dialects;
-use crate::files::model::FileModel;
-use crate::files::observation::{Kind, Observation, Seen};
+use crate::files::model::{FileModel, Line};
+use crate::files::observation::Kind;
 use crate::tokens::TokenCounter;
 use crate::transcript::{Message, Role, ToolCall};
 
-/// How a [`Folder`] folds. Shares are of the budget.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Policy {
-    /// The most tokens of a window.
-    pub budget: u64,
-    /// The provider's prices.
-    pub prices: Prices,
-    /// Most tokens of the view of files.
-    pub view_tokens: u64,
-    /// Most tokens of the recent tail that a fold keeps as it is.
-    pub tail_tokens: u64,
-    /// Most tokens of one user message behind a fold.
-    pub user_tokens: u64,
-    /// Most tokens of the ledger.
-    pub ledger_tokens: u64,
-    /// How much rent must have been paid, against the fold's price, before a fold that nothing forces.
-    pub patience: f64,
-    /// Most tokens of one output of a command, at its first sending.
-    pub output_tokens: u64,
-}
-
-impl Policy {
-    /// The policy for a budget.
-    pub fn new(budget: u64) -> Self {
-        Self {
-            budget,
-            prices: Prices::ANTHROPIC,
-            view_tokens: (budget * 45 / 100).min(40_000),
-            tail_tokens: (budget / 10).min(6_000),
-            user_tokens: (budget / 16).min(2_500),
-            ledger_tokens: (budget / 25).min(1_500),
-            patience: 1.0,
-            output_tokens: u64::MAX,
-        }
-    }
-}
-
-/// One message of a window.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Slot {
-    /// The message of the log at this position, as it is.
-    Logged(usize),
-    /// The message of the log at this position with another text.
-    Shortened(usize, Arc<str>),
-    /// A message that stands for others.
-    Made(Arc<Message>),
-}
+mod build;
 
 /// Something that was done to the window, to be replayed as it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum FoldDecision {
-    /// Everything before `start` is folded.
+    /// The past was folded.
     Fold(Fold),
-    /// A message is shown with another text from its first sending on.
+    /// A file was touched, and what was known of it was put at the window's end.
+    Recall(Recall),
+    /// An output is shown with another text from its first sending on.
     Shorten {
         /// Its position in the log.
         position: usize,
         /// The text.
         text: Arc<str>,
-        /// Why.
+        /// Why, in plain words.
         reason: String,
     },
 }
@@ -84,71 +44,124 @@ pub enum FoldDecision {
 pub struct Fold {
     /// How many messages the log had.
     pub at: usize,
-    /// The first message that is still shown after its turn.
+    /// How many slots at the start of the window before stay as they are.
+    pub keep: usize,
+    /// What stands behind those for everything before `start`.
+    pub head: Vec<Slot>,
+    /// The first message that is shown in its own place.
     pub start: usize,
-    /// What stands for those before: logged messages, shortened ones, and made ones.
-    pub head: Vec<HeadPart>,
-    /// Messages behind `start` that are shown shortened.
+    /// Messages from `start` on whose text was cut because the budget forces it.
     pub shortened: Vec<(usize, Arc<str>)>,
-    /// Why it was done now.
+    /// The parts of the view, oldest first.
+    pub parts: Vec<Part>,
+    /// The lines that each of the newest parts shows.
+    pub shown: Vec<Vec<ShownLines>>,
+    /// Why it was done now, in plain words.
     pub reason: String,
     /// Tokens of the window before it.
     pub before_tokens: u64,
     /// Tokens of the window behind it.
     pub after_tokens: u64,
-    /// What it was billed above leaving the window as it was.
+    /// What is billed again because it stands behind the change, in tokens at the plain input price.
     pub cost: f64,
     /// What every later request is spared.
     pub saves_per_request: f64,
 }
 
-/// One message of a fold's head.
+/// One part of the view: what one fold added to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The mark that its lines carry in the model.
+    pub mark: u32,
+    /// How many lines it shows.
+    pub lines: usize,
+    /// Bytes of these lines.
+    pub bytes: usize,
+}
+
+/// Lines of the model that a view shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownLines {
+    /// The file's place in the model.
+    pub file: usize,
+    /// The segment's place in the file.
+    pub segment: usize,
+    /// The first line's place in the segment.
+    pub first: usize,
+    /// How many lines.
+    pub count: usize,
+}
+
+/// Known lines put at the window's end because their file was touched.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HeadPart {
-    /// A logged message.
-    Logged(usize),
-    /// A logged message with another text.
-    Shortened(usize, Arc<str>),
-    /// A made message's text; it speaks as the user.
-    Made(Arc<str>),
+pub struct Recall {
+    /// How many messages the log had.
+    pub at: usize,
+    /// The text.
+    pub text: Arc<str>,
+    /// The lines it shows.
+    pub shown: Vec<ShownLines>,
 }
 
 /// What is remembered of a logged message.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Note {
     tokens: u64,
     role: Role,
-    /// Whether a window may begin here: no call before it is answered behind it.
+    /// Whether a window may begin here: no call before it is answered at it or behind it.
     opens: bool,
-    kind: Option<Kind>,
 }
 
 /// Folds a conversation as it grows.
 ///
 /// Feed it every message in order with [`push`](Self::push) and ask for the window before every request with
-/// [`request`](Self::request). It is pure: the same messages and requests give the same windows. Between two
-/// folds the window only grows at its end.
+/// [`request`](Self::request). It is pure: the same messages, requests and policy give the same windows. Between
+/// two folds the window only grows at its end, so the provider's cache holds.
+///
+/// ```
+/// use std::sync::Arc;
+/// use contexture::fold::{Folder, Policy, Slot};
+/// use contexture::tokens::Estimate;
+/// use contexture::transcript::Message;
+///
+/// let mut folder = Folder::new(Policy::new(8_000), Arc::new(Estimate));
+/// let message: Message = serde_json::from_str(r#"{"role": "user", "text": "hello"}"#).unwrap();
+/// folder.push(Arc::new(message));
+/// assert_eq!(folder.request(), [Slot::Logged(0)]);
+/// ```
 pub struct Folder {
     policy: Policy,
     counter: Arc<dyn TokenCounter>,
     dialects: Dialects,
     model: FileModel,
     ledger: Ledger,
+    doors: Doors,
     messages: Vec<Arc<Message>>,
     notes: Vec<Note>,
-    calls: HashMap<String, ToolCall>,
-    window: Vec<Slot>,
-    tokens: Vec<u64>,
-    total: u64,
-    sent: usize,
+    spoken: Vec<Spoken>,
+    calls: HashMap<String, (usize, ToolCall)>,
+    window: Window,
+    /// The first message that is shown in its own place; 0 before the first fold.
+    start: usize,
+    parts: Vec<Part>,
+    /// Marks of the views that are in the window.
+    visible: Vec<u32>,
+    marks: u32,
+    /// Files touched since the last request.
+    touched: Vec<usize>,
+    /// Texts that stand for logged ones.
+    texts: HashMap<usize, Arc<str>>,
+    /// Outputs shown as pointers, with the message that they point to.
+    pointers: HashMap<usize, usize>,
     account: Account,
-    full_total: u64,
-    full_sent: u64,
-    /// Tokens of the window as the last request sent it, up to which it is cached.
-    cached: Option<u64>,
+    /// Tokens of all messages, and of those that were there at the last request.
+    full: (u64, u64),
+    last_fold: Option<(u64, u64)>,
+    requests_since_fold: u32,
     decisions: Vec<FoldDecision>,
-    last_after: u64,
+    replayed: VecDeque<FoldDecision>,
+    /// Up to this many messages decisions are only replayed.
+    covered: usize,
 }
 
 impl Folder {
@@ -160,23 +173,53 @@ impl Folder {
             dialects: Dialects::builtin(),
             model: FileModel::new(),
             ledger: Ledger::default(),
+            doors: Doors::default(),
             messages: Vec::new(),
             notes: Vec::new(),
+            spoken: Vec::new(),
             calls: HashMap::new(),
-            window: Vec::new(),
-            tokens: Vec::new(),
-            total: 0,
-            sent: 0,
+            window: Window::default(),
+            start: 0,
+            parts: Vec::new(),
+            visible: Vec::new(),
+            marks: 0,
+            touched: Vec::new(),
+            texts: HashMap::new(),
+            pointers: HashMap::new(),
             account: Account::default(),
-            full_total: 0,
-            full_sent: 0,
-            cached: None,
+            full: (0, 0),
+            last_fold: None,
+            requests_since_fold: 0,
             decisions: Vec::new(),
-            last_after: 0,
+            replayed: VecDeque::new(),
+            covered: 0,
         }
     }
 
-    /// What was billed so far.
+    /// The same with other dialects.
+    pub fn with_dialects(mut self, dialects: Dialects) -> Self {
+        self.dialects = dialects;
+        self
+    }
+
+    /// The folder of a conversation that was under way: its messages, and what was decided about them.
+    ///
+    /// A request is taken to have been made before every assistant message. Nothing is decided anew for what is
+    /// in `messages`, so the window is the one that was sent, byte for byte.
+    pub fn resume(mut self, messages: impl IntoIterator<Item = Arc<Message>>, decisions: Vec<FoldDecision>) -> Self {
+        self.covered = usize::MAX;
+        self.replayed = decisions.into();
+        for message in messages {
+            if message.role == Role::Assistant {
+                self.request();
+            }
+            self.push(message);
+        }
+        self.covered = self.messages.len();
+        self
+    }
+
+    /// What was billed so far, against pass-through.
     pub fn account(&self) -> &Account {
         &self.account
     }
@@ -196,195 +239,287 @@ impl Folder {
         &self.messages
     }
 
+    /// The tokens of the window as it is now.
+    pub fn tokens(&self) -> u64 {
+        self.window.total()
+    }
+
+    /// The messages of the window as they would be sent.
+    pub fn render<'a>(&'a self, slots: &'a [Slot]) -> impl Iterator<Item = Message> + 'a {
+        slots.iter().map(|slot| match slot {
+            Slot::Logged(at) => (*self.messages[*at]).clone(),
+            Slot::Shortened(at, text) => Message { text: text.to_string(), ..(*self.messages[*at]).clone() },
+            Slot::Made(text) => Message {
+                role: Role::User,
+                text: text.to_string(),
+                tool_calls: Vec::new(),
+                tool_call_id: None,
+                name: None,
+            },
+        })
+    }
+
     /// Takes in the next message.
     pub fn push(&mut self, message: Arc<Message>) {
         let at = self.messages.len();
         let tokens = self.count(&message);
-        let mut kind = None;
+        let mut spoken = Spoken::default();
+        if matches!(message.role, Role::User | Role::Assistant) {
+            spoken.talk(&message.text);
+        }
         for call in &message.tool_calls {
-            self.calls.insert(call.id.clone(), call.clone());
-        }
-        let call = message.tool_call_id.as_ref().filter(|_| message.role == Role::Tool).and_then(|id| self.calls.get(id));
-        if let Some(call) = call {
-            let seen = self.dialects.observe(call, &message.text);
-            kind = Some(seen.kind);
-            for observation in &seen.observations {
-                self.model.apply(at as u32 + 1, observation);
+            self.calls.insert(call.id.clone(), (at, call.clone()));
+            if self.dialects.kind(call) == Kind::Other {
+                spoken.talk(&call.arguments.to_string());
             }
-            self.ledger.note(at, call, &seen, &message.text);
         }
-        let opens = message.role != Role::Tool;
-        self.notes.push(Note { tokens, role: message.role, opens, kind });
+        let slot = if message.role == Role::Tool { self.take_answer(at, &message, &mut spoken) } else { Slot::Logged(at) };
+        self.notes.push(Note { tokens, role: message.role, opens: message.role != Role::Tool });
+        self.spoken.push(spoken);
         self.messages.push(message);
-        self.full_total += tokens;
-        self.window.push(Slot::Logged(at));
-        self.tokens.push(tokens);
-        self.total += tokens;
+        self.full.0 += tokens;
+        let tokens = self.slot_tokens(&slot);
+        self.window.push(slot, tokens);
+    }
+
+    /// Looks into a tool's answer; answers how it is shown.
+    fn take_answer(&mut self, at: usize, message: &Message, spoken: &mut Spoken) -> Slot {
+        let id = message.tool_call_id.as_deref().unwrap_or_default();
+        let Some((_, call)) = self.calls.get(id) else { return Slot::Logged(at) };
+        let seen = self.dialects.observe(call, &message.text);
+        for observation in &seen.observations {
+            spoken.change(observation);
+            self.model.apply(at as u32 + 1, observation);
+        }
+        self.touched.extend(seen.paths.iter().filter_map(|path| self.model.place(path)));
+        self.ledger.note(at, call, &seen, &message.text);
+        let before = self.doors.same_as(at, &message.text).filter(|before| *before >= self.start);
+        if at < self.covered {
+            return self.replay_shorten(at);
+        }
+        let limit = self.policy.output_tokens;
+        let (text, reason) = match before {
+            Some(before) if !self.pointers.contains_key(&before) && !self.texts.contains_key(&before) => {
+                self.pointers.insert(at, before);
+                (doors::pointer(&seen, &message.text), "the same text stands above")
+            }
+            _ if doors::can_cap(&seen) && self.counter.count(&message.text) > limit => {
+                (doors::cap(&message.text, limit as usize * 4, at), "too long to be worth sending whole")
+            }
+            _ => return Slot::Logged(at),
+        };
+        let text: Arc<str> = text.into();
+        self.texts.insert(at, text.clone());
+        self.decisions.push(FoldDecision::Shorten { position: at, text: text.clone(), reason: reason.to_owned() });
+        Slot::Shortened(at, text)
+    }
+
+    fn replay_shorten(&mut self, at: usize) -> Slot {
+        match self.replayed.front() {
+            Some(FoldDecision::Shorten { position, text, .. }) if *position == at => {
+                let text = text.clone();
+                self.texts.insert(at, text.clone());
+                self.decisions.extend(self.replayed.pop_front());
+                Slot::Shortened(at, text)
+            }
+            _ => Slot::Logged(at),
+        }
     }
 
     /// The window of the request that is made now.
     pub fn request(&mut self) -> &[Slot] {
-        let estimate = self.estimate_after();
-        self.account.rent += self.policy.prices.read * self.total.saturating_sub(estimate) as f64;
-        let price = (self.policy.prices.write - self.policy.prices.read) * estimate as f64;
-        let forced = self.total > self.policy.budget;
-        let mut cached = self.cached.unwrap_or(0);
-        if forced || (self.account.rent >= price * self.policy.patience && self.total > 2 * estimate) {
-            cached = self.fold(forced);
+        self.requests_since_fold += 1;
+        if self.messages.len() < self.covered {
+            self.replay_request();
+        } else {
+            self.decide();
         }
-        let billed = self.policy.prices.bill(cached, self.total);
-        let full = self.policy.prices.bill(self.full_sent, self.full_total);
-        self.account.note(billed, full);
-        self.full_sent = self.full_total;
-        self.cached = Some(self.total);
-        &self.window
+        self.touched.clear();
+        let prices = self.policy.prices;
+        let billed = prices.bill(self.window.cached(), self.window.total());
+        self.account.note(billed, prices.bill(self.full.1, self.full.0));
+        self.full.1 = self.full.0;
+        self.window.mark_sent();
+        self.window.slots()
     }
 
-    /// What a window would have after a fold, roughly.
-    fn estimate_after(&self) -> u64 {
-        let known = self.model.files().iter().map(|file| file.bytes() as u64).sum::<u64>() / 4;
-        known.min(self.policy.view_tokens) + self.policy.tail_tokens + self.policy.ledger_tokens
+    fn replay_request(&mut self) {
+        let now = self.messages.len();
+        self.pay_rent();
+        while let Some(decision) = self.replayed.front() {
+            match decision {
+                FoldDecision::Fold(fold) if fold.at == now => {
+                    let fold = fold.clone();
+                    self.apply_fold(&fold);
+                }
+                FoldDecision::Recall(recall) if recall.at == now => {
+                    let recall = recall.clone();
+                    self.apply_recall(&recall);
+                }
+                _ => return,
+            }
+            self.decisions.extend(self.replayed.pop_front());
+        }
+    }
+
+    fn decide(&mut self) {
+        let price = self.pay_rent();
+        let (after, _) = self.last_fold.unwrap_or((self.estimate(), 0));
+        let total = self.window.total();
+        let is_deep = total > after + after / 5;
+        if total > self.policy.budget {
+            self.fold("the window is full");
+        } else if is_deep && self.account.rent >= price * self.policy.patience {
+            self.fold("the rent paid on what it removes has reached its price");
+        }
+        if let Some(recall) = self.recall_touched() {
+            self.apply_recall(&recall);
+            self.decisions.push(FoldDecision::Recall(recall));
+        }
+        if self.window.total() > self.policy.budget {
+            self.fold("what a touched file brought back does not fit");
+        }
+    }
+
+    /// Adds this request's rent on what a fold would remove; answers the price of a fold.
+    fn pay_rent(&mut self) -> f64 {
+        let prices = self.policy.prices;
+        let (after, rewritten) = self.last_fold.unwrap_or_else(|| {
+            let estimate = self.estimate();
+            (estimate, estimate)
+        });
+        self.account.rent += prices.read * self.window.total().saturating_sub(after) as f64;
+        (prices.write - prices.read) * rewritten as f64
+    }
+
+    /// What the window would have after a first fold, roughly.
+    fn estimate(&self) -> u64 {
+        let known = self.model.bytes() as u64 / 4;
+        let policy = &self.policy;
+        known.min(policy.view_tokens) + policy.tail_tokens + policy.opening_tokens + policy.ledger_tokens
+    }
+
+    fn fold(&mut self, reason: &str) {
+        let fold = self.build_fold(reason);
+        self.apply_fold(&fold);
+        self.decisions.push(FoldDecision::Fold(fold));
+    }
+
+    fn apply_fold(&mut self, fold: &Fold) {
+        let before = self.window.total();
+        let mut slots: Vec<Slot> = self.window.slots()[..fold.keep.min(self.window.slots().len())].to_vec();
+        slots.extend(fold.head.iter().cloned());
+        // A pointer whose target is folded away would point to nothing.
+        let texts = &mut self.texts;
+        self.pointers.retain(|at, target| {
+            let holds = *target >= fold.start;
+            if !holds {
+                texts.remove(at);
+            }
+            holds
+        });
+        self.texts.extend(fold.shortened.iter().cloned());
+        slots.extend((fold.start..self.messages.len()).map(|at| self.slot_of(at)));
+        let slots = slots.into_iter().map(|slot| (slot.clone(), self.slot_tokens(&slot))).collect();
+        self.window.replace(slots);
+        self.start = fold.start;
+        self.parts = fold.parts.clone();
+        self.visible = fold.parts.iter().map(|part| part.mark).collect();
+        for lines in &fold.shown {
+            self.mark(lines);
+        }
+        self.account.rent = 0.0;
+        self.requests_since_fold = 0;
+        let after = self.window.total();
+        self.last_fold = Some((after.min(before), after - self.window.cached()));
+    }
+
+    fn apply_recall(&mut self, recall: &Recall) {
+        self.mark(&recall.shown);
+        self.visible.push(self.marks);
+        let slot = Slot::Made(recall.text.clone());
+        let tokens = self.slot_tokens(&slot);
+        self.window.push(slot, tokens);
+    }
+
+    /// Gives lines a new mark.
+    fn mark(&mut self, shown: &[ShownLines]) {
+        self.marks += 1;
+        for lines in shown {
+            self.model.mark_shown(self.marks, lines.file, lines.segment, lines.first..lines.first + lines.count);
+        }
+    }
+
+    fn slot_of(&self, at: usize) -> Slot {
+        self.texts.get(&at).map_or(Slot::Logged(at), |text| Slot::Shortened(at, text.clone()))
+    }
+
+    /// What is known of the files that were just touched, and is not in the window.
+    fn recall_touched(&mut self) -> Option<Recall> {
+        if self.start == 0 || self.touched.is_empty() {
+            return None;
+        }
+        let room = self.policy.budget.saturating_sub(self.window.total()).min(self.policy.touch_tokens);
+        self.touched.sort_unstable();
+        self.touched.dedup();
+        let now = self.messages.len();
+        let chunks = view::chunks(&self.model, now as u32, Some(&self.touched));
+        let is_shown = |chunk: &Chunk| {
+            let lines = chunk.lines(&self.model);
+            let hidden = lines.iter().filter(|line| !self.is_visible(line, self.start)).count();
+            hidden * 2 <= lines.len() || chunk.signs.is_hit
+        };
+        let shown: Vec<bool> = chunks.iter().map(is_shown).collect();
+        let (text, chosen) = self.render_within(&chunks, &shown, f64::NEG_INFINITY, room, build::RECALL_TITLE)?;
+        Some(Recall { at: now, text: text.into(), shown: shown_lines(&chunks, &chosen) })
+    }
+
+    /// Whether a line stands in the window: in the messages from `start` on, or in a view.
+    fn is_visible(&self, line: &Line, start: usize) -> bool {
+        line.seen as usize > start || (line.shown > 0 && self.visible.contains(&line.shown))
     }
 
     fn count(&self, message: &Message) -> u64 {
-        let mut tokens = self.counter.count(&message.text);
-        for call in &message.tool_calls {
-            tokens += 1 + match &call.arguments {
-                serde_json::Value::String(text) => self.counter.count(text),
-                other => self.counter.count(&other.to_string()) + 4,
-            };
-        }
-        tokens
-    }
-
-    /// Folds now; answers how many tokens at the start of the new window are cached.
-    fn fold(&mut self, forced: bool) -> u64 {
-        let start = self.tail_start();
-        let mut head: Vec<Slot> = Vec::new();
-        for (at, message) in self.messages[..start].iter().enumerate() {
-            if message.role == Role::User || message.role == Role::System {
-                head.push(self.cap_user(at));
-            }
-        }
-        let mut tokens: Vec<u64> = head.iter().map(|slot| self.slot_tokens(slot)).collect();
-        let ledger = self.ledger.render(start, self.policy.ledger_tokens as usize * 4);
-        let tail: Vec<Slot> = (start..self.messages.len()).map(|at| self.tail_slot(at)).collect();
-        let tail_tokens: u64 = tail.iter().map(|slot| self.slot_tokens(slot)).sum();
-        let used = tokens.iter().sum::<u64>() + self.counter.count(&ledger) + tail_tokens + 100;
-        let room = self.policy.budget.saturating_sub(used).min(self.policy.view_tokens);
-        let view = self.render_view(room);
-        let text = format!("{ledger}\n{view}");
-        let made = Slot::Made(Arc::new(Message {
-            role: Role::User,
-            text,
-            tool_calls: Vec::new(),
-            tool_call_id: None,
-            name: None,
-        }));
-        tokens.push(self.slot_tokens(&made));
-        head.push(made);
-        tokens.extend(tail.iter().map(|slot| self.slot_tokens(slot)));
-        head.extend(tail);
-        let same = self.window.iter().zip(&head).take_while(|(old, new)| old == new).count();
-        let cached: u64 = self.tokens[..same].iter().sum();
-        let _ = forced;
-        self.window = head;
-        self.total = tokens.iter().sum();
-        self.tokens = tokens;
-        self.account.rent = 0.0;
-        self.last_after = self.total;
-        cached
-    }
-
-    fn tail_slot(&self, at: usize) -> Slot {
-        let found = self.window.iter().rev().find(|slot| matches!(slot, Slot::Shortened(position, _) if *position == at));
-        found.cloned().unwrap_or(Slot::Logged(at))
+        let arguments = |call: &ToolCall| match &call.arguments {
+            serde_json::Value::String(text) => self.counter.count(text),
+            other => self.counter.count(&other.to_string()) + ARGUMENTS_TOKENS,
+        };
+        self.counter.count(&message.text) + message.tool_calls.iter().map(|call| 1 + arguments(call)).sum::<u64>()
     }
 
     fn slot_tokens(&self, slot: &Slot) -> u64 {
         match slot {
             Slot::Logged(at) => self.notes[*at].tokens,
             Slot::Shortened(at, text) => {
-                self.counter.count(text) + self.notes[*at].tokens.saturating_sub(self.counter.count(&self.messages[*at].text))
+                let own = self.counter.count(&self.messages[*at].text);
+                self.counter.count(text) + self.notes[*at].tokens.saturating_sub(own)
             }
-            Slot::Made(message) => self.count(message),
+            Slot::Made(text) => self.counter.count(text),
         }
-    }
-
-    /// The first message of the tail that a fold keeps.
-    fn tail_start(&self) -> usize {
-        let len = self.messages.len();
-        let mut start = len;
-        let mut tokens = 0;
-        for at in (0..len).rev() {
-            tokens += self.notes[at].tokens;
-            if tokens > self.policy.tail_tokens && start < len {
-                break;
-            }
-            if self.notes[at].opens {
-                start = at;
-            }
-            if tokens > self.policy.tail_tokens && start < len {
-                break;
-            }
-        }
-        start
-    }
-
-    fn cap_user(&self, at: usize) -> Slot {
-        let message = &self.messages[at];
-        if self.notes[at].tokens <= self.policy.user_tokens {
-            return Slot::Logged(at);
-        }
-        Slot::Shortened(at, shorten(&message.text, self.policy.user_tokens as usize * 4).into())
-    }
-
-    fn render_view(&self, tokens: u64) -> String {
-        let now = self.messages.len() as u32;
-        let chunks = view::chunks(&self.model, now);
-        let chosen = view::choose(&chunks, &view::need, tokens as usize * 4);
-        let mut by_file: Vec<(u32, usize, Vec<&Chunk>)> = Vec::new();
-        for index in chosen {
-            let chunk = &chunks[index];
-            match by_file.last_mut() {
-                Some((_, file, list)) if *file == chunk.file => list.push(chunk),
-                _ => by_file.push((self.model.files()[chunk.file].touched, chunk.file, vec![chunk])),
-            }
-        }
-        by_file.sort_by_key(|(touched, file, _)| (*touched, *file));
-        let mut text = String::new();
-        for (_, file, list) in by_file {
-            view::render_file(&self.model.files()[file], &list, &mut text);
-        }
-        text
     }
 }
 
-/// The head and the tail of a text, with a marker between them.
-pub fn shorten(text: &str, bytes: usize) -> String {
-    if text.len() <= bytes {
-        return text.to_owned();
-    }
-    let keep = bytes.saturating_sub(60);
-    let head = floor(text, keep * 2 / 3);
-    let tail = ceil(text, text.len() - (keep - keep * 2 / 3));
-    format!("{}\n[… {} bytes left out …]\n{}", &text[..head], tail - head, &text[tail..])
+/// Tokens that blanks and names add to arguments on the wire.
+const ARGUMENTS_TOKENS: u64 = 4;
+
+fn shown_lines(chunks: &[Chunk], chosen: &[usize]) -> Vec<ShownLines> {
+    let lines = |chunk: &Chunk| ShownLines {
+        file: chunk.file,
+        segment: chunk.segment,
+        first: chunk.lines.start,
+        count: chunk.lines.len(),
+    };
+    chosen.iter().map(|index| lines(&chunks[*index])).collect()
 }
 
-fn floor(text: &str, mut at: usize) -> usize {
-    at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
+/// Bytes of a text, cut in its middle to a number of tokens.
+fn cut(counter: &dyn TokenCounter, text: &str, tokens: u64) -> String {
+    let mut bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(4);
+    loop {
+        let short = shorten(text, bytes);
+        if counter.count(&short) <= tokens || bytes == 0 {
+            return short;
+        }
+        bytes = bytes * 3 / 4;
     }
-    at
 }
-
-fn ceil(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
-}
-
-#[allow(dead_code)]
-fn unused(_: &Seen, _: &Observation) {}

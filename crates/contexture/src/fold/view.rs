@@ -1,9 +1,10 @@
 //! The current view of the files in use: which of the known lines to show, and how.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use crate::files::model::{FileModel, FileState, Segment};
+use crate::files::model::{FileModel, FileState, Line, Segment};
 
 /// A run of lines that is shown or left out as one.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +44,19 @@ pub struct Signs {
     pub named_age: Option<f64>,
     /// Known lines of the file.
     pub file_lines: usize,
+    /// Whether recent talk names the file.
+    pub is_named: bool,
+    /// Rare words in common with recent changes, as a logarithm.
+    pub change_words: f64,
+    /// Rare words in common with recent talk, as a logarithm.
+    pub talk_words: f64,
+}
+
+impl Chunk {
+    /// The lines of the chunk.
+    pub fn lines<'a>(&self, model: &'a FileModel) -> &'a [Line] {
+        &model.files()[self.file].segments[self.segment].lines[self.lines.clone()]
+    }
 }
 
 /// Fewest lines of a chunk, unless its segment is shorter.
@@ -51,13 +65,16 @@ const LEAST_CHUNK_LINES: usize = 8;
 /// Most lines of a chunk.
 const MOST_CHUNK_LINES: usize = 24;
 
-/// All chunks of all files that are known.
-pub fn chunks(model: &FileModel, now: u32) -> Vec<Chunk> {
+/// All chunks of the files that are known, or of some of them.
+pub fn chunks(model: &FileModel, now: u32, only: Option<&[usize]>) -> Vec<Chunk> {
     let files = model.files();
     let mut touched: Vec<u32> = files.iter().map(|file| file.touched).collect();
     touched.sort_unstable();
     let mut chunks = Vec::new();
-    for (index, file) in files.iter().enumerate().filter(|(_, file)| !file.deleted) {
+    for (index, file) in files.iter().enumerate() {
+        if file.deleted || only.is_some_and(|only| !only.contains(&index)) {
+            continue;
+        }
         let rank = touched.len() - touched.partition_point(|moment| *moment <= file.touched);
         for (segment_index, segment) in file.segments.iter().enumerate() {
             split(segment, |lines| {
@@ -104,6 +121,9 @@ fn signs(file: &FileState, segment: &Segment, lines: &Range<usize>, rank: usize,
         is_hit: segment.is_hit,
         named_age: (file.named > 0).then(|| age(file.named)),
         file_lines: file.known_lines(),
+        is_named: false,
+        change_words: 0.0,
+        talk_words: 0.0,
     }
 }
 
@@ -120,44 +140,79 @@ fn edit_distance(segment: &Segment, lines: &Range<usize>) -> Option<usize> {
     [behind.map(|index| index - lines.end + 1), before.map(|index| lines.start - index)].into_iter().flatten().min()
 }
 
-/// Bytes that a heading of a file, or a gap in it, may take.
-const HEADING_BYTES: usize = 90;
+/// Bytes that a heading of a file may take beside its path.
+const HEADING_BYTES: usize = 110;
+
+/// Bytes that the mark of a gap may take.
+const GAP_BYTES: usize = 24;
 
 /// Chooses the chunks that are most likely needed, for their size, within a number of bytes.
 ///
-/// The answer is in the order of the files' last touch, oldest first, and of lines within a file.
-pub fn choose(chunks: &[Chunk], need: &dyn Fn(&Signs) -> f64, bytes: usize) -> Vec<usize> {
-    let mut order: Vec<(f64, usize)> = chunks.iter().enumerate().map(|(i, chunk)| (need(&chunk.signs), i)).collect();
+/// Chunks below the least need and those that are shown already stay out. The answer is in the order of `chunks`.
+pub fn choose(chunks: &[Chunk], shown: &[bool], least: f64, bytes: usize) -> Vec<usize> {
+    let needs = chunks.iter().enumerate().map(|(index, chunk)| (need(&chunk.signs), index));
+    let mut order: Vec<(f64, usize)> = needs.filter(|(need, index)| *need >= least && !shown[*index]).collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut left = bytes;
     let mut chosen = vec![false; chunks.len()];
-    let mut opened = std::collections::HashSet::new();
+    let mut opened = HashSet::new();
     for (_, index) in order {
         let chunk = &chunks[index];
         let adjoins = |other: Option<usize>| {
-            other.is_some_and(|other| {
-                chosen[other]
-                    && chunks[other].file == chunk.file
-                    && chunks[other].segment == chunk.segment
-            })
+            other.and_then(|other| Some(chosen[other] && chunks.get(other)?.is_beside(chunk))).unwrap_or(false)
         };
-        let neighbours = usize::from(adjoins(index.checked_sub(1)))
-            + usize::from(adjoins(Some(index + 1).filter(|next| *next < chunks.len())));
-        let opening = if opened.contains(&chunk.file) { 0 } else { HEADING_BYTES };
-        let gap = if neighbours == 0 { HEADING_BYTES / 2 } else { 0 };
-        let cost = chunk.bytes + opening + gap;
-        if cost > left {
-            continue;
+        let is_apart = !adjoins(index.checked_sub(1)) && !adjoins(Some(index + 1).filter(|next| *next < chunks.len()));
+        let heading = if opened.contains(&chunk.file) { 0 } else { HEADING_BYTES };
+        let cost = chunk.bytes + heading + if is_apart { GAP_BYTES } else { 0 };
+        if cost <= left {
+            left -= cost;
+            opened.insert(chunk.file);
+            chosen[index] = true;
         }
-        left -= cost;
-        opened.insert(chunk.file);
-        chosen[index] = true;
     }
     (0..chunks.len()).filter(|index| chosen[*index]).collect()
 }
 
+impl Chunk {
+    fn is_beside(&self, other: &Chunk) -> bool {
+        self.file == other.file
+            && self.segment == other.segment
+            && (self.lines.end == other.lines.start || other.lines.end == self.lines.start)
+    }
+}
+
+/// The chosen chunks with those beside them that are shown elsewhere, so that what spans both stands in one piece.
+pub fn with_neighbours(chunks: &[Chunk], shown: &[bool], chosen: &[usize]) -> Vec<usize> {
+    let mut all = chosen.to_vec();
+    for index in chosen.iter().copied() {
+        let around = [index.checked_sub(1), Some(index + 1)].into_iter().flatten();
+        let beside = |other: &usize| chunks.get(*other).is_some_and(|chunk| shown[*other] && chunk.is_beside(&chunks[index]));
+        all.extend(around.filter(beside));
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Writes chunks, file by file, those touched longest ago first.
+pub fn render(model: &FileModel, chunks: &[&Chunk]) -> String {
+    let mut files: Vec<(u32, usize, Vec<&Chunk>)> = Vec::new();
+    for chunk in chunks {
+        match files.last_mut() {
+            Some((_, file, list)) if *file == chunk.file => list.push(chunk),
+            _ => files.push((model.files()[chunk.file].touched, chunk.file, vec![chunk])),
+        }
+    }
+    files.sort_by_key(|(touched, file, _)| (*touched, *file));
+    let mut text = String::new();
+    for (_, file, list) in files {
+        render_file(&model.files()[file], &list, &mut text);
+    }
+    text
+}
+
 /// Writes the chosen chunks of one file, with a heading that says what is shown.
-pub fn render_file(file: &FileState, chunks: &[&Chunk], text: &mut String) {
+fn render_file(file: &FileState, chunks: &[&Chunk], text: &mut String) {
     let shown: usize = chunks.iter().map(|chunk| chunk.lines.len()).sum();
     let known = file.known_lines();
     // Writing to a string cannot fail.
@@ -173,7 +228,7 @@ pub fn render_file(file: &FileState, chunks: &[&Chunk], text: &mut String) {
         if !follows {
             let _ = match segment.first {
                 Some(first) => writeln!(text, "[from line {}]", first + chunk.lines.start),
-                None => writeln!(text, "[somewhere]"),
+                None => writeln!(text, "[lines of unknown number]"),
             };
         }
         for line in &segment.lines[chunk.lines.clone()] {
@@ -186,17 +241,22 @@ pub fn render_file(file: &FileState, chunks: &[&Chunk], text: &mut String) {
 
 /// How likely the agent is to need a chunk's text soon, for its size, on a logarithmic scale.
 ///
-/// Fitted to recorded work (a Poisson regression of "an edit within the next 30 requests needs this text" on the
-/// signs, per byte) and rounded. What was seen lately is needed; what the agent changed stays needed longer;
-/// mere hits of searches seldom are.
+/// Fitted to recorded work (a Poisson regression of "an edit within the next 40 requests needs this text, and
+/// nothing touches the file before it" on the signs, per byte) and rounded. What was seen lately is needed; what
+/// the agent changed stays needed longer; what shares rare words with recent talk and recent changes is needed
+/// more; mere hits of searches are hardly ever.
 pub fn need(signs: &Signs) -> f64 {
     let log = |age: f64| age.ln_1p();
     let seen = log(signs.seen_age);
-    let edited = signs.edit_age.map_or(0.0, |age| 0.6 + 0.08 * log(age));
-    let file_edited = if signs.file_edit_age.is_some() { 0.2 } else { 0.0 };
-    let hit = if signs.is_hit { -0.9 } else { 0.0 };
-    -0.055 * seen * seen - 0.06 * seen - 0.07 * log(signs.file_age) - 0.07 * log(signs.file_rank as f64)
-        + edited
-        + file_edited
-        + hit
+    let edited = signs.edit_age.map_or(0.0, |age| EDIT_AGE_WEIGHT * log(age));
+    let hit = if signs.is_hit { HIT_WEIGHT * seen } else { 0.0 };
+    let named = if signs.is_named { NAMED_WEIGHT } else { 0.0 };
+    SEEN_WEIGHT * seen * seen + edited + hit + named + CHANGE_WEIGHT * signs.change_words + TALK_WEIGHT * signs.talk_words
 }
+
+const SEEN_WEIGHT: f64 = -0.075;
+const HIT_WEIGHT: f64 = -0.5;
+const EDIT_AGE_WEIGHT: f64 = 0.15;
+const NAMED_WEIGHT: f64 = 0.25;
+const CHANGE_WEIGHT: f64 = 0.17;
+const TALK_WEIGHT: f64 = 0.19;

@@ -20,12 +20,12 @@ pub(super) fn absorb(segments: &mut Vec<Segment>, mut new: Segment) {
     let (mut before, mut behind): (Option<Vec<Line>>, Option<Vec<Line>>) = (None, None);
     let new_len = new.lines.len();
     for old in segments.drain(..) {
-        let Some((head, tail)) = overlap(&old, &new, new_len, &telling) else {
+        let Some(Overlap { before: head, behind: tail, pairs }) = overlap(&old, &new, new_len, &telling) else {
             kept.extend(without_range(old, &new));
             continue;
         };
         new.is_hit &= old.is_hit;
-        inherit_edits(&mut new.lines[..new_len], &old);
+        inherit(&mut new.lines, &old.lines, &pairs);
         if new.first.is_none() {
             new.first = old.first.map(|first| first + head.len()).filter(|_| !head.is_empty() || tail.len() < old.lines.len());
             new.numbering = old.numbering;
@@ -75,7 +75,7 @@ fn overlap(
     new: &Segment,
     len: usize,
     telling: &HashMap<Arc<str>, Option<usize>>,
-) -> Option<(Vec<Line>, Vec<Line>)> {
+) -> Option<Overlap> {
     if let (Some(old_first), Some(new_first), true) = (old.first, new.first, old.numbering == new.numbering) {
         // Numbers of one numbering are believed: code repeats itself, and likeness elsewhere is chance.
         if old_first + old.lines.len() <= new_first || new_first + len <= old_first {
@@ -95,17 +95,19 @@ fn overlap(
     let unique = telling.values().flatten().filter(|place| new_range.contains(place)).count();
     let shared = pairs.len() as f64;
     let enough = shared >= LEAST_SHARED * unique as f64 && shared >= LEAST_SHARED / 2.0 * tells(&old.lines[start..end]) as f64;
-    enough.then(|| (old.lines[..start].to_vec(), old.lines[end..].to_vec()))
+    enough.then(|| Overlap { before: old.lines[..start].to_vec(), behind: old.lines[end..].to_vec(), pairs })
 }
 
 /// The same for segments whose numbers overlap and whose lines agree there.
-fn overlap_by_number(old: &Segment, new: &[Line], old_first: usize, new_first: usize) -> Option<(Vec<Line>, Vec<Line>)> {
+fn overlap_by_number(old: &Segment, new: &[Line], old_first: usize, new_first: usize) -> Option<Overlap> {
     let (start, end) = (old_first.max(new_first), (old_first + old.lines.len()).min(new_first + new.len()));
-    let same = (start..end).filter(|number| old.lines[number - old_first].text == new[number - new_first].text).count();
-    if (same as f64) < LEAST_SHARED * (end - start) as f64 {
+    let places = (start..end).map(|number| (number - old_first, number - new_first));
+    let pairs: Vec<(usize, usize)> = places.filter(|(from, to)| old.lines[*from].text == new[*to].text).collect();
+    if (pairs.len() as f64) < LEAST_SHARED * (end - start) as f64 {
         return None;
     }
-    Some((old.lines[..start - old_first].to_vec(), old.lines[end - old_first..].to_vec()))
+    let (before, behind) = (old.lines[..start - old_first].to_vec(), old.lines[end - old_first..].to_vec());
+    Some(Overlap { before, behind, pairs })
 }
 
 /// Telling lines that both have exactly once: place in the old segment, place in the new one.
@@ -152,18 +154,48 @@ fn longest_rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     rising
 }
 
-/// Lines that were shown again unchanged are still lines that the agent edited.
-fn inherit_edits(new: &mut [Line], old: &Segment) {
-    let edited: HashMap<&str, u32> =
-        old.lines.iter().filter(|line| line.edited > 0).map(|line| (&*line.text, line.edited)).collect();
-    if edited.is_empty() {
-        return;
-    }
-    for line in new {
-        if let Some(at) = edited.get(&*line.text) {
-            line.edited = line.edited.max(*at);
+/// Gives lines that are shown again unchanged what was known of them: that the agent edited them, that a view
+/// shows them. `pairs` are places of equal lines in the old and the new; equal lines around them count too.
+pub(super) fn inherit(new: &mut [Line], old: &[Line], pairs: &[(usize, usize)]) {
+    let mut take = |old_place: usize, new_place: usize| -> bool {
+        let (Some(from), Some(to)) = (old.get(old_place), new.get_mut(new_place)) else { return false };
+        if from.text != to.text {
+            return false;
         }
+        to.edited = to.edited.max(from.edited);
+        to.shown = to.shown.max(from.shown);
+        true
+    };
+    let mut done = 0;
+    for (old_place, new_place) in pairs.iter().copied() {
+        let back = (1..=old_place.min(new_place)).take_while(|step| new_place - step >= done);
+        for step in back {
+            if !take(old_place - step, new_place - step) {
+                break;
+            }
+        }
+        let mut step = 0;
+        while take(old_place + step, new_place + step) {
+            step += 1;
+        }
+        done = done.max(new_place + step);
     }
+}
+
+/// The same for a segment that takes the place of all others.
+pub(super) fn inherit_all(new: &mut Segment, segments: &[Segment]) {
+    let telling = telling_lines(&new.lines);
+    for old in segments {
+        let pairs = longest_rising(&common_lines(old, &telling));
+        inherit(&mut new.lines, &old.lines, &pairs);
+    }
+}
+
+/// Lines of an old segment around a new one, and the places of equal lines in both.
+struct Overlap {
+    before: Vec<Line>,
+    behind: Vec<Line>,
+    pairs: Vec<(usize, usize)>,
 }
 
 /// What is left of a segment that has other content at the same numbers.
@@ -252,7 +284,7 @@ fn replace_range(segment: &mut Segment, at: u32, text: &str, range: std::ops::Ra
     whole.push_str(&text[line_start..range.start]);
     whole.push_str(new);
     whole.push_str(&text[range.end..line_end]);
-    let mut lines: Vec<Line> = whole.split('\n').map(|text| Line { text: text.into(), seen: at, edited: at }).collect();
+    let mut lines: Vec<Line> = whole.split('\n').map(|text| Line { text: text.into(), seen: at, edited: at, shown: 0 }).collect();
     let before = last + 1 - first;
     if new.is_empty() && whole.is_empty() && before < segment.lines.len() {
         lines.clear();
@@ -273,7 +305,7 @@ pub(super) fn replace_lines(segment: &mut Segment, at: u32, hunk: &Hunk) -> Opti
         .zip(&hunk.added)
         .map(|(text, added)| {
             let kept = if *added { None } else { context.find(|line| line.text.trim_end() == text.trim_end()).cloned() };
-            let line = kept.unwrap_or_else(|| Line { text: text.as_str().into(), seen: at, edited: at });
+            let line = kept.unwrap_or_else(|| Line { text: text.as_str().into(), seen: at, edited: at, shown: 0 });
             Line { seen: at, ..line }
         })
         .collect();

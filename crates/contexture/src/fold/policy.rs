@@ -1,0 +1,60 @@
+//! What a folder keeps to.
+
+use serde::{Deserialize, Serialize};
+
+use super::price::Prices;
+
+/// How a folder folds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Policy {
+    /// The most tokens of a window.
+    pub budget: u64,
+    /// The provider's prices.
+    pub prices: Prices,
+    /// Most tokens of the view of files.
+    pub view_tokens: u64,
+    /// Least need of a chunk that the view shows; see [`super::view::need`].
+    pub least_need: f64,
+    /// Most tokens of the recent messages that a fold leaves as they are; the newest step always stays.
+    pub tail_tokens: u64,
+    /// Most tokens of the messages with which the conversation opened.
+    pub opening_tokens: u64,
+    /// Most tokens of what the user said since.
+    pub users_tokens: u64,
+    /// Most tokens of the ledger of what was done.
+    pub ledger_tokens: u64,
+    /// Most tokens of known lines that touching a file brings back.
+    pub touch_tokens: u64,
+    /// Most tokens of one output that is no file's text, when it is first sent.
+    pub output_tokens: u64,
+    /// How much rent must have been paid on what a fold would remove, against the fold's price.
+    pub patience: f64,
+}
+
+impl Policy {
+    /// The policy for a budget, with Anthropic's prices.
+    ///
+    /// A larger budget buys a larger view only up to a point: behind it, rent on what is never needed outweighs
+    /// the few pieces that a still larger view would hold.
+    pub fn new(budget: u64) -> Self {
+        Self {
+            budget,
+            prices: Prices::ANTHROPIC,
+            view_tokens: budget * 55 / 100,
+            least_need: if budget < 48_000 { -1.4 } else { -2.2 },
+            tail_tokens: (budget / 20).min(2_000),
+            opening_tokens: (budget / 20).min(2_000),
+            users_tokens: (budget / 24).min(1_500),
+            ledger_tokens: (budget / 32).min(1_000),
+            touch_tokens: (budget / 10).min(3_000),
+            output_tokens: (budget / 8).min(8_000),
+            patience: 1.0,
+        }
+    }
+
+    /// The same with a provider's prices.
+    pub fn with_prices(mut self, prices: Prices) -> Self {
+        self.prices = prices;
+        self
+    }
+}
