@@ -27,6 +27,8 @@ pub struct Line {
     pub edited: u32,
     /// The mark of the view that last showed it; 0 is none.
     pub shown: u32,
+    /// How many lines were shown or written together with it when it was last seen.
+    pub span: u32,
 }
 
 /// A run of consecutive known lines.
@@ -447,7 +449,8 @@ impl FileState {
 
 impl Segment {
     fn new(at: u32, edited: u32, block: &Block, numbering: u32) -> Self {
-        let line = |text: &String| Line { text: text.as_str().into(), seen: at, edited, shown: 0 };
+        let span = block.lines.len() as u32;
+        let line = |text: &String| Line { text: text.as_str().into(), seen: at, edited, shown: 0, span };
         Self { first: block.first, lines: block.lines.iter().map(line).collect(), numbering, is_hit: false }
     }
 

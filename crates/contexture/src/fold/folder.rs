@@ -139,6 +139,8 @@ pub struct Folder {
     messages: Vec<Arc<Message>>,
     notes: Vec<Note>,
     spoken: Vec<Spoken>,
+    /// Moments at which the user said something.
+    asks: Vec<u32>,
     calls: HashMap<String, (usize, ToolCall)>,
     window: Window,
     /// The first message that is shown in its own place; 0 before the first fold.
@@ -177,6 +179,7 @@ impl Folder {
             messages: Vec::new(),
             notes: Vec::new(),
             spoken: Vec::new(),
+            asks: Vec::new(),
             calls: HashMap::new(),
             window: Window::default(),
             start: 0,
@@ -272,6 +275,9 @@ impl Folder {
             if self.dialects.kind(call) == Kind::Other {
                 spoken.talk(&call.arguments.to_string());
             }
+        }
+        if message.role == Role::User {
+            self.asks.push(at as u32 + 1);
         }
         let slot = if message.role == Role::Tool { self.take_answer(at, &message, &mut spoken) } else { Slot::Logged(at) };
         self.notes.push(Note { tokens, role: message.role, opens: message.role != Role::Tool });
@@ -463,7 +469,7 @@ impl Folder {
         self.touched.sort_unstable();
         self.touched.dedup();
         let now = self.messages.len();
-        let chunks = view::chunks(&self.model, now as u32, Some(&self.touched));
+        let chunks = view::chunks(&self.model, now as u32, Some(&self.touched), &self.asks);
         let is_shown = |chunk: &Chunk| {
             let lines = chunk.lines(&self.model);
             let hidden = lines.iter().filter(|line| !self.is_visible(line, self.start)).count();

@@ -44,6 +44,10 @@ pub struct Signs {
     pub named_age: Option<f64>,
     /// Known lines of the file.
     pub file_lines: usize,
+    /// How many lines were shown together with it.
+    pub span: u32,
+    /// What the user said since it was seen, in messages.
+    pub asks: usize,
     /// Whether recent talk names the file.
     pub is_named: bool,
     /// Rare words in common with recent changes, as a logarithm.
@@ -66,7 +70,7 @@ const LEAST_CHUNK_LINES: usize = 8;
 const MOST_CHUNK_LINES: usize = 24;
 
 /// All chunks of the files that are known, or of some of them.
-pub fn chunks(model: &FileModel, now: u32, only: Option<&[usize]>) -> Vec<Chunk> {
+pub fn chunks(model: &FileModel, now: u32, only: Option<&[usize]>, asks: &[u32]) -> Vec<Chunk> {
     let files = model.files();
     let mut touched: Vec<u32> = files.iter().map(|file| file.touched).collect();
     touched.sort_unstable();
@@ -82,7 +86,7 @@ pub fn chunks(model: &FileModel, now: u32, only: Option<&[usize]>) -> Vec<Chunk>
                     file: index,
                     segment: segment_index,
                     bytes: segment.lines[lines.clone()].iter().map(|line| line.text.len() + 1).sum(),
-                    signs: signs(file, segment, &lines, rank, now),
+                    signs: signs(file, segment, &lines, rank, now, asks),
                     lines,
                 });
             });
@@ -105,13 +109,13 @@ fn split(segment: &Segment, mut found: impl FnMut(Range<usize>)) {
     }
 }
 
-fn signs(file: &FileState, segment: &Segment, lines: &Range<usize>, rank: usize, now: u32) -> Signs {
+fn signs(file: &FileState, segment: &Segment, lines: &Range<usize>, rank: usize, now: u32, asks: &[u32]) -> Signs {
     let age = |moment: u32| f64::from(now.saturating_sub(moment));
     let body = &segment.lines[lines.clone()];
     let newest = |moment: fn(&crate::files::model::Line) -> u32| body.iter().map(moment).max().unwrap_or(0);
-    let edited = newest(|line| line.edited);
+    let (seen, edited) = (newest(|line| line.seen), newest(|line| line.edited));
     Signs {
-        seen_age: age(newest(|line| line.seen)),
+        seen_age: age(seen),
         edit_age: (edited > 0).then(|| age(edited)),
         file_age: age(file.touched),
         file_edit_age: (file.edited > 0).then(|| age(file.edited)),
@@ -121,6 +125,8 @@ fn signs(file: &FileState, segment: &Segment, lines: &Range<usize>, rank: usize,
         is_hit: segment.is_hit,
         named_age: (file.named > 0).then(|| age(file.named)),
         file_lines: file.known_lines(),
+        span: newest(|line| line.span),
+        asks: asks.len() - asks.partition_point(|moment| *moment <= seen),
         is_named: false,
         change_words: 0.0,
         talk_words: 0.0,
@@ -246,17 +252,31 @@ fn render_file(file: &FileState, chunks: &[&Chunk], text: &mut String) {
 /// the agent changed stays needed longer; what shares rare words with recent talk and recent changes is needed
 /// more; mere hits of searches are hardly ever.
 pub fn need(signs: &Signs) -> f64 {
-    let log = |age: f64| age.ln_1p();
+    let log = |count: f64| count.ln_1p();
     let seen = log(signs.seen_age);
     let edited = signs.edit_age.map_or(0.0, |age| EDIT_AGE_WEIGHT * log(age));
+    let file_edited = if signs.file_edit_age.is_some() { FILE_EDITED_WEIGHT } else { 0.0 };
     let hit = if signs.is_hit { HIT_WEIGHT * seen } else { 0.0 };
     let named = if signs.is_named { NAMED_WEIGHT } else { 0.0 };
-    SEEN_WEIGHT * seen * seen + edited + hit + named + CHANGE_WEIGHT * signs.change_words + TALK_WEIGHT * signs.talk_words
+    SEEN_WEIGHT * seen * seen
+        + edited
+        + file_edited
+        + hit
+        + named
+        + CHANGE_WEIGHT * signs.change_words
+        + TALK_WEIGHT * signs.talk_words
+        + SPAN_WEIGHT * (log(f64::from(signs.span)) - MIDDLE_SPAN)
+        + ASKS_WEIGHT * log(signs.asks as f64)
 }
 
-const SEEN_WEIGHT: f64 = -0.075;
+const SEEN_WEIGHT: f64 = -0.07;
 const HIT_WEIGHT: f64 = -0.5;
-const EDIT_AGE_WEIGHT: f64 = 0.15;
-const NAMED_WEIGHT: f64 = 0.25;
-const CHANGE_WEIGHT: f64 = 0.17;
-const TALK_WEIGHT: f64 = 0.19;
+const EDIT_AGE_WEIGHT: f64 = 0.19;
+const FILE_EDITED_WEIGHT: f64 = -0.3;
+const NAMED_WEIGHT: f64 = 0.3;
+const CHANGE_WEIGHT: f64 = 0.09;
+const TALK_WEIGHT: f64 = 0.17;
+const SPAN_WEIGHT: f64 = -0.25;
+/// The logarithm of a middling span, so that the weight moves needs up as often as down.
+const MIDDLE_SPAN: f64 = 4.2;
+const ASKS_WEIGHT: f64 = -0.25;

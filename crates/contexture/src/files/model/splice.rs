@@ -284,7 +284,9 @@ fn replace_range(segment: &mut Segment, at: u32, text: &str, range: std::ops::Ra
     whole.push_str(&text[line_start..range.start]);
     whole.push_str(new);
     whole.push_str(&text[range.end..line_end]);
-    let mut lines: Vec<Line> = whole.split('\n').map(|text| Line { text: text.into(), seen: at, edited: at, shown: 0 }).collect();
+    let span = whole.matches('\n').count() as u32 + 1;
+    let line = |text: &str| Line { text: text.into(), seen: at, edited: at, shown: 0, span };
+    let mut lines: Vec<Line> = whole.split('\n').map(line).collect();
     let before = last + 1 - first;
     if new.is_empty() && whole.is_empty() && before < segment.lines.len() {
         lines.clear();
@@ -299,14 +301,15 @@ pub(super) fn replace_lines(segment: &mut Segment, at: u32, hunk: &Hunk) -> Opti
     let start = find_lines(&segment.lines, &hunk.old)?;
     let old: Vec<Line> = segment.lines[start..start + hunk.old.len()].to_vec();
     let mut context = old.iter();
+    let span = hunk.new.len() as u32;
     let lines: Vec<Line> = hunk
         .new
         .iter()
         .zip(&hunk.added)
         .map(|(text, added)| {
             let kept = if *added { None } else { context.find(|line| line.text.trim_end() == text.trim_end()).cloned() };
-            let line = kept.unwrap_or_else(|| Line { text: text.as_str().into(), seen: at, edited: at, shown: 0 });
-            Line { seen: at, ..line }
+            let line = kept.unwrap_or_else(|| Line { text: text.as_str().into(), seen: at, edited: at, shown: 0, span });
+            Line { seen: at, span, ..line }
         })
         .collect();
     let grown = lines.len() as isize - old.len() as isize;

@@ -52,7 +52,7 @@ impl Folder {
     /// Decides what stands for the past from now on.
     pub(super) fn build_fold(&self, reason: &str) -> Fold {
         let frame = self.frame();
-        let mut chunks = view::chunks(&self.model, self.messages.len() as u32, None);
+        let mut chunks = view::chunks(&self.model, self.messages.len() as u32, None, &self.asks);
         let recent = &self.spoken[self.spoken.len().saturating_sub(RECENT_MESSAGES)..];
         Recent::of(recent).weigh(&self.model, &mut chunks);
         let free = (self.policy.budget as f64 * (1.0 - FREE_SHARE)) as u64;
