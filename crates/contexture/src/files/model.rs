@@ -174,6 +174,19 @@ impl FileModel {
         }
     }
 
+    /// The known lines that a block repeats, if all of it is known in one piece.
+    pub fn known<'a>(&'a self, path: &str, block: &Block) -> Option<&'a [Line]> {
+        let file = self.get(path)?;
+        file.segments.iter().find_map(|segment| {
+            let by_number = segment.first.zip(block.first).and_then(|(first, wanted)| wanted.checked_sub(first));
+            let same = |start: usize| {
+                let lines = segment.lines.get(start..start + block.lines.len())?;
+                lines.iter().zip(&block.lines).all(|(line, text)| *line.text == **text).then_some(lines)
+            };
+            by_number.and_then(same)
+        })
+    }
+
     /// The place of a file among all, by any of its names.
     pub fn place(&self, path: &str) -> Option<usize> {
         self.index.find(&normalize(path))

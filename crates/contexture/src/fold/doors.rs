@@ -1,30 +1,17 @@
 //! What can be saved before an output is first sent, when saving costs nothing.
 
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use super::digest::says_error;
 use crate::files::observation::{Kind, Seen};
 
 /// Shortest output that is worth a pointer.
-const LEAST_POINTED_BYTES: usize = 600;
+pub(super) const LEAST_POINTED_BYTES: usize = 600;
 
-/// Remembers outputs by content, to recognise one that comes again.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Doors {
-    outputs: HashMap<u64, usize>,
-}
+/// How every pointer begins.
+const POINTER_START: &str = "[Unchanged: ";
 
-impl Doors {
-    /// Remembers an output; answers the position of the newest one with the same text.
-    pub(super) fn same_as(&mut self, at: usize, text: &str) -> Option<usize> {
-        if text.len() < LEAST_POINTED_BYTES {
-            return None;
-        }
-        let mut hasher = DefaultHasher::new();
-        text.hash(&mut hasher);
-        self.outputs.insert(hasher.finish(), at)
-    }
+/// Whether a text is a pointer.
+pub(super) fn is_pointer(text: &str) -> bool {
+    text.starts_with(POINTER_START)
 }
 
 /// What stands for an output that is shown above already.
@@ -34,7 +21,7 @@ pub(super) fn pointer(seen: &Seen, text: &str) -> String {
         (None, Some(command)) => format!("`{}`", command.lines().next().unwrap_or_default()),
         (None, None) => "this call".to_owned(),
     };
-    format!("[Unchanged: the same {} lines of {what} stand above]", text.lines().count())
+    format!("{POINTER_START}the same {} lines of {what} stand above]", text.lines().count())
 }
 
 /// Whether an output is no file's text, so that its middle can go.

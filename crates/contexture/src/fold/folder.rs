@@ -1,12 +1,12 @@
 //! The state machine that says, before every request, what of the past is sent.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::digest::{Ledger, changed_files, shorten};
-use super::doors::{self, Doors};
+use super::doors;
 use super::policy::Policy;
 use super::price::Account;
 use super::view::{self, Chunk};
@@ -14,7 +14,7 @@ use super::window::{Slot, Window};
 use super::words::{RECENT_MESSAGES, Recent, Spoken};
 use crate::files::dialect::Dialects;
 use crate::files::model::{FileModel, Line};
-use crate::files::observation::Kind;
+use crate::files::observation::{Kind, Observation, Seen};
 use crate::tokens::TokenCounter;
 use crate::transcript::{Message, Role, ToolCall};
 
@@ -135,7 +135,6 @@ pub struct Folder {
     dialects: Dialects,
     model: FileModel,
     ledger: Ledger,
-    doors: Doors,
     messages: Vec<Arc<Message>>,
     notes: Vec<Note>,
     spoken: Vec<Spoken>,
@@ -153,8 +152,8 @@ pub struct Folder {
     touched: Vec<usize>,
     /// Texts that stand for logged ones.
     texts: HashMap<usize, Arc<str>>,
-    /// Outputs shown as pointers, with the message that they point to.
-    pointers: HashMap<usize, usize>,
+    /// Outputs shown as pointers to what stands in the window.
+    pointers: BTreeSet<usize>,
     account: Account,
     /// Tokens of all messages, and of those that were there at the last request.
     full: (u64, u64),
@@ -175,7 +174,6 @@ impl Folder {
             dialects: Dialects::builtin(),
             model: FileModel::new(),
             ledger: Ledger::default(),
-            doors: Doors::default(),
             messages: Vec::new(),
             notes: Vec::new(),
             spoken: Vec::new(),
@@ -188,7 +186,7 @@ impl Folder {
             marks: 0,
             touched: Vec::new(),
             texts: HashMap::new(),
-            pointers: HashMap::new(),
+            pointers: BTreeSet::new(),
             account: Account::default(),
             full: (0, 0),
             last_fold: None,
@@ -293,26 +291,26 @@ impl Folder {
         let id = message.tool_call_id.as_deref().unwrap_or_default();
         let Some((_, call)) = self.calls.get(id) else { return Slot::Logged(at) };
         let seen = self.dialects.observe(call, &message.text);
+        let repeats = message.text.len() >= doors::LEAST_POINTED_BYTES && self.repeats(&seen);
         for observation in &seen.observations {
             spoken.change(observation);
             self.model.apply(at as u32 + 1, observation);
         }
         self.touched.extend(seen.paths.iter().filter_map(|path| self.model.place(path)));
         self.ledger.note(at, call, &seen, &message.text);
-        let before = self.doors.same_as(at, &message.text).filter(|before| *before >= self.start);
         if at < self.covered {
             return self.replay_shorten(at);
         }
         let limit = self.policy.output_tokens;
-        let (text, reason) = match before {
-            Some(before) if !self.pointers.contains_key(&before) && !self.texts.contains_key(&before) => {
-                self.pointers.insert(at, before);
+        let (text, reason) = match () {
+            () if repeats => {
+                self.pointers.insert(at);
                 (doors::pointer(&seen, &message.text), "the same text stands above")
             }
-            _ if doors::can_cap(&seen) && self.counter.count(&message.text) > limit => {
+            () if doors::can_cap(&seen) && self.counter.count(&message.text) > limit => {
                 (doors::cap(&message.text, limit as usize * 4, at), "too long to be worth sending whole")
             }
-            _ => return Slot::Logged(at),
+            () => return Slot::Logged(at),
         };
         let text: Arc<str> = text.into();
         self.texts.insert(at, text.clone());
@@ -320,10 +318,27 @@ impl Folder {
         Slot::Shortened(at, text)
     }
 
+    /// Whether an answer only shows lines that stand in the window already, each run of them in one piece.
+    fn repeats(&self, seen: &Seen) -> bool {
+        let repeated = |observation: &Observation| {
+            let Observation::Read { path, block, .. } = observation else { return false };
+            let Some(lines) = self.model.known(path, block) else { return false };
+            let Some(first) = lines.first() else { return false };
+            let in_view = first.shown > 0 && self.visible.contains(&first.shown);
+            let in_view = in_view && lines.iter().all(|line| line.shown == first.shown);
+            let in_message = first.seen as usize > self.start && !self.pointers.contains(&(first.seen as usize - 1));
+            in_view || (in_message && lines.iter().all(|line| line.seen == first.seen && line.edited < line.seen))
+        };
+        !seen.observations.is_empty() && seen.observations.iter().all(repeated)
+    }
+
     fn replay_shorten(&mut self, at: usize) -> Slot {
         match self.replayed.front() {
             Some(FoldDecision::Shorten { position, text, .. }) if *position == at => {
                 let text = text.clone();
+                if doors::is_pointer(&text) {
+                    self.pointers.insert(at);
+                }
                 self.texts.insert(at, text.clone());
                 self.decisions.extend(self.replayed.pop_front());
                 Slot::Shortened(at, text)
@@ -402,7 +417,7 @@ impl Folder {
     fn estimate(&self) -> u64 {
         let known = self.model.bytes() as u64 / 4;
         let policy = &self.policy;
-        known.min(policy.view_tokens) + policy.tail_tokens + policy.opening_tokens + policy.ledger_tokens
+        (known * 3 / 4).min(policy.view_tokens) + policy.tail_tokens + policy.opening_tokens + policy.ledger_tokens
     }
 
     fn fold(&mut self, reason: &str) {
@@ -415,15 +430,10 @@ impl Folder {
         let before = self.window.total();
         let mut slots: Vec<Slot> = self.window.slots()[..fold.keep.min(self.window.slots().len())].to_vec();
         slots.extend(fold.head.iter().cloned());
-        // A pointer whose target is folded away would point to nothing.
-        let texts = &mut self.texts;
-        self.pointers.retain(|at, target| {
-            let holds = *target >= fold.start;
-            if !holds {
-                texts.remove(at);
-            }
-            holds
-        });
+        // What pointers point to may be folded away, so they become again what they stood for.
+        for at in std::mem::take(&mut self.pointers) {
+            self.texts.remove(&at);
+        }
         self.texts.extend(fold.shortened.iter().cloned());
         slots.extend((fold.start..self.messages.len()).map(|at| self.slot_of(at)));
         let slots = slots.into_iter().map(|slot| (slot.clone(), self.slot_tokens(&slot))).collect();

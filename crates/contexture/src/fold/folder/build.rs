@@ -21,6 +21,9 @@ const FREE_SHARE: f64 = 0.22;
 /// Share of the view that may be idle in kept parts when a fresh view would need all of it.
 const IDLE_SHARE: f64 = 0.05;
 
+/// Least bytes of a part, unless nothing is left for it.
+const LEAST_PART_BYTES: usize = 6_000;
+
 /// Requests that a fold is expected to last when nothing is known yet.
 const EXPECTED_REQUESTS: f64 = 25.0;
 
@@ -84,12 +87,7 @@ impl Folder {
         let mut parts = self.parts[..kept].to_vec();
         let mut shown: Vec<Vec<ShownLines>> = Vec::new();
         if let Some((_, chosen)) = chosen {
-            let is_edited = |index: &usize| self.model.files()[chunks[*index].file].edits > 0;
-            let (edited, read): (Vec<usize>, Vec<usize>) = chosen.into_iter().partition(is_edited);
-            for group in [read, edited] {
-                if group.is_empty() {
-                    continue;
-                }
+            for group in self.steadiest_first(chunks, chosen) {
                 let lines = shown_lines(chunks, &group);
                 let bytes = group.iter().map(|index| chunks[*index].bytes).sum();
                 let mark = self.marks + 1 + shown.len() as u32;
@@ -119,6 +117,34 @@ impl Folder {
         };
         self.price(&mut fold);
         fold
+    }
+
+    /// Chosen chunks in groups of whole files: those least likely to change first, so that the groups before the
+    /// first that changes can stay as they are at the next fold.
+    fn steadiest_first(&self, chunks: &[Chunk], chosen: Vec<usize>) -> Vec<Vec<usize>> {
+        let mut files: Vec<Vec<usize>> = Vec::new();
+        for index in chosen {
+            match files.last_mut() {
+                Some(list) if chunks[list[0]].file == chunks[index].file => list.push(index),
+                _ => files.push(vec![index]),
+            }
+        }
+        files.sort_by_key(|list| {
+            let file = &self.model.files()[chunks[list[0]].file];
+            (file.edits > 0, std::cmp::Reverse(file.touched))
+        });
+        let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
+        for list in files {
+            let bytes: usize = list.iter().map(|index| chunks[*index].bytes).sum();
+            match groups.last_mut() {
+                Some((size, group)) if *size < LEAST_PART_BYTES => {
+                    *size += bytes;
+                    group.extend(list);
+                }
+                _ => groups.push((bytes, list)),
+            }
+        }
+        groups.into_iter().map(|(_, group)| group).collect()
     }
 
     fn price(&self, fold: &mut Fold) {
@@ -166,7 +192,7 @@ impl Folder {
         let mut tokens = self.counter.count(&digest) + opening.iter().map(|slot| self.slot_tokens(slot)).sum::<u64>();
         for at in start..self.messages.len() {
             let mut slot = self.slot_of(at);
-            if self.pointers.get(&at).is_some_and(|target| *target < start) {
+            if self.pointers.contains(&at) {
                 slot = Slot::Logged(at);
             }
             if self.slot_tokens(&slot) > limit && self.counter.count(&self.messages[at].text) > limit {
