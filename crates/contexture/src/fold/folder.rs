@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::digest::{Ledger, changed_files, shorten};
+use super::digest::{Ledger, shorten};
 use super::doors;
 use super::policy::Policy;
 use super::price::Account;
 use super::view::{self, Chunk};
 use super::window::{Slot, Window};
-use super::words::{RECENT_MESSAGES, Recent, Spoken};
+use super::words::Spoken;
 use crate::files::dialect::Dialects;
 use crate::files::model::{FileModel, Line};
 use crate::files::observation::{Kind, Observation, Seen};

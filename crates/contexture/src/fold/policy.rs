@@ -4,6 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use super::price::Prices;
 
+/// The budget for which [`LEAST_NEED`] holds.
+const MIDDLE_BUDGET: f64 = 32_000.0;
+
+/// Least need of a shown chunk with the middle budget.
+const LEAST_NEED: f64 = -2.0;
+
+/// By how much the least need falls when the budget doubles.
+const NEED_PER_DOUBLING: f64 = 0.8;
+
 /// How a folder folds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
@@ -40,14 +49,14 @@ impl Policy {
         Self {
             budget,
             prices: Prices::ANTHROPIC,
-            view_tokens: budget * 55 / 100,
-            least_need: if budget < 48_000 { -1.4 } else { -2.2 },
-            tail_tokens: (budget / 20).min(2_000),
-            opening_tokens: (budget / 20).min(2_000),
-            users_tokens: (budget / 24).min(1_500),
-            ledger_tokens: (budget / 32).min(1_000),
-            touch_tokens: (budget / 10).min(3_000),
-            output_tokens: (budget / 8).min(8_000),
+            view_tokens: budget * 65 / 100,
+            least_need: LEAST_NEED - NEED_PER_DOUBLING * (budget as f64 / MIDDLE_BUDGET).log2(),
+            tail_tokens: (budget / 32).min(1_000),
+            opening_tokens: (budget / 32).min(1_000),
+            users_tokens: (budget / 40).min(800),
+            ledger_tokens: (budget / 64).min(500),
+            touch_tokens: (budget / 12).min(2_500),
+            output_tokens: (budget / 10).min(3_000),
             patience: 1.0,
         }
     }
