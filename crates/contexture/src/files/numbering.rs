@@ -51,33 +51,42 @@ pub fn numbered(text: &str) -> Option<Vec<Block>> {
     STYLES.into_iter().find_map(|style| numbered_as(text, style))
 }
 
-/// Share of lines that must carry consecutive numbers for a text to count as numbered.
+/// Share of the lines from the first to the last number that must carry one, for a text to count as numbered.
 const LEAST_NUMBERED: f64 = 0.6;
 
 fn numbered_as(text: &str, style: Style) -> Option<Vec<Block>> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut next = 0;
-    let (mut total, mut consecutive) = (0_usize, 0_usize);
-    for line in split_lines(text) {
-        total += 1;
-        let Some((number, rest)) = split_number(line, style) else { continue };
+    let (mut span, mut last_span, mut consecutive) = (0_usize, 0_usize, 0_usize);
+    for (index, line) in split_lines(text).enumerate() {
+        span += usize::from(!blocks.is_empty());
+        let Some((number, rest)) = split_number(line, style) else {
+            // A text whose first lines show no numbers is not worth reading to its end.
+            if index >= MAX_UNNUMBERED_LINES && consecutive == 0 {
+                return None;
+            }
+            continue;
+        };
         let follows = !blocks.is_empty() && number == next;
-        next = number + 1;
+        (next, last_span) = (number + 1, span);
         consecutive += usize::from(follows);
         match blocks.last_mut() {
             Some(block) if follows => block.lines.push(rest.to_owned()),
             _ => blocks.push(Block { first: Some(number), lines: vec![rest.to_owned()] }),
         }
-        // A text whose first lines show no numbers is not worth reading to its end.
-        if total == 40 && consecutive == 0 {
-            return None;
-        }
     }
     let found: usize = blocks.iter().map(|block| block.lines.len()).sum();
-    let is_short = found == 1 && total <= 6 && matches!(style, Style::Arrow | Style::Tab | Style::Bar);
-    let enough = consecutive >= 1 && found as f64 >= total as f64 * LEAST_NUMBERED;
-    (enough || is_short).then_some(blocks)
+    let is_sure = matches!(style, Style::Arrow | Style::Tab | Style::Bar);
+    let is_single = found == 1 && is_sure && split_lines(text).count() <= MAX_WRAPPER_LINES;
+    let enough = consecutive >= 1 && found as f64 >= (last_span + 1) as f64 * LEAST_NUMBERED;
+    (enough || is_single).then_some(blocks)
 }
+
+/// Lines without a number after which a text is taken for unnumbered.
+const MAX_UNNUMBERED_LINES: usize = 40;
+
+/// Most lines that a tool puts around a single numbered line.
+const MAX_WRAPPER_LINES: usize = 6;
 
 /// Splits a line into its number and its text.
 fn split_number(line: &str, style: Style) -> Option<(usize, &str)> {

@@ -390,7 +390,7 @@ impl Folder {
         let is_deep = total > after + after / 5;
         if total > self.policy.budget {
             self.fold("the window is full");
-        } else if is_deep && self.account.rent >= price * self.policy.patience {
+        } else if is_deep && self.account.rent >= price * self.policy.patience && self.can_afford(price) {
             self.fold("the rent paid on what it removes has reached its price");
         }
         if let Some(recall) = self.recall_touched() {
@@ -400,6 +400,11 @@ impl Folder {
         if self.window.total() > self.policy.budget {
             self.fold("what a touched file brought back does not fit");
         }
+    }
+
+    /// Whether the bill stays within the excess that it may run up.
+    fn can_afford(&self, price: f64) -> bool {
+        self.account.saved() - price >= -self.policy.most_excess * self.account.passed_through
     }
 
     /// Adds this request's rent on what a fold would remove; answers the price of a fold.

@@ -8,10 +8,13 @@ use super::price::Prices;
 const MIDDLE_BUDGET: f64 = 32_000.0;
 
 /// Least need of a shown chunk with the middle budget.
-const LEAST_NEED: f64 = -2.0;
+const LEAST_NEED: f64 = -1.7;
 
 /// By how much the least need falls when the budget doubles.
-const NEED_PER_DOUBLING: f64 = 0.8;
+const NEED_PER_DOUBLING: f64 = 0.5;
+
+/// By how much patience grows when the budget doubles: where nothing forces a fold, it can wait to be sure.
+const PATIENCE_PER_DOUBLING: f64 = 0.4;
 
 /// How a folder folds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +41,8 @@ pub struct Policy {
     pub output_tokens: u64,
     /// How much rent must have been paid on what a fold would remove, against the fold's price.
     pub patience: f64,
+    /// How far the bill may go above pass-through's because of folds that nothing forces, against pass-through's.
+    pub most_excess: f64,
 }
 
 impl Policy {
@@ -57,7 +62,8 @@ impl Policy {
             ledger_tokens: (budget / 64).min(500),
             touch_tokens: (budget / 12).min(2_500),
             output_tokens: (budget / 10).min(3_000),
-            patience: 1.0,
+            patience: (1.0 + PATIENCE_PER_DOUBLING * (budget as f64 / MIDDLE_BUDGET).log2()).max(1.0),
+            most_excess: 0.25,
         }
     }
 

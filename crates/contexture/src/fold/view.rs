@@ -152,11 +152,23 @@ const HEADING_BYTES: usize = 110;
 /// Bytes that the mark of a gap may take.
 const GAP_BYTES: usize = 24;
 
+/// How near to a line that the agent changed a chunk counts as its own work.
+const NEAR_LINES: usize = 20;
+
+/// Whether a chunk is what the agent changed, or stands around it. Such chunks go only when there is no room.
+pub fn is_own_work(signs: &Signs) -> bool {
+    signs.edit_distance.is_some_and(|lines| lines <= NEAR_LINES)
+}
+
 /// Chooses the chunks that are most likely needed, for their size, within a number of bytes.
 ///
-/// Chunks below the least need and those that are shown already stay out. The answer is in the order of `chunks`.
+/// Chunks below the least need and those that are shown already stay out; what the agent changed is never below
+/// it. The answer is in the order of `chunks`.
 pub fn choose(chunks: &[Chunk], shown: &[bool], least: f64, bytes: usize) -> Vec<usize> {
-    let needs = chunks.iter().enumerate().map(|(index, chunk)| (need(&chunk.signs), index));
+    let needs = chunks.iter().enumerate().map(|(index, chunk)| {
+        let need = need(&chunk.signs);
+        (if is_own_work(&chunk.signs) { need.max(least) } else { need }, index)
+    });
     let mut order: Vec<(f64, usize)> = needs.filter(|(need, index)| *need >= least && !shown[*index]).collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut left = bytes;

@@ -21,6 +21,12 @@ const FREE_SHARE: f64 = 0.22;
 /// Share of the view that may be idle in kept parts when a fresh view would need all of it.
 const IDLE_SHARE: f64 = 0.05;
 
+/// Most files that are named as not fitting.
+const MAX_NAMED_PATHS: usize = 4;
+
+/// Most tokens of the sentence that says what does not fit.
+const LEFT_OUT_TOKENS: u64 = 80;
+
 /// Least bytes of a part, unless nothing is left for it.
 const LEAST_PART_BYTES: usize = 6_000;
 
@@ -98,8 +104,10 @@ impl Folder {
                 shown.push(lines);
             }
         }
-        if !frame.digest.is_empty() {
-            head.push(Slot::Made(frame.digest.into()));
+        let left_out = self.left_out(chunks, is_shown, &shown);
+        let digest = format!("{}{left_out}", frame.digest);
+        if !digest.is_empty() {
+            head.push(Slot::Made(digest.into()));
         }
         let mut fold = Fold {
             at: self.messages.len(),
@@ -109,7 +117,7 @@ impl Folder {
             shortened: frame.shortened,
             parts,
             shown,
-            reason: reason.to_owned(),
+            reason: if left_out.is_empty() { reason.to_owned() } else { format!("{reason}; {}", left_out.trim()) },
             before_tokens: self.window.total(),
             after_tokens: 0,
             cost: 0.0,
@@ -117,6 +125,33 @@ impl Folder {
         };
         self.price(&mut fold);
         fold
+    }
+
+    /// Says which of the agent's own changes the view has no room for; nothing if it has room for all.
+    fn left_out(&self, chunks: &[Chunk], is_shown: &[bool], shown: &[Vec<ShownLines>]) -> String {
+        let is_in = |chunk: &Chunk| {
+            let holds = |lines: &ShownLines| {
+                (lines.file, lines.segment, lines.first) == (chunk.file, chunk.segment, chunk.lines.start)
+            };
+            shown.iter().flatten().any(holds)
+        };
+        let mut paths: Vec<&str> = Vec::new();
+        for (chunk, is_shown) in chunks.iter().zip(is_shown) {
+            if chunk.signs.edit_age.is_some() && !is_shown && !is_in(chunk) {
+                let path = self.model.files()[chunk.file].path.as_str();
+                if !paths.contains(&path) {
+                    paths.push(path);
+                }
+            }
+        }
+        match paths.as_slice() {
+            [] => String::new(),
+            paths => {
+                let named = paths[paths.len().saturating_sub(MAX_NAMED_PATHS)..].join(", ");
+                let text = format!("Some of your own changes do not fit here, in {} files: {named}\n", paths.len());
+                cut(&*self.counter, &text, LEFT_OUT_TOKENS)
+            }
+        }
     }
 
     /// Chosen chunks in groups of whole files: those least likely to change first, so that the groups before the
@@ -189,7 +224,7 @@ impl Folder {
             Squeeze::Hard | Squeeze::All => budget / 12,
         };
         let mut shortened = Vec::new();
-        let mut tokens = self.counter.count(&digest) + opening.iter().map(|slot| self.slot_tokens(slot)).sum::<u64>();
+        let mut tokens = LEFT_OUT_TOKENS + self.counter.count(&digest) + opening.iter().map(|slot| self.slot_tokens(slot)).sum::<u64>();
         for at in start..self.messages.len() {
             let mut slot = self.slot_of(at);
             if self.pointers.contains(&at) {

@@ -1,0 +1,6 @@
+//! Tests of the crate at its doors.
+
+mod dialects;
+mod file_model;
+mod file_tracker;
+mod fold;
