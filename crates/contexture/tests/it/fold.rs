@@ -109,7 +109,7 @@ fn tokens(folder: &Folder, window: &[Slot]) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn every_window_is_within_its_budget(steps in prop::collection::vec(step(), 1..60), budget in prop_oneof![Just(2_000), Just(8_000), Just(32_000_u64)]) {

@@ -330,7 +330,7 @@ impl Folder {
         let current = self.current_lines();
         let valid = self.parts.iter().zip(&current).take_while(|(part, lines)| part.lines == **lines).count();
         let shown: Vec<bool> = chunks.iter().map(|chunk| self.is_shown(chunk, frame.start, &[])).collect();
-        let room = room as usize * 4;
+        let (room_tokens, room) = (room, room as usize * 4);
         let fresh = view::choose(chunks, &shown, self.policy.least_need, room);
         let fresh_bytes: usize = fresh.iter().map(|index| chunks[*index].bytes).sum();
         let slack = room.saturating_sub(fresh_bytes) + (room as f64 * IDLE_SHARE) as usize;
@@ -344,7 +344,8 @@ impl Folder {
             let rewritten: usize = wanted[kept..].iter().sum();
             prices.read * requests * idle(kept) as f64 + (prices.write - prices.read) * rewritten as f64
         };
-        let fitting = (0..=valid).filter(|kept| idle(*kept) <= slack);
+        let taken = |kept: usize| self.part_slots().take(kept).map(|slot| self.slot_tokens(slot)).sum::<u64>();
+        let fitting = (0..=valid).filter(|kept| idle(*kept) <= slack && taken(*kept) <= room_tokens);
         fitting.min_by(|a, b| cost(*a).total_cmp(&cost(*b)).then(b.cmp(a))).unwrap_or(0)
     }
 
