@@ -1,5 +1,7 @@
 //! The program `contexture`.
 
+#[allow(dead_code, reason = "the command that compares policies is to use it")]
+mod measure;
 mod replay;
 
 use std::process::ExitCode;

@@ -168,7 +168,8 @@ fn number_len(line: &str) -> usize {
     if rest.starts_with('→') || rest.starts_with('\t') {
         return end + rest.chars().next().map_or(0, char::len_utf8);
     }
-    let is_plain = blanks == 0 && (rest.starts_with(": ") || rest.starts_with(". ") || (digits == 5 && rest.starts_with("| ")));
+    let is_plain =
+        blanks == 0 && (rest.starts_with(": ") || rest.starts_with(". ") || (digits == 5 && rest.starts_with("| ")));
     if is_plain { end + 2 } else { 0 }
 }
 
@@ -216,7 +217,13 @@ fn quoted_len(text: &str) -> u64 {
 
 const READS: &[&str] = &["Read", "read", "read_file", "view", "open", "cat_file", "ReadFile"];
 const EDITS: &[&str] = &[
-    "Edit", "edit", "MultiEdit", "edit_file", "apply_patch", "str_replace_editor", "str_replace_based_edit_tool",
+    "Edit",
+    "edit",
+    "MultiEdit",
+    "edit_file",
+    "apply_patch",
+    "str_replace_editor",
+    "str_replace_based_edit_tool",
     "string_replace",
 ];
 const WRITES: &[&str] = &["Write", "write", "write_file", "create_file", "create"];
@@ -382,7 +389,8 @@ impl Measurement<'_> {
         let same = self.previous.iter().zip(window).take_while(|(key, shown)| **key == shown.key).count();
         let cached: u64 = window[..same].iter().map(|shown| shown.bytes).sum();
         self.previous = window.iter().map(|shown| shown.key).collect();
-        let full: u64 = self.full_before + self.judge.shown[self.from..before].iter().map(|shown| shown.bytes).sum::<u64>();
+        let full: u64 =
+            self.full_before + self.judge.shown[self.from..before].iter().map(|shown| shown.bytes).sum::<u64>();
         let sum = &mut self.sum;
         sum.requests += 1;
         sum.bytes += total;

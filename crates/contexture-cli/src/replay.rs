@@ -124,7 +124,13 @@ fn load(file: &Path) -> Result<Transcript> {
     Ok(Transcript { messages })
 }
 
-fn write_window(out: &mut impl Write, before: usize, previous: &[Slot], window: &[Slot], folder: &Folder) -> Result<()> {
+fn write_window(
+    out: &mut impl Write,
+    before: usize,
+    previous: &[Slot],
+    window: &[Slot],
+    folder: &Folder,
+) -> Result<()> {
     let keep = previous.iter().zip(window).take_while(|(old, new)| old == new).count();
     let messages: Vec<Message> = folder.render(&window[keep..]).collect();
     serde_json::to_writer(&mut *out, &json!({ "before": before, "keep": keep, "messages": messages }))?;

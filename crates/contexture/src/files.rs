@@ -4,11 +4,11 @@
 //! ([`dialect`], [`shell`], [`numbering`], [`patch`]), what is known in sum ([`model`]), and the small tracker
 //! that truncation by age needs ([`tracker`]).
 
-pub mod observation;
 pub mod dialect;
-pub mod shell;
+pub mod model;
 pub mod numbering;
+pub mod observation;
 pub mod patch;
 mod printed;
-pub mod model;
+pub mod shell;
 pub mod tracker;

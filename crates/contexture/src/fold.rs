@@ -4,14 +4,14 @@
 //! ([`window`]), what a fold shows ([`view`], [`words`], [`digest`]), what is done before anything is sent
 //! ([`doors`]), and the state machine that decides when ([`folder`]).
 
-pub mod policy;
-pub mod price;
-pub mod window;
-pub mod view;
-pub mod words;
 pub mod digest;
 pub mod doors;
 pub mod folder;
+pub mod policy;
+pub mod price;
+pub mod view;
+pub mod window;
+pub mod words;
 
 pub use folder::{Fold, FoldDecision, Folder};
 pub use policy::Policy;

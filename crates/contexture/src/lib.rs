@@ -7,4 +7,5 @@ pub use contexture_core::*;
 
 pub mod files;
 pub mod fold;
+pub mod layers;
 pub mod transcript;

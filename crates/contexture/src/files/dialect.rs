@@ -140,8 +140,17 @@ const TABLE: &[(Does, &[&str])] = &[
 ];
 
 const PATH_NAMES: &[&str] = &[
-    "file_path", "path", "filePath", "filename", "file", "absolute_path", "target_file", "notebook_path",
-    "relative_path", "file_name", "uri",
+    "file_path",
+    "path",
+    "filePath",
+    "filename",
+    "file",
+    "absolute_path",
+    "target_file",
+    "notebook_path",
+    "relative_path",
+    "file_name",
+    "uri",
 ];
 const CONTENT_NAMES: &[&str] = &["content", "file_text", "contents", "text", "new_source", "code"];
 const PATCH_NAMES: &[&str] = &["input", "patchText", "patch", "diff", "patch_text"];
@@ -252,9 +261,20 @@ fn says_write(name: &str) -> bool {
 
 /// How a failed tool's answer begins, in lower case.
 const FAILURE_STARTS: &[&str] = &[
-    "<tool_use_error>", "error", "failed", "the user doesn't want to proceed", "apply_patch verification failed",
-    "no replacement was performed", "no match", "permission denied", "file not found", "invalid", "[error",
-    "[request interrupted", "user rejected", "tool execution failed",
+    "<tool_use_error>",
+    "error",
+    "failed",
+    "the user doesn't want to proceed",
+    "apply_patch verification failed",
+    "no replacement was performed",
+    "no match",
+    "permission denied",
+    "file not found",
+    "invalid",
+    "[error",
+    "[request interrupted",
+    "user rejected",
+    "tool execution failed",
 ];
 
 /// Whether a tool's answer says that nothing was done.
@@ -315,7 +335,9 @@ impl<'a> Arguments<'a> {
         let path = self.path().map(str::to_owned);
         match (does, path) {
             (Does::Read, Some(path)) => self.observe_read(path, result),
-            (Does::Write, Some(path)) => self.content().map(|text| Observation::Write { path, text }).into_iter().collect(),
+            (Does::Write, Some(path)) => {
+                self.content().map(|text| Observation::Write { path, text }).into_iter().collect()
+            }
             (Does::Append, Some(path)) => {
                 self.content().map(|text| Observation::Append { path, text }).into_iter().collect()
             }
@@ -359,10 +381,7 @@ impl<'a> Arguments<'a> {
         let text = strip_harness(result);
         if let Some(blocks) = numbered(text) {
             let whole = !self.is_narrowed() && blocks.len() == 1 && blocks[0].first == Some(1);
-            return blocks
-                .into_iter()
-                .map(|block| Observation::Read { path: path.clone(), block, whole })
-                .collect();
+            return blocks.into_iter().map(|block| Observation::Read { path: path.clone(), block, whole }).collect();
         }
         if text.trim().is_empty() || is_note(text) {
             return Vec::new();

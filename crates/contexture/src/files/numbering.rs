@@ -106,7 +106,9 @@ fn split_number(line: &str, style: Style) -> Option<(usize, &str)> {
         Style::Tab => rest.strip_prefix('\t')?,
         Style::Colon => rest.strip_prefix(": ").or_else(|| (rest == ":").then_some(""))?,
         Style::Bare => rest.strip_prefix(':')?,
-        Style::Bar => rest.trim_start_matches(' ').strip_prefix('|').map(|text| text.strip_prefix(' ').unwrap_or(text))?,
+        Style::Bar => {
+            rest.trim_start_matches(' ').strip_prefix('|').map(|text| text.strip_prefix(' ').unwrap_or(text))?
+        }
         Style::Dot => rest.strip_prefix(". ").or_else(|| (rest == ".").then_some(""))?,
     };
     Some((number, rest))

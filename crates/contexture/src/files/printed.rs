@@ -90,7 +90,9 @@ fn changes(pipeline: &[Command], place: &dyn Fn(&str) -> String, observations: &
                 observations.extend(paths.map(|path| Observation::Changed { path: place(path) }));
             }
             ("tee", [path, ..]) => observations.push(Observation::Changed { path: place(path) }),
-            ("mv", [from, to]) => observations.push(Observation::Move { from: place(from), to: place(&destination(from, to)) }),
+            ("mv", [from, to]) => {
+                observations.push(Observation::Move { from: place(from), to: place(&destination(from, to)) })
+            }
             ("rm", paths) => observations.extend(paths.iter().map(|path| Observation::Delete { path: place(path) })),
             ("apply_patch", _) => {
                 let text = command.input.as_deref().or_else(|| operands.first().map(|word| word.as_str()));
@@ -118,7 +120,9 @@ fn redirected(command: &Command, path: String, append: bool) -> Observation {
 }
 
 fn is_in_place(arguments: &[String]) -> bool {
-    arguments.iter().any(|word| word == "--in-place" || (word.starts_with('-') && !word.starts_with("--") && word.contains('i')))
+    arguments
+        .iter()
+        .any(|word| word == "--in-place" || (word.starts_with('-') && !word.starts_with("--") && word.contains('i')))
 }
 
 /// Where `mv` puts a file: a directory keeps the file's name.
@@ -139,7 +143,9 @@ fn git_changes(
             let patches = command.input.as_deref().map(|text| observe_patch(text, None));
             observations.extend(patches.unwrap_or_default());
         }
-        ("mv", [from, to]) => observations.push(Observation::Move { from: place(from), to: place(&destination(from, to)) }),
+        ("mv", [from, to]) => {
+            observations.push(Observation::Move { from: place(from), to: place(&destination(from, to)) })
+        }
         ("rm", paths) => observations.extend(paths.iter().map(|path| Observation::Delete { path: place(path) })),
         ("checkout" | "restore", paths) => {
             let files = paths.iter().filter(|path| looks_like_file(path));
@@ -188,9 +194,8 @@ fn command_prints(command: &Command, place: &dyn Fn(&str) -> String) -> Prints {
         }
         "git" if operands.iter().any(|word| ["diff", "show", "log"].contains(word)) => Prints::Diff,
         "git" if operands.iter().any(|word| ["add", "checkout", "mv"].contains(word)) => Prints::Nothing,
-        "cd" | "mkdir" | "mv" | "rm" | "cp" | "touch" | "export" | "set" | "true" | "test" | "chmod" | "sleep" | "gofmt" => {
-            Prints::Nothing
-        }
+        "cd" | "mkdir" | "mv" | "rm" | "cp" | "touch" | "export" | "set" | "true" | "test" | "chmod" | "sleep"
+        | "gofmt" => Prints::Nothing,
         "" => Prints::Nothing,
         _ => Prints::Anything,
     }
@@ -232,10 +237,20 @@ fn file_prints(command: &Command, operands: &[&str], place: &dyn Fn(&str) -> Str
     let count = line_count(arguments);
     let files: Vec<&&str> = operands.iter().filter(|word| word.parse::<usize>().is_err()).collect();
     match files.as_slice() {
-        [path] if program == "head" => {
-            Prints::File(Printed { path: place(path), first: Some(1), count: Some(count.unwrap_or(10)), numbered: false, more: Vec::new() })
-        }
-        [path] => Prints::File(Printed { path: place(path), first: tail_start(arguments), count: None, numbered: false, more: Vec::new() }),
+        [path] if program == "head" => Prints::File(Printed {
+            path: place(path),
+            first: Some(1),
+            count: Some(count.unwrap_or(10)),
+            numbered: false,
+            more: Vec::new(),
+        }),
+        [path] => Prints::File(Printed {
+            path: place(path),
+            first: tail_start(arguments),
+            count: None,
+            numbered: false,
+            more: Vec::new(),
+        }),
         _ => Prints::Anything,
     }
 }
@@ -319,7 +334,9 @@ fn filtered(prints: Prints, filter: &Command) -> Prints {
             let count = line_count(arguments).unwrap_or(10);
             Prints::File(Printed { count: Some(printed.count.map_or(count, |known| known.min(count))), ..printed })
         }
-        (Prints::File(printed), "tail") => Prints::File(Printed { first: tail_start(arguments), count: None, ..printed }),
+        (Prints::File(printed), "tail") => {
+            Prints::File(Printed { first: tail_start(arguments), count: None, ..printed })
+        }
         (Prints::File(printed), "cat" | "nl") => {
             let numbered = printed.numbered || filter.program() == "nl";
             // Numbers that `nl` puts on a part of a file are not the file's.
@@ -327,7 +344,9 @@ fn filtered(prints: Prints, filter: &Command) -> Prints {
             Prints::File(Printed { numbered, first, ..printed })
         }
         (Prints::File(printed), "grep" | "rg") => Prints::Matches(Some(printed.path)),
-        (matches @ (Prints::Matches(_) | Prints::Diff), "head" | "tail" | "grep" | "rg" | "sort" | "cat" | "sed") => matches,
+        (matches @ (Prints::Matches(_) | Prints::Diff), "head" | "tail" | "grep" | "rg" | "sort" | "cat" | "sed") => {
+            matches
+        }
         (Prints::Nothing, _) => Prints::Nothing,
         _ => Prints::Anything,
     }
@@ -372,7 +391,9 @@ fn boundaries(prints: &[&Prints], lines: &[&str]) -> Option<Vec<usize>> {
             {
                 at + before.count.unwrap_or(0)
             }
-            (Prints::File(Printed { count: Some(count), .. }), Some(_)) if counts_fill(&prints[index..], lines.len() - at) => {
+            (Prints::File(Printed { count: Some(count), .. }), Some(_))
+                if counts_fill(&prints[index..], lines.len() - at) =>
+            {
                 at + count
             }
             _ => return None,
@@ -434,11 +455,15 @@ fn take_file(printed: &Printed, lines: &[&str], observations: &mut Vec<Observati
             return;
         }
     }
-    if printed.numbered && let Some(blocks) = numbered(&lines.join("\n")) {
+    if printed.numbered
+        && let Some(blocks) = numbered(&lines.join("\n"))
+    {
         blocks.into_iter().for_each(|block| read(block, false));
         return;
     }
-    let mut ranges = [(printed.first, printed.count)].into_iter().chain(printed.more.iter().map(|(first, count)| (Some(*first), *count)));
+    let mut ranges = [(printed.first, printed.count)]
+        .into_iter()
+        .chain(printed.more.iter().map(|(first, count)| (Some(*first), *count)));
     if !printed.more.is_empty() {
         let mut rest = lines;
         // A later range only prints if the file reaches it, so all but the last that prints are complete.
@@ -466,7 +491,9 @@ fn take_file(printed: &Printed, lines: &[&str], observations: &mut Vec<Observati
 /// Whether a line says that the harness left out lines here.
 fn is_cut_mark(line: &str) -> bool {
     let line = line.trim();
-    line.len() < 120 && line.contains("truncated") && (line.contains('…') || line.contains("...") || line.starts_with('['))
+    line.len() < 120
+        && line.contains("truncated")
+        && (line.contains('…') || line.contains("...") || line.starts_with('['))
 }
 
 /// Lines that a search found: `path:12:text`, or `12:text` for one file.

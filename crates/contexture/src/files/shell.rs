@@ -57,7 +57,8 @@ pub fn parse(line: &str) -> Vec<Command> {
     if line.len() > MAX_COMMAND_BYTES {
         return Vec::new();
     }
-    let mut parser = Parser { text: line, at: 0, commands: Vec::new(), current: Command::default(), waiting: Vec::new() };
+    let mut parser =
+        Parser { text: line, at: 0, commands: Vec::new(), current: Command::default(), waiting: Vec::new() };
     parser.run();
     parser.commands
 }
@@ -289,10 +290,9 @@ impl<'a> Parser<'a> {
     /// Copies `$(…)` or a backquoted command as it stands.
     fn substitution(&mut self, word: &mut String) {
         let rest = self.rest();
-        let len = if rest.starts_with('`') {
-            rest[1..].find('`').map_or(rest.len(), |end| end + 2)
-        } else {
-            closing_parenthesis(rest)
+        let len = match rest.strip_prefix('`') {
+            Some(inner) => inner.find('`').map_or(rest.len(), |end| end + 2),
+            None => closing_parenthesis(rest),
         };
         word.push_str(&rest[..len]);
         self.at += len;

@@ -75,7 +75,8 @@ fn failure<'a>(seen: &Seen, result: &'a str) -> Option<&'a str> {
 
 /// Whether a line of output reports an error.
 pub fn says_error(line: &str) -> bool {
-    const MARKS: &[&str] = &["error:", "Error:", "error[", "FAIL", "panicked at", "Traceback", "fatal:", "✗", "undefined:"];
+    const MARKS: &[&str] =
+        &["error:", "Error:", "error[", "FAIL", "panicked at", "Traceback", "fatal:", "✗", "undefined:"];
     MARKS.iter().any(|mark| line.contains(mark))
 }
 

@@ -203,21 +203,41 @@ impl Folder {
         self
     }
 
-    /// The folder of a conversation that was under way: its messages, and what was decided about them.
+    /// The same, replaying decisions that were made before: until [`go_on`](Self::go_on) nothing is decided anew.
     ///
-    /// A request is taken to have been made before every assistant message. Nothing is decided anew for what is
-    /// in `messages`, so the window is the one that was sent, byte for byte.
-    pub fn resume(mut self, messages: impl IntoIterator<Item = Arc<Message>>, decisions: Vec<FoldDecision>) -> Self {
+    /// Push the messages and make the requests of that time again, and the windows are those that were sent, byte
+    /// for byte.
+    pub fn replaying(mut self, decisions: Vec<FoldDecision>) -> Self {
         self.covered = usize::MAX;
         self.replayed = decisions.into();
+        self
+    }
+
+    /// Ends replaying: what is pushed and requested from here on is decided anew.
+    pub fn go_on(&mut self) {
+        self.covered = self.messages.len();
+        self.replayed.clear();
+    }
+
+    /// The folder of a recorded conversation that was under way: its messages, and what was decided about them.
+    ///
+    /// A request is taken to have been made before every assistant message.
+    pub fn resume(self, messages: impl IntoIterator<Item = Arc<Message>>, decisions: Vec<FoldDecision>) -> Self {
+        let mut folder = self.replaying(decisions);
         for message in messages {
             if message.role == Role::Assistant {
-                self.request();
+                folder.request();
             }
-            self.push(message);
+            folder.push(message);
         }
-        self.covered = self.messages.len();
-        self
+        folder.go_on();
+        folder
+    }
+
+    /// Sets another policy from now on, for instance because the budget changed. What is shown stays until the
+    /// next fold.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.policy = policy;
     }
 
     /// What was billed so far, against pass-through.
@@ -277,7 +297,8 @@ impl Folder {
         if message.role == Role::User {
             self.asks.push(at as u32 + 1);
         }
-        let slot = if message.role == Role::Tool { self.take_answer(at, &message, &mut spoken) } else { Slot::Logged(at) };
+        let slot =
+            if message.role == Role::Tool { self.take_answer(at, &message, &mut spoken) } else { Slot::Logged(at) };
         self.notes.push(Note { tokens, role: message.role, opens: message.role != Role::Tool });
         self.spoken.push(spoken);
         self.messages.push(message);
@@ -505,7 +526,9 @@ impl Folder {
             serde_json::Value::String(text) => self.counter.count(text),
             other => self.counter.count(&other.to_string()) + ARGUMENTS_TOKENS,
         };
-        self.counter.count(&message.text) + message.tool_calls.iter().map(|call| 1 + arguments(call)).sum::<u64>()
+        self.policy.message_tokens
+            + self.counter.count(&message.text)
+            + message.tool_calls.iter().map(|call| 1 + arguments(call)).sum::<u64>()
     }
 
     fn slot_tokens(&self, slot: &Slot) -> u64 {
@@ -515,7 +538,7 @@ impl Folder {
                 let own = self.counter.count(&self.messages[*at].text);
                 self.counter.count(text) + self.notes[*at].tokens.saturating_sub(own)
             }
-            Slot::Made(text) => self.counter.count(text),
+            Slot::Made(text) => self.policy.message_tokens + self.counter.count(text),
         }
     }
 }

@@ -39,6 +39,8 @@ pub struct Policy {
     pub touch_tokens: u64,
     /// Most tokens of one output that is no file's text, when it is first sent.
     pub output_tokens: u64,
+    /// Tokens that the provider adds around every message.
+    pub message_tokens: u64,
     /// How much rent must have been paid on what a fold would remove, against the fold's price.
     pub patience: f64,
     /// How far the bill may go above pass-through's because of folds that nothing forces, against pass-through's.
@@ -57,14 +59,21 @@ impl Policy {
             view_tokens: budget * 65 / 100,
             least_need: LEAST_NEED - NEED_PER_DOUBLING * (budget as f64 / MIDDLE_BUDGET).log2(),
             tail_tokens: (budget / 32).min(1_000),
-            opening_tokens: (budget / 32).min(1_000),
+            opening_tokens: (budget / 24).min(1_600),
             users_tokens: (budget / 40).min(800),
             ledger_tokens: (budget / 64).min(500),
             touch_tokens: (budget / 12).min(2_500),
             output_tokens: (budget / 10).min(3_000),
+            message_tokens: 0,
             patience: (1.0 + PATIENCE_PER_DOUBLING * (budget as f64 / MIDDLE_BUDGET).log2()).max(1.0),
             most_excess: 0.25,
         }
+    }
+
+    /// The same with what the provider adds around every message.
+    pub fn with_message_tokens(mut self, tokens: u64) -> Self {
+        self.message_tokens = tokens;
+        self
     }
 
     /// The same with a provider's prices.

@@ -204,7 +204,8 @@ pub fn with_neighbours(chunks: &[Chunk], shown: &[bool], chosen: &[usize]) -> Ve
     let mut all = chosen.to_vec();
     for index in chosen.iter().copied() {
         let around = [index.checked_sub(1), Some(index + 1)].into_iter().flatten();
-        let beside = |other: &usize| chunks.get(*other).is_some_and(|chunk| shown[*other] && chunk.is_beside(&chunks[index]));
+        let beside =
+            |other: &usize| chunks.get(*other).is_some_and(|chunk| shown[*other] && chunk.is_beside(&chunks[index]));
         all.extend(around.filter(beside));
     }
     all.sort_unstable();

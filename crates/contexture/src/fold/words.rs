@@ -99,7 +99,8 @@ impl<'a> Recent<'a> {
         }
         for (chunk, own) in chunks.iter_mut().zip(common) {
             let weight = |set: &HashSet<&str>| {
-                let sum: f64 = own.iter().filter(|word| set.contains(**word)).map(|word| 1.0 / f64::from(spread[word].0)).sum();
+                let sum: f64 =
+                    own.iter().filter(|word| set.contains(**word)).map(|word| 1.0 / f64::from(spread[word].0)).sum();
                 (sum * WEIGHT_BYTES / chunk.bytes.max(LEAST_WEIGHED_BYTES) as f64).ln_1p()
             };
             (chunk.signs.change_words, chunk.signs.talk_words) = (weight(&self.changes), weight(&self.talk));

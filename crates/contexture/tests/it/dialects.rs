@@ -67,7 +67,12 @@ fn edits_of_every_agent_are_understood() {
 fn a_failed_edit_changes_nothing() {
     let arguments = json!({"file_path": "a.rs", "old_string": "old", "new_string": "new"});
     check("Edit", arguments, "<tool_use_error>String to replace not found in file.", vec![]);
-    check("apply_patch", json!({"input": "*** Begin Patch\n*** Delete File: a\n*** End Patch"}), "apply_patch verification failed: x", vec![]);
+    check(
+        "apply_patch",
+        json!({"input": "*** Begin Patch\n*** Delete File: a\n*** End Patch"}),
+        "apply_patch verification failed: x",
+        vec![],
+    );
 }
 
 #[test]
@@ -78,7 +83,11 @@ fn shell_commands_are_looked_into() {
     check("cd src && cat a.rs", "x\n", vec![read("src/a.rs", Some(1), &["x"], true)]);
     check("nl -ba a.rs | sed -n '2,3p'", "     2\tx\n     3\ty\n", vec![read("a.rs", Some(2), &["x", "y"], false)]);
     check("head -2 a.rs", "x\ny\n", vec![read("a.rs", Some(1), &["x", "y"], false)]);
-    check("sed -n '1,1p;5,6p' a.rs", "x\ny\nz\n", vec![read("a.rs", Some(1), &["x"], false), read("a.rs", Some(5), &["y", "z"], false)]);
+    check(
+        "sed -n '1,1p;5,6p' a.rs",
+        "x\ny\nz\n",
+        vec![read("a.rs", Some(1), &["x"], false), read("a.rs", Some(5), &["y", "z"], false)],
+    );
     let marked = vec![read("a", Some(1), &["x"], true), read("b", Some(1), &["y"], true)];
     check("cat a; echo ---; cat b", "x\n---\ny\n", marked);
     let codex = "Chunk ID: 1\nWall time: 0 seconds\nProcess exited with code 0\nOriginal token count: 1\nOutput:\nx\n";
@@ -88,13 +97,17 @@ fn shell_commands_are_looked_into() {
 
 #[test]
 fn output_that_nobody_can_tell_apart_belongs_to_all() {
-    let together = Observation::ReadTogether { paths: vec!["a".into(), "b".into()], block: block(None, &["x", "y", "z"]) };
+    let together =
+        Observation::ReadTogether { paths: vec!["a".into(), "b".into()], block: block(None, &["x", "y", "z"]) };
     check("Bash", json!({"command": "sed -n '1,50p' a && sed -n '1,50p' b"}), "x\ny\nz", vec![together]);
 }
 
 #[test]
 fn searches_find_lines_of_files() {
-    let found = Observation::Found { path: "src/a.rs".into(), blocks: vec![block(Some(4), &["x", "y"]), block(Some(9), &["z"])] };
+    let found = Observation::Found {
+        path: "src/a.rs".into(),
+        blocks: vec![block(Some(4), &["x", "y"]), block(Some(9), &["z"])],
+    };
     check("Bash", json!({"command": "rg -n x src"}), "src/a.rs:4:x\nsrc/a.rs:5:y\nsrc/a.rs:9:z", vec![found]);
 }
 

@@ -26,16 +26,27 @@ fn model_of(observations: &[Observation]) -> FileModel {
 fn check(observations: &[Observation], expected: &[(Option<usize>, &str)]) {
     let model = model_of(observations);
     let file = model.get("a.rs").expect("the file was observed");
-    let known: Vec<(Option<usize>, String)> = file.segments.iter().map(|segment| (segment.first, segment.text())).collect();
-    let expected: Vec<(Option<usize>, String)> = expected.iter().map(|(first, text)| (*first, (*text).to_owned())).collect();
+    let known: Vec<(Option<usize>, String)> =
+        file.segments.iter().map(|segment| (segment.first, segment.text())).collect();
+    let expected: Vec<(Option<usize>, String)> =
+        expected.iter().map(|(first, text)| (*first, (*text).to_owned())).collect();
     assert_eq!(known, expected);
 }
 
 #[test]
 fn reads_that_touch_become_one() {
-    check(&[read("a.rs", 1, "line one\nline two"), read("a.rs", 3, "line three")], &[(Some(1), "line one\nline two\nline three")]);
-    check(&[read("a.rs", 2, "line two\nline three"), read("a.rs", 1, "line one\nline two")], &[(Some(1), "line one\nline two\nline three")]);
-    check(&[read("a.rs", 1, "line one"), read("a.rs", 5, "line five")], &[(Some(1), "line one"), (Some(5), "line five")]);
+    check(
+        &[read("a.rs", 1, "line one\nline two"), read("a.rs", 3, "line three")],
+        &[(Some(1), "line one\nline two\nline three")],
+    );
+    check(
+        &[read("a.rs", 2, "line two\nline three"), read("a.rs", 1, "line one\nline two")],
+        &[(Some(1), "line one\nline two\nline three")],
+    );
+    check(
+        &[read("a.rs", 1, "line one"), read("a.rs", 5, "line five")],
+        &[(Some(1), "line one"), (Some(5), "line five")],
+    );
 }
 
 #[test]
@@ -47,7 +58,8 @@ fn edits_change_what_is_known_and_move_what_follows() {
 
 #[test]
 fn an_edit_that_does_not_fit_takes_away_what_it_contradicts() {
-    let observations = [read("a.rs", 1, "alpha beta\ngamma delta\nepsilon"), edit("gamma delta\nsomething unseen", "changed text")];
+    let observations =
+        [read("a.rs", 1, "alpha beta\ngamma delta\nepsilon"), edit("gamma delta\nsomething unseen", "changed text")];
     check(&observations, &[(Some(1), "alpha beta"), (None, "epsilon"), (None, "changed text")]);
 }
 

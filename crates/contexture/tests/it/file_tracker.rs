@@ -110,6 +110,9 @@ fn a_reference_keeps_a_preview_and_counts_lines() {
 
 #[test]
 fn stub_and_hint_read_as_agreed() {
-    assert_eq!(file_stub("a.rs", 3, "read_file"), "[File: a.rs (3 lines) - content truncated, use read_file to re-read]");
+    assert_eq!(
+        file_stub("a.rs", 3, "read_file"),
+        "[File: a.rs (3 lines) - content truncated, use read_file to re-read]"
+    );
     assert!(truncated_file_hint("a.rs", 4, 3, "view").contains("Last read: 4 steps ago"));
 }

@@ -14,7 +14,10 @@ fn message(role: Role, text: impl Into<String>) -> Message {
 }
 
 fn asks(id: String, name: &str, arguments: serde_json::Value) -> Message {
-    Message { tool_calls: vec![ToolCall { id, name: name.into(), arguments }], ..message(Role::Assistant, "Let me see.") }
+    Message {
+        tool_calls: vec![ToolCall { id, name: name.into(), arguments }],
+        ..message(Role::Assistant, "Let me see.")
+    }
 }
 
 fn answers(id: String, text: impl Into<String>) -> Message {
@@ -62,7 +65,11 @@ fn conversation(steps: &[Step]) -> Vec<Arc<Message>> {
             Step::Say(words) => messages.push(message(Role::User, "please ".repeat(*words))),
             Step::Read { file, first, count } => {
                 let text: String = (*first..first + count).map(|n| format!("{n}\t{}\n", line(*file, n))).collect();
-                messages.push(asks(id.clone(), "Read", json!({"file_path": path(*file), "offset": first, "limit": count})));
+                messages.push(asks(
+                    id.clone(),
+                    "Read",
+                    json!({"file_path": path(*file), "offset": first, "limit": count}),
+                ));
                 messages.push(answers(id, text));
             }
             Step::Edit { file, line: number } => {
@@ -104,7 +111,9 @@ fn windows(mut folder: Folder, messages: &[Arc<Message>]) -> (Vec<Vec<Slot>>, Fo
 }
 
 fn tokens(folder: &Folder, window: &[Slot]) -> u64 {
-    let arguments = |message: &Message| message.tool_calls.iter().map(|call| Estimate.count(&call.arguments.to_string())).sum::<u64>();
+    let arguments = |message: &Message| {
+        message.tool_calls.iter().map(|call| Estimate.count(&call.arguments.to_string())).sum::<u64>()
+    };
     folder.render(window).map(|message| Estimate.count(&message.text) + arguments(&message)).sum()
 }
 
@@ -201,7 +210,11 @@ fn what_is_edited_is_shown_as_it_is_now() {
     };
     let mut messages = vec![message(Role::User, "Please fix the build.")];
     messages.extend(read("r0", 0));
-    messages.push(asks("e0".into(), "Edit", json!({"file_path": path(0), "old_string": line(0, 60), "new_string": "    changed();"})));
+    messages.push(asks(
+        "e0".into(),
+        "Edit",
+        json!({"file_path": path(0), "old_string": line(0, 60), "new_string": "    changed();"}),
+    ));
     messages.push(answers("e0".into(), "The file has been updated successfully."));
     for n in 1..40 {
         messages.push(asks(format!("b{n}"), "Bash", json!({"command": "cargo build"})));
@@ -218,7 +231,8 @@ fn what_is_edited_is_shown_as_it_is_now() {
 
 #[test]
 fn one_message_larger_than_the_budget_is_cut() {
-    let messages = vec![Arc::new(message(Role::User, "words ".repeat(50_000))), Arc::new(message(Role::Assistant, "ok"))];
+    let messages =
+        vec![Arc::new(message(Role::User, "words ".repeat(50_000))), Arc::new(message(Role::Assistant, "ok"))];
     let (windows, folder) = windows(folder(8_000), &messages);
     assert!(tokens(&folder, &windows[0]) <= 8_000);
     assert!(!windows[0].is_empty());

@@ -37,7 +37,8 @@ impl PathIndex {
     /// The one known path that ends with this one or that this one ends with.
     fn longer_or_shorter(&self, normal: &str) -> Option<&str> {
         let candidates = self.by_name.get(last_part(normal))?;
-        let mut matching = candidates.iter().filter(|path| ends_with_path(path, normal) || ends_with_path(normal, path));
+        let mut matching =
+            candidates.iter().filter(|path| ends_with_path(path, normal) || ends_with_path(normal, path));
         let first = matching.next()?;
         matching.all(|path| self.by_path[path] == self.by_path[first]).then_some(first)
     }

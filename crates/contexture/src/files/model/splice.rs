@@ -27,7 +27,8 @@ pub(super) fn absorb(segments: &mut Vec<Segment>, mut new: Segment) {
         new.is_hit &= old.is_hit;
         inherit(&mut new.lines, &old.lines, &pairs);
         if new.first.is_none() {
-            new.first = old.first.map(|first| first + head.len()).filter(|_| !head.is_empty() || tail.len() < old.lines.len());
+            new.first =
+                old.first.map(|first| first + head.len()).filter(|_| !head.is_empty() || tail.len() < old.lines.len());
             new.numbering = old.numbering;
         }
         let loose = |lines: Vec<Line>| Segment { first: None, lines, numbering: old.numbering, is_hit: false };
@@ -70,12 +71,7 @@ fn telling_lines(lines: &[Line]) -> HashMap<Arc<str>, Option<usize>> {
 const LEAST_SHARED: f64 = 0.6;
 
 /// If `old` overlaps the new segment, what it has before and behind it.
-fn overlap(
-    old: &Segment,
-    new: &Segment,
-    len: usize,
-    telling: &HashMap<Arc<str>, Option<usize>>,
-) -> Option<Overlap> {
+fn overlap(old: &Segment, new: &Segment, len: usize, telling: &HashMap<Arc<str>, Option<usize>>) -> Option<Overlap> {
     if let (Some(old_first), Some(new_first), true) = (old.first, new.first, old.numbering == new.numbering) {
         // Numbers of one numbering are believed: code repeats itself, and likeness elsewhere is chance.
         if old_first + old.lines.len() <= new_first || new_first + len <= old_first {
@@ -94,7 +90,8 @@ fn overlap(
     let tells = |lines: &[Line]| lines.iter().filter(|line| is_telling(line)).count();
     let unique = telling.values().flatten().filter(|place| new_range.contains(place)).count();
     let shared = pairs.len() as f64;
-    let enough = shared >= LEAST_SHARED * unique as f64 && shared >= LEAST_SHARED / 2.0 * tells(&old.lines[start..end]) as f64;
+    let enough =
+        shared >= LEAST_SHARED * unique as f64 && shared >= LEAST_SHARED / 2.0 * tells(&old.lines[start..end]) as f64;
     enough.then(|| Overlap { before: old.lines[..start].to_vec(), behind: old.lines[end..].to_vec(), pairs })
 }
 
@@ -307,8 +304,10 @@ pub(super) fn replace_lines(segment: &mut Segment, at: u32, hunk: &Hunk) -> Opti
         .iter()
         .zip(&hunk.added)
         .map(|(text, added)| {
-            let kept = if *added { None } else { context.find(|line| line.text.trim_end() == text.trim_end()).cloned() };
-            let line = kept.unwrap_or_else(|| Line { text: text.as_str().into(), seen: at, edited: at, shown: 0, span });
+            let kept =
+                if *added { None } else { context.find(|line| line.text.trim_end() == text.trim_end()).cloned() };
+            let line =
+                kept.unwrap_or_else(|| Line { text: text.as_str().into(), seen: at, edited: at, shown: 0, span });
             Line { seen: at, span, ..line }
         })
         .collect();

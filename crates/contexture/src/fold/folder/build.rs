@@ -70,7 +70,8 @@ impl Folder {
         let marks: Vec<u32> = self.parts[..kept].iter().map(|part| part.mark).collect();
         let shown: Vec<bool> = chunks.iter().map(|chunk| self.is_shown(chunk, frame.start, &marks)).collect();
         let taken: u64 = self.part_slots().take(kept).map(|slot| self.slot_tokens(slot)).sum();
-        let chosen = self.render_within(&chunks, &shown, self.policy.least_need, room.saturating_sub(taken), VIEW_TITLE);
+        let chosen =
+            self.render_within(&chunks, &shown, self.policy.least_need, room.saturating_sub(taken), VIEW_TITLE);
         self.finish_fold(frame, kept, &chunks, &shown, chosen, reason)
     }
 
@@ -224,7 +225,9 @@ impl Folder {
             Squeeze::Hard | Squeeze::All => budget / 12,
         };
         let mut shortened = Vec::new();
-        let mut tokens = LEFT_OUT_TOKENS + self.counter.count(&digest) + opening.iter().map(|slot| self.slot_tokens(slot)).sum::<u64>();
+        let mut tokens = LEFT_OUT_TOKENS
+            + self.counter.count(&digest)
+            + opening.iter().map(|slot| self.slot_tokens(slot)).sum::<u64>();
         for at in start..self.messages.len() {
             let mut slot = self.slot_of(at);
             if self.pointers.contains(&at) {
@@ -269,10 +272,17 @@ impl Folder {
         })
     }
 
-    /// The messages with which the conversation opened, cut to their share.
+    /// The messages with which the conversation opened: short ones whole, long ones cut to equal shares of the rest.
     fn opening(&self, start: usize) -> Vec<Slot> {
         let said = self.notes[..start].iter().take_while(|note| matches!(note.role, Role::User | Role::System)).count();
-        let share = self.policy.opening_tokens / (said as u64).max(1);
+        let mut sizes: Vec<u64> = self.notes[..said].iter().map(|note| note.tokens).collect();
+        sizes.sort_unstable();
+        let mut left = self.policy.opening_tokens;
+        let mut share = 0;
+        for (index, size) in sizes.iter().enumerate() {
+            share = left / (said - index) as u64;
+            left -= share.min(*size);
+        }
         let slot = |at: usize| {
             if self.notes[at].tokens <= share {
                 return Slot::Logged(at);
@@ -288,7 +298,9 @@ impl Folder {
         let changed = changed_files(&self.model, self.policy.ledger_tokens as usize * 2);
         let done = self.ledger.render(start, self.policy.ledger_tokens as usize * 4);
         let mut text = String::new();
-        for (title, body) in [("# What the user said", said), ("# What you changed", changed), ("# What you did last", done)] {
+        for (title, body) in
+            [("# What the user said", said), ("# What you changed", changed), ("# What you did last", done)]
+        {
             if !body.is_empty() {
                 text.push_str(title);
                 text.push('\n');
@@ -334,7 +346,8 @@ impl Folder {
         let fresh = view::choose(chunks, &shown, self.policy.least_need, room);
         let fresh_bytes: usize = fresh.iter().map(|index| chunks[*index].bytes).sum();
         let slack = room.saturating_sub(fresh_bytes) + (room as f64 * IDLE_SHARE) as usize;
-        let wanted: Vec<usize> = self.parts[..valid].iter().map(|part| self.wanted_bytes(part, chunks, &fresh)).collect();
+        let wanted: Vec<usize> =
+            self.parts[..valid].iter().map(|part| self.wanted_bytes(part, chunks, &fresh)).collect();
         let idle = |kept: usize| -> usize {
             (0..kept).map(|index| self.parts[index].bytes.saturating_sub(wanted[index])).sum()
         };

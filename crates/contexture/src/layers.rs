@@ -1,0 +1,3 @@
+//! Built-in layers.
+
+pub mod file_history;
