@@ -9,6 +9,7 @@ pub mod plot;
 pub mod policies;
 pub mod progress;
 pub mod recorded;
+pub mod replay;
 pub mod source;
 pub mod table;
 pub mod window;
@@ -32,6 +33,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Window(window::WindowCommand),
+    Replay(replay::Replay),
     Import(import::Import),
     Compare(compare::Compare),
 }
@@ -66,6 +68,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         None => Ok(io::stdout().write_all(SHORT_HELP.as_bytes())?),
         Some(Command::Window(window)) => window::run(&window),
+        Some(Command::Replay(replay)) => Ok(replay.run()?),
         Some(Command::Import(import)) => import::run(&import),
         Some(Command::Compare(compare)) => compare::run(&compare),
     }

@@ -4,6 +4,8 @@
 
 pub mod working_memory;
 pub mod file_reference;
+pub mod file_history;
 
+pub use file_history::FileHistory;
 pub use file_reference::{FileReference, FileReferenceOptions};
 pub use working_memory::WorkingMemory;

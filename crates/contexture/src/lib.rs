@@ -8,6 +8,7 @@ pub use contexture_core::*;
 
 pub mod host;
 pub mod files;
+pub mod fold;
 pub mod layers;
 pub mod store;
 #[cfg(feature = "bpe")]

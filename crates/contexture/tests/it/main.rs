@@ -9,11 +9,16 @@
 mod conversation;
 #[cfg(feature = "sqlite")]
 mod engine_kill;
+mod dialects;
 mod examples;
+mod file_history;
+mod file_model;
 mod file_reference;
 mod file_reference_budget;
 #[cfg(unix)]
 mod file_reference_fresh;
+mod file_tracker;
+mod fold;
 #[cfg(feature = "sqlite")]
 mod kill;
 #[cfg(unix)]

@@ -1,0 +1,492 @@
+//! Which tool does what to which file: a table for every agent we know, and for those we do not.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::numbering::{Block, numbered};
+use super::observation::{Kind, Observation, Seen};
+use super::patch::{FilePatch, parse_begin_patch, parse_search_replace, parse_unified};
+use super::printed::{observe_shell, strip_harness};
+use crate::transcript::ToolCall;
+
+/// What a tool does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Does {
+    /// Shows a file.
+    Read,
+    /// Makes or replaces a file.
+    Write,
+    /// Adds text to a file's end.
+    Append,
+    /// Replaces pieces of text.
+    Edit,
+    /// Puts lines in after a line.
+    Insert,
+    /// Applies a patch in the `*** Begin Patch` form, a unified diff, or search-and-replace blocks.
+    Patch,
+    /// Does what its argument `command` says: `view`, `create`, `str_replace`, `insert`.
+    Editor,
+    /// Searches file contents or names.
+    Search,
+    /// Runs a command line.
+    Run,
+    /// Removes a file.
+    Delete,
+    /// Renames a file.
+    Move,
+    /// Has nothing to do with files.
+    Nothing,
+}
+
+/// One tool of a dialect. Four lines in a configuration file:
+///
+/// ```toml
+/// [[tools]]
+/// name = "peek"
+/// does = "read"
+/// path = "where"
+/// ```
+///
+/// Arguments that are not named are looked for under the names that agents commonly use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolEntry {
+    /// The tool's name.
+    pub name: String,
+    /// What it does.
+    pub does: Does,
+    /// The argument that holds the path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The argument that holds a file's text, or a patch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// The argument that holds the piece to be replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old: Option<String>,
+    /// The argument that holds what replaces it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new: Option<String>,
+    /// The argument that holds the command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+}
+
+impl ToolEntry {
+    /// A tool whose arguments have common names.
+    pub fn new(name: &str, does: Does) -> Self {
+        Self { name: name.to_owned(), does, path: None, content: None, old: None, new: None, command: None }
+    }
+}
+
+/// The built-in table: what it does, and the names that tools have which do it, by agent.
+///
+/// Names that mean the same in all agents that use them stand together; where two agents would disagree, the
+/// arguments decide (see [`Dialects::does`]).
+const TABLE: &[(Does, &[&str])] = &[
+    // Claude Code
+    (Does::Read, &["Read", "NotebookRead"]),
+    (Does::Edit, &["Edit", "MultiEdit", "NotebookEdit"]),
+    (Does::Write, &["Write"]),
+    (Does::Search, &["Grep", "Glob", "LS"]),
+    (Does::Run, &["Bash"]),
+    (Does::Nothing, &["Task", "Agent", "TodoWrite", "WebFetch", "WebSearch", "BashOutput", "KillShell", "Skill"]),
+    // Codex
+    (Does::Patch, &["apply_patch"]),
+    (Does::Run, &["shell", "exec_command", "local_shell", "shell_command", "container.exec"]),
+    (Does::Nothing, &["update_plan", "write_stdin", "view_image"]),
+    (Does::Search, &["grep_files", "list_dir"]),
+    // OpenCode
+    (Does::Read, &["read"]),
+    (Does::Edit, &["edit", "multiedit"]),
+    (Does::Write, &["write"]),
+    (Does::Patch, &["patch"]),
+    (Does::Search, &["grep", "glob", "list", "codesearch"]),
+    (Does::Run, &["bash"]),
+    (Does::Nothing, &["todowrite", "todoread", "webfetch", "websearch", "task", "skill"]),
+    // Gemini CLI
+    (Does::Read, &["read_file", "read_many_files"]),
+    (Does::Edit, &["replace"]),
+    (Does::Write, &["write_file"]),
+    (Does::Search, &["search_file_content", "list_directory", "grep_search"]),
+    (Does::Run, &["run_shell_command"]),
+    // Cline and Roo
+    (Does::Write, &["write_to_file"]),
+    (Does::Patch, &["replace_in_file", "apply_diff"]),
+    (Does::Edit, &["search_and_replace", "search_replace"]),
+    (Does::Insert, &["insert_content"]),
+    (Does::Search, &["search_files", "list_files", "list_code_definition_names", "codebase_search"]),
+    (Does::Run, &["execute_command"]),
+    // Copilot CLI
+    (Does::Read, &["view"]),
+    (Does::Write, &["create"]),
+    (Does::Run, &["powershell"]),
+    (Does::Nothing, &["read_bash", "stop_bash", "write_bash", "report_intent"]),
+    // OpenHands
+    (Does::Editor, &["str_replace_editor", "str_replace_based_edit_tool", "file_editor"]),
+    (Does::Run, &["execute_bash", "terminal"]),
+    (Does::Nothing, &["think", "finish", "execute_ipython_cell"]),
+    // SWE-agent
+    (Does::Read, &["open", "cat_file"]),
+    (Does::Search, &["search_dir", "search_file", "find_file"]),
+    // Nanocoder
+    (Does::Edit, &["string_replace", "edit_file"]),
+    (Does::Write, &["create_file"]),
+    (Does::Search, &["search_file_contents", "find_files"]),
+    (Does::Delete, &["delete_file"]),
+    (Does::Move, &["move_file", "rename_file"]),
+];
+
+const PATH_NAMES: &[&str] = &[
+    "file_path",
+    "path",
+    "filePath",
+    "filename",
+    "file",
+    "absolute_path",
+    "target_file",
+    "notebook_path",
+    "relative_path",
+    "file_name",
+    "uri",
+];
+const CONTENT_NAMES: &[&str] = &["content", "file_text", "contents", "text", "new_source", "code"];
+const PATCH_NAMES: &[&str] = &["input", "patchText", "patch", "diff", "patch_text"];
+const OLD_NAMES: &[&str] = &["old_string", "oldString", "old_str", "oldText", "old_text", "search", "find"];
+const NEW_NAMES: &[&str] = &["new_string", "newString", "new_str", "newText", "new_text", "replace", "replacement"];
+const ALL_NAMES: &[&str] = &["replace_all", "replaceAll", "allow_multiple"];
+const COMMAND_NAMES: &[&str] = &["command", "cmd", "script", "commandLine"];
+const START_NAMES: &[&str] = &["offset", "start_line", "startLine", "line_start", "from_line", "insert_line", "line"];
+const WORKDIR_NAMES: &[&str] = &["workdir", "cwd", "directory", "working_directory"];
+
+/// The tools of all dialects that are understood.
+#[derive(Clone, Debug)]
+pub struct Dialects {
+    tools: HashMap<String, ToolEntry>,
+}
+
+impl Default for Dialects {
+    fn default() -> Self {
+        Self::builtin()
+    }
+}
+
+impl Dialects {
+    /// The built-in table.
+    pub fn builtin() -> Self {
+        let entries = TABLE.iter().flat_map(|(does, names)| names.iter().map(|name| ToolEntry::new(name, *does)));
+        Self { tools: entries.map(|entry| (entry.name.clone(), entry)).collect() }
+    }
+
+    /// The same with one more tool, which wins over a built-in one of that name.
+    pub fn with(mut self, entry: ToolEntry) -> Self {
+        self.tools.insert(entry.name.clone(), entry);
+        self
+    }
+
+    /// What a call does: by the table, or for an unknown tool by the arguments that it carries.
+    pub fn does(&self, call: &ToolCall) -> Does {
+        let does = self.tools.get(&call.name).map_or_else(|| guess(call), |entry| entry.does);
+        match does {
+            Does::Editor => match text_of(&call.arguments, None, &["command"]) {
+                Some("view") => Does::Read,
+                Some("create") => Does::Write,
+                Some("insert") => Does::Insert,
+                _ => Does::Edit,
+            },
+            other => other,
+        }
+    }
+
+    /// The kind of a call.
+    pub fn kind(&self, call: &ToolCall) -> Kind {
+        match self.does(call) {
+            Does::Read => Kind::Read,
+            Does::Write => Kind::Write,
+            Does::Edit | Does::Insert | Does::Patch | Does::Append | Does::Delete | Does::Move => Kind::Edit,
+            Does::Search => Kind::Search,
+            Does::Run => Kind::Run,
+            Does::Nothing | Does::Editor => Kind::Other,
+        }
+    }
+
+    /// Looks into a call and what the tool answered.
+    pub fn observe(&self, call: &ToolCall, result: &str) -> Seen {
+        let entry = self.tools.get(&call.name);
+        let arguments = Arguments { value: &call.arguments, entry };
+        let does = self.does(call);
+        let failed = says_failed(result);
+        let command = (does == Does::Run).then(|| arguments.command()).flatten();
+        let observations = match does {
+            _ if failed && does != Does::Run => Vec::new(),
+            Does::Run => match &command {
+                Some(command) => observe_shell(command, result, arguments.workdir(), failed),
+                None => Vec::new(),
+            },
+            _ => arguments.observe(does, result),
+        };
+        let mut paths = arguments.paths(does);
+        for path in observations.iter().flat_map(Observation::paths) {
+            if !paths.iter().any(|known| known == path) {
+                paths.push(path.to_owned());
+            }
+        }
+        Seen { kind: self.kind(call), paths, command, observations, failed }
+    }
+}
+
+/// What an unknown tool does, by its arguments.
+fn guess(call: &ToolCall) -> Does {
+    let has = |names: &[&str]| text_of(&call.arguments, None, names).is_some();
+    if let Value::String(text) = &call.arguments {
+        return if text.contains("*** Begin Patch") { Does::Patch } else { Does::Nothing };
+    }
+    let has_path = has(PATH_NAMES);
+    let name = call.name.to_ascii_lowercase();
+    match () {
+        () if has_path && has(OLD_NAMES) && has(NEW_NAMES) => Does::Edit,
+        () if has_path && has(&["content", "file_text", "contents"]) && says_write(&name) => Does::Write,
+        () if has_path && (name.contains("read") || name.contains("view") || name.contains("cat")) => Does::Read,
+        () if has(&["command", "cmd"]) && !has_path => Does::Run,
+        () if name.contains("search") || name.contains("grep") || name.contains("list") => Does::Search,
+        () => Does::Nothing,
+    }
+}
+
+fn says_write(name: &str) -> bool {
+    ["write", "create", "save", "put"].iter().any(|verb| name.contains(verb))
+}
+
+/// How a failed tool's answer begins, in lower case.
+const FAILURE_STARTS: &[&str] = &[
+    "<tool_use_error>",
+    "error",
+    "failed",
+    "the user doesn't want to proceed",
+    "apply_patch verification failed",
+    "no replacement was performed",
+    "no match",
+    "permission denied",
+    "file not found",
+    "invalid",
+    "[error",
+    "[request interrupted",
+    "user rejected",
+    "tool execution failed",
+];
+
+/// Whether a tool's answer says that nothing was done.
+pub fn says_failed(result: &str) -> bool {
+    let body = result.trim_start();
+    let head: String = body.chars().take(80).collect::<String>().to_lowercase();
+    if FAILURE_STARTS.iter().any(|start| head.starts_with(start)) {
+        return true;
+    }
+    // Codex puts the exit code before the output.
+    head.strip_prefix("exit code: ").is_some_and(|rest| !rest.starts_with("0"))
+}
+
+/// The arguments of a call, by meaning.
+struct Arguments<'a> {
+    value: &'a Value,
+    entry: Option<&'a ToolEntry>,
+}
+
+impl<'a> Arguments<'a> {
+    fn path(&self) -> Option<&'a str> {
+        text_of(self.value, self.entry.and_then(|entry| entry.path.as_deref()), PATH_NAMES)
+    }
+
+    fn workdir(&self) -> Option<&'a str> {
+        text_of(self.value, None, WORKDIR_NAMES)
+    }
+
+    /// The command line; a list of words is joined, and `bash -lc TEXT` is opened.
+    fn command(&self) -> Option<String> {
+        let named = self.entry.and_then(|entry| entry.command.as_deref());
+        if let Some(text) = text_of(self.value, named, COMMAND_NAMES) {
+            return Some(text.to_owned());
+        }
+        let words = value_of(self.value, named, COMMAND_NAMES)?.as_array()?;
+        let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+        match words.as_slice() {
+            [shell, flag, text] if shell.ends_with("sh") && flag.starts_with('-') => Some((*text).to_owned()),
+            words => Some(words.join(" ")),
+        }
+    }
+
+    fn patch_text(&self) -> Option<&'a str> {
+        if let Value::String(text) = self.value {
+            return Some(text);
+        }
+        text_of(self.value, self.entry.and_then(|entry| entry.content.as_deref()), PATCH_NAMES)
+    }
+
+    fn paths(&self, does: Does) -> Vec<String> {
+        match does {
+            Does::Run | Does::Nothing => Vec::new(),
+            _ => self.path().map(str::to_owned).into_iter().collect(),
+        }
+    }
+
+    fn observe(&self, does: Does, result: &str) -> Vec<Observation> {
+        let path = self.path().map(str::to_owned);
+        match (does, path) {
+            (Does::Read, Some(path)) => self.observe_read(path, result),
+            (Does::Write, Some(path)) => {
+                self.content().map(|text| Observation::Write { path, text }).into_iter().collect()
+            }
+            (Does::Append, Some(path)) => {
+                self.content().map(|text| Observation::Append { path, text }).into_iter().collect()
+            }
+            (Does::Edit, Some(path)) => self.observe_edits(&path),
+            (Does::Insert, Some(path)) => {
+                let after = self.number(START_NAMES).unwrap_or(0);
+                let text = self.content().or_else(|| text_of(self.value, None, NEW_NAMES).map(str::to_owned));
+                text.map(|text| Observation::Insert { path, after, text }).into_iter().collect()
+            }
+            (Does::Patch, path) => self.patch_text().map(|text| observe_patch(text, path)).unwrap_or_default(),
+            (Does::Delete, Some(path)) => vec![Observation::Delete { path }],
+            (Does::Move, _) => self.observe_move(),
+            (Does::Search, path) => super::printed::observe_search(result, path.as_deref()),
+            _ => Vec::new(),
+        }
+    }
+
+    fn content(&self) -> Option<String> {
+        let named = self.entry.and_then(|entry| entry.content.as_deref());
+        text_of(self.value, named, CONTENT_NAMES).map(str::to_owned)
+    }
+
+    fn number(&self, names: &[&str]) -> Option<usize> {
+        let value = value_of(self.value, None, names)?;
+        value.as_u64().and_then(|number| usize::try_from(number).ok()).or_else(|| value.as_str()?.trim().parse().ok())
+    }
+
+    /// The first line that a read was asked for; 1 if it was not narrowed.
+    fn first_line(&self) -> usize {
+        let range = value_of(self.value, None, &["view_range", "line_range"]).and_then(Value::as_array);
+        let first = range.and_then(|range| range.first()).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+        first.or_else(|| self.number(START_NAMES)).unwrap_or(1).max(1)
+    }
+
+    fn is_narrowed(&self) -> bool {
+        const LIMITS: &[&str] = &["limit", "view_range", "end_line", "endLine", "line_range"];
+        self.first_line() > 1 || value_of(self.value, None, LIMITS).is_some_and(|value| !value.is_null())
+    }
+
+    fn observe_read(&self, path: String, result: &str) -> Vec<Observation> {
+        let text = strip_harness(result);
+        if let Some(blocks) = numbered(text) {
+            let whole = !self.is_narrowed() && blocks.len() == 1 && blocks[0].first == Some(1);
+            return blocks.into_iter().map(|block| Observation::Read { path: path.clone(), block, whole }).collect();
+        }
+        if text.trim().is_empty() || is_note(text) {
+            return Vec::new();
+        }
+        let block = Block::plain(Some(self.first_line()), text);
+        vec![Observation::Read { path, block, whole: !self.is_narrowed() }]
+    }
+
+    fn observe_edits(&self, path: &str) -> Vec<Observation> {
+        let named_old = self.entry.and_then(|entry| entry.old.as_deref());
+        let named_new = self.entry.and_then(|entry| entry.new.as_deref());
+        let pair = |value: &Value| -> Option<Observation> {
+            let old = text_of(value, named_old, OLD_NAMES)?.to_owned();
+            let new = text_of(value, named_new, NEW_NAMES).unwrap_or_default().to_owned();
+            let all = value_of(value, None, ALL_NAMES).and_then(Value::as_bool).unwrap_or(false);
+            Some(if old.is_empty() {
+                Observation::Write { path: path.to_owned(), text: new }
+            } else {
+                Observation::Edit { path: path.to_owned(), old, new, all }
+            })
+        };
+        let listed = value_of(self.value, None, &["edits"]).and_then(Value::as_array);
+        let edits: Vec<Observation> = listed.into_iter().flatten().filter_map(pair).chain(pair(self.value)).collect();
+        if edits.is_empty() { vec![Observation::Changed { path: path.to_owned() }] } else { edits }
+    }
+
+    fn observe_move(&self) -> Vec<Observation> {
+        let from = text_of(self.value, None, &["source", "from", "old_path", "oldPath", "source_path"]);
+        let to = text_of(self.value, None, &["destination", "to", "new_path", "newPath", "destination_path"]);
+        match (from, to) {
+            (Some(from), Some(to)) => vec![Observation::Move { from: from.to_owned(), to: to.to_owned() }],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Whether a read's answer is a remark of the tool and not a file's text.
+fn is_note(text: &str) -> bool {
+    let line = text.trim();
+    !line.contains('\n') && (line.starts_with("File unchanged") || line.starts_with("<system-reminder>"))
+}
+
+/// What a patch says about files; `path` names the file of patches that do not.
+pub(crate) fn observe_patch(text: &str, path: Option<String>) -> Vec<Observation> {
+    if text.contains("*** Begin Patch") {
+        return parse_begin_patch(text).into_iter().flat_map(observe_file_patch).collect();
+    }
+    if let Some(path) = &path {
+        let pairs = parse_search_replace(text);
+        if !pairs.is_empty() {
+            let edit = |(old, new)| Observation::Edit { path: path.clone(), old, new, all: false };
+            return pairs.into_iter().map(edit).collect();
+        }
+    }
+    parse_unified(text).into_iter().flat_map(observe_file_patch).collect()
+}
+
+fn observe_file_patch(patch: FilePatch) -> Vec<Observation> {
+    match patch {
+        FilePatch::Add { path, text } => vec![Observation::Write { path, text }],
+        FilePatch::Delete { path } => vec![Observation::Delete { path }],
+        FilePatch::Update { path, moved, hunks } => {
+            let mut observations = vec![Observation::Patch { path: path.clone(), hunks }];
+            observations.extend(moved.map(|to| Observation::Move { from: path, to }));
+            observations
+        }
+    }
+}
+
+fn value_of<'a>(arguments: &'a Value, named: Option<&str>, names: &[&str]) -> Option<&'a Value> {
+    let object = arguments.as_object()?;
+    match named {
+        Some(name) => object.get(name),
+        None => names.iter().find_map(|name| object.get(*name)),
+    }
+}
+
+fn text_of<'a>(arguments: &'a Value, named: Option<&str>, names: &[&str]) -> Option<&'a str> {
+    let object = arguments.as_object()?;
+    match named {
+        Some(name) => object.get(name)?.as_str(),
+        None => names.iter().find_map(|name| object.get(*name)?.as_str()),
+    }
+}
+
+impl Observation {
+    /// The files it is about, as written.
+    pub fn paths(&self) -> Vec<&str> {
+        match self {
+            Observation::ReadTogether { paths, .. } => paths.iter().map(String::as_str).collect(),
+            Observation::Move { from, to } => vec![from, to],
+            Observation::Read { path, .. }
+            | Observation::Found { path, .. }
+            | Observation::Write { path, .. }
+            | Observation::Append { path, .. }
+            | Observation::Edit { path, .. }
+            | Observation::Insert { path, .. }
+            | Observation::Patch { path, .. }
+            | Observation::Changed { path }
+            | Observation::Delete { path } => vec![path],
+        }
+    }
+
+    /// Whether it changes a file.
+    pub fn is_change(&self) -> bool {
+        !matches!(self, Observation::Read { .. } | Observation::ReadTogether { .. } | Observation::Found { .. })
+    }
+}

@@ -1,0 +1,122 @@
+//! Line numbers in front of lines, as tools print them.
+
+/// Lines of a file as a tool printed them, with the number of the first if it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// The number of the first line, from 1.
+    pub first: Option<usize>,
+    /// The lines, without numbers.
+    pub lines: Vec<String>,
+}
+
+impl Block {
+    /// A block of plain text that begins at a line, if that is known.
+    pub fn plain(first: Option<usize>, text: &str) -> Self {
+        Self { first, lines: split_lines(text).map(str::to_owned).collect() }
+    }
+}
+
+/// How a tool writes a line's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Style {
+    /// `   12→text`
+    Arrow,
+    /// `   12<TAB>text`
+    Tab,
+    /// `12: text`
+    Colon,
+    /// `12:text`, as searches print it
+    Bare,
+    /// `00012| text`, `12 | text`
+    Bar,
+    /// `12. text`
+    Dot,
+}
+
+/// All styles, the surest first.
+const STYLES: [Style; 6] = [Style::Arrow, Style::Tab, Style::Bar, Style::Colon, Style::Dot, Style::Bare];
+
+/// Finds numbered lines in what a tool printed and answers them as blocks of consecutive lines.
+///
+/// `None` if the text is not numbered. Lines without a number (headings, notes of the tool) are left out.
+///
+/// ```
+/// use contexture::files::numbering::numbered;
+/// let blocks = numbered("<file>\n  7→fn main() {\n  8→}\n(end)").unwrap();
+/// assert_eq!(blocks[0].first, Some(7));
+/// assert_eq!(blocks[0].lines, ["fn main() {", "}"]);
+/// assert_eq!(numbered("12 apples\n13 pears"), None);
+/// ```
+pub fn numbered(text: &str) -> Option<Vec<Block>> {
+    STYLES.into_iter().find_map(|style| numbered_as(text, style))
+}
+
+/// Share of the lines from the first to the last number that must carry one, for a text to count as numbered.
+const LEAST_NUMBERED: f64 = 0.6;
+
+fn numbered_as(text: &str, style: Style) -> Option<Vec<Block>> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut next = 0;
+    let (mut span, mut last_span, mut consecutive) = (0_usize, 0_usize, 0_usize);
+    for (index, line) in split_lines(text).enumerate() {
+        span += usize::from(!blocks.is_empty());
+        let Some((number, rest)) = split_number(line, style) else {
+            // A text whose first lines show no numbers is not worth reading to its end.
+            if index >= MAX_UNNUMBERED_LINES && consecutive == 0 {
+                return None;
+            }
+            continue;
+        };
+        let follows = !blocks.is_empty() && number == next;
+        (next, last_span) = (number + 1, span);
+        consecutive += usize::from(follows);
+        match blocks.last_mut() {
+            Some(block) if follows => block.lines.push(rest.to_owned()),
+            _ => blocks.push(Block { first: Some(number), lines: vec![rest.to_owned()] }),
+        }
+    }
+    let found: usize = blocks.iter().map(|block| block.lines.len()).sum();
+    let is_sure = matches!(style, Style::Arrow | Style::Tab | Style::Bar);
+    let is_single = found == 1 && is_sure && split_lines(text).count() <= MAX_WRAPPER_LINES;
+    let enough = consecutive >= 1 && found as f64 >= (last_span + 1) as f64 * LEAST_NUMBERED;
+    (enough || is_single).then_some(blocks)
+}
+
+/// Lines without a number after which a text is taken for unnumbered.
+const MAX_UNNUMBERED_LINES: usize = 40;
+
+/// Most lines that a tool puts around a single numbered line.
+const MAX_WRAPPER_LINES: usize = 6;
+
+/// Splits a line into its number and its text.
+fn split_number(line: &str, style: Style) -> Option<(usize, &str)> {
+    let bare = line.strip_prefix("<content>").or_else(|| line.strip_prefix("<file>")).unwrap_or(line);
+    let bare = match style {
+        Style::Arrow | Style::Tab | Style::Bar => bare.trim_start_matches([' ', '\t']),
+        _ => bare,
+    };
+    let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 || digits > 9 {
+        return None;
+    }
+    let number = bare[..digits].parse().ok()?;
+    let rest = &bare[digits..];
+    let rest = match style {
+        Style::Arrow => rest.strip_prefix('→')?,
+        Style::Tab => rest.strip_prefix('\t')?,
+        Style::Colon => rest.strip_prefix(": ").or_else(|| (rest == ":").then_some(""))?,
+        Style::Bare => rest.strip_prefix(':')?,
+        Style::Bar => {
+            rest.trim_start_matches(' ').strip_prefix('|').map(|text| text.strip_prefix(' ').unwrap_or(text))?
+        }
+        Style::Dot => rest.strip_prefix(". ").or_else(|| (rest == ".").then_some(""))?,
+    };
+    Some((number, rest))
+}
+
+/// The lines of a text; a line feed at the end does not begin another, and carriage returns are dropped.
+pub fn split_lines(text: &str) -> impl Iterator<Item = &str> {
+    let body = text.strip_suffix('\n').unwrap_or(text);
+    let empty = text.is_empty();
+    body.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).filter(move |_| !empty)
+}

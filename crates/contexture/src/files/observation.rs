@@ -1,0 +1,123 @@
+//! What a tool call tells about files.
+
+use super::numbering::Block;
+use super::patch::Hunk;
+
+/// One thing that a finished tool call tells about a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Observation {
+    /// Lines of the file were shown.
+    Read {
+        /// The file as written.
+        path: String,
+        /// The lines.
+        block: Block,
+        /// Whether they are the whole file.
+        whole: bool,
+    },
+    /// Lines of several files were shown one after the other, and nobody can say where one ends.
+    ReadTogether {
+        /// The files as written.
+        paths: Vec<String>,
+        /// The lines.
+        block: Block,
+    },
+    /// Single lines of the file were shown by a search.
+    Found {
+        /// The file as written.
+        path: String,
+        /// Runs of consecutive lines.
+        blocks: Vec<Block>,
+    },
+    /// The file has this text now.
+    Write {
+        /// The file as written.
+        path: String,
+        /// The text.
+        text: String,
+    },
+    /// This text was added to the file's end.
+    Append {
+        /// The file as written.
+        path: String,
+        /// The text.
+        text: String,
+    },
+    /// A piece of text was replaced.
+    Edit {
+        /// The file as written.
+        path: String,
+        /// The piece.
+        old: String,
+        /// What stands there now.
+        new: String,
+        /// Whether every such piece was replaced.
+        all: bool,
+    },
+    /// Lines were put in after a line; 0 is the start.
+    Insert {
+        /// The file as written.
+        path: String,
+        /// The line before them.
+        after: usize,
+        /// The lines.
+        text: String,
+    },
+    /// Runs of lines were replaced.
+    Patch {
+        /// The file as written.
+        path: String,
+        /// The replacements.
+        hunks: Vec<Hunk>,
+    },
+    /// The file changed and nobody can say how.
+    Changed {
+        /// The file as written.
+        path: String,
+    },
+    /// The file is gone.
+    Delete {
+        /// The file as written.
+        path: String,
+    },
+    /// The file has another name.
+    Move {
+        /// The old name.
+        from: String,
+        /// The new name.
+        to: String,
+    },
+}
+
+/// What kind of call it was, as truncation priorities and the ledger need it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Shows a file.
+    Read,
+    /// Makes or replaces a file.
+    Write,
+    /// Changes a part of a file.
+    Edit,
+    /// Searches or lists.
+    Search,
+    /// Runs a command.
+    Run,
+    /// Anything else.
+    Other,
+}
+
+/// A finished call, looked into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// What kind of call it was.
+    pub kind: Kind,
+    /// The files that it is about, as written.
+    pub paths: Vec<String>,
+    /// The command line, if it ran one.
+    pub command: Option<String>,
+    /// What it tells about files; empty if it failed.
+    pub observations: Vec<Observation>,
+    /// Whether the tool said that it failed.
+    pub failed: bool,
+}

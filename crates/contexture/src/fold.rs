@@ -1,0 +1,19 @@
+//! Folding the past of a coding agent into what it still needs.
+//!
+//! Modules in reading order: what it is told to keep to ([`policy`], [`price`]), what a window is made of
+//! ([`window`]), what a fold shows ([`view`], [`words`], [`digest`]), what is done before anything is sent
+//! ([`doors`]), and the state machine that decides when ([`folder`]).
+
+pub mod digest;
+pub mod doors;
+pub mod folder;
+pub mod policy;
+pub mod price;
+pub mod view;
+pub mod window;
+pub mod words;
+
+pub use folder::{Fold, FoldDecision, Folder};
+pub use policy::Policy;
+pub use price::{Account, Prices};
+pub use window::Slot;

@@ -1,0 +1,569 @@
+//! The state machine that says, before every request, what of the past is sent.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::digest::{Ledger, shorten};
+use super::doors;
+use super::policy::Policy;
+use super::price::Account;
+use super::view::{self, Chunk};
+use super::window::{Slot, Window};
+use super::words::Spoken;
+use crate::files::dialect::Dialects;
+use crate::files::model::{FileModel, Line};
+use crate::files::observation::{Kind, Observation, Seen};
+use crate::tokens::TokenCounter;
+use crate::transcript::{Message, Role, ToolCall};
+
+mod build;
+
+/// Something that was done to the window, to be replayed as it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+pub enum FoldDecision {
+    /// The past was folded.
+    Fold(Fold),
+    /// A file was touched, and what was known of it was put at the window's end.
+    Recall(Recall),
+    /// An output is shown with another text from its first sending on.
+    Shorten {
+        /// Its position in the log.
+        position: usize,
+        /// The text.
+        text: Arc<str>,
+        /// Why, in plain words.
+        reason: String,
+    },
+}
+
+/// A fold: what stands for the past from now on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fold {
+    /// How many messages the log had.
+    pub at: usize,
+    /// How many slots at the start of the window before stay as they are.
+    pub keep: usize,
+    /// What stands behind those for everything before `start`.
+    pub head: Vec<Slot>,
+    /// The first message that is shown in its own place.
+    pub start: usize,
+    /// Messages from `start` on whose text was cut because the budget forces it.
+    pub shortened: Vec<(usize, Arc<str>)>,
+    /// The parts of the view, oldest first.
+    pub parts: Vec<Part>,
+    /// The lines that each of the newest parts shows.
+    pub shown: Vec<Vec<ShownLines>>,
+    /// Why it was done now, in plain words.
+    pub reason: String,
+    /// Tokens of the window before it.
+    pub before_tokens: u64,
+    /// Tokens of the window behind it.
+    pub after_tokens: u64,
+    /// What is billed again because it stands behind the change, in tokens at the plain input price.
+    pub cost: f64,
+    /// What every later request is spared.
+    pub saves_per_request: f64,
+}
+
+/// One part of the view: what one fold added to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The mark that its lines carry in the model.
+    pub mark: u32,
+    /// How many lines it shows.
+    pub lines: usize,
+    /// Bytes of these lines.
+    pub bytes: usize,
+}
+
+/// Lines of the model that a view shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownLines {
+    /// The file's place in the model.
+    pub file: usize,
+    /// The segment's place in the file.
+    pub segment: usize,
+    /// The first line's place in the segment.
+    pub first: usize,
+    /// How many lines.
+    pub count: usize,
+}
+
+/// Known lines put at the window's end because their file was touched.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recall {
+    /// How many messages the log had.
+    pub at: usize,
+    /// The text.
+    pub text: Arc<str>,
+    /// The lines it shows.
+    pub shown: Vec<ShownLines>,
+}
+
+/// What is remembered of a logged message.
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    tokens: u64,
+    role: Role,
+    /// Whether a window may begin here: no call before it is answered at it or behind it.
+    opens: bool,
+}
+
+/// Folds a conversation as it grows.
+///
+/// Feed it every message in order with [`push`](Self::push) and ask for the window before every request with
+/// [`request`](Self::request). It is pure: the same messages, requests and policy give the same windows. Between
+/// two folds the window only grows at its end, so the provider's cache holds.
+///
+/// ```
+/// use std::sync::Arc;
+/// use contexture::fold::{Folder, Policy, Slot};
+/// use contexture::tokens::Estimate;
+/// use contexture::transcript::Message;
+///
+/// let mut folder = Folder::new(Policy::new(8_000), Arc::new(Estimate));
+/// let message: Message = serde_json::from_str(r#"{"role": "user", "text": "hello"}"#).unwrap();
+/// folder.push(Arc::new(message));
+/// assert_eq!(folder.request(), [Slot::Logged(0)]);
+/// ```
+pub struct Folder {
+    policy: Policy,
+    counter: Arc<dyn TokenCounter>,
+    dialects: Dialects,
+    model: FileModel,
+    ledger: Ledger,
+    messages: Vec<Arc<Message>>,
+    notes: Vec<Note>,
+    spoken: Vec<Spoken>,
+    /// Moments at which the user said something.
+    asks: Vec<u32>,
+    calls: HashMap<String, (usize, ToolCall)>,
+    window: Window,
+    /// The first message that is shown in its own place; 0 before the first fold.
+    start: usize,
+    parts: Vec<Part>,
+    /// Marks of the views that are in the window.
+    visible: Vec<u32>,
+    marks: u32,
+    /// Files touched since the last request.
+    touched: Vec<usize>,
+    /// Texts that stand for logged ones.
+    texts: HashMap<usize, Arc<str>>,
+    /// Outputs shown as pointers to what stands in the window.
+    pointers: BTreeSet<usize>,
+    account: Account,
+    /// Tokens of all messages, and of those that were there at the last request.
+    full: (u64, u64),
+    last_fold: Option<(u64, u64)>,
+    requests_since_fold: u32,
+    decisions: Vec<FoldDecision>,
+    replayed: VecDeque<FoldDecision>,
+    /// Up to this many messages decisions are only replayed.
+    covered: usize,
+}
+
+impl Folder {
+    /// A folder for an empty conversation.
+    pub fn new(policy: Policy, counter: Arc<dyn TokenCounter>) -> Self {
+        Self {
+            policy,
+            counter,
+            dialects: Dialects::builtin(),
+            model: FileModel::new(),
+            ledger: Ledger::default(),
+            messages: Vec::new(),
+            notes: Vec::new(),
+            spoken: Vec::new(),
+            asks: Vec::new(),
+            calls: HashMap::new(),
+            window: Window::default(),
+            start: 0,
+            parts: Vec::new(),
+            visible: Vec::new(),
+            marks: 0,
+            touched: Vec::new(),
+            texts: HashMap::new(),
+            pointers: BTreeSet::new(),
+            account: Account::default(),
+            full: (0, 0),
+            last_fold: None,
+            requests_since_fold: 0,
+            decisions: Vec::new(),
+            replayed: VecDeque::new(),
+            covered: 0,
+        }
+    }
+
+    /// The same with other dialects.
+    pub fn with_dialects(mut self, dialects: Dialects) -> Self {
+        self.dialects = dialects;
+        self
+    }
+
+    /// The same, replaying decisions that were made before: until [`go_on`](Self::go_on) nothing is decided anew.
+    ///
+    /// Push the messages and make the requests of that time again, and the windows are those that were sent, byte
+    /// for byte.
+    pub fn replaying(mut self, decisions: Vec<FoldDecision>) -> Self {
+        self.covered = usize::MAX;
+        self.replayed = decisions.into();
+        self
+    }
+
+    /// Ends replaying: what is pushed and requested from here on is decided anew.
+    pub fn go_on(&mut self) {
+        self.covered = self.messages.len();
+        self.replayed.clear();
+    }
+
+    /// The folder of a recorded conversation that was under way: its messages, and what was decided about them.
+    ///
+    /// A request is taken to have been made before every assistant message.
+    pub fn resume(self, messages: impl IntoIterator<Item = Arc<Message>>, decisions: Vec<FoldDecision>) -> Self {
+        let mut folder = self.replaying(decisions);
+        for message in messages {
+            if message.role == Role::Assistant {
+                folder.request();
+            }
+            folder.push(message);
+        }
+        folder.go_on();
+        folder
+    }
+
+    /// Sets another policy from now on, for instance because the budget changed. What is shown stays until the
+    /// next fold.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.policy = policy;
+    }
+
+    /// What was billed so far, against pass-through.
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// What is known of files.
+    pub fn model(&self) -> &FileModel {
+        &self.model
+    }
+
+    /// What was decided so far, oldest first.
+    pub fn decisions(&self) -> &[FoldDecision] {
+        &self.decisions
+    }
+
+    /// The messages so far.
+    pub fn messages(&self) -> &[Arc<Message>] {
+        &self.messages
+    }
+
+    /// The tokens of the window as it is now.
+    pub fn tokens(&self) -> u64 {
+        self.window.total()
+    }
+
+    /// The messages of the window as they would be sent.
+    pub fn render<'a>(&'a self, slots: &'a [Slot]) -> impl Iterator<Item = Message> + 'a {
+        slots.iter().map(|slot| match slot {
+            Slot::Logged(at) => (*self.messages[*at]).clone(),
+            Slot::Shortened(at, text) => Message { text: text.to_string(), ..(*self.messages[*at]).clone() },
+            Slot::Made(text) => Message {
+                role: Role::User,
+                text: text.to_string(),
+                tool_calls: Vec::new(),
+                tool_call_id: None,
+                name: None,
+            },
+        })
+    }
+
+    /// Takes in the next message.
+    pub fn push(&mut self, message: Arc<Message>) {
+        let at = self.messages.len();
+        let tokens = self.count(&message);
+        let mut spoken = Spoken::default();
+        if matches!(message.role, Role::User | Role::Assistant) {
+            spoken.talk(&message.text);
+        }
+        for call in &message.tool_calls {
+            self.calls.insert(call.id.clone(), (at, call.clone()));
+            if self.dialects.kind(call) == Kind::Other {
+                spoken.talk(&call.arguments.to_string());
+            }
+        }
+        if message.role == Role::User {
+            self.asks.push(at as u32 + 1);
+        }
+        let slot =
+            if message.role == Role::Tool { self.take_answer(at, &message, &mut spoken) } else { Slot::Logged(at) };
+        self.notes.push(Note { tokens, role: message.role, opens: message.role != Role::Tool });
+        self.spoken.push(spoken);
+        self.messages.push(message);
+        self.full.0 += tokens;
+        let tokens = self.slot_tokens(&slot);
+        self.window.push(slot, tokens);
+    }
+
+    /// Looks into a tool's answer; answers how it is shown.
+    fn take_answer(&mut self, at: usize, message: &Message, spoken: &mut Spoken) -> Slot {
+        let id = message.tool_call_id.as_deref().unwrap_or_default();
+        let Some((_, call)) = self.calls.get(id) else { return Slot::Logged(at) };
+        let seen = self.dialects.observe(call, &message.text);
+        let repeats = message.text.len() >= doors::LEAST_POINTED_BYTES && self.repeats(&seen);
+        for observation in &seen.observations {
+            spoken.change(observation);
+            self.model.apply(at as u32 + 1, observation);
+        }
+        self.touched.extend(seen.paths.iter().filter_map(|path| self.model.place(path)));
+        self.ledger.note(at, call, &seen, &message.text);
+        if at < self.covered {
+            return self.replay_shorten(at);
+        }
+        let limit = self.policy.output_tokens;
+        let (text, reason) = match () {
+            () if repeats => {
+                self.pointers.insert(at);
+                (doors::pointer(&seen, &message.text), "the same text stands above")
+            }
+            () if doors::can_cap(&seen) && self.counter.count(&message.text) > limit => {
+                (doors::cap(&message.text, limit as usize * 4, at), "too long to be worth sending whole")
+            }
+            () => return Slot::Logged(at),
+        };
+        let text: Arc<str> = text.into();
+        self.texts.insert(at, text.clone());
+        self.decisions.push(FoldDecision::Shorten { position: at, text: text.clone(), reason: reason.to_owned() });
+        Slot::Shortened(at, text)
+    }
+
+    /// Whether an answer only shows lines that stand in the window already, each run of them in one piece.
+    fn repeats(&self, seen: &Seen) -> bool {
+        let repeated = |observation: &Observation| {
+            let Observation::Read { path, block, .. } = observation else { return false };
+            let Some(lines) = self.model.known(path, block) else { return false };
+            let Some(first) = lines.first() else { return false };
+            let in_view = first.shown > 0 && self.visible.contains(&first.shown);
+            let in_view = in_view && lines.iter().all(|line| line.shown == first.shown);
+            let in_message = first.seen as usize > self.start && !self.pointers.contains(&(first.seen as usize - 1));
+            in_view || (in_message && lines.iter().all(|line| line.seen == first.seen && line.edited < line.seen))
+        };
+        !seen.observations.is_empty() && seen.observations.iter().all(repeated)
+    }
+
+    fn replay_shorten(&mut self, at: usize) -> Slot {
+        match self.replayed.front() {
+            Some(FoldDecision::Shorten { position, text, .. }) if *position == at => {
+                let text = text.clone();
+                if doors::is_pointer(&text) {
+                    self.pointers.insert(at);
+                }
+                self.texts.insert(at, text.clone());
+                self.decisions.extend(self.replayed.pop_front());
+                Slot::Shortened(at, text)
+            }
+            _ => Slot::Logged(at),
+        }
+    }
+
+    /// The window of the request that is made now.
+    pub fn request(&mut self) -> &[Slot] {
+        self.requests_since_fold += 1;
+        if self.messages.len() < self.covered {
+            self.replay_request();
+        } else {
+            self.decide();
+        }
+        self.touched.clear();
+        let prices = self.policy.prices;
+        let billed = prices.bill(self.window.cached(), self.window.total());
+        self.account.note(billed, prices.bill(self.full.1, self.full.0));
+        self.full.1 = self.full.0;
+        self.window.mark_sent();
+        self.window.slots()
+    }
+
+    fn replay_request(&mut self) {
+        let now = self.messages.len();
+        self.pay_rent();
+        while let Some(decision) = self.replayed.front() {
+            match decision {
+                FoldDecision::Fold(fold) if fold.at == now => {
+                    let fold = fold.clone();
+                    self.apply_fold(&fold);
+                }
+                FoldDecision::Recall(recall) if recall.at == now => {
+                    let recall = recall.clone();
+                    self.apply_recall(&recall);
+                }
+                _ => return,
+            }
+            self.decisions.extend(self.replayed.pop_front());
+        }
+    }
+
+    fn decide(&mut self) {
+        let price = self.pay_rent();
+        let (after, _) = self.last_fold.unwrap_or((self.estimate(), 0));
+        let total = self.window.total();
+        let is_deep = total > after + after / 5;
+        if total > self.policy.budget {
+            self.fold("the window is full");
+        } else if is_deep && self.account.rent >= price * self.policy.patience && self.can_afford(price) {
+            self.fold("the rent paid on what it removes has reached its price");
+        }
+        if let Some(recall) = self.recall_touched() {
+            self.apply_recall(&recall);
+            self.decisions.push(FoldDecision::Recall(recall));
+        }
+        if self.window.total() > self.policy.budget {
+            self.fold("what a touched file brought back does not fit");
+        }
+    }
+
+    /// Whether the bill stays within the excess that it may run up.
+    fn can_afford(&self, price: f64) -> bool {
+        self.account.saved() - price >= -self.policy.most_excess * self.account.passed_through
+    }
+
+    /// Adds this request's rent on what a fold would remove; answers the price of a fold.
+    fn pay_rent(&mut self) -> f64 {
+        let prices = self.policy.prices;
+        let (after, rewritten) = self.last_fold.unwrap_or_else(|| {
+            let estimate = self.estimate();
+            (estimate, estimate)
+        });
+        self.account.rent += prices.read * self.window.total().saturating_sub(after) as f64;
+        (prices.write - prices.read) * rewritten as f64
+    }
+
+    /// What the window would have after a first fold, roughly.
+    fn estimate(&self) -> u64 {
+        let known = self.model.bytes() as u64 / 4;
+        let policy = &self.policy;
+        (known * 3 / 4).min(policy.view_tokens) + policy.tail_tokens + policy.opening_tokens + policy.ledger_tokens
+    }
+
+    fn fold(&mut self, reason: &str) {
+        let fold = self.build_fold(reason);
+        self.apply_fold(&fold);
+        self.decisions.push(FoldDecision::Fold(fold));
+    }
+
+    fn apply_fold(&mut self, fold: &Fold) {
+        let before = self.window.total();
+        let mut slots: Vec<Slot> = self.window.slots()[..fold.keep.min(self.window.slots().len())].to_vec();
+        slots.extend(fold.head.iter().cloned());
+        // What pointers point to may be folded away, so they become again what they stood for.
+        for at in std::mem::take(&mut self.pointers) {
+            self.texts.remove(&at);
+        }
+        self.texts.extend(fold.shortened.iter().cloned());
+        slots.extend((fold.start..self.messages.len()).map(|at| self.slot_of(at)));
+        let slots = slots.into_iter().map(|slot| (slot.clone(), self.slot_tokens(&slot))).collect();
+        self.window.replace(slots);
+        self.start = fold.start;
+        self.parts = fold.parts.clone();
+        self.visible = fold.parts.iter().map(|part| part.mark).collect();
+        for lines in &fold.shown {
+            self.mark(lines);
+        }
+        self.account.rent = 0.0;
+        self.requests_since_fold = 0;
+        let after = self.window.total();
+        self.last_fold = Some((after.min(before), after - self.window.cached()));
+    }
+
+    fn apply_recall(&mut self, recall: &Recall) {
+        self.mark(&recall.shown);
+        self.visible.push(self.marks);
+        let slot = Slot::Made(recall.text.clone());
+        let tokens = self.slot_tokens(&slot);
+        self.window.push(slot, tokens);
+    }
+
+    /// Gives lines a new mark.
+    fn mark(&mut self, shown: &[ShownLines]) {
+        self.marks += 1;
+        for lines in shown {
+            self.model.mark_shown(self.marks, lines.file, lines.segment, lines.first..lines.first + lines.count);
+        }
+    }
+
+    fn slot_of(&self, at: usize) -> Slot {
+        self.texts.get(&at).map_or(Slot::Logged(at), |text| Slot::Shortened(at, text.clone()))
+    }
+
+    /// What is known of the files that were just touched, and is not in the window.
+    fn recall_touched(&mut self) -> Option<Recall> {
+        if self.start == 0 || self.touched.is_empty() {
+            return None;
+        }
+        let room = self.policy.budget.saturating_sub(self.window.total()).min(self.policy.touch_tokens);
+        self.touched.sort_unstable();
+        self.touched.dedup();
+        let now = self.messages.len();
+        let chunks = view::chunks(&self.model, now as u32, Some(&self.touched), &self.asks);
+        let is_shown = |chunk: &Chunk| {
+            let lines = chunk.lines(&self.model);
+            let hidden = lines.iter().filter(|line| !self.is_visible(line, self.start)).count();
+            hidden * 2 <= lines.len() || chunk.signs.is_hit
+        };
+        let shown: Vec<bool> = chunks.iter().map(is_shown).collect();
+        let (text, chosen) = self.render_within(&chunks, &shown, f64::NEG_INFINITY, room, build::RECALL_TITLE)?;
+        Some(Recall { at: now, text: text.into(), shown: shown_lines(&chunks, &chosen) })
+    }
+
+    /// Whether a line stands in the window: in the messages from `start` on, or in a view.
+    fn is_visible(&self, line: &Line, start: usize) -> bool {
+        line.seen as usize > start || (line.shown > 0 && self.visible.contains(&line.shown))
+    }
+
+    fn count(&self, message: &Message) -> u64 {
+        let arguments = |call: &ToolCall| match &call.arguments {
+            serde_json::Value::String(text) => self.counter.count(text),
+            other => self.counter.count(&other.to_string()) + ARGUMENTS_TOKENS,
+        };
+        self.policy.message_tokens
+            + self.counter.count(&message.text)
+            + message.tool_calls.iter().map(|call| 1 + arguments(call)).sum::<u64>()
+    }
+
+    fn slot_tokens(&self, slot: &Slot) -> u64 {
+        match slot {
+            Slot::Logged(at) => self.notes[*at].tokens,
+            Slot::Shortened(at, text) => {
+                let own = self.counter.count(&self.messages[*at].text);
+                self.counter.count(text) + self.notes[*at].tokens.saturating_sub(own)
+            }
+            Slot::Made(text) => self.policy.message_tokens + self.counter.count(text),
+        }
+    }
+}
+
+/// Tokens that blanks and names add to arguments on the wire.
+const ARGUMENTS_TOKENS: u64 = 4;
+
+fn shown_lines(chunks: &[Chunk], chosen: &[usize]) -> Vec<ShownLines> {
+    let lines = |chunk: &Chunk| ShownLines {
+        file: chunk.file,
+        segment: chunk.segment,
+        first: chunk.lines.start,
+        count: chunk.lines.len(),
+    };
+    chosen.iter().map(|index| lines(&chunks[*index])).collect()
+}
+
+/// Bytes of a text, cut in its middle to a number of tokens.
+fn cut(counter: &dyn TokenCounter, text: &str, tokens: u64) -> String {
+    let mut bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(4);
+    loop {
+        let short = shorten(text, bytes);
+        if counter.count(&short) <= tokens || bytes == 0 {
+            return short;
+        }
+        bytes = bytes * 3 / 4;
+    }
+}

@@ -1,0 +1,425 @@
+//! What a fold puts in place of the past.
+
+use std::sync::Arc;
+
+use super::{Fold, Folder, Part, ShownLines, cut, shown_lines};
+use crate::fold::digest::changed_files;
+use crate::fold::view::{self, Chunk};
+use crate::fold::window::Slot;
+use crate::fold::words::{RECENT_MESSAGES, Recent};
+use crate::transcript::Role;
+
+/// What stands over a view.
+const VIEW_TITLE: &str = "# Files as you know them now\n";
+
+/// What stands over known lines that a touch brings back.
+pub(super) const RECALL_TITLE: &str = "# What you know of this file besides\n";
+
+/// Share of the budget that a fold leaves free at least, so that the next one is not at once.
+const FREE_SHARE: f64 = 0.22;
+
+/// Share of the view that may be idle in kept parts when a fresh view would need all of it.
+const IDLE_SHARE: f64 = 0.05;
+
+/// Most files that are named as not fitting.
+const MAX_NAMED_PATHS: usize = 4;
+
+/// Most tokens of the sentence that says what does not fit.
+const LEFT_OUT_TOKENS: u64 = 80;
+
+/// Least bytes of a part, unless nothing is left for it.
+const LEAST_PART_BYTES: usize = 6_000;
+
+/// Requests that a fold is expected to last when nothing is known yet.
+const EXPECTED_REQUESTS: f64 = 25.0;
+
+/// How hard a fold has to try: each level leaves out more, and the last one always fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Squeeze {
+    /// Everything the policy asks for.
+    None,
+    /// Only the newest step, its outputs cut.
+    Step,
+    /// The same cut harder, without the opening.
+    Hard,
+    /// No message in its own place.
+    All,
+}
+
+const SQUEEZES: [Squeeze; 4] = [Squeeze::None, Squeeze::Step, Squeeze::Hard, Squeeze::All];
+
+/// A fold before its view is chosen.
+struct Frame {
+    start: usize,
+    opening: Vec<Slot>,
+    digest: String,
+    shortened: Vec<(usize, Arc<str>)>,
+    tokens: u64,
+}
+
+impl Folder {
+    /// Decides what stands for the past from now on.
+    pub(super) fn build_fold(&self, reason: &str) -> Fold {
+        let frame = self.frame();
+        let mut chunks = view::chunks(&self.model, self.messages.len() as u32, None, &self.asks);
+        let recent = &self.spoken[self.spoken.len().saturating_sub(RECENT_MESSAGES)..];
+        Recent::of(recent).weigh(&self.model, &mut chunks);
+        let free = (self.policy.budget as f64 * (1.0 - FREE_SHARE)) as u64;
+        let room = free.saturating_sub(frame.tokens).min(self.policy.view_tokens);
+        let kept = self.kept_parts(&frame, &chunks, room);
+        let marks: Vec<u32> = self.parts[..kept].iter().map(|part| part.mark).collect();
+        let shown: Vec<bool> = chunks.iter().map(|chunk| self.is_shown(chunk, frame.start, &marks)).collect();
+        let taken: u64 = self.part_slots().take(kept).map(|slot| self.slot_tokens(slot)).sum();
+        let chosen =
+            self.render_within(&chunks, &shown, self.policy.least_need, room.saturating_sub(taken), VIEW_TITLE);
+        self.finish_fold(frame, kept, &chunks, &shown, chosen, reason)
+    }
+
+    fn finish_fold(
+        &self,
+        frame: Frame,
+        kept: usize,
+        chunks: &[Chunk],
+        is_shown: &[bool],
+        chosen: Option<(String, Vec<usize>)>,
+        reason: &str,
+    ) -> Fold {
+        let same_opening = self.start > 0 && self.window.slots().starts_with(&frame.opening);
+        let keep = if same_opening { frame.opening.len() + kept } else { 0 };
+        let mut head = Vec::new();
+        if !same_opening {
+            head.extend(frame.opening.iter().cloned());
+            head.extend(self.part_slots().take(kept).cloned());
+        }
+        let mut parts = self.parts[..kept].to_vec();
+        let mut shown: Vec<Vec<ShownLines>> = Vec::new();
+        if let Some((_, chosen)) = chosen {
+            for group in self.steadiest_first(chunks, chosen) {
+                let lines = shown_lines(chunks, &group);
+                let bytes = group.iter().map(|index| chunks[*index].bytes).sum();
+                let mark = self.marks + 1 + shown.len() as u32;
+                parts.push(Part { mark, lines: lines.iter().map(|lines| lines.count).sum(), bytes });
+                let group = view::with_neighbours(chunks, is_shown, &group);
+                let listed: Vec<&Chunk> = group.iter().map(|index| &chunks[*index]).collect();
+                head.push(Slot::Made(format!("{VIEW_TITLE}{}", view::render(&self.model, &listed)).into()));
+                shown.push(lines);
+            }
+        }
+        let left_out = self.left_out(chunks, is_shown, &shown);
+        let digest = format!("{}{left_out}", frame.digest);
+        if !digest.is_empty() {
+            head.push(Slot::Made(digest.into()));
+        }
+        let mut fold = Fold {
+            at: self.messages.len(),
+            keep,
+            head,
+            start: frame.start,
+            shortened: frame.shortened,
+            parts,
+            shown,
+            reason: if left_out.is_empty() { reason.to_owned() } else { format!("{reason}; {}", left_out.trim()) },
+            before_tokens: self.window.total(),
+            after_tokens: 0,
+            cost: 0.0,
+            saves_per_request: 0.0,
+        };
+        self.price(&mut fold);
+        fold
+    }
+
+    /// Says which of the agent's own changes the view has no room for; nothing if it has room for all.
+    fn left_out(&self, chunks: &[Chunk], is_shown: &[bool], shown: &[Vec<ShownLines>]) -> String {
+        let is_in = |chunk: &Chunk| {
+            let holds = |lines: &ShownLines| {
+                (lines.file, lines.segment, lines.first) == (chunk.file, chunk.segment, chunk.lines.start)
+            };
+            shown.iter().flatten().any(holds)
+        };
+        let mut paths: Vec<&str> = Vec::new();
+        for (chunk, is_shown) in chunks.iter().zip(is_shown) {
+            if chunk.signs.edit_age.is_some() && !is_shown && !is_in(chunk) {
+                let path = self.model.files()[chunk.file].path.as_str();
+                if !paths.contains(&path) {
+                    paths.push(path);
+                }
+            }
+        }
+        match paths.as_slice() {
+            [] => String::new(),
+            paths => {
+                let named = paths[paths.len().saturating_sub(MAX_NAMED_PATHS)..].join(", ");
+                let text = format!("Some of your own changes do not fit here, in {} files: {named}\n", paths.len());
+                cut(&*self.counter, &text, LEFT_OUT_TOKENS)
+            }
+        }
+    }
+
+    /// Chosen chunks in groups of whole files: those least likely to change first, so that the groups before the
+    /// first that changes can stay as they are at the next fold.
+    fn steadiest_first(&self, chunks: &[Chunk], chosen: Vec<usize>) -> Vec<Vec<usize>> {
+        let mut files: Vec<Vec<usize>> = Vec::new();
+        for index in chosen {
+            match files.last_mut() {
+                Some(list) if chunks[list[0]].file == chunks[index].file => list.push(index),
+                _ => files.push(vec![index]),
+            }
+        }
+        files.sort_by_key(|list| {
+            let file = &self.model.files()[chunks[list[0]].file];
+            (file.edits > 0, std::cmp::Reverse(file.touched))
+        });
+        let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
+        for list in files {
+            let bytes: usize = list.iter().map(|index| chunks[*index].bytes).sum();
+            match groups.last_mut() {
+                Some((size, group)) if *size < LEAST_PART_BYTES => {
+                    *size += bytes;
+                    group.extend(list);
+                }
+                _ => groups.push((bytes, list)),
+            }
+        }
+        groups.into_iter().map(|(_, group)| group).collect()
+    }
+
+    fn price(&self, fold: &mut Fold) {
+        let kept: u64 = self.window.slots()[..fold.keep].iter().map(|slot| self.slot_tokens(slot)).sum();
+        let head: u64 = fold.head.iter().map(|slot| self.slot_tokens(slot)).sum();
+        let tail: u64 = (fold.start..self.messages.len()).map(|at| self.notes[at].tokens).sum();
+        let prices = self.policy.prices;
+        fold.after_tokens = kept + head + tail;
+        fold.cost = (prices.write - prices.read) * (head + tail) as f64;
+        fold.saves_per_request = prices.read * fold.before_tokens.saturating_sub(fold.after_tokens) as f64;
+    }
+
+    /// The messages of the parts in the window, in order.
+    fn part_slots(&self) -> impl Iterator<Item = &Slot> {
+        let made = self.window.slots().iter().filter(|slot| matches!(slot, Slot::Made(_)));
+        made.take(self.parts.len())
+    }
+
+    /// Everything of a fold but its view: the least squeezed that leaves room.
+    fn frame(&self) -> Frame {
+        let most = (self.policy.budget as f64 * (1.0 - FREE_SHARE)) as u64;
+        for squeeze in SQUEEZES {
+            let frame = self.squeezed(squeeze);
+            if frame.tokens <= most || squeeze == Squeeze::All {
+                return frame;
+            }
+        }
+        unreachable!("the last squeeze is always taken")
+    }
+
+    fn squeezed(&self, squeeze: Squeeze) -> Frame {
+        let budget = self.policy.budget;
+        let start = self.tail_start(squeeze);
+        let opening = if squeeze >= Squeeze::Hard { Vec::new() } else { self.opening(start) };
+        let mut digest = self.digest(start);
+        if squeeze >= Squeeze::Hard {
+            digest = cut(&*self.counter, &digest, budget / 4);
+        }
+        let limit = match squeeze {
+            Squeeze::None => u64::MAX,
+            Squeeze::Step => budget / 4,
+            Squeeze::Hard | Squeeze::All => budget / 12,
+        };
+        let mut shortened = Vec::new();
+        let mut tokens = LEFT_OUT_TOKENS
+            + self.counter.count(&digest)
+            + opening.iter().map(|slot| self.slot_tokens(slot)).sum::<u64>();
+        for at in start..self.messages.len() {
+            let mut slot = self.slot_of(at);
+            if self.pointers.contains(&at) {
+                slot = Slot::Logged(at);
+            }
+            if self.slot_tokens(&slot) > limit && self.counter.count(&self.messages[at].text) > limit {
+                let text: Arc<str> = cut(&*self.counter, &self.messages[at].text, limit).into();
+                slot = Slot::Shortened(at, text.clone());
+                shortened.push((at, text));
+            }
+            tokens += self.slot_tokens(&slot);
+        }
+        Frame { start, opening, digest, shortened, tokens }
+    }
+
+    /// The first message that stays in its own place.
+    fn tail_start(&self, squeeze: Squeeze) -> usize {
+        let len = self.messages.len();
+        if squeeze == Squeeze::All {
+            return len;
+        }
+        let most = if squeeze == Squeeze::None { self.policy.tail_tokens } else { 0 };
+        let mut start = len;
+        let mut tokens = 0;
+        for at in (self.start..len).rev() {
+            tokens += self.slot_tokens(&self.slot_of(at));
+            if tokens > most && start < len {
+                break;
+            }
+            if self.notes[at].opens && self.is_closed(at) {
+                start = at;
+            }
+        }
+        start
+    }
+
+    /// Whether no answer from a position on belongs to a call before it.
+    fn is_closed(&self, at: usize) -> bool {
+        self.messages[at..].iter().take(MAX_STEP_MESSAGES).all(|message| {
+            let call = message.tool_call_id.as_ref().and_then(|id| self.calls.get(id));
+            call.is_none_or(|(made, _)| *made >= at)
+        })
+    }
+
+    /// The messages with which the conversation opened: short ones whole, long ones cut to equal shares of the rest.
+    fn opening(&self, start: usize) -> Vec<Slot> {
+        let said = self.notes[..start].iter().take_while(|note| matches!(note.role, Role::User | Role::System)).count();
+        let mut sizes: Vec<u64> = self.notes[..said].iter().map(|note| note.tokens).collect();
+        sizes.sort_unstable();
+        let mut left = self.policy.opening_tokens;
+        let mut share = 0;
+        for (index, size) in sizes.iter().enumerate() {
+            share = left / (said - index) as u64;
+            left -= share.min(*size);
+        }
+        let slot = |at: usize| {
+            if self.notes[at].tokens <= share {
+                return Slot::Logged(at);
+            }
+            Slot::Shortened(at, cut(&*self.counter, &self.messages[at].text, share).into())
+        };
+        (0..said).map(slot).collect()
+    }
+
+    /// What the user said since the opening, which files were changed, and what was done.
+    fn digest(&self, start: usize) -> String {
+        let said = self.said(start);
+        let changed = changed_files(&self.model, self.policy.ledger_tokens as usize * 2);
+        let done = self.ledger.render(start, self.policy.ledger_tokens as usize * 4);
+        let mut text = String::new();
+        for (title, body) in
+            [("# What the user said", said), ("# What you changed", changed), ("# What you did last", done)]
+        {
+            if !body.is_empty() {
+                text.push_str(title);
+                text.push('\n');
+                text.push_str(&body);
+                text.push('\n');
+            }
+        }
+        text
+    }
+
+    /// User messages between the opening and the tail: the newest at length, older ones in short, while they fit.
+    fn said(&self, start: usize) -> String {
+        let opening = self.notes.iter().take_while(|note| matches!(note.role, Role::User | Role::System)).count();
+        let said = (opening..start).rev().filter(|at| self.notes[*at].role == Role::User);
+        let mut left = self.policy.users_tokens;
+        let mut entries: Vec<String> = Vec::new();
+        for (rank, at) in said.enumerate() {
+            let share = if rank == 0 { self.policy.users_tokens / 2 } else { self.policy.users_tokens / 8 };
+            let entry = format!("- {}\n", cut(&*self.counter, &self.messages[at].text, share));
+            let tokens = self.counter.count(&entry);
+            if tokens > left {
+                break;
+            }
+            left -= tokens;
+            entries.push(entry);
+        }
+        entries.reverse();
+        entries.concat()
+    }
+
+    /// How many parts of the view stay as they are: as many as cost less to keep than to write again.
+    ///
+    /// A part of which one line changed must go, and every part behind it with it.
+    fn kept_parts(&self, frame: &Frame, chunks: &[Chunk], room: u64) -> usize {
+        let opening_stays = self.start > 0 && self.window.slots().starts_with(&frame.opening);
+        if !opening_stays {
+            return 0;
+        }
+        let current = self.current_lines();
+        let valid = self.parts.iter().zip(&current).take_while(|(part, lines)| part.lines == **lines).count();
+        let shown: Vec<bool> = chunks.iter().map(|chunk| self.is_shown(chunk, frame.start, &[])).collect();
+        let (room_tokens, room) = (room, room as usize * 4);
+        let fresh = view::choose(chunks, &shown, self.policy.least_need, room);
+        let fresh_bytes: usize = fresh.iter().map(|index| chunks[*index].bytes).sum();
+        let slack = room.saturating_sub(fresh_bytes) + (room as f64 * IDLE_SHARE) as usize;
+        let wanted: Vec<usize> =
+            self.parts[..valid].iter().map(|part| self.wanted_bytes(part, chunks, &fresh)).collect();
+        let idle = |kept: usize| -> usize {
+            (0..kept).map(|index| self.parts[index].bytes.saturating_sub(wanted[index])).sum()
+        };
+        let prices = self.policy.prices;
+        let requests = f64::from(self.requests_since_fold).max(EXPECTED_REQUESTS);
+        let cost = |kept: usize| {
+            let rewritten: usize = wanted[kept..].iter().sum();
+            prices.read * requests * idle(kept) as f64 + (prices.write - prices.read) * rewritten as f64
+        };
+        let taken = |kept: usize| self.part_slots().take(kept).map(|slot| self.slot_tokens(slot)).sum::<u64>();
+        let fitting = (0..=valid).filter(|kept| idle(*kept) <= slack && taken(*kept) <= room_tokens);
+        fitting.min_by(|a, b| cost(*a).total_cmp(&cost(*b)).then(b.cmp(a))).unwrap_or(0)
+    }
+
+    /// How many lines of each part still stand in the model as they are shown.
+    fn current_lines(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.parts.len()];
+        let lines = self.model.files().iter().flat_map(|file| &file.segments).flat_map(|segment| &segment.lines);
+        for line in lines.filter(|line| line.shown > 0) {
+            if let Some(index) = self.parts.iter().position(|part| part.mark == line.shown) {
+                counts[index] += 1;
+            }
+        }
+        counts
+    }
+
+    /// Bytes of a part that a fresh view would show too.
+    fn wanted_bytes(&self, part: &Part, chunks: &[Chunk], fresh: &[usize]) -> usize {
+        let of_part = |chunk: &&Chunk| chunk.lines(&self.model).iter().all(|line| line.shown == part.mark);
+        fresh.iter().map(|index| &chunks[*index]).filter(of_part).map(|chunk| chunk.bytes).sum()
+    }
+
+    /// Whether a chunk stands in the new window as one piece: in a kept part, or in one message of the tail.
+    fn is_shown(&self, chunk: &Chunk, start: usize, marks: &[u32]) -> bool {
+        let lines = chunk.lines(&self.model);
+        let first = &lines[0];
+        if marks.contains(&first.shown) {
+            return lines.iter().all(|line| line.shown == first.shown);
+        }
+        first.seen as usize > start && lines.iter().all(|line| line.seen == first.seen && line.edited < line.seen)
+    }
+
+    /// Chooses and renders chunks within a number of tokens.
+    pub(super) fn render_within(
+        &self,
+        chunks: &[Chunk],
+        shown: &[bool],
+        least: f64,
+        tokens: u64,
+        title: &str,
+    ) -> Option<(String, Vec<usize>)> {
+        let mut bytes = usize::try_from(tokens).ok()?.saturating_mul(4).checked_sub(title.len())?;
+        for _ in 0..MAX_TRIES {
+            let chosen = view::choose(chunks, shown, least, bytes);
+            if chosen.is_empty() {
+                return None;
+            }
+            let listed: Vec<&Chunk> =
+                view::with_neighbours(chunks, shown, &chosen).into_iter().map(|index| &chunks[index]).collect();
+            let text = format!("{title}{}", view::render(&self.model, &listed));
+            let count = self.counter.count(&text);
+            if count <= tokens {
+                return Some((text, chosen));
+            }
+            bytes = (bytes as f64 * tokens as f64 / count as f64 * 0.95) as usize;
+        }
+        None
+    }
+}
+
+/// How often a view is chosen anew because it came out too large.
+const MAX_TRIES: usize = 4;
+
+/// Most messages that one step can have for its calls and answers to be found together.
+const MAX_STEP_MESSAGES: usize = 512;

@@ -1,0 +1,60 @@
+//! What requests are billed, and what a change of the prefix costs.
+
+use serde::{Deserialize, Serialize};
+
+/// A provider's prices for input tokens, against its plain input price.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prices {
+    /// Reading a token from the cache.
+    pub read: f64,
+    /// Sending a token that is not in the cache.
+    pub write: f64,
+}
+
+impl Prices {
+    /// Anthropic: cached input at a tenth, writing to the five-minute cache at a quarter more.
+    pub const ANTHROPIC: Prices = Prices { read: 0.1, write: 1.25 };
+    /// OpenAI: caching is automatic and costs nothing to write. Cached input is billed at a half on the oldest
+    /// models that cache, a quarter on those after, a tenth on the newest; this is the middle one.
+    pub const OPENAI: Prices = Prices { read: 0.25, write: 1.0 };
+    /// No cache: every token is billed every time.
+    pub const NONE: Prices = Prices { read: 1.0, write: 1.0 };
+
+    /// What a request costs whose first `cached` tokens are those of the request before.
+    pub fn bill(&self, cached: u64, total: u64) -> f64 {
+        self.read * cached as f64 + self.write * total.saturating_sub(cached) as f64
+    }
+}
+
+impl Default for Prices {
+    fn default() -> Self {
+        Self::ANTHROPIC
+    }
+}
+
+/// What was billed so far against what pass-through would have been, in tokens at the plain input price.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    /// Billed so far.
+    pub billed: f64,
+    /// What pass-through would have been billed.
+    pub passed_through: f64,
+    /// The most that `billed` was ever above `passed_through`.
+    pub worst_excess: f64,
+    /// Rent paid since the last fold on what a fold would remove.
+    pub rent: f64,
+}
+
+impl Account {
+    /// Notes a request.
+    pub fn note(&mut self, billed: f64, passed_through: f64) {
+        self.billed += billed;
+        self.passed_through += passed_through;
+        self.worst_excess = self.worst_excess.max(self.billed - self.passed_through);
+    }
+
+    /// What was saved so far; negative if it was dearer.
+    pub fn saved(&self) -> f64 {
+        self.passed_through - self.billed
+    }
+}

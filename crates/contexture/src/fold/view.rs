@@ -1,0 +1,295 @@
+//! The current view of the files in use: which of the known lines to show, and how.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use crate::files::model::{FileModel, FileState, Line, Segment};
+
+/// A run of lines that is shown or left out as one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chunk {
+    /// The file, by its place in the model.
+    pub file: usize,
+    /// The segment of the file.
+    pub segment: usize,
+    /// The lines of the segment.
+    pub lines: Range<usize>,
+    /// Bytes of the lines with their line feeds.
+    pub bytes: usize,
+    /// What speaks for showing it.
+    pub signs: Signs,
+}
+
+/// What speaks for showing a chunk. Ages are counted in messages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Signs {
+    /// Since its newest line was shown or written.
+    pub seen_age: f64,
+    /// Since one of its lines was changed by the agent.
+    pub edit_age: Option<f64>,
+    /// Since the file was touched.
+    pub file_age: f64,
+    /// Since the agent changed the file.
+    pub file_edit_age: Option<f64>,
+    /// Lines to the nearest line that the agent changed.
+    pub edit_distance: Option<usize>,
+    /// How many files were touched since this one.
+    pub file_rank: usize,
+    /// How often the agent changed the file.
+    pub file_edits: u32,
+    /// Whether it is only a hit of a search.
+    pub is_hit: bool,
+    /// Since the user named the file.
+    pub named_age: Option<f64>,
+    /// Known lines of the file.
+    pub file_lines: usize,
+    /// How many lines were shown together with it.
+    pub span: u32,
+    /// What the user said since it was seen, in messages.
+    pub asks: usize,
+    /// Whether recent talk names the file.
+    pub is_named: bool,
+    /// Rare words in common with recent changes, as a logarithm.
+    pub change_words: f64,
+    /// Rare words in common with recent talk, as a logarithm.
+    pub talk_words: f64,
+}
+
+impl Chunk {
+    /// The lines of the chunk.
+    pub fn lines<'a>(&self, model: &'a FileModel) -> &'a [Line] {
+        &model.files()[self.file].segments[self.segment].lines[self.lines.clone()]
+    }
+}
+
+/// Fewest lines of a chunk, unless its segment is shorter.
+const LEAST_CHUNK_LINES: usize = 8;
+
+/// Most lines of a chunk.
+const MOST_CHUNK_LINES: usize = 24;
+
+/// All chunks of the files that are known, or of some of them.
+pub fn chunks(model: &FileModel, now: u32, only: Option<&[usize]>, asks: &[u32]) -> Vec<Chunk> {
+    let files = model.files();
+    let mut touched: Vec<u32> = files.iter().map(|file| file.touched).collect();
+    touched.sort_unstable();
+    let mut chunks = Vec::new();
+    for (index, file) in files.iter().enumerate() {
+        if file.deleted || only.is_some_and(|only| !only.contains(&index)) {
+            continue;
+        }
+        let rank = touched.len() - touched.partition_point(|moment| *moment <= file.touched);
+        for (segment_index, segment) in file.segments.iter().enumerate() {
+            split(segment, |lines| {
+                chunks.push(Chunk {
+                    file: index,
+                    segment: segment_index,
+                    bytes: segment.lines[lines.clone()].iter().map(|line| line.text.len() + 1).sum(),
+                    signs: signs(file, segment, &lines, rank, now, asks),
+                    lines,
+                });
+            });
+        }
+    }
+    chunks
+}
+
+/// Cuts a segment at blank lines where it can.
+fn split(segment: &Segment, mut found: impl FnMut(Range<usize>)) {
+    let mut start = 0;
+    let len = segment.lines.len();
+    while start < len {
+        let most = (start + MOST_CHUNK_LINES).min(len);
+        let least = (start + LEAST_CHUNK_LINES).min(len);
+        let blank = (least..most).find(|line| segment.lines[*line].text.trim().is_empty());
+        let end = if len - start <= MOST_CHUNK_LINES { len } else { blank.map_or(most, |line| line + 1) };
+        found(start..end);
+        start = end;
+    }
+}
+
+fn signs(file: &FileState, segment: &Segment, lines: &Range<usize>, rank: usize, now: u32, asks: &[u32]) -> Signs {
+    let age = |moment: u32| f64::from(now.saturating_sub(moment));
+    let body = &segment.lines[lines.clone()];
+    let newest = |moment: fn(&crate::files::model::Line) -> u32| body.iter().map(moment).max().unwrap_or(0);
+    let (seen, edited) = (newest(|line| line.seen), newest(|line| line.edited));
+    Signs {
+        seen_age: age(seen),
+        edit_age: (edited > 0).then(|| age(edited)),
+        file_age: age(file.touched),
+        file_edit_age: (file.edited > 0).then(|| age(file.edited)),
+        edit_distance: edit_distance(segment, lines),
+        file_rank: rank,
+        file_edits: file.edits,
+        is_hit: segment.is_hit,
+        named_age: (file.named > 0).then(|| age(file.named)),
+        file_lines: file.known_lines(),
+        span: newest(|line| line.span),
+        asks: asks.len() - asks.partition_point(|moment| *moment <= seen),
+        is_named: false,
+        change_words: 0.0,
+        talk_words: 0.0,
+    }
+}
+
+/// Furthest that an edited line is looked for around a chunk.
+const EDIT_REACH_LINES: usize = 60;
+
+fn edit_distance(segment: &Segment, lines: &Range<usize>) -> Option<usize> {
+    let is_edited = |index: &usize| segment.lines[*index].edited > 0;
+    if lines.clone().any(|index| is_edited(&index)) {
+        return Some(0);
+    }
+    let behind = (lines.end..segment.lines.len().min(lines.end + EDIT_REACH_LINES)).find(is_edited);
+    let before = (lines.start.saturating_sub(EDIT_REACH_LINES)..lines.start).rev().find(is_edited);
+    [behind.map(|index| index - lines.end + 1), before.map(|index| lines.start - index)].into_iter().flatten().min()
+}
+
+/// Bytes that a heading of a file may take beside its path.
+const HEADING_BYTES: usize = 110;
+
+/// Bytes that the mark of a gap may take.
+const GAP_BYTES: usize = 24;
+
+/// How near to a line that the agent changed a chunk counts as its own work.
+const NEAR_LINES: usize = 20;
+
+/// Whether a chunk is what the agent changed, or stands around it. Such chunks go only when there is no room.
+pub fn is_own_work(signs: &Signs) -> bool {
+    signs.edit_distance.is_some_and(|lines| lines <= NEAR_LINES)
+}
+
+/// Chooses the chunks that are most likely needed, for their size, within a number of bytes.
+///
+/// Chunks below the least need and those that are shown already stay out; what the agent changed is never below
+/// it. The answer is in the order of `chunks`.
+pub fn choose(chunks: &[Chunk], shown: &[bool], least: f64, bytes: usize) -> Vec<usize> {
+    let needs = chunks.iter().enumerate().map(|(index, chunk)| {
+        let need = need(&chunk.signs);
+        (if is_own_work(&chunk.signs) { need.max(least) } else { need }, index)
+    });
+    let mut order: Vec<(f64, usize)> = needs.filter(|(need, index)| *need >= least && !shown[*index]).collect();
+    order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let mut left = bytes;
+    let mut chosen = vec![false; chunks.len()];
+    let mut opened = HashSet::new();
+    for (_, index) in order {
+        let chunk = &chunks[index];
+        let adjoins = |other: Option<usize>| {
+            other.and_then(|other| Some(chosen[other] && chunks.get(other)?.is_beside(chunk))).unwrap_or(false)
+        };
+        let is_apart = !adjoins(index.checked_sub(1)) && !adjoins(Some(index + 1).filter(|next| *next < chunks.len()));
+        let heading = if opened.contains(&chunk.file) { 0 } else { HEADING_BYTES };
+        let cost = chunk.bytes + heading + if is_apart { GAP_BYTES } else { 0 };
+        if cost <= left {
+            left -= cost;
+            opened.insert(chunk.file);
+            chosen[index] = true;
+        }
+    }
+    (0..chunks.len()).filter(|index| chosen[*index]).collect()
+}
+
+impl Chunk {
+    fn is_beside(&self, other: &Chunk) -> bool {
+        self.file == other.file
+            && self.segment == other.segment
+            && (self.lines.end == other.lines.start || other.lines.end == self.lines.start)
+    }
+}
+
+/// The chosen chunks with those beside them that are shown elsewhere, so that what spans both stands in one piece.
+pub fn with_neighbours(chunks: &[Chunk], shown: &[bool], chosen: &[usize]) -> Vec<usize> {
+    let mut all = chosen.to_vec();
+    for index in chosen.iter().copied() {
+        let around = [index.checked_sub(1), Some(index + 1)].into_iter().flatten();
+        let beside =
+            |other: &usize| chunks.get(*other).is_some_and(|chunk| shown[*other] && chunk.is_beside(&chunks[index]));
+        all.extend(around.filter(beside));
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Writes chunks, file by file, those touched longest ago first.
+pub fn render(model: &FileModel, chunks: &[&Chunk]) -> String {
+    let mut files: Vec<(u32, usize, Vec<&Chunk>)> = Vec::new();
+    for chunk in chunks {
+        match files.last_mut() {
+            Some((_, file, list)) if *file == chunk.file => list.push(chunk),
+            _ => files.push((model.files()[chunk.file].touched, chunk.file, vec![chunk])),
+        }
+    }
+    files.sort_by_key(|(touched, file, _)| (*touched, *file));
+    let mut text = String::new();
+    for (_, file, list) in files {
+        render_file(&model.files()[file], &list, &mut text);
+    }
+    text
+}
+
+/// Writes the chosen chunks of one file, with a heading that says what is shown.
+fn render_file(file: &FileState, chunks: &[&Chunk], text: &mut String) {
+    let shown: usize = chunks.iter().map(|chunk| chunk.lines.len()).sum();
+    let known = file.known_lines();
+    // Writing to a string cannot fail.
+    let _ = if shown == known && file.whole {
+        writeln!(text, "## {} (whole file, {known} lines)", file.path)
+    } else {
+        writeln!(text, "## {} ({shown} of {known} known lines)", file.path)
+    };
+    let mut last: Option<&Chunk> = None;
+    for chunk in chunks {
+        let follows = last.is_some_and(|last| last.segment == chunk.segment && last.lines.end == chunk.lines.start);
+        let segment = &file.segments[chunk.segment];
+        if !follows {
+            let _ = match segment.first {
+                Some(first) => writeln!(text, "[from line {}]", first + chunk.lines.start),
+                None => writeln!(text, "[lines of unknown number]"),
+            };
+        }
+        for line in &segment.lines[chunk.lines.clone()] {
+            text.push_str(&line.text);
+            text.push('\n');
+        }
+        last = Some(chunk);
+    }
+}
+
+/// How likely the agent is to need a chunk's text soon, for its size, on a logarithmic scale.
+///
+/// Fitted to recorded work (a Poisson regression of "an edit within the next 40 requests needs this text, and
+/// nothing touches the file before it" on the signs, per byte) and rounded. What was seen lately is needed; what
+/// the agent changed stays needed longer; what shares rare words with recent talk and recent changes is needed
+/// more; mere hits of searches are hardly ever.
+pub fn need(signs: &Signs) -> f64 {
+    let log = |count: f64| count.ln_1p();
+    let seen = log(signs.seen_age);
+    let edited = signs.edit_age.map_or(0.0, |age| EDIT_AGE_WEIGHT * log(age));
+    let file_edited = if signs.file_edit_age.is_some() { FILE_EDITED_WEIGHT } else { 0.0 };
+    let hit = if signs.is_hit { HIT_WEIGHT * seen } else { 0.0 };
+    let named = if signs.is_named { NAMED_WEIGHT } else { 0.0 };
+    SEEN_WEIGHT * seen * seen
+        + edited
+        + file_edited
+        + hit
+        + named
+        + CHANGE_WEIGHT * signs.change_words
+        + TALK_WEIGHT * signs.talk_words
+        + SPAN_WEIGHT * (log(f64::from(signs.span)) - MIDDLE_SPAN)
+        + ASKS_WEIGHT * log(signs.asks as f64)
+}
+
+const SEEN_WEIGHT: f64 = -0.07;
+const HIT_WEIGHT: f64 = -0.5;
+const EDIT_AGE_WEIGHT: f64 = 0.19;
+const FILE_EDITED_WEIGHT: f64 = -0.3;
+const NAMED_WEIGHT: f64 = 0.3;
+const CHANGE_WEIGHT: f64 = 0.09;
+const TALK_WEIGHT: f64 = 0.17;
+const SPAN_WEIGHT: f64 = -0.25;
+/// The logarithm of a middling span, so that the weight moves needs up as often as down.
+const MIDDLE_SPAN: f64 = 4.2;
+const ASKS_WEIGHT: f64 = -0.25;

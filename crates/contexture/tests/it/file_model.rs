@@ -1,0 +1,151 @@
+//! What is known of a file after reads and changes.
+
+use contexture::files::model::FileModel;
+use contexture::files::numbering::Block;
+use contexture::files::observation::Observation;
+use contexture::files::patch::{FilePatch, parse_begin_patch};
+use proptest::prelude::*;
+
+fn read(path: &str, first: usize, text: &str) -> Observation {
+    Observation::Read { path: path.into(), block: Block::plain(Some(first), text), whole: false }
+}
+
+fn edit(old: &str, new: &str) -> Observation {
+    Observation::Edit { path: "a.rs".into(), old: old.into(), new: new.into(), all: false }
+}
+
+fn model_of(observations: &[Observation]) -> FileModel {
+    let mut model = FileModel::new();
+    for (at, observation) in observations.iter().enumerate() {
+        model.apply(at as u32 + 1, observation);
+    }
+    model
+}
+
+#[track_caller]
+fn check(observations: &[Observation], expected: &[(Option<usize>, &str)]) {
+    let model = model_of(observations);
+    let file = model.get("a.rs").expect("the file was observed");
+    let known: Vec<(Option<usize>, String)> =
+        file.segments.iter().map(|segment| (segment.first, segment.text())).collect();
+    let expected: Vec<(Option<usize>, String)> =
+        expected.iter().map(|(first, text)| (*first, (*text).to_owned())).collect();
+    assert_eq!(known, expected);
+}
+
+#[test]
+fn reads_that_touch_become_one() {
+    check(
+        &[read("a.rs", 1, "line one\nline two"), read("a.rs", 3, "line three")],
+        &[(Some(1), "line one\nline two\nline three")],
+    );
+    check(
+        &[read("a.rs", 2, "line two\nline three"), read("a.rs", 1, "line one\nline two")],
+        &[(Some(1), "line one\nline two\nline three")],
+    );
+    check(
+        &[read("a.rs", 1, "line one"), read("a.rs", 5, "line five")],
+        &[(Some(1), "line one"), (Some(5), "line five")],
+    );
+}
+
+#[test]
+fn edits_change_what_is_known_and_move_what_follows() {
+    let reads = [read("a.rs", 1, "line one\nline two"), read("a.rs", 9, "line nine")];
+    let observations = [&reads[..], &[edit("two", "two\nline two and a half")]].concat();
+    check(&observations, &[(Some(1), "line one\nline two\nline two and a half"), (Some(10), "line nine")]);
+}
+
+#[test]
+fn an_edit_that_does_not_fit_takes_away_what_it_contradicts() {
+    let observations =
+        [read("a.rs", 1, "alpha beta\ngamma delta\nepsilon"), edit("gamma delta\nsomething unseen", "changed text")];
+    check(&observations, &[(Some(1), "alpha beta"), (None, "epsilon"), (None, "changed text")]);
+}
+
+#[test]
+fn a_write_replaces_everything() {
+    let write = Observation::Write { path: "a.rs".into(), text: "new\n".into() };
+    check(&[read("a.rs", 1, "old one\nold two"), write], &[(Some(1), "new")]);
+}
+
+#[test]
+fn a_read_after_a_change_elsewhere_wins() {
+    check(&[read("a.rs", 1, "first version"), read("a.rs", 1, "second version")], &[(Some(1), "second version")]);
+}
+
+#[test]
+fn patches_apply_to_known_lines() {
+    let patch = "*** Begin Patch\n*** Update File: a.rs\n@@\n line one\n-line two\n+line 2\n*** End Patch";
+    let Some(FilePatch::Update { path, hunks, .. }) = parse_begin_patch(patch).pop() else { panic!("an update") };
+    let observations = [read("a.rs", 1, "line one\nline two\nline three"), Observation::Patch { path, hunks }];
+    check(&observations, &[(Some(1), "line one\nline 2\nline three")]);
+}
+
+#[test]
+fn one_file_under_several_names_is_one_file() {
+    let model = model_of(&[read("/work/app/src/a.rs", 1, "line one"), read("src/a.rs", 2, "line two")]);
+    assert_eq!(model.files().len(), 1);
+    assert_eq!(model.get("/work/app/src/a.rs").unwrap().text(), "line one\nline two");
+}
+
+#[test]
+fn files_of_one_name_in_two_directories_stay_apart() {
+    let model = model_of(&[read("/p/client.rs", 1, "this one"), read("/p/sub/client.rs", 1, "that one")]);
+    assert_eq!(model.files().len(), 2);
+}
+
+/// A file of distinct lines, and what is done to it.
+#[derive(Clone, Debug)]
+enum Step {
+    Read { first: usize, count: usize },
+    Replace { line: usize, with: Vec<String> },
+    Write { lines: Vec<String> },
+}
+
+fn lines(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec("[a-z]{3} [a-z0-9]{8}", count)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (1..60_usize, 1..30_usize).prop_map(|(first, count)| Step::Read { first, count }),
+        3 => (0..60_usize, lines(1..4)).prop_map(|(line, with)| Step::Replace { line, with }),
+        1 => lines(1..40).prop_map(|lines| Step::Write { lines }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn known_lines_are_lines_of_the_file(start in lines(30..60), steps in prop::collection::vec(step(), 1..25)) {
+        let mut file = start;
+        let mut model = FileModel::new();
+        for (at, step) in steps.into_iter().enumerate() {
+            let observation = match step {
+                Step::Read { first, count } => {
+                    let from = (first - 1).min(file.len() - 1);
+                    let to = (from + count).min(file.len());
+                    read("a.rs", from + 1, &file[from..to].join("\n"))
+                }
+                Step::Replace { line, with } => {
+                    let line = line % file.len();
+                    let old = file[line].clone();
+                    if file.iter().filter(|other| **other == old).count() > 1 {
+                        continue;
+                    }
+                    file.splice(line..=line, with.iter().cloned());
+                    edit(&old, &with.join("\n"))
+                }
+                Step::Write { lines } => {
+                    file = lines;
+                    Observation::Write { path: "a.rs".into(), text: format!("{}\n", file.join("\n")) }
+                }
+            };
+            model.apply(at as u32 + 1, &observation);
+            let whole = format!("\n{}\n", file.join("\n"));
+            for segment in &model.get("a.rs").unwrap().segments {
+                prop_assert!(whole.contains(&format!("\n{}\n", segment.text())), "{:?} not in {whole}", segment.text());
+            }
+        }
+    }
+}

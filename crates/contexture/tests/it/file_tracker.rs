@@ -1,0 +1,118 @@
+//! Truncation by age spares files in use.
+
+use contexture::files::dialect::Dialects;
+use contexture::files::tracker::{
+    FileTracker, TruncationConfig, TruncationPriority, file_stub, truncate_with_file_awareness, truncated_file_hint,
+    truncation_priority,
+};
+use contexture::transcript::{Message, Role, ToolCall};
+use serde_json::json;
+
+fn call(name: &str, arguments: serde_json::Value) -> ToolCall {
+    ToolCall { id: "call".into(), name: name.into(), arguments }
+}
+
+fn message(role: Role, text: &str) -> Message {
+    Message { role, text: text.into(), tool_calls: Vec::new(), tool_call_id: None, name: None }
+}
+
+/// One call with a long answer, and ten steps behind it.
+fn old_call(call: ToolCall) -> Vec<Message> {
+    let asked = Message { tool_calls: vec![call.clone()], ..message(Role::Assistant, "") };
+    let answer = Message { tool_call_id: Some(call.id), ..message(Role::Tool, &"a line of the answer\n".repeat(40)) };
+    let later = (0..10).map(|_| message(Role::Assistant, "going on"));
+    [asked, answer].into_iter().chain(later).collect()
+}
+
+#[track_caller]
+fn answer_after_ten_steps(call: ToolCall, tracker: &FileTracker) -> String {
+    let messages = old_call(call);
+    let kept = truncate_with_file_awareness(&messages, tracker, &Dialects::builtin(), &TruncationConfig::default());
+    assert_eq!(kept.len(), messages.len());
+    kept[1].text.clone()
+}
+
+#[test]
+fn recently_modified_files_are_kept() {
+    let mut tracker = FileTracker::new();
+    tracker.track_file_modification("/app/config.ts", 1);
+    let text = answer_after_ten_steps(call("read_file", json!({"path": "/app/config.ts"})), &tracker);
+    assert!(!text.contains("truncated"));
+}
+
+#[test]
+fn stale_file_reads_are_truncated() {
+    let mut tracker = FileTracker::new();
+    tracker.track_file_access("/app/config.ts", 1, 0, "a line of the answer\n");
+    let text = answer_after_ten_steps(call("read_file", json!({"path": "/app/config.ts"})), &tracker);
+    let stub = "[File: /app/config.ts (40 lines) - content truncated, use read_file to re-read]";
+    let hint = "[File content truncated. To see current content, call read_file again.\nPath: /app/config.ts\nLast read: 10 steps ago\nLines: 40]";
+    assert_eq!(text, format!("{stub}\n{hint}"));
+}
+
+#[test]
+fn a_file_accessed_elsewhere_since_is_kept() {
+    let mut tracker = FileTracker::new();
+    tracker.track_file_access("/app/config.ts", 9, 0, "");
+    let text = answer_after_ten_steps(call("read_file", json!({"path": "/app/config.ts"})), &tracker);
+    assert!(!text.contains("truncated"));
+}
+
+#[test]
+fn a_stub_names_the_tool_that_this_agent_used() {
+    let text = answer_after_ten_steps(call("Read", json!({"file_path": "/a.rs"})), &FileTracker::new());
+    assert!(text.starts_with("[File: /a.rs (40 lines) - content truncated, use Read to re-read]"));
+}
+
+#[test]
+fn shell_output_goes_first() {
+    let text = answer_after_ten_steps(call("Bash", json!({"command": "cargo test"})), &FileTracker::new());
+    assert_eq!(text, "[Output of Bash truncated (40 lines)]");
+}
+
+#[test]
+fn priorities_follow_who_wrote_and_who_named() {
+    let mut tracker = FileTracker::new();
+    tracker.track_file_modification("written.rs", 1);
+    tracker.track_user_reference("named.rs", 1);
+    tracker.track_file_access("read.rs", 1, 0, "");
+    let dialects = Dialects::builtin();
+    let priority = |name: &str, arguments| truncation_priority(&call(name, arguments), &dialects, &tracker);
+    assert_eq!(priority("edit_file", json!({"path": "x"})), TruncationPriority::Never);
+    assert_eq!(priority("create_file", json!({"path": "x", "content": ""})), TruncationPriority::Never);
+    assert_eq!(priority("read_file", json!({"path": "written.rs"})), TruncationPriority::Never);
+    assert_eq!(priority("read_file", json!({"path": "named.rs"})), TruncationPriority::Longer);
+    assert_eq!(priority("read_file", json!({"path": "read.rs"})), TruncationPriority::Standard);
+    assert_eq!(priority("search_files", json!({"pattern": "x"})), TruncationPriority::Aggressive);
+    assert_eq!(priority("execute_bash", json!({"command": "ls"})), TruncationPriority::Aggressive);
+    assert!(TruncationPriority::Never > TruncationPriority::Longer);
+}
+
+#[test]
+fn recent_files_are_listed_newest_first() {
+    let mut tracker = FileTracker::new();
+    tracker.track_file_access("old.rs", 1, 0, "");
+    tracker.track_file_access("b.rs", 6, 0, "");
+    tracker.track_file_access("a.rs", 6, 0, "");
+    tracker.track_file_modification("new.rs", 8);
+    let paths: Vec<&str> = tracker.recent_files(9, 5).into_iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(paths, ["new.rs", "a.rs", "b.rs"]);
+}
+
+#[test]
+fn a_reference_keeps_a_preview_and_counts_lines() {
+    let mut tracker = FileTracker::new();
+    tracker.track_file_access("a.rs", 2, 77, &"é\n".repeat(300));
+    let file = tracker.get("a.rs").unwrap();
+    assert_eq!((file.content_preview.chars().count(), file.line_count), (200, 300));
+    assert_eq!((file.last_access_step, file.last_access_time_ms, file.was_modified), (2, 77, false));
+}
+
+#[test]
+fn stub_and_hint_read_as_agreed() {
+    assert_eq!(
+        file_stub("a.rs", 3, "read_file"),
+        "[File: a.rs (3 lines) - content truncated, use read_file to re-read]"
+    );
+    assert!(truncated_file_hint("a.rs", 4, 3, "view").contains("Last read: 4 steps ago"));
+}

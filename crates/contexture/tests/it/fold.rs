@@ -1,0 +1,239 @@
+//! What a folder sends, whatever the conversation.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use contexture::fold::{FoldDecision, Folder, Policy, Slot};
+use contexture::tokens::{Estimate, TokenCounter};
+use contexture::transcript::{Message, Role, ToolCall};
+use proptest::prelude::*;
+use serde_json::json;
+
+fn message(role: Role, text: impl Into<String>) -> Message {
+    Message { role, text: text.into(), tool_calls: Vec::new(), tool_call_id: None, name: None }
+}
+
+fn asks(id: String, name: &str, arguments: serde_json::Value) -> Message {
+    Message {
+        tool_calls: vec![ToolCall { id, name: name.into(), arguments }],
+        ..message(Role::Assistant, "Let me see.")
+    }
+}
+
+fn answers(id: String, text: impl Into<String>) -> Message {
+    Message { tool_call_id: Some(id), ..message(Role::Tool, text) }
+}
+
+/// What one step of a conversation does.
+#[derive(Clone, Debug)]
+enum Step {
+    Say(usize),
+    Read { file: u8, first: usize, count: usize },
+    Edit { file: u8, line: usize },
+    Write { file: u8, count: usize },
+    Run { lines: usize },
+    Unanswered,
+    Stray,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        1 => (1..400_usize).prop_map(Step::Say),
+        5 => (0..6_u8, 1..200_usize, 1..300_usize).prop_map(|(file, first, count)| Step::Read { file, first, count }),
+        3 => (0..6_u8, 1..200_usize).prop_map(|(file, line)| Step::Edit { file, line }),
+        1 => (0..6_u8, 1..300_usize).prop_map(|(file, count)| Step::Write { file, count }),
+        2 => (0..2000_usize).prop_map(|lines| Step::Run { lines }),
+        1 => Just(Step::Unanswered),
+        1 => Just(Step::Stray),
+    ]
+}
+
+fn line(file: u8, number: usize) -> String {
+    format!("    let value_{file}_{number} = compute({number});")
+}
+
+fn path(file: u8) -> String {
+    format!("/project/src/file_{file}.rs")
+}
+
+fn conversation(steps: &[Step]) -> Vec<Arc<Message>> {
+    let mut messages = vec![message(Role::User, "Please fix the build.")];
+    for (index, step) in steps.iter().enumerate() {
+        // Ids repeat on purpose: some agents count from one in every session.
+        let id = format!("call-{}", index % 40);
+        match step {
+            Step::Say(words) => messages.push(message(Role::User, "please ".repeat(*words))),
+            Step::Read { file, first, count } => {
+                let text: String = (*first..first + count).map(|n| format!("{n}\t{}\n", line(*file, n))).collect();
+                messages.push(asks(
+                    id.clone(),
+                    "Read",
+                    json!({"file_path": path(*file), "offset": first, "limit": count}),
+                ));
+                messages.push(answers(id, text));
+            }
+            Step::Edit { file, line: number } => {
+                let arguments = json!({"file_path": path(*file), "old_string": line(*file, *number), "new_string": format!("    // {index}\n{}", line(*file, *number))});
+                messages.push(asks(id.clone(), "Edit", arguments));
+                messages.push(answers(id, "The file has been updated successfully."));
+            }
+            Step::Write { file, count } => {
+                let content: String = (1..*count).map(|n| line(*file, n) + "\n").collect();
+                messages.push(asks(id.clone(), "Write", json!({"file_path": path(*file), "content": content})));
+                messages.push(answers(id, "File created successfully."));
+            }
+            Step::Run { lines } => {
+                messages.push(asks(id.clone(), "Bash", json!({"command": "cargo build"})));
+                messages.push(answers(id, "warning: unused variable in some place\n".repeat(*lines)));
+            }
+            Step::Unanswered => messages.push(asks(id, "Bash", json!({"command": "sleep 1"}))),
+            Step::Stray => messages.push(answers(format!("stray-{index}"), "an answer to nothing")),
+        }
+    }
+    messages.push(message(Role::Assistant, "Done."));
+    messages.into_iter().map(Arc::new).collect()
+}
+
+fn folder(budget: u64) -> Folder {
+    Folder::new(Policy::new(budget), Arc::new(Estimate))
+}
+
+/// All windows of a conversation.
+fn windows(mut folder: Folder, messages: &[Arc<Message>]) -> (Vec<Vec<Slot>>, Folder) {
+    let mut windows = Vec::new();
+    for message in messages {
+        if message.role == Role::Assistant {
+            windows.push(folder.request().to_vec());
+        }
+        folder.push(message.clone());
+    }
+    (windows, folder)
+}
+
+fn tokens(folder: &Folder, window: &[Slot]) -> u64 {
+    let arguments = |message: &Message| {
+        message.tool_calls.iter().map(|call| Estimate.count(&call.arguments.to_string())).sum::<u64>()
+    };
+    folder.render(window).map(|message| Estimate.count(&message.text) + arguments(&message)).sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn every_window_is_within_its_budget(steps in prop::collection::vec(step(), 1..60), budget in prop_oneof![Just(2_000), Just(8_000), Just(32_000_u64)]) {
+        let messages = conversation(&steps);
+        let (windows, folder) = windows(folder(budget), &messages);
+        for window in &windows {
+            prop_assert!(tokens(&folder, window) <= budget);
+        }
+    }
+
+    #[test]
+    fn answers_never_stand_without_their_calls(steps in prop::collection::vec(step(), 1..60)) {
+        let messages = conversation(&steps);
+        let (windows, folder) = windows(folder(8_000), &messages);
+        for window in &windows {
+            let mut open = HashSet::new();
+            for shown in folder.render(window) {
+                open.extend(shown.tool_calls.iter().map(|call| call.id.clone()));
+                if let Some(id) = shown.tool_call_id.filter(|id| !id.starts_with("stray")) {
+                    prop_assert!(open.contains(&id), "{id} is answered but not called");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_restart_in_the_middle_gives_the_same_windows(steps in prop::collection::vec(step(), 5..50), cut in 0.0..1.0_f64) {
+        let messages = conversation(&steps);
+        let (whole, _) = windows(folder(8_000), &messages);
+        let cut = (messages.len() as f64 * cut) as usize;
+        let (mut first, before) = windows(folder(8_000), &messages[..cut]);
+        let saved = serde_json::to_string(before.decisions()).unwrap();
+        let decisions: Vec<FoldDecision> = serde_json::from_str(&saved).unwrap();
+        let resumed = folder(8_000).resume(messages[..cut].iter().cloned(), decisions);
+        let (second, _) = windows(resumed, &messages[cut..]);
+        first.extend(second);
+        prop_assert_eq!(first, whole);
+    }
+
+    #[test]
+    fn between_folds_the_window_only_grows(steps in prop::collection::vec(step(), 5..50)) {
+        let messages = conversation(&steps);
+        let mut folder = folder(8_000);
+        let mut before: Vec<Slot> = Vec::new();
+        let mut folds = 0;
+        for message in &messages {
+            if message.role == Role::Assistant {
+                let window = folder.request().to_vec();
+                let now = folder.decisions().iter().filter(|decision| matches!(decision, FoldDecision::Fold(_))).count();
+                if now == folds {
+                    prop_assert_eq!(&window[..before.len()], &before[..]);
+                }
+                (before, folds) = (window, now);
+            }
+            folder.push(message.clone());
+        }
+    }
+
+    #[test]
+    fn a_view_shows_only_lines_that_the_agent_saw_or_made(steps in prop::collection::vec(step(), 5..50)) {
+        let messages = conversation(&steps);
+        let (windows, folder) = windows(folder(8_000), &messages);
+        let mut known = String::new();
+        for message in &messages {
+            known.push_str(&message.text);
+            known.push('\n');
+            for call in &message.tool_calls {
+                known.push_str(&call.arguments.to_string().replace("\\n", "\n"));
+                known.push('\n');
+            }
+        }
+        for made in windows.iter().flatten().filter_map(|slot| match slot { Slot::Made(text) => Some(text), _ => None }) {
+            for line in made.lines().filter(|line| line.starts_with("    let value_")) {
+                prop_assert!(known.contains(line), "{line} was never seen");
+            }
+            for path in made.lines().filter_map(|line| line.strip_prefix("## ")) {
+                let path = path.split(" (").next().unwrap_or_default();
+                prop_assert!(folder.model().get(path).is_some(), "{path} is not a file");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_edited_is_shown_as_it_is_now() {
+    let read = |id: &str, file: u8| {
+        let text: String = (1..120).map(|n| format!("{n}\t{}\n", line(file, n))).collect();
+        [asks(id.into(), "Read", json!({"file_path": path(file)})), answers(id.into(), text)]
+    };
+    let mut messages = vec![message(Role::User, "Please fix the build.")];
+    messages.extend(read("r0", 0));
+    messages.push(asks(
+        "e0".into(),
+        "Edit",
+        json!({"file_path": path(0), "old_string": line(0, 60), "new_string": "    changed();"}),
+    ));
+    messages.push(answers("e0".into(), "The file has been updated successfully."));
+    for n in 1..40 {
+        messages.push(asks(format!("b{n}"), "Bash", json!({"command": "cargo build"})));
+        messages.push(answers(format!("b{n}"), "a line of output of no interest\n".repeat(40)));
+    }
+    messages.push(message(Role::Assistant, "Done."));
+    let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
+    let (windows, folder) = windows(folder(8_000), &messages);
+    let last: Vec<Message> = folder.render(windows.last().unwrap()).collect();
+    let around = format!("{}\n    changed();\n{}", line(0, 59), line(0, 61));
+    assert!(last.iter().any(|message| message.text.contains(&around)));
+    assert!(!last.iter().any(|message| message.text.contains(&line(0, 60))));
+}
+
+#[test]
+fn one_message_larger_than_the_budget_is_cut() {
+    let messages =
+        vec![Arc::new(message(Role::User, "words ".repeat(50_000))), Arc::new(message(Role::Assistant, "ok"))];
+    let (windows, folder) = windows(folder(8_000), &messages);
+    assert!(tokens(&folder, &windows[0]) <= 8_000);
+    assert!(!windows[0].is_empty());
+}
