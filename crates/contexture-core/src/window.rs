@@ -2,7 +2,7 @@
 //!
 //! A [`Projection`] holds what is durable about a thread's window: the epoch with its pinned anchors, where
 //! history begins, and what is shown shortened. [`Projection::assemble`] is a pure function of it and of a
-//! [`WindowInput`]; it never awaits. Bands stand in the order of [`Band`](crate::usage::Band).
+//! [`WindowInput`]; it never awaits. Bands stand in the order of [`Band`].
 
 mod policy;
 mod epoch;
