@@ -8,10 +8,10 @@ use super::price::Prices;
 const MIDDLE_BUDGET: f64 = 32_000.0;
 
 /// Least need of a shown chunk with the middle budget.
-const LEAST_NEED: f64 = -1.7;
+const LEAST_NEED: f64 = -1.8;
 
 /// By how much the least need falls when the budget doubles.
-const NEED_PER_DOUBLING: f64 = 0.5;
+const NEED_PER_DOUBLING: f64 = 0.6;
 
 /// By how much patience grows when the budget doubles: where nothing forces a fold, it can wait to be sure.
 const PATIENCE_PER_DOUBLING: f64 = 0.4;
