@@ -147,10 +147,10 @@ fn plain<'t>(text: &'t str, at: usize, is_file_name: &impl Fn(&str) -> bool) -> 
     Some(Reference { range: at..end + length, path, quoted: false, lines })
 }
 
-/// Writes text so that it stands in the brackets of a link without closing them.
+/// Writes text so that it stands in the brackets of a link without closing them, and opens no tag there.
 fn push_escaped(into: &mut String, text: &str) {
     for c in text.chars() {
-        if matches!(c, '[' | ']' | '\\') {
+        if matches!(c, '[' | ']' | '<' | '\\') {
             into.push('\\');
         }
         into.push(c);

@@ -28,6 +28,10 @@
 //! **What others can do**: `file-reference/untrack` forgets a file, for the model as for the program;
 //! [`FileReference::FILES`] lists what is tracked, [`FileReference::report`] what became of it in the last window.
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/file-references.md")]
+struct Guide;
+
 mod block;
 mod contents;
 mod counts;
@@ -44,6 +48,7 @@ mod state;
 pub mod testing;
 mod words;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,6 +96,12 @@ pub struct Untrack {
 pub struct Untracked {
     /// The path of the file that is no longer shown.
     pub path: String,
+}
+
+impl fmt::Debug for FileReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileReference").field("settings", &self.keeper.settings).finish_non_exhaustive()
+    }
 }
 
 impl FileReference {
@@ -154,7 +165,10 @@ impl MemoryLayer for FileReference {
         params: OnItemAppendParams<FileReferences>,
     ) -> HookResult<OnItemAppendResult<FileReferences>> {
         let OnItemAppendParams { items, log, ctx, state, .. } = params;
-        Ok(self.keeper.take_in(self.host(&ctx), &ctx.thread_id, &state, items, &log).await)
+        let taken_in = self.keeper.take_in(self.host(&ctx), &ctx.thread_id, &state, items, &log).await;
+        ctx.trace.set_attribute("files.tracked", taken_in.state.as_ref().unwrap_or(&state).files().len() as f64);
+        ctx.trace.set_attribute("files.changed", taken_in.rerender.is_some());
+        Ok(taken_in)
     }
 
     async fn recall(&self, params: RecallParams<FileReferences>) -> HookResult<RecallResult<FileReferences>> {

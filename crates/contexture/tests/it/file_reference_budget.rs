@@ -50,6 +50,8 @@ fn check(
         Conversation::new(Arc::new(fs), FileReferenceOptions::default()).unwrap().with_counter(counter.clone());
     wait(talk.say(&message));
     for budget in budgets {
+        // A message that still fits is kept; here every budget is to be tried.
+        talk.restart().unwrap();
         talk.budget = *budget;
         let Some(shown) = wait(talk.recall()) else {
             prop_assert!(*budget < 80 || counter.name() == "bytes", "nothing is said with {budget} tokens");
@@ -165,6 +167,22 @@ fn what_just_fits_is_shown_whole() {
     let needed = Bpe::o200k().count(&whole) + 4;
     let tight = shown("a.rs", &text, needed + needed / 50 + 4);
     assert_eq!(tight, whole);
+}
+
+#[test]
+fn a_message_that_still_fits_is_kept_when_the_budget_varies() {
+    let fs = MemoryFs::new();
+    fs.set("large.rs", "fn large() {}\n".repeat(1000));
+    let mut talk =
+        Conversation::new(Arc::new(fs), FileReferenceOptions::default()).unwrap().with_counter(Arc::new(O200k));
+    talk.budget = 1000;
+    let first = wait(talk.ask("#large.rs")).len();
+    for (budget, same) in [(1100, true), (990, true), (1250, true), (700, false), (1000, false)] {
+        talk.budget = budget;
+        let shown = wait(talk.recall()).unwrap();
+        assert!(O200k.count(&shown) + 4 <= budget);
+        assert_eq!(shown.len() == first, same || budget == 1000, "{budget}");
+    }
 }
 
 #[test]

@@ -93,6 +93,8 @@ fn quotes_make_anything_a_reference() {
     check("#\"a[b.md\"", "a[b.md");
     check("#\"a\\b.md\"", "a\\b.md");
     check("#\"a\0b.md\"", "a\0b.md");
+    // An odd number of backslashes must not become an even one, or the bracket behind them opens a tag.
+    check("#\"a\\<b.md\" [#c.rs >", "a\\<b.md c.rs");
     check("#\"/etc/passwd\"", "/etc/passwd");
     check("#\"C:\\a.txt\"", "C:\\a.txt");
     check("#\"émoji 🦀.rs\":3", "émoji 🦀.rs:3-3");
@@ -407,6 +409,9 @@ fn markup() -> impl Strategy<Value = String> {
         "\t",
         "\r\n",
         "#\"a]b\"",
+        "#\"",
+        "\"",
+        "\\<x",
         "#\"a<b.md\"",
         "#(x)/y.rs",
     ]);

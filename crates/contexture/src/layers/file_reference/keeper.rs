@@ -295,9 +295,17 @@ impl LastPage {
         file.age(self.turn) > self.ageing_turns
     }
 
-    /// Whether rendering anew would give the same.
+    /// Whether it can be shown once more instead of rendering anew.
+    ///
+    /// Budgets vary from turn to turn with what others take. A message that still fits is kept until there is a quarter
+    /// more room than it was made for: every other text would cost the provider's cache.
     fn holds(&self, state: &Arc<FileReferences>, turn: u64, budget: u64) -> bool {
-        self.budget == budget && (self.turn..=self.last_turn).contains(&turn) && self.shows(state)
+        let all_shown = self.rendering.fates.iter().all(|fate| matches!(fate, Fate::Whole(_)));
+        let fits = match self.rendering.text {
+            Some(_) => self.tokens() <= budget && (all_shown || budget <= self.budget + self.budget / 4),
+            None => budget == self.budget,
+        };
+        fits && (self.turn..=self.last_turn).contains(&turn) && self.shows(state)
     }
 
     /// Whether a state says the same as the one that was rendered, as far as can be seen in the message.
