@@ -32,8 +32,8 @@ pub const DEFAULT_READ_CONCURRENCY: usize = 16;
 /// assert!(layer.is_ok());
 /// let layer = FileReference::new(FileReferenceOptions { allowed_extensions: Some(vec![]), ..Default::default() });
 /// assert_eq!(
-///     layer.unwrap_err().to_string(),
-///     "layer `file-reference`: `allowed_extensions` is empty, so no file could ever be read"
+///     layer.err().map(|error| error.to_string()).as_deref(),
+///     Some("layer `file-reference`: `allowed_extensions` is empty, so no file could ever be read")
 /// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
