@@ -256,7 +256,7 @@ fn band_name(band: Band) -> &'static str {
 
 fn status_name(status: ReportStatus) -> &'static str {
     match status {
-        ReportStatus::Shown => "whole",
+        ReportStatus::Shown => "shown",
         ReportStatus::Excerpt => "head and tail",
         ReportStatus::NoRoom => "no room",
         ReportStatus::Aged => "named only",

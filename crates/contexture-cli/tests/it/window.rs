@@ -107,7 +107,7 @@ fn the_map_shows_bands_layers_and_files() {
     assert_eq!(run.code, 0);
     assert_eq!(rows[..4], ["band layer", "tools 1", "anchor file-reference", "history 1"]);
     assert!(
-        rows.contains(&"src/main.rs whole".to_owned()) && rows.contains(&"Cargo.toml whole".to_owned()),
+        rows.contains(&"src/main.rs shown".to_owned()) && rows.contains(&"Cargo.toml shown".to_owned()),
         "{rows:?}"
     );
 }
