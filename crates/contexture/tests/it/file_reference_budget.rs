@@ -173,14 +173,15 @@ fn what_just_fits_is_shown_whole() {
 fn a_message_that_still_fits_is_kept_when_the_budget_varies() {
     let fs = MemoryFs::new();
     fs.set("large.rs", "fn large() {}\n".repeat(1000));
-    let mut talk =
-        Conversation::new(Arc::new(fs), FileReferenceOptions::default()).unwrap().with_counter(Arc::new(Bpe::o200k()));
+    let [counter, ..] = counters();
+    let talk = Conversation::new(Arc::new(fs), FileReferenceOptions::default()).unwrap();
+    let mut talk = talk.with_counter(counter.clone());
     talk.budget = 1000;
     let first = wait(talk.ask("#large.rs")).len();
     for (budget, same) in [(1100, true), (990, true), (1250, true), (700, false), (1000, false)] {
         talk.budget = budget;
         let shown = wait(talk.recall()).unwrap();
-        assert!(Bpe::o200k().count(&shown) + 4 <= budget);
+        assert!(counter.count(&shown) + 4 <= budget);
         assert_eq!(shown.len() == first, same || budget == 1000, "{budget}");
     }
 }
