@@ -15,6 +15,7 @@ mod file_history;
 mod file_model;
 mod file_reference;
 mod file_reference_budget;
+mod file_reference_engine;
 #[cfg(unix)]
 mod file_reference_fresh;
 mod file_tracker;
