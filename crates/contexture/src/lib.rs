@@ -47,3 +47,11 @@ struct WritingALayer;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/writing-a-store.md")]
 struct WritingAStore;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/file-references.md")]
+struct FileReferences;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/file-aware-history.md")]
+struct FileAwareHistory;
