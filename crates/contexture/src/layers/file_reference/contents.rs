@@ -37,11 +37,18 @@ impl Content {
     fn new(text: Arc<str>) -> Content {
         Content {
             hash: ContentHash(*blake3::hash(text.as_bytes()).as_bytes()),
-            line_count: u32::try_from(text.lines().count()).unwrap_or(u32::MAX),
+            line_count: count_lines(&text),
             words: Arc::new(TextSketch::of(&text)),
             text,
         }
     }
+}
+
+/// How many lines there are; the last needs no end.
+fn count_lines(text: &str) -> u32 {
+    let ends = text.bytes().filter(|byte| *byte == b'\n').count();
+    let lines = ends + usize::from(!text.is_empty() && !text.ends_with('\n'));
+    u32::try_from(lines).unwrap_or(u32::MAX)
 }
 
 /// The texts that are in memory.

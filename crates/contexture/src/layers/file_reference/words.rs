@@ -6,7 +6,7 @@ use std::ops::Range;
 const MIN_WORD_BYTES: usize = 3;
 
 /// How much of a text is looked at: its beginning tells what it is about.
-const MAX_TEXT_BYTES: usize = 8 * 1024;
+const MAX_TEXT_BYTES: usize = 4 * 1024;
 
 /// How many words of a query are looked for.
 const MAX_QUERY_WORDS: usize = 64;
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn few_words_are_found_that_are_not_there() {
-        let text: String = (0..800).map(|n| format!("word{n} ")).collect();
+        let text: String = (0..500).map(|n| format!("word{n} ")).collect();
         let sketch = TextSketch::of(&text);
         let others: String = (0..40).map(|n| format!("other{n} ")).collect();
         let wrong = QueryWords::of(&others).in_common(&sketch);
