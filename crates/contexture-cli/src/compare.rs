@@ -14,7 +14,7 @@ use crate::policies::{KNOWN, Policy};
 use crate::progress::Progress;
 use crate::recorded::Recorded;
 use crate::source::{self, Source, Unread};
-use crate::table::{Align, Table};
+use crate::table::{Align, Table, counted};
 use crate::work::in_parallel;
 
 /// Compare context policies on recorded work, without a model
@@ -156,11 +156,6 @@ fn print(comparison: &Comparison, as_json: bool) -> Result<(), Failure> {
     writeln!(stdout, "{recordings}, {requests} requests, budget {budget} tokens; {skipped} skipped\n")?;
     stdout.write_all(table(policies).render().as_bytes())?;
     Ok(())
-}
-
-/// A count with its noun: `1 file`, `2 files`.
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 fn table(rows: &[Row]) -> Table {

@@ -1,7 +1,6 @@
 //! What playing recordings showed, for people and as JSON.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::Arc;
 
 use contexture::files::model::FileState;
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::player::Player;
 use crate::plot::{Series, plot};
-use crate::table::{Align, Table};
+use crate::table::{Align, Table, counted};
 
 /// Columns of the plot.
 const PLOT_WIDTH: usize = 78;
@@ -41,9 +40,9 @@ pub struct Summary {
     bill: Bill,
     folds: Vec<FoldRow>,
     /// How many outputs were shown shorter, by why.
-    shortened: BTreeMap<String, u64>,
+    shortened: BTreeMap<String, usize>,
     /// How often touching a file brought back what was known of it.
-    recalls: u64,
+    recalls: usize,
     files_known: usize,
     /// The files touched last, the newest first.
     files: Vec<FileRow>,
@@ -105,7 +104,7 @@ impl Summary {
             },
             folds: folds(folder, &steps),
             shortened: shortened(folder),
-            recalls: folder.decisions().iter().filter(is_recall).count() as u64,
+            recalls: folder.decisions().iter().filter(is_recall).count(),
             files_known: folder.model().files().len(),
             files: files(folder, &steps),
         }
@@ -126,7 +125,7 @@ impl Summary {
 
     fn render_totals(&self) -> String {
         let mut table = Table::new([
-            (counted(self.requests as u64, "request").as_str(), Align::Left),
+            (counted(self.requests, "request").as_str(), Align::Left),
             ("contexture", Align::Right),
             ("pass-through", Align::Right),
             ("ratio", Align::Right),
@@ -135,14 +134,14 @@ impl Summary {
         let (peak, passed_peak) = (largest(&self.window_tokens), largest(&self.passed_through_tokens));
         let Bill { billed, passed_through, .. } = self.bill;
         let rows = [("largest window", peak, passed_peak), ("tokens sent", sent, passed)];
-        for (title, ours, theirs) in rows.map(|(title, ours, theirs)| (title, ours as f64, theirs as f64)).into_iter() {
+        for (title, ours, theirs) in rows.map(|(title, ours, theirs)| (title, ours as f64, theirs as f64)) {
             table.row([title.to_owned(), format!("{ours:.0}"), format!("{theirs:.0}"), ratio(ours, theirs)]);
         }
         let bill = [format!("{billed:.0}"), format!("{passed_through:.0}"), ratio(billed, passed_through)];
         table.row(["tokens billed".to_owned()].into_iter().chain(bill));
         let mut text = table.render();
         if self.bill.worst_excess > 0.0 {
-            let _ = writeln!(text, "at worst the bill was {:.0} above pass-through's", self.bill.worst_excess);
+            text.push_str(&format!("at worst the bill was {:.0} above pass-through's\n", self.bill.worst_excess));
         }
         text
     }
@@ -150,7 +149,7 @@ impl Summary {
     fn render_folds(&self) -> String {
         let mut text = match self.folds.len() {
             0 => "\nnothing was folded\n".to_owned(),
-            count => format!("\nfolded {}\n", times(count as u64)),
+            count => format!("\nfolded {}\n", times(count)),
         };
         let columns = [("before", Align::Right), ("after", Align::Right), ("price", Align::Right)];
         let columns = [("step", Align::Right)].into_iter().chain(columns).chain([("why", Align::Left)]);
@@ -165,13 +164,13 @@ impl Summary {
         }
         if self.folds.len() > MAX_FOLDS_SHOWN {
             let more = self.folds.len() - MAX_FOLDS_SHOWN;
-            let _ = writeln!(text, "and {more} more: `--emit decisions` prints them all");
+            text.push_str(&format!("and {more} more: `--emit decisions` prints them all\n"));
         }
         for (reason, count) in &self.shortened {
-            let _ = writeln!(text, "{} shown shorter: {reason}", counted(*count, "output"));
+            text.push_str(&format!("{} shown shorter: {reason}\n", counted(*count, "output")));
         }
         if self.recalls > 0 {
-            let _ = writeln!(text, "known lines of a touched file were shown again {}", times(self.recalls));
+            text.push_str(&format!("known lines of a touched file were shown again {}\n", times(self.recalls)));
         }
         text
     }
@@ -189,7 +188,7 @@ impl Summary {
         }
         text.push_str(&table.render());
         if self.files_known > self.files.len() {
-            let _ = writeln!(text, "and {} more that were touched earlier", self.files_known - self.files.len());
+            text.push_str(&format!("and {} more that were touched earlier\n", self.files_known - self.files.len()));
         }
         text
     }
@@ -209,7 +208,7 @@ fn folds(folder: &Folder, steps: &[usize]) -> Vec<FoldRow> {
     folder.decisions().iter().filter_map(row).collect()
 }
 
-fn shortened(folder: &Folder) -> BTreeMap<String, u64> {
+fn shortened(folder: &Folder) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for decision in folder.decisions() {
         if let FoldDecision::Shorten { reason, .. } = decision {
@@ -260,8 +259,8 @@ impl Summaries {
             table.row(Totals::of([summary]).cells(summary.file.clone()));
         }
         table.row(Totals::of(summaries).cells("all".to_owned()));
-        let count = counted(summaries.len() as u64, "recording");
-        let skipped = counted(self.skipped as u64, "file");
+        let count = counted(summaries.len(), "recording");
+        let skipped = counted(self.skipped, "file");
         let heading = format!("{count}, budget {} tokens; {skipped} skipped", self.budget);
         format!("{heading}\ntokens and bill are ratios to pass-through\n\n{}", table.render())
     }
@@ -332,11 +331,6 @@ fn ratio(part: f64, whole: f64) -> String {
     format!("{:.3}", if whole == 0.0 { 1.0 } else { part / whole })
 }
 
-/// A count with its noun: `1 file`, `2 files`.
-fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
-fn times(count: u64) -> String {
+fn times(count: usize) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
