@@ -9,11 +9,12 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::judge::{Judge, Measures};
+use crate::policies::own::Own;
 use crate::policies::{KNOWN, Policy};
 use crate::progress::Progress;
 use crate::recorded::Recorded;
 use crate::source::{self, Source, Unread};
-use crate::table::{Align, Table};
+use crate::table::{Align, Table, counted};
 use crate::work::in_parallel;
 
 /// Compare context policies on recorded work, without a model
@@ -65,7 +66,8 @@ struct Row {
 /// Carries out the command.
 pub fn run(compare: &Compare) -> Result<(), Failure> {
     let sources = source::find(&compare.files)?;
-    let policies: Vec<&dyn Policy> = KNOWN.iter().map(|known| known as &dyn Policy).collect();
+    let known = KNOWN.iter().map(|known| known as &dyn Policy);
+    let policies: Vec<&dyn Policy> = std::iter::once(&Own as &dyn Policy).chain(known).collect();
     let progress = Progress::new("comparing", sources.len());
     let budget = compare.budget as f64;
     let judged = in_parallel(&sources, |source| {
@@ -112,17 +114,15 @@ fn sum_up(
                 recordings += 1;
                 source.tell(&report);
                 sums.iter_mut().zip(&measures).for_each(|(sum, measures)| sum.add(measures));
-                continue;
             }
-            Err(Unread::Failed(error)) => eprintln!("{source}: skipped, it could not be read: {error:#}"),
-            Err(Unread::Unknown) if source.is_named => eprintln!("{source}: skipped, it is in no known format"),
-            Err(Unread::Unknown) => {}
+            Err(unread) => {
+                skipped += 1;
+                source.tell_unread(&unread);
+            }
         }
-        skipped += 1;
     }
     if recordings == 0 {
-        return Err(Failure::work("none of the files is a recording in a known format")
-            .hint("name recordings of Claude Code, Codex, OpenCode, Copilot CLI, or chat messages as JSON"));
+        return Err(source::none_read());
     }
     let rows = policies.iter().zip(sums).map(|(policy, measures)| Row::new(policy.name(), measures));
     Ok(Comparison { recordings, skipped, budget, policies: rows.collect() })
@@ -156,11 +156,6 @@ fn print(comparison: &Comparison, as_json: bool) -> Result<(), Failure> {
     writeln!(stdout, "{recordings}, {requests} requests, budget {budget} tokens; {skipped} skipped\n")?;
     stdout.write_all(table(policies).render().as_bytes())?;
     Ok(())
-}
-
-/// A count with its noun: `1 file`, `2 files`.
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 fn table(rows: &[Row]) -> Table {

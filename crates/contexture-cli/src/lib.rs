@@ -24,7 +24,7 @@ use failure::Failure;
 
 /// Weaves the context window of an LLM agent out of memory layers.
 #[derive(Parser)]
-#[command(name = "contexture", version, about, disable_help_subcommand = true)]
+#[command(name = "contexture", version, disable_help_subcommand = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -44,10 +44,10 @@ contexture weaves the context window of an LLM agent out of memory layers.
 
   contexture window --message 'Look at #README.md' --map
                               what a model would be sent right now, and what it takes
-  contexture compare recordings --budget 32000
+  contexture replay ~/.claude/projects
+                              what models would have been sent, and what was folded when
+  contexture compare ~/.claude/projects --budget 32000
                               what context policies would have kept, and at what price
-  contexture import ~/.claude/projects --out recordings
-                              turn recorded work of agents into one plain form
 
 `contexture --help` lists all commands, `contexture COMMAND --help` explains one.
 ";
@@ -68,7 +68,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         None => Ok(io::stdout().write_all(SHORT_HELP.as_bytes())?),
         Some(Command::Window(window)) => window::run(&window),
-        Some(Command::Replay(replay)) => Ok(replay.run()?),
+        Some(Command::Replay(replay)) => replay::run(&replay),
         Some(Command::Import(import)) => import::run(&import),
         Some(Command::Compare(compare)) => compare::run(&compare),
     }

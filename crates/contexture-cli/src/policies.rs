@@ -1,8 +1,10 @@
-//! What other tools do with a window that grows, to compare with.
+//! What can be done with a window that grows: what other tools do, to compare with, and [`own`], what Contexture does.
 //!
-//! Each is a plain restatement: it says before every assistant message which recorded messages would be sent, whole or
-//! as stubs. A policy says what changed since its last request, so that playing a transcript costs time in proportion
-//! to what changes.
+//! Those of other tools are plain restatements: they say before every assistant message which recorded messages would
+//! be sent, whole or as stubs. A policy says what changed since its last request, so that playing a transcript costs
+//! time in proportion to what changes.
+
+pub mod own;
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,169 +1,220 @@
 //! `contexture replay`: plays recorded work through the folder and shows what would have been sent.
 
-use std::io::{self, BufRead, Write};
-use std::path::{Path, PathBuf};
+pub mod example;
+pub mod player;
+pub mod summary;
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use contexture::fold::{FoldDecision, Folder, Policy, Prices, Slot};
+use contexture::bpe::Bpe;
+use contexture::fold::{Folder, Policy, Prices};
 use contexture::tokens::{Estimate, TokenCounter};
-use contexture::transcript::{Message, Role, Transcript};
+use contexture::transcript::{Message, Transcript};
+use serde::Serialize;
 use serde_json::json;
 
-/// Plays recorded transcripts through the folder.
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::source::{self, Source};
+use crate::work::in_parallel;
+
+use player::Player;
+use summary::{Summaries, Summary};
+
+/// Tokens of a window where nothing else is said.
+const DEFAULT_BUDGET: u64 = 64_000;
+
+/// Play recorded work and show what the model would have been sent
+///
+/// Without a file, a small example is played that the program carries.
 #[derive(Args)]
 pub struct Replay {
-    /// Transcripts, one message a line.
-    #[arg(required = true)]
+    /// Recordings, directories to walk, or - for standard input
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The most tokens of a window.
-    #[arg(long, default_value_t = 64_000, value_parser = clap::value_parser!(u64).range(1..))]
-    budget: u64,
-    /// How tokens are counted.
+    /// Tokens that a window may have [default: 64000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    budget: Option<u64>,
+    /// How tokens are counted
     #[arg(long, value_enum, default_value_t = Counter::Estimate)]
     counter: Counter,
-    /// Whose cache prices are reckoned with.
+    /// Whose prices for cached input are reckoned with
     #[arg(long, value_enum, default_value_t = Provider::Anthropic)]
     provider: Provider,
-    /// What is printed.
+    /// What is printed
     #[arg(long, value_enum, default_value_t = Emit::Summary)]
     emit: Emit,
+    /// Print the summary as JSON; windows and decisions always are
+    #[arg(long)]
+    json: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
 enum Counter {
-    /// UTF-8 bytes / 4.
+    /// Exactly, in the vocabulary of newer models of OpenAI
+    O200k,
+    /// Bytes divided by four
     Estimate,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
 enum Provider {
+    /// Cached input at a tenth, writing to the cache at a quarter more
     Anthropic,
+    /// Cached input at a quarter
     Openai,
+    /// No cache
     None,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Emit {
-    /// One paragraph for each transcript.
+    /// Tokens, bill, folds and files, for people
     Summary,
-    /// Every request, as what it changes of the one before.
+    /// Every request as what it changes of the one before, one a line
     Windows,
-    /// Everything that was decided.
+    /// Everything that was decided, one a line
     Decisions,
 }
 
+/// Carries out the command.
+pub fn run(replay: &Replay) -> Result<(), Failure> {
+    if replay.files.is_empty() {
+        return replay.play_example();
+    }
+    let settings = replay.settings(DEFAULT_BUDGET);
+    let sources = source::find(&replay.files)?;
+    match replay.emit {
+        Emit::Summary => {
+            let summaries = sum_up(&sources, &settings)?;
+            replay.print(&summaries)
+        }
+        emit => emit_all(&sources, &settings, emit),
+    }
+}
+
 impl Replay {
-    /// Runs the command.
-    ///
-    /// # Errors
-    /// If a transcript cannot be read, or the output cannot be written.
-    pub fn run(&self) -> Result<()> {
-        let mut out = io::BufWriter::new(io::stdout().lock());
-        for file in &self.files {
-            let transcript = load(file)?;
-            self.play(file, &transcript, &mut out).with_context(|| format!("replay `{}`", file.display()))?;
-        }
-        out.flush()?;
-        Ok(())
-    }
-
-    fn play(&self, file: &Path, transcript: &Transcript, out: &mut impl Write) -> Result<()> {
-        let mut folder = Folder::new(self.policy(), self.counter());
-        let mut previous: Vec<Slot> = Vec::new();
-        let (mut requests, mut peak) = (0_u64, 0);
-        for (before, message) in transcript.messages.iter().enumerate() {
-            if message.role == Role::Assistant {
-                let window = folder.request().to_vec();
-                requests += 1;
-                peak = peak.max(folder.tokens());
-                if matches!(self.emit, Emit::Windows) {
-                    write_window(out, before, &previous, &window, &folder)?;
-                }
-                previous = window;
-            }
-            folder.push(Arc::new(message.clone()));
-        }
-        match self.emit {
-            Emit::Windows => Ok(()),
-            Emit::Decisions => write_decisions(out, &folder),
-            Emit::Summary => write_summary(out, file, &folder, requests, peak),
-        }
-    }
-
-    fn policy(&self) -> Policy {
-        Policy::new(self.budget).with_prices(match self.provider {
+    fn settings(&self, default_budget: u64) -> Settings {
+        let counter: Arc<dyn TokenCounter> = match self.counter {
+            Counter::O200k => Arc::new(Bpe::o200k()),
+            Counter::Estimate => Arc::new(Estimate),
+        };
+        let prices = match self.provider {
             Provider::Anthropic => Prices::ANTHROPIC,
             Provider::Openai => Prices::OPENAI,
             Provider::None => Prices::NONE,
-        })
+        };
+        Settings { policy: Policy::new(self.budget.unwrap_or(default_budget)).with_prices(prices), counter }
     }
 
-    fn counter(&self) -> Arc<dyn TokenCounter> {
-        match self.counter {
-            Counter::Estimate => Arc::new(Estimate),
+    fn play_example(&self) -> Result<(), Failure> {
+        let settings = self.settings(example::BUDGET);
+        let (transcript, report) = example::transcript();
+        if self.emit != Emit::Summary {
+            let mut writer = BufWriter::new(io::stdout().lock());
+            emit_one(transcript, &settings, self.emit, &mut writer)?;
+            return Ok(writer.flush()?);
         }
+        if !self.json {
+            io::stdout().write_all(example::INTRODUCTION.as_bytes())?;
+        }
+        let summary = Summary::new(example::NAME.to_owned(), &report, settings.play(transcript));
+        self.print(&Summaries { budget: settings.policy.budget, recordings: vec![summary], skipped: 0 })
+    }
+
+    fn print(&self, summaries: &Summaries) -> Result<(), Failure> {
+        let mut stdout = io::stdout().lock();
+        if !self.json {
+            return Ok(stdout.write_all(summaries.render().as_bytes())?);
+        }
+        let json = summaries.to_json(json!({ "counter": self.counter, "provider": self.provider }));
+        serde_json::to_writer_pretty(&mut stdout, &json)?;
+        Ok(stdout.write_all(b"\n")?)
     }
 }
 
-/// Reads a transcript in the plain form; a broken line is reported and skipped.
-fn load(file: &Path) -> Result<Transcript> {
-    let reader = std::fs::File::open(file).with_context(|| format!("open `{}`", file.display()))?;
-    let mut messages: Vec<Message> = Vec::new();
-    for (index, line) in io::BufReader::new(reader).lines().enumerate() {
-        let line = line.with_context(|| format!("read `{}`", file.display()))?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        match serde_json::from_str(&line) {
-            Ok(message) => messages.push(message),
-            Err(error) => eprintln!("{}:{}: {error}; the line is skipped", file.display(), index + 1),
-        }
-    }
-    Ok(Transcript { messages })
+/// What every transcript is played with.
+struct Settings {
+    policy: Policy,
+    counter: Arc<dyn TokenCounter>,
 }
 
-fn write_window(
-    out: &mut impl Write,
-    before: usize,
-    previous: &[Slot],
-    window: &[Slot],
-    folder: &Folder,
-) -> Result<()> {
-    let keep = previous.iter().zip(window).take_while(|(old, new)| old == new).count();
-    let messages: Vec<Message> = folder.render(&window[keep..]).collect();
-    serde_json::to_writer(&mut *out, &json!({ "before": before, "keep": keep, "messages": messages }))?;
-    out.write_all(b"\n")?;
+impl Settings {
+    fn play(&self, transcript: Transcript) -> Player<impl Iterator<Item = Arc<Message>>> {
+        let folder = Folder::new(self.policy.clone(), Arc::clone(&self.counter));
+        Player::new(folder, transcript.messages.into_iter().map(Arc::new))
+    }
+}
+
+fn sum_up(sources: &[Source], settings: &Settings) -> Result<Summaries, Failure> {
+    let progress = Progress::new("replaying", sources.len());
+    let played = in_parallel(sources, |source| {
+        let read = source.transcript();
+        let played = read.map(|(transcript, report)| {
+            let summary = Summary::new(source.to_string(), &report, settings.play(transcript));
+            (summary, report)
+        });
+        progress.advance();
+        played
+    });
+    drop(progress);
+    let mut summaries = Summaries { budget: settings.policy.budget, recordings: Vec::new(), skipped: 0 };
+    for (source, played) in sources.iter().zip(played) {
+        match played {
+            Ok((summary, report)) => {
+                source.tell(&report);
+                summaries.recordings.push(summary);
+            }
+            Err(unread) => {
+                source.tell_unread(&unread);
+                summaries.skipped += 1;
+            }
+        }
+    }
+    if summaries.recordings.is_empty() { Err(source::none_read()) } else { Ok(summaries) }
+}
+
+/// Prints the windows or decisions of one source after the other, so that no more than one is held at a time.
+fn emit_all(sources: &[Source], settings: &Settings, emit: Emit) -> Result<(), Failure> {
+    let mut writer = BufWriter::new(io::stdout().lock());
+    let mut is_any_read = false;
+    for source in sources {
+        match source.transcript() {
+            Ok((transcript, report)) => {
+                is_any_read = true;
+                source.tell(&report);
+                emit_one(transcript, settings, emit, &mut writer)?;
+            }
+            Err(unread) => source.tell_unread(&unread),
+        }
+    }
+    writer.flush()?;
+    if is_any_read { Ok(()) } else { Err(source::none_read()) }
+}
+
+fn emit_one(transcript: Transcript, settings: &Settings, emit: Emit, writer: &mut impl Write) -> Result<(), Failure> {
+    let mut player = settings.play(transcript);
+    while let Some(step) = player.step() {
+        if emit == Emit::Windows {
+            let messages: Vec<Message> = player.folder().render(&player.window()[step.keep..]).collect();
+            let window = json!({ "before": step.before, "keep": step.keep, "messages": messages });
+            write_line(writer, &window)?;
+        }
+    }
+    if emit == Emit::Decisions {
+        for decision in player.folder().decisions() {
+            write_line(writer, decision)?;
+        }
+    }
     Ok(())
 }
 
-fn write_decisions(out: &mut impl Write, folder: &Folder) -> Result<()> {
-    for decision in folder.decisions() {
-        serde_json::to_writer(&mut *out, decision)?;
-        out.write_all(b"\n")?;
-    }
-    Ok(())
-}
-
-fn write_summary(out: &mut impl Write, file: &Path, folder: &Folder, requests: u64, peak: u64) -> Result<()> {
-    let account = folder.account();
-    let share = 100.0 * account.billed / account.passed_through.max(1.0);
-    writeln!(out, "{}", file.display())?;
-    writeln!(out, "  {requests} requests, largest {peak} tokens")?;
-    writeln!(
-        out,
-        "  billed {:.0} of {:.0} tokens at the plain input price ({share:.0} %), at worst {:.0} above pass-through",
-        account.billed, account.passed_through, account.worst_excess
-    )?;
-    for decision in folder.decisions() {
-        if let FoldDecision::Fold(fold) = decision {
-            writeln!(
-                out,
-                "  before message {}: folded {} into {} tokens, because {}",
-                fold.at, fold.before_tokens, fold.after_tokens, fold.reason
-            )?;
-        }
-    }
-    Ok(())
+fn write_line(writer: &mut impl Write, value: &impl Serialize) -> Result<(), Failure> {
+    serde_json::to_writer(&mut *writer, value)?;
+    Ok(writer.write_all(b"\n")?)
 }

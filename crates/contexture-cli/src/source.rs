@@ -75,6 +75,15 @@ impl Source {
             eprintln!("{self}: {untold} more broken records skipped");
         }
     }
+
+    /// Tells the person that nothing could be used. Files found by walking may be anything, and are not spoken of.
+    pub fn tell_unread(&self, unread: &Unread) {
+        match unread {
+            Unread::Failed(error) => eprintln!("{self}: skipped, it could not be read: {error:#}"),
+            Unread::Unknown if self.is_named => eprintln!("{self}: skipped, it is in no known format"),
+            Unread::Unknown => {}
+        }
+    }
 }
 
 /// All files that the named paths stand for, those of a directory in the order of their names.
@@ -99,6 +108,12 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
         return Err(Failure::work("there is no file in the directories that were named"));
     }
     Ok(sources)
+}
+
+/// What a command says that found no recording in any of its sources.
+pub fn none_read() -> Failure {
+    Failure::work("none of the files is a recording in a known format")
+        .hint("name recordings of Claude Code, Codex, OpenCode, Copilot CLI, or chat messages as JSON")
 }
 
 fn missing(path: &Path, error: &io::Error) -> Failure {

@@ -13,6 +13,12 @@ fn without_arguments_it_shows_three_examples() {
 }
 
 #[test]
+fn help_says_what_the_program_is_for() {
+    let run = run_in(Path::new("."), &["--help"], "");
+    assert_eq!(run.stdout.lines().next(), Some("Weaves the context window of an LLM agent out of memory layers"));
+}
+
+#[test]
 fn the_version_is_the_crate_s() {
     check(&["--version"], 0, concat!("contexture ", env!("CARGO_PKG_VERSION"), "\n"), "");
 }

@@ -7,4 +7,5 @@ mod judge;
 mod plot;
 mod policies;
 mod program;
+mod replay;
 mod window;

@@ -265,19 +265,23 @@ impl Folder {
         self.window.total()
     }
 
+    /// The tokens of all messages so far, which pass-through would send.
+    pub fn passed_through_tokens(&self) -> u64 {
+        self.full.0
+    }
+
     /// The messages of the window as they would be sent.
     pub fn render<'a>(&'a self, slots: &'a [Slot]) -> impl Iterator<Item = Message> + 'a {
-        slots.iter().map(|slot| match slot {
+        slots.iter().map(|slot| self.render_slot(slot))
+    }
+
+    /// One message of the window as it would be sent.
+    pub fn render_slot(&self, slot: &Slot) -> Message {
+        match slot {
             Slot::Logged(at) => (*self.messages[*at]).clone(),
             Slot::Shortened(at, text) => Message { text: text.to_string(), ..(*self.messages[*at]).clone() },
-            Slot::Made(text) => Message {
-                role: Role::User,
-                text: text.to_string(),
-                tool_calls: Vec::new(),
-                tool_call_id: None,
-                name: None,
-            },
-        })
+            Slot::Made(text) => Message::said(Role::User, text.to_string()),
+        }
     }
 
     /// Takes in the next message.

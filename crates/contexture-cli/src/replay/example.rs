@@ -1,0 +1,24 @@
+//! The recording that the program carries, so that it can show something at once.
+
+use contexture::transcript::{Report, Transcript};
+
+/// A made-up session of an agent that mends a small program which computes tides.
+const RECORDING: &str = include_str!("example.jsonl");
+
+/// What the recording is called.
+pub const NAME: &str = "the built-in example";
+
+/// A budget that is small enough for the recording to outgrow it.
+pub const BUDGET: u64 = 2_000;
+
+/// What is said before its summary.
+pub const INTRODUCTION: &str = "\
+No file was named, so this is the built-in example: a made-up session of an agent at work
+on a small program. `contexture replay ~/.claude/projects` plays your own.
+
+";
+
+/// Reads the recording.
+pub fn transcript() -> (Transcript, Report) {
+    Transcript::read(RECORDING.as_bytes()).expect("the recording is part of the program and in the plain form")
+}

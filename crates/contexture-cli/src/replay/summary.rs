@@ -1,0 +1,336 @@
+//! What playing recordings showed, for people and as JSON.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use contexture::files::model::FileState;
+use contexture::fold::{FoldDecision, Folder};
+use contexture::transcript::{Message, Report};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::player::Player;
+use crate::plot::{Series, plot};
+use crate::table::{Align, Table, counted};
+
+/// Columns of the plot.
+const PLOT_WIDTH: usize = 78;
+
+/// Rows of the plot.
+const PLOT_HEIGHT: usize = 9;
+
+/// The most folds that are shown to people.
+const MAX_FOLDS_SHOWN: usize = 12;
+
+/// The most files that are shown, those touched last.
+const MAX_FILES: usize = 10;
+
+/// What playing one recording showed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    file: String,
+    format: String,
+    messages: u64,
+    broken: u64,
+    requests: usize,
+    /// The tokens of each window.
+    window_tokens: Vec<u64>,
+    /// What pass-through would have sent at each step.
+    passed_through_tokens: Vec<u64>,
+    bill: Bill,
+    folds: Vec<FoldRow>,
+    /// How many outputs were shown shorter, by why.
+    shortened: BTreeMap<String, usize>,
+    /// How often touching a file brought back what was known of it.
+    recalls: usize,
+    files_known: usize,
+    /// The files touched last, the newest first.
+    files: Vec<FileRow>,
+}
+
+/// What was billed, in tokens at the plain input price.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Bill {
+    billed: f64,
+    passed_through: f64,
+    /// The most that the bill was ever above pass-through's.
+    worst_excess: f64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct FoldRow {
+    step: usize,
+    reason: String,
+    before_tokens: u64,
+    after_tokens: u64,
+    /// What is billed again because of it, in tokens at the plain input price.
+    price: f64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct FileRow {
+    path: String,
+    lines: usize,
+    is_whole: bool,
+    reads: u32,
+    edits: u32,
+    last_step: usize,
+}
+
+impl Summary {
+    /// Plays a recording to its end.
+    pub fn new(file: String, report: &Report, mut player: Player<impl Iterator<Item = Arc<Message>>>) -> Self {
+        let (mut steps, mut window_tokens, mut passed_through_tokens) = (Vec::new(), Vec::new(), Vec::new());
+        while let Some(step) = player.step() {
+            steps.push(step.before);
+            window_tokens.push(player.folder().tokens());
+            passed_through_tokens.push(player.folder().passed_through_tokens());
+        }
+        let folder = player.folder();
+        let account = folder.account();
+        let is_recall = |decision: &&FoldDecision| matches!(decision, FoldDecision::Recall(_));
+        Self {
+            file,
+            format: report.format.to_string(),
+            messages: report.messages,
+            broken: report.broken_records,
+            requests: steps.len(),
+            window_tokens,
+            passed_through_tokens,
+            bill: Bill {
+                billed: account.billed,
+                passed_through: account.passed_through,
+                worst_excess: account.worst_excess,
+            },
+            folds: folds(folder, &steps),
+            shortened: shortened(folder),
+            recalls: folder.decisions().iter().filter(is_recall).count(),
+            files_known: folder.model().files().len(),
+            files: files(folder, &steps),
+        }
+    }
+
+    fn render(&self, budget: u64) -> String {
+        let Self { file, format, messages, .. } = self;
+        let mut text = format!("{file}: {format}, {messages} messages, budget {budget} tokens\n\n");
+        let before = Series { name: "pass-through", values: &self.passed_through_tokens };
+        let after = Series { name: "contexture, tokens sent at each step", values: &self.window_tokens };
+        text.push_str(&plot(before, after, PLOT_WIDTH, PLOT_HEIGHT));
+        text.push('\n');
+        text.push_str(&self.render_totals());
+        text.push_str(&self.render_folds());
+        text.push_str(&self.render_files());
+        text
+    }
+
+    fn render_totals(&self) -> String {
+        let mut table = Table::new([
+            (counted(self.requests, "request").as_str(), Align::Left),
+            ("contexture", Align::Right),
+            ("pass-through", Align::Right),
+            ("ratio", Align::Right),
+        ]);
+        let (sent, passed) = (sum(&self.window_tokens), sum(&self.passed_through_tokens));
+        let (peak, passed_peak) = (largest(&self.window_tokens), largest(&self.passed_through_tokens));
+        let Bill { billed, passed_through, .. } = self.bill;
+        let rows = [("largest window", peak, passed_peak), ("tokens sent", sent, passed)];
+        for (title, ours, theirs) in rows.map(|(title, ours, theirs)| (title, ours as f64, theirs as f64)) {
+            table.row([title.to_owned(), format!("{ours:.0}"), format!("{theirs:.0}"), ratio(ours, theirs)]);
+        }
+        let bill = [format!("{billed:.0}"), format!("{passed_through:.0}"), ratio(billed, passed_through)];
+        table.row(["tokens billed".to_owned()].into_iter().chain(bill));
+        let mut text = table.render();
+        if self.bill.worst_excess > 0.0 {
+            text.push_str(&format!("at worst the bill was {:.0} above pass-through's\n", self.bill.worst_excess));
+        }
+        text
+    }
+
+    fn render_folds(&self) -> String {
+        let mut text = match self.folds.len() {
+            0 => "\nnothing was folded\n".to_owned(),
+            count => format!("\nfolded {}\n", times(count)),
+        };
+        let columns = [("before", Align::Right), ("after", Align::Right), ("price", Align::Right)];
+        let columns = [("step", Align::Right)].into_iter().chain(columns).chain([("why", Align::Left)]);
+        let mut table = Table::new(columns);
+        for fold in self.folds.iter().take(MAX_FOLDS_SHOWN) {
+            let FoldRow { step, reason, before_tokens, after_tokens, price } = fold;
+            let numbers = [step.to_string(), before_tokens.to_string(), after_tokens.to_string()];
+            table.row(numbers.into_iter().chain([format!("{price:.0}"), reason.clone()]));
+        }
+        if !self.folds.is_empty() {
+            text.push_str(&table.render());
+        }
+        if self.folds.len() > MAX_FOLDS_SHOWN {
+            let more = self.folds.len() - MAX_FOLDS_SHOWN;
+            text.push_str(&format!("and {more} more: `--emit decisions` prints them all\n"));
+        }
+        for (reason, count) in &self.shortened {
+            text.push_str(&format!("{} shown shorter: {reason}\n", counted(*count, "output")));
+        }
+        if self.recalls > 0 {
+            text.push_str(&format!("known lines of a touched file were shown again {}\n", times(self.recalls)));
+        }
+        text
+    }
+
+    fn render_files(&self) -> String {
+        if self.files.is_empty() {
+            return "\nno file was read or changed\n".to_owned();
+        }
+        let mut text = "\nfiles in use at the end\n".to_owned();
+        let numbers = ["lines known", "reads", "edits", "last at step"].map(|title| (title, Align::Right));
+        let mut table = Table::new([("file", Align::Left)].into_iter().chain(numbers));
+        for FileRow { path, lines, is_whole, reads, edits, last_step } in &self.files {
+            let lines = if *is_whole { format!("all {lines}") } else { lines.to_string() };
+            table.row([path.clone(), lines, reads.to_string(), edits.to_string(), last_step.to_string()]);
+        }
+        text.push_str(&table.render());
+        if self.files_known > self.files.len() {
+            text.push_str(&format!("and {} more that were touched earlier\n", self.files_known - self.files.len()));
+        }
+        text
+    }
+}
+
+fn folds(folder: &Folder, steps: &[usize]) -> Vec<FoldRow> {
+    let row = |decision: &FoldDecision| match decision {
+        FoldDecision::Fold(fold) => Some(FoldRow {
+            step: steps.partition_point(|before| *before <= fold.at),
+            reason: fold.reason.clone(),
+            before_tokens: fold.before_tokens,
+            after_tokens: fold.after_tokens,
+            price: fold.cost,
+        }),
+        FoldDecision::Recall(_) | FoldDecision::Shorten { .. } => None,
+    };
+    folder.decisions().iter().filter_map(row).collect()
+}
+
+fn shortened(folder: &Folder) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for decision in folder.decisions() {
+        if let FoldDecision::Shorten { reason, .. } = decision {
+            *counts.entry(reason.clone()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+fn files(folder: &Folder, steps: &[usize]) -> Vec<FileRow> {
+    let mut files: Vec<&FileState> = folder.model().files().iter().filter(|file| !file.deleted).collect();
+    files.sort_by(|one, two| two.touched.cmp(&one.touched).then_with(|| one.path.cmp(&two.path)));
+    let row = |file: &FileState| FileRow {
+        path: file.path.clone(),
+        lines: file.known_lines(),
+        is_whole: file.whole,
+        reads: file.reads,
+        edits: file.edits,
+        last_step: steps.partition_point(|before| *before < file.touched as usize),
+    };
+    files.into_iter().take(MAX_FILES).map(row).collect()
+}
+
+/// What playing all recordings showed.
+pub struct Summaries {
+    /// The most tokens of a window.
+    pub budget: u64,
+    /// One for each recording, in the order in which they were named.
+    pub recordings: Vec<Summary>,
+    /// Files that are no recordings.
+    pub skipped: usize,
+}
+
+impl Summaries {
+    /// For people: one recording at length, several in a table.
+    pub fn render(&self) -> String {
+        match self.recordings.as_slice() {
+            [summary] => summary.render(self.budget),
+            summaries => self.render_table(summaries),
+        }
+    }
+
+    fn render_table(&self, summaries: &[Summary]) -> String {
+        let numbers = ["requests", "folds", "peak", "pass-through peak", "tokens", "bill"];
+        let numbers = numbers.map(|title| (title, Align::Right));
+        let mut table = Table::new([("recording", Align::Left)].into_iter().chain(numbers));
+        for summary in summaries {
+            table.row(Totals::of([summary]).cells(summary.file.clone()));
+        }
+        table.row(Totals::of(summaries).cells("all".to_owned()));
+        let count = counted(summaries.len(), "recording");
+        let skipped = counted(self.skipped, "file");
+        let heading = format!("{count}, budget {} tokens; {skipped} skipped", self.budget);
+        format!("{heading}\ntokens and bill are ratios to pass-through\n\n{}", table.render())
+    }
+
+    /// The same as JSON, with what the person chose.
+    pub fn to_json(&self, mut chosen: Value) -> Value {
+        chosen["budget"] = json!(self.budget);
+        chosen["skipped"] = json!(self.skipped);
+        chosen["sum"] = json!(Totals::of(&self.recordings));
+        chosen["recordings"] = json!(self.recordings);
+        chosen
+    }
+}
+
+/// The sums over recordings.
+#[derive(Default, Serialize)]
+struct Totals {
+    requests: usize,
+    folds: usize,
+    peak_tokens: u64,
+    passed_through_peak_tokens: u64,
+    tokens: u64,
+    passed_through_tokens: u64,
+    bill: Bill,
+}
+
+impl Totals {
+    fn of<'a>(summaries: impl IntoIterator<Item = &'a Summary>) -> Self {
+        let mut totals = Self::default();
+        for summary in summaries {
+            totals.requests += summary.requests;
+            totals.folds += summary.folds.len();
+            totals.peak_tokens = totals.peak_tokens.max(largest(&summary.window_tokens));
+            let passed_peak = largest(&summary.passed_through_tokens);
+            totals.passed_through_peak_tokens = totals.passed_through_peak_tokens.max(passed_peak);
+            totals.tokens += sum(&summary.window_tokens);
+            totals.passed_through_tokens += sum(&summary.passed_through_tokens);
+            totals.bill.billed += summary.bill.billed;
+            totals.bill.passed_through += summary.bill.passed_through;
+            totals.bill.worst_excess = totals.bill.worst_excess.max(summary.bill.worst_excess);
+        }
+        totals
+    }
+
+    fn cells(&self, name: String) -> [String; 7] {
+        [
+            name,
+            self.requests.to_string(),
+            self.folds.to_string(),
+            self.peak_tokens.to_string(),
+            self.passed_through_peak_tokens.to_string(),
+            ratio(self.tokens as f64, self.passed_through_tokens as f64),
+            ratio(self.bill.billed, self.bill.passed_through),
+        ]
+    }
+}
+
+fn sum(tokens: &[u64]) -> u64 {
+    tokens.iter().sum()
+}
+
+fn largest(tokens: &[u64]) -> u64 {
+    tokens.iter().copied().max().unwrap_or(0)
+}
+
+/// A ratio for people, which is 1 between two nothings.
+fn ratio(part: f64, whole: f64) -> String {
+    format!("{:.3}", if whole == 0.0 { 1.0 } else { part / whole })
+}
+
+fn times(count: usize) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}

@@ -1,0 +1,194 @@
+//! `contexture replay`.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::tempdir;
+
+use crate::program::{Run, check, run_in};
+
+/// A recording in which files are read one after the other, and the first is edited at the end.
+fn recording(files: usize) -> String {
+    let mut lines = vec![json!({"role": "user", "text": "fix it"})];
+    for n in 0..files {
+        let call = json!({"id": format!("r{n}"), "name": "Read", "arguments": {"file_path": format!("{n}.rs")}});
+        lines.push(json!({"role": "assistant", "text": "", "tool_calls": [call]}));
+        let text: String = (1..=40).map(|line| format!("{line:6}→// line {line} of file {n}\n")).collect();
+        lines.push(json!({"role": "tool", "text": text, "tool_call_id": format!("r{n}"), "name": "Read"}));
+    }
+    let arguments = json!({"file_path": "0.rs", "old_string": "// line 7 of file 0", "new_string": "// seven"});
+    let call = json!({"id": "e", "name": "Edit", "arguments": arguments});
+    lines.push(json!({"role": "assistant", "text": "", "tool_calls": [call]}));
+    lines.push(json!({"role": "tool", "text": "done", "tool_call_id": "e", "name": "Edit"}));
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// Plays a recording from standard input and gives what is printed, once nothing was complained about.
+#[track_caller]
+fn replayed(arguments: &[&str], recording: &str) -> String {
+    let arguments: Vec<&str> = ["replay", "-"].into_iter().chain(arguments.iter().copied()).collect();
+    let run = run_in(Path::new("."), &arguments, recording);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    run.stdout
+}
+
+fn json_lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect()
+}
+
+#[test]
+fn without_a_file_the_built_in_example_is_played() {
+    let run = run_in(Path::new("."), &["replay"], "");
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    assert!(run.stdout.starts_with("No file was named, so this is the built-in example"), "{}", run.stdout);
+    for part in [
+        "the built-in example: plain, 54 messages, budget 2000 tokens\n",
+        "27 steps\n       █ contexture, tokens sent at each step  ░ pass-through\n",
+        "27 requests     contexture  pass-through  ratio\nlargest window  ",
+        "\nfolded 2 times\nstep  before  after  price  why\n",
+        "  the window is full\n",
+        "\nfiles in use at the end\nfile                lines known  reads  edits  last at step\nREADME.md  ",
+    ] {
+        assert!(run.stdout.contains(part), "no {part:?} in\n{}", run.stdout);
+    }
+}
+
+#[test]
+fn the_example_is_played_with_what_is_asked_for() {
+    let run = run_in(Path::new("."), &["replay", "--budget", "64000", "--counter", "o200k"], "");
+    assert_eq!(run.code, 0);
+    assert!(
+        run.stdout.contains("budget 64000 tokens") && run.stdout.contains("\nnothing was folded\n"),
+        "{}",
+        run.stdout
+    );
+    let windows = json_lines(&run_in(Path::new("."), &["replay", "--emit", "windows"], "").stdout);
+    assert_eq!((windows.len(), &windows[0]["before"]), (27, &json!(1)));
+}
+
+#[test]
+fn windows_are_one_line_for_every_assistant_message() {
+    let recording = recording(20);
+    let windows = json_lines(&replayed(&["--budget", "2000", "--emit", "windows"], &recording));
+    let before: Vec<u64> = windows.iter().map(|window| window["before"].as_u64().unwrap()).collect();
+    assert_eq!(before, (0..=20).map(|step| 2 * step + 1).collect::<Vec<_>>());
+    let mut window: Vec<Value> = Vec::new();
+    let mut folds = 0;
+    for line in &windows {
+        let keep = line["keep"].as_u64().unwrap() as usize;
+        assert!(keep <= window.len(), "{keep} of {} messages", window.len());
+        folds += usize::from(keep < window.len());
+        window.truncate(keep);
+        window.extend(line["messages"].as_array().unwrap().iter().cloned());
+        let bytes: usize = window.iter().map(|message| message["text"].as_str().unwrap().len()).sum();
+        assert!(bytes / 4 <= 2000, "{bytes} bytes are sent");
+    }
+    assert!(folds > 0, "20 files do not fit, so something is folded");
+    assert!(window.last().unwrap()["text"].as_str().unwrap().contains("line 40 of file 19"));
+}
+
+#[test]
+fn windows_of_a_recording_that_fits_are_its_messages() {
+    let recording = recording(3);
+    let messages = json_lines(&recording);
+    let windows = json_lines(&replayed(&["--emit", "windows"], &recording));
+    let mut sent = 0;
+    for window in windows {
+        assert_eq!(window["keep"], json!(sent));
+        let before = window["before"].as_u64().unwrap() as usize;
+        let texts = |messages: &[Value]| messages.iter().map(|message| message["text"].clone()).collect::<Vec<_>>();
+        assert_eq!(texts(window["messages"].as_array().unwrap()), texts(&messages[sent..before]));
+        sent = before;
+    }
+}
+
+#[test]
+fn decisions_are_json_lines() {
+    let decisions = json_lines(&replayed(&["--budget", "2000", "--emit", "decisions"], &recording(20)));
+    let folds: Vec<&Value> = decisions.iter().filter(|decision| decision["decision"] == "fold").collect();
+    assert!(!folds.is_empty());
+    for fold in folds {
+        assert!(fold["after_tokens"].as_u64() < fold["before_tokens"].as_u64(), "{fold}");
+        assert!(fold["reason"].is_string() && fold["cost"].is_number(), "{fold}");
+    }
+}
+
+#[test]
+fn the_summary_is_there_as_json_too() {
+    let summary = replayed(&["--budget", "2000", "--json", "--provider", "openai"], &recording(20));
+    let summary: Value = serde_json::from_str(&summary).unwrap();
+    let chosen = ["budget", "counter", "provider", "skipped"].map(|key| summary[key].clone());
+    assert_eq!(chosen, [json!(2000), json!("estimate"), json!("openai"), json!(0)]);
+    let recording = &summary["recordings"][0];
+    assert_eq!((&recording["file"], &recording["requests"]), (&json!("-"), &json!(21)));
+    assert_eq!(recording["window_tokens"].as_array().unwrap().len(), 21);
+    assert_eq!(recording["files"][0]["path"], json!("0.rs"));
+    assert_eq!(recording["files"].as_array().unwrap().len(), 10);
+    let folds = recording["folds"].as_array().unwrap();
+    assert_eq!(summary["sum"]["folds"], json!(folds.len()));
+    let passed = recording["passed_through_tokens"].as_array().unwrap();
+    assert_eq!(summary["sum"]["passed_through_peak_tokens"], passed[20]);
+    assert!(summary["sum"]["peak_tokens"].as_u64().unwrap() <= 2000);
+}
+
+#[test]
+fn a_fold_is_told_at_the_step_whose_window_it_made() {
+    let summary: Value = serde_json::from_str(&replayed(&["--budget", "2000", "--json"], &recording(20))).unwrap();
+    let recording = &summary["recordings"][0];
+    for fold in recording["folds"].as_array().unwrap() {
+        let step = fold["step"].as_u64().unwrap() as usize;
+        assert_eq!(recording["window_tokens"][step - 1], fold["after_tokens"], "{fold}");
+    }
+}
+
+#[test]
+fn several_recordings_have_a_line_each_and_a_sum() {
+    let directory = tempdir().unwrap();
+    fs::write(directory.path().join("a.jsonl"), recording(2)).unwrap();
+    let chat = r#"[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]"#;
+    fs::write(directory.path().join("b.json"), chat).unwrap();
+    fs::write(directory.path().join("notes.md"), "# notes\n").unwrap();
+    let run = run_in(directory.path(), &["replay", "."], "");
+    let expected = "\
+2 recordings, budget 64000 tokens; 1 file skipped
+tokens and bill are ratios to pass-through
+
+recording  requests  folds  peak  pass-through peak  tokens   bill
+./a.jsonl         3      0   618                618   1.000  1.000
+./b.json          1      0     1                  1   1.000  1.000
+all               4      0   618                618   1.000  1.000
+";
+    assert_eq!(run, Run { code: 0, stdout: expected.to_owned(), stderr: String::new() });
+}
+
+#[test]
+fn broken_lines_are_told_and_the_rest_is_used() {
+    let recording = recording(2);
+    for emit in ["summary", "windows", "decisions"] {
+        let run = run_in(Path::new("."), &["replay", "-", "--emit", emit], &format!("{recording}{{\"role\":\n"));
+        assert_eq!((run.code, run.stderr.as_str()), (0, "-:8: skipped, EOF while parsing a value (column 8)\n"));
+        assert_eq!(run.stdout, replayed(&["--emit", emit], &recording));
+    }
+}
+
+#[test]
+fn what_cannot_be_played_is_one_sentence_and_a_hint() {
+    check(
+        &["replay", "no/such/file"],
+        1,
+        "",
+        "error: open `no/such/file`: No such file or directory (os error 2)\n\
+         hint: name a file, a directory such as ~/.claude/projects, or - for standard input\n",
+    );
+    for emit in ["summary", "windows"] {
+        let run = run_in(Path::new("."), &["replay", "-", "--emit", emit], "name,size\n");
+        let stderr = "-: skipped, it is in no known format\n\
+                      error: none of the files is a recording in a known format\n\
+                      hint: name recordings of Claude Code, Codex, OpenCode, Copilot CLI, or chat messages as JSON\n";
+        assert_eq!(run, Run { code: 1, stdout: String::new(), stderr: stderr.to_owned() });
+    }
+    let run = run_in(Path::new("."), &["replay", "--counter", "bytes"], "");
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    assert!(run.stderr.starts_with("error: invalid value 'bytes' for '--counter <COUNTER>'"), "{}", run.stderr);
+}
