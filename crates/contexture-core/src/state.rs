@@ -3,12 +3,11 @@
 mod cell;
 mod record;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::id::{ExecutionId, LayerId};
+use crate::id::{ExecutionId, IdMap, LayerId};
 use crate::layer::{LayerState, StateValue};
 use crate::store::{Batch, ScopedStorage, StoreError, Version};
 
@@ -33,14 +32,14 @@ pub type DiagnosticSink = Arc<dyn Fn(&ExecutionId, &LayerId, &'static str, &str)
 /// never fails for it. While a turn runs, and while items of its log are not durable, an execution's states are held
 /// back and go out with the turn's own commits, so that states and items cannot drift apart.
 pub struct LayerStateStore {
-    executions: Mutex<HashMap<ExecutionId, Execution>>,
+    executions: Mutex<IdMap<ExecutionId, Execution>>,
     clock: Arc<dyn Clock>,
     sink: DiagnosticSink,
 }
 
 #[derive(Default)]
 struct Execution {
-    cells: HashMap<LayerId, Cell>,
+    cells: IdMap<LayerId, Cell>,
     /// A turn is running, and its commits write the states.
     in_turn: bool,
     /// The log has items that are not durable: states that were written alone would be ahead of it.
@@ -103,7 +102,7 @@ impl LayerStateStore {
         Self { executions: Mutex::default(), clock, sink }
     }
 
-    fn executions(&self) -> MutexGuard<'_, HashMap<ExecutionId, Execution>> {
+    fn executions(&self) -> MutexGuard<'_, IdMap<ExecutionId, Execution>> {
         // No code of a layer runs under this lock, so a panic cannot leave anything half changed.
         self.executions.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -192,6 +191,11 @@ impl LayerStateStore {
     /// Whether a layer is left out of an execution.
     pub fn is_disabled(&self, execution: &ExecutionId, layer: &LayerId) -> bool {
         self.with_cell(execution, layer, |cell| cell.disabled).unwrap_or(false)
+    }
+
+    /// Whether a layer has a state entry, and whether it is left out, in one look.
+    pub(crate) fn standing(&self, execution: &ExecutionId, layer: &LayerId) -> (bool, bool) {
+        self.with_cell(execution, layer, |cell| (cell.present, cell.disabled)).unwrap_or_default()
     }
 
     /// Reports an error that does not stop the agent.

@@ -1,6 +1,5 @@
 //! Runs one hook: with its state, within its time, whatever it does.
 
-use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -20,7 +19,7 @@ use super::roster::Roster;
 use super::toolbox::Toolbox;
 use crate::error::BoxError;
 use crate::event::{Event, MemoryTraceSpan, SpanBudget, SpanStatus};
-use crate::id::{ExecutionId, LayerId};
+use crate::id::{ExecutionId, IdMap, LayerId};
 use crate::layer::*;
 use crate::log::ItemLog;
 
@@ -38,7 +37,7 @@ pub(crate) struct Shared {
     /// Nothing runs any more.
     ended: AtomicBool,
     /// One lock for each layer: its hooks and functions never run at the same time.
-    locks: RwLock<HashMap<LayerId, Arc<Mutex<()>>>>,
+    locks: RwLock<IdMap<LayerId, Arc<Mutex<()>>>>,
 }
 
 /// What a recall in the background is given: the conversation as of the last turn.
@@ -248,10 +247,9 @@ impl Shared {
 
     /// Whether the layer takes part in this execution at all.
     pub(crate) fn is_running(&self, layer: &LayerRef) -> bool {
-        let id = &layer.spec().id;
-        let states = &self.core.states;
-        let uninitialised = layer.may_have(Hook::Init) && !states.has(&self.id, id);
-        !uninitialised && !states.is_disabled(&self.id, id) && !self.ended.load(Ordering::Relaxed)
+        let (present, disabled) = self.core.states.standing(&self.id, &layer.spec().id);
+        let uninitialised = layer.may_have(Hook::Init) && !present;
+        !uninitialised && !disabled && !self.ended.load(Ordering::Relaxed)
     }
 
     /// From now on nothing of this execution runs any more.

@@ -1,6 +1,5 @@
 //! Asks layers what they know, within their budgets, all at once.
 
-use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
 use futures_util::future::join_all;
@@ -9,7 +8,7 @@ use super::execution::Run;
 use super::hook_run::{Background, Manner, Shared};
 use crate::budget::{BudgetInput, allocate};
 use crate::event::SpanBudget;
-use crate::id::LayerId;
+use crate::id::{IdMap, LayerId};
 use crate::item::Item;
 use crate::layer::*;
 use crate::schema::Schema;
@@ -23,7 +22,7 @@ use crate::window::{Block, fit_block, fit_item, least_history, memory_block};
 pub(crate) struct Recalled {
     pub(crate) blocks: Vec<Block>,
     /// What each layer answered last, as it was before it was rendered.
-    answers: HashMap<LayerId, RecallItems>,
+    answers: IdMap<LayerId, RecallItems>,
     /// To be recalled again before the next model call.
     immediate: Vec<LayerId>,
     /// To be recalled again at the next turn.
@@ -198,6 +197,7 @@ impl Run {
 
     /// Puts new blocks in the place of old ones, in slot order.
     fn take_blocks(&mut self, asked: Vec<Asked>) {
+        let mut is_new = false;
         for Asked { layer, allocated, outcome } in asked {
             let spec = layer.spec();
             let (block, answer) = match outcome {
@@ -207,13 +207,18 @@ impl Run {
             self.recalled.answers.insert(spec.id.clone(), answer);
             match self.recalled.blocks.iter_mut().find(|old| old.layer == spec.id) {
                 Some(old) => *old = block,
-                None => self.recalled.blocks.push(block),
+                None => {
+                    self.recalled.blocks.push(block);
+                    is_new = true;
+                }
             }
         }
-        let roster = self.shared.roster();
-        let order: HashMap<&LayerId, usize> =
-            roster.by_slot().enumerate().map(|(index, layer)| (&layer.spec().id, index)).collect();
-        self.recalled.blocks.sort_by_key(|block| order.get(&block.layer).copied());
+        if is_new {
+            let roster = self.shared.roster();
+            let order: IdMap<&LayerId, usize> =
+                roster.by_slot().enumerate().map(|(index, layer)| (&layer.spec().id, index)).collect();
+            self.recalled.blocks.sort_by_key(|block| order.get(&block.layer).copied());
+        }
     }
 
     /// Lets recalls in the background see the conversation as it is now.
