@@ -12,6 +12,7 @@ mod engine_kill;
 mod dialects;
 mod examples;
 mod file_history;
+mod file_history_engine;
 mod file_model;
 mod file_reference;
 mod file_reference_budget;
