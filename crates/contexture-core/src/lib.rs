@@ -9,31 +9,31 @@
 //! contract ([`layer`](mod@layer), [`store`], [`model`], [`tool`], [`host`], [`clock`], [`event`], [`error`]), pure functions
 //! ([`budget`], [`window`]), and what runs it all ([`turn`], [`engine`]).
 
-pub mod budget;
-pub mod clock;
-pub mod decision;
-pub mod error;
-pub mod event;
-pub mod history;
-pub mod host;
 pub mod id;
 pub mod item;
-pub mod layer;
-pub mod log;
-pub mod memory;
-pub mod model;
-pub mod schema;
-pub mod slot;
-pub mod state;
-pub mod store;
-#[cfg(feature = "testing")]
-pub mod testing;
 pub mod tokens;
+pub mod slot;
+pub mod log;
+pub mod history;
+pub mod decision;
+pub mod usage;
+pub mod schema;
+pub mod layer;
+pub mod memory;
+pub mod store;
+pub mod model;
 pub mod tool;
+pub mod host;
+pub mod clock;
+pub mod event;
+pub mod error;
+pub mod state;
+pub mod budget;
+pub mod window;
 pub mod turn;
 pub mod engine;
-pub mod usage;
-pub mod window;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use engine::{Engine, Execution};
 pub use error::{Error, SpecError};
