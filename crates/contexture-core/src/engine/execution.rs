@@ -18,7 +18,7 @@ use crate::decision::EpochReason;
 use crate::error::Error;
 use crate::id::{ExecutionId, ResourceId, ThreadId};
 use crate::item::{Content, Item, Message, Role};
-use crate::layer::{ContextData, MemoryLayer, TokenUsage};
+use crate::layer::{CacheState, ContextData, MemoryLayer, TokenUsage};
 use crate::log::ItemLog;
 use crate::memory::ErasedLayer;
 use crate::model::LlmResponse;
@@ -71,6 +71,13 @@ pub(crate) struct CacheWatch {
     pub(crate) ever_hit: bool,
     /// Why the cache is worthless for the next request.
     pub(crate) lost: Option<EpochReason>,
+}
+
+impl CacheWatch {
+    /// Whether the next request finds anything of the last one.
+    pub(crate) fn state(&self) -> CacheState {
+        if self.lost.is_some() || self.last_sent.is_none() { CacheState::Cold } else { CacheState::Warm }
+    }
 }
 
 /// How far an estimating counter is off, by what the provider reports: real tokens per counted token.
@@ -374,6 +381,7 @@ impl Run {
             let tokens = count_item(&*self.shared.core.counter, &item);
             self.log.append(item, tokens);
         }
+        self.shared.set_log(self.log.clone());
         self.shared.core.states.set_behind(&self.shared.id, self.is_behind());
     }
 

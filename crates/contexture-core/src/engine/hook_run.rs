@@ -30,6 +30,8 @@ pub(crate) struct Shared {
     roster: RwLock<Arc<Roster>>,
     toolbox: RwLock<Arc<Toolbox>>,
     context: RwLock<Arc<ContextData>>,
+    /// The conversation so far, for functions, which are called from outside of turns too.
+    log: RwLock<ItemLog>,
     /// What a recall in the background is given.
     pub(crate) background: RwLock<Background>,
     /// Held by every recall in the background, so that the execution does not end meanwhile.
@@ -180,6 +182,7 @@ impl Shared {
             roster: RwLock::new(core.roster.clone()),
             toolbox: RwLock::new(core.toolbox.clone()),
             context: RwLock::new(Arc::new(context)),
+            log: RwLock::default(),
             locks: RwLock::new(locks),
             background: RwLock::default(),
             refreshing: Arc::default(),
@@ -213,10 +216,18 @@ impl Shared {
         *self.context.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(context);
     }
 
+    pub(crate) fn log(&self) -> ItemLog {
+        self.log.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_log(&self, log: ItemLog) {
+        *self.log.write().unwrap_or_else(PoisonError::into_inner) = log;
+    }
+
     /// The context for one hook run or function call.
     pub(crate) fn context(&self) -> ExecutionContext {
         let trace = if self.core.observer.is_some() { HookTrace::watched() } else { HookTrace::default() };
-        ExecutionContext { data: self.context_data(), trace }
+        ExecutionContext { data: self.context_data(), log: self.log(), trace }
     }
 
     pub(crate) fn fault(&self, layer: Option<&LayerId>, place: &'static str, message: String) {

@@ -130,12 +130,12 @@ impl Run {
     async fn project_history(&mut self) -> History {
         let shared = self.shared.clone();
         let mut history = self.projection.history(&self.log);
-        let budget = self.room_for_history();
+        let (budget, cache) = (self.room_for_history(), self.cache.state());
         for layer in shared.roster().by_slot() {
             let decisions = self.journal.decisions_of(&layer.spec().id);
             let given = history.clone();
             let run = shared.run(layer, Hook::ProjectHistory, move |state, ctx| {
-                layer.project_history(state, given, decisions, ctx, budget)
+                layer.project_history(state, given, decisions, ctx, budget, cache)
             });
             if let Some(answer) = run.await.done() {
                 if !answer.history.log().is_same(&self.log) {

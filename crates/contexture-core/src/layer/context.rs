@@ -11,6 +11,7 @@ use crate::event::{TraceNote, TraceValue};
 use crate::host::{FsAdapter, ShellAdapter};
 use crate::id::{ExecutionId, ResourceId, ThreadId};
 use crate::layer::LayerState;
+use crate::log::ItemLog;
 use crate::model::{DynModel, LlmResponse, MemoryCallModelRequest, ModelRequest};
 use crate::state::LayerStateStore;
 use crate::tokens::TokenCounter;
@@ -21,6 +22,7 @@ use crate::tokens::TokenCounter;
 #[derive(Clone)]
 pub struct ExecutionContext {
     pub(crate) data: Arc<ContextData>,
+    pub(crate) log: ItemLog,
     /// Notes for this hook run's span.
     pub trace: HookTrace,
 }
@@ -63,6 +65,13 @@ pub struct TokenUsage {
 }
 
 impl ExecutionContext {
+    /// The conversation as it was when the hook or function began.
+    ///
+    /// A function has no other way to it; a hook is given the log that it is about.
+    pub fn log(&self) -> &ItemLog {
+        &self.log
+    }
+
     /// How many tokens `text` has.
     pub fn tokenize(&self, text: &str) -> u64 {
         self.data.counter.count(text)

@@ -119,6 +119,7 @@ pub(crate) trait DynLayer: Send + Sync {
         decisions: Arc<Vec<Decision>>,
         ctx: ExecutionContext,
         budget: u64,
+        cache: CacheState,
     ) -> BoxFuture<'_, HookResult<ProjectHistoryResult>>;
 
     fn before_tool_call(
@@ -385,9 +386,10 @@ impl<L: MemoryLayer> DynLayer for Erased<L> {
         decisions: Arc<Vec<Decision>>,
         ctx: ExecutionContext,
         budget: u64,
+        cache: CacheState,
     ) -> BoxFuture<'_, HookResult<ProjectHistoryResult>> {
         let state = self.state(state.as_ref());
-        Box::pin(self.layer.project_history(ProjectHistoryParams { history, decisions, ctx, state, budget }))
+        Box::pin(self.layer.project_history(ProjectHistoryParams { history, decisions, ctx, state, budget, cache }))
     }
 
     fn before_tool_call(

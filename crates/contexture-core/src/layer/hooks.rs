@@ -282,6 +282,17 @@ impl<S> From<Option<String>> for RecallResult<S> {
     }
 }
 
+/// What is known of the provider's cache before a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheState {
+    /// It holds the last request, as far as is known: a change bills everything behind it again.
+    #[default]
+    Warm,
+    /// It holds nothing that the next request begins with: all of it is billed in full, whatever is changed.
+    Cold,
+}
+
 /// What `project_history` is given.
 #[non_exhaustive]
 pub struct ProjectHistoryParams<S> {
@@ -295,6 +306,8 @@ pub struct ProjectHistoryParams<S> {
     pub state: Arc<S>,
     /// How many tokens history may use.
     pub budget: u64,
+    /// Whether changing what was sent before costs anything.
+    pub cache: CacheState,
 }
 
 /// What `project_history` answers.
