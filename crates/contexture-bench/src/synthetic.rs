@@ -181,7 +181,7 @@ impl Recorder {
     }
 
     fn say(&mut self, role: Role, text: String) {
-        self.messages.push(Message { role, text, tool_calls: Vec::new(), tool_call_id: None, name: None });
+        self.messages.push(Message::said(role, text));
     }
 
     /// One assistant message that makes these calls, and their answers.
@@ -192,16 +192,11 @@ impl Recorder {
         for (name, arguments, answer) in calls {
             self.calls += 1;
             let id = format!("call_{:08}", self.calls);
-            answers.push(Message {
-                role: Role::Tool,
-                text: answer,
-                tool_calls: Vec::new(),
-                tool_call_id: Some(id.clone()),
-                name: Some(name.into()),
-            });
+            let (tool_call_id, name_of) = (Some(id.clone()), Some(name.into()));
+            answers.push(Message { tool_call_id, name: name_of, ..Message::said(Role::Tool, answer) });
             tool_calls.push(ToolCall { id, name: name.into(), arguments });
         }
-        self.messages.push(Message { role: Role::Assistant, text, tool_calls, tool_call_id: None, name: None });
+        self.messages.push(Message { tool_calls, ..Message::said(Role::Assistant, text) });
         self.messages.extend(answers);
     }
 

@@ -148,6 +148,7 @@ impl Settings {
     fn play(&self, transcript: Transcript) -> Player<impl Iterator<Item = Arc<Message>>> {
         let folder = Folder::new(self.policy.clone(), Arc::clone(&self.counter));
         Player::new(folder, transcript.messages.into_iter().map(Arc::new))
+            .with_cache_life(self.policy.prices.cache_life)
     }
 }
 

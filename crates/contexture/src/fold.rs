@@ -2,13 +2,15 @@
 //!
 //! Modules in reading order: what it is told to keep to ([`policy`], [`price`]), what a window is made of
 //! ([`window`]), what a fold shows ([`view`], [`words`], [`digest`]), what is done before anything is sent
-//! ([`doors`]), and the state machine that decides when ([`folder`]).
+//! ([`doors`], [`cap`], [`rows`]), and the state machine that decides when ([`folder`]).
 
+pub mod cap;
 pub mod digest;
 pub mod doors;
 pub mod folder;
 pub mod policy;
 pub mod price;
+pub mod rows;
 pub mod view;
 pub mod window;
 pub mod words;

@@ -30,6 +30,7 @@ mod opencode;
 mod plain;
 mod read;
 mod repair;
+mod time;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -75,6 +76,10 @@ pub struct Message {
     /// For a tool's answer: the tool's name.
     #[serde(default)]
     pub name: Option<String>,
+    /// When it was written down, in milliseconds since the Unix epoch, if the recording says so. The plain form
+    /// does not.
+    #[serde(skip)]
+    pub time_ms: Option<u64>,
 }
 
 /// Who speaks in a recorded [`Message`].
@@ -105,6 +110,6 @@ pub struct ToolCall {
 impl Message {
     /// A message that makes no calls and answers none.
     pub fn said(role: Role, text: impl Into<String>) -> Self {
-        Self { role, text: text.into(), tool_calls: Vec::new(), tool_call_id: None, name: None }
+        Self { role, text: text.into(), tool_calls: Vec::new(), tool_call_id: None, name: None, time_ms: None }
     }
 }

@@ -43,6 +43,8 @@ pub struct Summary {
     shortened: BTreeMap<String, usize>,
     /// How often touching a file brought back what was known of it.
     recalls: usize,
+    /// Before how many requests the provider's cache had expired.
+    cold_requests: usize,
     files_known: usize,
     /// The files touched last, the newest first.
     files: Vec<FileRow>,
@@ -89,6 +91,7 @@ impl Summary {
         let folder = player.folder();
         let account = folder.account();
         let is_recall = |decision: &&FoldDecision| matches!(decision, FoldDecision::Recall(_));
+        let is_cold = |decision: &&FoldDecision| matches!(decision, FoldDecision::Cold { .. });
         Self {
             file,
             format: report.format.to_string(),
@@ -105,6 +108,7 @@ impl Summary {
             folds: folds(folder, &steps),
             shortened: shortened(folder),
             recalls: folder.decisions().iter().filter(is_recall).count(),
+            cold_requests: folder.decisions().iter().filter(is_cold).count(),
             files_known: folder.model().files().len(),
             files: files(folder, &steps),
         }
@@ -166,6 +170,10 @@ impl Summary {
             let more = self.folds.len() - MAX_FOLDS_SHOWN;
             text.push_str(&format!("and {more} more: `--emit decisions` prints them all\n"));
         }
+        if self.cold_requests > 0 {
+            let requests = counted(self.cold_requests, "request");
+            text.push_str(&format!("the provider's cache had expired before {requests}\n"));
+        }
         for (reason, count) in &self.shortened {
             text.push_str(&format!("{} shown shorter: {reason}\n", counted(*count, "output")));
         }
@@ -203,7 +211,7 @@ fn folds(folder: &Folder, steps: &[usize]) -> Vec<FoldRow> {
             after_tokens: fold.after_tokens,
             price: fold.cost,
         }),
-        FoldDecision::Recall(_) | FoldDecision::Shorten { .. } => None,
+        FoldDecision::Cold { .. } | FoldDecision::Recall(_) | FoldDecision::Shorten { .. } => None,
     };
     folder.decisions().iter().filter_map(row).collect()
 }

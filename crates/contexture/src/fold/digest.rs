@@ -1,5 +1,8 @@
 //! What happened, in short: what the user said, what was changed, what was done.
 
+use std::sync::Arc;
+
+use super::cap::short_hash;
 use crate::files::model::FileModel;
 use crate::files::observation::{Kind, Seen};
 use crate::transcript::ToolCall;
@@ -10,19 +13,32 @@ const MAX_LINE_CHARS: usize = 140;
 /// Longest remark on a failure, in characters.
 const MAX_FAILURE_CHARS: usize = 160;
 
+/// Shortest output that the ledger names by its hash.
+const LEAST_NAMED_BYTES: usize = 600;
+
 /// One line for every call that is worth one.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     entries: Vec<Entry>,
+    /// The tool that shows an output by its hash; without one no hash is named.
+    tool: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug)]
 struct Entry {
     at: usize,
     line: String,
+    /// The hash of what the tool answered, if that is worth asking for again.
+    output: Option<String>,
 }
 
 impl Ledger {
+    /// The same, naming outputs by the hash under which a tool shows them.
+    pub fn with_output_tool(mut self, tool: Arc<str>) -> Self {
+        self.tool = Some(tool);
+        self
+    }
+
     /// Notes a finished call whose answer is the message at a position.
     pub fn note(&mut self, at: usize, call: &ToolCall, seen: &Seen, result: &str) {
         let subject = match (&seen.command, seen.paths.first()) {
@@ -41,24 +57,38 @@ impl Ledger {
             line.push_str(" — ");
             line.push_str(&clip(failure, MAX_FAILURE_CHARS));
         }
-        self.entries.push(Entry { at, line });
+        self.entries.push(Entry { at, line, output: self.names(call, seen, result).then(|| short_hash(result)) });
+    }
+
+    /// Whether an output is named: a file can be read again, and what the tool itself showed can be asked for again.
+    fn names(&self, call: &ToolCall, seen: &Seen, result: &str) -> bool {
+        let is_long = result.len() >= LEAST_NAMED_BYTES;
+        let is_printed = matches!(seen.kind, Kind::Run | Kind::Search | Kind::Other);
+        self.tool.as_deref().is_some_and(|tool| is_long && is_printed && call.name != tool)
     }
 
     /// The newest lines before a message that fit, oldest first; runs of the same line stand once.
     pub fn render(&self, before: usize, bytes: usize) -> String {
-        let mut left = bytes;
-        let mut lines: Vec<&str> = Vec::new();
+        let hint = self.tool.as_ref().map_or(String::new(), |tool| format!("({tool} shows an output by its hash)\n"));
+        let mut names_any = false;
+        let mut left = bytes.saturating_sub(hint.len());
+        let mut lines: Vec<String> = Vec::new();
+        let mut newer: Option<&str> = None;
         for entry in self.entries.iter().rev().skip_while(|entry| entry.at >= before) {
-            if lines.last() == Some(&entry.line.as_str()) {
+            if newer.replace(&entry.line) == Some(&entry.line) {
                 continue;
             }
-            if entry.line.len() + 3 > left {
+            let output = entry.output.as_ref().map(|hash| format!(" (output {hash})")).unwrap_or_default();
+            let line = format!("- {}{output}\n", entry.line);
+            if line.len() > left {
                 break;
             }
-            left -= entry.line.len() + 3;
-            lines.push(&entry.line);
+            left -= line.len();
+            lines.push(line);
+            names_any |= entry.output.is_some();
         }
-        lines.iter().rev().map(|line| format!("- {line}\n")).collect()
+        lines.extend(names_any.then_some(hint));
+        lines.iter().rev().map(String::as_str).collect()
     }
 }
 

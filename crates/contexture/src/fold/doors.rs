@@ -1,6 +1,5 @@
 //! What can be saved before an output is first sent, when saving costs nothing.
 
-use super::digest::says_error;
 use crate::files::observation::{Kind, Seen};
 
 /// Shortest output that is worth a pointer.
@@ -27,25 +26,4 @@ pub(super) fn pointer(seen: &Seen, text: &str) -> String {
 /// Whether an output is no file's text, so that its middle can go.
 pub(super) fn can_cap(seen: &Seen) -> bool {
     matches!(seen.kind, Kind::Run | Kind::Search | Kind::Other) && seen.observations.is_empty()
-}
-
-/// Lines with errors that a capped output keeps from its middle.
-const MAX_ERROR_LINES: usize = 12;
-
-/// Longest line with an error that is kept.
-const MAX_ERROR_LINE_BYTES: usize = 300;
-
-/// An output with its middle left out, except for lines with errors.
-pub(super) fn cap(text: &str, bytes: usize, at: usize) -> String {
-    let errors: Vec<&str> = text
-        .lines()
-        .filter(|line| says_error(line) && line.len() <= MAX_ERROR_LINE_BYTES)
-        .take(MAX_ERROR_LINES)
-        .collect();
-    let errors = errors.join("\n");
-    let keep = bytes.saturating_sub(errors.len() + 120);
-    let head = text.floor_char_boundary(keep / 3);
-    let tail = text.ceil_char_boundary(text.len().saturating_sub(keep - keep / 3)).max(head);
-    let gap = tail - head;
-    format!("{}\n[… {gap} bytes of message {at} left out …]\n{errors}\n[…]\n{}", &text[..head], &text[tail..])
 }

@@ -19,6 +19,8 @@ use crate::tokens::TokenCounter;
 use crate::transcript::{Message, Role, ToolCall};
 
 mod build;
+mod cold;
+mod outputs;
 
 /// Something that was done to the window, to be replayed as it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +30,11 @@ pub enum FoldDecision {
     Fold(Fold),
     /// A file was touched, and what was known of it was put at the window's end.
     Recall(Recall),
+    /// The provider's cache had expired before a request, so that all of it was billed in full.
+    Cold {
+        /// How many messages the log had.
+        at: usize,
+    },
     /// An output is shown with another text from its first sending on.
     Shorten {
         /// Its position in the log.
@@ -133,6 +140,8 @@ pub struct Folder {
     policy: Policy,
     counter: Arc<dyn TokenCounter>,
     dialects: Dialects,
+    /// The tool that shows a text of the log by its hash.
+    output_tool: Option<Arc<str>>,
     model: FileModel,
     ledger: Ledger,
     messages: Vec<Arc<Message>>,
@@ -155,6 +164,8 @@ pub struct Folder {
     /// Outputs shown as pointers to what stands in the window.
     pointers: BTreeSet<usize>,
     account: Account,
+    /// Whether the provider's cache holds nothing of the request that comes next.
+    is_cold: bool,
     /// Tokens of all messages, and of those that were there at the last request.
     full: (u64, u64),
     last_fold: Option<(u64, u64)>,
@@ -172,6 +183,7 @@ impl Folder {
             policy,
             counter,
             dialects: Dialects::builtin(),
+            output_tool: None,
             model: FileModel::new(),
             ledger: Ledger::default(),
             messages: Vec::new(),
@@ -188,6 +200,7 @@ impl Folder {
             texts: HashMap::new(),
             pointers: BTreeSet::new(),
             account: Account::default(),
+            is_cold: false,
             full: (0, 0),
             last_fold: None,
             requests_since_fold: 0,
@@ -332,8 +345,8 @@ impl Folder {
                 self.pointers.insert(at);
                 (doors::pointer(&seen, &message.text), "the same text stands above")
             }
-            () if doors::can_cap(&seen) && self.counter.count(&message.text) > limit => {
-                (doors::cap(&message.text, limit as usize * 4, at), "too long to be worth sending whole")
+            () if self.can_cap(&call.name, &seen) && self.counter.count(&message.text) > limit => {
+                (self.capped(&message.text, limit), "too long to be worth sending whole")
             }
             () => return Slot::Logged(at),
         };
@@ -376,14 +389,17 @@ impl Folder {
     pub fn request(&mut self) -> &[Slot] {
         self.requests_since_fold += 1;
         if self.messages.len() < self.covered {
+            self.is_cold = false;
             self.replay_request();
         } else {
+            self.note_cold();
             self.decide();
         }
         self.touched.clear();
         let prices = self.policy.prices;
         let billed = prices.bill(self.window.cached(), self.window.total());
-        self.account.note(billed, prices.bill(self.full.1, self.full.0));
+        self.account.note(billed, prices.bill(self.passed_through_cached(), self.full.0));
+        self.is_cold = false;
         self.full.1 = self.full.0;
         self.window.mark_sent();
         self.window.slots()
@@ -398,6 +414,7 @@ impl Folder {
                     let fold = fold.clone();
                     self.apply_fold(&fold);
                 }
+                FoldDecision::Cold { at } if *at == now => self.begin_cold(),
                 FoldDecision::Recall(recall) if recall.at == now => {
                     let recall = recall.clone();
                     self.apply_recall(&recall);
@@ -415,6 +432,8 @@ impl Folder {
         let is_deep = total > after + after / 5;
         if total > self.policy.budget {
             self.fold("the window is full");
+        } else if self.is_cold {
+            self.fold_while_cold();
         } else if is_deep && self.account.rent >= price * self.policy.patience && self.can_afford(price) {
             self.fold("the rent paid on what it removes has reached its price");
         }

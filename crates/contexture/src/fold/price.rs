@@ -1,5 +1,7 @@
 //! What requests are billed, and what a change of the prefix costs.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// A provider's prices for input tokens, against its plain input price.
@@ -9,16 +11,22 @@ pub struct Prices {
     pub read: f64,
     /// Sending a token that is not in the cache.
     pub write: f64,
+    /// How long the cache holds what was last used; `None` if there is nothing that could expire.
+    #[serde(default)]
+    pub cache_life: Option<Duration>,
 }
+
+/// How long providers hold a prefix that nobody asks for, at least.
+const FIVE_MINUTES: Option<Duration> = Some(Duration::from_secs(5 * 60));
 
 impl Prices {
     /// Anthropic: cached input at a tenth, writing to the five-minute cache at a quarter more.
-    pub const ANTHROPIC: Prices = Prices { read: 0.1, write: 1.25 };
+    pub const ANTHROPIC: Prices = Prices { read: 0.1, write: 1.25, cache_life: FIVE_MINUTES };
     /// OpenAI: caching is automatic and costs nothing to write. Cached input is billed at a half on the oldest
     /// models that cache, a quarter on those after, a tenth on the newest; this is the middle one.
-    pub const OPENAI: Prices = Prices { read: 0.25, write: 1.0 };
+    pub const OPENAI: Prices = Prices { read: 0.25, write: 1.0, cache_life: FIVE_MINUTES };
     /// No cache: every token is billed every time.
-    pub const NONE: Prices = Prices { read: 1.0, write: 1.0 };
+    pub const NONE: Prices = Prices { read: 1.0, write: 1.0, cache_life: None };
 
     /// What a request costs whose first `cached` tokens are those of the request before.
     pub fn bill(&self, cached: u64, total: u64) -> f64 {

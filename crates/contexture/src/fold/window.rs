@@ -62,6 +62,11 @@ impl Window {
         self.sent = self.slots.len();
     }
 
+    /// Notes that the provider has forgotten all slots.
+    pub(super) fn forget_sent(&mut self) {
+        self.sent = 0;
+    }
+
     /// Puts other slots in place; those that stay the same at the start stay cached.
     pub(super) fn replace(&mut self, slots: Vec<(Slot, u64)>) {
         let same = self.slots[..self.sent].iter().zip(&slots).take_while(|(old, (new, _))| *old == new).count();

@@ -6,26 +6,35 @@
 //! | scope | thread |
 //! | budget | what history may use |
 //! | hooks | `project_history` |
+//! | functions | `output` |
 //!
 //! The past passes through as it is until it must shrink, or until that pays. Then one decision folds everything
 //! before the newest steps into what the user said, what was done, and a current view of the files in use (see
 //! [`crate::fold`]). Decisions are durable: after a restart the same window comes out, byte for byte.
+//!
+//! What is shown shortened names a hash, and `output` shows the whole of it from the log, a piece at a time.
+
+mod items;
+mod output;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use contexture_core::decision::{Action, Decision, Price};
-use contexture_core::history::{History, Part};
-use contexture_core::item::{Item, Role as ItemRole};
+use contexture_core::history::History;
+use contexture_core::item::Item;
 use contexture_core::layer::{
-    HookResult, LayerSpec, MemoryLayer, MemoryScope, NewDecision, ProjectHistoryParams, ProjectHistoryResult,
+    CacheState, HookResult, LayerFunction, LayerProvides, LayerSpec, MemoryLayer, MemoryScope, NewDecision,
+    ProjectHistoryParams, ProjectHistoryResult,
 };
 use contexture_core::tokens::{Estimate, ITEM_OVERHEAD_TOKENS, TokenCounter};
 use contexture_core::{Slot as LayerSlot, ThreadId};
 use serde_json::Value;
 
-use crate::fold::{FoldDecision, Folder, Policy, Prices, Slot};
-use crate::transcript::{Message, Role, ToolCall};
+use self::items::{join_parts, message_of, part_of};
+pub use self::output::OutputQuery;
+use crate::fold::{FoldDecision, Folder, Policy, Prices};
+use crate::transcript::Role;
 
 /// Threads whose folders are kept in memory; others are rebuilt from their log.
 const MAX_THREADS: usize = 64;
@@ -34,7 +43,23 @@ const MAX_THREADS: usize = 64;
 pub struct FileHistory {
     counter: Arc<dyn TokenCounter>,
     prices: Prices,
-    threads: Mutex<HashMap<ThreadId, Folder>>,
+    has_tool: bool,
+    threads: Mutex<HashMap<ThreadId, Held>>,
+}
+
+/// The folder of a thread, as it was after the last request.
+struct Held {
+    folder: Folder,
+    /// The last item that it took in.
+    newest: Option<Arc<Item>>,
+}
+
+impl Held {
+    /// Whether it is about this log: another process may have put items before those it knows.
+    fn is_of(&self, history: &History, decisions: &[Decision]) -> bool {
+        let last = self.folder.messages().len().checked_sub(1).and_then(|last| history.log().get(last));
+        self.folder.decisions().len() == decisions.len() && last.map(|entry| &entry.item) == self.newest.as_ref()
+    }
 }
 
 impl Default for FileHistory {
@@ -47,14 +72,23 @@ impl FileHistory {
     /// The layer's id.
     pub const ID: &'static str = "file-history";
 
+    /// The whole of an output that the window shows shortened, a piece at a time.
+    pub const OUTPUT: LayerFunction<FileHistory, OutputQuery, String> = LayerFunction::new("output");
+
     /// A layer that counts with a counter and reckons with Anthropic's prices.
     pub fn new(counter: Arc<dyn TokenCounter>) -> Self {
-        Self { counter, prices: Prices::ANTHROPIC, threads: Mutex::default() }
+        Self { counter, prices: Prices::ANTHROPIC, has_tool: true, threads: Mutex::default() }
     }
 
     /// The same with another provider's prices.
     pub fn with_prices(mut self, prices: Prices) -> Self {
         self.prices = prices;
+        self
+    }
+
+    /// The same without the tool `output`: what is shown shortened stays so.
+    pub fn without_output_tool(mut self) -> Self {
+        self.has_tool = false;
         self
     }
 
@@ -71,13 +105,18 @@ impl FileHistory {
         history: &History,
         decisions: &[Decision],
         budget: u64,
+        cache: CacheState,
     ) -> ProjectHistoryResult {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = threads.remove(thread).filter(|folder| folder.decisions().len() == decisions.len());
+        let held = threads.remove(thread).filter(|held| held.is_of(history, decisions)).map(|held| held.folder);
         let mut folder = held.unwrap_or_else(|| self.rebuild(history, decisions, budget));
         folder.set_policy(self.policy(budget));
-        for (_, entry) in history.log().range(folder.messages().len()..history.log().len()) {
+        let log = history.log();
+        for (_, entry) in log.range(folder.messages().len()..log.len()) {
             folder.push(Arc::new(message_of(&entry.item)));
+        }
+        if cache == CacheState::Cold {
+            folder.cache_is_cold();
         }
         let slots = folder.request().to_vec();
         let new = folder.decisions()[decisions.len()..].iter().map(new_decision).collect();
@@ -85,8 +124,17 @@ impl FileHistory {
         if threads.len() >= MAX_THREADS {
             threads.clear();
         }
-        threads.insert(thread.clone(), folder);
+        let newest = log.len().checked_sub(1).and_then(|last| log.get(last)).map(|entry| entry.item.clone());
+        threads.insert(thread.clone(), Held { folder, newest });
         ProjectHistoryResult { history: history.with_parts(join_parts(parts)), decisions: new }
+    }
+
+    fn new_folder(&self, budget: u64) -> Folder {
+        let folder = Folder::new(self.policy(budget), self.counter.clone());
+        if !self.has_tool {
+            return folder;
+        }
+        folder.with_output_tool(format!("{}/{}", Self::ID, Self::OUTPUT.name()))
     }
 
     /// The folder as it was after the last request that was decided about.
@@ -95,7 +143,7 @@ impl FileHistory {
             Action::Layer(what) => serde_json::from_value(what.clone()).ok(),
             _ => None,
         });
-        let mut folder = Folder::new(self.policy(budget), self.counter.clone()).replaying(kept.collect());
+        let mut folder = self.new_folder(budget).replaying(kept.collect());
         let mut responds = false;
         let covered = last_response(history).unwrap_or(0);
         for (_, entry) in history.log().range(0..covered) {
@@ -126,8 +174,15 @@ impl MemoryLayer for FileHistory {
         LayerSpec::new(Self::ID, LayerSlot(260), MemoryScope::Thread)
     }
 
+    fn provides(&self) -> LayerProvides<()> {
+        match self.has_tool {
+            true => LayerProvides::new().function(Self::OUTPUT.name(), output::function()),
+            false => LayerProvides::new(),
+        }
+    }
+
     async fn project_history(&self, params: ProjectHistoryParams<()>) -> HookResult<ProjectHistoryResult> {
-        Ok(self.project(&params.ctx.thread_id, &params.history, &params.decisions, params.budget))
+        Ok(self.project(&params.ctx.thread_id, &params.history, &params.decisions, params.budget, params.cache))
     }
 }
 
@@ -139,72 +194,8 @@ fn new_decision(decision: &FoldDecision) -> NewDecision {
             reason: fold.reason.clone(),
             price: Some(Price { cost: fold.cost, saves_per_request: fold.saves_per_request }),
         },
+        FoldDecision::Cold { .. } => NewDecision { what, reason: "the provider's cache is cold".into(), price: None },
         FoldDecision::Recall(_) => NewDecision { what, reason: "a file was touched again".into(), price: None },
         FoldDecision::Shorten { reason, .. } => NewDecision { what, reason: reason.clone(), price: None },
     }
-}
-
-/// An item as the folder sees it; every item is one message, so that positions agree.
-fn message_of(item: &Item) -> Message {
-    let said =
-        |role: Role, text: String| Message { role, text, tool_calls: Vec::new(), tool_call_id: None, name: None };
-    match item {
-        Item::Message(message) => {
-            let role = match message.role {
-                ItemRole::System | ItemRole::Developer => Role::System,
-                ItemRole::User => Role::User,
-                ItemRole::Assistant => Role::Assistant,
-            };
-            said(role, message.text())
-        }
-        Item::FunctionCall(call) => Message {
-            tool_calls: vec![ToolCall {
-                id: call.call_id.to_string(),
-                name: call.name.to_string(),
-                arguments: serde_json::from_str(&call.arguments).unwrap_or_else(|_| call.arguments.clone().into()),
-            }],
-            ..said(Role::Assistant, String::new())
-        },
-        Item::FunctionCallOutput(output) => {
-            Message { tool_call_id: Some(output.call_id.to_string()), ..said(Role::Tool, output.output.clone()) }
-        }
-        Item::Reasoning(reasoning) => said(Role::Assistant, reasoning.text.clone()),
-        Item::Opaque(value) => said(Role::Assistant, value.to_string()),
-    }
-}
-
-fn part_of(slot: &Slot, history: &History) -> Part {
-    match slot {
-        Slot::Logged(at) => Part::Log(*at..*at + 1),
-        Slot::Made(text) => Part::Item(Arc::new(Item::developer(text.to_string()))),
-        Slot::Shortened(at, text) => match history.log().get(*at) {
-            Some(entry) => Part::Item(Arc::new(with_text(&entry.item, text))),
-            None => Part::Log(*at..*at),
-        },
-    }
-}
-
-/// The same item with another text.
-fn with_text(item: &Item, text: &str) -> Item {
-    match item {
-        Item::FunctionCallOutput(output) => {
-            let mut output = output.clone();
-            output.output = text.to_owned();
-            Item::FunctionCallOutput(output)
-        }
-        Item::Message(message) => Item::message(message.role, text),
-        other => other.clone(),
-    }
-}
-
-/// Runs of the log as one part each.
-fn join_parts(parts: Vec<Part>) -> Vec<Part> {
-    let mut joined: Vec<Part> = Vec::new();
-    for part in parts {
-        match (joined.last_mut(), &part) {
-            (Some(Part::Log(before)), Part::Log(range)) if before.end == range.start => before.end = range.end,
-            _ => joined.push(part),
-        }
-    }
-    joined
 }

@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 
+use super::time::milliseconds;
 use super::{Message, Role, ToolCall};
 
 /// Assistant messages held back for answers that come late. A call that is still open when so many newer
@@ -46,6 +47,8 @@ pub(super) struct Assembler<'a> {
     groups: VecDeque<Group>,
     /// How often each call id was used, by its hash: a recording may have millions.
     used_ids: HashMap<u64, u32>,
+    /// When the record that is being read was written.
+    time_ms: Option<u64>,
     pub tally: Tally,
 }
 
@@ -65,7 +68,7 @@ struct OpenCall {
 
 impl<'a> Assembler<'a> {
     pub fn new(sink: &'a mut dyn FnMut(Message)) -> Self {
-        Self { sink, groups: VecDeque::new(), used_ids: HashMap::new(), tally: Tally::default() }
+        Self { sink, groups: VecDeque::new(), used_ids: HashMap::new(), time_ms: None, tally: Tally::default() }
     }
 
     /// Hands out a message as it is, without looking at its calls.
@@ -74,9 +77,14 @@ impl<'a> Assembler<'a> {
         (self.sink)(message);
     }
 
+    /// Says when the record was written that comes next.
+    pub fn set_time(&mut self, timestamp: Option<&str>) {
+        self.time_ms = timestamp.and_then(milliseconds);
+    }
+
     /// Something said by a person or by the program that runs the agent.
     pub fn say(&mut self, role: Role, text: String) {
-        let message = Message::said(role, text);
+        let message = Message { time_ms: self.time_ms, ..Message::said(role, text) };
         match self.groups.back_mut() {
             Some(group) => group.messages.push(message),
             None => self.pass(message),
@@ -102,6 +110,7 @@ impl<'a> Assembler<'a> {
         }
         let group = self.groups.back_mut().expect("a group was just found or made");
         append_text(&mut group.messages[0].text, text);
+        group.messages[0].time_ms = self.time_ms.or(group.messages[0].time_ms);
         self.release();
     }
 
@@ -156,7 +165,7 @@ impl<'a> Assembler<'a> {
             return;
         };
         let group = &mut self.groups[index];
-        let message = group.open.remove(call).answered(text);
+        let message = Message { time_ms: self.time_ms, ..group.open.remove(call).answered(text) };
         let at = if index == newest { group.messages.len() } else { group.end_of_answers() };
         group.messages.insert(at, message);
         self.release();

@@ -14,6 +14,8 @@ use super::blocks::{say, speak};
 struct Line<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
+    #[serde(default, borrow)]
+    timestamp: Option<Cow<'a, str>>,
     #[serde(rename = "isSidechain")]
     is_side_chain: Option<bool>,
     /// Set on the lines of a side chain when the agent prints its events instead of storing them.
@@ -38,6 +40,7 @@ struct Said<'a> {
 
 pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     let line: Line<'_> = serde_json::from_str(json)?;
+    assembler.set_time(line.timestamp.as_deref());
     if line.is_side_chain == Some(true) || line.parent_tool_use_id.is_some() {
         assembler.tally.side_chain_records += 1;
         return Ok(());

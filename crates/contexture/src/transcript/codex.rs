@@ -17,6 +17,8 @@ use super::{Role, ToolCall};
 struct Line<'a> {
     #[serde(rename = "type", default, borrow)]
     kind: Cow<'a, str>,
+    #[serde(default, borrow)]
+    timestamp: Option<Cow<'a, str>>,
     #[serde(borrow)]
     payload: Option<&'a RawValue>,
 }
@@ -53,6 +55,7 @@ struct Compacted {
 
 pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     let line: Line<'_> = serde_json::from_str(json)?;
+    assembler.set_time(line.timestamp.as_deref());
     match (&*line.kind, line.payload) {
         ("response_item", Some(payload)) => item(payload.get(), assembler),
         ("compacted", Some(payload)) => {

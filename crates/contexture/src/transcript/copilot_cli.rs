@@ -14,6 +14,8 @@ use super::{Role, ToolCall};
 struct Line<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
+    #[serde(default, borrow)]
+    timestamp: Option<Cow<'a, str>>,
     #[serde(borrow)]
     data: Option<&'a RawValue>,
 }
@@ -69,6 +71,7 @@ struct ExecutionError {
 
 pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     let line: Line<'_> = serde_json::from_str(json)?;
+    assembler.set_time(line.timestamp.as_deref());
     let Some(data) = line.data else { return Ok(()) };
     match &*line.kind {
         "tool.execution_complete" => executed(serde_json::from_str(data.get())?, assembler),

@@ -64,6 +64,7 @@ pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
         tool_calls: calls.map(|Call { id, name, arguments }| ToolCall { id, name, arguments }).collect(),
         tool_call_id: line.tool_call_id,
         name: line.name,
+        time_ms: None,
     });
     Ok(())
 }

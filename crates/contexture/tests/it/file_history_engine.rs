@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use contexture::decision::Decision;
+use contexture::error::FunctionError;
 use contexture::layers::FileHistory;
+use contexture::layers::file_history::OutputQuery;
 use contexture::prelude::*;
 use contexture::store::{MemoryStore, StorageAdapter};
-use contexture::testing::{Recorder, ScriptedModel, engine, layer_conformance};
-use contexture::tokens::{Estimate, count_item};
+use contexture::testing::{ManualClock, Recorder, ScriptedModel, engine, layer_conformance};
+use contexture::tokens::{Estimate, TokenCounter, count_item};
 use serde_json::{Value, json};
 
 const BUDGET: u64 = 6_000;
@@ -89,9 +92,9 @@ async fn the_past_is_folded_by_decision_and_every_window_fits() {
 #[tokio::test]
 async fn a_folded_file_can_still_be_seen() {
     let (windows, _) = converse(None).await;
-    let last = windows.last().unwrap().iter().filter_map(|item| item.as_message()).map(|message| message.text());
-    let texts: Vec<String> = last.collect();
-    assert!(texts.iter().any(|text| text.contains("src/file_") && text.contains("compute(")), "{texts:?}");
+    let said = windows.iter().flatten().filter_map(|item| item.as_message()).map(|message| message.text());
+    let mut made = said.filter(|text| text.contains("## src/file_"));
+    assert!(made.any(|text| text.contains("= compute(\"src/file_")), "no window shows what is known of a folded file");
 }
 
 #[tokio::test]
@@ -115,4 +118,173 @@ async fn a_restart_in_the_middle_changes_no_window() {
 #[tokio::test]
 async fn the_layer_bears_what_every_layer_must() {
     layer_conformance(FileHistory::default).await;
+}
+
+/// Prints a long log with one line of interest in its middle.
+struct Build;
+
+const BUILD_LINES: usize = 3_000;
+
+fn build_output() -> String {
+    let line = |line: usize| match line {
+        1_700 => "note: the needle is here\n".to_owned(),
+        _ => format!("{line:05} compiled one more of the many units\n"),
+    };
+    (1..=BUILD_LINES).map(line).collect()
+}
+
+impl Tool for Build {
+    fn name(&self) -> &str {
+        "Bash"
+    }
+
+    fn description(&self) -> &str {
+        "Runs a command."
+    }
+
+    fn parameters(&self) -> Value {
+        json!({ "type": "object", "required": ["command"] })
+    }
+
+    async fn call(&self, _: Value, _: ToolContext<'_>) -> Result<String, BoxError> {
+        Ok(build_output())
+    }
+}
+
+type OneLayer = (FileHistory,);
+
+async fn agent(store: &Arc<dyn StorageAdapter>, model: &ScriptedModel) -> Execution<OneLayer> {
+    let built = engine(memory((FileHistory::default(),)))
+        .store(store.clone())
+        .model(model.clone())
+        .tool(Build)
+        .policy(ProjectionPolicy { response_reserve: 0, ..ProjectionPolicy::new(BUDGET) })
+        .build();
+    built.unwrap().execution("t").start().await.unwrap()
+}
+
+/// What the tools answered, as the last request shows it.
+fn answers(model: &ScriptedModel) -> Vec<String> {
+    let last = model.requests().pop().unwrap();
+    last.items.iter().filter_map(|item| item.as_output()).map(|output| output.output.clone()).collect()
+}
+
+/// The hash in the first text that is shown shortened.
+fn hash_in(texts: &[String]) -> String {
+    let text = texts.iter().find_map(|text| text.split_once("file-history/output {\"hash\":\"")).unwrap();
+    text.1[..12].to_owned()
+}
+
+fn query(hash: &str) -> OutputQuery {
+    OutputQuery { hash: hash.to_owned(), ..OutputQuery::default() }
+}
+
+#[tokio::test]
+async fn the_model_can_ask_for_the_whole_of_a_capped_output() {
+    let store: Arc<dyn StorageAdapter> = Arc::new(MemoryStore::new());
+    let model = ScriptedModel::new().calls("Bash", r#"{"command":"make"}"#).says("Let me look.");
+    let mut execution = agent(&store, &model).await;
+    execution.turn("Build it.").await.unwrap();
+    let hash = hash_in(&answers(&model));
+
+    let search = json!({ "hash": hash, "search": "NEEDLE" }).to_string();
+    let piece = json!({ "hash": hash, "from_line": 1_699, "lines": 3 }).to_string();
+    let model = ScriptedModel::new()
+        .calls("file-history__output", search)
+        .calls("file-history/output", piece)
+        .calls("file-history/output", json!({ "hash": hash }).to_string())
+        .says("There.");
+    // Another process: all it has is the store.
+    drop(execution);
+    let mut execution = agent(&store, &model).await;
+    execution.turn("Where is the needle?").await.unwrap();
+    let requests = model.requests();
+    let shown = |request: usize| requests[request].items.iter().rev().find_map(|item| item.as_output()).unwrap();
+    assert_eq!(shown(1).output, "[1 of 3000 lines contain it]\n1700: note: the needle is here\n");
+    let piece = "01699 compiled one more of the many units\nnote: the needle is here\n01701 compiled one more";
+    assert!(shown(2).output.starts_with(&format!("[lines 1699-1701 of 3000]\n{piece}")), "{}", shown(2).output);
+    let whole = &shown(3).output;
+    assert!(whole.ends_with(" …]") && whole.contains("[… go on with \"from_line\":"), "{whole}");
+    assert!(Estimate.count(whole) <= 1_500);
+}
+
+#[tokio::test]
+async fn pieces_of_an_output_put_together_are_the_output() {
+    let store: Arc<dyn StorageAdapter> = Arc::new(MemoryStore::new());
+    let model = ScriptedModel::new().calls("Bash", r#"{"command":"make"}"#).says("Built.");
+    let mut execution = agent(&store, &model).await;
+    execution.turn("Build it.").await.unwrap();
+    let hash = hash_in(&answers(&model));
+    let (mut whole, mut from_line) = (String::new(), Some(1));
+    while let Some(line) = from_line {
+        let asked = OutputQuery { from_line: Some(line), ..query(&hash) };
+        let answer = execution.memory().call(FileHistory::OUTPUT, asked).await.unwrap();
+        let (_, piece) = answer.split_once('\n').unwrap();
+        let (piece, next) = match piece.split_once("[… go on with \"from_line\":") {
+            Some((piece, next)) => (piece, next.trim_end_matches(" …]").parse().ok()),
+            None => (piece, None),
+        };
+        whole.push_str(piece);
+        assert!(next.is_none_or(|next: usize| next > line), "it goes in circles");
+        from_line = next;
+    }
+    assert_eq!(whole, build_output());
+}
+
+#[tokio::test]
+async fn a_child_sees_its_own_outputs_and_no_others() {
+    let store: Arc<dyn StorageAdapter> = Arc::new(MemoryStore::new());
+    let model = ScriptedModel::new().calls("Bash", r#"{"command":"make"}"#).says("Built.");
+    let mut parent = agent(&store, &model).await;
+    let mut child = parent.spawn().await.unwrap();
+    child.turn("Build it.").await.unwrap();
+    let hash = hash_in(&answers(&model));
+    let of_child = child.memory().call(FileHistory::OUTPUT, query(&hash)).await.unwrap();
+    assert!(of_child.starts_with("[lines 1-"), "{of_child}");
+    let refused = parent.memory().call(FileHistory::OUTPUT, query(&hash)).await.unwrap_err();
+    let Error::Function(FunctionError::Failed { source, .. }) = refused else { panic!("another error: {refused}") };
+    assert!(source.to_string().contains(&format!("has the hash `{hash}`")), "{source}");
+}
+
+#[tokio::test]
+async fn without_the_tool_nothing_is_promised() {
+    let model = ScriptedModel::new().calls("Bash", r#"{"command":"make"}"#).says("Built.");
+    let built = engine(memory((FileHistory::default().without_output_tool(),)))
+        .model(model.clone())
+        .tool(Build)
+        .policy(ProjectionPolicy { response_reserve: 0, ..ProjectionPolicy::new(BUDGET) })
+        .build()
+        .unwrap();
+    assert_eq!(built.tool_schemas().len(), 1, "only the author's own tool");
+    built.execution("t").start().await.unwrap().turn("Build it.").await.unwrap();
+    let shown = answers(&model);
+    assert!(shown[0].contains(" bytes) left out …]") && !shown[0].contains("shows them"), "{shown:?}");
+}
+
+#[tokio::test]
+async fn a_pause_longer_than_the_cache_lives_makes_a_fold_free() {
+    let clock = ManualClock::new();
+    let recorder = Recorder::new();
+    let mut model = ScriptedModel::new();
+    let built = engine(memory((FileHistory::default(),)))
+        .model(model.clone())
+        .tool(Read)
+        .clock(Arc::new(clock.clone()))
+        .observer(recorder.clone())
+        .policy(ProjectionPolicy { response_reserve: 0, ..ProjectionPolicy::new(16_000) })
+        .build();
+    let mut execution = built.unwrap().execution("t").start().await.unwrap();
+    for turn in 0..11 {
+        model = model.calls("Read", format!(r#"{{"file_path":"src/file_{turn}.rs"}}"#)).says("Read.");
+        execution.turn(format!("Look at file {turn}.")).await.unwrap();
+    }
+    let reasons = || -> Vec<String> {
+        let ours = |decision: &Decision| decision.layer.as_ref().is_some_and(|id| id.as_str() == FileHistory::ID);
+        recorder.decisions().into_iter().filter(ours).map(|decision| decision.reason).collect()
+    };
+    assert_eq!(reasons(), [""; 0], "nothing was folded before the pause");
+    clock.advance(std::time::Duration::from_secs(3_600));
+    model.says("Good.");
+    execution.turn("I am back.").await.unwrap();
+    assert_eq!(reasons(), ["the provider's cache is cold", "the cache is cold, so rewriting is free"]);
 }

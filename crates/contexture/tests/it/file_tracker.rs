@@ -13,7 +13,7 @@ fn call(name: &str, arguments: serde_json::Value) -> ToolCall {
 }
 
 fn message(role: Role, text: &str) -> Message {
-    Message { role, text: text.into(), tool_calls: Vec::new(), tool_call_id: None, name: None }
+    Message::said(role, text)
 }
 
 /// One call with a long answer, and ten steps behind it.

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 fn message(role: Role, text: impl Into<String>) -> Message {
-    Message { role, text: text.into(), tool_calls: Vec::new(), tool_call_id: None, name: None }
+    Message::said(role, text)
 }
 
 fn asks(id: String, name: &str, arguments: serde_json::Value) -> Message {

@@ -9,6 +9,8 @@
 mod conversation;
 #[cfg(feature = "sqlite")]
 mod engine_kill;
+#[cfg(feature = "bpe")]
+mod cap;
 mod dialects;
 mod examples;
 mod file_history;

@@ -189,7 +189,8 @@ impl Folder {
         let tail: u64 = (fold.start..self.messages.len()).map(|at| self.notes[at].tokens).sum();
         let prices = self.policy.prices;
         fold.after_tokens = kept + head + tail;
-        fold.cost = (prices.write - prices.read) * (head + tail) as f64;
+        let rewritten = if self.is_cold { 0 } else { head + tail };
+        fold.cost = (prices.write - prices.read) * rewritten as f64;
         fold.saves_per_request = prices.read * fold.before_tokens.saturating_sub(fold.after_tokens) as f64;
     }
 
@@ -234,7 +235,7 @@ impl Folder {
                 slot = Slot::Logged(at);
             }
             if self.slot_tokens(&slot) > limit && self.counter.count(&self.messages[at].text) > limit {
-                let text: Arc<str> = cut(&*self.counter, &self.messages[at].text, limit).into();
+                let text = self.shortened(at, limit);
                 slot = Slot::Shortened(at, text.clone());
                 shortened.push((at, text));
             }
@@ -287,7 +288,7 @@ impl Folder {
             if self.notes[at].tokens <= share {
                 return Slot::Logged(at);
             }
-            Slot::Shortened(at, cut(&*self.counter, &self.messages[at].text, share).into())
+            Slot::Shortened(at, self.shortened(at, share))
         };
         (0..said).map(slot).collect()
     }
@@ -336,7 +337,7 @@ impl Folder {
     /// A part of which one line changed must go, and every part behind it with it.
     fn kept_parts(&self, frame: &Frame, chunks: &[Chunk], room: u64) -> usize {
         let opening_stays = self.start > 0 && self.window.slots().starts_with(&frame.opening);
-        if !opening_stays {
+        if !opening_stays || self.is_cold {
             return 0;
         }
         let current = self.current_lines();

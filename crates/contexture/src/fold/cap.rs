@@ -1,0 +1,191 @@
+//! Long outputs with their middle left out, and how the whole can be had again.
+
+use std::ops::Range;
+
+use super::digest::says_error;
+use super::rows::Rows;
+use crate::tokens::TokenCounter;
+
+/// Hexadecimal digits of the hash by which a text can be asked for.
+const HASH_DIGITS: usize = 12;
+
+/// Fewest digits by which a text is recognised.
+const LEAST_HASH_DIGITS: usize = 8;
+
+/// Rows with errors that are kept from the middle.
+const MAX_KEPT_ROWS: usize = 12;
+
+/// Longest row with an error that is kept.
+const MAX_KEPT_ROW_BYTES: usize = 300;
+
+/// Rows kept before and behind one with an error: a compiler names the place behind it.
+const CONTEXT_ROWS: (usize, usize) = (1, 2);
+
+/// Share of what is kept that errors from the middle may take.
+const ERRORS_SHARE: usize = 3;
+
+/// Of what is left besides errors, one part in this many is the start and the rest is the end.
+const HEAD_SHARE: usize = 3;
+
+/// Bytes set aside for what says that something was left out.
+const MARKER_BYTES: usize = 60;
+
+/// A gap that is shorter is shown, since saying that it is left out takes as much.
+const LEAST_GAP_BYTES: usize = 100;
+
+/// Fewer bytes than this are not worth keeping: then only what says so is left.
+const LEAST_KEPT_BYTES: usize = 32;
+
+/// The short hash by which a text of the log can be asked for.
+///
+/// ```
+/// use contexture::fold::cap::short_hash;
+/// assert_eq!(short_hash("a long output").len(), 12);
+/// ```
+pub fn short_hash(text: &str) -> String {
+    let mut hash = blake3::hash(text.as_bytes()).to_hex().to_string();
+    hash.truncate(HASH_DIGITS);
+    hash
+}
+
+/// Whether a hash, or enough of its start, is that of a text.
+pub fn has_hash(text: &str, hash: &str) -> bool {
+    hash.len() >= LEAST_HASH_DIGITS && blake3::hash(text.as_bytes()).to_hex().starts_with(hash)
+}
+
+/// Cuts a text to a number of tokens: its start, its end, and rows with errors or exit codes from between them.
+///
+/// All that is kept keeps its order, and every gap says which lines it leaves out. `tool` is the tool that shows
+/// them by hash; without one nothing is promised.
+pub fn cap(counter: &dyn TokenCounter, text: &str, tokens: u64, tool: Option<&str>) -> String {
+    if counter.count(text) <= tokens {
+        return text.to_owned();
+    }
+    let rows = Rows::new(text);
+    let recovery = tool.map(|tool| Recovery { tool, hash: short_hash(text) });
+    let mut bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(4).min(text.len());
+    loop {
+        let capped = render(&rows, &kept(&rows, bytes), recovery.as_ref());
+        let count = counter.count(&capped);
+        if count <= tokens {
+            return capped;
+        }
+        if bytes == 0 {
+            return String::new();
+        }
+        let fitting = bytes as f64 * tokens as f64 / count as f64;
+        bytes = (fitting as usize).min(bytes * 9 / 10);
+        if bytes < LEAST_KEPT_BYTES {
+            bytes = 0;
+        }
+    }
+}
+
+/// How the whole text can be had again.
+struct Recovery<'a> {
+    tool: &'a str,
+    hash: String,
+}
+
+/// The pieces of a text that are kept within a number of bytes, in order and apart from one another.
+fn kept(rows: &Rows<'_>, bytes: usize) -> Vec<Range<usize>> {
+    let bytes = bytes.saturating_sub(MARKER_BYTES * 2);
+    if bytes < LEAST_KEPT_BYTES {
+        return Vec::new();
+    }
+    let [head, tail] = ends(rows, bytes - bytes / ERRORS_SHARE);
+    let errors = errors(rows, head.end..tail.start, bytes / ERRORS_SHARE);
+    let taken: usize = errors.iter().map(|piece| piece.len() + MARKER_BYTES).sum();
+    let [head, tail] = ends(rows, bytes.saturating_sub(taken));
+    let mut pieces = errors;
+    pieces.extend([head, tail]);
+    pieces.retain(|piece| !piece.is_empty());
+    join(pieces)
+}
+
+/// The start and the end of a text, whole rows where that loses little.
+fn ends(rows: &Rows<'_>, bytes: usize) -> [Range<usize>; 2] {
+    let text = rows.text();
+    let (head, tail) = (bytes / HEAD_SHARE, bytes - bytes / HEAD_SHARE);
+    let whole_head = rows.bytes(0..rows.at(head)).end;
+    let head = if whole_head * 2 > head { whole_head } else { text.floor_char_boundary(head) };
+    let first = text.len().saturating_sub(tail);
+    let whole_tail = rows.bytes(0..rows.at(first.saturating_sub(1)) + 1).end;
+    let is_near = (text.len() - whole_tail) * 2 > tail;
+    let tail = if is_near { whole_tail } else { text.ceil_char_boundary(first) };
+    [0..head, tail.max(head)..text.len()]
+}
+
+/// Rows between two places that say what went wrong, with their neighbours; the first ones, as far as they fit.
+fn errors(rows: &Rows<'_>, between: Range<usize>, bytes: usize) -> Vec<Range<usize>> {
+    let middle = rows.at(between.start)..rows.at(between.end.saturating_sub(1)) + 1;
+    let is_kept = |row: &usize| {
+        let text = rows.get(*row..*row + 1);
+        text.len() <= MAX_KEPT_ROW_BYTES && (says_error(text) || says_status(text))
+    };
+    let mut left = bytes;
+    let mut pieces: Vec<Range<usize>> = Vec::new();
+    for row in middle.clone().filter(is_kept).take(MAX_KEPT_ROWS) {
+        let first = row.saturating_sub(CONTEXT_ROWS.0).max(middle.start);
+        let last = (row + CONTEXT_ROWS.1 + 1).min(middle.end);
+        let behind = pieces.last().map_or(0, |piece| piece.end);
+        let around = rows.bytes(first..last);
+        let alone = rows.bytes(row..row + 1);
+        let fits = |piece: &Range<usize>| piece.len() + MARKER_BYTES <= left;
+        let Some(piece) = [around, alone].into_iter().find(fits) else { break };
+        let piece = piece.start.max(behind)..piece.end.max(behind);
+        left = left.saturating_sub(piece.len() + MARKER_BYTES);
+        pieces.push(piece);
+    }
+    pieces
+}
+
+/// Whether a row says how a command ended.
+fn says_status(row: &str) -> bool {
+    const MARKS: &[&str] = &["exit code", "exit status", "exited with", "exit_code"];
+    let row = row.to_ascii_lowercase();
+    MARKS.iter().any(|mark| row.contains(mark))
+}
+
+/// Pieces in order, those that nearly touch as one.
+fn join(mut pieces: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    pieces.sort_by_key(|piece| piece.start);
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for piece in pieces {
+        match joined.last_mut() {
+            Some(last) if piece.start < last.end + LEAST_GAP_BYTES => last.end = last.end.max(piece.end),
+            _ => joined.push(piece),
+        }
+    }
+    joined
+}
+
+/// The pieces with what says what is missing between them.
+fn render(rows: &Rows<'_>, pieces: &[Range<usize>], recovery: Option<&Recovery<'_>>) -> String {
+    let mut text = String::new();
+    let mut recovery = recovery;
+    let mut at = 0;
+    let end = rows.text().len();
+    for piece in pieces.iter().cloned().chain([end..end]) {
+        if piece.start > at {
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text.push_str(&gap(rows, at..piece.start, recovery.take()));
+            text.push('\n');
+        }
+        text.push_str(&rows.text()[piece.clone()]);
+        at = piece.end;
+    }
+    text
+}
+
+/// What stands for bytes that are left out; the first gap says how to see them.
+fn gap(rows: &Rows<'_>, bytes: Range<usize>, recovery: Option<&Recovery<'_>>) -> String {
+    let (first, last) = (rows.at(bytes.start) + 1, rows.at(bytes.end - 1) + 1);
+    let lines = if first == last { format!("line {first}") } else { format!("lines {first}-{last}") };
+    let shows = recovery.map_or(String::new(), |Recovery { tool, hash }| {
+        format!("; {tool} {{\"hash\":\"{hash}\",\"from_line\":{first}}} shows them")
+    });
+    format!("[… {lines} ({} bytes) left out{shows} …]", bytes.len())
+}

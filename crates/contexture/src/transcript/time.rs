@@ -1,0 +1,62 @@
+//! Points in time as recordings write them.
+
+/// Milliseconds since the Unix epoch of a time in the form `2025-01-31T12:34:56.789Z`, with or without the fraction.
+///
+/// Other forms, other zones and times before the epoch are not known: a recording is used without them.
+pub(super) fn milliseconds(text: &str) -> Option<u64> {
+    let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
+    let [year, month, day] = numbers(date, '-')?;
+    let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
+    let [hour, minute, second] = numbers(time, ':')?;
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let thousandths: u64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
+    let seconds = days_since_epoch(year, month, day)? * 86_400 + hour * 3_600 + minute * 60 + second;
+    Some(seconds * 1_000 + thousandths)
+}
+
+fn numbers(text: &str, separator: char) -> Option<[u64; 3]> {
+    let mut parts = text.split(separator).map(|part| part.parse::<u64>().ok());
+    let numbers = [parts.next()??, parts.next()??, parts.next()??];
+    parts.next().is_none().then_some(numbers)
+}
+
+/// Days from 1970-01-01 to a day of the Gregorian calendar. Years are counted from March, so that the odd day of a
+/// leap year is the last of its year.
+fn days_since_epoch(year: u64, month: u64, day: u64) -> Option<u64> {
+    const BEFORE_EPOCH: u64 = 719_468;
+    if !(1970..=9999).contains(&year) {
+        return None;
+    }
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let of_year = (153 * month + 2) / 5 + day - 1;
+    Some(year * 365 + year / 4 - year / 100 + year / 400 + of_year - BEFORE_EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::milliseconds;
+
+    #[test]
+    fn times_are_read_in_one_form_and_refused_in_others() {
+        #[track_caller]
+        fn check(text: &str, expected: Option<u64>) {
+            assert_eq!(milliseconds(text), expected, "{text}");
+        }
+        check("1970-01-01T00:00:00Z", Some(0));
+        check("2000-02-29T12:00:00.5Z", Some(951_825_600_500));
+        check("2000-03-01T00:00:00.000Z", Some(951_868_800_000));
+        check("2025-09-30T23:59:59.123456Z", Some(1_759_276_799_123));
+        check("2024-12-31T00:00:00.007Z", Some(1_735_603_200_007));
+        for odd in
+            ["", "Z", "TZ", "2025-09-30", "2025-09-30T23:59:59", "2025-09-30T23:59:59+02:00", "2025-13-01T00:00:00Z"]
+        {
+            check(odd, None);
+        }
+        for odd in ["1969-12-31T23:59:59Z", "2025-09-30T23:59:59.xZ", "2025-09-30T23:59:59.äöZ", "2025-09-30T24:00:00Z"]
+        {
+            check(odd, None);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Outputs that are too long: what is kept of them, and that the rest can be had again.
+
+use std::sync::{Arc, LazyLock};
+
+use contexture::bpe::Bpe;
+use contexture::fold::cap::{cap, short_hash};
+use contexture::fold::rows::Rows;
+use contexture::fold::{Folder, Policy, Slot};
+use contexture::tokens::{Estimate, TokenCounter};
+use contexture::transcript::{Message, Role, ToolCall};
+use proptest::prelude::*;
+use serde_json::json;
+
+const TOOL: &str = "file-history/output";
+
+static O200K: LazyLock<Bpe> = LazyLock::new(Bpe::o200k);
+
+/// Counts every byte three times: far from the four bytes a token that are reckoned with.
+struct Dense;
+
+impl TokenCounter for Dense {
+    fn name(&self) -> &str {
+        "dense"
+    }
+
+    fn count(&self, text: &str) -> u64 {
+        text.len() as u64 * 3
+    }
+}
+
+fn is_marker(line: &str) -> bool {
+    line.starts_with("[… line") && line.ends_with(" …]")
+}
+
+/// A log of numbered lines with some lines replaced.
+fn log(lines: usize, special: &[(usize, &str)]) -> String {
+    let line = |number: usize| match special.iter().find(|(at, _)| *at == number) {
+        Some((_, text)) => format!("{text}\n"),
+        None => format!("{number:05} compiled one more of the many units\n"),
+    };
+    (1..=lines).map(line).collect()
+}
+
+#[test]
+fn errors_keep_their_place_and_their_neighbours() {
+    let text =
+        log(2_000, &[(900, "error[E0308]: mismatched types"), (901, "  --> src/lib.rs:7:9"), (1_400, "FAIL two")]);
+    let capped = cap(&Estimate, &text, 500, None);
+    let kept = |line: &str| capped.find(line).unwrap_or_else(|| panic!("`{line}` is gone from\n{capped}"));
+    let places = [
+        kept("00001 compiled"),
+        kept("[… lines "),
+        kept("00899 compiled"),
+        kept("error[E0308]: mismatched types\n  --> src/lib.rs:7:9\n00902 compiled"),
+        kept("[… lines 903-1398 ("),
+        kept("01399 compiled one more of the many units\nFAIL two\n01401"),
+        kept("02000 compiled"),
+    ];
+    assert!(places.is_sorted(), "{places:?}\n{capped}");
+}
+
+#[test]
+fn how_a_command_ended_is_kept_wherever_it_stands() {
+    #[track_caller]
+    fn check(at: usize, status: &str) {
+        let text = log(3_000, &[(at, status)]);
+        let capped = cap(&Estimate, &text, 300, Some(TOOL));
+        assert!(capped.lines().any(|line| line == status), "`{status}` is gone from\n{capped}");
+    }
+    check(1, "Exit code: 1");
+    check(1, "Exit code 101");
+    check(4, "Process exited with code 2");
+    check(1_500, "[exit status 137]");
+    check(2_998, "test result: FAILED. 12 passed; 3 failed; 0 ignored");
+    check(2_997, "npm ERR! code ELIFECYCLE");
+    check(3_000, "==== 3 failed, 120 passed in 4.20s ====");
+    check(3_000, "[exit status 1]");
+}
+
+#[test]
+fn the_first_gap_says_what_is_missing_and_how_to_see_it() {
+    let text = log(1_000, &[]);
+    let capped = cap(&Estimate, &text, 400, Some(TOOL));
+    let marker = capped.lines().find(|line| is_marker(line)).unwrap();
+    let first = Rows::new(&text).at(capped.find("[…").unwrap()) + 1;
+    let last = Rows::new(&text).at(text.len() - (capped.len() - capped.find(marker).unwrap() - marker.len())) + 1;
+    let call = format!("{TOOL} {{\"hash\":\"{}\",\"from_line\":{first}}} shows them", short_hash(&text));
+    assert!(marker.starts_with(&format!("[… lines {first}-{last} (")), "{marker}, not {first}-{last}");
+    assert!(marker.ends_with(&format!(" bytes) left out; {call} …]")), "{marker}");
+    assert!(!cap(&Estimate, &text, 400, None).contains("shows them"), "nothing is promised without a tool");
+}
+
+#[test]
+fn one_endless_line_is_cut_too() {
+    let text = "0123456789".repeat(10_000);
+    let capped = cap(&Estimate, &text, 200, Some(TOOL));
+    assert!(Estimate.count(&capped) <= 200);
+    let pieces: Vec<&str> = capped.lines().filter(|line| !is_marker(line)).collect();
+    assert_eq!(pieces.len(), 2, "{capped}");
+    assert!(text.starts_with(pieces[0]) && text.ends_with(pieces[1]) && pieces[1].len() > 100, "{capped}");
+}
+
+fn any_output() -> impl Strategy<Value = String> {
+    let line = prop_oneof![
+        6 => "[a-z ]{0,60}",
+        2 => "\\PC{0,80}",
+        1 => Just("error: it does not work".to_owned()),
+        1 => Just("Exit code: 1".to_owned()),
+        1 => "[ab]{900,2500}",
+        1 => Just(String::new()),
+    ];
+    (prop::collection::vec(line, 0..120), prop_oneof![Just("\n"), Just("\r\n")])
+        .prop_map(|(lines, end)| lines.join(end))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn a_capped_output_is_within_its_limit_and_shows_only_what_was_there_in_order(
+        text in any_output(), limit in prop_oneof![0..40_u64, 40..2_000_u64], has_tool: bool,
+    ) {
+        let counters: [&dyn TokenCounter; 3] = [&Estimate, &Dense, &*O200K];
+        for counter in counters {
+            let capped = cap(counter, &text, limit, has_tool.then_some(TOOL));
+            prop_assert!(counter.count(&capped) <= limit, "{} of {limit}", counter.count(&capped));
+            if counter.count(&text) <= limit {
+                prop_assert_eq!(&capped, &text);
+            }
+            let mut rest = text.as_str();
+            for line in capped.split('\n').filter(|line| !is_marker(line)) {
+                let at = rest.find(line);
+                prop_assert!(at.is_some(), "{line:?} was not there, or before");
+                rest = &rest[at.unwrap() + line.len()..];
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_the_text(text in any_output()) {
+        let rows = Rows::new(&text);
+        prop_assert_eq!(rows.iter().collect::<String>(), &text[..]);
+        for (number, row) in rows.iter().enumerate() {
+            let bytes = rows.bytes(number..number + 1);
+            prop_assert!(row.len() <= 1_000);
+            prop_assert_eq!(rows.at(bytes.start), number);
+            prop_assert_eq!(rows.at(bytes.end - 1), number);
+        }
+    }
+}
+
+/// A conversation in which one command printed a text.
+fn printed(folder: &mut Folder, name: &str, text: &str) {
+    let call = ToolCall { id: "run".into(), name: name.into(), arguments: json!({"command": "make"}) };
+    folder.push(Arc::new(Message::said(Role::User, "Build it.")));
+    folder.push(Arc::new(Message { tool_calls: vec![call], ..Message::said(Role::Assistant, "") }));
+    folder.push(Arc::new(Message { tool_call_id: Some("run".into()), ..Message::said(Role::Tool, text) }));
+}
+
+#[test]
+fn a_folder_gives_back_the_whole_by_the_hash_that_it_shows() {
+    let text = log(4_000, &[]);
+    let mut folder = Folder::new(Policy::new(32_000), Arc::new(Estimate)).with_output_tool(TOOL);
+    printed(&mut folder, "Bash", &text);
+    let Slot::Shortened(2, shown) = folder.request()[2].clone() else { panic!("it was not capped") };
+    let (_, behind) = shown.split_once("{\"hash\":\"").unwrap();
+    assert_eq!(folder.output(&behind[..12]), Some(text.as_str()));
+    assert_eq!(folder.output("000000000000"), None);
+    assert_eq!(folder.output(""), None);
+}
+
+#[test]
+fn what_the_output_tool_shows_is_not_capped_again() {
+    let mut folder = Folder::new(Policy::new(32_000), Arc::new(Estimate)).with_output_tool(TOOL);
+    printed(&mut folder, TOOL, &log(1_500, &[]));
+    assert_eq!(folder.request()[2], Slot::Logged(2));
+}
+
+#[test]
+fn an_output_that_the_limit_itself_cuts_can_be_had_again_too() {
+    let text = log(3_000, &[(1_500, "error: the one that matters")]);
+    let mut policy = Policy::new(8_000);
+    policy.output_tokens = u64::MAX;
+    let mut folder = Folder::new(policy, Arc::new(Estimate)).with_output_tool(TOOL);
+    printed(&mut folder, "Bash", &text);
+    let window = folder.request().to_vec();
+    let shown = folder.render(&window).map(|message| message.text).collect::<String>();
+    assert!(shown.contains(&format!("{{\"hash\":\"{}\",", short_hash(&text))), "{shown}");
+    assert!(shown.contains("error: the one that matters"), "{shown}");
+}
+
+#[test]
+fn an_output_that_was_folded_away_is_named_in_what_was_done() {
+    let mut folder = Folder::new(Policy::new(8_000), Arc::new(Estimate)).with_output_tool(TOOL);
+    let text = log(20, &[]);
+    printed(&mut folder, "Bash", &text);
+    for _ in 0..40 {
+        folder.push(Arc::new(Message::said(Role::Assistant, "I am thinking about it. ".repeat(40))));
+        folder.request();
+    }
+    let window = folder.request().to_vec();
+    assert!(!window.contains(&Slot::Logged(2)), "it was not folded away");
+    let made = folder.render(&window).map(|message| message.text).collect::<String>();
+    assert!(made.contains(&format!("- Bash `make` (output {})", short_hash(&text))), "{made}");
+    assert!(made.contains(&format!("({TOOL} shows an output by its hash)")), "{made}");
+}
