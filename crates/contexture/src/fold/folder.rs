@@ -18,6 +18,7 @@ use crate::files::observation::{Kind, Observation, Seen};
 use crate::tokens::TokenCounter;
 use crate::transcript::{Message, Role, ToolCall};
 
+mod ask;
 mod build;
 mod cold;
 mod outputs;

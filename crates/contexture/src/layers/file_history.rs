@@ -31,7 +31,7 @@ use contexture_core::tokens::{Estimate, ITEM_OVERHEAD_TOKENS, TokenCounter};
 use contexture_core::{Slot as LayerSlot, ThreadId};
 use serde_json::Value;
 
-use self::items::{join_parts, message_of, part_of};
+use self::items::{MadeItems, message_of};
 pub use self::output::OutputQuery;
 use crate::fold::{FoldDecision, Folder, Policy, Prices};
 use crate::transcript::Role;
@@ -52,9 +52,15 @@ struct Held {
     folder: Folder,
     /// The last item that it took in.
     newest: Option<Arc<Item>>,
+    made: MadeItems,
 }
 
 impl Held {
+    fn new(folder: Folder, history: &History) -> Self {
+        let last = folder.messages().len().checked_sub(1).and_then(|last| history.log().get(last));
+        Self { folder, newest: last.map(|entry| entry.item.clone()), made: MadeItems::default() }
+    }
+
     /// Whether it is about this log: another process may have put items before those it knows.
     fn is_of(&self, history: &History, decisions: &[Decision]) -> bool {
         let last = self.folder.messages().len().checked_sub(1).and_then(|last| history.log().get(last));
@@ -108,25 +114,24 @@ impl FileHistory {
         cache: CacheState,
     ) -> ProjectHistoryResult {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = threads.remove(thread).filter(|held| held.is_of(history, decisions)).map(|held| held.folder);
-        let mut folder = held.unwrap_or_else(|| self.rebuild(history, decisions, budget));
+        let held = threads.remove(thread).filter(|held| held.is_of(history, decisions));
+        let mut held = held.unwrap_or_else(|| Held::new(self.rebuild(history, decisions, budget), history));
+        let (folder, log) = (&mut held.folder, history.log());
         folder.set_policy(self.policy(budget));
-        let log = history.log();
         for (_, entry) in log.range(folder.messages().len()..log.len()) {
             folder.push(Arc::new(message_of(&entry.item)));
+            held.newest = Some(entry.item.clone());
         }
         if cache == CacheState::Cold {
             folder.cache_is_cold();
         }
-        let slots = folder.request().to_vec();
+        let parts = held.made.parts(folder.request(), history);
         let new = folder.decisions()[decisions.len()..].iter().map(new_decision).collect();
-        let parts = slots.iter().map(|slot| part_of(slot, history)).collect();
         if threads.len() >= MAX_THREADS {
             threads.clear();
         }
-        let newest = log.len().checked_sub(1).and_then(|last| log.get(last)).map(|entry| entry.item.clone());
-        threads.insert(thread.clone(), Held { folder, newest });
-        ProjectHistoryResult { history: history.with_parts(join_parts(parts)), decisions: new }
+        threads.insert(thread.clone(), held);
+        ProjectHistoryResult { history: history.with_parts(parts), decisions: new }
     }
 
     fn new_folder(&self, budget: u64) -> Folder {

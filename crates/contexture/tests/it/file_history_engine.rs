@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use contexture::decision::Decision;
+use contexture::decision::{Action, Decision};
 use contexture::error::FunctionError;
 use contexture::layers::FileHistory;
 use contexture::layers::file_history::OutputQuery;
@@ -39,7 +39,7 @@ impl Tool for Read {
 }
 
 /// Runs the whole conversation, with a new engine over the same store before the given turn.
-async fn converse(restart_before: Option<usize>) -> (Vec<Vec<Arc<Item>>>, Recorder) {
+async fn converse(budget: u64, restart_before: Option<usize>) -> (Vec<Vec<Arc<Item>>>, Recorder) {
     let store: Arc<dyn StorageAdapter> = Arc::new(MemoryStore::new());
     let recorder = Recorder::new();
     let script = |model: ScriptedModel, turn: usize| {
@@ -53,7 +53,7 @@ async fn converse(restart_before: Option<usize>) -> (Vec<Vec<Arc<Item>>>, Record
             .model(model.clone())
             .tool(Read)
             .observer(recorder.clone())
-            .policy(ProjectionPolicy { response_reserve: 0, ..ProjectionPolicy::new(BUDGET) })
+            .policy(ProjectionPolicy { response_reserve: 0, ..ProjectionPolicy::new(budget) })
             .build();
         built.unwrap().execution("t").start().await.unwrap()
     };
@@ -76,7 +76,7 @@ async fn converse(restart_before: Option<usize>) -> (Vec<Vec<Arc<Item>>>, Record
 
 #[tokio::test]
 async fn the_past_is_folded_by_decision_and_every_window_fits() {
-    let (windows, recorder) = converse(None).await;
+    let (windows, recorder) = converse(BUDGET, None).await;
     for items in &windows {
         let tokens: u64 = items.iter().map(|item| count_item(&Estimate, item)).sum();
         assert!(tokens <= BUDGET, "{tokens} of {BUDGET}");
@@ -90,8 +90,18 @@ async fn the_past_is_folded_by_decision_and_every_window_fits() {
 }
 
 #[tokio::test]
+async fn between_folds_a_window_only_grows_at_its_end() {
+    let (windows, recorder) = converse(BUDGET, None).await;
+    let is_fold = |decision: &Decision| matches!(&decision.action, Action::Layer(what) if what["decision"] == "fold");
+    let folds: Vec<usize> = recorder.decisions().iter().filter(|it| is_fold(it)).map(|it| it.at).collect();
+    assert!(folds.len() > 2, "{folds:?}");
+    let moved = windows.windows(2).filter(|pair| !pair[1].starts_with(&pair[0])).count();
+    assert_eq!(moved, folds.len(), "what was sent was changed without a fold");
+}
+
+#[tokio::test]
 async fn a_folded_file_can_still_be_seen() {
-    let (windows, _) = converse(None).await;
+    let (windows, _) = converse(2 * BUDGET, None).await;
     let said = windows.iter().flatten().filter_map(|item| item.as_message()).map(|message| message.text());
     let mut made = said.filter(|text| text.contains("## src/file_"));
     assert!(made.any(|text| text.contains("= compute(\"src/file_")), "no window shows what is known of a folded file");
@@ -111,8 +121,8 @@ async fn a_restart_in_the_middle_changes_no_window() {
         };
         windows.into_iter().map(said).collect()
     };
-    let whole = texts(converse(None).await.0);
-    assert_eq!(texts(converse(Some(14)).await.0), whole);
+    let whole = texts(converse(BUDGET, None).await.0);
+    assert_eq!(texts(converse(BUDGET, Some(14)).await.0), whole);
 }
 
 #[tokio::test]

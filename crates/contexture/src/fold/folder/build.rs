@@ -52,6 +52,8 @@ const SQUEEZES: [Squeeze; 4] = [Squeeze::None, Squeeze::Step, Squeeze::Hard, Squ
 struct Frame {
     start: usize,
     opening: Vec<Slot>,
+    /// What the user asked last, if it would not be shown otherwise.
+    ask: Option<Slot>,
     digest: String,
     shortened: Vec<(usize, Arc<str>)>,
     tokens: u64,
@@ -110,6 +112,7 @@ impl Folder {
         if !digest.is_empty() {
             head.push(Slot::Made(digest.into()));
         }
+        head.extend(frame.ask);
         let mut fold = Fold {
             at: self.messages.len(),
             keep,
@@ -216,7 +219,9 @@ impl Folder {
         let budget = self.policy.budget;
         let start = self.tail_start(squeeze);
         let opening = if squeeze >= Squeeze::Hard { Vec::new() } else { self.opening(start) };
-        let mut digest = self.digest(start);
+        let ask = self.ask(opening.len(), start);
+        let mut digest = self.digest(start, ask);
+        let ask = ask.map(|at| self.ask_slot(at));
         if squeeze >= Squeeze::Hard {
             digest = cut(&*self.counter, &digest, budget / 4);
         }
@@ -228,7 +233,7 @@ impl Folder {
         let mut shortened = Vec::new();
         let mut tokens = LEFT_OUT_TOKENS
             + self.counter.count(&digest)
-            + opening.iter().map(|slot| self.slot_tokens(slot)).sum::<u64>();
+            + opening.iter().chain(&ask).map(|slot| self.slot_tokens(slot)).sum::<u64>();
         for at in start..self.messages.len() {
             let mut slot = self.slot_of(at);
             if self.pointers.contains(&at) {
@@ -241,7 +246,7 @@ impl Folder {
             }
             tokens += self.slot_tokens(&slot);
         }
-        Frame { start, opening, digest, shortened, tokens }
+        Frame { start, opening, ask, digest, shortened, tokens }
     }
 
     /// The first message that stays in its own place.
@@ -294,8 +299,8 @@ impl Folder {
     }
 
     /// What the user said since the opening, which files were changed, and what was done.
-    fn digest(&self, start: usize) -> String {
-        let said = self.said(start);
+    fn digest(&self, start: usize, ask: Option<usize>) -> String {
+        let said = self.said(ask.unwrap_or(start));
         let changed = changed_files(&self.model, self.policy.ledger_tokens as usize * 2);
         let done = self.ledger.render(start, self.policy.ledger_tokens as usize * 4);
         let mut text = String::new();

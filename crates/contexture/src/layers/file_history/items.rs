@@ -1,5 +1,6 @@
 //! Items as the folder sees them, and what it shows as items.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use contexture_core::history::{History, Part};
@@ -36,15 +37,33 @@ pub(super) fn message_of(item: &Item) -> Message {
     }
 }
 
-/// What a slot of the folder shows of a history.
-pub(super) fn part_of(slot: &Slot, history: &History) -> Part {
-    match slot {
-        Slot::Logged(at) => Part::Log(*at..*at + 1),
-        Slot::Made(text) => Part::Item(Arc::new(Item::developer(text.to_string()))),
-        Slot::Shortened(at, text) => match history.log().get(*at) {
-            Some(entry) => Part::Item(Arc::new(with_text(&entry.item, text))),
-            None => Part::Log(*at..*at),
-        },
+/// The items that stand for others in a window, held so that the same text is the same item in every request: whoever
+/// counts them, counts them once.
+#[derive(Default)]
+pub(super) struct MadeItems(HashMap<Key, (Arc<str>, Arc<Item>)>);
+
+/// The position of the item that is shown otherwise, and where the text stands in memory.
+type Key = (Option<usize>, usize);
+
+impl MadeItems {
+    /// What slots of the folder show of a history.
+    pub(super) fn parts(&mut self, slots: &[Slot], history: &History) -> Vec<Part> {
+        let mut before = std::mem::take(&mut self.0);
+        let mut made = |at: Option<usize>, text: &Arc<str>, make: &dyn Fn() -> Item| {
+            // The text is held beside the item, so that no other can take its place in memory.
+            let key = (at, text.as_ptr().addr());
+            let item = before.remove(&key).unwrap_or_else(|| (text.clone(), Arc::new(make())));
+            Part::Item(self.0.entry(key).or_insert(item).1.clone())
+        };
+        let parts = slots.iter().map(|slot| match slot {
+            Slot::Logged(at) => Part::Log(*at..*at + 1),
+            Slot::Made(text) => made(None, text, &|| Item::developer(text.to_string())),
+            Slot::Shortened(at, text) => match history.log().get(*at) {
+                Some(entry) => made(Some(*at), text, &|| with_text(&entry.item, text)),
+                None => Part::Log(*at..*at),
+            },
+        });
+        join_parts(parts.collect())
     }
 }
 
@@ -62,7 +81,7 @@ fn with_text(item: &Item, text: &str) -> Item {
 }
 
 /// Runs of the log as one part each.
-pub(super) fn join_parts(parts: Vec<Part>) -> Vec<Part> {
+fn join_parts(parts: Vec<Part>) -> Vec<Part> {
     let mut joined: Vec<Part> = Vec::new();
     for part in parts {
         match (joined.last_mut(), &part) {
