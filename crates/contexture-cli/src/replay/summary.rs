@@ -39,6 +39,8 @@ pub struct Summary {
     passed_through_tokens: Vec<u64>,
     bill: Bill,
     folds: Vec<FoldRow>,
+    /// Files with changes of the agent's own that a fold had no room for.
+    left_out: Vec<String>,
     /// How many outputs were shown shorter, by why.
     shortened: BTreeMap<String, usize>,
     /// How often touching a file brought back what was known of it.
@@ -106,6 +108,7 @@ impl Summary {
                 worst_excess: account.worst_excess,
             },
             folds: folds(folder, &steps),
+            left_out: left_out(folder),
             shortened: shortened(folder),
             recalls: folder.decisions().iter().filter(is_recall).count(),
             cold_requests: folder.decisions().iter().filter(is_cold).count(),
@@ -170,6 +173,11 @@ impl Summary {
             let more = self.folds.len() - MAX_FOLDS_SHOWN;
             text.push_str(&format!("and {more} more: `--emit decisions` prints them all\n"));
         }
+        if !self.left_out.is_empty() {
+            let files = counted(self.left_out.len(), "file");
+            let named = self.left_out[..self.left_out.len().min(MAX_FILES)].join(", ");
+            text.push_str(&format!("WARNING: the agent's own changes in {files} did not fit: {named}\n"));
+        }
         if self.cold_requests > 0 {
             let requests = counted(self.cold_requests, "request");
             text.push_str(&format!("the provider's cache had expired before {requests}\n"));
@@ -214,6 +222,17 @@ fn folds(folder: &Folder, steps: &[usize]) -> Vec<FoldRow> {
         FoldDecision::Cold { .. } | FoldDecision::Recall(_) | FoldDecision::Shorten { .. } => None,
     };
     folder.decisions().iter().filter_map(row).collect()
+}
+
+fn left_out(folder: &Folder) -> Vec<String> {
+    let folds = folder.decisions().iter().filter_map(|decision| match decision {
+        FoldDecision::Fold(fold) => Some(&fold.left_out),
+        _ => None,
+    });
+    let mut paths: Vec<String> = folds.flatten().cloned().collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths
 }
 
 fn shortened(folder: &Folder) -> BTreeMap<String, usize> {

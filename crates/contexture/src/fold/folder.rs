@@ -21,6 +21,7 @@ use crate::transcript::{Message, Role, ToolCall};
 mod ask;
 mod build;
 mod cold;
+mod losses;
 mod outputs;
 
 /// Something that was done to the window, to be replayed as it is.
@@ -64,6 +65,9 @@ pub struct Fold {
     pub parts: Vec<Part>,
     /// The lines that each of the newest parts shows.
     pub shown: Vec<Vec<ShownLines>>,
+    /// Files with changes of the agent's own that there is no room for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// Why it was done now, in plain words.
     pub reason: String,
     /// Tokens of the window before it.
@@ -436,7 +440,7 @@ impl Folder {
         } else if self.is_cold {
             self.fold_while_cold();
         } else if is_deep && self.account.rent >= price * self.policy.patience && self.can_afford(price) {
-            self.fold("the rent paid on what it removes has reached its price");
+            self.fold_if_harmless("the rent paid on what it removes has reached its price");
         }
         if let Some(recall) = self.recall_touched() {
             self.apply_recall(&recall);

@@ -24,7 +24,7 @@ use contexture_core::decision::{Action, Decision, Price};
 use contexture_core::history::History;
 use contexture_core::item::Item;
 use contexture_core::layer::{
-    CacheState, HookResult, LayerFunction, LayerProvides, LayerSpec, MemoryLayer, MemoryScope, NewDecision,
+    CacheState, HookResult, HookTrace, LayerFunction, LayerProvides, LayerSpec, MemoryLayer, MemoryScope, NewDecision,
     ProjectHistoryParams, ProjectHistoryResult,
 };
 use contexture_core::tokens::{Estimate, ITEM_OVERHEAD_TOKENS, TokenCounter};
@@ -187,7 +187,21 @@ impl MemoryLayer for FileHistory {
     }
 
     async fn project_history(&self, params: ProjectHistoryParams<()>) -> HookResult<ProjectHistoryResult> {
-        Ok(self.project(&params.ctx.thread_id, &params.history, &params.decisions, params.budget, params.cache))
+        let result =
+            self.project(&params.ctx.thread_id, &params.history, &params.decisions, params.budget, params.cache);
+        for decision in &result.decisions {
+            tell_left_out(&params.ctx.trace, decision);
+        }
+        Ok(result)
+    }
+}
+
+/// Notes in the trace that a fold had no room for what the agent itself wrote.
+fn tell_left_out(trace: &HookTrace, decision: &NewDecision) {
+    let paths = decision.what["left_out"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let paths = paths.collect::<Vec<_>>().join(", ");
+    if !paths.is_empty() {
+        trace.add_event("own_changes_left_out", &[("files", paths.as_str().into())]);
     }
 }
 

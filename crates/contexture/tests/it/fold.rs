@@ -9,24 +9,24 @@ use contexture::transcript::{Message, Role, ToolCall};
 use proptest::prelude::*;
 use serde_json::json;
 
-fn message(role: Role, text: impl Into<String>) -> Message {
+pub(crate) fn message(role: Role, text: impl Into<String>) -> Message {
     Message::said(role, text)
 }
 
-fn asks(id: String, name: &str, arguments: serde_json::Value) -> Message {
+pub(crate) fn asks(id: String, name: &str, arguments: serde_json::Value) -> Message {
     Message {
         tool_calls: vec![ToolCall { id, name: name.into(), arguments }],
         ..message(Role::Assistant, "Let me see.")
     }
 }
 
-fn answers(id: String, text: impl Into<String>) -> Message {
+pub(crate) fn answers(id: String, text: impl Into<String>) -> Message {
     Message { tool_call_id: Some(id), ..message(Role::Tool, text) }
 }
 
 /// What one step of a conversation does.
 #[derive(Clone, Debug)]
-enum Step {
+pub(crate) enum Step {
     Say(usize),
     Read { file: u8, first: usize, count: usize },
     Edit { file: u8, line: usize },
@@ -48,15 +48,15 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn line(file: u8, number: usize) -> String {
+pub(crate) fn line(file: u8, number: usize) -> String {
     format!("    let value_{file}_{number} = compute({number});")
 }
 
-fn path(file: u8) -> String {
+pub(crate) fn path(file: u8) -> String {
     format!("/project/src/file_{file}.rs")
 }
 
-fn conversation(steps: &[Step]) -> Vec<Arc<Message>> {
+pub(crate) fn conversation(steps: &[Step]) -> Vec<Arc<Message>> {
     let mut messages = vec![message(Role::User, "Please fix the build.")];
     for (index, step) in steps.iter().enumerate() {
         // Ids repeat on purpose: some agents count from one in every session.
@@ -94,12 +94,12 @@ fn conversation(steps: &[Step]) -> Vec<Arc<Message>> {
     messages.into_iter().map(Arc::new).collect()
 }
 
-fn folder(budget: u64) -> Folder {
+pub(crate) fn folder(budget: u64) -> Folder {
     Folder::new(Policy::new(budget), Arc::new(Estimate))
 }
 
 /// All windows of a conversation.
-fn windows(mut folder: Folder, messages: &[Arc<Message>]) -> (Vec<Vec<Slot>>, Folder) {
+pub(crate) fn windows(mut folder: Folder, messages: &[Arc<Message>]) -> (Vec<Vec<Slot>>, Folder) {
     let mut windows = Vec::new();
     for message in messages {
         if message.role == Role::Assistant {

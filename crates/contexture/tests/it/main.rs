@@ -23,6 +23,8 @@ mod file_reference_engine;
 mod file_reference_fresh;
 mod file_tracker;
 mod fold;
+#[cfg(feature = "bpe")]
+mod fold_properties;
 #[cfg(feature = "sqlite")]
 mod kill;
 #[cfg(unix)]

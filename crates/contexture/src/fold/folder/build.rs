@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::losses::{self, LEFT_OUT_TOKENS};
 use super::{Fold, Folder, Part, ShownLines, cut, shown_lines};
 use crate::fold::digest::changed_files;
 use crate::fold::view::{self, Chunk};
@@ -20,12 +21,6 @@ const FREE_SHARE: f64 = 0.22;
 
 /// Share of the view that may be idle in kept parts when a fresh view would need all of it.
 const IDLE_SHARE: f64 = 0.05;
-
-/// Most files that are named as not fitting.
-const MAX_NAMED_PATHS: usize = 4;
-
-/// Most tokens of the sentence that says what does not fit.
-const LEFT_OUT_TOKENS: u64 = 80;
 
 /// Least bytes of a part, unless nothing is left for it.
 const LEAST_PART_BYTES: usize = 6_000;
@@ -108,11 +103,12 @@ impl Folder {
             }
         }
         let left_out = self.left_out(chunks, is_shown, &shown);
-        let digest = format!("{}{left_out}", frame.digest);
+        let digest = format!("{}{}", frame.digest, self.tell_left_out(&left_out));
         if !digest.is_empty() {
             head.push(Slot::Made(digest.into()));
         }
         head.extend(frame.ask);
+        let cut_messages = frame.shortened.len();
         let mut fold = Fold {
             at: self.messages.len(),
             keep,
@@ -121,7 +117,8 @@ impl Folder {
             shortened: frame.shortened,
             parts,
             shown,
-            reason: if left_out.is_empty() { reason.to_owned() } else { format!("{reason}; {}", left_out.trim()) },
+            reason: losses::reason(reason, frame.start < self.messages.len(), cut_messages, &left_out),
+            left_out,
             before_tokens: self.window.total(),
             after_tokens: 0,
             cost: 0.0,
@@ -129,33 +126,6 @@ impl Folder {
         };
         self.price(&mut fold);
         fold
-    }
-
-    /// Says which of the agent's own changes the view has no room for; nothing if it has room for all.
-    fn left_out(&self, chunks: &[Chunk], is_shown: &[bool], shown: &[Vec<ShownLines>]) -> String {
-        let is_in = |chunk: &Chunk| {
-            let holds = |lines: &ShownLines| {
-                (lines.file, lines.segment, lines.first) == (chunk.file, chunk.segment, chunk.lines.start)
-            };
-            shown.iter().flatten().any(holds)
-        };
-        let mut paths: Vec<&str> = Vec::new();
-        for (chunk, is_shown) in chunks.iter().zip(is_shown) {
-            if chunk.signs.edit_age.is_some() && !is_shown && !is_in(chunk) {
-                let path = self.model.files()[chunk.file].path.as_str();
-                if !paths.contains(&path) {
-                    paths.push(path);
-                }
-            }
-        }
-        match paths.as_slice() {
-            [] => String::new(),
-            paths => {
-                let named = paths[paths.len().saturating_sub(MAX_NAMED_PATHS)..].join(", ");
-                let text = format!("Some of your own changes do not fit here, in {} files: {named}\n", paths.len());
-                cut(&*self.counter, &text, LEFT_OUT_TOKENS)
-            }
-        }
     }
 
     /// Chosen chunks in groups of whole files: those least likely to change first, so that the groups before the

@@ -35,7 +35,7 @@ impl Folder {
     /// Folds if that is worthwhile, now that it is free.
     pub(super) fn fold_while_cold(&mut self) {
         let fold = self.build_fold("the cache is cold, so rewriting is free");
-        if self.is_worthwhile(&fold) {
+        if self.is_worthwhile(&fold) && fold.left_out.is_empty() {
             self.apply_fold(&fold);
             self.decisions.push(FoldDecision::Fold(fold));
         }
