@@ -192,3 +192,75 @@ fn what_cannot_be_played_is_one_sentence_and_a_hint() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     assert!(run.stderr.starts_with("error: invalid value 'bytes' for '--counter <COUNTER>'"), "{}", run.stderr);
 }
+
+/// Reads of forty files as Claude Code writes them down, with an hour between the thirtieth answer and the next request.
+fn timed_recording(pause_minutes: u64) -> String {
+    let line = |kind: &str, minute: u64, message: Value| {
+        let time = format!("2025-01-01T{:02}:{:02}:00.000Z", minute / 60, minute % 60);
+        json!({"type": kind, "timestamp": time, "message": message}).to_string() + "\n"
+    };
+    let mut recording = line("user", 0, json!({"role": "user", "content": "fix it"}));
+    for n in 0..40_u64 {
+        let minute = if n < 30 { n } else { n + pause_minutes };
+        let call = json!({"type": "tool_use", "id": format!("r{n}"), "name": "Read", "input": {"file_path": format!("{}.rs", n % 9)}});
+        recording.push_str(&line("assistant", minute, json!({"id": format!("m{n}"), "content": [call]})));
+        let text: String = (1..=40).map(|line| format!("{line:6}→// line {line} of version {n}\n")).collect();
+        let answer = json!({"type": "tool_result", "tool_use_id": format!("r{n}"), "content": text});
+        let minute = if n < 29 { minute } else { n + pause_minutes };
+        recording.push_str(&line("user", minute, json!({"role": "user", "content": [answer]})));
+    }
+    recording
+        + &line("assistant", 60 + pause_minutes, json!({"id": "last", "content": [{"type": "text", "text": "done"}]}))
+}
+
+#[test]
+fn a_long_pause_makes_a_fold_free() {
+    let decisions = |pause: u64, provider: &str| {
+        let arguments = ["--budget", "20000", "--emit", "decisions", "--provider", provider];
+        json_lines(&replayed(&arguments, &timed_recording(pause)))
+    };
+    let is_cold = |decision: &&Value| decision["decision"] == "cold";
+    let paused = decisions(60, "anthropic");
+    let cold: Vec<&Value> = paused.iter().filter(is_cold).collect();
+    assert_eq!(cold, [&json!({"decision": "cold", "at": 61})]);
+    let fold = paused.iter().find(|decision| decision["at"] == 61 && decision["decision"] == "fold").expect("a fold");
+    assert_eq!((&fold["reason"], &fold["cost"]), (&json!("the cache is cold, so rewriting is free"), &json!(0.0)));
+    assert_eq!(decisions(4, "anthropic").iter().filter(is_cold).count(), 0, "four minutes are within its life");
+    assert_eq!(decisions(60, "none").iter().filter(is_cold).count(), 0, "there is no cache that could expire");
+
+    let summary = replayed(&["--budget", "20000"], &timed_recording(60));
+    assert!(summary.contains("the provider's cache had expired before 1 request\n"), "{summary}");
+}
+
+#[test]
+fn own_changes_that_do_not_fit_are_a_warning() {
+    let mut lines = vec![json!({"role": "user", "text": "write it"})];
+    for n in 0..12 {
+        let content: String = (0..60).map(|line| format!("let own_{n}_{line} = compute({line});\n")).collect();
+        let arguments = json!({"file_path": format!("own_{n}.rs"), "content": content});
+        lines.push(json!({"role": "assistant", "text": "", "tool_calls": [{"id": format!("w{n}"), "name": "Write", "arguments": arguments}]}));
+        lines.push(json!({"role": "tool", "text": "File created successfully.", "tool_call_id": format!("w{n}"), "name": "Write"}));
+    }
+    lines.push(json!({"role": "assistant", "text": "done"}));
+    let recording: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let summary = replayed(&["--budget", "2000"], &recording);
+    assert!(summary.contains("\nWARNING: the agent's own changes in "), "{summary}");
+    assert!(summary.contains("the window is full; the agent's own changes in "), "{summary}");
+    let fitting = replayed(&["--budget", "20000"], &recording);
+    assert!(!fitting.contains("WARNING"), "{fitting}");
+}
+
+#[test]
+fn a_capped_output_promises_no_tool_that_is_not_there() {
+    let text: String = (1..=3_000).map(|line| format!("{line} compiled one more unit\n")).collect();
+    let call = json!({"id": "b", "name": "Bash", "arguments": {"command": "make"}});
+    let lines = [
+        json!({"role": "user", "text": "build it"}),
+        json!({"role": "assistant", "text": "", "tool_calls": [call]}),
+        json!({"role": "tool", "text": text, "tool_call_id": "b", "name": "Bash"}),
+        json!({"role": "assistant", "text": "done"}),
+    ];
+    let recording: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let windows = replayed(&["--emit", "windows"], &recording);
+    assert!(windows.contains(" bytes) left out …]") && !windows.contains("shows them"), "{windows}");
+}

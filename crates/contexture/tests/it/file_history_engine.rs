@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use contexture::decision::{Action, Decision};
 use contexture::error::FunctionError;
+use contexture::event::TraceNote;
 use contexture::layers::FileHistory;
 use contexture::layers::file_history::OutputQuery;
 use contexture::prelude::*;
@@ -297,4 +298,49 @@ async fn a_pause_longer_than_the_cache_lives_makes_a_fold_free() {
     model.says("Good.");
     execution.turn("I am back.").await.unwrap();
     assert_eq!(reasons(), ["the provider's cache is cold", "the cache is cold, so rewriting is free"]);
+}
+
+#[tokio::test]
+async fn own_changes_that_do_not_fit_are_told_in_the_trace_and_in_the_decision() {
+    let recorder = Recorder::new();
+    let mut model = ScriptedModel::new();
+    for file in 0..30 {
+        let content: String = (0..60).map(|line| format!("let own_{file}_{line} = compute({line});\n")).collect();
+        let arguments = json!({ "file_path": format!("src/own_{file}.rs"), "content": content });
+        model = model.calls("Write", arguments.to_string());
+    }
+    model = model.says("Written.");
+    let built = engine(memory((FileHistory::default(),)))
+        .model(model.clone())
+        .tool(Write)
+        .observer(recorder.clone())
+        .policy(ProjectionPolicy { response_reserve: 0, ..ProjectionPolicy::new(BUDGET) })
+        .max_steps(40)
+        .build();
+    built.unwrap().execution("t").start().await.unwrap().turn("Write it all.").await.unwrap();
+    let told = |decision: &Decision| decision.reason.contains("the agent's own changes in ");
+    assert!(recorder.decisions().iter().any(told), "no decision says so");
+    let is_told = |note: &TraceNote| matches!(note, TraceNote::Event { name, .. } if name == "own_changes_left_out");
+    assert!(recorder.spans().iter().any(|span| span.notes.iter().any(is_told)), "no span says so");
+}
+
+/// Writes nothing, and says that it did.
+struct Write;
+
+impl Tool for Write {
+    fn name(&self) -> &str {
+        "Write"
+    }
+
+    fn description(&self) -> &str {
+        "Writes a file."
+    }
+
+    fn parameters(&self) -> Value {
+        json!({ "type": "object", "required": ["file_path", "content"] })
+    }
+
+    async fn call(&self, _: Value, _: ToolContext<'_>) -> Result<String, BoxError> {
+        Ok("File created successfully.".to_owned())
+    }
 }

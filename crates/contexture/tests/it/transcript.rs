@@ -4,6 +4,7 @@ mod agents;
 mod chats;
 mod damage;
 mod long;
+mod times;
 
 use contexture::transcript::{Message, Role, Transcript};
 

@@ -159,7 +159,13 @@ impl Folder {
     fn price(&self, fold: &mut Fold) {
         let kept: u64 = self.window.slots()[..fold.keep].iter().map(|slot| self.slot_tokens(slot)).sum();
         let head: u64 = fold.head.iter().map(|slot| self.slot_tokens(slot)).sum();
-        let tail: u64 = (fold.start..self.messages.len()).map(|at| self.notes[at].tokens).sum();
+        let cut = |at: usize| fold.shortened.iter().find(|(cut, _)| *cut == at).map(|(_, text)| text.clone());
+        let shown = |at: usize| match cut(at) {
+            Some(text) => Slot::Shortened(at, text),
+            None if self.pointers.contains(&at) => Slot::Logged(at),
+            None => self.slot_of(at),
+        };
+        let tail: u64 = (fold.start..self.messages.len()).map(|at| self.slot_tokens(&shown(at))).sum();
         let prices = self.policy.prices;
         fold.after_tokens = kept + head + tail;
         let rewritten = if self.is_cold { 0 } else { head + tail };
