@@ -216,7 +216,7 @@ fn timed_recording(pause_minutes: u64) -> String {
 #[test]
 fn a_long_pause_makes_a_fold_free() {
     let decisions = |pause: u64, provider: &str| {
-        let arguments = ["--budget", "20000", "--emit", "decisions", "--provider", provider];
+        let arguments = ["--budget", "40000", "--emit", "decisions", "--provider", provider];
         json_lines(&replayed(&arguments, &timed_recording(pause)))
     };
     let is_cold = |decision: &&Value| decision["decision"] == "cold";
@@ -228,7 +228,7 @@ fn a_long_pause_makes_a_fold_free() {
     assert_eq!(decisions(4, "anthropic").iter().filter(is_cold).count(), 0, "four minutes are within its life");
     assert_eq!(decisions(60, "none").iter().filter(is_cold).count(), 0, "there is no cache that could expire");
 
-    let summary = replayed(&["--budget", "20000"], &timed_recording(60));
+    let summary = replayed(&["--budget", "40000"], &timed_recording(60));
     assert!(summary.contains("the provider's cache had expired before 1 request\n"), "{summary}");
 }
 

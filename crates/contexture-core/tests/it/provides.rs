@@ -5,7 +5,7 @@ use std::sync::Arc;
 use contexture_core::engine::{Engine, MemoryAccess};
 use contexture_core::layer::*;
 use contexture_core::testing::{Recorder, ScriptedModel, engine};
-use contexture_core::{Error, memory};
+use contexture_core::{Error, Item, MemoryStore, StorageAdapter, memory};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -207,6 +207,30 @@ async fn layers_read_each_others_state() {
     execution.memory().call_json("counter/add", json!({ "by": 5 })).await.unwrap();
     execution.turn("hello").await.unwrap();
     assert!(model.last_texts()[0].contains("Some(5) None None"), "{}", model.last_texts()[0]);
+}
+
+#[tokio::test]
+async fn a_function_sees_the_conversation_so_far_also_after_a_restart_and_in_a_child() {
+    let length =
+        || layer_fn("Counts items.", |_: Value, _: Arc<()>, ctx| async move { Ok(FnResult::new(ctx.log().len())) });
+    let counts = || layer(spec("log", 1)).provides(LayerProvides::new().function("length", length())).build();
+    let store: Arc<dyn StorageAdapter> = Arc::new(MemoryStore::new());
+    let start = async |model: ScriptedModel| {
+        let built = engine(memory((counts(),))).store(store.clone()).model(model).build().unwrap();
+        built.execution("thread").start().await.unwrap()
+    };
+    let mut execution = start(ScriptedModel::new().calls("log/length", "{}").says("two")).await;
+    execution.turn("how long is it?").await.unwrap();
+    let told = |position: usize| execution.log().get(position).unwrap().item.as_output().unwrap().output.clone();
+    assert_eq!(told(2), "2", "the question and the call itself");
+    drop(execution);
+
+    let mut execution = start(ScriptedModel::new()).await;
+    let length = async |access: MemoryAccess<_>| access.call_json("log/length", json!({})).await.unwrap();
+    assert_eq!(length(execution.memory()).await, json!(4));
+    let mut child = execution.spawn().await.unwrap();
+    child.import([Item::user("of its own")]).await.unwrap();
+    assert_eq!((length(child.memory()).await, length(execution.memory()).await), (json!(1), json!(4)));
 }
 
 /// A layer with functions of these names that do nothing.

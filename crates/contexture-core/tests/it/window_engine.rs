@@ -8,7 +8,7 @@ use std::time::Duration;
 use contexture_core::decision::{Action, Decision, EpochReason};
 use contexture_core::engine::EngineBuilder;
 use contexture_core::error::BoxError;
-use contexture_core::layer::RecallParams;
+use contexture_core::layer::{CacheState, RecallParams};
 use contexture_core::model::Usage;
 use contexture_core::testing::{CountingIds, ManualClock, Recorder, engine};
 use contexture_core::tokens::{Estimate, count_item};
@@ -247,6 +247,26 @@ async fn a_cache_that_the_clock_says_has_expired_begins_an_epoch() {
         execution.turn("hello").await.unwrap();
     }
     assert_eq!(epoch_reasons(&recorder), [EpochReason::ColdStart, EpochReason::CacheExpired]);
+}
+
+#[tokio::test]
+async fn layers_are_told_when_the_cache_is_cold() {
+    let (told, clock) = (Arc::new(Mutex::new(Vec::new())), ManualClock::new());
+    let telling = told.clone();
+    let layer = layer::<()>(LayerSpec::new("watch", Slot(1), MemoryScope::Thread)).project_history(move |params| {
+        telling.lock().unwrap().push(params.cache);
+        async move { Ok(params.history.into()) }
+    });
+    let (model, recorder) = (RuledModel::new(|_, _| LlmResponse::text("ok")), Recorder::new());
+    let builder = small(engine(memory((layer.build(),))), &model, &recorder, Overflow::Truncate);
+    let engine = builder.clock(Arc::new(clock.clone())).cache_ttl(Duration::from_secs(60)).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    for seconds in [0, 60, 61, 10] {
+        clock.advance(Duration::from_secs(seconds));
+        execution.turn("hello").await.unwrap();
+    }
+    use CacheState::{Cold, Warm};
+    assert_eq!(*told.lock().unwrap(), [Cold, Warm, Cold, Warm]);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use contexture::fold::{FoldDecision, Folder, Policy, Slot};
+use contexture::fold::{FoldDecision, Folder, Policy, Prices, Slot};
 use contexture::tokens::{Estimate, TokenCounter};
 use contexture::transcript::{Message, Role, ToolCall};
 use proptest::prelude::*;
@@ -236,4 +236,36 @@ fn one_message_larger_than_the_budget_is_cut() {
     let (windows, folder) = windows(folder(8_000), &messages);
     assert!(tokens(&folder, &windows[0]) <= 8_000);
     assert!(!windows[0].is_empty());
+}
+
+#[test]
+fn a_cold_request_is_billed_in_full_and_so_is_pass_through() {
+    let prices = Prices::ANTHROPIC;
+    let mut folder = folder(32_000);
+    folder.push(Arc::new(message(Role::User, "a".repeat(400))));
+    folder.request();
+    folder.push(Arc::new(message(Role::Assistant, "b".repeat(400))));
+    folder.push(Arc::new(message(Role::User, "c".repeat(400))));
+    folder.cache_is_cold();
+    folder.request();
+    let (first, cold) = (100.0 * prices.write, 300.0 * prices.write);
+    assert_eq!((folder.account().billed, folder.account().passed_through), (first + cold, first + cold));
+    assert_eq!(folder.decisions(), [FoldDecision::Cold { at: 3 }]);
+    // Once sent, it is in the cache again.
+    folder.request();
+    let warm = 300.0 * prices.read;
+    assert_eq!((folder.account().billed, folder.account().passed_through), (first + cold + warm, first + cold + warm));
+}
+
+#[test]
+fn a_free_fold_that_would_save_little_is_not_made() {
+    let mut folder = folder(32_000);
+    folder.push(Arc::new(message(Role::User, "Please fix the build. ".repeat(300))));
+    for _ in 0..4 {
+        folder.request();
+        folder.push(Arc::new(message(Role::Assistant, "I am thinking about it. ".repeat(20))));
+        folder.cache_is_cold();
+    }
+    folder.request();
+    assert!(folder.decisions().iter().all(|decision| matches!(decision, FoldDecision::Cold { .. })));
 }
