@@ -166,7 +166,7 @@ fn render(rows: &Rows<'_>, pieces: &[Range<usize>], recovery: Option<&Recovery<'
     let mut recovery = recovery;
     let mut at = 0;
     let end = rows.text().len();
-    for piece in pieces.iter().cloned().chain([end..end]) {
+    for piece in pieces.iter().cloned().chain(std::iter::once(end..end)) {
         if piece.start > at {
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
