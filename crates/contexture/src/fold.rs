@@ -4,6 +4,7 @@
 //! ([`window`]), what a fold shows ([`view`], [`words`], [`digest`]), what is done before anything is sent
 //! ([`doors`]), and the state machine that decides when ([`folder`]).
 
+mod counts;
 pub mod digest;
 pub mod doors;
 pub mod folder;
@@ -11,6 +12,7 @@ pub mod policy;
 pub mod price;
 pub mod view;
 pub mod window;
+mod word_hash;
 pub mod words;
 
 pub use folder::{Fold, FoldDecision, Folder};
