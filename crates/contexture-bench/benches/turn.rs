@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use contexture::engine::{Engine, Execution};
 use contexture::prelude::*;
-use contexture_bench::synthetic;
+use contexture_bench::{resident_mb, synthetic};
 
 /// How many tokens a window has, unless a benchmark is about something else.
 const BUDGET_TOKENS: u64 = 32_000;
@@ -68,13 +68,6 @@ fn turn_time(runtime: &tokio::runtime::Runtime, layers: usize, items: usize, rou
 
 fn micros(duration: Duration) -> f64 {
     duration.as_nanos() as f64 / 1e3
-}
-
-/// Resident memory of this process, in MB; `None` where the system does not say.
-fn resident_mb() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
-    line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kb| kb / 1024.0)
 }
 
 /// What 100 000 items of 400 bytes take, with the store on disk.

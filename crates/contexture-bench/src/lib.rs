@@ -81,8 +81,15 @@ pub fn print_table(title: &str, rows: &[Measured]) {
     }
 }
 
+/// Resident memory of this process, in MB; `None` where the system does not say.
+pub fn resident_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kb| kb / 1024.0)
+}
+
 /// A duration with three digits and a unit.
-fn show(duration: Duration) -> String {
+pub fn show(duration: Duration) -> String {
     let ns = duration.as_nanos() as f64;
     let (value, unit) = match ns {
         ..1e3 => (ns, "ns"),

@@ -5,6 +5,7 @@
 //! ([`doors`], [`cap`], [`rows`]), and the state machine that decides when ([`folder`]).
 
 pub mod cap;
+mod counts;
 pub mod digest;
 pub mod doors;
 pub mod folder;
@@ -13,6 +14,7 @@ pub mod price;
 pub mod rows;
 pub mod view;
 pub mod window;
+mod word_hash;
 pub mod words;
 
 pub use folder::{Fold, FoldDecision, Folder};

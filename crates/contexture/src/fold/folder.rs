@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::counts::Counts;
 use super::digest::{Ledger, shorten};
 use super::doors;
 use super::policy::Policy;
@@ -119,6 +120,8 @@ pub struct Recall {
 #[derive(Clone, Copy, Debug)]
 struct Note {
     tokens: u64,
+    /// Of those, the tokens of its text.
+    text_tokens: u64,
     role: Role,
     /// Whether a window may begin here: no call before it is answered at it or behind it.
     opens: bool,
@@ -144,6 +147,8 @@ struct Note {
 pub struct Folder {
     policy: Policy,
     counter: Arc<dyn TokenCounter>,
+    /// Tokens of texts that stand for logged ones.
+    counts: Counts,
     dialects: Dialects,
     /// The tool that shows a text of the log by its hash.
     output_tool: Option<Arc<str>>,
@@ -186,6 +191,7 @@ impl Folder {
     pub fn new(policy: Policy, counter: Arc<dyn TokenCounter>) -> Self {
         Self {
             policy,
+            counts: Counts::new(counter.clone()),
             counter,
             dialects: Dialects::builtin(),
             output_tool: None,
@@ -305,7 +311,8 @@ impl Folder {
     /// Takes in the next message.
     pub fn push(&mut self, message: Arc<Message>) {
         let at = self.messages.len();
-        let tokens = self.count(&message);
+        let text_tokens = self.counter.count(&message.text);
+        let tokens = text_tokens + self.count_beside_text(&message);
         let mut spoken = Spoken::default();
         if matches!(message.role, Role::User | Role::Assistant) {
             spoken.talk(&message.text);
@@ -321,7 +328,7 @@ impl Folder {
         }
         let slot =
             if message.role == Role::Tool { self.take_answer(at, &message, &mut spoken) } else { Slot::Logged(at) };
-        self.notes.push(Note { tokens, role: message.role, opens: message.role != Role::Tool });
+        self.notes.push(Note { tokens, text_tokens, role: message.role, opens: message.role != Role::Tool });
         self.spoken.push(spoken);
         self.messages.push(message);
         self.full.0 += tokens;
@@ -492,6 +499,7 @@ impl Folder {
         slots.extend((fold.start..self.messages.len()).map(|at| self.slot_of(at)));
         let slots = slots.into_iter().map(|slot| (slot.clone(), self.slot_tokens(&slot))).collect();
         self.window.replace(slots);
+        self.counts.forget_unused();
         self.start = fold.start;
         self.parts = fold.parts.clone();
         self.visible = fold.parts.iter().map(|part| part.mark).collect();
@@ -549,24 +557,23 @@ impl Folder {
         line.seen as usize > start || (line.shown > 0 && self.visible.contains(&line.shown))
     }
 
-    fn count(&self, message: &Message) -> u64 {
+    /// Tokens of a message that are not its text's.
+    fn count_beside_text(&self, message: &Message) -> u64 {
         let arguments = |call: &ToolCall| match &call.arguments {
             serde_json::Value::String(text) => self.counter.count(text),
             other => self.counter.count(&other.to_string()) + ARGUMENTS_TOKENS,
         };
-        self.policy.message_tokens
-            + self.counter.count(&message.text)
-            + message.tool_calls.iter().map(|call| 1 + arguments(call)).sum::<u64>()
+        self.policy.message_tokens + message.tool_calls.iter().map(|call| 1 + arguments(call)).sum::<u64>()
     }
 
     fn slot_tokens(&self, slot: &Slot) -> u64 {
         match slot {
             Slot::Logged(at) => self.notes[*at].tokens,
             Slot::Shortened(at, text) => {
-                let own = self.counter.count(&self.messages[*at].text);
-                self.counter.count(text) + self.notes[*at].tokens.saturating_sub(own)
+                let note = &self.notes[*at];
+                self.counts.of(text) + note.tokens - note.text_tokens
             }
-            Slot::Made(text) => self.policy.message_tokens + self.counter.count(text),
+            Slot::Made(text) => self.policy.message_tokens + self.counts.of(text),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::view::Chunk;
+use super::word_hash::HashWords;
 use crate::files::model::FileModel;
 use crate::files::observation::Observation;
 
@@ -17,8 +18,52 @@ pub const RECENT_MESSAGES: usize = 40;
 
 /// The words of a text.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
+    Words { text, at: 0 }
         .filter(|word| WORD_BYTES.contains(&word.len()) && !word.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Runs of letters, digits and underscores. A fold looks at every known line, so bytes are judged by a table.
+struct Words<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+const IS_WORD_BYTE: [bool; 128] = {
+    let mut table = [false; 128];
+    let mut byte = 0;
+    while byte < 128 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_';
+        byte += 1;
+    }
+    table
+};
+
+impl Words<'_> {
+    /// Passes the characters that are in words or are not, as asked.
+    fn pass(&mut self, in_words: bool) {
+        let bytes = self.text.as_bytes();
+        while let Some(byte) = bytes.get(self.at) {
+            let (is_in, len) = match IS_WORD_BYTE.get(usize::from(*byte)) {
+                Some(is_in) => (*is_in, 1),
+                None => self.text[self.at..].chars().next().map_or((false, 1), |c| (c.is_alphanumeric(), c.len_utf8())),
+            };
+            if is_in != in_words {
+                return;
+            }
+            self.at += len;
+        }
+    }
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        self.pass(false);
+        let start = self.at;
+        self.pass(true);
+        (start < self.at).then(|| &self.text[start..self.at])
+    }
 }
 
 /// What one message adds to the words that count.
@@ -58,52 +103,70 @@ impl Spoken {
     }
 }
 
-/// Recent words, as sets.
+/// Recent words, each with a number.
 #[derive(Debug, Default)]
 pub(super) struct Recent<'a> {
-    talk: HashSet<&'a str>,
-    changes: HashSet<&'a str>,
+    numbers: HashMap<&'a str, usize, HashWords>,
+    /// By number: where the word is from.
+    origins: Vec<Origin>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Origin {
+    talk: bool,
+    change: bool,
 }
 
 impl<'a> Recent<'a> {
     pub(super) fn of(spoken: &'a [Spoken]) -> Self {
-        Self {
-            talk: spoken.iter().flat_map(|spoken| &spoken.talk).map(|word| &**word).collect(),
-            changes: spoken.iter().flat_map(|spoken| &spoken.changes).map(|word| &**word).collect(),
+        let mut recent = Self::default();
+        for spoken in spoken {
+            spoken.talk.iter().for_each(|word| recent.origin(word).talk = true);
+            spoken.changes.iter().for_each(|word| recent.origin(word).change = true);
         }
+        recent
+    }
+
+    fn origin(&mut self, word: &'a str) -> &mut Origin {
+        let number = *self.numbers.entry(word).or_insert(self.origins.len());
+        if number == self.origins.len() {
+            self.origins.push(Origin::default());
+        }
+        &mut self.origins[number]
     }
 
     fn names(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
-        self.talk.contains(name.split('.').next().unwrap_or(name))
+        let number = self.numbers.get(name.split('.').next().unwrap_or(name));
+        number.is_some_and(|number| self.origins[*number].talk)
     }
 
     /// Adds to each chunk what its words have in common with recent ones; a word counts by how few chunks have it.
     pub(super) fn weigh(&self, model: &FileModel, chunks: &mut [Chunk]) {
         let named: Vec<bool> = model.files().iter().map(|file| self.names(&file.path)).collect();
-        let mut spread: HashMap<&str, (u32, usize)> = HashMap::new();
-        let mut common: Vec<Vec<&str>> = Vec::with_capacity(chunks.len());
+        // For each word, how many chunks have it, and the last of them.
+        let mut spread = vec![(0_u32, usize::MAX); self.origins.len()];
+        let mut common: Vec<Vec<usize>> = Vec::with_capacity(chunks.len());
         for (index, chunk) in chunks.iter().enumerate() {
             let mut own = Vec::new();
             for word in chunk.lines(model).iter().flat_map(|line| words(&line.text)) {
-                if !self.talk.contains(word) && !self.changes.contains(word) {
-                    continue;
-                }
-                let place = spread.entry(word).or_insert((0, usize::MAX));
-                if place.1 != index {
-                    *place = (place.0 + 1, index);
-                    own.push(word);
+                let Some(&number) = self.numbers.get(word) else { continue };
+                let (count, last) = &mut spread[number];
+                if *last != index {
+                    (*count, *last) = (*count + 1, index);
+                    own.push(number);
                 }
             }
             common.push(own);
         }
         for (chunk, own) in chunks.iter_mut().zip(common) {
-            let weight = |set: &HashSet<&str>| {
-                let sum: f64 =
-                    own.iter().filter(|word| set.contains(**word)).map(|word| 1.0 / f64::from(spread[word].0)).sum();
+            let weight = |is_from: fn(&Origin) -> bool| {
+                let from = own.iter().filter(|number| is_from(&self.origins[**number]));
+                let sum: f64 = from.map(|number| 1.0 / f64::from(spread[*number].0)).sum();
                 (sum * WEIGHT_BYTES / chunk.bytes.max(LEAST_WEIGHED_BYTES) as f64).ln_1p()
             };
-            (chunk.signs.change_words, chunk.signs.talk_words) = (weight(&self.changes), weight(&self.talk));
+            chunk.signs.change_words = weight(|origin| origin.change);
+            chunk.signs.talk_words = weight(|origin| origin.talk);
             chunk.signs.is_named = named[chunk.file];
         }
     }
@@ -114,3 +177,21 @@ const WEIGHT_BYTES: f64 = 5_000.0;
 
 /// Chunks smaller than this are weighed as if they had it.
 const LEAST_WEIGHED_BYTES: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn words_are_runs_of_letters_digits_and_underscores(text in "[a-zA-Z0-9_ .é日()−\\n]{0,120}") {
+            let split = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+            let expected: Vec<&str> = split
+                .filter(|word| WORD_BYTES.contains(&word.len()) && !word.starts_with(|c: char| c.is_ascii_digit()))
+                .collect();
+            prop_assert_eq!(words(&text).collect::<Vec<_>>(), expected);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What folding a long history costs: the next request, the request that folds, taking in a read, and a restart.
+//!
+//! Every round does the same, so each thing's time is the least of all rounds: what it costs when nothing interferes.
+//! The history has 2 000 messages, about half of them reads of 8 kB, as [`synthetic::history`] makes it.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use contexture::bpe::Bpe;
+use contexture::fold::{FoldDecision, Folder, Policy};
+use contexture::tokens::{Estimate, TokenCounter};
+use contexture::transcript::{Message, Role};
+use contexture_bench::{resident_mb, show, synthetic};
+
+/// How many messages the history has.
+const MESSAGES: usize = 2_000;
+
+/// How often it is played for the times.
+const ROUNDS: usize = 9;
+
+/// The windows, in tokens.
+const BUDGETS: [u64; 3] = [32_000, 64_000, 200_000];
+
+/// Folders that are held at once to see what one takes.
+const HELD_FOLDERS: usize = 8;
+
+fn main() {
+    let messages: Vec<Arc<Message>> = synthetic::history(MESSAGES, 42).messages.into_iter().map(Arc::new).collect();
+    let reads = messages.iter().filter(|message| is_read(message)).count();
+    let bytes: usize = messages.iter().map(|message| message.text.len()).sum();
+    println!("{MESSAGES} messages, {reads} of them reads, {:.1} MB of text", bytes as f64 / 1e6);
+    let counters: [Arc<dyn TokenCounter>; 2] = [Arc::new(Estimate), Arc::new(Bpe::o200k())];
+    for counter in &counters {
+        // The vocabulary is loaded once and is no part of what a folder costs.
+        counter.count("warm up");
+        for budget in BUDGETS {
+            report(&messages, budget, counter);
+        }
+    }
+    report_memory(&messages, &counters[0]);
+}
+
+fn is_read(message: &Message) -> bool {
+    message.name.as_deref() == Some("read_file")
+}
+
+fn folder(budget: u64, counter: &Arc<dyn TokenCounter>) -> Folder {
+    Folder::new(Policy::new(budget), counter.clone())
+}
+
+/// How long each thing took, in order.
+#[derive(Default)]
+struct Times {
+    requests: Vec<Duration>,
+    folds: Vec<Duration>,
+    reads: Vec<Duration>,
+    other_messages: Vec<Duration>,
+    next: Vec<Duration>,
+    resumes: Vec<Duration>,
+}
+
+impl Times {
+    /// The same with the times of another round where those are shorter.
+    fn least(mut self, round: Times) -> Times {
+        let keep = |mine: &mut Vec<Duration>, theirs: Vec<Duration>| {
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine = theirs.min(*mine));
+        };
+        keep(&mut self.requests, round.requests);
+        keep(&mut self.folds, round.folds);
+        keep(&mut self.reads, round.reads);
+        keep(&mut self.other_messages, round.other_messages);
+        keep(&mut self.next, round.next);
+        keep(&mut self.resumes, round.resumes);
+        self
+    }
+
+    /// Plays the history once, with a request before every assistant message, and asks for one more at its end.
+    fn play(&mut self, mut folder: Folder, messages: &[Arc<Message>]) -> Folder {
+        for message in messages {
+            if message.role == Role::Assistant {
+                self.request(&mut folder);
+            }
+            let message = message.clone();
+            let is_read = is_read(&message);
+            let took = time(|| folder.push(message));
+            if is_read { self.reads.push(took) } else { self.other_messages.push(took) }
+        }
+        folder.push(Arc::new(Message::said(Role::User, "What is next on the list?")));
+        let took = time(|| _ = black_box(folder.request()));
+        self.next.push(took);
+        folder
+    }
+
+    fn request(&mut self, folder: &mut Folder) {
+        let before = folds(folder);
+        let took = time(|| _ = black_box(folder.request()));
+        if folds(folder) > before { self.folds.push(took) } else { self.requests.push(took) }
+    }
+}
+
+fn folds(folder: &Folder) -> usize {
+    folder.decisions().iter().filter(|decision| matches!(decision, FoldDecision::Fold(_))).count()
+}
+
+fn time(run: impl FnOnce()) -> Duration {
+    let begin = Instant::now();
+    run();
+    begin.elapsed()
+}
+
+fn report(messages: &[Arc<Message>], budget: u64, counter: &Arc<dyn TokenCounter>) {
+    let round = |_| {
+        let mut times = Times::default();
+        let played = times.play(folder(budget, counter), messages);
+        let decisions = played.decisions().to_vec();
+        let fresh = folder(budget, counter);
+        times.resumes.push(time(|| drop(fresh.resume(messages.iter().cloned(), decisions))));
+        times
+    };
+    let times = (0..ROUNDS).map(round).reduce(Times::least).expect("there are rounds");
+    println!("\nwindows of {budget} tokens, counted by {}, {} folds", counter.name(), times.folds.len());
+    for (what, took) in [
+        ("a request", times.requests),
+        ("the next request behind all of it", times.next),
+        ("a request that folds", times.folds),
+        ("taking in a read of 8 kB", times.reads),
+        ("taking in another message", times.other_messages),
+        ("a restart from log and decisions", times.resumes),
+    ] {
+        print_row(what, took);
+    }
+}
+
+/// Prints the middle, what 99 of 100 stay below, and the worst.
+fn print_row(what: &str, mut took: Vec<Duration>) {
+    took.sort_unstable();
+    let Some(worst) = took.last() else { return };
+    let (median, late) = (took[took.len() / 2], took[took.len() * 99 / 100]);
+    println!("  {what:<36} median {:>9}, 99 of 100 {:>9}, worst {:>9}", show(median), show(late), show(*worst));
+}
+
+/// What one folder takes beside the messages, which it shares with whoever has the log.
+fn report_memory(messages: &[Arc<Message>], counter: &Arc<dyn TokenCounter>) {
+    let Some(before) = resident_mb() else { return };
+    let play = |budget| Times::default().play(folder(budget, counter), messages);
+    let held: Vec<Folder> = (0..HELD_FOLDERS).map(|_| play(BUDGETS[1])).collect();
+    if let Some(after) = resident_mb() {
+        println!("\nmemory of a folder beside its messages: {:.1} MB", (after - before) / held.len() as f64);
+    }
+}
