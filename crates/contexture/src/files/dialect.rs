@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::numbering::{Block, numbered};
 use super::observation::{Kind, Observation, Seen};
 use super::patch::{FilePatch, parse_begin_patch, parse_search_replace, parse_unified};
-use super::printed::{observe_shell, strip_harness};
+use super::printed::{observe_mentions, observe_shell, strip_harness};
 use crate::transcript::ToolCall;
 
 /// What a tool does.
@@ -225,10 +225,12 @@ impl Dialects {
                 Some(command) => observe_shell(command, result, arguments.workdir(), failed),
                 None => Vec::new(),
             },
+            Does::Nothing => observe_mentions(result, None),
             _ => arguments.observe(does, result),
         };
         let mut paths = arguments.paths(does);
-        for path in observations.iter().flat_map(Observation::paths) {
+        let is_about = |observation: &&Observation| !matches!(observation, Observation::Mentioned { .. });
+        for path in observations.iter().filter(is_about).flat_map(Observation::paths) {
             if !paths.iter().any(|known| known == path) {
                 paths.push(path.to_owned());
             }
@@ -464,29 +466,5 @@ fn text_of<'a>(arguments: &'a Value, named: Option<&str>, names: &[&str]) -> Opt
     match named {
         Some(name) => object.get(name)?.as_str(),
         None => names.iter().find_map(|name| object.get(*name)?.as_str()),
-    }
-}
-
-impl Observation {
-    /// The files it is about, as written.
-    pub fn paths(&self) -> Vec<&str> {
-        match self {
-            Observation::ReadTogether { paths, .. } => paths.iter().map(String::as_str).collect(),
-            Observation::Move { from, to } => vec![from, to],
-            Observation::Read { path, .. }
-            | Observation::Found { path, .. }
-            | Observation::Write { path, .. }
-            | Observation::Append { path, .. }
-            | Observation::Edit { path, .. }
-            | Observation::Insert { path, .. }
-            | Observation::Patch { path, .. }
-            | Observation::Changed { path }
-            | Observation::Delete { path } => vec![path],
-        }
-    }
-
-    /// Whether it changes a file.
-    pub fn is_change(&self) -> bool {
-        !matches!(self, Observation::Read { .. } | Observation::ReadTogether { .. } | Observation::Found { .. })
     }
 }

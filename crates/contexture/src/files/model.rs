@@ -65,6 +65,8 @@ pub struct FileState {
     pub reads: u32,
     /// When the user last named it; 0 is never.
     pub named: u32,
+    /// When an output last named it; 0 is never.
+    pub mentioned: u32,
     /// Whether it was deleted.
     pub deleted: bool,
     /// Whether the first segment is the whole file.
@@ -73,9 +75,23 @@ pub struct FileState {
     pub changed_elsewhere: bool,
     /// Other entries that hold lines of this file, printed together with other files.
     shared: Vec<usize>,
+    /// Where outputs named it, the newest first.
+    mentions: Vec<Mention>,
     numbering: u32,
     bytes: usize,
 }
+
+/// An output named a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mention {
+    /// When.
+    pub at: u32,
+    /// The line that it named, as the file's lines were numbered then.
+    pub line: Option<usize>,
+}
+
+/// Most mentions that are remembered of a file.
+pub const MAX_MENTIONS: usize = 32;
 
 /// What is known of all files.
 #[derive(Clone, Debug, Default)]
@@ -108,6 +124,9 @@ impl FileModel {
     /// Takes in an observation made at a moment; moments never go back.
     pub fn apply(&mut self, at: u32, observation: &Observation) {
         self.take(at, observation);
+        if matches!(observation, Observation::Mentioned { .. }) {
+            return;
+        }
         for path in observation.paths() {
             if let Some(index) = self.place(path) {
                 self.recount(index);
@@ -149,6 +168,11 @@ impl FileModel {
                 file.segments.clear();
                 file.deleted = true;
                 file.mark_edited(at);
+            }
+            Observation::Mentioned { path, line } => {
+                if let Some(index) = self.place(path) {
+                    self.files[index].mention(Mention { at, line: *line });
+                }
             }
             Observation::Move { from, to } => self.rename(at, from, to),
         }
@@ -310,6 +334,18 @@ impl FileState {
     /// The known text, segment after segment.
     pub fn text(&self) -> String {
         self.segments.iter().map(Segment::text).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Where outputs named the file, the newest first; a place that was named again stands once.
+    pub fn mentions(&self) -> &[Mention] {
+        &self.mentions
+    }
+
+    fn mention(&mut self, mention: Mention) {
+        self.mentioned = mention.at;
+        self.mentions.retain(|known| known.line != mention.line);
+        self.mentions.truncate(MAX_MENTIONS - 1);
+        self.mentions.insert(0, mention);
     }
 
     fn mark_edited(&mut self, at: u32) {

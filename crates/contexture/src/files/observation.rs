@@ -80,6 +80,13 @@ pub enum Observation {
         /// The file as written.
         path: String,
     },
+    /// An output named the file, and maybe a line of it. It shows nothing of it.
+    Mentioned {
+        /// The file as written.
+        path: String,
+        /// The line.
+        line: Option<usize>,
+    },
     /// The file has another name.
     Move {
         /// The old name.
@@ -87,6 +94,37 @@ pub enum Observation {
         /// The new name.
         to: String,
     },
+}
+
+impl Observation {
+    /// The files it is about, as written.
+    pub fn paths(&self) -> Vec<&str> {
+        match self {
+            Observation::ReadTogether { paths, .. } => paths.iter().map(String::as_str).collect(),
+            Observation::Move { from, to } => vec![from, to],
+            Observation::Read { path, .. }
+            | Observation::Found { path, .. }
+            | Observation::Write { path, .. }
+            | Observation::Append { path, .. }
+            | Observation::Edit { path, .. }
+            | Observation::Insert { path, .. }
+            | Observation::Patch { path, .. }
+            | Observation::Changed { path }
+            | Observation::Mentioned { path, .. }
+            | Observation::Delete { path } => vec![path],
+        }
+    }
+
+    /// Whether it changes a file.
+    pub fn is_change(&self) -> bool {
+        !matches!(
+            self,
+            Observation::Read { .. }
+                | Observation::ReadTogether { .. }
+                | Observation::Found { .. }
+                | Observation::Mentioned { .. }
+        )
+    }
 }
 
 /// What kind of call it was, as truncation priorities and the ledger need it.

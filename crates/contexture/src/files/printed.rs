@@ -1,6 +1,7 @@
 //! What shell commands printed, told apart by file.
 
 use super::dialect::observe_patch;
+use super::mentions::{Place, looks_like_file, places};
 use super::numbering::{Block, numbered, split_lines};
 use super::observation::Observation;
 use super::patch::{FilePatch, parse_unified};
@@ -58,8 +59,22 @@ pub(crate) fn observe_shell(line: &str, result: &str, workdir: Option<&str>, fai
         }
         prints.push(pipeline_prints(pipeline, &place));
     }
-    attribute(&prints, strip_harness(result), &mut observations);
+    let output = strip_harness(result);
+    attribute(&prints, output, &mut observations);
+    if prints.iter().any(|prints| *prints == Prints::Anything) {
+        observations.extend(observe_mentions(output, directory.as_deref()));
+    }
     observations
+}
+
+/// The places that an output names. A bare name is seen from the directory; longer ones are as often relative to
+/// the project, and the model finds them by their ends.
+pub(crate) fn observe_mentions(output: &str, directory: Option<&str>) -> Vec<Observation> {
+    let mentioned = |place: Place<'_>| {
+        let path = if place.path.contains('/') { place.path.to_owned() } else { join(directory, place.path) };
+        Observation::Mentioned { path, line: place.line }
+    };
+    places(output).into_iter().map(mentioned).collect()
 }
 
 /// A path seen from a directory.
@@ -153,14 +168,6 @@ fn git_changes(
         }
         _ => {}
     }
-}
-
-/// Whether a word names a file: its last part has an extension.
-fn looks_like_file(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or(word);
-    name.rsplit_once('.').is_some_and(|(_, extension)| {
-        !extension.is_empty() && extension.len() <= 8 && extension.chars().all(|c| c.is_ascii_alphanumeric())
-    })
 }
 
 /// What a pipeline prints, seen from its first command through its filters.

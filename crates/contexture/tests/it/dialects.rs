@@ -125,6 +125,28 @@ fn the_shell_changes_files_too() {
 }
 
 #[test]
+fn outputs_name_places_in_files() {
+    #[track_caller]
+    fn check_line(output: &str, expected: &[(&str, Option<usize>)]) {
+        let mentioned =
+            expected.iter().map(|(path, line)| Observation::Mentioned { path: (*path).to_owned(), line: *line });
+        check("Bash", json!({"command": "make test"}), output, mentioned.collect());
+    }
+    check_line("src/a.rs:12:5: error: expected `;`", &[("src/a.rs", Some(12))]);
+    check_line("error[E0308]: mismatched types\n   --> src/a.rs:12:5\n    |", &[("src/a.rs", Some(12))]);
+    check_line("thread 'main' panicked at src/lib.rs:3:9:\nboom", &[("src/lib.rs", Some(3))]);
+    check_line("  File \"pkg/x.py\", line 12, in f", &[("pkg/x.py", Some(12))]);
+    check_line("    at foo (src/a.ts:12:5)", &[("src/a.ts", Some(12))]);
+    check_line("src/a.ts(12,5): error TS2304: Cannot find name 'b'.", &[("src/a.ts", Some(12))]);
+    check_line("FAIL src/a.test.ts", &[("src/a.test.ts", None)]);
+    check_line("FAILED tests/test_a.py::test_b - assert 1 == 2", &[("tests/test_a.py", None)]);
+    check_line("main.go:7:2: undefined: x", &[("main.go", Some(7))]);
+    check_line("a.rs:1:1 warning\na.rs:1:1 note\nb.rs:2:1", &[("a.rs", Some(1)), ("b.rs", Some(2))]);
+    check_line("Compiling contexture v0.1.0 in 3.2s; see README.md", &[]);
+    check_line("ok 12.5: 3 passed", &[]);
+}
+
+#[test]
 fn a_user_adds_a_tool_with_four_lines() {
     let entry: ToolEntry = serde_json::from_value(json!({"name": "peek", "does": "read", "path": "where"})).unwrap();
     assert_eq!(entry.does, Does::Read);
