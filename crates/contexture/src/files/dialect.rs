@@ -344,11 +344,7 @@ impl<'a> Arguments<'a> {
                 self.content().map(|text| Observation::Append { path, text }).into_iter().collect()
             }
             (Does::Edit, Some(path)) => self.observe_edits(&path),
-            (Does::Insert, Some(path)) => {
-                let after = self.number(START_NAMES).unwrap_or(0);
-                let text = self.content().or_else(|| text_of(self.value, None, NEW_NAMES).map(str::to_owned));
-                text.map(|text| Observation::Insert { path, after, text }).into_iter().collect()
-            }
+            (Does::Insert, Some(path)) => self.observe_insert(path).into_iter().collect(),
             (Does::Patch, path) => self.patch_text().map(|text| observe_patch(text, path)).unwrap_or_default(),
             (Does::Delete, Some(path)) => vec![Observation::Delete { path }],
             (Does::Move, _) => self.observe_move(),
@@ -407,7 +403,22 @@ impl<'a> Arguments<'a> {
         };
         let listed = value_of(self.value, None, &["edits"]).and_then(Value::as_array);
         let edits: Vec<Observation> = listed.into_iter().flatten().filter_map(pair).chain(pair(self.value)).collect();
-        if edits.is_empty() { vec![Observation::Changed { path: path.to_owned() }] } else { edits }
+        if edits.is_empty() {
+            vec![Observation::Changed { path: path.to_owned(), by: "an edit".to_owned() }]
+        } else {
+            edits
+        }
+    }
+
+    /// Lines that are put in: `insert_line` is the line before them, `line` the one behind, 0 the end.
+    fn observe_insert(&self, path: String) -> Option<Observation> {
+        let text = self.content().or_else(|| text_of(self.value, None, NEW_NAMES).map(str::to_owned))?;
+        let after = match (self.number(&["insert_line", "after_line"]), self.number(&["line"])) {
+            (None, Some(0)) => return Some(Observation::Append { path, text }),
+            (None, Some(line)) => line - 1,
+            (after, _) => after.or_else(|| self.number(START_NAMES)).unwrap_or(0),
+        };
+        Some(Observation::Insert { path, after, text })
     }
 
     fn observe_move(&self) -> Vec<Observation> {

@@ -117,7 +117,6 @@ fn the_shell_changes_files_too() {
     let write = |path: &str, text: &str| Observation::Write { path: path.into(), text: text.into() };
     check("cat > a.txt <<'EOF'\none\ntwo\nEOF", vec![write("a.txt", "one\ntwo\n")]);
     check("cat >> a.txt <<EOF\none\nEOF", vec![Observation::Append { path: "a.txt".into(), text: "one\n".into() }]);
-    check("sed -i 's/a/b/' a.txt", vec![Observation::Changed { path: "a.txt".into() }]);
     check("git mv a.rs b.rs", vec![Observation::Move { from: "a.rs".into(), to: "b.rs".into() }]);
     check("rm -f a.rs", vec![Observation::Delete { path: "a.rs".into() }]);
     let patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.rs\n+x\n*** End Patch\nEOF";
