@@ -2,7 +2,7 @@
 //! knows about them.
 //!
 //! Reading: [`local`]. Naming: [`mod@reference`], [`anchor`], [`kinds`]. Knowing, read off the agent's own calls: what a call
-//! tells ([`observation`]), how tools of different agents say it ([`dialect`], [`shell`], [`numbering`], [`patch`]),
+//! tells ([`observation`]), how tools of different agents say it ([`dialect`], [`shell`], [`numbering`], [`patch`], [`mentions`]),
 //! what is known in sum ([`model`]), and the small tracker that truncation by age needs ([`tracker`]).
 
 #[cfg(unix)]
@@ -15,6 +15,7 @@ pub mod dialect;
 pub mod shell;
 pub mod numbering;
 pub mod patch;
+pub mod mentions;
 mod printed;
 pub mod model;
 pub mod tracker;

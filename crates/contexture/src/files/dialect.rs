@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::numbering::{Block, numbered};
 use super::observation::{Kind, Observation, Seen};
 use super::patch::{FilePatch, parse_begin_patch, parse_search_replace, parse_unified};
-use super::printed::{observe_shell, strip_harness};
+use super::printed::{observe_mentions, observe_shell, strip_harness};
 use crate::transcript::ToolCall;
 
 /// What a tool does.
@@ -225,10 +225,12 @@ impl Dialects {
                 Some(command) => observe_shell(command, result, arguments.workdir(), failed),
                 None => Vec::new(),
             },
+            Does::Nothing => observe_mentions(result, None),
             _ => arguments.observe(does, result),
         };
         let mut paths = arguments.paths(does);
-        for path in observations.iter().flat_map(Observation::paths) {
+        let is_about = |observation: &&Observation| !matches!(observation, Observation::Mentioned { .. });
+        for path in observations.iter().filter(is_about).flat_map(Observation::paths) {
             if !paths.iter().any(|known| known == path) {
                 paths.push(path.to_owned());
             }
@@ -342,11 +344,7 @@ impl<'a> Arguments<'a> {
                 self.content().map(|text| Observation::Append { path, text }).into_iter().collect()
             }
             (Does::Edit, Some(path)) => self.observe_edits(&path),
-            (Does::Insert, Some(path)) => {
-                let after = self.number(START_NAMES).unwrap_or(0);
-                let text = self.content().or_else(|| text_of(self.value, None, NEW_NAMES).map(str::to_owned));
-                text.map(|text| Observation::Insert { path, after, text }).into_iter().collect()
-            }
+            (Does::Insert, Some(path)) => self.observe_insert(path).into_iter().collect(),
             (Does::Patch, path) => self.patch_text().map(|text| observe_patch(text, path)).unwrap_or_default(),
             (Does::Delete, Some(path)) => vec![Observation::Delete { path }],
             (Does::Move, _) => self.observe_move(),
@@ -405,7 +403,22 @@ impl<'a> Arguments<'a> {
         };
         let listed = value_of(self.value, None, &["edits"]).and_then(Value::as_array);
         let edits: Vec<Observation> = listed.into_iter().flatten().filter_map(pair).chain(pair(self.value)).collect();
-        if edits.is_empty() { vec![Observation::Changed { path: path.to_owned() }] } else { edits }
+        if edits.is_empty() {
+            vec![Observation::Changed { path: path.to_owned(), by: "an edit".to_owned() }]
+        } else {
+            edits
+        }
+    }
+
+    /// Lines that are put in: `insert_line` is the line before them, `line` the one behind, 0 the end.
+    fn observe_insert(&self, path: String) -> Option<Observation> {
+        let text = self.content().or_else(|| text_of(self.value, None, NEW_NAMES).map(str::to_owned))?;
+        let after = match (self.number(&["insert_line", "after_line"]), self.number(&["line"])) {
+            (None, Some(0)) => return Some(Observation::Append { path, text }),
+            (None, Some(line)) => line - 1,
+            (after, _) => after.or_else(|| self.number(START_NAMES)).unwrap_or(0),
+        };
+        Some(Observation::Insert { path, after, text })
     }
 
     fn observe_move(&self) -> Vec<Observation> {
@@ -464,29 +477,5 @@ fn text_of<'a>(arguments: &'a Value, named: Option<&str>, names: &[&str]) -> Opt
     match named {
         Some(name) => object.get(name)?.as_str(),
         None => names.iter().find_map(|name| object.get(*name)?.as_str()),
-    }
-}
-
-impl Observation {
-    /// The files it is about, as written.
-    pub fn paths(&self) -> Vec<&str> {
-        match self {
-            Observation::ReadTogether { paths, .. } => paths.iter().map(String::as_str).collect(),
-            Observation::Move { from, to } => vec![from, to],
-            Observation::Read { path, .. }
-            | Observation::Found { path, .. }
-            | Observation::Write { path, .. }
-            | Observation::Append { path, .. }
-            | Observation::Edit { path, .. }
-            | Observation::Insert { path, .. }
-            | Observation::Patch { path, .. }
-            | Observation::Changed { path }
-            | Observation::Delete { path } => vec![path],
-        }
-    }
-
-    /// Whether it changes a file.
-    pub fn is_change(&self) -> bool {
-        !matches!(self, Observation::Read { .. } | Observation::ReadTogether { .. } | Observation::Found { .. })
     }
 }

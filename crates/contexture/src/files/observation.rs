@@ -22,6 +22,13 @@ pub enum Observation {
         /// The lines.
         block: Block,
     },
+    /// Lines of another version of the file were shown: of a commit, or of a stash.
+    Old {
+        /// The file as written.
+        path: String,
+        /// Runs of consecutive lines, numbered as in that version.
+        blocks: Vec<Block>,
+    },
     /// Single lines of the file were shown by a search.
     Found {
         /// The file as written.
@@ -70,15 +77,58 @@ pub enum Observation {
         /// The replacements.
         hunks: Vec<Hunk>,
     },
+    /// Every line of the file was looked at and some were replaced or removed.
+    Rewrite {
+        /// The file as written.
+        path: String,
+        /// What was done to each line, in order.
+        changes: Vec<LineChange>,
+        /// The command that did it, in short.
+        by: String,
+    },
+    /// The file was written, and the text is likely but not certain.
+    Guess {
+        /// The file as written.
+        path: String,
+        /// The text.
+        text: String,
+        /// The command that did it, in short.
+        by: String,
+    },
     /// The file changed and nobody can say how.
     Changed {
         /// The file as written.
         path: String,
+        /// The command that did it, in short.
+        by: String,
+    },
+    /// Any of the files may have changed.
+    Swept {
+        /// The directory or file, as written; every file if there is none.
+        under: Option<String>,
+        /// The extensions of the files; all if it is empty.
+        extensions: Vec<String>,
+        /// The command that did it, in short.
+        by: String,
+    },
+    /// The file has the text of another one now.
+    Copy {
+        /// The other file.
+        from: String,
+        /// The file as written.
+        to: String,
     },
     /// The file is gone.
     Delete {
         /// The file as written.
         path: String,
+    },
+    /// An output named the file, and maybe a line of it. It shows nothing of it.
+    Mentioned {
+        /// The file as written.
+        path: String,
+        /// The line.
+        line: Option<usize>,
     },
     /// The file has another name.
     Move {
@@ -87,6 +137,70 @@ pub enum Observation {
         /// The new name.
         to: String,
     },
+}
+
+/// What is done to each line of a file. Lines are numbered as they were before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LineChange {
+    /// A piece of text is replaced.
+    Substitute {
+        /// The first and the last line, if not all.
+        lines: Option<(usize, usize)>,
+        /// The piece.
+        old: String,
+        /// What stands there now.
+        new: String,
+        /// Whether every such piece of a line is replaced, or the first one only.
+        all: bool,
+    },
+    /// Lines are removed.
+    Delete {
+        /// The first of them.
+        first: usize,
+        /// The last of them.
+        last: usize,
+    },
+    /// Lines that hold a text are removed.
+    DeleteMatching {
+        /// The text.
+        text: String,
+    },
+}
+
+impl Observation {
+    /// The files it is about, as written.
+    pub fn paths(&self) -> Vec<&str> {
+        match self {
+            Observation::ReadTogether { paths, .. } => paths.iter().map(String::as_str).collect(),
+            Observation::Move { from, to } | Observation::Copy { from, to } => vec![from, to],
+            Observation::Swept { .. } => Vec::new(),
+            Observation::Read { path, .. }
+            | Observation::Found { path, .. }
+            | Observation::Old { path, .. }
+            | Observation::Rewrite { path, .. }
+            | Observation::Guess { path, .. }
+            | Observation::Write { path, .. }
+            | Observation::Append { path, .. }
+            | Observation::Edit { path, .. }
+            | Observation::Insert { path, .. }
+            | Observation::Patch { path, .. }
+            | Observation::Changed { path, .. }
+            | Observation::Mentioned { path, .. }
+            | Observation::Delete { path } => vec![path],
+        }
+    }
+
+    /// Whether it changes a file.
+    pub fn is_change(&self) -> bool {
+        !matches!(
+            self,
+            Observation::Read { .. }
+                | Observation::ReadTogether { .. }
+                | Observation::Found { .. }
+                | Observation::Old { .. }
+                | Observation::Mentioned { .. }
+        )
+    }
 }
 
 /// What kind of call it was, as truncation priorities and the ledger need it.

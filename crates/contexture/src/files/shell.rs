@@ -4,6 +4,8 @@
 //! enough to see which files a coding agent printed, searched or wrote. What it does not understand it leaves
 //! out; it never guesses a path.
 
+mod unroll;
+
 /// One simple command of a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Command {
@@ -13,6 +15,8 @@ pub struct Command {
     pub writes: Vec<Redirect>,
     /// The text of a here-document or here-string that feeds it.
     pub input: Option<String>,
+    /// Whether the shell replaces variables in that text.
+    pub expands: bool,
     /// Whether it reads what the command before it printed.
     pub piped: bool,
 }
@@ -24,6 +28,8 @@ pub struct Redirect {
     pub path: String,
     /// Whether output is added to its end.
     pub append: bool,
+    /// Whether it takes the error messages and not the output.
+    pub of_errors: bool,
 }
 
 impl Command {
@@ -42,7 +48,7 @@ impl Command {
 /// Longest command line that is looked into, in bytes.
 pub const MAX_COMMAND_BYTES: usize = 1 << 20;
 
-/// Splits a command line into simple commands, in order.
+/// Splits a command line into simple commands, in order; loops over words that are written out are unrolled.
 ///
 /// ```
 /// use contexture::files::shell::parse;
@@ -57,10 +63,16 @@ pub fn parse(line: &str) -> Vec<Command> {
     if line.len() > MAX_COMMAND_BYTES {
         return Vec::new();
     }
-    let mut parser =
-        Parser { text: line, at: 0, commands: Vec::new(), current: Command::default(), waiting: Vec::new() };
+    let mut parser = Parser {
+        text: line,
+        at: 0,
+        commands: Vec::new(),
+        current: Command::default(),
+        waiting: Vec::new(),
+        of_errors: false,
+    };
     parser.run();
-    parser.commands
+    unroll::unroll(parser.commands)
 }
 
 /// A here-document whose text begins at the next line.
@@ -69,6 +81,7 @@ struct Waiting {
     command: usize,
     end: String,
     indented: bool,
+    expands: bool,
 }
 
 struct Parser<'a> {
@@ -77,6 +90,8 @@ struct Parser<'a> {
     commands: Vec<Command>,
     current: Command,
     waiting: Vec<Waiting>,
+    /// Whether the redirection that comes next takes error messages.
+    of_errors: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -145,11 +160,13 @@ impl<'a> Parser<'a> {
     }
 
     fn redirect(&mut self) {
+        let of_errors = std::mem::take(&mut self.of_errors);
         let rest = self.rest();
         if let Some(after) = rest.strip_prefix("<<<") {
             self.at += rest.len() - after.trim_start_matches(' ').len();
             let text = self.read_word();
-            self.current.input = Some(text);
+            self.current.input = Some(format!("{text}\n"));
+            self.current.expands = true;
         } else if rest.starts_with("<<") {
             self.document();
         } else if let Some(after) = rest.strip_prefix('<') {
@@ -167,7 +184,7 @@ impl<'a> Parser<'a> {
             }
             let path = self.read_word();
             if !path.is_empty() && !path.starts_with("/dev/") {
-                self.current.writes.push(Redirect { path, append });
+                self.current.writes.push(Redirect { path, append, of_errors });
             }
         }
     }
@@ -179,9 +196,11 @@ impl<'a> Parser<'a> {
             self.at += 1;
         }
         self.at += self.rest().len() - self.rest().trim_start_matches(' ').len();
+        let start = self.at;
         let end = self.read_word();
+        let expands = !self.text[start..self.at].contains(['\'', '"', '\\']);
         if !end.is_empty() {
-            self.waiting.push(Waiting { command: self.commands.len(), end, indented });
+            self.waiting.push(Waiting { command: self.commands.len(), end, indented, expands });
         }
     }
 
@@ -202,6 +221,7 @@ impl<'a> Parser<'a> {
             }
             if let Some(command) = self.commands.get_mut(waiting.command) {
                 command.input = Some(text);
+                command.expands = waiting.expands;
             }
         }
     }
@@ -216,6 +236,7 @@ impl<'a> Parser<'a> {
         }
         let is_descriptor = word.chars().all(|c| c.is_ascii_digit()) && self.rest().starts_with(['>', '<']);
         let is_assignment = self.current.words.is_empty() && is_assignment(&word);
+        self.of_errors = is_descriptor && word == "2";
         if !is_descriptor && !is_assignment {
             self.current.words.push(word);
         }

@@ -14,7 +14,7 @@ use super::view::{self, Chunk};
 use super::window::{Slot, Window};
 use super::words::Spoken;
 use crate::files::dialect::Dialects;
-use crate::files::model::{FileModel, Line};
+use crate::files::model::{FileModel, Line, Trust, Who, path_words};
 use crate::files::observation::{Kind, Observation, Seen};
 use crate::tokens::TokenCounter;
 use crate::transcript::{Message, Role, ToolCall};
@@ -316,6 +316,8 @@ impl Folder {
         let mut spoken = Spoken::default();
         if matches!(message.role, Role::User | Role::Assistant) {
             spoken.talk(&message.text);
+            let who = if message.role == Role::User { Who::User } else { Who::Agent };
+            path_words(&message.text).for_each(|path| self.model.name(at as u32 + 1, path, who));
         }
         for call in &message.tool_calls {
             self.calls.insert(call.id.clone(), (at, call.clone()));
@@ -554,7 +556,9 @@ impl Folder {
 
     /// Whether a line stands in the window: in the messages from `start` on, or in a view.
     fn is_visible(&self, line: &Line, start: usize) -> bool {
-        line.seen as usize > start || (line.shown > 0 && self.visible.contains(&line.shown))
+        // A line that was computed stands in no message.
+        (line.seen as usize > start && line.trust != Trust::Computed)
+            || (line.shown > 0 && self.visible.contains(&line.shown))
     }
 
     /// Tokens of a message that are not its text's.

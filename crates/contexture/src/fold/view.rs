@@ -234,11 +234,15 @@ pub fn render(model: &FileModel, chunks: &[&Chunk]) -> String {
 fn render_file(file: &FileState, chunks: &[&Chunk], text: &mut String) {
     let shown: usize = chunks.iter().map(|chunk| chunk.lines.len()).sum();
     let known = file.known_lines();
+    let is_unsure =
+        |chunk: &&Chunk| file.segments[chunk.segment].lines[chunk.lines.clone()].iter().any(|line| !line.is_sure());
+    let doubt = file.doubt.as_ref().filter(|_| chunks.iter().any(is_unsure));
+    let doubt = doubt.map_or(String::new(), |doubt| format!("; may have changed since {}", doubt.by));
     // Writing to a string cannot fail.
     let _ = if shown == known && file.whole {
-        writeln!(text, "## {} (whole file, {known} lines)", file.path)
+        writeln!(text, "## {} (whole file, {known} lines{doubt})", file.path)
     } else {
-        writeln!(text, "## {} ({shown} of {known} known lines)", file.path)
+        writeln!(text, "## {} ({shown} of {known} known lines{doubt})", file.path)
     };
     let mut last: Option<&Chunk> = None;
     for chunk in chunks {

@@ -117,11 +117,32 @@ fn the_shell_changes_files_too() {
     let write = |path: &str, text: &str| Observation::Write { path: path.into(), text: text.into() };
     check("cat > a.txt <<'EOF'\none\ntwo\nEOF", vec![write("a.txt", "one\ntwo\n")]);
     check("cat >> a.txt <<EOF\none\nEOF", vec![Observation::Append { path: "a.txt".into(), text: "one\n".into() }]);
-    check("sed -i 's/a/b/' a.txt", vec![Observation::Changed { path: "a.txt".into() }]);
     check("git mv a.rs b.rs", vec![Observation::Move { from: "a.rs".into(), to: "b.rs".into() }]);
     check("rm -f a.rs", vec![Observation::Delete { path: "a.rs".into() }]);
     let patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.rs\n+x\n*** End Patch\nEOF";
     check(patch, vec![write("a.rs", "x\n")]);
+}
+
+#[test]
+fn outputs_name_places_in_files() {
+    #[track_caller]
+    fn check_line(output: &str, expected: &[(&str, Option<usize>)]) {
+        let mentioned =
+            expected.iter().map(|(path, line)| Observation::Mentioned { path: (*path).to_owned(), line: *line });
+        check("Bash", json!({"command": "make test"}), output, mentioned.collect());
+    }
+    check_line("src/a.rs:12:5: error: expected `;`", &[("src/a.rs", Some(12))]);
+    check_line("error[E0308]: mismatched types\n   --> src/a.rs:12:5\n    |", &[("src/a.rs", Some(12))]);
+    check_line("thread 'main' panicked at src/lib.rs:3:9:\nboom", &[("src/lib.rs", Some(3))]);
+    check_line("  File \"pkg/x.py\", line 12, in f", &[("pkg/x.py", Some(12))]);
+    check_line("    at foo (src/a.ts:12:5)", &[("src/a.ts", Some(12))]);
+    check_line("src/a.ts(12,5): error TS2304: Cannot find name 'b'.", &[("src/a.ts", Some(12))]);
+    check_line("FAIL src/a.test.ts", &[("src/a.test.ts", None)]);
+    check_line("FAILED tests/test_a.py::test_b - assert 1 == 2", &[("tests/test_a.py", None)]);
+    check_line("main.go:7:2: undefined: x", &[("main.go", Some(7))]);
+    check_line("a.rs:1:1 warning\na.rs:1:1 note\nb.rs:2:1", &[("a.rs", Some(1)), ("b.rs", Some(2))]);
+    check_line("Compiling contexture v0.1.0 in 3.2s; see README.md", &[]);
+    check_line("ok 12.5: 3 passed", &[]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What is known of a file after reads and changes.
 
-use contexture::files::model::FileModel;
+use contexture::files::model::{FileModel, MAX_MENTIONS, Mention};
 use contexture::files::numbering::Block;
 use contexture::files::observation::Observation;
 use contexture::files::patch::{FilePatch, parse_begin_patch};
@@ -60,7 +60,7 @@ fn edits_change_what_is_known_and_move_what_follows() {
 fn an_edit_that_does_not_fit_takes_away_what_it_contradicts() {
     let observations =
         [read("a.rs", 1, "alpha beta\ngamma delta\nepsilon"), edit("gamma delta\nsomething unseen", "changed text")];
-    check(&observations, &[(Some(1), "alpha beta"), (None, "epsilon"), (None, "changed text")]);
+    check(&observations, &[(None, "alpha beta"), (None, "epsilon"), (None, "changed text")]);
 }
 
 #[test]
@@ -93,6 +93,32 @@ fn one_file_under_several_names_is_one_file() {
 fn files_of_one_name_in_two_directories_stay_apart() {
     let model = model_of(&[read("/p/client.rs", 1, "this one"), read("/p/sub/client.rs", 1, "that one")]);
     assert_eq!(model.files().len(), 2);
+}
+
+#[test]
+fn a_known_file_remembers_where_outputs_named_it() {
+    let mention = |path: &str, line| Observation::Mentioned { path: path.into(), line };
+    let model = model_of(&[
+        read("src/a.rs", 1, "line one"),
+        mention("src/a.rs", Some(7)),
+        mention("/p/src/a.rs", None),
+        mention("src/a.rs", Some(7)),
+        mention("src/unknown.rs", Some(1)),
+    ]);
+    let file = model.get("src/a.rs").unwrap();
+    assert_eq!((file.mentioned, file.touched, file.text().as_str()), (4, 1, "line one"));
+    assert_eq!(file.mentions(), [Mention { at: 4, line: Some(7) }, Mention { at: 3, line: None }]);
+    assert_eq!(model.files().len(), 1);
+}
+
+#[test]
+fn old_mentions_give_way() {
+    let mut model = model_of(&[read("a.rs", 1, "line one")]);
+    for line in 1..=2 * MAX_MENTIONS {
+        model.apply(9, &Observation::Mentioned { path: "a.rs".into(), line: Some(line) });
+    }
+    let file = model.get("a.rs").unwrap();
+    assert_eq!((file.mentions().len(), file.mentions()[0].line), (MAX_MENTIONS, Some(2 * MAX_MENTIONS)));
 }
 
 /// A file of distinct lines, and what is done to it.

@@ -58,12 +58,17 @@ impl PathIndex {
         self.by_name.entry(last_part(normal).to_owned()).or_default().push(normal.to_owned());
     }
 
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.by_name.keys().map(String::as_str)
+    /// The same for a name in a text, where the last part alone will do if only one file has it.
+    pub(super) fn find_named(&self, normal: &str) -> Option<usize> {
+        self.find(normal).or_else(|| {
+            let paths = self.by_name.get(normal)?;
+            let index = self.by_path[paths.first()?];
+            paths.iter().all(|path| self.by_path[path] == index).then_some(index)
+        })
     }
 }
 
-fn last_part(path: &str) -> &str {
+pub(super) fn last_part(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
@@ -74,6 +79,27 @@ fn ends_with_path(path: &str, tail: &str) -> bool {
         && path.len() > tail.len()
         && path.ends_with(tail)
         && path.as_bytes()[path.len() - tail.len() - 1] == b'/'
+}
+
+/// The extension of a path.
+pub(super) fn extension_of(path: &str) -> &str {
+    last_part(path).rsplit_once('.').map_or("", |(_, extension)| extension)
+}
+
+/// Whether a file may be the one at `under`, or stand beneath it. Either may be relative to a directory that
+/// nobody knows, and then it may.
+pub(super) fn is_beneath(normal: &str, under: &str) -> bool {
+    if under.is_empty() || normal == under {
+        return true;
+    }
+    match (normal.starts_with('/'), under.starts_with('/')) {
+        (true, true) => normal.strip_prefix(under).is_some_and(|rest| rest.starts_with('/') || under == "/"),
+        (false, true) => extension_of(under).is_empty() || ends_with_path(under, normal) || last_part(under) == normal,
+        (_, false) => {
+            let inner = format!("/{under}/");
+            format!("/{normal}/").contains(&inner)
+        }
+    }
 }
 
 /// A path without `.`, `..` and doubled slashes, as far as that can be said without looking.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::numbering::Block;
 use super::super::patch::Hunk;
-use super::{Line, Segment, join_lines};
+use super::{Line, Segment, Trust, join_lines};
 
 /// Shortest text that can tell where a line belongs; braces and blanks stand everywhere.
 const LEAST_TELLING_BYTES: usize = 5;
@@ -13,47 +13,98 @@ const LEAST_TELLING_BYTES: usize = 5;
 /// Adds a segment to those known: where it overlaps another by content, both become one.
 ///
 /// The new lines win; what the old segment knew before and behind them is kept. Segments that stand directly
-/// before or behind by number are joined.
-pub(super) fn absorb(segments: &mut Vec<Segment>, mut new: Segment) {
+/// before or behind by number are joined. Answers where the new lines are, and whether all that was joined to
+/// them agreed with them; where it did not, it is unsure.
+pub(super) fn absorb(segments: &mut Vec<Segment>, mut new: Segment) -> (usize, bool) {
     let telling = telling_lines(&new.lines);
     let mut kept = Vec::with_capacity(segments.len() + 1);
-    let (mut before, mut behind): (Option<Vec<Line>>, Option<Vec<Line>>) = (None, None);
-    let new_len = new.lines.len();
+    let (mut before, mut behind): (Option<Segment>, Option<Segment>) = (None, None);
+    let mut is_certain = true;
     for old in segments.drain(..) {
-        let Some(Overlap { before: head, behind: tail, pairs }) = overlap(&old, &new, new_len, &telling) else {
+        let Some(Overlap { before: mut head, behind: mut tail, pairs, is_exact }) = overlap(&old, &new, &telling)
+        else {
             kept.extend(without_range(old, &new));
             continue;
         };
         new.is_hit &= old.is_hit;
         inherit(&mut new.lines, &old.lines, &pairs);
-        if new.first.is_none() {
-            new.first =
-                old.first.map(|first| first + head.len()).filter(|_| !head.is_empty() || tail.len() < old.lines.len());
-            new.numbering = old.numbering;
+        if new.first.is_none() && (!head.is_empty() || tail.len() < old.lines.len()) {
+            new.first = old.first.map(|first| first + head.len());
+            new.guess = old.guess.map(|first| first + head.len());
         }
-        let loose = |lines: Vec<Line>| Segment { first: None, lines, numbering: old.numbering, is_hit: false };
-        for (place, lines) in [(&mut before, head), (&mut behind, tail)] {
+        if !is_exact {
+            head.iter_mut().chain(&mut tail).for_each(|line| line.trust = Trust::Unsure);
+            is_certain &= head.is_empty() && tail.is_empty();
+        }
+        let tail_place = old.place().map(|first| first + old.lines.len() - tail.len());
+        for (place, lines, first) in [(&mut before, head, old.place()), (&mut behind, tail, tail_place)] {
+            let part = Segment { first: None, guess: first, lines, is_hit: false };
             match place {
-                _ if lines.is_empty() => {}
-                None => *place = Some(lines),
-                Some(_) => kept.push(loose(lines)),
+                _ if part.lines.is_empty() => {}
+                None => *place = Some(part),
+                Some(_) => kept.push(part),
             }
         }
     }
-    if let Some(mut lines) = before {
-        new.first = new.first.and_then(|first| first.checked_sub(lines.len())).filter(|first| *first > 0);
-        lines.append(&mut new.lines);
-        new.lines = lines;
-    }
-    new.lines.extend(behind.unwrap_or_default());
+    attach(&mut kept, &mut new, before, behind);
     join_neighbours(&mut kept, &mut new);
     let at = kept.partition_point(|segment| order(segment) <= order(&new));
     kept.insert(at, new);
     *segments = kept;
+    (at, is_certain)
+}
+
+/// Adds a segment at its number, joined with those right before and behind it.
+pub(super) fn absorb_numbered(segments: &mut Vec<Segment>, mut new: Segment) {
+    join_neighbours(segments, &mut new);
+    let at = segments.partition_point(|segment| order(segment) <= order(&new));
+    segments.insert(at, new);
+}
+
+/// Puts known lines before and behind a segment, unless others are known to stand there.
+fn attach(kept: &mut Vec<Segment>, new: &mut Segment, before: Option<Segment>, behind: Option<Segment>) {
+    let is_free = |kept: &[Segment], range: std::ops::Range<usize>| {
+        let meets = |first: usize, len: usize| first < range.end && range.start < first + len;
+        !kept.iter().any(|other| other.first.is_some_and(|first| meets(first, other.lines.len())))
+    };
+    if let Some(mut part) = before {
+        let start = new.first.map(|first| first.checked_sub(part.lines.len()).filter(|start| *start > 0));
+        match (start, new.first) {
+            (Some(None), _) => kept.push(part),
+            (Some(Some(start)), Some(first)) if !is_free(kept, start..first) => kept.push(part),
+            (start, _) => {
+                new.first = start.flatten();
+                new.guess = new.guess.and_then(|guess| guess.checked_sub(part.lines.len()));
+                part.lines.append(&mut new.lines);
+                new.lines = part.lines;
+            }
+        }
+    }
+    if let Some(part) = behind {
+        let end = new.first.map(|first| first + new.lines.len());
+        match end {
+            Some(end) if !is_free(kept, end..end + part.lines.len()) => kept.push(part),
+            _ => new.lines.extend(part.lines),
+        }
+    }
+}
+
+/// Whether a numbered segment has other text where lines are known by number.
+pub(super) fn contradicts(segments: &[Segment], new: &Segment) -> bool {
+    let Some(new_first) = new.first else { return false };
+    segments.iter().any(|old| {
+        let Some(old_first) = old.first else { return false };
+        let start = old_first.max(new_first);
+        let end = (old_first + old.lines.len()).min(new_first + new.lines.len());
+        (start..end).any(|number| {
+            let line = &old.lines[number - old_first];
+            line.is_sure() && line.text != new.lines[number - new_first].text
+        })
+    })
 }
 
 fn order(segment: &Segment) -> usize {
-    segment.first.unwrap_or(usize::MAX)
+    segment.place().unwrap_or(usize::MAX)
 }
 
 /// Lines that occur once and say enough, with their places.
@@ -70,14 +121,19 @@ fn telling_lines(lines: &[Line]) -> HashMap<Arc<str>, Option<usize>> {
 /// Least share of the telling lines in an overlap that both sides must have, for it to be one.
 const LEAST_SHARED: f64 = 0.6;
 
+/// Fewest lines in common that tell where a segment without a number belongs: one may stand at many places.
+const LEAST_PAIRS: usize = 2;
+
 /// If `old` overlaps the new segment, what it has before and behind it.
-fn overlap(old: &Segment, new: &Segment, len: usize, telling: &HashMap<Arc<str>, Option<usize>>) -> Option<Overlap> {
-    if let (Some(old_first), Some(new_first), true) = (old.first, new.first, old.numbering == new.numbering) {
-        // Numbers of one numbering are believed: code repeats itself, and likeness elsewhere is chance.
-        if old_first + old.lines.len() <= new_first || new_first + len <= old_first {
+fn overlap(old: &Segment, new: &Segment, telling: &HashMap<Arc<str>, Option<usize>>) -> Option<Overlap> {
+    let len = new.lines.len();
+    if let (Some(old_first), Some(new_first)) = (old.place(), new.first) {
+        let is_apart = old_first + old.lines.len() <= new_first || new_first + len <= old_first;
+        // Numbers are believed: code repeats itself, and likeness elsewhere is chance.
+        if is_apart && old.first.is_some() {
             return None;
         }
-        if let Some(around) = overlap_by_number(old, &new.lines[..len], old_first, new_first) {
+        if let Some(around) = overlap_by_number(old, &new.lines, old_first, new_first) {
             return Some(around);
         }
     }
@@ -92,19 +148,36 @@ fn overlap(old: &Segment, new: &Segment, len: usize, telling: &HashMap<Arc<str>,
     let shared = pairs.len() as f64;
     let enough =
         shared >= LEAST_SHARED * unique as f64 && shared >= LEAST_SHARED / 2.0 * tells(&old.lines[start..end]) as f64;
-    enough.then(|| Overlap { before: old.lines[..start].to_vec(), behind: old.lines[end..].to_vec(), pairs })
+    // One line in common does not say where lines without a number belong.
+    let is_inside = old.lines.len() == end - start || new_range.len() == len;
+    let is_placed = pairs.len() >= LEAST_PAIRS || is_inside;
+    let is_exact = same_texts(&old.lines[start..end], &new.lines[new_range]);
+    (enough && is_placed).then(|| Overlap {
+        before: old.lines[..start].to_vec(),
+        behind: old.lines[end..].to_vec(),
+        pairs,
+        is_exact,
+    })
+}
+
+fn same_texts(old: &[Line], new: &[Line]) -> bool {
+    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| old.text == new.text)
 }
 
 /// The same for segments whose numbers overlap and whose lines agree there.
 fn overlap_by_number(old: &Segment, new: &[Line], old_first: usize, new_first: usize) -> Option<Overlap> {
     let (start, end) = (old_first.max(new_first), (old_first + old.lines.len()).min(new_first + new.len()));
+    if start >= end {
+        return None;
+    }
     let places = (start..end).map(|number| (number - old_first, number - new_first));
     let pairs: Vec<(usize, usize)> = places.filter(|(from, to)| old.lines[*from].text == new[*to].text).collect();
     if (pairs.len() as f64) < LEAST_SHARED * (end - start) as f64 {
         return None;
     }
     let (before, behind) = (old.lines[..start - old_first].to_vec(), old.lines[end - old_first..].to_vec());
-    Some(Overlap { before, behind, pairs })
+    let is_exact = pairs.len() == end - start;
+    Some(Overlap { before, behind, pairs, is_exact })
 }
 
 /// Telling lines that both have exactly once: place in the old segment, place in the new one.
@@ -123,6 +196,11 @@ fn common_lines(old: &Segment, telling: &HashMap<Arc<str>, Option<usize>>) -> Ve
 
 fn is_telling(line: &Line) -> bool {
     line.text.trim().len() >= LEAST_TELLING_BYTES
+}
+
+/// Whether lines say enough to be found by.
+pub(super) fn tells(lines: &[String]) -> bool {
+    lines.iter().any(|line| line.trim().len() >= LEAST_TELLING_BYTES)
 }
 
 /// The longest subsequence of pairs in which the second rises; the first rises already.
@@ -193,6 +271,8 @@ struct Overlap {
     before: Vec<Line>,
     behind: Vec<Line>,
     pairs: Vec<(usize, usize)>,
+    /// Whether both are the same all over the overlap.
+    is_exact: bool,
 }
 
 /// What is left of a segment that has other content at the same numbers.
@@ -202,24 +282,16 @@ fn without_range(mut old: Segment, new: &Segment) -> Vec<Segment> {
     if old_end <= new_first || new_end <= old_first {
         return vec![old];
     }
-    if old.numbering != new.numbering {
-        // The numbers moved since, so they say nothing about the content.
-        old.first = None;
-        return vec![old];
-    }
-    let numbering = old.numbering;
     let behind = if new_end < old_end { old.lines.split_off(new_end - old_first) } else { Vec::new() };
     old.lines.truncate(new_first.saturating_sub(old_first));
-    let rest = Segment { first: Some(new_end), lines: behind, numbering, is_hit: old.is_hit };
+    let rest = Segment { first: Some(new_end), lines: behind, guess: None, is_hit: old.is_hit };
     [old, rest].into_iter().filter(|segment| !segment.lines.is_empty()).collect()
 }
 
 /// Joins the segments that end where the new one begins, or begin where it ends.
 fn join_neighbours(kept: &mut Vec<Segment>, new: &mut Segment) {
     let Some(first) = new.first else { return };
-    let ends_here = |segment: &Segment| {
-        segment.numbering == new.numbering && segment.first.is_some_and(|other| other + segment.lines.len() == first)
-    };
+    let ends_here = |segment: &Segment| segment.first.is_some_and(|other| other + segment.lines.len() == first);
     if let Some(index) = kept.iter().position(ends_here) {
         let mut before = kept.remove(index);
         new.first = before.first;
@@ -228,7 +300,7 @@ fn join_neighbours(kept: &mut Vec<Segment>, new: &mut Segment) {
         new.lines = before.lines;
     }
     let end = new.first.unwrap_or(first) + new.lines.len();
-    let begins_there = |segment: &Segment| segment.numbering == new.numbering && segment.first == Some(end);
+    let begins_there = |segment: &Segment| segment.first == Some(end);
     if let Some(index) = kept.iter().position(begins_there) {
         let behind = kept.remove(index);
         new.is_hit &= behind.is_hit;
@@ -236,18 +308,56 @@ fn join_neighbours(kept: &mut Vec<Segment>, new: &mut Segment) {
     }
 }
 
-/// Marks lines as seen again if they are known at their numbers or by content; says whether they are.
+/// Marks lines as seen again, and sure, if they are known at their numbers; says whether they are.
+///
+/// Lines without a number that read the same are seen again too, but nobody can say that they are the same ones.
 pub(super) fn touch(segments: &mut [Segment], at: u32, block: &Block) -> bool {
+    let mut is_known = false;
     for segment in segments {
-        let by_number = segment.first.and_then(|first| block.first?.checked_sub(first));
-        let Some(start) = by_number else { continue };
+        let is_numbered = segment.first.is_some();
+        let Some(start) = segment.place().and_then(|first| block.first?.checked_sub(first)) else { continue };
         let Some(lines) = segment.lines.get_mut(start..start + block.lines.len()) else { continue };
-        if lines.iter().zip(&block.lines).all(|(line, text)| *line.text == **text) {
-            lines.iter_mut().for_each(|line| line.seen = at);
+        if !lines.iter().zip(&block.lines).all(|(line, text)| *line.text == **text) {
+            continue;
+        }
+        for line in lines {
+            line.seen = at;
+            if is_numbered && line.trust == Trust::Unsure {
+                line.trust = Trust::Sure;
+            }
+        }
+        if is_numbered {
             return true;
         }
+        is_known = true;
     }
-    false
+    is_known
+}
+
+/// Fewest consecutive lines of another version that are taken for known ones, unless there are no more.
+const LEAST_RUN: usize = 3;
+
+/// Marks known lines as seen again that another version has too, in runs; nothing else is learnt from it.
+pub(super) fn touch_old(segments: &mut [Segment], at: u32, block: &Block) {
+    let new: Vec<Line> = block.lines.iter().map(|text| Line::new(text, at, 0, 0)).collect();
+    let telling = telling_lines(&new);
+    for segment in segments {
+        for (old_place, new_place) in longest_rising(&common_lines(segment, &telling)) {
+            let run =
+                segment.lines[old_place..].iter().zip(&new[new_place..]).take_while(|(old, new)| old.text == new.text);
+            let run = run.count();
+            if run < LEAST_RUN.min(new.len()) {
+                continue;
+            }
+            for line in &mut segment.lines[old_place..old_place + run] {
+                // What no message showed until now is shown now.
+                line.seen = at;
+                if line.trust == Trust::Computed {
+                    line.trust = Trust::Sure;
+                }
+            }
+        }
+    }
 }
 
 /// Replaces a piece of text in a segment; answers by how many lines it grew if the piece was there.
@@ -282,7 +392,7 @@ fn replace_range(segment: &mut Segment, at: u32, text: &str, range: std::ops::Ra
     whole.push_str(new);
     whole.push_str(&text[range.end..line_end]);
     let span = whole.matches('\n').count() as u32 + 1;
-    let line = |text: &str| Line { text: text.into(), seen: at, edited: at, shown: 0, span };
+    let line = |text: &str| Line::new(text, at, at, span);
     let mut lines: Vec<Line> = whole.split('\n').map(line).collect();
     let before = last + 1 - first;
     if new.is_empty() && whole.is_empty() && before < segment.lines.len() {
@@ -293,9 +403,17 @@ fn replace_range(segment: &mut Segment, at: u32, text: &str, range: std::ops::Ra
     after as isize - before as isize
 }
 
-/// Replaces the lines of a hunk in a segment; answers by how many lines it grew if they were there.
-pub(super) fn replace_lines(segment: &mut Segment, at: u32, hunk: &Hunk) -> Option<isize> {
-    let start = find_lines(&segment.lines, &hunk.old)?;
+/// Where the old lines of a hunk stand in a segment: where the hunk says, or the first place from a line on.
+pub(super) fn find_hunk(segment: &Segment, hunk: &Hunk, from: usize) -> Option<usize> {
+    let named = hunk.first.zip(segment.first).and_then(|(wanted, first)| wanted.checked_sub(first));
+    let is_there =
+        |start: &usize| segment.lines.get(*start..).is_some_and(|lines| find_lines(lines, &hunk.old) == Some(0));
+    let later = || Some(from + find_lines(segment.lines.get(from..)?, &hunk.old)?);
+    named.filter(is_there).or_else(later).or_else(|| find_lines(&segment.lines, &hunk.old))
+}
+
+/// Replaces the lines of a hunk that begin at a place; answers by how many lines the segment grew.
+pub(super) fn replace_lines(segment: &mut Segment, at: u32, hunk: &Hunk, start: usize) -> isize {
     let old: Vec<Line> = segment.lines[start..start + hunk.old.len()].to_vec();
     let mut context = old.iter();
     let span = hunk.new.len() as u32;
@@ -306,20 +424,19 @@ pub(super) fn replace_lines(segment: &mut Segment, at: u32, hunk: &Hunk) -> Opti
         .map(|(text, added)| {
             let kept =
                 if *added { None } else { context.find(|line| line.text.trim_end() == text.trim_end()).cloned() };
-            let line =
-                kept.unwrap_or_else(|| Line { text: text.as_str().into(), seen: at, edited: at, shown: 0, span });
-            Line { seen: at, span, ..line }
+            let line = kept.unwrap_or_else(|| Line::new(text, at, at, span));
+            Line { seen: at, span, trust: Trust::Sure, ..line }
         })
         .collect();
     let grown = lines.len() as isize - old.len() as isize;
     segment.lines.splice(start..start + old.len(), lines);
-    Some(grown)
+    grown
 }
 
 /// Where consecutive lines stand: exactly, or up to blanks at their ends.
 fn find_lines(lines: &[Line], wanted: &[String]) -> Option<usize> {
     let matches = |same: fn(&str, &str) -> bool| {
-        let mut windows = lines.windows(wanted.len());
+        let mut windows = lines.windows(wanted.len().max(1));
         windows.position(|window| window.iter().zip(wanted).all(|(line, text)| same(&line.text, text)))
     };
     matches(|line, text| line == text).or_else(|| matches(|line, text| line.trim_end() == text.trim_end()))
@@ -346,12 +463,33 @@ pub(super) fn forget(segments: &mut Vec<Segment>, old: &[&str]) {
             left.push(segment);
             continue;
         }
-        let Segment { first: number, mut lines, numbering, is_hit } = segment;
+        let Segment { first: number, guess, mut lines, is_hit } = segment;
         let behind = lines.split_off(last + 1);
         lines.truncate(first);
-        let rest = Segment { first: None, lines: behind, numbering, is_hit };
-        let head = Segment { first: number, lines, numbering, is_hit };
+        let place = number.or(guess).map(|number| number + last + 1);
+        let rest = Segment { first: None, lines: behind, guess: place, is_hit };
+        let head = Segment { first: number, lines, guess, is_hit };
         left.extend([head, rest].into_iter().filter(|segment| !segment.lines.is_empty()));
     }
     *segments = left;
+}
+
+/// Whether lines at the edge of a segment may be a part of a text that stands half in what is not known: how many
+/// lines at its start and at its end.
+pub(super) fn edges(segment: &Segment, old: &[&str]) -> (usize, usize) {
+    let len = segment.lines.len();
+    let text = |index: usize| &*segment.lines[index].text;
+    // A piece may begin and end within a line.
+    let fits = |line: usize, place: usize| match place {
+        0 if old.len() == 1 => text(line).contains(old[0]),
+        0 => text(line).ends_with(old[0]),
+        place if place + 1 == old.len() => text(line).starts_with(old[place]),
+        place => text(line) == old[place],
+    };
+    let longest = len.min(old.len());
+    let start = (1..=longest).rev().find(|count| (0..*count).all(|line| fits(line, old.len() - count + line)));
+    let end = (1..=longest).rev().find(|count| (0..*count).all(|line| fits(len - count + line, line)));
+    let inner = (0..=old.len().saturating_sub(len))
+        .any(|skip| (0..len).all(|line| skip + line < old.len() && fits(line, skip + line)));
+    if inner { (len, len) } else { (start.unwrap_or(0), end.unwrap_or(0)) }
 }

@@ -1,0 +1,100 @@
+//! Places in files that the output of compilers, linters and tests names.
+
+use super::numbering::split_lines;
+
+/// Most places that one output may name; a long list of complaints says the same about its files many times.
+pub const MAX_MENTIONS: usize = 200;
+
+/// Longest line that is looked into, in bytes; what is longer was not written for people.
+const MAX_LINE_BYTES: usize = 1_000;
+
+/// Words before a path without a line that make it worth noting: test runners list files like this.
+const VERDICTS: [&str; 5] = ["FAIL", "FAILED", "ERROR", "✗", "❯"];
+
+/// A place that an output names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// The file as written.
+    pub path: &'a str,
+    /// The line, if one is named.
+    pub line: Option<usize>,
+}
+
+/// The places that an output names, in order, each once in a row.
+///
+/// ```
+/// use contexture::files::mentions::{Place, places};
+/// let output = "error[E0425]: not found\n  --> src/a.rs:12:5\nFile \"x.py\", line 7, in <module>\n";
+/// let expected = [Place { path: "src/a.rs", line: Some(12) }, Place { path: "x.py", line: Some(7) }];
+/// assert_eq!(places(output), expected);
+/// ```
+pub fn places(output: &str) -> Vec<Place<'_>> {
+    let mut found: Vec<Place<'_>> = Vec::new();
+    for line in split_lines(output).filter(|line| line.len() <= MAX_LINE_BYTES && line.contains('.')) {
+        for place in places_of_line(line) {
+            if found.last() != Some(&place) {
+                found.push(place);
+            }
+        }
+        if found.len() >= MAX_MENTIONS {
+            found.truncate(MAX_MENTIONS);
+            break;
+        }
+    }
+    found
+}
+
+/// The places that a line of output names.
+fn places_of_line(line: &str) -> impl Iterator<Item = Place<'_>> {
+    let is_verdict = line.split_whitespace().next().is_some_and(|word| VERDICTS.contains(&word));
+    words_with_rest(line).filter(|(word, _)| word.contains('.')).filter_map(move |(word, rest)| {
+        let (path, tail) = split_path(word)?;
+        let number = if tail.is_empty() { number_behind(rest) } else { leading_number(tail) };
+        (number.is_some() || is_verdict).then_some(Place { path, line: number.filter(|line| *line > 0) })
+    })
+}
+
+/// The words of a line, each with what stands behind it.
+fn words_with_rest(line: &str) -> impl Iterator<Item = (&str, &str)> {
+    let is_break = |c: char| c.is_whitespace() || "()[]{}<>\"'`,;|=".contains(c);
+    let mut left = line;
+    std::iter::from_fn(move || {
+        left = left.trim_start_matches(is_break);
+        let (word, rest) = left.split_at(left.find(is_break).unwrap_or(left.len()));
+        left = rest;
+        (!word.is_empty()).then_some((word, rest))
+    })
+}
+
+/// Splits a word into a path and what stands behind its first colon: `src/a.rs` and `12:5`.
+fn split_path(word: &str) -> Option<(&str, &str)> {
+    let word = word.strip_prefix("file://").unwrap_or(word);
+    // A drive letter is no line.
+    let from = if word.as_bytes().get(1) == Some(&b':') { 2 } else { 0 };
+    let end = word[from..].find(':').map_or(word.len(), |at| from + at);
+    let (path, tail) = (&word[..end], word.get(end + 1..).unwrap_or_default());
+    let path = path.trim_end_matches('.');
+    looks_like_file(path).then_some((path, tail))
+}
+
+/// What may stand between a path and its line, beside a colon.
+const LEADS: [&str; 4] = ["(", ", line ", " on line ", " line "];
+
+/// The line in `(12,5)` or `", line 12` behind a path.
+fn number_behind(rest: &str) -> Option<usize> {
+    let rest = rest.trim_start_matches(['"', '\'', '`']);
+    leading_number(LEADS.iter().find_map(|lead| rest.strip_prefix(lead))?)
+}
+
+fn leading_number(text: &str) -> Option<usize> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    text[..digits].parse().ok()
+}
+
+/// Whether a word names a file: its last part has an extension.
+pub(super) fn looks_like_file(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    name.rsplit_once('.').is_some_and(|(_, extension)| {
+        !extension.is_empty() && extension.len() <= 8 && extension.chars().all(|c| c.is_ascii_alphanumeric())
+    })
+}

@@ -1,0 +1,300 @@
+//! What changes do to what is known of files.
+
+use super::{Doubt, FileModel, FileState, Segment, Trust, extension_of, is_beneath, normalize, splice};
+use crate::files::numbering::{Block, split_lines};
+use crate::files::observation::Observation;
+use crate::files::patch::Hunk;
+
+use super::state::End;
+
+/// What is said of lines that a change may or may not have touched.
+const UNPLACED: &str = "an edit at a place that is not known";
+
+impl FileModel {
+    /// Takes in an observation that changes files.
+    pub(super) fn change(&mut self, at: u32, change: &Observation) {
+        match change {
+            Observation::Write { path, text } => self.replace_with(at, path, |file| file.write(at, text)),
+            Observation::Guess { path, text, by } => self.replace_with(at, path, |file| {
+                file.write(at, text);
+                file.raise_doubt(at, by);
+            }),
+            Observation::Append { path, text } => self.open(path, at).append(at, text),
+            Observation::Edit { path, old, new, all } => self.edit(at, path, old, new, *all),
+            Observation::Insert { path, after, text } => {
+                self.doubt_shared(at, path, UNPLACED);
+                self.open(path, at).insert(at, *after, text);
+            }
+            Observation::Patch { path, hunks } => self.patch(at, path, hunks),
+            Observation::Rewrite { path, changes, by } => {
+                self.doubt_shared(at, path, by);
+                self.open(path, at).rewrite(at, changes, by);
+            }
+            Observation::Changed { path, by } => {
+                self.doubt_shared(at, path, by);
+                let file = self.open(path, at);
+                file.mark_edited(at);
+                file.raise_doubt(at, by);
+            }
+            Observation::Swept { under, extensions, by } => self.sweep(at, under.as_deref(), extensions, by),
+            Observation::Delete { path } => self.replace_with(at, path, |file| file.delete(at)),
+            Observation::Copy { from, to } => self.copy(at, from, to),
+            Observation::Move { from, to } => {
+                self.copy(at, from, to);
+                if let Some(source) = self.place(from).filter(|source| Some(*source) != self.place(to)) {
+                    self.files[source].delete(at);
+                    self.files[source].touched = at;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Gives a file other text; what is known of it beside other files may be gone.
+    fn replace_with(&mut self, at: u32, path: &str, replace: impl FnOnce(&mut FileState)) {
+        self.doubt_shared(at, path, "a later write");
+        replace(self.open(path, at));
+    }
+
+    /// Makes the lines unsure that are known of a file together with those of others.
+    fn doubt_shared(&mut self, at: u32, path: &str, by: &str) {
+        let shared = self.place(path).map(|index| self.files[index].shared.clone());
+        for other in shared.unwrap_or_default() {
+            self.files[other].raise_doubt(at, by);
+        }
+    }
+
+    /// Makes the lines unsure of every file that a command may have changed.
+    fn sweep(&mut self, at: u32, under: Option<&str>, extensions: &[String], by: &str) {
+        let under = under.map(normalize).unwrap_or_default();
+        for file in &mut self.files {
+            let path = normalize(&file.path);
+            let is_of_kind =
+                extensions.is_empty() || extensions.iter().any(|extension| extension_of(&path) == extension);
+            if is_of_kind && is_beneath(&path, &under) {
+                file.raise_doubt(at, by);
+            }
+        }
+    }
+
+    fn copy(&mut self, at: u32, from: &str, to: &str) {
+        self.doubt_shared(at, to, "a copy over it");
+        let Some(source) = self.place(from).map(|index| &self.files[index]).filter(|file| !file.segments.is_empty())
+        else {
+            let file = self.open(to, at);
+            file.mark_edited(at);
+            return file.raise_doubt(at, "a copy over it");
+        };
+        let (mut segments, whole, doubt, end) =
+            (source.segments.clone(), source.whole, source.doubt.clone(), source.end);
+        for line in segments.iter_mut().flat_map(|segment| &mut segment.lines) {
+            line.shown = 0;
+        }
+        let file = self.open(to, at);
+        (file.segments, file.whole, file.doubt, file.end) = (segments, whole, doubt, end);
+        file.deleted = false;
+        file.mark_edited(at);
+    }
+
+    fn edit(&mut self, at: u32, path: &str, old: &str, new: &str, all: bool) {
+        let index = self.open_index(path);
+        self.files[index].touched = at;
+        let shared = self.files[index].shared.clone();
+        let mut hit = self.files[index].replace(at, old, new, all);
+        for other in shared {
+            if self.files[other].replace(at, old, new, all) {
+                self.files[other].touched = at;
+                hit = true;
+            }
+        }
+        let file = &mut self.files[index];
+        file.mark_edited(at);
+        if !hit {
+            file.replace_unknown(at, split_lines(old).collect(), split_lines(new).collect());
+        }
+    }
+
+    fn patch(&mut self, at: u32, path: &str, hunks: &[Hunk]) {
+        let index = self.open_index(path);
+        self.files[index].touched = at;
+        let shared = self.files[index].shared.clone();
+        let mut from = 0;
+        for hunk in hunks {
+            let mut hit = self.files[index].replace_lines(at, hunk, &mut from);
+            for other in &shared {
+                if self.files[*other].replace_lines(at, hunk, &mut 0) {
+                    self.files[*other].touched = at;
+                    hit = true;
+                }
+            }
+            let file = &mut self.files[index];
+            file.mark_edited(at);
+            if !hit {
+                let old = hunk.old.iter().map(String::as_str).collect();
+                file.replace_unknown(at, old, hunk.new.iter().map(String::as_str).collect());
+            }
+        }
+    }
+}
+
+impl FileState {
+    fn write(&mut self, at: u32, text: &str) {
+        self.segments = vec![Segment::new(at, at, &Block::plain(Some(1), text))];
+        self.deleted = false;
+        self.whole = true;
+        self.doubt = None;
+        self.end = if text.is_empty() || text.ends_with('\n') { End::Closed } else { End::Open };
+        self.mark_edited(at);
+    }
+
+    fn delete(&mut self, at: u32) {
+        self.segments.clear();
+        self.deleted = true;
+        self.whole = false;
+        self.doubt = None;
+        self.mark_edited(at);
+    }
+
+    fn append(&mut self, at: u32, text: &str) {
+        if self.deleted {
+            return self.write(at, text);
+        }
+        self.mark_edited(at);
+        let mut added = Segment::new(at, at, &Block::plain(None, text));
+        let whole = self.segments.first_mut().filter(|_| self.whole);
+        match whole {
+            Some(whole) => {
+                if let (End::Open, Some(last), false) = (self.end, whole.lines.last_mut(), added.lines.is_empty()) {
+                    // The text goes on in the last line.
+                    let first = added.lines.remove(0);
+                    last.text = format!("{}{}", last.text, first.text).into();
+                    (last.seen, last.edited, last.shown, last.trust) = (at, at, 0, Trust::Computed);
+                }
+                whole.lines.extend(added.lines);
+            }
+            None if added.lines.is_empty() => {}
+            None => self.segments.push(added),
+        }
+        if !text.is_empty() {
+            self.end = if text.ends_with('\n') { End::Closed } else { End::Open };
+        }
+    }
+
+    fn insert(&mut self, at: u32, after: usize, text: &str) {
+        self.mark_edited(at);
+        let added = Segment::new(at, at, &Block::plain(Some(after + 1), text));
+        let count = added.lines.len();
+        // Lines without a number may stand on both sides of the place.
+        let unnumbered = self.segments.iter_mut().filter(|segment| segment.first.is_none() && segment.lines.len() > 1);
+        let mut is_unsure = false;
+        for line in unnumbered.flat_map(|segment| &mut segment.lines) {
+            line.trust = Trust::Unsure;
+            is_unsure = true;
+        }
+        if is_unsure {
+            self.doubt = Some(Doubt { at, by: UNPLACED.to_owned() });
+        }
+        let inside = self.segments.iter().position(|segment| {
+            segment.first.is_some_and(|first| after + 1 >= first && after < first + segment.lines.len())
+        });
+        self.shift_numbers(after, count as isize);
+        match inside {
+            Some(index) => {
+                // The segment itself moved if it begins right behind the place.
+                let segment = &mut self.segments[index];
+                let first = segment.first.map_or(1, |first| if first > after { first - count } else { first });
+                segment.first = Some(first);
+                let line = after + 1 - first;
+                segment.lines.splice(line..line, added.lines);
+            }
+            None => {
+                splice::absorb_numbered(&mut self.segments, added);
+                self.whole = false;
+            }
+        }
+    }
+
+    /// Replaces a piece of text wherever it is known; says whether it was.
+    fn replace(&mut self, at: u32, old: &str, new: &str, all: bool) -> bool {
+        let (old, new) = (old.replace("\r\n", "\n"), new.replace("\r\n", "\n"));
+        if self.replace_exact(at, &old, &new, all) {
+            return true;
+        }
+        let (bare_old, bare_new) = (old.trim_matches('\n'), new.trim_matches('\n'));
+        bare_old.len() < old.len() && !bare_old.is_empty() && self.replace_exact(at, bare_old, bare_new, all)
+    }
+
+    fn replace_exact(&mut self, at: u32, old: &str, new: &str, all: bool) -> bool {
+        let mut hit = false;
+        for index in 0..self.segments.len() {
+            let delta = splice::replace_text(&mut self.segments[index], at, old, new, all);
+            if let Some(delta) = delta {
+                self.shift_after(index, delta);
+                hit = true;
+            }
+        }
+        let grows = old.matches('\n').count() != new.matches('\n').count();
+        if hit && all && grows && !self.whole {
+            // Pieces that are not known were replaced too.
+            self.distrust_numbers(None);
+        }
+        self.settle_doubt();
+        hit
+    }
+
+    /// Replaces the lines of a hunk; `from` is where the one before it ended, in a file known whole.
+    fn replace_lines(&mut self, at: u32, hunk: &Hunk, from: &mut usize) -> bool {
+        if hunk.old.is_empty() {
+            return false;
+        }
+        let mut hit = false;
+        for index in 0..self.segments.len() {
+            let segment = &mut self.segments[index];
+            // The first place with a number is the one; lines without a number may be the same ones.
+            if hit && segment.first.is_some() {
+                continue;
+            }
+            let Some(start) = splice::find_hunk(segment, hunk, if self.whole { *from } else { 0 }) else { continue };
+            let delta = splice::replace_lines(segment, at, hunk, start);
+            *from = start + hunk.new.len();
+            self.shift_after(index, delta);
+            hit = true;
+        }
+        if hit && !self.whole && hunk.first.is_none() && !splice::tells(&hunk.old) {
+            self.raise_doubt(at, UNPLACED);
+        }
+        self.settle_doubt();
+        hit
+    }
+
+    /// Notes a change of lines that are not known together: what is known of the old ones goes, the new ones come.
+    fn replace_unknown(&mut self, at: u32, old: Vec<&str>, new: Vec<&str>) {
+        splice::forget(&mut self.segments, &old);
+        let mut is_unsure = false;
+        for segment in &mut self.segments {
+            let (start, end) = splice::edges(segment, &old);
+            let len = segment.lines.len();
+            let edges = (0..len).filter(|line| *line < start || *line >= len - end);
+            for line in edges.collect::<Vec<_>>() {
+                segment.lines[line].trust = Trust::Unsure;
+                is_unsure = true;
+            }
+        }
+        if is_unsure {
+            self.doubt = Some(Doubt { at, by: UNPLACED.to_owned() });
+        }
+        if self.whole {
+            // All of it was known and the old text was not in it, so some of it was wrong.
+            self.raise_doubt(at, UNPLACED);
+        }
+        if old.len() != new.len() {
+            self.distrust_numbers(None);
+        }
+        if !new.is_empty() {
+            let block = Block { first: None, lines: new.into_iter().map(str::to_owned).collect() };
+            splice::absorb(&mut self.segments, Segment::new(at, at, &block));
+        }
+        self.whole = false;
+        self.settle_doubt();
+    }
+}

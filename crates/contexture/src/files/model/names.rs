@@ -1,0 +1,63 @@
+//! Names of files in what people and agents say.
+
+use std::collections::HashMap;
+
+use super::Who;
+use super::path::last_part;
+use crate::files::mentions::looks_like_file;
+
+/// Most names that are remembered of files that are not known yet.
+const MAX_NAMES: usize = 2_000;
+
+/// Files that were named before anything was known of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    /// By path, or by bare name as it was said.
+    noted: HashMap<String, (u32, Who)>,
+}
+
+impl Names {
+    pub(super) fn note(&mut self, normal: String, at: u32, who: Who) {
+        // What the user named counts more than what the agent did.
+        let is_less = |known: &(u32, Who)| known.1 == Who::User && who != Who::User;
+        if self.noted.get(&normal).is_some_and(is_less) {
+            return;
+        }
+        if self.noted.len() < MAX_NAMES || self.noted.contains_key(&normal) {
+            self.noted.insert(normal, (at, who));
+        }
+    }
+
+    /// Who named a file that is seen for the first time, and when.
+    pub(super) fn take(&mut self, normal: &str) -> Vec<(u32, Who)> {
+        if self.noted.is_empty() {
+            return Vec::new();
+        }
+        // A name is any end of the path, from the whole of it to its last part.
+        let starts = normal.match_indices('/').map(|(at, _)| at + 1);
+        [0].into_iter().chain(starts).filter_map(|start| self.noted.remove(&normal[start..])).collect()
+    }
+}
+
+/// Longest text that is looked into for names; what is longer was pasted.
+const MAX_TEXT_BYTES: usize = 20_000;
+
+/// The words of a text that look like paths, without what stands around them.
+///
+/// ```
+/// use contexture::files::model::path_words;
+/// let words: Vec<_> = path_words("Fix `src/a.rs:12`, see @docs/b.md. It's 3.5x slower, e.g. on v1.2.").collect();
+/// assert_eq!(words, ["src/a.rs", "docs/b.md"]);
+/// ```
+pub fn path_words(text: &str) -> impl Iterator<Item = &str> {
+    let text = if text.len() <= MAX_TEXT_BYTES { text } else { "" };
+    let is_break = |c: char| c.is_whitespace() || "()[]{}<>\"'`,;|=*!?#".contains(c);
+    text.split(is_break).filter_map(|word| {
+        let word = word.trim_start_matches('@').split(':').next().unwrap_or_default().trim_end_matches('.');
+        let (stem, extension) = last_part(word).rsplit_once('.')?;
+        // `e.g` and the like have one letter on either side.
+        let is_short = stem.len() + extension.len() < 3;
+        let is_named = looks_like_file(word) && extension.starts_with(|c: char| c.is_ascii_alphabetic()) && !is_short;
+        is_named.then_some(word)
+    })
+}

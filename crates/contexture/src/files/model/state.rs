@@ -1,0 +1,259 @@
+//! What is known of one file, and how reads add to it.
+
+use super::{Doubt, FileState, Line, Segment, Trust, Who, splice};
+use crate::files::numbering::Block;
+
+/// An output named a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mention {
+    /// When.
+    pub at: u32,
+    /// The line that it named, moved since by changes that are known to stand before it.
+    pub line: Option<usize>,
+}
+
+/// Most mentions that are remembered of a file.
+pub const MAX_MENTIONS: usize = 32;
+
+/// Most runs of lines that one search may add to a file.
+const MAX_HITS: usize = 40;
+
+/// How a file's last line ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum End {
+    /// With a line feed, as nearly all files do.
+    #[default]
+    Closed,
+    /// Without one.
+    Open,
+}
+
+/// What is said of lines that a read contradicts.
+const CHANGED_UNSEEN: &str = "a change by someone else";
+
+impl FileState {
+    /// How many lines are known.
+    pub fn known_lines(&self) -> usize {
+        self.segments.iter().map(|segment| segment.lines.len()).sum()
+    }
+
+    /// How many bytes are known.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn count_bytes(&mut self) {
+        let lines = self.segments.iter().flat_map(|segment| &segment.lines);
+        self.bytes = lines.map(|line| line.text.len() + 1).sum();
+    }
+
+    /// The known text, segment after segment.
+    pub fn text(&self) -> String {
+        self.segments.iter().map(Segment::text).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Where outputs named the file, the newest first; a place that was named again stands once.
+    pub fn mentions(&self) -> &[Mention] {
+        &self.mentions
+    }
+
+    pub(super) fn mention(&mut self, mention: Mention) {
+        self.mentioned = mention.at;
+        self.mentions.retain(|known| known.line != mention.line);
+        self.mentions.truncate(MAX_MENTIONS - 1);
+        self.mentions.insert(0, mention);
+    }
+
+    pub(super) fn mark_edited(&mut self, at: u32) {
+        self.edited = at;
+        self.changed_by = Some(Who::Agent);
+        self.edits += 1;
+        self.version += 1;
+    }
+
+    /// Notes that someone named the file.
+    pub(super) fn name(&mut self, at: u32, who: Who) {
+        match who {
+            Who::Agent => self.named_by_agent = self.named_by_agent.max(at),
+            Who::User | Who::Other => self.named = self.named.max(at),
+        }
+    }
+
+    /// Whether any known line may have changed since it was seen.
+    pub fn is_unsure(&self) -> bool {
+        self.doubt.is_some()
+    }
+
+    /// Makes all known lines unsure, because of a change that nobody can follow.
+    pub(super) fn raise_doubt(&mut self, at: u32, by: &str) {
+        self.doubt_lines(at, by, |_| true);
+        self.distrust_numbers(None);
+        self.whole = false;
+    }
+
+    /// Makes some lines unsure.
+    pub(super) fn doubt_lines(&mut self, at: u32, by: &str, is_doubtful: impl Fn(&Line) -> bool) {
+        let lines = self.segments.iter_mut().flat_map(|segment| &mut segment.lines);
+        let mut is_any = false;
+        for line in lines.filter(|line| is_doubtful(line)) {
+            line.trust = Trust::Unsure;
+            is_any = true;
+        }
+        if is_any {
+            self.doubt = Some(Doubt { at, by: by.to_owned() });
+        }
+    }
+
+    /// Forgets a doubt that no line is left of.
+    pub(super) fn settle_doubt(&mut self) {
+        if self.doubt.is_some() && self.segments.iter().flat_map(|segment| &segment.lines).all(Line::is_sure) {
+            self.doubt = None;
+        }
+    }
+
+    /// Makes the numbers of all segments guesses, but for one.
+    pub(super) fn distrust_numbers(&mut self, but: Option<usize>) {
+        for (index, segment) in self.segments.iter_mut().enumerate() {
+            if Some(index) != but {
+                segment.distrust();
+            }
+        }
+    }
+
+    /// Takes in lines that were shown.
+    pub(super) fn read_block(&mut self, at: u32, block: &Block, whole: bool) {
+        self.read = at;
+        self.reads += 1;
+        self.deleted = false;
+        let mut segment = Segment::new(at, 0, block);
+        if whole {
+            splice::inherit_all(&mut segment, &self.segments);
+            let differs = self.whole && self.segments.first().is_some_and(|before| !before.same_text(&segment));
+            if differs {
+                self.note_change_elsewhere();
+            }
+            self.segments = vec![segment];
+            self.doubt = None;
+            self.whole = true;
+            return;
+        }
+        self.absorb(at, segment);
+    }
+
+    fn note_change_elsewhere(&mut self) {
+        self.changed_elsewhere = true;
+        self.changed_by = Some(Who::Other);
+        self.version += 1;
+    }
+
+    /// Adds lines that the file has now. If they contradict what was known, someone else changed the file, and
+    /// what was not shown again may have changed too.
+    fn absorb(&mut self, at: u32, segment: Segment) {
+        let contradicts = splice::contradicts(&self.segments, &segment);
+        let ends = self.segments.first().map(|first| first.lines.len()).filter(|_| self.whole);
+        let (place, is_certain) = splice::absorb(&mut self.segments, segment);
+        if contradicts || !is_certain {
+            self.doubt_lines(at, CHANGED_UNSEEN, |line| line.seen != at || !line.is_sure());
+        }
+        if contradicts {
+            self.note_change_elsewhere();
+            self.distrust_numbers(Some(place));
+        }
+        // A read that goes beyond a file known whole contradicts it too.
+        self.whole = !contradicts
+            && is_certain
+            && ends.is_some_and(|lines| self.segments.len() == 1 && self.segments[0].lines.len() == lines);
+        self.settle_doubt();
+    }
+
+    /// Takes in lines that a search found.
+    pub(super) fn found(&mut self, at: u32, blocks: &[Block]) {
+        for block in blocks.iter().take(MAX_HITS) {
+            if !splice::touch(&mut self.segments, at, block) {
+                let mut segment = Segment::new(at, 0, block);
+                segment.is_hit = true;
+                self.absorb(at, segment);
+            }
+        }
+        self.settle_doubt();
+    }
+
+    /// Notes that lines are seen again in another version; only those that are known are taken.
+    pub(super) fn compare(&mut self, at: u32, blocks: &[Block]) {
+        for block in blocks {
+            splice::touch_old(&mut self.segments, at, block);
+        }
+    }
+
+    /// Moves the numbers behind a segment whose length changed at a line.
+    pub(super) fn shift_after(&mut self, index: usize, delta: isize) {
+        if delta == 0 {
+            return;
+        }
+        let Some(place) = self.segments[index].first else {
+            // The change stands at an unknown place, so no other number can be trusted.
+            return self.distrust_numbers(None);
+        };
+        self.shift_numbers(place, delta);
+    }
+
+    /// Moves the numbers of segments that begin behind a line, and of mentions behind it.
+    pub(super) fn shift_numbers(&mut self, place: usize, delta: isize) {
+        for segment in &mut self.segments {
+            if let Some(first) = segment.first.filter(|first| *first > place) {
+                segment.first = Some(first.saturating_add_signed(delta));
+            }
+        }
+        for line in self.mentions.iter_mut().filter_map(|mention| mention.line.as_mut()).filter(|line| **line > place) {
+            *line = line.saturating_add_signed(delta);
+        }
+    }
+}
+
+impl Segment {
+    pub(super) fn new(at: u32, edited: u32, block: &Block) -> Self {
+        let span = block.lines.len() as u32;
+        let line = |text: &String| Line::new(text, at, edited, span);
+        Self { first: block.first, lines: block.lines.iter().map(line).collect(), guess: None, is_hit: false }
+    }
+
+    /// The lines, joined by line feeds.
+    pub fn text(&self) -> String {
+        join_lines(&self.lines)
+    }
+
+    /// Where it begins, or began before a change at an unknown place.
+    pub(super) fn place(&self) -> Option<usize> {
+        self.first.or(self.guess)
+    }
+
+    /// Makes its number a guess.
+    pub(super) fn distrust(&mut self) {
+        self.guess = self.place();
+        self.first = None;
+    }
+
+    fn same_text(&self, other: &Segment) -> bool {
+        let texts = |segment: &Segment| segment.lines.iter().map(|line| line.text.clone()).collect::<Vec<_>>();
+        texts(self) == texts(other)
+    }
+}
+
+impl Line {
+    /// A line that is shown or written now.
+    pub(super) fn new(text: &str, at: u32, edited: u32, span: u32) -> Self {
+        Self { text: text.into(), seen: at, edited, shown: 0, span, trust: Trust::Sure }
+    }
+}
+
+/// Lines joined by line feeds.
+pub fn join_lines(lines: &[Line]) -> String {
+    let mut text = String::with_capacity(lines.iter().map(|line| line.text.len() + 1).sum());
+    for (index, line) in lines.iter().enumerate() {
+        if index > 0 {
+            text.push('\n');
+        }
+        text.push_str(&line.text);
+    }
+    text
+}
