@@ -4,7 +4,6 @@ use contexture::files::model::{FileModel, MAX_MENTIONS, Mention};
 use contexture::files::numbering::Block;
 use contexture::files::observation::Observation;
 use contexture::files::patch::{FilePatch, parse_begin_patch};
-use proptest::prelude::*;
 
 fn read(path: &str, first: usize, text: &str) -> Observation {
     Observation::Read { path: path.into(), block: Block::plain(Some(first), text), whole: false }
@@ -119,59 +118,4 @@ fn old_mentions_give_way() {
     }
     let file = model.get("a.rs").unwrap();
     assert_eq!((file.mentions().len(), file.mentions()[0].line), (MAX_MENTIONS, Some(2 * MAX_MENTIONS)));
-}
-
-/// A file of distinct lines, and what is done to it.
-#[derive(Clone, Debug)]
-enum Step {
-    Read { first: usize, count: usize },
-    Replace { line: usize, with: Vec<String> },
-    Write { lines: Vec<String> },
-}
-
-fn lines(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<String>> {
-    prop::collection::vec("[a-z]{3} [a-z0-9]{8}", count)
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    prop_oneof![
-        4 => (1..60_usize, 1..30_usize).prop_map(|(first, count)| Step::Read { first, count }),
-        3 => (0..60_usize, lines(1..4)).prop_map(|(line, with)| Step::Replace { line, with }),
-        1 => lines(1..40).prop_map(|lines| Step::Write { lines }),
-    ]
-}
-
-proptest! {
-    #[test]
-    fn known_lines_are_lines_of_the_file(start in lines(30..60), steps in prop::collection::vec(step(), 1..25)) {
-        let mut file = start;
-        let mut model = FileModel::new();
-        for (at, step) in steps.into_iter().enumerate() {
-            let observation = match step {
-                Step::Read { first, count } => {
-                    let from = (first - 1).min(file.len() - 1);
-                    let to = (from + count).min(file.len());
-                    read("a.rs", from + 1, &file[from..to].join("\n"))
-                }
-                Step::Replace { line, with } => {
-                    let line = line % file.len();
-                    let old = file[line].clone();
-                    if file.iter().filter(|other| **other == old).count() > 1 {
-                        continue;
-                    }
-                    file.splice(line..=line, with.iter().cloned());
-                    edit(&old, &with.join("\n"))
-                }
-                Step::Write { lines } => {
-                    file = lines;
-                    Observation::Write { path: "a.rs".into(), text: format!("{}\n", file.join("\n")) }
-                }
-            };
-            model.apply(at as u32 + 1, &observation);
-            let whole = format!("\n{}\n", file.join("\n"));
-            for segment in &model.get("a.rs").unwrap().segments {
-                prop_assert!(whole.contains(&format!("\n{}\n", segment.text())), "{:?} not in {whole}", segment.text());
-            }
-        }
-    }
 }

@@ -20,6 +20,7 @@ mod file_reference_engine;
 #[cfg(unix)]
 mod file_reference_fresh;
 mod file_tracker;
+mod file_truth;
 mod fold;
 #[cfg(feature = "sqlite")]
 mod kill;

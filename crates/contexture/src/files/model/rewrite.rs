@@ -16,7 +16,6 @@ impl FileState {
             let first = self.segments[index].first;
             if by_number && first.is_none() {
                 self.segments[index].lines.iter_mut().for_each(|line| line.trust = Trust::Unsure);
-                self.doubt = Some(super::Doubt { at, by: by.to_owned() });
                 continue;
             }
             let lines = std::mem::take(&mut self.segments[index].lines);
@@ -30,7 +29,7 @@ impl FileState {
             self.distrust_numbers(None);
         }
         self.segments.retain(|segment| !segment.lines.is_empty() || self.whole);
-        self.settle_doubt();
+        self.settle(at, by);
     }
 }
 

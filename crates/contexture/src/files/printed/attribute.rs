@@ -4,7 +4,7 @@ use super::super::mentions::looks_like_file;
 use super::super::numbering::{Block, numbered, split_lines};
 use super::super::observation::Observation;
 use super::found::{observe_blame, observe_diff, observe_search};
-use super::{Headed, Printed, Prints, Version, join};
+use super::{Headed, Printed, Prints, join};
 
 /// Gives each print its part of the output: what every one of them tells, in their order.
 pub(super) fn attribute<'a>(all: impl Iterator<Item = &'a Prints>, output: &str) -> Vec<Vec<Observation>> {
@@ -92,7 +92,7 @@ fn numbered_run(lines: &[&str]) -> Option<usize> {
 /// Lines of several files that nobody can tell apart.
 fn together(prints: &[&Prints], lines: &[&str]) -> Option<Observation> {
     let files = |print: &&Prints| match print {
-        Prints::File(printed) if printed.version == Version::Current => vec![printed.path.clone()],
+        Prints::File(printed) => vec![printed.path.clone()],
         Prints::Files(paths) => paths.clone(),
         _ => Vec::new(),
     };
@@ -147,13 +147,8 @@ fn take_file(printed: &Printed, lines: &[&str]) -> Vec<Observation> {
     {
         return Vec::new();
     }
-    let blocks = blocks_of(printed, lines);
-    if printed.version == Version::Other {
-        let blocks = blocks.into_iter().map(|(block, _)| block).collect();
-        return vec![Observation::Old { path: printed.path.clone(), blocks }];
-    }
     let read = |(block, whole)| Observation::Read { path: printed.path.clone(), block, whole };
-    blocks.into_iter().map(read).collect()
+    blocks_of(printed, lines).into_iter().map(read).collect()
 }
 
 /// Whether the only line printed is as likely a complaint of the command as a file's text.
