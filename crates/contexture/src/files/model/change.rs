@@ -282,16 +282,19 @@ impl FileState {
         true
     }
 
-    /// What a change means for the lines that it did not hit: those without a number may be a part of the same
-    /// place, and if only unsure lines were hit, it may really stand anywhere.
+    /// What a change means for the lines that it did not hit. Those without a number may be a part of the same place;
+    /// those with one may be if only lines without a number were hit; and if only unsure lines were hit, the change
+    /// may really stand anywhere.
     fn doubt_around(&mut self, hits: &[Option<Replaced>], old: &[&str], grows: bool) {
-        let is_placed = hits.iter().flatten().any(|hit| !hit.is_unsure);
+        let sure_hits = || self.segments.iter().zip(hits).filter(|(_, hit)| hit.is_some_and(|hit| !hit.is_unsure));
+        let is_placed = sure_hits().any(|(segment, _)| segment.first.is_some());
+        let is_sure = sure_hits().next().is_some();
         for (segment, hit) in self.segments.iter_mut().zip(hits) {
             if hit.is_none() && !(is_placed && segment.first.is_some()) {
                 splice::doubt_edges(segment, old);
             }
         }
-        if grows && !is_placed {
+        if grows && !is_sure {
             self.distrust_numbers(None);
         }
     }

@@ -389,7 +389,7 @@ pub(super) fn touch_old(segments: &mut [Segment], at: u32, block: &Block) {
 /// What a replacement did to a segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Replaced {
-    /// By how many lines the segment grew.
+    /// By how many lines what follows moved.
     pub(super) grown: isize,
     /// Whether the lines were unsure, so that the piece may really stand elsewhere.
     pub(super) is_unsure: bool,
@@ -441,7 +441,9 @@ fn replace_range(segment: &mut Segment, at: u32, text: &str, range: Range<usize>
         lines.iter_mut().for_each(|line| line.trust = Trust::Unsure);
     }
     segment.lines.splice(first..=last, lines);
-    Replaced { grown: segment.lines.len() as isize - before as isize, is_unsure }
+    // What follows moves by the line feeds; the segment may keep one more line, a piece of one that goes on.
+    let feeds = |text: &str| text.matches('\n').count() as isize;
+    Replaced { grown: feeds(new) - feeds(&text[range]), is_unsure }
 }
 
 /// Where the old lines of a hunk stand in a segment: where the hunk says, or the first place from a line on.
