@@ -44,7 +44,7 @@ pub enum Does {
 /// One tool of a dialect. Four lines in a configuration file:
 ///
 /// ```toml
-/// [[tools]]
+/// [[tool]]
 /// name = "peek"
 /// does = "read"
 /// path = "where"
@@ -52,6 +52,7 @@ pub enum Does {
 ///
 /// Arguments that are not named are looked for under the names that agents commonly use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ToolEntry {
     /// The tool's name.
     pub name: String,

@@ -1,8 +1,8 @@
 //! What is known of a file after reads and changes.
 
-use contexture::files::model::{FileModel, MAX_MENTIONS, Mention};
+use contexture::files::model::{FileModel, MAX_MENTIONS, Mention, Trust, Who};
 use contexture::files::numbering::Block;
-use contexture::files::observation::Observation;
+use contexture::files::observation::{LineChange, Observation};
 use contexture::files::patch::{FilePatch, parse_begin_patch};
 
 fn read(path: &str, first: usize, text: &str) -> Observation {
@@ -118,4 +118,101 @@ fn old_mentions_give_way() {
     }
     let file = model.get("a.rs").unwrap();
     assert_eq!((file.mentions().len(), file.mentions()[0].line), (MAX_MENTIONS, Some(2 * MAX_MENTIONS)));
+}
+
+#[test]
+fn lines_of_another_version_only_confirm_what_is_known() {
+    let old = |text: &str| Observation::Old { path: "a.rs".into(), blocks: vec![Block::plain(Some(1), text)] };
+    let model =
+        model_of(&[read("a.rs", 1, "line one\nline two\nline three"), old("line one\nline two\nline three\nline old")]);
+    let file = model.get("a.rs").unwrap();
+    assert_eq!(file.text(), "line one\nline two\nline three");
+    assert!(file.segments[0].lines.iter().all(|line| line.seen == 2));
+    let model = model_of(&[old("line one\nline two\nline three")]);
+    assert!(model.get("a.rs").is_none());
+}
+
+#[test]
+fn a_file_at_a_revision_is_another_file() {
+    let model = model_of(&[
+        read("src/app/a.rs", 1, "now"),
+        read("HEAD~1:src/app/a.rs", 1, "before"),
+        read("app/a.rs", 1, "now"),
+    ]);
+    assert_eq!(model.get("src/app/a.rs").unwrap().text(), "now");
+    assert_eq!(model.files().len(), 2);
+}
+
+/// Lines with whether they are sure, by segment.
+fn trusts(model: &FileModel, path: &str) -> Vec<(Option<usize>, Vec<(String, bool)>)> {
+    let file = model.get(path).expect("the file was observed");
+    let lines = |lines: &[contexture::files::model::Line]| -> Vec<(String, bool)> {
+        lines.iter().map(|line| (line.text.to_string(), line.is_sure())).collect()
+    };
+    file.segments.iter().map(|segment| (segment.first, lines(&segment.lines))).collect()
+}
+
+#[test]
+fn a_sweep_makes_lines_unsure_until_they_are_read_again() {
+    let swept = Observation::Swept { under: None, extensions: vec!["rs".into()], by: "`cargo fmt`".into() };
+    let mut model = model_of(&[read("a.rs", 1, "line one\nline two"), read("b.md", 1, "text"), swept]);
+    assert_eq!(trusts(&model, "a.rs"), [(None, vec![("line one".into(), false), ("line two".into(), false)])]);
+    assert_eq!(model.get("a.rs").unwrap().doubt.as_ref().unwrap().by, "`cargo fmt`");
+    assert!(!model.get("b.md").unwrap().is_unsure());
+    model.apply(4, &read("a.rs", 1, "line one\nline two"));
+    assert_eq!(trusts(&model, "a.rs"), [(Some(1), vec![("line one".into(), true), ("line two".into(), true)])]);
+    assert!(!model.get("a.rs").unwrap().is_unsure());
+}
+
+#[test]
+fn a_read_that_contradicts_makes_the_rest_unsure() {
+    let model = model_of(&[
+        read("a.rs", 1, "line one\nline two\nline three\nline four"),
+        read("a.rs", 2, "line 2\nline three"),
+    ]);
+    let file = model.get("a.rs").unwrap();
+    assert_eq!((file.changed_by, file.changed_elsewhere), (Some(Who::Other), true));
+    let sure: Vec<String> = trusts(&model, "a.rs")
+        .into_iter()
+        .flat_map(|(_, lines)| lines)
+        .filter(|line| line.1)
+        .map(|line| line.0)
+        .collect();
+    assert_eq!(sure, ["line 2", "line three"]);
+}
+
+#[test]
+fn a_plain_substitution_is_computed() {
+    let substitute = LineChange::Substitute { lines: None, old: "two".into(), new: "2".into(), all: true };
+    let changes = vec![substitute, LineChange::Delete { first: 1, last: 1 }];
+    let rewrite = Observation::Rewrite { path: "a.rs".into(), changes, by: "`sed -i`".into() };
+    let observations = [read("a.rs", 1, "line one\nline two"), read("a.rs", 9, "line nine"), rewrite];
+    check(&observations, &[(Some(1), "line 2"), (Some(8), "line nine")]);
+    let model = model_of(&observations);
+    let trusts: Vec<Trust> = model.get("a.rs").unwrap().segments.iter().map(|segment| segment.lines[0].trust).collect();
+    assert_eq!(trusts, [Trust::Computed, Trust::Sure]);
+}
+
+#[test]
+fn a_move_over_a_file_replaces_it() {
+    let mv = |from: &str, to: &str| Observation::Move { from: from.into(), to: to.into() };
+    let write = Observation::Write { path: "b.rs".into(), text: "new\n".into() };
+    check(&[read("a.rs", 1, "old"), write, mv("b.rs", "a.rs")], &[(Some(1), "new")]);
+    let model = model_of(&[read("a.rs", 1, "old"), mv("unknown.rs", "a.rs")]);
+    assert_eq!(trusts(&model, "a.rs"), [(None, vec![("old".into(), false)])]);
+}
+
+#[test]
+fn a_file_knows_who_changed_and_who_named_it() {
+    let mut model = FileModel::new();
+    model.name(1, "src/a.rs", Who::User);
+    model.name(2, "b.rs", Who::Agent);
+    model.apply(3, &read("/p/src/a.rs", 1, "one"));
+    model.apply(3, &read("/p/src/b.rs", 1, "one"));
+    model.name(4, "b.rs", Who::User);
+    let named = |path: &str| model.get(path).map(|file| (file.named, file.named_by_agent, file.changed_by)).unwrap();
+    assert_eq!(named("/p/src/a.rs"), (1, 0, None));
+    assert_eq!(named("/p/src/b.rs"), (4, 2, None));
+    model.apply(5, &Observation::Write { path: "/p/src/a.rs".into(), text: "two\n".into() });
+    assert_eq!(model.get("src/a.rs").unwrap().changed_by, Some(Who::Agent));
 }
