@@ -62,7 +62,7 @@ impl Line {
 /// A run of consecutive known lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The number of its first line, from 1, if that is known. A segment with a number has no unsure lines.
+    /// The number of its first line, from 1, if that is known. Lines that are unsure are counted as they were.
     pub first: Option<usize>,
     /// The lines.
     pub lines: Vec<Line>,

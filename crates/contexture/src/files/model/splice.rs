@@ -97,28 +97,6 @@ fn attach(kept: &mut Vec<Segment>, new: &mut Segment, before: Option<Segment>, b
     }
 }
 
-/// Takes unsure lines out of segments with numbers: how many there are now, nobody can say.
-pub(super) fn part_unsure(segments: &mut Vec<Segment>) {
-    let is_mixed = |segment: &Segment| segment.first.is_some() && segment.lines.iter().any(|line| !line.is_sure());
-    if !segments.iter().any(is_mixed) {
-        return;
-    }
-    let mut parted = Vec::with_capacity(segments.len() + 2);
-    for segment in segments.drain(..) {
-        let Some(first) = segment.first.filter(|_| is_mixed(&segment)) else {
-            parted.push(segment);
-            continue;
-        };
-        let mut number = first;
-        for run in segment.lines.chunk_by(|line, next| line.is_sure() == next.is_sure()) {
-            let place = if run[0].is_sure() { (Some(number), None) } else { (None, Some(number)) };
-            parted.push(Segment { first: place.0, guess: place.1, lines: run.to_vec(), is_hit: segment.is_hit });
-            number += run.len();
-        }
-    }
-    *segments = parted;
-}
-
 /// Whether a numbered segment has other text where lines are known by number.
 pub(super) fn contradicts(segments: &[Segment], new: &Segment) -> bool {
     let Some(new_first) = new.first else { return false };
@@ -339,7 +317,7 @@ fn join_neighbours(kept: &mut Vec<Segment>, new: &mut Segment) {
     }
 }
 
-/// Marks lines as seen again if they are known at their numbers; says whether they are.
+/// Marks lines as seen again, and sure, if they are known at their numbers; says whether they are.
 ///
 /// Lines without a number that read the same are seen again too, but nobody can say that they are the same ones.
 pub(super) fn touch(segments: &mut [Segment], at: u32, block: &Block) -> bool {
@@ -351,7 +329,12 @@ pub(super) fn touch(segments: &mut [Segment], at: u32, block: &Block) -> bool {
         if !lines.iter().zip(&block.lines).all(|(line, text)| *line.text == **text) {
             continue;
         }
-        lines.iter_mut().for_each(|line| line.seen = at);
+        for line in lines {
+            line.seen = at;
+            if is_numbered && line.trust == Trust::Unsure {
+                line.trust = Trust::Sure;
+            }
+        }
         if is_numbered {
             return true;
         }

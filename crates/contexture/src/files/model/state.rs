@@ -107,7 +107,6 @@ impl FileState {
     /// Keeps doubt and lines in step: a doubt that no line is left of goes, unsure lines without
     /// one get this one.
     pub(super) fn settle(&mut self, at: u32, by: &str) {
-        splice::part_unsure(&mut self.segments);
         let is_unsure = self.segments.iter().flat_map(|segment| &segment.lines).any(|line| !line.is_sure());
         match (is_unsure, &self.doubt) {
             (false, _) => self.doubt = None,
