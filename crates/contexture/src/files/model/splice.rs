@@ -157,16 +157,11 @@ fn overlap(old: &Segment, new: &Segment, telling: &HashMap<Arc<str>, Option<usiz
     let enough =
         shared >= LEAST_SHARED * unique as f64 && shared >= LEAST_SHARED / 2.0 * tells(&old.lines[start..end]) as f64;
     let is_exact = same_texts(&old.lines[start..end], &new.lines[new_range.clone()]);
-    // One line in common does not say where lines without a number belong; but what says nothing new may go.
-    let is_known = is_exact && new_range.len() == len && new.first.is_none();
-    let is_repeated = is_exact && old.lines.len() == end - start && new.first.is_some();
-    let is_placed = pairs.len() >= LEAST_PAIRS || is_known || is_repeated;
-    (enough && is_placed).then(|| Overlap {
-        before: old.lines[..start].to_vec(),
-        behind: old.lines[end..].to_vec(),
-        pairs,
-        is_exact,
-    })
+    // One line in common does not say for sure where lines without a number belong, unless nothing is added by it.
+    let is_known = new_range.len() == len && new.first.is_none();
+    let is_repeated = old.lines.len() == end - start && new.first.is_some();
+    let is_exact = is_exact && (pairs.len() >= LEAST_PAIRS || is_known || is_repeated);
+    enough.then(|| Overlap { before: old.lines[..start].to_vec(), behind: old.lines[end..].to_vec(), pairs, is_exact })
 }
 
 fn same_texts(old: &[Line], new: &[Line]) -> bool {
