@@ -103,6 +103,13 @@ fn output_that_nobody_can_tell_apart_belongs_to_all() {
 }
 
 #[test]
+fn lines_that_the_harness_cut_are_left_out() {
+    let output = "x\ny and…317 tokens truncated…more\nz\n";
+    let parts = vec![read("a.rs", Some(3), &["x"], false), read("a.rs", None, &["z"], false)];
+    check("Bash", json!({"command": "sed -n '3,900p' a.rs"}), output, parts);
+}
+
+#[test]
 fn searches_find_lines_of_files() {
     let found = Observation::Found {
         path: "src/a.rs".into(),

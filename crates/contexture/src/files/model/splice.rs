@@ -104,7 +104,10 @@ pub(super) fn contradicts(segments: &[Segment], new: &Segment) -> bool {
         let Some(old_first) = old.first else { return false };
         let start = old_first.max(new_first);
         let end = (old_first + old.lines.len()).min(new_first + new.lines.len());
-        (start..end).any(|number| old.lines[number - old_first].text != new.lines[number - new_first].text)
+        (start..end).any(|number| {
+            let line = &old.lines[number - old_first];
+            line.is_sure() && line.text != new.lines[number - new_first].text
+        })
     })
 }
 

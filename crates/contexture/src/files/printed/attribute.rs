@@ -217,10 +217,12 @@ fn ranges_of(printed: &Printed, lines: &[&str]) -> Vec<(Block, bool)> {
     blocks
 }
 
-/// Whether a line says that the harness left out lines here.
-fn is_cut_mark(line: &str) -> bool {
+/// Whether a line says that the harness left out lines here. Some cut within lines, and then the two pieces of the
+/// line are worth nothing.
+pub(super) fn is_cut_mark(line: &str) -> bool {
     let line = line.trim();
-    line.len() < 120
+    let is_whole = line.len() < 120
         && line.contains("truncated")
-        && (line.contains('…') || line.contains("...") || line.starts_with('['))
+        && (line.contains('…') || line.contains("...") || line.starts_with('['));
+    is_whole || line.contains(" truncated…")
 }
