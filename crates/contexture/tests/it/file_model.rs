@@ -1,9 +1,15 @@
 //! What is known of a file after reads and changes.
 
+use std::sync::Arc;
+
 use contexture::files::model::{FileModel, MAX_MENTIONS, Mention, Trust, Who};
 use contexture::files::numbering::Block;
 use contexture::files::observation::{LineChange, Observation};
 use contexture::files::patch::{FilePatch, parse_begin_patch};
+use contexture::fold::{Folder, Policy};
+use contexture::tokens::Estimate;
+use contexture::transcript::Message;
+use serde_json::json;
 
 fn read(path: &str, first: usize, text: &str) -> Observation {
     Observation::Read { path: path.into(), block: Block::plain(Some(first), text), whole: false }
@@ -143,8 +149,10 @@ fn a_file_at_a_revision_is_another_file() {
     assert_eq!(model.files().len(), 2);
 }
 
-/// Lines with whether they are sure, by segment.
-fn trusts(model: &FileModel, path: &str) -> Vec<(Option<usize>, Vec<(String, bool)>)> {
+/// A segment's number and its lines, each with whether it is sure.
+type Trusts = (Option<usize>, Vec<(String, bool)>);
+
+fn trusts(model: &FileModel, path: &str) -> Vec<Trusts> {
     let file = model.get(path).expect("the file was observed");
     let lines = |lines: &[contexture::files::model::Line]| -> Vec<(String, bool)> {
         lines.iter().map(|line| (line.text.to_string(), line.is_sure())).collect()
@@ -215,4 +223,34 @@ fn a_file_knows_who_changed_and_who_named_it() {
     assert_eq!(named("/p/src/b.rs"), (4, 2, None));
     model.apply(5, &Observation::Write { path: "/p/src/a.rs".into(), text: "two\n".into() });
     assert_eq!(model.get("src/a.rs").unwrap().changed_by, Some(Who::Agent));
+}
+
+/// The text of all that a folder shows after calls with their answers, and a long talk behind them.
+fn shown_after(calls: &[(&str, serde_json::Value, String)]) -> String {
+    let mut folder = Folder::new(Policy::new(8_000), Arc::new(Estimate));
+    let mut push = |message: serde_json::Value| {
+        let message: Message = serde_json::from_value(message).expect("a message");
+        folder.push(Arc::new(message));
+        folder.request().to_vec()
+    };
+    push(json!({"role": "user", "text": "go on with src/a.rs"}));
+    for (index, (name, arguments, answer)) in calls.iter().enumerate() {
+        let call = json!({"id": index.to_string(), "name": name, "arguments": arguments});
+        push(json!({"role": "assistant", "text": "", "tool_calls": [call]}));
+        push(json!({"role": "tool", "text": answer, "tool_call_id": index.to_string(), "name": name}));
+    }
+    let slots: Vec<_> = (0..8).map(|_| push(json!({"role": "assistant", "text": "a word ".repeat(600)}))).collect();
+    let shown: Vec<Message> = folder.render(slots.last().expect("eight requests were made")).collect();
+    shown.into_iter().map(|message| message.text + "\n").collect()
+}
+
+#[test]
+fn a_view_says_since_when_lines_may_have_changed() {
+    let text: String = (1..=30).map(|line| format!("{line:6}→let line_{line} = {line};\n")).collect();
+    let read = ("Read", json!({"file_path": "src/a.rs"}), text);
+    let format = ("Bash", json!({"command": "cargo fmt"}), String::new());
+    let sure = shown_after(std::slice::from_ref(&read));
+    assert!(sure.contains("## src/a.rs (whole file, 30 lines)"));
+    let unsure = shown_after(&[read, format]);
+    assert!(unsure.contains("## src/a.rs (30 of 30 known lines; may have changed since `cargo fmt`)"));
 }

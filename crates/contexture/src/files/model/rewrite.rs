@@ -42,10 +42,10 @@ fn rewritten(line: Line, number: Option<usize>, at: u32, changes: &[LineChange])
         match change {
             LineChange::Delete { first, last } if is_in(*first, *last) => return None,
             LineChange::DeleteMatching { text } if now.contains(text.as_str()) => return None,
-            LineChange::Substitute { lines, old, new, all } if lines.is_none_or(|(first, last)| is_in(first, last)) => {
-                if now.contains(old.as_str()) {
-                    text = Some(if *all { now.replace(old, new) } else { now.replacen(old, new, 1) });
-                }
+            LineChange::Substitute { lines, old, new, all }
+                if lines.is_none_or(|(first, last)| is_in(first, last)) && now.contains(old.as_str()) =>
+            {
+                text = Some(if *all { now.replace(old, new) } else { now.replacen(old, new, 1) });
             }
             _ => {}
         }
