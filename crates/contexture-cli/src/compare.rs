@@ -7,6 +7,7 @@ use clap::Args;
 use contexture::transcript::Report;
 use serde::Serialize;
 
+use crate::config::Config;
 use crate::failure::Failure;
 use crate::judge::{Judge, Measures};
 use crate::policies::own::Own;
@@ -35,6 +36,9 @@ pub struct Compare {
     /// Tokens that a window may have, counted as bytes divided by four
     #[arg(long, value_name = "N", default_value_t = 32_000, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     budget: u64,
+    /// A configuration file (TOML), for tools that are not known: [[tool]] name = "open_file", does = "read", path = "target"
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -65,9 +69,10 @@ struct Row {
 
 /// Carries out the command.
 pub fn run(compare: &Compare) -> Result<(), Failure> {
+    let own = Own { dialects: Config::read(compare.config.as_deref())?.dialects()? };
     let sources = source::find(&compare.files)?;
     let known = KNOWN.iter().map(|known| known as &dyn Policy);
-    let policies: Vec<&dyn Policy> = std::iter::once(&Own as &dyn Policy).chain(known).collect();
+    let policies: Vec<&dyn Policy> = std::iter::once(&own as &dyn Policy).chain(known).collect();
     let progress = Progress::new("comparing", sources.len());
     let budget = compare.budget as f64;
     let judged = in_parallel(&sources, |source| {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use contexture::files::dialect::{Dialects, ToolEntry};
 use contexture::layers::FileReferenceOptions;
 use contexture::layers::working_memory::{Notes, WorkingMemory};
 use contexture::window::Overflow;
@@ -22,6 +23,11 @@ use crate::failure::Failure;
 ///
 /// [working-memory]
 /// text = "The release is on Friday."
+///
+/// [[tool]]
+/// name = "open_file"
+/// does = "read"
+/// path = "target"
 /// ```
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -36,6 +42,22 @@ pub struct Config {
     pub file_reference: FileReferenceOptions,
     /// The layer `working-memory`; without it the layer is left out.
     pub working_memory: Option<WorkingMemoryConfig>,
+    /// Tools of the recorded agents that the built-in table does not know, or that it has wrong.
+    pub tool: Vec<ToolEntry>,
+}
+
+/// What helps with a configuration file that is not understood.
+const CONFIG_HINT: &str = "`contexture window --help` shows what a configuration file may say";
+
+/// What helps with a tool that is not understood.
+const TOOL_HINT: &str = "a [[tool]] has a `name`, what it `does` (read, write, append, edit, insert, patch, editor, \
+    search, run, delete, move or nothing) and the names of its arguments: `path`, `content`, `old`, `new`, `command`";
+
+/// Whether a place of a configuration file belongs to a tool: the last heading before its end says so.
+fn is_in_tool(text: &str, place: usize) -> bool {
+    let end = text[place..].find('\n').map_or(text.len(), |len| place + len);
+    let heading = text[..end].lines().rev().find(|line| line.trim_start().starts_with('['));
+    heading.is_some_and(|line| line.trim().starts_with("[[tool]]"))
 }
 
 /// What working memory starts with.
@@ -58,9 +80,32 @@ impl Config {
         toml::from_str(&text).map_err(|error| {
             let place = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
             let place = place.map_or(String::new(), |line| format!(", line {line}"));
-            Failure::usage(format!("`{shown}`{place}: {}", error.message().trim().replace('\n', " ")))
-                .hint("`contexture window --help` shows what a configuration file may say")
+            let start = error.span().map_or(0, |span| span.start.min(text.len()));
+            let hint = if is_in_tool(&text, start) { TOOL_HINT } else { CONFIG_HINT };
+            Failure::usage(format!("`{shown}`{place}: {}", error.message().trim().replace('\n', " "))).hint(hint)
         })
+    }
+
+    /// The dialects that recorded work is read with: the built-in ones and the file's own.
+    ///
+    /// # Errors
+    /// A tool has no name, or is described twice.
+    pub fn dialects(&self) -> Result<Dialects, Failure> {
+        let mut dialects = Dialects::builtin();
+        for (index, entry) in self.tool.iter().enumerate() {
+            let complaint = match entry.name.trim() {
+                "" => Some(format!("entry {} of [[tool]] has an empty `name`", index + 1)),
+                name if self.tool[..index].iter().any(|other| other.name == name) => {
+                    Some(format!("[[tool]] describes `{name}` twice"))
+                }
+                _ => None,
+            };
+            if let Some(complaint) = complaint {
+                return Err(Failure::usage(complaint).hint(TOOL_HINT));
+            }
+            dialects = dialects.with(entry.clone());
+        }
+        Ok(dialects)
     }
 
     /// The layer `working-memory`, if the file has one. It shows what the file says and does not change.

@@ -10,12 +10,14 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use contexture::bpe::Bpe;
+use contexture::files::dialect::Dialects;
 use contexture::fold::{Folder, Policy, Prices};
 use contexture::tokens::{Estimate, TokenCounter};
 use contexture::transcript::{Message, Transcript};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::config::Config;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::source::{self, Source};
@@ -44,6 +46,9 @@ pub struct Replay {
     /// Whose prices for cached input are reckoned with
     #[arg(long, value_enum, default_value_t = Provider::Anthropic)]
     provider: Provider,
+    /// A configuration file (TOML), for tools that are not known: [[tool]] name = "open_file", does = "read", path = "target"
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// What is printed
     #[arg(long, value_enum, default_value_t = Emit::Summary)]
     emit: Emit,
@@ -87,7 +92,7 @@ pub fn run(replay: &Replay) -> Result<(), Failure> {
     if replay.files.is_empty() {
         return replay.play_example();
     }
-    let settings = replay.settings(DEFAULT_BUDGET);
+    let settings = replay.settings(DEFAULT_BUDGET)?;
     let sources = source::find(&replay.files)?;
     match replay.emit {
         Emit::Summary => {
@@ -99,7 +104,8 @@ pub fn run(replay: &Replay) -> Result<(), Failure> {
 }
 
 impl Replay {
-    fn settings(&self, default_budget: u64) -> Settings {
+    fn settings(&self, default_budget: u64) -> Result<Settings, Failure> {
+        let config = Config::read(self.config.as_deref())?;
         let counter: Arc<dyn TokenCounter> = match self.counter {
             Counter::O200k => Arc::new(Bpe::o200k()),
             Counter::Estimate => Arc::new(Estimate),
@@ -109,11 +115,12 @@ impl Replay {
             Provider::Openai => Prices::OPENAI,
             Provider::None => Prices::NONE,
         };
-        Settings { policy: Policy::new(self.budget.unwrap_or(default_budget)).with_prices(prices), counter }
+        let budget = self.budget.or(config.budget).unwrap_or(default_budget);
+        Ok(Settings { policy: Policy::new(budget).with_prices(prices), counter, dialects: config.dialects()? })
     }
 
     fn play_example(&self) -> Result<(), Failure> {
-        let settings = self.settings(example::BUDGET);
+        let settings = self.settings(example::BUDGET)?;
         let (transcript, report) = example::transcript();
         if self.emit != Emit::Summary {
             let mut writer = BufWriter::new(io::stdout().lock());
@@ -142,11 +149,12 @@ impl Replay {
 struct Settings {
     policy: Policy,
     counter: Arc<dyn TokenCounter>,
+    dialects: Dialects,
 }
 
 impl Settings {
     fn play(&self, transcript: Transcript) -> Player<impl Iterator<Item = Arc<Message>>> {
-        let folder = Folder::new(self.policy.clone(), Arc::clone(&self.counter));
+        let folder = Folder::new(self.policy.clone(), Arc::clone(&self.counter)).with_dialects(self.dialects.clone());
         Player::new(folder, transcript.messages.into_iter().map(Arc::new))
             .with_cache_life(self.policy.prices.cache_life)
     }

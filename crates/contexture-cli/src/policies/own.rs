@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use contexture::files::dialect::Dialects;
 use contexture::fold::{Folder, Policy as FoldPolicy, Slot};
 use contexture::tokens::Estimate;
 use contexture::transcript::{Message, Transcript};
@@ -11,7 +12,10 @@ use crate::recorded::Recorded;
 use crate::replay::player::{Player, Step};
 
 /// The folder as `contexture replay` runs it, with its tokens counted in four bytes.
-pub struct Own;
+pub struct Own {
+    /// What the tools of the recorded agents do.
+    pub dialects: Dialects,
+}
 
 impl Policy for Own {
     fn name(&self) -> &str {
@@ -24,7 +28,8 @@ impl Policy for Own {
         _recorded: &'a Recorded<'a>,
         budget: f64,
     ) -> Box<dyn Iterator<Item = anyhow::Result<Request>> + 'a> {
-        let folder = Folder::new(FoldPolicy::new(budget as u64), Arc::new(Estimate));
+        let folder =
+            Folder::new(FoldPolicy::new(budget as u64), Arc::new(Estimate)).with_dialects(self.dialects.clone());
         let messages = transcript.messages.iter().cloned().map(Arc::new);
         let mut own = Playing { player: Player::new(folder, messages), made: vec![None; transcript.messages.len()] };
         Box::new(std::iter::from_fn(move || own.request().map(Ok)))

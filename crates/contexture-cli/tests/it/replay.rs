@@ -264,3 +264,56 @@ fn a_capped_output_promises_no_tool_that_is_not_there() {
     let windows = replayed(&["--emit", "windows"], &recording);
     assert!(windows.contains(" bytes) left out …]") && !windows.contains("shows them"), "{windows}");
 }
+
+/// A recording of an agent with a tool that nobody knows.
+fn strange_recording() -> String {
+    let call = json!({"id": "r", "name": "fetch_text", "arguments": {"target": "strange.rs"}});
+    let lines = [
+        json!({"role": "user", "text": "look"}),
+        json!({"role": "assistant", "text": "", "tool_calls": [call]}),
+        json!({"role": "tool", "text": "fn strange() {}\n", "tool_call_id": "r", "name": "fetch_text"}),
+        json!({"role": "assistant", "text": "done"}),
+    ];
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn a_configuration_says_what_a_strange_tool_does() {
+    let directory = tempdir().expect("a temporary directory");
+    fs::write(directory.path().join("recording.jsonl"), strange_recording()).expect("files can be written");
+    let entry = "[[tool]]\nname = \"fetch_text\"\ndoes = \"read\"\npath = \"target\"\n";
+    fs::write(directory.path().join("tools.toml"), entry).expect("files can be written");
+    let plain = run_in(directory.path(), &["replay", "recording.jsonl"], "");
+    let taught = run_in(directory.path(), &["replay", "recording.jsonl", "--config", "tools.toml"], "");
+    assert_eq!((plain.code, taught.code, taught.stderr.as_str()), (0, 0, ""));
+    assert!(!plain.stdout.contains("strange.rs"), "{}", plain.stdout);
+    assert!(taught.stdout.contains("strange.rs"), "{}", taught.stdout);
+    let compared = run_in(directory.path(), &["compare", "recording.jsonl", "--config", "tools.toml"], "");
+    assert_eq!((compared.code, compared.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn a_tool_that_is_not_understood_is_said_in_one_sentence() {
+    let directory = tempdir().expect("a temporary directory");
+    fs::write(directory.path().join("recording.jsonl"), strange_recording()).expect("files can be written");
+    let cases = [
+        ("[[tool]]\nname = \"x\"\n", "`tools.toml`, line 1: missing field `does`"),
+        ("[[tool]]\nname = \"x\"\ndoes = \"reads\"\n", "`tools.toml`, line 3: unknown variant `reads`"),
+        ("[[tool]]\nname = \"x\"\ndoes = \"read\"\npaht = \"y\"\n", "`tools.toml`, line 4: unknown field `paht`"),
+        ("[[tool]]\nname = \"\"\ndoes = \"read\"\n", "entry 1 of [[tool]] has an empty `name`"),
+        (
+            "[[tool]]\nname = \"x\"\ndoes = \"read\"\n[[tool]]\nname = \"x\"\ndoes = \"run\"\n",
+            "[[tool]] describes `x` twice",
+        ),
+    ];
+    for (text, sentence) in cases {
+        fs::write(directory.path().join("tools.toml"), text).expect("files can be written");
+        for command in ["replay", "compare"] {
+            let run = run_in(directory.path(), &[command, "recording.jsonl", "--config", "tools.toml"], "");
+            assert_eq!(run.code, 2, "{}", run.stderr);
+            assert!(run.stderr.starts_with(&format!("error: {sentence}")), "{}", run.stderr);
+            assert!(run.stderr.contains("\nhint: a [[tool]] has a `name`"), "{}", run.stderr);
+            assert_eq!(run.stderr.lines().count(), 2, "{}", run.stderr);
+        }
+    }
+}

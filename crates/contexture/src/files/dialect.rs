@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::numbering::{Block, numbered};
+use super::numbering::{Block, numbered_from};
 use super::observation::{Kind, Observation, Seen};
 use super::patch::{FilePatch, parse_begin_patch, parse_search_replace, parse_unified};
 use super::printed::{observe_mentions, observe_shell, strip_harness};
@@ -44,7 +44,7 @@ pub enum Does {
 /// One tool of a dialect. Four lines in a configuration file:
 ///
 /// ```toml
-/// [[tools]]
+/// [[tool]]
 /// name = "peek"
 /// does = "read"
 /// path = "where"
@@ -52,6 +52,7 @@ pub enum Does {
 ///
 /// Arguments that are not named are looked for under the names that agents commonly use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ToolEntry {
     /// The tool's name.
     pub name: String,
@@ -215,7 +216,7 @@ impl Dialects {
     /// Looks into a call and what the tool answered.
     pub fn observe(&self, call: &ToolCall, result: &str) -> Seen {
         let entry = self.tools.get(&call.name);
-        let arguments = Arguments { value: &call.arguments, entry };
+        let arguments = Arguments { value: &call.arguments, entry, takes_lines: TAKES_LINES.contains(&&*call.name) };
         let does = self.does(call);
         let failed = says_failed(result);
         let command = (does == Does::Run).then(|| arguments.command()).flatten();
@@ -261,6 +262,9 @@ fn says_write(name: &str) -> bool {
     ["write", "create", "save", "put"].iter().any(|verb| name.contains(verb))
 }
 
+/// Tools whose edits take the line feed behind a piece that is replaced by nothing.
+const TAKES_LINES: &[&str] = &["Edit", "MultiEdit"];
+
 /// How a failed tool's answer begins, in lower case.
 const FAILURE_STARTS: &[&str] = &[
     "<tool_use_error>",
@@ -294,6 +298,8 @@ pub fn says_failed(result: &str) -> bool {
 struct Arguments<'a> {
     value: &'a Value,
     entry: Option<&'a ToolEntry>,
+    /// Whether an edit that leaves nothing takes the line feed behind the piece too.
+    takes_lines: bool,
 }
 
 impl<'a> Arguments<'a> {
@@ -377,7 +383,7 @@ impl<'a> Arguments<'a> {
 
     fn observe_read(&self, path: String, result: &str) -> Vec<Observation> {
         let text = strip_harness(result);
-        if let Some(blocks) = numbered(text) {
+        if let Some(blocks) = numbered_from(text, self.first_line()) {
             let whole = !self.is_narrowed() && blocks.len() == 1 && blocks[0].first == Some(1);
             return blocks.into_iter().map(|block| Observation::Read { path: path.clone(), block, whole }).collect();
         }
@@ -392,9 +398,12 @@ impl<'a> Arguments<'a> {
         let named_old = self.entry.and_then(|entry| entry.old.as_deref());
         let named_new = self.entry.and_then(|entry| entry.new.as_deref());
         let pair = |value: &Value| -> Option<Observation> {
-            let old = text_of(value, named_old, OLD_NAMES)?.to_owned();
+            let mut old = text_of(value, named_old, OLD_NAMES)?.to_owned();
             let new = text_of(value, named_new, NEW_NAMES).unwrap_or_default().to_owned();
             let all = value_of(value, None, ALL_NAMES).and_then(Value::as_bool).unwrap_or(false);
+            if self.takes_lines && new.is_empty() && !old.is_empty() && !old.ends_with('\n') {
+                old.push('\n');
+            }
             Some(if old.is_empty() {
                 Observation::Write { path: path.to_owned(), text: new }
             } else {

@@ -20,7 +20,7 @@ mod state;
 
 use names::Names;
 pub use names::path_words;
-use path::{PathIndex, extension_of, is_beneath, normalize};
+use path::{PathIndex, extension_of, is_at_revision, is_beneath, normalize};
 pub use state::{MAX_MENTIONS, Mention, join_lines};
 
 /// How well a line is known.
@@ -62,7 +62,7 @@ impl Line {
 /// A run of consecutive known lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The number of its first line, from 1, if that is known.
+    /// The number of its first line, from 1, if that is known. Lines that are unsure are counted as they were.
     pub first: Option<usize>,
     /// The lines.
     pub lines: Vec<Line>,

@@ -51,6 +51,18 @@ pub fn numbered(text: &str) -> Option<Vec<Block>> {
     STYLES.into_iter().find_map(|style| numbered_as(text, style))
 }
 
+/// The same for a read that was asked to begin at a line: a single line that carries that number is numbered too.
+pub fn numbered_from(text: &str, first: usize) -> Option<Vec<Block>> {
+    let mut lines = split_lines(text);
+    let single = lines.next().filter(|_| lines.next().is_none());
+    let asked = |style| split_number(single?, style).filter(|(number, _)| *number == first);
+    let alone = || {
+        let (_, line) = STYLES.into_iter().find_map(asked)?;
+        Some(vec![Block { first: Some(first), lines: vec![line.to_owned()] }])
+    };
+    numbered(text).or_else(alone)
+}
+
 /// Share of the lines from the first to the last number that must carry one, for a text to count as numbered.
 const LEAST_NUMBERED: f64 = 0.6;
 

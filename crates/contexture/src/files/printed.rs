@@ -59,13 +59,12 @@ struct Printed {
     more: Vec<(usize, Option<usize>)>,
     /// Whether line numbers are printed.
     numbered: bool,
-    version: Version,
 }
 
 impl Printed {
     /// The whole of a file, as it is on disk.
     fn whole(path: String) -> Self {
-        Self { path, first: Some(1), count: None, more: Vec::new(), numbered: false, version: Version::Current }
+        Self { path, first: Some(1), count: None, more: Vec::new(), numbered: false }
     }
 }
 

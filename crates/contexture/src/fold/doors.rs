@@ -1,6 +1,6 @@
 //! What can be saved before an output is first sent, when saving costs nothing.
 
-use crate::files::observation::{Kind, Seen};
+use crate::files::observation::{Kind, Observation, Seen};
 
 /// Shortest output that is worth a pointer.
 pub(super) const LEAST_POINTED_BYTES: usize = 600;
@@ -25,5 +25,6 @@ pub(super) fn pointer(seen: &Seen, text: &str) -> String {
 
 /// Whether an output is no file's text, so that its middle can go.
 pub(super) fn can_cap(seen: &Seen) -> bool {
-    matches!(seen.kind, Kind::Run | Kind::Search | Kind::Other) && seen.observations.is_empty()
+    let is_mention = |seen: &Observation| matches!(seen, Observation::Mentioned { .. });
+    matches!(seen.kind, Kind::Run | Kind::Search | Kind::Other) && seen.observations.iter().all(is_mention)
 }

@@ -543,7 +543,9 @@ impl Folder {
         self.touched.sort_unstable();
         self.touched.dedup();
         let now = self.messages.len();
-        let chunks = view::chunks(&self.model, now as u32, Some(&self.touched), &self.asks);
+        let mut chunks = view::chunks(&self.model, now as u32, Some(&self.touched), &self.asks);
+        let recent = &self.spoken[self.spoken.len().saturating_sub(super::words::RECENT_MESSAGES)..];
+        super::words::Recent::of(recent).weigh(&self.model, &mut chunks);
         let is_shown = |chunk: &Chunk| {
             let lines = chunk.lines(&self.model);
             let hidden = lines.iter().filter(|line| !self.is_visible(line, self.start)).count();

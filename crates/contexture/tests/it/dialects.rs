@@ -2,7 +2,7 @@
 
 use contexture::files::dialect::{Dialects, Does, ToolEntry};
 use contexture::files::numbering::Block;
-use contexture::files::observation::Observation;
+use contexture::files::observation::{LineChange, Observation};
 use contexture::transcript::ToolCall;
 use serde_json::{Value, json};
 
@@ -103,6 +103,13 @@ fn output_that_nobody_can_tell_apart_belongs_to_all() {
 }
 
 #[test]
+fn lines_that_the_harness_cut_are_left_out() {
+    let output = "x\ny and…317 tokens truncated…more\nz\n";
+    let parts = vec![read("a.rs", Some(3), &["x"], false), read("a.rs", None, &["z"], false)];
+    check("Bash", json!({"command": "sed -n '3,900p' a.rs"}), output, parts);
+}
+
+#[test]
 fn searches_find_lines_of_files() {
     let found = Observation::Found {
         path: "src/a.rs".into(),
@@ -121,6 +128,149 @@ fn the_shell_changes_files_too() {
     check("rm -f a.rs", vec![Observation::Delete { path: "a.rs".into() }]);
     let patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.rs\n+x\n*** End Patch\nEOF";
     check(patch, vec![write("a.rs", "x\n")]);
+}
+
+const DIFF: &str =
+    "diff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -4,2 +4,2 @@ fn\n x\n-old\n+new\n";
+
+#[test]
+fn only_a_diff_against_the_working_tree_shows_current_lines() {
+    let blocks = || vec![block(Some(4), &["x", "new"])];
+    let found = || vec![Observation::Found { path: "src/a.rs".into(), blocks: blocks() }];
+    let old = || vec![Observation::Old { path: "src/a.rs".into(), blocks: blocks() }];
+    for command in ["git diff", "git diff HEAD", "git diff -- src/a.rs", "git diff main src/a.rs", "git -C . diff main"]
+    {
+        check("Bash", json!({"command": command}), DIFF, found());
+    }
+    for command in [
+        "git show",
+        "git show HEAD~3 -- src/a.rs",
+        "git log -p -2",
+        "git diff main..topic",
+        "git diff main topic",
+        "git diff --cached",
+        "git stash show -p",
+        "git diff -R",
+    ] {
+        check("Bash", json!({"command": command}), DIFF, old());
+    }
+    let earlier = vec![read("HEAD~1:src/a.rs", Some(1), &["x"], true)];
+    check("Bash", json!({"command": "git show HEAD~1:src/a.rs"}), "x\n", earlier);
+}
+
+#[test]
+fn blame_shows_lines_of_the_working_tree_unless_told_otherwise() {
+    let output = "1a2b3c4d (Ada L 2024-05-01 10:00:00 +0200 7) x\n00000000 (Not Committed Yet 2024-05-02 8) y\n";
+    let blocks = || vec![block(Some(7), &["x", "y"])];
+    let found = vec![Observation::Found { path: "a.rs".into(), blocks: blocks() }];
+    check("Bash", json!({"command": "git blame -L 7,8 a.rs"}), output, found);
+    let old = vec![Observation::Old { path: "a.rs".into(), blocks: blocks() }];
+    check("Bash", json!({"command": "git blame v1.0 -- a.rs"}), output, old);
+}
+
+fn changed(path: &str, by: &str) -> Observation {
+    Observation::Changed { path: path.into(), by: format!("`{by}`") }
+}
+
+fn swept(under: Option<&str>, extensions: &[&str], by: &str) -> Observation {
+    let extensions = extensions.iter().map(|extension| (*extension).to_owned()).collect();
+    Observation::Swept { under: under.map(str::to_owned), extensions, by: format!("`{by}`") }
+}
+
+#[test]
+fn commands_that_may_change_files_are_said() {
+    let check = |command: &str, expected| check("Bash", json!({"command": command}), "", expected);
+    check("cargo fmt", vec![swept(None, &["rs"], "cargo fmt")]);
+    check("cargo fmt --check", vec![]);
+    check("cd web && npx prettier --write src/a.ts", vec![changed("web/src/a.ts", "npx prettier --write src/a.ts")]);
+    check("prettier --check src", vec![]);
+    check("eslint --fix src/", vec![swept(Some("src"), SCRIPT_EXTENSIONS, "eslint --fix src/")]);
+    check("gofmt -w ./...", vec![swept(None, &["go"], "gofmt -w ./...")]);
+    check("gofmt -l .", vec![]);
+    check("ruff format", vec![swept(None, &["py", "pyi"], "ruff format")]);
+    check("python -m black a.py", vec![changed("a.py", "python -m black a.py")]);
+    check("git checkout -- a.rs", vec![changed("a.rs", "git checkout -- a.rs")]);
+    check("git checkout main", vec![swept(None, &[], "git checkout main")]);
+    check("git checkout -b topic", vec![]);
+    check("git reset --hard", vec![swept(None, &[], "git reset --hard")]);
+    check("git reset a.rs", vec![]);
+    check("git stash list", vec![]);
+    check("git stash", vec![swept(None, &[], "git stash")]);
+    check("make > out.txt", vec![changed("out.txt", "make")]);
+    check(
+        "sed -i 's/a.*b/c/' x.rs y.rs",
+        vec![changed("x.rs", "sed -i s/a.*b/c/ x.rs y.rs"), changed("y.rs", "sed -i s/a.*b/c/ x.rs y.rs")],
+    );
+    check("sed -i 's/a/b/' src/*.rs", vec![swept(Some("src"), &["rs"], "sed -i s/a/b/ src/*.rs")]);
+}
+
+const SCRIPT_EXTENSIONS: &[&str] = &["js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts", "vue", "svelte"];
+
+#[test]
+fn a_pull_that_brought_nothing_changes_nothing() {
+    check("Bash", json!({"command": "git pull"}), "Already up to date.\n", vec![]);
+}
+
+#[test]
+fn changes_that_can_be_computed_are() {
+    let check = |command: &str, expected| check("Bash", json!({"command": command}), "", expected);
+    let rewrite = |command: &str, changes| {
+        vec![Observation::Rewrite { path: "a.rs".into(), changes, by: format!("`{command}`") }]
+    };
+    let substitute =
+        |old: &str, new: &str, all| LineChange::Substitute { lines: None, old: old.into(), new: new.into(), all };
+    check("sed -i 's/a/b/g' a.rs", rewrite("sed -i s/a/b/g a.rs", vec![substitute("a", "b", true)]));
+    check("sed -i '' 's|x\\.y|z|' a.rs", rewrite("sed -i  s|x\\.y|z| a.rs", vec![substitute("x.y", "z", false)]));
+    check(
+        "sed -i '3d;5,6d' a.rs",
+        rewrite(
+            "sed -i 3d;5,6d a.rs",
+            vec![LineChange::Delete { first: 3, last: 3 }, LineChange::Delete { first: 5, last: 6 }],
+        ),
+    );
+    check(
+        "sed -i '/dbg/d' a.rs",
+        rewrite("sed -i /dbg/d a.rs", vec![LineChange::DeleteMatching { text: "dbg".into() }]),
+    );
+    let copy = || vec![Observation::Copy { from: "a".into(), to: "b".into() }];
+    check("cat a > b", copy());
+    check("cp a.rs src/", vec![Observation::Copy { from: "a.rs".into(), to: "src/a.rs".into() }]);
+    check("echo one two >> a", vec![Observation::Append { path: "a".into(), text: "one two\n".into() }]);
+    check("printf 'one\\ntwo\\n' > a", vec![Observation::Write { path: "a".into(), text: "one\ntwo\n".into() }]);
+    check("cat <<'E' | tee a\nx\nE", vec![Observation::Write { path: "a".into(), text: "x\n".into() }]);
+    let by = "`cat`".to_owned();
+    check("cat > a <<E\n$x\nE", vec![Observation::Guess { path: "a".into(), text: "$x\n".into(), by }]);
+}
+
+#[test]
+fn what_a_failed_command_line_did_before_it_failed_counts() {
+    let text = "Exit code: 1\nWall time: 0\nOutput:\nboom\n";
+    let write = Observation::Write { path: "a".into(), text: "x\n".into() };
+    check("Bash", json!({"command": "cat > a <<'E'\nx\nE\nmake"}), text, vec![write]);
+    let doubt = swept(Some("a.rs"), &[], "sed -i s/a/b/ a.rs");
+    check("Bash", json!({"command": "make && sed -i s/a/b/ a.rs"}), text, vec![doubt]);
+    check(
+        "Bash",
+        json!({"command": "apply_patch <<'E'\n*** Begin Patch\n*** Add File: b\n+x\n*** End Patch\nE"}),
+        text,
+        vec![],
+    );
+}
+
+#[test]
+fn files_printed_one_after_the_other_are_told_apart() {
+    let check = |command: &str, output: &str, expected| check("Bash", json!({"command": command}), output, expected);
+    let both = |whole| vec![read("a.rs", Some(1), &["x"], whole), read("b.rs", Some(1), &["y", "z"], whole)];
+    check("head -n 5 a.rs b.rs", "==> a.rs <==\nx\n\n==> b.rs <==\ny\nz\n", both(false));
+    check("tail -n +1 *.rs", "==> a.rs <==\nx\n\n==> b.rs <==\ny\nz\n", both(true));
+    check("for f in a.rs b.rs; do echo $f; cat $f; done", "a.rs\nx\nb.rs\ny\nz\n", both(true));
+    check("for f in *.rs; do echo \"== $f ==\"; cat \"$f\"; done", "== a.rs ==\nx\n== b.rs ==\ny\nz\n", both(true));
+    let numbered = vec![read("a.rs", Some(1), &["x"], false), read("b.rs", Some(1), &["y", "z"], false)];
+    check("nl -ba a.rs; nl -ba b.rs", "     1\tx\n     1\ty\n     2\tz\n", numbered.clone());
+    check("sed -n '1,1p' a.rs && sed -n '1,2p' b.rs", "x\ny\nz\n", numbered);
+    let joint =
+        Observation::ReadTogether { paths: vec!["a.rs".into(), "b.rs".into()], block: block(None, &["x", "y"]) };
+    check("cat a.rs b.rs; echo --; cat c.rs", "x\ny\n--\nz\n", vec![joint, read("c.rs", Some(1), &["z"], true)]);
 }
 
 #[test]

@@ -1,10 +1,15 @@
 //! What is known of a file after reads and changes.
 
-use contexture::files::model::{FileModel, MAX_MENTIONS, Mention};
+use std::sync::Arc;
+
+use contexture::files::model::{FileModel, MAX_MENTIONS, Mention, Trust, Who};
 use contexture::files::numbering::Block;
-use contexture::files::observation::Observation;
+use contexture::files::observation::{LineChange, Observation};
 use contexture::files::patch::{FilePatch, parse_begin_patch};
-use proptest::prelude::*;
+use contexture::fold::{Folder, Policy};
+use contexture::tokens::Estimate;
+use contexture::transcript::Message;
+use serde_json::json;
 
 fn read(path: &str, first: usize, text: &str) -> Observation {
     Observation::Read { path: path.into(), block: Block::plain(Some(first), text), whole: false }
@@ -121,57 +126,131 @@ fn old_mentions_give_way() {
     assert_eq!((file.mentions().len(), file.mentions()[0].line), (MAX_MENTIONS, Some(2 * MAX_MENTIONS)));
 }
 
-/// A file of distinct lines, and what is done to it.
-#[derive(Clone, Debug)]
-enum Step {
-    Read { first: usize, count: usize },
-    Replace { line: usize, with: Vec<String> },
-    Write { lines: Vec<String> },
+#[test]
+fn lines_of_another_version_only_confirm_what_is_known() {
+    let old = |text: &str| Observation::Old { path: "a.rs".into(), blocks: vec![Block::plain(Some(1), text)] };
+    let model =
+        model_of(&[read("a.rs", 1, "line one\nline two\nline three"), old("line one\nline two\nline three\nline old")]);
+    let file = model.get("a.rs").unwrap();
+    assert_eq!(file.text(), "line one\nline two\nline three");
+    assert!(file.segments[0].lines.iter().all(|line| line.seen == 2));
+    let model = model_of(&[old("line one\nline two\nline three")]);
+    assert!(model.get("a.rs").is_none());
 }
 
-fn lines(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<String>> {
-    prop::collection::vec("[a-z]{3} [a-z0-9]{8}", count)
+#[test]
+fn a_file_at_a_revision_is_another_file() {
+    let model = model_of(&[
+        read("src/app/a.rs", 1, "now"),
+        read("HEAD~1:src/app/a.rs", 1, "before"),
+        read("app/a.rs", 1, "now"),
+    ]);
+    assert_eq!(model.get("src/app/a.rs").unwrap().text(), "now");
+    assert_eq!(model.files().len(), 2);
 }
 
-fn step() -> impl Strategy<Value = Step> {
-    prop_oneof![
-        4 => (1..60_usize, 1..30_usize).prop_map(|(first, count)| Step::Read { first, count }),
-        3 => (0..60_usize, lines(1..4)).prop_map(|(line, with)| Step::Replace { line, with }),
-        1 => lines(1..40).prop_map(|lines| Step::Write { lines }),
-    ]
+/// A segment's number and its lines, each with whether it is sure.
+type Trusts = (Option<usize>, Vec<(String, bool)>);
+
+fn trusts(model: &FileModel, path: &str) -> Vec<Trusts> {
+    let file = model.get(path).expect("the file was observed");
+    let lines = |lines: &[contexture::files::model::Line]| -> Vec<(String, bool)> {
+        lines.iter().map(|line| (line.text.to_string(), line.is_sure())).collect()
+    };
+    file.segments.iter().map(|segment| (segment.first, lines(&segment.lines))).collect()
 }
 
-proptest! {
-    #[test]
-    fn known_lines_are_lines_of_the_file(start in lines(30..60), steps in prop::collection::vec(step(), 1..25)) {
-        let mut file = start;
-        let mut model = FileModel::new();
-        for (at, step) in steps.into_iter().enumerate() {
-            let observation = match step {
-                Step::Read { first, count } => {
-                    let from = (first - 1).min(file.len() - 1);
-                    let to = (from + count).min(file.len());
-                    read("a.rs", from + 1, &file[from..to].join("\n"))
-                }
-                Step::Replace { line, with } => {
-                    let line = line % file.len();
-                    let old = file[line].clone();
-                    if file.iter().filter(|other| **other == old).count() > 1 {
-                        continue;
-                    }
-                    file.splice(line..=line, with.iter().cloned());
-                    edit(&old, &with.join("\n"))
-                }
-                Step::Write { lines } => {
-                    file = lines;
-                    Observation::Write { path: "a.rs".into(), text: format!("{}\n", file.join("\n")) }
-                }
-            };
-            model.apply(at as u32 + 1, &observation);
-            let whole = format!("\n{}\n", file.join("\n"));
-            for segment in &model.get("a.rs").unwrap().segments {
-                prop_assert!(whole.contains(&format!("\n{}\n", segment.text())), "{:?} not in {whole}", segment.text());
-            }
-        }
+#[test]
+fn a_sweep_makes_lines_unsure_until_they_are_read_again() {
+    let swept = Observation::Swept { under: None, extensions: vec!["rs".into()], by: "`cargo fmt`".into() };
+    let mut model = model_of(&[read("a.rs", 1, "line one\nline two"), read("b.md", 1, "text"), swept]);
+    assert_eq!(trusts(&model, "a.rs"), [(None, vec![("line one".into(), false), ("line two".into(), false)])]);
+    assert_eq!(model.get("a.rs").unwrap().doubt.as_ref().unwrap().by, "`cargo fmt`");
+    assert!(!model.get("b.md").unwrap().is_unsure());
+    model.apply(4, &read("a.rs", 1, "line one\nline two"));
+    assert_eq!(trusts(&model, "a.rs"), [(Some(1), vec![("line one".into(), true), ("line two".into(), true)])]);
+    assert!(!model.get("a.rs").unwrap().is_unsure());
+}
+
+#[test]
+fn a_read_that_contradicts_makes_the_rest_unsure() {
+    let model = model_of(&[
+        read("a.rs", 1, "line one\nline two\nline three\nline four"),
+        read("a.rs", 2, "line 2\nline three"),
+    ]);
+    let file = model.get("a.rs").unwrap();
+    assert_eq!((file.changed_by, file.changed_elsewhere), (Some(Who::Other), true));
+    let sure: Vec<String> = trusts(&model, "a.rs")
+        .into_iter()
+        .flat_map(|(_, lines)| lines)
+        .filter(|line| line.1)
+        .map(|line| line.0)
+        .collect();
+    assert_eq!(sure, ["line 2", "line three"]);
+}
+
+#[test]
+fn a_plain_substitution_is_computed() {
+    let substitute = LineChange::Substitute { lines: None, old: "two".into(), new: "2".into(), all: true };
+    let changes = vec![substitute, LineChange::Delete { first: 1, last: 1 }];
+    let rewrite = Observation::Rewrite { path: "a.rs".into(), changes, by: "`sed -i`".into() };
+    let observations = [read("a.rs", 1, "line one\nline two"), read("a.rs", 9, "line nine"), rewrite];
+    check(&observations, &[(Some(1), "line 2"), (Some(8), "line nine")]);
+    let model = model_of(&observations);
+    let trusts: Vec<Trust> = model.get("a.rs").unwrap().segments.iter().map(|segment| segment.lines[0].trust).collect();
+    assert_eq!(trusts, [Trust::Computed, Trust::Sure]);
+}
+
+#[test]
+fn a_move_over_a_file_replaces_it() {
+    let mv = |from: &str, to: &str| Observation::Move { from: from.into(), to: to.into() };
+    let write = Observation::Write { path: "b.rs".into(), text: "new\n".into() };
+    check(&[read("a.rs", 1, "old"), write, mv("b.rs", "a.rs")], &[(Some(1), "new")]);
+    let model = model_of(&[read("a.rs", 1, "old"), mv("unknown.rs", "a.rs")]);
+    assert_eq!(trusts(&model, "a.rs"), [(None, vec![("old".into(), false)])]);
+}
+
+#[test]
+fn a_file_knows_who_changed_and_who_named_it() {
+    let mut model = FileModel::new();
+    model.name(1, "src/a.rs", Who::User);
+    model.name(2, "b.rs", Who::Agent);
+    model.apply(3, &read("/p/src/a.rs", 1, "one"));
+    model.apply(3, &read("/p/src/b.rs", 1, "one"));
+    model.name(4, "b.rs", Who::User);
+    let named = |path: &str| model.get(path).map(|file| (file.named, file.named_by_agent, file.changed_by)).unwrap();
+    assert_eq!(named("/p/src/a.rs"), (1, 0, None));
+    assert_eq!(named("/p/src/b.rs"), (4, 2, None));
+    model.apply(5, &Observation::Write { path: "/p/src/a.rs".into(), text: "two\n".into() });
+    assert_eq!(model.get("src/a.rs").unwrap().changed_by, Some(Who::Agent));
+}
+
+/// The text of all that a folder shows after calls with their answers, and a long talk behind them.
+fn shown_after(calls: &[(&str, serde_json::Value, String)]) -> String {
+    let mut folder = Folder::new(Policy::new(8_000), Arc::new(Estimate));
+    let mut push = |message: serde_json::Value| {
+        let message: Message = serde_json::from_value(message).expect("a message");
+        folder.push(Arc::new(message));
+        folder.request().to_vec()
+    };
+    push(json!({"role": "user", "text": "go on with src/a.rs"}));
+    for (index, (name, arguments, answer)) in calls.iter().enumerate() {
+        let call = json!({"id": index.to_string(), "name": name, "arguments": arguments});
+        push(json!({"role": "assistant", "text": "", "tool_calls": [call]}));
+        push(json!({"role": "tool", "text": answer, "tool_call_id": index.to_string(), "name": name}));
     }
+    let slots: Vec<_> = (0..8).map(|_| push(json!({"role": "assistant", "text": "a word ".repeat(600)}))).collect();
+    let shown: Vec<Message> = folder.render(slots.last().expect("eight requests were made")).collect();
+    shown.into_iter().map(|message| message.text + "\n").collect()
+}
+
+#[test]
+fn a_view_says_since_when_lines_may_have_changed() {
+    let text: String = (1..=30).map(|line| format!("{line:6}→let line_{line} = {line};\n")).collect();
+    let read = ("Read", json!({"file_path": "src/a.rs"}), text);
+    let format = ("Bash", json!({"command": "cargo fmt"}), String::new());
+    let sure = shown_after(std::slice::from_ref(&read));
+    assert!(sure.contains("## src/a.rs (whole file, 30 lines)"));
+    let unsure = shown_after(&[read, format]);
+    assert!(unsure.contains("## src/a.rs (30 of 30 known lines; may have changed since `cargo fmt`)"));
 }

@@ -89,6 +89,48 @@ fn priorities_follow_who_wrote_and_who_named() {
 }
 
 #[test]
+fn files_that_the_user_named_are_kept_longer() {
+    let mut tracker = FileTracker::new();
+    tracker.track_user_reference("/app/named.ts", 1);
+    let read = call("read_file", json!({"path": "/app/named.ts"}));
+    assert!(!answer_after_ten_steps(read.clone(), &tracker).contains("truncated"));
+    let config = TruncationConfig { longer_age: 9, ..TruncationConfig::default() };
+    let kept = truncate_with_file_awareness(&old_call(read), &tracker, &Dialects::builtin(), &config);
+    assert!(kept[1].text.starts_with("[File: /app/named.ts (40 lines) - content truncated"), "{}", kept[1].text);
+}
+
+#[test]
+fn what_this_agent_wrote_is_never_truncated() {
+    let write = call("create_file", json!({"path": "a.rs", "content": "x"}));
+    assert!(!answer_after_ten_steps(write, &FileTracker::new()).contains("truncated"));
+}
+
+#[test]
+fn an_answer_shorter_than_its_stub_stays() {
+    let read = call("read_file", json!({"path": "a.rs"}));
+    let mut messages = old_call(read);
+    messages[1].text = "x\n".into();
+    let kept = truncate_with_file_awareness(
+        &messages,
+        &FileTracker::new(),
+        &Dialects::builtin(),
+        &TruncationConfig::default(),
+    );
+    assert_eq!(kept, messages);
+}
+
+#[test]
+fn the_last_access_is_the_newest_whatever_the_order() {
+    let mut tracker = FileTracker::new();
+    tracker.track_file_access("a.rs", 7, 70, "new");
+    tracker.track_file_modification("a.rs", 3);
+    let file = tracker.get("a.rs").unwrap();
+    assert_eq!((file.last_access_step, file.was_modified), (7, true));
+    assert!(tracker.was_modified("a.rs") && !tracker.was_modified("b.rs"));
+    assert!(tracker.is_file_stale("b.rs", 0, 100));
+}
+
+#[test]
 fn recent_files_are_listed_newest_first() {
     let mut tracker = FileTracker::new();
     tracker.track_file_access("old.rs", 1, 0, "");

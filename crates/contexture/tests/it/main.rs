@@ -22,6 +22,7 @@ mod file_reference_engine;
 #[cfg(unix)]
 mod file_reference_fresh;
 mod file_tracker;
+mod file_truth;
 mod fold;
 #[cfg(feature = "bpe")]
 mod fold_properties;

@@ -1,7 +1,8 @@
 //! What changes do to what is known of files.
 
-use super::{Doubt, FileModel, FileState, Segment, Trust, extension_of, is_beneath, normalize, splice};
-use crate::files::numbering::{Block, split_lines};
+use super::splice::Replaced;
+use super::{Doubt, FileModel, FileState, Segment, Trust, extension_of, is_at_revision, is_beneath, normalize, splice};
+use crate::files::numbering::Block;
 use crate::files::observation::Observation;
 use crate::files::patch::Hunk;
 
@@ -9,6 +10,15 @@ use super::state::End;
 
 /// What is said of lines that a change may or may not have touched.
 const UNPLACED: &str = "an edit at a place that is not known";
+
+/// How a text that replaced another begins and ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    /// With whole lines.
+    Lines,
+    /// Maybe within a line.
+    Pieces,
+}
 
 impl FileModel {
     /// Takes in an observation that changes files.
@@ -32,9 +42,7 @@ impl FileModel {
             }
             Observation::Changed { path, by } => {
                 self.doubt_shared(at, path, by);
-                let file = self.open(path, at);
-                file.mark_edited(at);
-                file.raise_doubt(at, by);
+                self.open(path, at).change_somehow(at, by);
             }
             Observation::Swept { under, extensions, by } => self.sweep(at, under.as_deref(), extensions, by),
             Observation::Delete { path } => self.replace_with(at, path, |file| file.delete(at)),
@@ -71,7 +79,7 @@ impl FileModel {
             let path = normalize(&file.path);
             let is_of_kind =
                 extensions.is_empty() || extensions.iter().any(|extension| extension_of(&path) == extension);
-            if is_of_kind && is_beneath(&path, &under) {
+            if is_of_kind && is_beneath(&path, &under) && !is_at_revision(&path) {
                 file.raise_doubt(at, by);
             }
         }
@@ -81,9 +89,7 @@ impl FileModel {
         self.doubt_shared(at, to, "a copy over it");
         let Some(source) = self.place(from).map(|index| &self.files[index]).filter(|file| !file.segments.is_empty())
         else {
-            let file = self.open(to, at);
-            file.mark_edited(at);
-            return file.raise_doubt(at, "a copy over it");
+            return self.open(to, at).change_somehow(at, "a copy over it");
         };
         let (mut segments, whole, doubt, end) =
             (source.segments.clone(), source.whole, source.doubt.clone(), source.end);
@@ -110,7 +116,8 @@ impl FileModel {
         let file = &mut self.files[index];
         file.mark_edited(at);
         if !hit {
-            file.replace_unknown(at, split_lines(old).collect(), split_lines(new).collect());
+            let (old, new) = pieces(old, new);
+            file.replace_unknown(at, old, new, Ends::Pieces);
         }
     }
 
@@ -131,10 +138,25 @@ impl FileModel {
             file.mark_edited(at);
             if !hit {
                 let old = hunk.old.iter().map(String::as_str).collect();
-                file.replace_unknown(at, old, hunk.new.iter().map(String::as_str).collect());
+                file.replace_unknown(at, old, hunk.new.iter().map(String::as_str).collect(), Ends::Lines);
             }
         }
     }
+}
+
+/// The lines that a piece of text touches, and those that stand there now. One that the piece only ends before, or
+/// begins behind, is not touched if the line feed between them stays, or goes with the whole piece.
+fn pieces<'a>(old: &'a str, new: &'a str) -> (Vec<&'a str>, Vec<&'a str>) {
+    let (mut old, mut new) = (old, new);
+    if let (Some(bare), Some(bare_new)) =
+        (old.strip_suffix('\n'), new.strip_suffix('\n').or(Some(new).filter(|new| new.is_empty())))
+    {
+        (old, new) = (bare, bare_new);
+    }
+    if let (Some(bare), Some(bare_new)) = (old.strip_prefix('\n'), new.strip_prefix('\n')) {
+        (old, new) = (bare, bare_new);
+    }
+    (old.split('\n').collect(), new.split('\n').filter(|_| !new.is_empty()).collect())
 }
 
 impl FileState {
@@ -153,6 +175,13 @@ impl FileState {
         self.whole = false;
         self.doubt = None;
         self.mark_edited(at);
+    }
+
+    /// Notes that it has a text that nobody knows; the lines known before are often still right.
+    fn change_somehow(&mut self, at: u32, by: &str) {
+        self.deleted = false;
+        self.mark_edited(at);
+        self.raise_doubt(at, by);
     }
 
     fn append(&mut self, at: u32, text: &str) {
@@ -220,26 +249,54 @@ impl FileState {
         if self.replace_exact(at, &old, &new, all) {
             return true;
         }
-        let (bare_old, bare_new) = (old.trim_matches('\n'), new.trim_matches('\n'));
+        // Blank lines around it that stay may stand in what is not known.
+        let (mut bare_old, mut bare_new) = (old.as_str(), new.as_str());
+        while let (Some(shorter), Some(shorter_new)) = (bare_old.strip_prefix('\n'), bare_new.strip_prefix('\n')) {
+            (bare_old, bare_new) = (shorter, shorter_new);
+        }
+        while let (Some(shorter), Some(shorter_new)) = (bare_old.strip_suffix('\n'), bare_new.strip_suffix('\n')) {
+            (bare_old, bare_new) = (shorter, shorter_new);
+        }
         bare_old.len() < old.len() && !bare_old.is_empty() && self.replace_exact(at, bare_old, bare_new, all)
     }
 
     fn replace_exact(&mut self, at: u32, old: &str, new: &str, all: bool) -> bool {
-        let mut hit = false;
-        for index in 0..self.segments.len() {
-            let delta = splice::replace_text(&mut self.segments[index], at, old, new, all);
-            if let Some(delta) = delta {
-                self.shift_after(index, delta);
-                hit = true;
-            }
+        let mut hits = vec![None; self.segments.len()];
+        for (index, hit) in hits.iter_mut().enumerate() {
+            *hit = splice::replace_text(&mut self.segments[index], at, old, new, all);
+            self.shift_after(index, hit.map_or(0, |hit| hit.grown));
+        }
+        if hits.iter().all(Option::is_none) {
+            return false;
         }
         let grows = old.matches('\n').count() != new.matches('\n').count();
-        if hit && all && grows && !self.whole {
+        if all && grows && !self.whole {
             // Pieces that are not known were replaced too.
             self.distrust_numbers(None);
         }
-        self.settle_doubt();
-        hit
+        self.doubt_around(&hits, &pieces(old, new).0, grows);
+        self.settle(at, UNPLACED);
+        self.whole &= !self.is_unsure();
+        let whole = self.whole;
+        self.segments.retain(|segment| whole || !segment.lines.is_empty());
+        true
+    }
+
+    /// What a change means for the lines that it did not hit. Those without a number may be a part of the same place;
+    /// those with one may be if only lines without a number were hit; and if only unsure lines were hit, the change
+    /// may really stand anywhere.
+    fn doubt_around(&mut self, hits: &[Option<Replaced>], old: &[&str], grows: bool) {
+        let sure_hits = || self.segments.iter().zip(hits).filter(|(_, hit)| hit.is_some_and(|hit| !hit.is_unsure));
+        let is_placed = sure_hits().any(|(segment, _)| segment.first.is_some());
+        let is_sure = sure_hits().next().is_some();
+        for (segment, hit) in self.segments.iter_mut().zip(hits) {
+            if hit.is_none() && !(is_placed && segment.first.is_some()) {
+                splice::doubt_edges(segment, old);
+            }
+        }
+        if grows && !is_sure {
+            self.distrust_numbers(None);
+        }
     }
 
     /// Replaces the lines of a hunk; `from` is where the one before it ended, in a file known whole.
@@ -247,41 +304,38 @@ impl FileState {
         if hunk.old.is_empty() {
             return false;
         }
-        let mut hit = false;
-        for index in 0..self.segments.len() {
+        let mut hits = vec![None; self.segments.len()];
+        let mut is_hit = false;
+        for (index, hit) in hits.iter_mut().enumerate() {
             let segment = &mut self.segments[index];
             // The first place with a number is the one; lines without a number may be the same ones.
-            if hit && segment.first.is_some() {
+            if is_hit && segment.first.is_some() {
                 continue;
             }
             let Some(start) = splice::find_hunk(segment, hunk, if self.whole { *from } else { 0 }) else { continue };
-            let delta = splice::replace_lines(segment, at, hunk, start);
+            let replaced = splice::replace_lines(segment, at, hunk, start);
             *from = start + hunk.new.len();
-            self.shift_after(index, delta);
-            hit = true;
+            self.shift_after(index, replaced.grown);
+            *hit = Some(replaced);
+            is_hit = true;
         }
-        if hit && !self.whole && hunk.first.is_none() && !splice::tells(&hunk.old) {
+        if !is_hit {
+            return false;
+        }
+        let old: Vec<&str> = hunk.old.iter().map(String::as_str).collect();
+        self.doubt_around(&hits, &old, hunk.old.len() != hunk.new.len());
+        if !self.whole && hunk.first.is_none() && !splice::tells(&hunk.old) {
             self.raise_doubt(at, UNPLACED);
         }
-        self.settle_doubt();
-        hit
+        self.settle(at, UNPLACED);
+        true
     }
 
     /// Notes a change of lines that are not known together: what is known of the old ones goes, the new ones come.
-    fn replace_unknown(&mut self, at: u32, old: Vec<&str>, new: Vec<&str>) {
+    fn replace_unknown(&mut self, at: u32, old: Vec<&str>, new: Vec<&str>, ends: Ends) {
         splice::forget(&mut self.segments, &old);
-        let mut is_unsure = false;
         for segment in &mut self.segments {
-            let (start, end) = splice::edges(segment, &old);
-            let len = segment.lines.len();
-            let edges = (0..len).filter(|line| *line < start || *line >= len - end);
-            for line in edges.collect::<Vec<_>>() {
-                segment.lines[line].trust = Trust::Unsure;
-                is_unsure = true;
-            }
-        }
-        if is_unsure {
-            self.doubt = Some(Doubt { at, by: UNPLACED.to_owned() });
+            splice::doubt_edges(segment, &old);
         }
         if self.whole {
             // All of it was known and the old text was not in it, so some of it was wrong.
@@ -292,9 +346,14 @@ impl FileState {
         }
         if !new.is_empty() {
             let block = Block { first: None, lines: new.into_iter().map(str::to_owned).collect() };
-            splice::absorb(&mut self.segments, Segment::new(at, at, &block));
+            let mut segment = Segment::new(at, at, &block);
+            if ends == Ends::Pieces {
+                segment.lines.first_mut().into_iter().for_each(|line| line.trust = Trust::Unsure);
+                segment.lines.last_mut().into_iter().for_each(|line| line.trust = Trust::Unsure);
+            }
+            splice::absorb(&mut self.segments, segment);
         }
         self.whole = false;
-        self.settle_doubt();
+        self.settle(at, UNPLACED);
     }
 }

@@ -36,9 +36,13 @@ impl PathIndex {
 
     /// The one known path that ends with this one or that this one ends with.
     fn longer_or_shorter(&self, normal: &str) -> Option<&str> {
+        if is_at_revision(normal) {
+            return None;
+        }
         let candidates = self.by_name.get(last_part(normal))?;
-        let mut matching =
-            candidates.iter().filter(|path| ends_with_path(path, normal) || ends_with_path(normal, path));
+        let mut matching = candidates
+            .iter()
+            .filter(|path| !is_at_revision(path) && (ends_with_path(path, normal) || ends_with_path(normal, path)));
         let first = matching.next()?;
         matching.all(|path| self.by_path[path] == self.by_path[first]).then_some(first)
     }
@@ -61,11 +65,17 @@ impl PathIndex {
     /// The same for a name in a text, where the last part alone will do if only one file has it.
     pub(super) fn find_named(&self, normal: &str) -> Option<usize> {
         self.find(normal).or_else(|| {
-            let paths = self.by_name.get(normal)?;
-            let index = self.by_path[paths.first()?];
-            paths.iter().all(|path| self.by_path[path] == index).then_some(index)
+            let mut paths = self.by_name.get(normal)?.iter().filter(|path| !is_at_revision(path));
+            let index = self.by_path[paths.next()?];
+            paths.all(|path| self.by_path[path] == index).then_some(index)
         })
     }
+}
+
+/// Whether a path is a file at a revision, `HEAD:src/a.rs`, and so another file than the one on disk. A colon behind
+/// one letter is a drive's.
+pub(super) fn is_at_revision(path: &str) -> bool {
+    path.find(':').is_some_and(|colon| colon != 1)
 }
 
 pub(super) fn last_part(path: &str) -> &str {

@@ -16,7 +16,6 @@ impl FileState {
             let first = self.segments[index].first;
             if by_number && first.is_none() {
                 self.segments[index].lines.iter_mut().for_each(|line| line.trust = Trust::Unsure);
-                self.doubt = Some(super::Doubt { at, by: by.to_owned() });
                 continue;
             }
             let lines = std::mem::take(&mut self.segments[index].lines);
@@ -30,7 +29,7 @@ impl FileState {
             self.distrust_numbers(None);
         }
         self.segments.retain(|segment| !segment.lines.is_empty() || self.whole);
-        self.settle_doubt();
+        self.settle(at, by);
     }
 }
 
@@ -43,10 +42,10 @@ fn rewritten(line: Line, number: Option<usize>, at: u32, changes: &[LineChange])
         match change {
             LineChange::Delete { first, last } if is_in(*first, *last) => return None,
             LineChange::DeleteMatching { text } if now.contains(text.as_str()) => return None,
-            LineChange::Substitute { lines, old, new, all } if lines.is_none_or(|(first, last)| is_in(first, last)) => {
-                if now.contains(old.as_str()) {
-                    text = Some(if *all { now.replace(old, new) } else { now.replacen(old, new, 1) });
-                }
+            LineChange::Substitute { lines, old, new, all }
+                if lines.is_none_or(|(first, last)| is_in(first, last)) && now.contains(old.as_str()) =>
+            {
+                text = Some(if *all { now.replace(old, new) } else { now.replacen(old, new, 1) });
             }
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! Putting known lines together.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::numbering::Block;
@@ -28,10 +29,17 @@ pub(super) fn absorb(segments: &mut Vec<Segment>, mut new: Segment) -> (usize, b
         };
         new.is_hit &= old.is_hit;
         inherit(&mut new.lines, &old.lines, &pairs);
-        if new.first.is_none() && (!head.is_empty() || tail.len() < old.lines.len()) {
-            new.first = old.first.map(|first| first + head.len());
-            new.guess = old.guess.map(|first| first + head.len());
+        if let (None, Some((old_place, new_place))) = (new.first, pairs.first()) {
+            let moved = |first: usize| (first + old_place).checked_sub(*new_place).filter(|first| *first > 0);
+            // Where a few lines of many agree, the numbers of the rest are a guess.
+            new.first = old.first.filter(|_| is_exact).and_then(moved);
+            new.guess = old.place().and_then(moved);
         }
+        // Behind an unsure line nobody can say how far it is.
+        let unsure = |line: &Line| !line.is_sure();
+        let far_head = head.iter().rposition(unsure).map_or(0, |index| index + 1);
+        let far_tail = tail.iter().position(unsure).unwrap_or(tail.len());
+        head[..far_head].iter_mut().chain(&mut tail[far_tail..]).for_each(|line| line.trust = Trust::Unsure);
         if !is_exact {
             head.iter_mut().chain(&mut tail).for_each(|line| line.trust = Trust::Unsure);
             is_certain &= head.is_empty() && tail.is_empty();
@@ -63,7 +71,7 @@ pub(super) fn absorb_numbered(segments: &mut Vec<Segment>, mut new: Segment) {
 
 /// Puts known lines before and behind a segment, unless others are known to stand there.
 fn attach(kept: &mut Vec<Segment>, new: &mut Segment, before: Option<Segment>, behind: Option<Segment>) {
-    let is_free = |kept: &[Segment], range: std::ops::Range<usize>| {
+    let is_free = |kept: &[Segment], range: Range<usize>| {
         let meets = |first: usize, len: usize| first < range.end && range.start < first + len;
         !kept.iter().any(|other| other.first.is_some_and(|first| meets(first, other.lines.len())))
     };
@@ -133,7 +141,10 @@ fn overlap(old: &Segment, new: &Segment, telling: &HashMap<Arc<str>, Option<usiz
         if is_apart && old.first.is_some() {
             return None;
         }
-        if let Some(around) = overlap_by_number(old, &new.lines, old_first, new_first) {
+        let around = overlap_by_number(old, &new.lines, old_first, new_first);
+        // A guess must tell as much as content alone would.
+        let telling = |around: &Overlap| around.pairs.iter().filter(|(from, _)| is_telling(&old.lines[*from])).count();
+        if let Some(around) = around.filter(|around| old.first.is_some() || telling(around) >= LEAST_PAIRS) {
             return Some(around);
         }
     }
@@ -148,16 +159,12 @@ fn overlap(old: &Segment, new: &Segment, telling: &HashMap<Arc<str>, Option<usiz
     let shared = pairs.len() as f64;
     let enough =
         shared >= LEAST_SHARED * unique as f64 && shared >= LEAST_SHARED / 2.0 * tells(&old.lines[start..end]) as f64;
-    // One line in common does not say where lines without a number belong.
-    let is_inside = old.lines.len() == end - start || new_range.len() == len;
-    let is_placed = pairs.len() >= LEAST_PAIRS || is_inside;
-    let is_exact = same_texts(&old.lines[start..end], &new.lines[new_range]);
-    (enough && is_placed).then(|| Overlap {
-        before: old.lines[..start].to_vec(),
-        behind: old.lines[end..].to_vec(),
-        pairs,
-        is_exact,
-    })
+    let is_exact = same_texts(&old.lines[start..end], &new.lines[new_range.clone()]);
+    // One line in common does not say for sure where lines without a number belong, unless nothing is added by it.
+    let is_known = new_range.len() == len && new.first.is_none();
+    let is_repeated = old.lines.len() == end - start && new.first.is_some();
+    let is_exact = is_exact && (pairs.len() >= LEAST_PAIRS || is_known || is_repeated);
+    enough.then(|| Overlap { before: old.lines[..start].to_vec(), behind: old.lines[end..].to_vec(), pairs, is_exact })
 }
 
 fn same_texts(old: &[Line], new: &[Line]) -> bool {
@@ -360,47 +367,64 @@ pub(super) fn touch_old(segments: &mut [Segment], at: u32, block: &Block) {
     }
 }
 
-/// Replaces a piece of text in a segment; answers by how many lines it grew if the piece was there.
-pub(super) fn replace_text(segment: &mut Segment, at: u32, old: &str, new: &str, all: bool) -> Option<isize> {
+/// What a replacement did to a segment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Replaced {
+    /// By how many lines what follows moved.
+    pub(super) grown: isize,
+    /// Whether the lines were unsure, so that the piece may really stand elsewhere.
+    pub(super) is_unsure: bool,
+}
+
+/// Replaces a piece of text in a segment, if it is there.
+pub(super) fn replace_text(segment: &mut Segment, at: u32, old: &str, new: &str, all: bool) -> Option<Replaced> {
     let longest = old.split('\n').max_by_key(|line| line.len())?;
     if !segment.lines.iter().any(|line| line.text.contains(longest)) {
         return None;
     }
-    let mut grown = 0;
+    let mut done = None;
     let mut from = 0;
-    let mut hit = false;
     loop {
-        let text = join_lines(&segment.lines);
+        // Every known line is a whole one, so the last one ends with a line feed too.
+        let text = join_lines(&segment.lines) + "\n";
         let Some(start) = text.get(from..).and_then(|rest| rest.find(old)).map(|found| from + found) else { break };
-        hit = true;
-        grown += replace_range(segment, at, &text, start..start + old.len(), new);
+        let part = replace_range(segment, at, &text, start..start + old.len(), new);
+        let so_far: Replaced = done.unwrap_or_default();
+        let is_unsure = so_far.is_unsure || part.is_unsure;
+        done = Some(Replaced { grown: so_far.grown + part.grown, is_unsure });
         from = start + new.len();
-        if !all {
+        if !all || segment.lines.is_empty() {
             break;
         }
     }
-    hit.then_some(grown)
+    done
 }
 
-fn replace_range(segment: &mut Segment, at: u32, text: &str, range: std::ops::Range<usize>, new: &str) -> isize {
+fn replace_range(segment: &mut Segment, at: u32, text: &str, range: Range<usize>, new: &str) -> Replaced {
+    let before = segment.lines.len();
+    let takes_end = range.end == text.len();
     let first = text[..range.start].matches('\n').count();
-    let last = first + text[range.clone()].matches('\n').count();
+    let last = (first + text[range.clone()].matches('\n').count()).min(before - 1);
     let line_start = text[..range.start].rfind('\n').map_or(0, |found| found + 1);
     let line_end = text[range.end..].find('\n').map_or(text.len(), |found| range.end + found);
-    let mut whole = String::with_capacity(new.len() + 80);
-    whole.push_str(&text[line_start..range.start]);
-    whole.push_str(new);
-    whole.push_str(&text[range.end..line_end]);
+    let whole = [&text[line_start..range.start], new, &text[range.end..line_end]].concat();
+    let is_closed = takes_end && (whole.is_empty() || whole.ends_with('\n'));
     let span = whole.matches('\n').count() as u32 + 1;
-    let line = |text: &str| Line::new(text, at, at, span);
-    let mut lines: Vec<Line> = whole.split('\n').map(line).collect();
-    let before = last + 1 - first;
-    if new.is_empty() && whole.is_empty() && before < segment.lines.len() {
-        lines.clear();
+    let mut lines: Vec<Line> = whole.split('\n').map(|text| Line::new(text, at, at, span)).collect();
+    if is_closed {
+        lines.pop();
+    } else if let (true, Some(last)) = (takes_end, lines.last_mut()) {
+        // It goes on with a line that is not known.
+        last.trust = Trust::Unsure;
     }
-    let after = lines.len();
+    let is_unsure = segment.lines[first..=last].iter().any(|line| !line.is_sure());
+    if is_unsure {
+        lines.iter_mut().for_each(|line| line.trust = Trust::Unsure);
+    }
     segment.lines.splice(first..=last, lines);
-    after as isize - before as isize
+    // What follows moves by the line feeds; the segment may keep one more line, a piece of one that goes on.
+    let feeds = |text: &str| text.matches('\n').count() as isize;
+    Replaced { grown: feeds(new) - feeds(&text[range]), is_unsure }
 }
 
 /// Where the old lines of a hunk stand in a segment: where the hunk says, or the first place from a line on.
@@ -412,11 +436,13 @@ pub(super) fn find_hunk(segment: &Segment, hunk: &Hunk, from: usize) -> Option<u
     named.filter(is_there).or_else(later).or_else(|| find_lines(&segment.lines, &hunk.old))
 }
 
-/// Replaces the lines of a hunk that begin at a place; answers by how many lines the segment grew.
-pub(super) fn replace_lines(segment: &mut Segment, at: u32, hunk: &Hunk, start: usize) -> isize {
+/// Replaces the lines of a hunk that begin at a place.
+pub(super) fn replace_lines(segment: &mut Segment, at: u32, hunk: &Hunk, start: usize) -> Replaced {
     let old: Vec<Line> = segment.lines[start..start + hunk.old.len()].to_vec();
     let mut context = old.iter();
     let span = hunk.new.len() as u32;
+    let is_unsure = old.iter().any(|line| !line.is_sure());
+    let trust = if is_unsure { Trust::Unsure } else { Trust::Sure };
     let lines: Vec<Line> = hunk
         .new
         .iter()
@@ -425,12 +451,12 @@ pub(super) fn replace_lines(segment: &mut Segment, at: u32, hunk: &Hunk, start: 
             let kept =
                 if *added { None } else { context.find(|line| line.text.trim_end() == text.trim_end()).cloned() };
             let line = kept.unwrap_or_else(|| Line::new(text, at, at, span));
-            Line { seen: at, span, trust: Trust::Sure, ..line }
+            Line { seen: at, span, trust, ..line }
         })
         .collect();
     let grown = lines.len() as isize - old.len() as isize;
     segment.lines.splice(start..start + old.len(), lines);
-    grown
+    Replaced { grown, is_unsure }
 }
 
 /// Where consecutive lines stand: exactly, or up to blanks at their ends.
@@ -474,22 +500,36 @@ pub(super) fn forget(segments: &mut Vec<Segment>, old: &[&str]) {
     *segments = left;
 }
 
-/// Whether lines at the edge of a segment may be a part of a text that stands half in what is not known: how many
-/// lines at its start and at its end.
-pub(super) fn edges(segment: &Segment, old: &[&str]) -> (usize, usize) {
-    let len = segment.lines.len();
-    let text = |index: usize| &*segment.lines[index].text;
+/// Makes the lines of a segment unsure that may be a part of a text which stands half in what is not known.
+pub(super) fn doubt_edges(segment: &mut Segment, old: &[&str]) {
+    // Beside an unsure line begins what is not known, just as at the segment's ends.
+    for run in segment.lines.chunk_by_mut(|line, next| line.is_sure() == next.is_sure()) {
+        let (start, end) = edges(run, old);
+        let len = run.len();
+        for (index, line) in run.iter_mut().enumerate() {
+            if index < start || index >= len - end {
+                line.trust = Trust::Unsure;
+            }
+        }
+    }
+}
+
+/// How many lines at the start and at the end of a run may be the end and the start of a text.
+fn edges(run: &[Line], old: &[&str]) -> (usize, usize) {
+    let len = run.len();
     // A piece may begin and end within a line.
-    let fits = |line: usize, place: usize| match place {
-        0 if old.len() == 1 => text(line).contains(old[0]),
-        0 => text(line).ends_with(old[0]),
-        place if place + 1 == old.len() => text(line).starts_with(old[place]),
-        place => text(line) == old[place],
+    let fits = |line: usize, place: usize| match (place, &*run[line].text) {
+        (0, text) if old.len() == 1 => text.contains(old[0]),
+        (0, text) => text.ends_with(old[0]),
+        (place, text) if place + 1 == old.len() => text.starts_with(old[place]),
+        (place, text) => text == old[place],
     };
+    let is_inside = |skip: usize| (0..len).all(|line| fits(line, skip + line));
+    if len <= old.len() && (0..=old.len() - len).any(is_inside) {
+        return (len, len);
+    }
     let longest = len.min(old.len());
     let start = (1..=longest).rev().find(|count| (0..*count).all(|line| fits(line, old.len() - count + line)));
     let end = (1..=longest).rev().find(|count| (0..*count).all(|line| fits(len - count + line, line)));
-    let inner = (0..=old.len().saturating_sub(len))
-        .any(|skip| (0..len).all(|line| skip + line < old.len() && fits(line, skip + line)));
-    if inner { (len, len) } else { (start.unwrap_or(0), end.unwrap_or(0)) }
+    (start.unwrap_or(0), end.unwrap_or(0))
 }

@@ -104,10 +104,14 @@ impl FileState {
         }
     }
 
-    /// Forgets a doubt that no line is left of.
-    pub(super) fn settle_doubt(&mut self) {
-        if self.doubt.is_some() && self.segments.iter().flat_map(|segment| &segment.lines).all(Line::is_sure) {
-            self.doubt = None;
+    /// Keeps doubt and lines in step: a doubt that no line is left of goes, unsure lines without
+    /// one get this one.
+    pub(super) fn settle(&mut self, at: u32, by: &str) {
+        let is_unsure = self.segments.iter().flat_map(|segment| &segment.lines).any(|line| !line.is_sure());
+        match (is_unsure, &self.doubt) {
+            (false, _) => self.doubt = None,
+            (true, None) => self.doubt = Some(Doubt { at, by: by.to_owned() }),
+            (true, Some(_)) => {}
         }
     }
 
@@ -163,7 +167,7 @@ impl FileState {
         self.whole = !contradicts
             && is_certain
             && ends.is_some_and(|lines| self.segments.len() == 1 && self.segments[0].lines.len() == lines);
-        self.settle_doubt();
+        self.settle(at, CHANGED_UNSEEN);
     }
 
     /// Takes in lines that a search found.
@@ -175,7 +179,7 @@ impl FileState {
                 self.absorb(at, segment);
             }
         }
-        self.settle_doubt();
+        self.settle(at, CHANGED_UNSEEN);
     }
 
     /// Notes that lines are seen again in another version; only those that are known are taken.

@@ -1,33 +1,61 @@
 //! Which part of an output each pipeline printed.
 
+use std::ops::Range;
+
 use super::super::mentions::looks_like_file;
 use super::super::numbering::{Block, numbered, split_lines};
 use super::super::observation::Observation;
 use super::found::{observe_blame, observe_diff, observe_search};
-use super::{Headed, Printed, Prints, Version, join};
+use super::{Headed, Printed, Prints, join};
 
 /// Gives each print its part of the output: what every one of them tells, in their order.
 pub(super) fn attribute<'a>(all: impl Iterator<Item = &'a Prints>, output: &str) -> Vec<Vec<Observation>> {
     let all: Vec<&Prints> = all.collect();
     let mut told: Vec<Vec<Observation>> = all.iter().map(|_| Vec::new()).collect();
     let places: Vec<usize> = (0..all.len()).filter(|index| *all[*index] != Prints::Nothing).collect();
-    let prints: Vec<&Prints> = places.iter().map(|place| all[*place]).collect();
     let lines: Vec<&str> = split_lines(output).collect();
-    let (Some(last), false) = (places.last(), lines.is_empty()) else { return told };
-    if let [only] = prints.as_slice() {
-        told[*last] = take(only, &lines);
+    if lines.is_empty() {
         return told;
     }
-    let Some(ends) = boundaries(&prints, &lines) else {
-        told[*last].extend(together(&prints, &lines));
-        return told;
+    let prints: Vec<&Prints> = places.iter().map(|place| all[*place]).collect();
+    let groups = groups(&prints, &lines).unwrap_or_else(|| vec![(0..prints.len(), 0..lines.len())]);
+    for (group, range) in groups {
+        attribute_group(&prints[group.clone()], &lines[range], &mut told, &places[group]);
+    }
+    told
+}
+
+/// Prints and lines between known lines of text, such as `echo ---` prints; `None` if one of these is missing.
+fn groups(prints: &[&Prints], lines: &[&str]) -> Option<Vec<(Range<usize>, Range<usize>)>> {
+    let mut groups = Vec::new();
+    let (mut first_print, mut first_line) = (0, 0);
+    for (index, print) in prints.iter().enumerate() {
+        let Prints::Text(text) = print else { continue };
+        let mark = text.split('\n').next().unwrap_or_default().trim();
+        let found = first_line + lines[first_line..].iter().position(|line| line.trim() == mark)?;
+        groups.push((first_print..index, first_line..found));
+        (first_print, first_line) = (index + 1, (found + text.split('\n').count()).min(lines.len()));
+    }
+    groups.push((first_print..prints.len(), first_line..lines.len()));
+    Some(groups)
+}
+
+/// Gives the prints of a group their parts of its lines.
+fn attribute_group(prints: &[&Prints], lines: &[&str], told: &mut [Vec<Observation>], places: &[usize]) {
+    let (Some(last), false) = (places.last(), lines.is_empty()) else { return };
+    if let [only] = prints {
+        told[*last] = take(only, lines);
+        return;
+    }
+    let Some(ends) = boundaries(prints, lines) else {
+        told[*last].extend(together(prints, lines));
+        return;
     };
     let mut start = 0;
     for ((prints, place), end) in prints.iter().zip(places).zip(ends) {
-        told[place] = take(prints, &lines[start..end]);
+        told[*place] = take(prints, &lines[start..end]);
         start = end;
     }
-    told
 }
 
 /// Where each print's lines end, if that can be said without a guess.
@@ -36,12 +64,9 @@ fn boundaries(prints: &[&Prints], lines: &[&str]) -> Option<Vec<usize>> {
     let mut at = 0;
     for (index, print) in prints.iter().enumerate() {
         let end = match (print, prints.get(index + 1)) {
-            (Prints::Text(text), _) => at + text.split('\n').count(),
             (_, None) => lines.len(),
-            (_, Some(Prints::Text(mark))) => {
-                let mark = mark.split('\n').next().unwrap_or_default();
-                at + lines.get(at..)?.iter().position(|line| line.trim() == mark.trim())?
-            }
+            // A file with a line prints its first.
+            (Prints::File(Printed { first: Some(1), count: Some(1), .. }), Some(_)) => at + 1,
             // The same file further down: it only prints if the first range is complete.
             (Prints::File(before), Some(Prints::File(behind)))
                 if before.path == behind.path
@@ -92,7 +117,7 @@ fn numbered_run(lines: &[&str]) -> Option<usize> {
 /// Lines of several files that nobody can tell apart.
 fn together(prints: &[&Prints], lines: &[&str]) -> Option<Observation> {
     let files = |print: &&Prints| match print {
-        Prints::File(printed) if printed.version == Version::Current => vec![printed.path.clone()],
+        Prints::File(printed) => vec![printed.path.clone()],
         Prints::Files(paths) => paths.clone(),
         _ => Vec::new(),
     };
@@ -147,13 +172,8 @@ fn take_file(printed: &Printed, lines: &[&str]) -> Vec<Observation> {
     {
         return Vec::new();
     }
-    let blocks = blocks_of(printed, lines);
-    if printed.version == Version::Other {
-        let blocks = blocks.into_iter().map(|(block, _)| block).collect();
-        return vec![Observation::Old { path: printed.path.clone(), blocks }];
-    }
     let read = |(block, whole)| Observation::Read { path: printed.path.clone(), block, whole };
-    blocks.into_iter().map(read).collect()
+    blocks_of(printed, lines).into_iter().map(read).collect()
 }
 
 /// Whether the only line printed is as likely a complaint of the command as a file's text.
@@ -197,10 +217,12 @@ fn ranges_of(printed: &Printed, lines: &[&str]) -> Vec<(Block, bool)> {
     blocks
 }
 
-/// Whether a line says that the harness left out lines here.
-fn is_cut_mark(line: &str) -> bool {
+/// Whether a line says that the harness left out lines here. Some cut within lines, and then the two pieces of the
+/// line are worth nothing.
+pub(super) fn is_cut_mark(line: &str) -> bool {
     let line = line.trim();
-    line.len() < 120
+    let is_whole = line.len() < 120
         && line.contains("truncated")
-        && (line.contains('…') || line.contains("...") || line.starts_with('['))
+        && (line.contains('…') || line.contains("...") || line.starts_with('['));
+    is_whole || line.contains(" truncated…")
 }

@@ -182,6 +182,7 @@ fn redirected(command: &Command, fed: Option<&Text>, redirect: &Redirect, scope:
 /// What a file is after text was written to it. Text that the shell may have changed is no more than a guess.
 fn written(command: &Command, text: Option<Text>, path: &str, append: bool, scope: &Scope<'_>) -> Observation {
     match text {
+        _ if !is_path(&path) => scope.changed(command, path),
         Some(Text { text, is_certain: true }) if append => Observation::Append { path: scope.place(path), text },
         Some(Text { text, is_certain: true }) => Observation::Write { path: scope.place(path), text },
         Some(Text { text, .. }) if !append => Observation::Guess { path: scope.place(path), text, by: told(command) },

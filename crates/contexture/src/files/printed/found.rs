@@ -5,11 +5,12 @@ use super::super::numbering::{Block, split_lines};
 use super::super::observation::Observation;
 use super::super::patch::{FilePatch, parse_unified};
 use super::Version;
+use super::attribute::is_cut_mark;
 
 /// Lines that a search found: `path:12:text`, or `12:text` for one file.
 pub(crate) fn observe_search(output: &str, only: Option<&str>) -> Vec<Observation> {
     let mut found: Vec<(String, Vec<Block>)> = Vec::new();
-    for line in split_lines(output) {
+    for line in split_lines(output).filter(|line| !is_cut_mark(line)) {
         let Some((path, number, text)) = search_line(line, only) else { continue };
         if found.last().is_none_or(|(last, _)| *last != path) {
             found.push((path, Vec::new()));

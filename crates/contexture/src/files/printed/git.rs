@@ -28,10 +28,8 @@ pub(super) fn prints(arguments: &[String], place: &dyn Fn(&str) -> String) -> Pr
     let Some((action, rest)) = action(arguments) else { return Prints::Anything };
     let operands: Vec<&str> = rest.iter().copied().filter(|word| !word.starts_with('-')).collect();
     match (action, operands.as_slice()) {
-        ("show", [object, ..]) if object.contains(':') => {
-            let path = object.split_once(':').map_or(*object, |(_, path)| path);
-            Prints::File(Printed { version: Version::Other, ..Printed::whole(path.to_owned()) })
-        }
+        // A file at a revision is another file, and its name says so.
+        ("show", [object, ..]) if object.contains(':') => Prints::File(Printed::whole((*object).to_owned())),
         ("show" | "log" | "stash", _) => Prints::Diff(Version::Other),
         ("diff", _) => Prints::Diff(diff_version(&rest)),
         ("blame" | "annotate", [path]) => Prints::Blame(place(path), Version::Current),

@@ -167,7 +167,10 @@ fn filtered(prints: Prints, filter: &Command) -> Prints {
             let first = if filter.program() == "nl" && printed.first != Some(1) { None } else { printed.first };
             Prints::File(Printed { numbered, first, ..printed })
         }
-        (Prints::File(printed), "grep" | "rg") => Prints::Matches(Some(printed.path)),
+        // Numbers that a search puts on a part of a file are not the file's.
+        (Prints::File(printed), "grep" | "rg") if printed.first == Some(1) && printed.more.is_empty() => {
+            Prints::Matches(Some(printed.path))
+        }
         (
             matches @ (Prints::Matches(_) | Prints::Diff(_) | Prints::Blame(..)),
             "head" | "tail" | "grep" | "rg" | "sort" | "cat" | "sed",
