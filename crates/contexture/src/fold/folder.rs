@@ -308,14 +308,29 @@ impl Folder {
         if message.role == Role::User {
             self.asks.push(at as u32 + 1);
         }
-        let slot =
-            if message.role == Role::Tool { self.take_answer(at, &message, &mut spoken) } else { Slot::Logged(at) };
+        let slot = match message.role {
+            Role::Tool => {
+                let slot = self.take_answer(at, &message, &mut spoken);
+                self.late_answer(&slot, &message).unwrap_or(slot)
+            }
+            _ => Slot::Logged(at),
+        };
         self.notes.push(Note { tokens, text_tokens, role: message.role, opens: message.role != Role::Tool });
         self.spoken.push(spoken);
         self.messages.push(message);
         self.full.0 += tokens;
         let tokens = self.slot_tokens(&slot);
         self.window.push(slot, tokens);
+    }
+
+    /// What stands for an answer whose call was folded away before it came: providers refuse one without its call.
+    fn late_answer(&self, slot: &Slot, message: &Message) -> Option<Slot> {
+        let (made, call) = self.calls.get(message.tool_call_id.as_deref()?)?;
+        let text = match slot {
+            Slot::Shortened(_, text) | Slot::Made(text) => text,
+            Slot::Logged(_) => message.text.as_str(),
+        };
+        (*made < self.start).then(|| Slot::Made(doors::late(&call.name, text).into()))
     }
 
     /// Looks into a tool's answer; answers how it is shown.

@@ -150,7 +150,7 @@ impl Folder {
             paths => {
                 let named = paths[paths.len().saturating_sub(MAX_NAMED_PATHS)..].join(", ");
                 let text = format!("Some of your own changes do not fit here, in {} files: {named}\n", paths.len());
-                cut(&*self.counter, &text, LEFT_OUT_TOKENS)
+                cut(&*self.counter, &text, LEFT_OUT_TOKENS.min(self.policy.budget / 12))
             }
         }
     }
