@@ -73,13 +73,19 @@ fn text_of(patch: &[PatchLine]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// Ways in which a patch is given to a tool.
+const GRAMMARS: u8 = 5;
+
+/// The way with search-and-replace blocks.
+const SEARCH_REPLACE: u8 = 3;
+
 /// The call that would make a patch, in one of the grammars.
 fn call(grammar: u8, text: &str) -> ToolCall {
-    let (name, arguments) = match grammar % 5 {
+    let (name, arguments) = match grammar % GRAMMARS {
         0 => ("apply_patch", json!({ "input": text })),
         1 => ("apply_patch", json!(text)),
         2 => ("shell", json!({ "command": format!("git apply <<'EOF'\n{text}\nEOF") })),
-        3 => ("replace_in_file", json!({ "path": PATH, "diff": text })),
+        SEARCH_REPLACE => ("replace_in_file", json!({ "path": PATH, "diff": text })),
         _ => ("shell", json!({ "command": ["bash", "-lc", format!("apply_patch <<'EOF'\n{text}\nEOF")] })),
     };
     ToolCall { id: "c".into(), name: name.into(), arguments }
@@ -108,10 +114,12 @@ fuzz_target!(|input: Input| {
             model.apply(at as u32 + 2, observation);
         }
     }
+    // Search-and-replace blocks may change a part of a line.
+    let is_by_lines = input.patches.iter().take(16).all(|(grammar, _)| grammar % GRAMMARS != SEARCH_REPLACE);
     for file in model.files() {
         assert_eq!(file.known_lines(), file.segments.iter().map(|segment| segment.lines.len()).sum::<usize>());
         for line in file.segments.iter().flat_map(|segment| &segment.lines) {
-            assert!(sayable.contains(&*line.text), "{:?} was never seen or written", line.text);
+            assert!(!is_by_lines || sayable.contains(&*line.text), "{:?} was never seen or written", line.text);
         }
     }
 });

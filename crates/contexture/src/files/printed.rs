@@ -1,7 +1,7 @@
 //! What shell commands printed, told apart by file.
 
 use super::dialect::observe_patch;
-use super::numbering::{Block, numbered, split_lines};
+use super::numbering::{Block, line_number, numbered, split_lines};
 use super::observation::Observation;
 use super::patch::{FilePatch, parse_unified};
 use super::shell::{Command, parse};
@@ -279,15 +279,15 @@ fn sed_ranges(script: &str) -> Option<Vec<(usize, Option<usize>)>> {
 fn sed_range(part: &str) -> Option<(usize, Option<usize>)> {
     let range = part.strip_suffix('p')?;
     let Some((first, last)) = range.split_once(',') else {
-        let line = range.trim().parse().ok()?;
+        let line = line_number(range.trim())?;
         return Some((line, Some(line)));
     };
-    let first: usize = first.trim().parse().ok()?;
+    let first = line_number(first.trim())?;
     match last.trim() {
         "$" => Some((first, None)),
         last => match last.strip_prefix('+') {
-            Some(more) => Some((first, Some(first + more.parse::<usize>().ok()?))),
-            None => Some((first, Some(last.parse().ok()?))),
+            Some(more) => Some((first, Some(first + line_number(more)?))),
+            None => Some((first, Some(line_number(last)?))),
         },
     }
 }
@@ -297,10 +297,10 @@ fn line_count(arguments: &[String]) -> Option<usize> {
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         if word == "-n" || word == "--lines" {
-            return words.next()?.trim_start_matches('+').parse().ok();
+            return line_number(words.next()?.trim_start_matches('+'));
         }
         let digits = word.strip_prefix("-n").or_else(|| word.strip_prefix('-'));
-        if let Some(count) = digits.and_then(|digits| digits.parse().ok()) {
+        if let Some(count) = digits.and_then(line_number) {
             return Some(count);
         }
     }
@@ -310,7 +310,7 @@ fn line_count(arguments: &[String]) -> Option<usize> {
 /// The first line of `tail -n +20`.
 fn tail_start(arguments: &[String]) -> Option<usize> {
     let word = arguments.iter().find_map(|word| word.strip_prefix("-n+").or_else(|| word.strip_prefix('+')))?;
-    word.parse().ok()
+    line_number(word)
 }
 
 /// What is left of a print after a filter.
@@ -530,7 +530,7 @@ fn search_line<'a>(line: &'a str, only: Option<&str>) -> Option<(String, usize, 
 fn split_location(text: &str) -> Option<(usize, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let rest = text[digits..].strip_prefix([':', '-'])?;
-    Some((text[..digits].parse().ok()?, rest))
+    Some((line_number(&text[..digits])?, rest))
 }
 
 /// The new sides of a printed diff are lines of the files as they are now, if the diff is of the working tree.

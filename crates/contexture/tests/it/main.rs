@@ -22,6 +22,7 @@ mod file_reference_fresh;
 mod file_tracker;
 mod fold;
 #[cfg(feature = "sqlite")]
+mod huge_numbers;
 mod kill;
 #[cfg(unix)]
 mod local_fs;
