@@ -7,6 +7,7 @@ use clap::Args;
 use contexture::transcript::Report;
 use serde::Serialize;
 
+use crate::budget;
 use crate::failure::Failure;
 use crate::judge::{Judge, Measures};
 use crate::policies::own::Own;
@@ -33,7 +34,7 @@ pub struct Compare {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Tokens that a window may have, counted as bytes divided by four
-    #[arg(long, value_name = "N", default_value_t = 32_000, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    #[arg(long, value_name = "N", default_value_t = 32_000, value_parser = budget::parse)]
     budget: u64,
     /// Print JSON instead of a table
     #[arg(long)]
