@@ -31,7 +31,7 @@ enum PatchLine {
 }
 
 /// What stands around hunks in the three grammars.
-const FRAMES: [&str; 16] = [
+const FRAMES: [&str; 18] = [
     "*** Begin Patch",
     "*** Update File: src/main.rs",
     "*** Add File: b.rs",
@@ -42,6 +42,8 @@ const FRAMES: [&str; 16] = [
     "@@",
     "@@ -1,3 +1,4 @@",
     "@@ -99999999999999999999 +0,0 @@",
+    "@@ -18446744073709551615,2 +18446744073709551615,3 @@",
+    "@@ -2,4294967295 +4294967295,18446744073709551615 @@",
     "--- a/src/main.rs",
     "+++ b/src/main.rs",
     "<<<<<<< SEARCH",

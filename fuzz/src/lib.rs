@@ -85,6 +85,9 @@ pub fn check(recording: &[u8], format: Format) {
     }
     let pieces = Transcript::read(BufReader::with_capacity(7, recording)).expect("the same recording");
     assert_eq!(pieces, (transcript.clone(), report));
+    if transcript.messages.is_empty() {
+        return;
+    }
     let mut plain = Vec::new();
     transcript.messages.iter().for_each(|message| write(&mut plain, message).expect("memory takes all"));
     let (again, report) = Transcript::read(&plain[..]).expect("the plain form");
