@@ -111,6 +111,8 @@ struct Note {
     /// Of those, the tokens of its text.
     text_tokens: u64,
     role: Role,
+    /// For an answer: where its call stands. A later call may take the same id.
+    answers: Option<usize>,
     /// Whether a window may begin here: no call before it is answered at it or behind it.
     opens: bool,
 }
@@ -315,7 +317,9 @@ impl Folder {
             }
             _ => Slot::Logged(at),
         };
-        self.notes.push(Note { tokens, text_tokens, role: message.role, opens: message.role != Role::Tool });
+        let call = message.tool_call_id.as_ref().and_then(|id| self.calls.get(id));
+        let answers = call.map(|(made, _)| *made);
+        self.notes.push(Note { tokens, text_tokens, answers, role: message.role, opens: message.role != Role::Tool });
         self.spoken.push(spoken);
         self.messages.push(message);
         self.full.0 += tokens;

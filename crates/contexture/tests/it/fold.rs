@@ -270,3 +270,26 @@ fn windows_keep_to_the_smallest_budgets_too() {
         assert!(largest <= Some(budget), "{largest:?} of {budget} tokens");
     }
 }
+
+#[test]
+fn an_answer_keeps_to_its_own_call_when_a_later_call_has_the_same_id() {
+    let mut messages = vec![message(Role::User, "Please fix the build.")];
+    messages.push(asks("same".into(), "Bash", json!({"command": "first"})));
+    messages.extend((0..12).map(|n| message(Role::Assistant, format!("Waiting, {n}."))));
+    messages.push(answers("same".into(), "the first answer"));
+    messages.push(asks("same".into(), "Bash", json!({"command": "second"})));
+    messages.extend((0..40).map(|n| message(Role::User, format!("{n} {}", "please ".repeat(20)))));
+    messages.push(message(Role::Assistant, "Done."));
+    let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
+    for cut in 15..messages.len() {
+        let mut folder = folder(1_200);
+        messages[..cut].iter().for_each(|message| folder.push(message.clone()));
+        let window = folder.request().to_vec();
+        let mut called = HashSet::new();
+        for shown in folder.render(&window) {
+            called.extend(shown.tool_calls.iter().map(|call| call.arguments.to_string()));
+            let is_first = shown.text == "the first answer";
+            assert!(!is_first || called.contains(r#"{"command":"first"}"#), "its call is gone after {cut} messages");
+        }
+    }
+}
