@@ -218,15 +218,15 @@ fn whole_windows(budget: &str, recording: &str) -> Vec<Vec<Value>> {
     let mut window: Vec<Value> = Vec::new();
     let mut windows = Vec::new();
     for line in json_lines(&replayed(&["--budget", budget, "--emit", "windows"], recording)) {
-        window.truncate(line["keep"].as_u64().unwrap() as usize);
-        window.extend(line["messages"].as_array().unwrap().iter().cloned());
+        window.truncate(line["keep"].as_u64().expect("a count") as usize);
+        window.extend(line["messages"].as_array().expect("messages").iter().cloned());
         windows.push(window.clone());
     }
     windows
 }
 
 fn bytes(window: &[Value]) -> usize {
-    window.iter().map(|message| message["text"].as_str().unwrap().len()).sum()
+    window.iter().map(|message| message["text"].as_str().expect("a text").len()).sum()
 }
 
 #[test]

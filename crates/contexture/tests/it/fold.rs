@@ -273,23 +273,19 @@ fn windows_keep_to_the_smallest_budgets_too() {
 
 #[test]
 fn an_answer_keeps_to_its_own_call_when_a_later_call_has_the_same_id() {
-    let mut messages = vec![message(Role::User, "Please fix the build.")];
-    messages.push(asks("same".into(), "Bash", json!({"command": "first"})));
-    messages.extend((0..12).map(|n| message(Role::Assistant, format!("Waiting, {n}."))));
+    // Everything but the first call fits the tail, so a window would like to begin right behind that.
+    let first = asks("same".into(), "Bash", json!({"command": "first ".repeat(80)}));
+    let mut messages = vec![message(Role::User, "Go."), first.clone()];
+    messages.extend((0..8).map(|_| message(Role::Assistant, "")));
     messages.push(answers("same".into(), "the first answer"));
-    messages.push(asks("same".into(), "Bash", json!({"command": "second"})));
-    messages.extend((0..40).map(|n| message(Role::User, format!("{n} {}", "please ".repeat(20)))));
-    messages.push(message(Role::Assistant, "Done."));
+    messages.push(Message { text: String::new(), ..asks("same".into(), "Bash", json!({})) });
+    messages.extend((0..40).map(|_| message(Role::Assistant, "")));
     let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
-    for cut in 15..messages.len() {
-        let mut folder = folder(1_200);
-        messages[..cut].iter().for_each(|message| folder.push(message.clone()));
-        let window = folder.request().to_vec();
-        let mut called = HashSet::new();
-        for shown in folder.render(&window) {
-            called.extend(shown.tool_calls.iter().map(|call| call.arguments.to_string()));
-            let is_first = shown.text == "the first answer";
-            assert!(!is_first || called.contains(r#"{"command":"first"}"#), "its call is gone after {cut} messages");
-        }
+    let (windows, folder) = windows(folder(1_000), &messages);
+    for window in &windows {
+        let shown: Vec<Message> = folder.render(window).collect();
+        let is_answered = shown.iter().any(|message| message.tool_call_id.is_some());
+        assert!(!is_answered || shown.contains(&first), "{shown:?}");
     }
+    assert!(windows.iter().any(|window| !window.contains(&Slot::Logged(1))), "the first call is folded away");
 }
