@@ -7,6 +7,7 @@ use clap::Args;
 use contexture::transcript::Report;
 use serde::Serialize;
 
+use crate::budget;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::judge::{Judge, Measures};
@@ -34,7 +35,7 @@ pub struct Compare {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Tokens that a window may have, counted as bytes divided by four
-    #[arg(long, value_name = "N", default_value_t = 32_000, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    #[arg(long, value_name = "N", default_value_t = 32_000, value_parser = budget::parse)]
     budget: u64,
     /// A configuration file (TOML), for tools that are not known: [[tool]] name = "open_file", does = "read", path = "target"
     #[arg(long, value_name = "FILE")]

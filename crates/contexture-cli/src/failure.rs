@@ -78,6 +78,9 @@ impl From<clap::Error> for Failure {
         let failure = Self::usage(sentence);
         match usage {
             Some(usage) => failure.hint(format!("write it as `{}`", usage.trim())),
+            None if error.kind() == ErrorKind::ValueValidation => {
+                failure.hint("`contexture COMMAND --help` says what can be asked for")
+            }
             None => failure.hint("`contexture --help` lists all commands"),
         }
     }

@@ -127,7 +127,11 @@ fn copy(source: &Source, writer: &mut impl Write, skipped: &mut Skipped) -> Resu
     written?;
     match result {
         Ok(report) => return Ok(Some(report)),
-        Err(Unread::Unknown) if !source.is_named => skipped.unknown += 1,
+        Err(Unread::Unknown | Unread::Empty) if !source.is_named => skipped.unknown += 1,
+        Err(Unread::Empty) => {
+            skipped.failed += 1;
+            eprintln!("{source}: skipped, it is empty");
+        }
         Err(Unread::Unknown) => {
             skipped.failed += 1;
             eprintln!("{source}: skipped, it is no recording in a known format");

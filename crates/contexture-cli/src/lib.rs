@@ -1,5 +1,6 @@
 //! The program `contexture`, as a library: its commands, and the measures that they print.
 
+pub mod budget;
 pub mod compare;
 pub mod config;
 pub mod failure;
@@ -12,6 +13,7 @@ pub mod recorded;
 pub mod replay;
 pub mod source;
 pub mod table;
+pub mod terminal;
 pub mod window;
 pub mod work;
 

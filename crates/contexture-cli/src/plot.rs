@@ -38,7 +38,7 @@ pub struct Series<'a> {
 /// let after = Series { name: "after", values: &[10, 20, 10, 20] };
 /// let picture = plot(before, after, 23, 4);
 /// assert_eq!(picture.lines().next(), Some("   40 ┤            ░░░░"));
-/// assert_eq!(picture.lines().last(), Some("       █ after  ░ before"));
+/// assert_eq!(picture.lines().last(), Some("█ after  ░ before"));
 /// ```
 pub fn plot(before: Series<'_>, after: Series<'_>, width: usize, height: usize) -> String {
     let steps = before.values.len().max(after.values.len());
@@ -61,8 +61,19 @@ pub fn plot(before: Series<'_>, after: Series<'_>, width: usize, height: usize) 
         picture.push('\n');
     }
     picture.push_str(&axis(steps, columns));
-    picture.push_str(&format!("{:AXIS_WIDTH$}█ {}  {SHADE} {}\n", "", after.name, before.name));
+    picture.push_str(&legend(after.name, before.name, width));
     picture
+}
+
+/// Says what is what: beneath the plot, from the first column, or on two lines, as there is room.
+fn legend(after: &str, before: &str, width: usize) -> String {
+    let legend = format!("█ {after}  {SHADE} {before}");
+    let len = legend.chars().count();
+    match width.max(MIN_WIDTH) {
+        width if AXIS_WIDTH + len <= width => format!("{:AXIS_WIDTH$}{legend}\n", ""),
+        width if len <= width => format!("{legend}\n"),
+        _ => format!("█ {after}\n{SHADE} {before}\n"),
+    }
 }
 
 /// The largest value among the steps that a column stands for.

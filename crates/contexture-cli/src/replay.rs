@@ -3,6 +3,7 @@
 pub mod example;
 pub mod player;
 pub mod summary;
+pub mod system;
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -11,16 +12,18 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use contexture::bpe::Bpe;
 use contexture::files::dialect::Dialects;
-use contexture::fold::{Folder, Policy, Prices};
+use contexture::fold::{Policy, Prices};
 use contexture::tokens::{Estimate, TokenCounter};
 use contexture::transcript::{Message, Transcript};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::budget;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::source::{self, Source};
+use crate::terminal;
 use crate::work::in_parallel;
 
 use player::Player;
@@ -38,7 +41,7 @@ pub struct Replay {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Tokens that a window may have [default: 64000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    #[arg(long, value_name = "N", value_parser = budget::parse)]
     budget: Option<u64>,
     /// How tokens are counted
     #[arg(long, value_enum, default_value_t = Counter::Estimate)]
@@ -137,7 +140,7 @@ impl Replay {
     fn print(&self, summaries: &Summaries) -> Result<(), Failure> {
         let mut stdout = io::stdout().lock();
         if !self.json {
-            return Ok(stdout.write_all(summaries.render().as_bytes())?);
+            return Ok(stdout.write_all(summaries.render(terminal::columns()).as_bytes())?);
         }
         let json = summaries.to_json(json!({ "counter": self.counter, "provider": self.provider }));
         serde_json::to_writer_pretty(&mut stdout, &json)?;
@@ -154,8 +157,9 @@ struct Settings {
 
 impl Settings {
     fn play(&self, transcript: Transcript) -> Player<impl Iterator<Item = Arc<Message>>> {
-        let folder = Folder::new(self.policy.clone(), Arc::clone(&self.counter)).with_dialects(self.dialects.clone());
-        Player::new(folder, transcript.messages.into_iter().map(Arc::new))
+        let messages = transcript.messages.into_iter().map(Arc::new);
+        Player::new(self.policy.clone(), Arc::clone(&self.counter), messages)
+            .with_dialects(self.dialects.clone())
             .with_cache_life(self.policy.prices.cache_life)
     }
 }
@@ -210,14 +214,15 @@ fn emit_one(transcript: Transcript, settings: &Settings, emit: Emit, writer: &mu
     let mut player = settings.play(transcript);
     while let Some(step) = player.step() {
         if emit == Emit::Windows {
-            let messages: Vec<Message> = player.folder().render(&player.window()[step.keep..]).collect();
+            let added = player.window()[step.keep..].iter();
+            let messages: Vec<Message> = added.map(|slot| player.render_slot(slot)).collect();
             let window = json!({ "before": step.before, "keep": step.keep, "messages": messages });
             write_line(writer, &window)?;
         }
     }
     if emit == Emit::Decisions {
-        for decision in player.folder().decisions() {
-            write_line(writer, decision)?;
+        for decision in player.decisions() {
+            write_line(writer, &decision)?;
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use contexture::transcript::{self, Message, ReadError, Report, Transcript};
+use contexture::transcript::{self, Format, Message, ReadError, Report, Role, Transcript};
 
 use crate::failure::Failure;
 
@@ -39,6 +39,8 @@ impl fmt::Display for Source {
 pub enum Unread {
     /// It is no recording of an agent.
     Unknown,
+    /// There is nothing in it.
+    Empty,
     /// It could not be read.
     Failed(anyhow::Error),
 }
@@ -54,14 +56,22 @@ impl Source {
         };
         result.map_err(|error| match error {
             ReadError::UnknownFormat => Unread::Unknown,
+            ReadError::Empty => Unread::Empty,
             error => Unread::Failed(error.into()),
         })
     }
 
     /// Reads the whole recording.
+    ///
+    /// In the plain form the program that runs an agent speaks as the user, so it does here; in other formats it
+    /// speaks for itself.
     pub fn transcript(&self) -> Result<(Transcript, Report), Unread> {
         let mut transcript = Transcript::default();
         let report = self.read(&mut |message| transcript.messages.push(message))?;
+        if report.format == Format::Plain {
+            let system = transcript.messages.iter_mut().filter(|message| message.role == Role::System);
+            system.for_each(|message| message.role = Role::User);
+        }
         Ok((transcript, report))
     }
 
@@ -80,8 +90,9 @@ impl Source {
     pub fn tell_unread(&self, unread: &Unread) {
         match unread {
             Unread::Failed(error) => eprintln!("{self}: skipped, it could not be read: {error:#}"),
+            Unread::Empty if self.is_named => eprintln!("{self}: skipped, it is empty"),
             Unread::Unknown if self.is_named => eprintln!("{self}: skipped, it is in no known format"),
-            Unread::Unknown => {}
+            Unread::Empty | Unread::Unknown => {}
         }
     }
 }
@@ -105,7 +116,8 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
         }
     }
     if sources.is_empty() {
-        return Err(Failure::work("there is no file in the directories that were named"));
+        return Err(Failure::work("there is no file in the directories that were named")
+            .hint("name a directory with recordings, such as ~/.claude/projects"));
     }
     Ok(sources)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use contexture::files::dialect::Dialects;
-use contexture::fold::{Folder, Policy as FoldPolicy, Slot};
+use contexture::fold::{Policy as FoldPolicy, Slot};
 use contexture::tokens::Estimate;
 use contexture::transcript::{Message, Transcript};
 
@@ -28,10 +28,10 @@ impl Policy for Own {
         _recorded: &'a Recorded<'a>,
         budget: f64,
     ) -> Box<dyn Iterator<Item = anyhow::Result<Request>> + 'a> {
-        let folder =
-            Folder::new(FoldPolicy::new(budget as u64), Arc::new(Estimate)).with_dialects(self.dialects.clone());
         let messages = transcript.messages.iter().cloned().map(Arc::new);
-        let mut own = Playing { player: Player::new(folder, messages), made: vec![None; transcript.messages.len()] };
+        let player = Player::new(FoldPolicy::new(budget as u64), Arc::new(Estimate), messages)
+            .with_dialects(self.dialects.clone());
+        let mut own = Playing { player, made: vec![None; transcript.messages.len()] };
         Box::new(std::iter::from_fn(move || own.request().map(Ok)))
     }
 }
@@ -47,15 +47,19 @@ impl<I: Iterator<Item = Arc<Message>>> Playing<I> {
     fn request(&mut self) -> Option<Request> {
         let Step { before, keep } = self.player.step()?;
         let Self { player, made } = self;
-        let added = player.window()[keep..].iter().map(|slot| Entry::Made(entry(player.folder(), slot, made)));
+        let added = player.window()[keep..].iter().map(|slot| Entry::Made(entry(player, slot, made)));
         Some(Request { before, keep, added: added.collect() })
     }
 }
 
 /// A slot as a message that the policy wrote: a program that prints its windows is judged in the same way.
-fn entry(folder: &Folder, slot: &Slot, made: &mut [Option<Arc<Made>>]) -> Arc<Made> {
+fn entry<I: Iterator<Item = Arc<Message>>>(
+    player: &Player<I>,
+    slot: &Slot,
+    made: &mut [Option<Arc<Made>>],
+) -> Arc<Made> {
     match slot {
-        Slot::Logged(at) => made[*at].get_or_insert_with(|| Made::new(folder.render_slot(slot))).clone(),
-        Slot::Shortened(..) | Slot::Made(_) => Made::new(folder.render_slot(slot)),
+        Slot::Logged(at) => made[*at].get_or_insert_with(|| Made::new(player.render_slot(slot))).clone(),
+        Slot::Shortened(..) | Slot::Made(_) => Made::new(player.render_slot(slot)),
     }
 }

@@ -13,9 +13,6 @@ use super::player::Player;
 use crate::plot::{Series, plot};
 use crate::table::{Align, Table, counted};
 
-/// Columns of the plot.
-const PLOT_WIDTH: usize = 78;
-
 /// Rows of the plot.
 const PLOT_HEIGHT: usize = 9;
 
@@ -85,13 +82,13 @@ impl Summary {
     /// Plays a recording to its end.
     pub fn new(file: String, report: &Report, mut player: Player<impl Iterator<Item = Arc<Message>>>) -> Self {
         let (mut steps, mut window_tokens, mut passed_through_tokens) = (Vec::new(), Vec::new(), Vec::new());
-        while let Some(step) = player.step() {
-            steps.push(step.before);
-            window_tokens.push(player.folder().tokens());
-            passed_through_tokens.push(player.folder().passed_through_tokens());
+        while player.step().is_some() {
+            steps.push(player.folder().messages().len());
+            window_tokens.push(player.tokens());
+            passed_through_tokens.push(player.passed_through_tokens());
         }
         let folder = player.folder();
-        let account = folder.account();
+        let account = player.account();
         let is_recall = |decision: &&FoldDecision| matches!(decision, FoldDecision::Recall(_));
         let is_cold = |decision: &&FoldDecision| matches!(decision, FoldDecision::Cold { .. });
         Self {
@@ -117,12 +114,12 @@ impl Summary {
         }
     }
 
-    fn render(&self, budget: u64) -> String {
+    fn render(&self, budget: u64, columns: usize) -> String {
         let Self { file, format, messages, .. } = self;
         let mut text = format!("{file}: {format}, {messages} messages, budget {budget} tokens\n\n");
         let before = Series { name: "pass-through", values: &self.passed_through_tokens };
         let after = Series { name: "contexture, tokens sent at each step", values: &self.window_tokens };
-        text.push_str(&plot(before, after, PLOT_WIDTH, PLOT_HEIGHT));
+        text.push_str(&plot(before, after, columns, PLOT_HEIGHT));
         text.push('\n');
         text.push_str(&self.render_totals());
         text.push_str(&self.render_folds());
@@ -164,10 +161,13 @@ impl Summary {
         for fold in self.folds.iter().take(MAX_FOLDS_SHOWN) {
             let FoldRow { step, reason, before_tokens, after_tokens, price } = fold;
             let numbers = [step.to_string(), before_tokens.to_string(), after_tokens.to_string()];
-            table.row(numbers.into_iter().chain([format!("{price:.0}"), reason.clone()]));
+            table.row(numbers.into_iter().chain([format!("{price:.0}"), short_reason(reason)]));
         }
         if !self.folds.is_empty() {
             text.push_str(&table.render());
+        }
+        if self.folds.iter().take(MAX_FOLDS_SHOWN).any(|fold| short_reason(&fold.reason).ends_with(MORE_MARK)) {
+            text.push_str(MORE_NOTE);
         }
         if self.folds.len() > MAX_FOLDS_SHOWN {
             let more = self.folds.len() - MAX_FOLDS_SHOWN;
@@ -207,6 +207,20 @@ impl Summary {
             text.push_str(&format!("and {} more that were touched earlier\n", self.files_known - self.files.len()));
         }
         text
+    }
+}
+
+/// What stands behind a reason of which the table shows only the beginning.
+const MORE_MARK: &str = " *";
+
+/// Where the rest of such a reason stands.
+const MORE_NOTE: &str = "* and some of the agent's own changes did not fit: `--emit decisions` says which\n";
+
+/// Why a fold was made, without what it had to leave out.
+fn short_reason(reason: &str) -> String {
+    match reason.split_once("; ") {
+        Some((why, _)) => format!("{why}{MORE_MARK}"),
+        None => reason.to_owned(),
     }
 }
 
@@ -270,10 +284,10 @@ pub struct Summaries {
 }
 
 impl Summaries {
-    /// For people: one recording at length, several in a table.
-    pub fn render(&self) -> String {
+    /// For people: one recording at length, with a plot of so many columns; several in a table.
+    pub fn render(&self, columns: usize) -> String {
         match self.recordings.as_slice() {
-            [summary] => summary.render(self.budget),
+            [summary] => summary.render(self.budget, columns),
             summaries => self.render_table(summaries),
         }
     }

@@ -2,6 +2,7 @@
 
 mod compare;
 mod frame;
+mod guide;
 mod import;
 mod judge;
 mod plot;

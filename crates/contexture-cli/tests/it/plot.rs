@@ -31,7 +31,7 @@ fn what_is_saved_is_shaded() {
       │▄█████▄█████▄███
     0 ┼────────────────
        1       16 steps
-       █ sent  ░ pass-through
+█ sent  ░ pass-through
 "
         .trim_start_matches('\n'),
     );
@@ -52,7 +52,7 @@ fn peaks_survive_when_steps_outnumber_columns() {
       │▁▁▁▁▁▁▁▁█▁▁▁▁▁▁▁
     0 ┼────────────────
        1     1000 steps
-       █ sent  ░ pass-through
+█ sent  ░ pass-through
 "
         .trim_start_matches('\n'),
     );
@@ -72,10 +72,18 @@ fn few_steps_are_stretched_and_series_may_differ_in_length() {
       │████████░░░░░░░░
     0 ┼────────────────
        1        2 steps
-       █ sent  ░ pass-through
+█ sent  ░ pass-through
 "
         .trim_start_matches('\n'),
     );
+}
+
+#[test]
+fn a_legend_that_is_too_long_has_two_lines() {
+    let series = |name| Series { name, values: &[1, 2] };
+    let picture = plot(series("sending everything"), series("sending what is needed"), 40, 3);
+    let legend: Vec<&str> = picture.lines().skip(5).collect();
+    assert_eq!(legend, ["█ sending what is needed", "░ sending everything"]);
 }
 
 #[test]
@@ -100,7 +108,8 @@ proptest! {
     ) {
         let picture = plot(Series { name: "b", values: &before }, Series { name: "a", values: &after }, width, height);
         let is_empty = before.is_empty() && after.is_empty();
-        prop_assert_eq!(picture.lines().count(), if is_empty { 0 } else { height.max(3) + 3 });
+        let lines = if is_empty { 0 } else { height.max(3) + 3 };
+        prop_assert_eq!(picture.lines().count(), lines);
         for line in picture.lines() {
             prop_assert!(line.chars().count() <= width.max(23), "{}", picture);
         }

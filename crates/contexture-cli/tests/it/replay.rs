@@ -317,3 +317,144 @@ fn a_tool_that_is_not_understood_is_said_in_one_sentence() {
         }
     }
 }
+
+/// The same recording as a chat, with a system prompt before it and a word of the system in its middle.
+fn chat(files: usize, prompt: &str) -> String {
+    let mut messages = vec![json!({"role": "system", "content": prompt})];
+    for (index, line) in json_lines(&recording(files)).into_iter().enumerate() {
+        let calls = line["tool_calls"].as_array().into_iter().flatten().map(|call| {
+            let function = json!({"name": call["name"], "arguments": call["arguments"].to_string()});
+            json!({"id": call["id"], "type": "function", "function": function})
+        });
+        let mut message = json!({"role": line["role"], "content": line["text"], "tool_call_id": line["tool_call_id"]});
+        if line["role"] == "assistant" {
+            message["tool_calls"] = calls.collect();
+        }
+        messages.push(message);
+        if index == 2 {
+            messages.push(json!({"role": "system", "content": "be brief"}));
+        }
+    }
+    json!({"messages": messages}).to_string()
+}
+
+/// All windows of a recording, whole.
+fn whole_windows(budget: &str, recording: &str) -> Vec<Vec<Value>> {
+    let mut window: Vec<Value> = Vec::new();
+    let mut windows = Vec::new();
+    for line in json_lines(&replayed(&["--budget", budget, "--emit", "windows"], recording)) {
+        window.truncate(line["keep"].as_u64().expect("a count") as usize);
+        window.extend(line["messages"].as_array().expect("messages").iter().cloned());
+        windows.push(window.clone());
+    }
+    windows
+}
+
+fn bytes(window: &[Value]) -> usize {
+    window.iter().map(|message| message["text"].as_str().expect("a text").len()).sum()
+}
+
+#[test]
+fn what_the_system_says_first_stands_first_in_every_window() {
+    let prompt = "Keep to the rules. ".repeat(50);
+    let windows = whole_windows("2000", &chat(20, &prompt));
+    assert_eq!(windows.len(), 21);
+    for window in &windows {
+        assert_eq!((&window[0]["role"], &window[0]["text"]), (&json!("system"), &json!(prompt)));
+        assert!(bytes(window) / 4 <= 2000, "{} bytes are sent", bytes(window));
+    }
+    assert!(windows[20].len() < 30, "20 files do not fit, so something is folded");
+    let told = windows[2].iter().find(|message| message["text"] == "be brief").expect("it is told once it was said");
+    assert_eq!(told["role"], json!("system"));
+}
+
+#[test]
+fn a_system_prompt_that_leaves_no_room_is_cut_in_its_middle() {
+    let prompt = format!("first {} last", "word ".repeat(4_000));
+    for window in whole_windows("2000", &chat(5, &prompt)) {
+        let text = window[0]["text"].as_str().unwrap();
+        assert!(text.starts_with("first word") && text.ends_with("word  last") && text.contains("left out"), "{text}");
+        assert!(window.len() > 1 && bytes(&window) / 4 <= 2000, "{} bytes are sent", bytes(&window));
+    }
+}
+
+#[test]
+fn the_system_prompt_is_counted_and_billed() {
+    let summary = |prompt: &str| -> Value { serde_json::from_str(&replayed(&["--json"], &chat(3, prompt))).unwrap() };
+    let (short, long) = (summary(""), summary(&"rule".repeat(1_000)));
+    let first = |summary: &Value, key: &str| summary["recordings"][0][key][0].as_u64().unwrap();
+    for key in ["window_tokens", "passed_through_tokens"] {
+        assert_eq!(first(&long, key) - first(&short, key), 1_000, "{key}");
+    }
+    let billed = |summary: &Value, key: &str| summary["sum"]["bill"][key].as_f64().unwrap();
+    for key in ["billed", "passed_through"] {
+        // Written once, then read from the cache at each of the other three requests.
+        let more = billed(&long, key) - billed(&short, key);
+        assert!((more - 1_550.0).abs() < 0.01, "{key}: {more}");
+    }
+}
+
+#[test]
+fn decisions_and_windows_count_messages_as_the_recording_does() {
+    let recording = chat(20, "rules");
+    let windows = json_lines(&replayed(&["--budget", "2000", "--emit", "windows"], &recording));
+    let decisions = json_lines(&replayed(&["--budget", "2000", "--emit", "decisions"], &recording));
+    let before: Vec<&Value> = windows.iter().map(|window| &window["before"]).collect();
+    let folds: Vec<&Value> = decisions.iter().filter(|decision| decision["decision"] == "fold").collect();
+    assert!(!folds.is_empty());
+    for fold in folds {
+        assert!(before.contains(&&fold["at"]), "{} is no request of {before:?}", fold["at"]);
+        assert!(fold["keep"].as_u64() >= Some(1), "the system prompt stays");
+    }
+}
+
+#[test]
+fn what_the_program_says_in_the_plain_form_is_the_user_s() {
+    let line = |role: &str, text: &str| json!({"role": role, "text": text, "meta": {"origin": "system"}});
+    let recording = format!("{}\n{}\n{}\n", line("user", "rules"), line("user", "go"), line("assistant", "ok"));
+    let windows = whole_windows("2000", &recording);
+    let roles: Vec<&Value> = windows[0].iter().map(|message| &message["role"]).collect();
+    assert_eq!(roles, [&json!("user"), &json!("user")]);
+}
+
+#[test]
+fn the_table_of_folds_has_short_reasons_and_json_has_them_whole() {
+    let run = run_in(Path::new("."), &["replay", "--budget", "1200"], "");
+    let note = "* and some of the agent's own changes did not fit: `--emit decisions` says which\n";
+    assert!(run.stdout.contains("  the window is full *\n") && run.stdout.contains(note), "{}", run.stdout);
+    assert!(run.stdout.lines().all(|line| line.chars().count() <= 100), "{}", run.stdout);
+    let run = run_in(Path::new("."), &["replay", "--budget", "1200", "--json"], "");
+    assert!(run.stdout.contains("the window is full; Some of your own changes do not fit here"), "{}", run.stdout);
+}
+
+#[test]
+fn every_way_to_name_nothing_is_told_apart() {
+    let directory = tempdir().unwrap();
+    fs::create_dir(directory.path().join("empty")).unwrap();
+    fs::write(directory.path().join("empty.jsonl"), "").unwrap();
+    fs::write(directory.path().join("bytes.bin"), [0, 159, 146, 150, 255, 10, 13]).unwrap();
+    for command in ["replay", "compare"] {
+        let said = |arguments: &[&str]| {
+            let arguments: Vec<&str> = [command].iter().chain(arguments).copied().collect();
+            let run = run_in(directory.path(), &arguments, "");
+            assert_eq!(run.stdout, "");
+            (run.code, run.stderr.lines().next().unwrap_or_default().to_owned(), run.stderr.contains("\nhint: "))
+        };
+        let told = |code: i32, sentence: &str| (code, sentence.to_owned(), true);
+        assert_eq!(said(&["empty"]), told(1, "error: there is no file in the directories that were named"));
+        assert_eq!(said(&["empty.jsonl"]), told(1, "empty.jsonl: skipped, it is empty"));
+        assert_eq!(said(&["-"]), told(1, "-: skipped, it is empty"));
+        assert_eq!(said(&["bytes.bin"]), told(1, "bytes.bin: skipped, it is in no known format"));
+        let zero = "error: invalid value '0' for '--budget <N>': a window needs at least one token";
+        assert_eq!(said(&["-", "--budget", "0"]), told(2, zero));
+    }
+}
+
+#[test]
+fn windows_keep_to_the_smallest_budgets() {
+    for (budget, tokens) in [("1", 1), ("10", 10), ("100", 100), ("8000", 8_000)] {
+        for window in whole_windows(budget, &recording(20)) {
+            assert!(bytes(&window) / 4 <= tokens, "{} bytes in {budget} tokens", bytes(&window));
+        }
+    }
+}

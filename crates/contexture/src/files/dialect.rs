@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::numbering::{Block, numbered_from};
+use super::numbering::{Block, MAX_LINE_NUMBER, line_number, numbered_from};
 use super::observation::{Kind, Observation, Seen};
 use super::patch::{FilePatch, parse_begin_patch, parse_search_replace, parse_unified};
 use super::printed::{observe_mentions, observe_shell, strip_harness};
@@ -265,6 +265,12 @@ fn says_write(name: &str) -> bool {
 /// Tools whose edits take the line feed behind a piece that is replaced by nothing.
 const TAKES_LINES: &[&str] = &["Edit", "MultiEdit"];
 
+/// The number of a value, at most the greatest that a line can have: a read from behind it is still a part of a file.
+fn number_in(value: &Value) -> Option<usize> {
+    let number = value.as_u64()?;
+    Some(usize::try_from(number).unwrap_or(MAX_LINE_NUMBER).min(MAX_LINE_NUMBER))
+}
+
 /// How a failed tool's answer begins, in lower case.
 const FAILURE_STARTS: &[&str] = &[
     "<tool_use_error>",
@@ -366,13 +372,13 @@ impl<'a> Arguments<'a> {
 
     fn number(&self, names: &[&str]) -> Option<usize> {
         let value = value_of(self.value, None, names)?;
-        value.as_u64().and_then(|number| usize::try_from(number).ok()).or_else(|| value.as_str()?.trim().parse().ok())
+        number_in(value).or_else(|| line_number(value.as_str()?.trim()))
     }
 
     /// The first line that a read was asked for; 1 if it was not narrowed.
     fn first_line(&self) -> usize {
         let range = value_of(self.value, None, &["view_range", "line_range"]).and_then(Value::as_array);
-        let first = range.and_then(|range| range.first()).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+        let first = range.and_then(|range| range.first()).and_then(number_in);
         first.or_else(|| self.number(START_NAMES)).unwrap_or(1).max(1)
     }
 

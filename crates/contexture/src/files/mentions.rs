@@ -1,6 +1,6 @@
 //! Places in files that the output of compilers, linters and tests names.
 
-use super::numbering::split_lines;
+use super::numbering::{line_number, split_lines};
 
 /// Most places that one output may name; a long list of complaints says the same about its files many times.
 pub const MAX_MENTIONS: usize = 200;
@@ -88,7 +88,7 @@ fn number_behind(rest: &str) -> Option<usize> {
 
 fn leading_number(text: &str) -> Option<usize> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    text[..digits].parse().ok()
+    line_number(&text[..digits])
 }
 
 /// Whether a word names a file: its last part has an extension.

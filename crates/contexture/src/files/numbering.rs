@@ -108,10 +108,7 @@ fn split_number(line: &str, style: Style) -> Option<(usize, &str)> {
         _ => bare,
     };
     let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
-    if digits == 0 || digits > 9 {
-        return None;
-    }
-    let number = bare[..digits].parse().ok()?;
+    let number = line_number(&bare[..digits])?;
     let rest = &bare[digits..];
     let rest = match style {
         Style::Arrow => rest.strip_prefix('→')?,
@@ -124,6 +121,21 @@ fn split_number(line: &str, style: Style) -> Option<(usize, &str)> {
         Style::Dot => rest.strip_prefix(". ").or_else(|| (rest == ".").then_some(""))?,
     };
     Some((number, rest))
+}
+
+/// The greatest number of a line, or of lines, that is believed: sums of a few cannot overflow, and no file that an
+/// agent reads has more.
+pub const MAX_LINE_NUMBER: usize = 999_999_999;
+
+/// The number that a text writes, if a line can have it.
+///
+/// ```
+/// use contexture::files::numbering::line_number;
+/// assert_eq!(line_number("12"), Some(12));
+/// assert_eq!(line_number("18446744073709551615"), None);
+/// ```
+pub fn line_number(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|number| *number <= MAX_LINE_NUMBER)
 }
 
 /// The lines of a text; a line feed at the end does not begin another, and carriage returns are dropped.

@@ -2,6 +2,8 @@
 //!
 //! Three forms: the `*** Begin Patch` form, search-and-replace blocks, and unified diffs.
 
+use super::numbering::line_number;
+
 /// What a patch does to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilePatch {
@@ -223,8 +225,8 @@ fn diff_range(line: &str) -> Option<(usize, usize, usize)> {
     let (old, new) = inner.split_once(" +")?;
     let pair = |range: &str| -> Option<(usize, usize)> {
         match range.split_once(',') {
-            Some((first, len)) => Some((first.parse().ok()?, len.parse().ok()?)),
-            None => Some((range.parse().ok()?, 1)),
+            Some((first, len)) => Some((line_number(first)?, line_number(len)?)),
+            None => Some((line_number(range)?, 1)),
         }
     };
     let (_, old_len) = pair(old)?;

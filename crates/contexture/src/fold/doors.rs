@@ -23,6 +23,11 @@ pub(super) fn pointer(seen: &Seen, text: &str) -> String {
     format!("{POINTER_START}the same {} lines of {what} stand above]", text.lines().count())
 }
 
+/// What stands for an answer that came after its call was folded away.
+pub(super) fn late(tool: &str, text: &str) -> String {
+    format!("[`{tool}`, which you called earlier, answered only now]\n{text}")
+}
+
 /// Whether an output is no file's text, so that its middle can go.
 pub(super) fn can_cap(seen: &Seen) -> bool {
     let is_mention = |seen: &Observation| matches!(seen, Observation::Mentioned { .. });

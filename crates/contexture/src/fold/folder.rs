@@ -123,6 +123,8 @@ struct Note {
     /// Of those, the tokens of its text.
     text_tokens: u64,
     role: Role,
+    /// For an answer: where its call stands. A later call may take the same id.
+    answers: Option<usize>,
     /// Whether a window may begin here: no call before it is answered at it or behind it.
     opens: bool,
 }
@@ -328,14 +330,31 @@ impl Folder {
         if message.role == Role::User {
             self.asks.push(at as u32 + 1);
         }
-        let slot =
-            if message.role == Role::Tool { self.take_answer(at, &message, &mut spoken) } else { Slot::Logged(at) };
-        self.notes.push(Note { tokens, text_tokens, role: message.role, opens: message.role != Role::Tool });
+        let slot = match message.role {
+            Role::Tool => {
+                let slot = self.take_answer(at, &message, &mut spoken);
+                self.late_answer(&slot, &message).unwrap_or(slot)
+            }
+            _ => Slot::Logged(at),
+        };
+        let call = message.tool_call_id.as_ref().and_then(|id| self.calls.get(id));
+        let answers = call.map(|(made, _)| *made);
+        self.notes.push(Note { tokens, text_tokens, answers, role: message.role, opens: message.role != Role::Tool });
         self.spoken.push(spoken);
         self.messages.push(message);
         self.full.0 += tokens;
         let tokens = self.slot_tokens(&slot);
         self.window.push(slot, tokens);
+    }
+
+    /// What stands for an answer whose call was folded away before it came: providers refuse one without its call.
+    fn late_answer(&self, slot: &Slot, message: &Message) -> Option<Slot> {
+        let (made, call) = self.calls.get(message.tool_call_id.as_deref()?)?;
+        let text = match slot {
+            Slot::Shortened(_, text) | Slot::Made(text) => text,
+            Slot::Logged(_) => message.text.as_str(),
+        };
+        (*made < self.start).then(|| Slot::Made(doors::late(&call.name, text).into()))
     }
 
     /// Looks into a tool's answer; answers how it is shown.

@@ -60,6 +60,9 @@ pub enum ReadError {
     /// The file could not be read.
     #[error("read the recording")]
     Io(#[from] io::Error),
+    /// There is nothing in it.
+    #[error("the recording is empty")]
+    Empty,
     /// No record belongs to a known format.
     #[error("the recording is in no known format")]
     UnknownFormat,
@@ -72,9 +75,12 @@ pub enum ReadError {
 ///
 /// # Errors
 ///
-/// When the reader fails, or when nothing in it belongs to a known format.
+/// When the reader fails, or when there is nothing in it, or nothing that belongs to a known format.
 pub fn read(mut reader: impl BufRead, sink: &mut impl FnMut(Message)) -> Result<Report, ReadError> {
     let (layout, prefix) = layout::layout(&mut reader)?;
+    if prefix.trim_ascii().is_empty() && reader.fill_buf()?.is_empty() {
+        return Err(ReadError::Empty);
+    }
     let reader = Cursor::new(prefix).chain(reader);
     let mut reading = Reading::new(sink);
     match layout {

@@ -269,3 +269,55 @@ fn a_free_fold_that_would_save_little_is_not_made() {
     folder.request();
     assert!(folder.decisions().iter().all(|decision| matches!(decision, FoldDecision::Cold { .. })));
 }
+
+#[test]
+fn an_answer_that_comes_after_its_call_was_folded_away_does_not_stand_as_one() {
+    let mut messages = vec![
+        message(Role::User, "Please fix the build."),
+        asks("late".into(), "Bash", json!({"command": "sleep 100"})),
+    ];
+    for n in 0..30 {
+        messages.push(message(Role::User, "and this ".repeat(60)));
+        messages.push(message(Role::Assistant, format!("Yes, {n}.")));
+    }
+    messages.push(answers("late".into(), "slept well"));
+    messages.push(message(Role::Assistant, "Done."));
+    let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
+    let (windows, folder) = windows(folder(2_000), &messages);
+    let last: Vec<Message> = folder.render(windows.last().unwrap()).collect();
+    assert!(last.iter().all(|message| message.tool_call_id.is_none()), "its call is not in the window");
+    let said = last.last().unwrap();
+    assert_eq!((said.role, said.text.lines().last()), (Role::User, Some("slept well")));
+}
+
+#[test]
+fn windows_keep_to_the_smallest_budgets_too() {
+    let steps: Vec<Step> = (0..30)
+        .flat_map(|n| [Step::Write { file: n % 6, count: 20 }, Step::Edit { file: n % 6, line: 3 }, Step::Say(5)])
+        .collect();
+    for budget in [1, 10, 50, 100, 300, 1_000] {
+        let messages = conversation(&steps);
+        let (windows, folder) = windows(folder(budget), &messages);
+        let largest = windows.iter().map(|window| tokens(&folder, window)).max();
+        assert!(largest <= Some(budget), "{largest:?} of {budget} tokens");
+    }
+}
+
+#[test]
+fn an_answer_keeps_to_its_own_call_when_a_later_call_has_the_same_id() {
+    // Everything but the first call fits the tail, so a window would like to begin right behind that.
+    let first = asks("same".into(), "Bash", json!({"command": "first ".repeat(80)}));
+    let mut messages = vec![message(Role::User, "Go."), first.clone()];
+    messages.extend((0..8).map(|_| message(Role::Assistant, "")));
+    messages.push(answers("same".into(), "the first answer"));
+    messages.push(Message { text: String::new(), ..asks("same".into(), "Bash", json!({})) });
+    messages.extend((0..40).map(|_| message(Role::Assistant, "")));
+    let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
+    let (windows, folder) = windows(folder(1_000), &messages);
+    for window in &windows {
+        let shown: Vec<Message> = folder.render(window).collect();
+        let is_answered = shown.iter().any(|message| message.tool_call_id.is_some());
+        assert!(!is_answered || shown.contains(&first), "{shown:?}");
+    }
+    assert!(windows.iter().any(|window| !window.contains(&Slot::Logged(1))), "the first call is folded away");
+}

@@ -27,6 +27,7 @@ mod fold;
 #[cfg(feature = "bpe")]
 mod fold_properties;
 #[cfg(feature = "sqlite")]
+mod huge_numbers;
 mod kill;
 #[cfg(unix)]
 mod local_fs;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::super::mentions::looks_like_file;
-use super::super::numbering::{Block, numbered, split_lines};
+use super::super::numbering::{Block, line_number, numbered, split_lines};
 use super::super::observation::Observation;
 use super::found::{observe_blame, observe_diff, observe_search};
 use super::{Headed, Printed, Prints, join};
@@ -109,7 +109,7 @@ fn counts_fill(prints: &[&Prints], left: usize) -> bool {
 
 /// How many lines from the start carry numbers that rise one by one, if others follow.
 fn numbered_run(lines: &[&str]) -> Option<usize> {
-    let number = |line: &&str| -> Option<usize> { line.trim_start().split_once('\t')?.0.parse().ok() };
+    let number = |line: &&str| -> Option<usize> { line_number(line.trim_start().split_once('\t')?.0) };
     let first = number(lines.first()?)?;
     (1..lines.len()).find(|index| number(&lines[*index]) != Some(first + index))
 }

@@ -1,7 +1,7 @@
 //! Single lines of files in what commands printed: hits of searches, diffs, annotated lines.
 
 use super::super::mentions::looks_like_file;
-use super::super::numbering::{Block, split_lines};
+use super::super::numbering::{Block, line_number, split_lines};
 use super::super::observation::Observation;
 use super::super::patch::{FilePatch, parse_unified};
 use super::Version;
@@ -35,7 +35,7 @@ fn search_line<'a>(line: &'a str, only: Option<&str>) -> Option<(String, usize, 
 fn split_location(text: &str) -> Option<(usize, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let rest = text[digits..].strip_prefix([':', '-'])?;
-    Some((text[..digits].parse().ok()?, rest))
+    Some((line_number(&text[..digits])?, rest))
 }
 
 /// The new sides of a printed diff: lines of the files as they are now if the diff is against the working tree.
@@ -62,7 +62,7 @@ pub(super) fn observe_blame(lines: &[&str], path: &str, version: Version) -> Vec
 fn blamed_line(line: &str) -> Option<(usize, &str)> {
     let opened = line.find('(')?;
     let closed = opened + line[opened..].find(')')?;
-    let number = line[opened..closed].rsplit(' ').next()?.parse().ok()?;
+    let number = line_number(line[opened..closed].rsplit(' ').next()?)?;
     let text = &line[closed + 1..];
     Some((number, text.strip_prefix(' ').unwrap_or(text)))
 }

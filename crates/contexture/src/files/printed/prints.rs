@@ -1,6 +1,7 @@
 //! What a pipeline prints.
 
 use super::super::mentions::looks_like_file;
+use super::super::numbering::line_number;
 use super::super::shell::Command;
 use super::git;
 use super::sed::ranges;
@@ -119,11 +120,11 @@ fn line_count(arguments: &[String]) -> Option<usize> {
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         if word == "-n" || word == "--lines" {
-            return words.next()?.trim_start_matches('+').parse().ok();
+            return line_number(words.next()?.trim_start_matches('+'));
         }
         let digits =
             word.strip_prefix("-n").or_else(|| word.strip_prefix("--lines=")).or_else(|| word.strip_prefix('-'));
-        if let Some(count) = digits.and_then(|digits| digits.parse().ok()) {
+        if let Some(count) = digits.and_then(line_number) {
             return Some(count);
         }
     }
@@ -133,7 +134,7 @@ fn line_count(arguments: &[String]) -> Option<usize> {
 /// The first line of `tail -n +20`.
 fn tail_start(arguments: &[String]) -> Option<usize> {
     let word = arguments.iter().find_map(|word| word.strip_prefix("-n+").or_else(|| word.strip_prefix('+')))?;
-    word.parse().ok()
+    line_number(word)
 }
 
 /// What is left of a print after a filter.

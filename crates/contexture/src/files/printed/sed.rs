@@ -1,5 +1,6 @@
 //! Scripts of `sed`: which lines they print, and what they do to a file in place.
 
+use super::super::numbering::line_number;
 use super::super::observation::LineChange;
 
 /// The ranges of a `sed -n` script that only prints: `1,20p`, `5p`, `7,$p`, `1,5p;9,12p`.
@@ -21,15 +22,15 @@ pub(super) fn ranges(script: &str) -> Option<Vec<(usize, Option<usize>)>> {
 fn sed_range(part: &str) -> Option<(usize, Option<usize>)> {
     let range = part.strip_suffix('p')?;
     let Some((first, last)) = range.split_once(',') else {
-        let line = range.trim().parse().ok()?;
+        let line = line_number(range.trim())?;
         return Some((line, Some(line)));
     };
-    let first: usize = first.trim().parse().ok()?;
+    let first = line_number(first.trim())?;
     match last.trim() {
         "$" => Some((first, None)),
         last => match last.strip_prefix('+') {
-            Some(more) => Some((first, Some(first + more.parse::<usize>().ok()?))),
-            None => Some((first, Some(last.parse().ok()?))),
+            Some(more) => Some((first, Some(first + line_number(more)?))),
+            None => Some((first, Some(line_number(last)?))),
         },
     }
 }
@@ -73,11 +74,11 @@ fn address(script: &str) -> Option<(Option<(usize, usize)>, &str)> {
     if digits == 0 {
         return Some((None, script));
     }
-    let first = script[..digits].parse().ok().filter(|first| *first > 0)?;
+    let first = line_number(&script[..digits]).filter(|first| *first > 0)?;
     let rest = &script[digits..];
     let Some(behind) = rest.strip_prefix(',') else { return Some((Some((first, first)), rest)) };
     let digits = behind.bytes().take_while(u8::is_ascii_digit).count();
-    let last: usize = behind[..digits].parse().ok()?;
+    let last = line_number(&behind[..digits])?;
     Some((Some((first, last.max(first))), &behind[digits..]))
 }
 

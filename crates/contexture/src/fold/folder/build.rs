@@ -248,10 +248,8 @@ impl Folder {
 
     /// Whether no answer from a position on belongs to a call before it.
     fn is_closed(&self, at: usize) -> bool {
-        self.messages[at..].iter().take(MAX_STEP_MESSAGES).all(|message| {
-            let call = message.tool_call_id.as_ref().and_then(|id| self.calls.get(id));
-            call.is_none_or(|(made, _)| *made >= at)
-        })
+        let mut answers = self.notes[at..].iter().take(MAX_STEP_MESSAGES).filter_map(|note| note.answers);
+        answers.all(|made| made >= at)
     }
 
     /// The messages with which the conversation opened: short ones whole, long ones cut to equal shares of the rest.

@@ -1,6 +1,8 @@
 //! Recordings that are cut, mixed up, or no recordings at all.
 
-use contexture::transcript::{Message, ReadError, Role, Transcript};
+use std::io::Read;
+
+use contexture::transcript::{MAX_LINE_BYTES, Message, ReadError, Role, Transcript};
 use proptest::prelude::*;
 
 use super::{brief, check};
@@ -65,7 +67,11 @@ fn half_characters_and_bytes_that_are_no_text_are_replaced() {
 
 #[test]
 fn what_is_no_recording_is_refused() {
-    for bytes in ["", "\n\n", "hello", "{}", "[]", "[1,2]", "{\"messages\":[]}", "\u{0}\u{1}", "name,size\na,1\n"] {
+    for bytes in ["", "\n\n", " \r\n\t"] {
+        let result = Transcript::read(bytes.as_bytes());
+        assert!(matches!(result, Err(ReadError::Empty)), "{bytes:?} gave {result:?}");
+    }
+    for bytes in ["hello", "{}", "[]", "[1,2]", "{\"messages\":[]}", "\u{0}\u{1}", "name,size\na,1\n"] {
         let result = Transcript::read(bytes.as_bytes());
         assert!(matches!(result, Err(ReadError::UnknownFormat)), "{bytes:?} gave {result:?}");
     }
@@ -166,6 +172,67 @@ fn event() -> impl Strategy<Value = String> {
         Just(r#"{"type":"user","message":{"content":"u"}}"#.to_owned()),
         "[{}\"a:]{0,6}",
     ]
+}
+
+#[test]
+fn numbers_come_back_as_they_were_when_a_recording_is_written_and_read() {
+    let recording = r#"{"role":"assistant","text":"","tool_calls":[{"id":"c","name":"n","arguments":[222222222222222222222222,0.1,1e-300,-0]}]}"#;
+    let (transcript, _) = Transcript::read(recording.as_bytes()).expect("the plain form");
+    let mut written = Vec::new();
+    contexture::transcript::write(&mut written, &transcript.messages[0]).expect("a vector takes all");
+    assert_eq!(Transcript::read(&written[..]).expect("the plain form").0, transcript);
+}
+
+/// Every recording with one record a line.
+fn line_recordings() -> impl Iterator<Item = &'static str> {
+    RECORDINGS.into_iter().filter(|recording| recording.ends_with("}\n"))
+}
+
+#[test]
+fn line_ends_marks_and_blank_lines_do_not_matter() {
+    for recording in line_recordings() {
+        let (expected, _) = Transcript::read(recording.as_bytes()).expect("a known format");
+        let ends = recording.replace('\n', "\r\n");
+        let blank = recording.replace('\n', "\n\n \t\n");
+        for changed in [format!("\u{feff}{recording}"), format!("\u{feff}{ends}"), ends, blank] {
+            let (transcript, report) = Transcript::read(changed.as_bytes()).expect("a known format");
+            assert_eq!((transcript, report.broken_records), (expected.clone(), 0), "{changed:?}");
+        }
+    }
+}
+
+#[test]
+fn records_of_unknown_kinds_and_broken_lines_change_nothing_else() {
+    for recording in line_recordings() {
+        let (expected, _) = Transcript::read(recording.as_bytes()).expect("a known format");
+        let noise = [r#"{"type":"next.year","data":{"x":[1]},"payload":{"type":"new"}}"#, "{\"cut", "\u{0}\u{1}\u{2}"];
+        let lines: Vec<&str> = recording.lines().collect();
+        let noisy: String =
+            lines.iter().flat_map(|line| [line].into_iter().chain(&noise)).map(|l| format!("{l}\n")).collect();
+        let (transcript, report) = Transcript::read(noisy.as_bytes()).expect("a known format");
+        assert_eq!(transcript, expected, "{noisy}");
+        let broken: Vec<u64> = report.broken.iter().map(|broken| broken.line).collect();
+        let expected: Vec<u64> = (0..lines.len() as u64).flat_map(|n| [4 * n + 3, 4 * n + 4]).collect();
+        assert_eq!(broken, expected, "{noisy}");
+    }
+}
+
+#[test]
+fn only_broken_lines_are_no_recording() {
+    let result = Transcript::read("{\"role\":\n".repeat(50).as_bytes());
+    assert!(matches!(result, Err(ReadError::UnknownFormat)), "{result:?}");
+}
+
+#[test]
+fn a_line_of_megabytes_is_read_and_one_beyond_the_bound_is_skipped() {
+    let text = "x".repeat(5 << 20);
+    let recording = format!("{LINE}\n{{\"role\":\"user\",\"text\":\"{text}\"}}\n{LINE}\n");
+    check_broken(recording.as_bytes(), &[], 3);
+    let beyond = std::io::repeat(b'x').take(MAX_LINE_BYTES as u64 + 1);
+    let reader = format!("{LINE}\n\"").into_bytes();
+    let reader = std::io::Cursor::new(reader).chain(beyond).chain(std::io::Cursor::new(format!("\"\n{LINE}\n")));
+    let (transcript, report) = Transcript::read(std::io::BufReader::new(reader)).expect("a known format");
+    assert_eq!((transcript.messages.len(), report.broken_records, report.broken[0].line), (2, 1, 2));
 }
 
 proptest! {
