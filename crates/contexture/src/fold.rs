@@ -13,6 +13,7 @@ pub mod policy;
 pub mod price;
 pub mod rows;
 pub mod view;
+mod vocabulary;
 pub mod window;
 mod word_hash;
 pub mod words;

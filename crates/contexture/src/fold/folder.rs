@@ -10,7 +10,8 @@ use super::digest::{Ledger, shorten};
 use super::doors;
 use super::policy::Policy;
 use super::price::Account;
-use super::view::{self, Chunk};
+use super::view::Chunk;
+use super::vocabulary::Vocabulary;
 use super::window::{Slot, Window};
 use super::words::Spoken;
 use crate::files::dialect::Dialects;
@@ -159,6 +160,7 @@ pub struct Folder {
     messages: Vec<Arc<Message>>,
     notes: Vec<Note>,
     spoken: Vec<Spoken>,
+    vocabulary: Vocabulary,
     /// Moments at which the user said something.
     asks: Vec<u32>,
     calls: HashMap<String, (usize, ToolCall)>,
@@ -202,6 +204,7 @@ impl Folder {
             messages: Vec::new(),
             notes: Vec::new(),
             spoken: Vec::new(),
+            vocabulary: Vocabulary::default(),
             asks: Vec::new(),
             calls: HashMap::new(),
             window: Window::default(),
@@ -559,12 +562,11 @@ impl Folder {
             return None;
         }
         let room = self.policy.budget.saturating_sub(self.window.total()).min(self.policy.touch_tokens);
-        self.touched.sort_unstable();
-        self.touched.dedup();
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.sort_unstable();
+        touched.dedup();
         let now = self.messages.len();
-        let mut chunks = view::chunks(&self.model, now as u32, Some(&self.touched), &self.asks);
-        let recent = &self.spoken[self.spoken.len().saturating_sub(super::words::RECENT_MESSAGES)..];
-        super::words::Recent::of(recent).weigh(&self.model, &mut chunks);
+        let chunks = self.weighed_chunks(Some(&touched));
         let is_shown = |chunk: &Chunk| {
             let lines = chunk.lines(&self.model);
             let hidden = lines.iter().filter(|line| !self.is_visible(line, self.start)).count();

@@ -10,8 +10,20 @@ const MIDDLE_BUDGET: f64 = 32_000.0;
 /// Least need of a shown chunk with the middle budget.
 const LEAST_NEED: f64 = -1.8;
 
-/// By how much the least need falls when the budget doubles.
-const NEED_PER_DOUBLING: f64 = 0.6;
+/// By how much the least need rises when a smaller budget halves, and falls when a larger one doubles: the less the
+/// budget binds, the more a view can hold in case it is needed.
+const NEED_PER_HALVING: f64 = 0.6;
+const NEED_PER_DOUBLING: f64 = 1.0;
+
+/// The least need with any budget: what is needed less is not worth its rent.
+const LOWEST_NEED: f64 = -3.4;
+
+/// The excess that the bill may run up, against pass-through's.
+const MOST_EXCESS: f64 = 0.15;
+
+/// The budget from which on the excess falls in proportion: a smaller window is folded by force soon anyway, so a
+/// fold that comes early risks little; a larger one may never be.
+const EXCESS_FALLS_FROM: f64 = 64_000.0;
 
 /// By how much patience grows when the budget doubles: where nothing forces a fold, it can wait to be sure.
 const PATIENCE_PER_DOUBLING: f64 = 0.4;
@@ -53,11 +65,12 @@ impl Policy {
     /// A larger budget buys a larger view only up to a point: behind it, rent on what is never needed outweighs
     /// the few pieces that a still larger view would hold.
     pub fn new(budget: u64) -> Self {
+        let doublings = (budget as f64 / MIDDLE_BUDGET).log2();
         Self {
             budget,
             prices: Prices::ANTHROPIC,
             view_tokens: budget * 65 / 100,
-            least_need: LEAST_NEED - NEED_PER_DOUBLING * (budget as f64 / MIDDLE_BUDGET).log2(),
+            least_need: least_need(doublings),
             tail_tokens: (budget / 32).min(1_000),
             opening_tokens: (budget / 24).min(1_600),
             users_tokens: (budget / 40).min(800),
@@ -65,8 +78,8 @@ impl Policy {
             touch_tokens: (budget / 12).min(2_500),
             output_tokens: (budget / 10).min(3_000),
             message_tokens: 0,
-            patience: (1.0 + PATIENCE_PER_DOUBLING * (budget as f64 / MIDDLE_BUDGET).log2()).max(1.0),
-            most_excess: 0.25,
+            patience: 1.0 + PATIENCE_PER_DOUBLING * doublings.max(0.0),
+            most_excess: MOST_EXCESS * (EXCESS_FALLS_FROM / budget.max(1) as f64).min(1.0),
         }
     }
 
@@ -81,4 +94,10 @@ impl Policy {
         self.prices = prices;
         self
     }
+}
+
+/// The least need of a shown chunk, with a budget so many times twice the middle one.
+fn least_need(doublings: f64) -> f64 {
+    let per_doubling = if doublings < 0.0 { NEED_PER_HALVING } else { NEED_PER_DOUBLING };
+    (LEAST_NEED - per_doubling * doublings).max(LOWEST_NEED)
 }

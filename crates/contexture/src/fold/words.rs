@@ -1,9 +1,9 @@
 //! Words that tell which code a conversation is about.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::view::Chunk;
-use super::word_hash::HashWords;
+use super::vocabulary::Vocabulary;
 use crate::files::model::FileModel;
 use crate::files::observation::Observation;
 
@@ -103,66 +103,76 @@ impl Spoken {
     }
 }
 
-/// Recent words, each with a number.
+/// Recent words.
 #[derive(Debug, Default)]
-pub(super) struct Recent<'a> {
-    numbers: HashMap<&'a str, usize, HashWords>,
-    /// By number: where the word is from.
+pub(super) struct Recent {
+    /// By number in the vocabulary: the place among recent words, counted from 1. Words learned later have none.
+    places: Vec<u32>,
     origins: Vec<Origin>,
 }
 
+/// Where a recent word is from.
 #[derive(Clone, Copy, Debug, Default)]
 struct Origin {
     talk: bool,
     change: bool,
 }
 
-impl<'a> Recent<'a> {
-    pub(super) fn of(spoken: &'a [Spoken]) -> Self {
+impl Recent {
+    pub(super) fn of(spoken: &[Spoken], vocabulary: &mut Vocabulary) -> Self {
         let mut recent = Self::default();
         for spoken in spoken {
-            spoken.talk.iter().for_each(|word| recent.origin(word).talk = true);
-            spoken.changes.iter().for_each(|word| recent.origin(word).change = true);
+            spoken.talk.iter().for_each(|word| recent.origin(vocabulary.number(word)).talk = true);
+            spoken.changes.iter().for_each(|word| recent.origin(vocabulary.number(word)).change = true);
         }
         recent
     }
 
-    fn origin(&mut self, word: &'a str) -> &mut Origin {
-        let number = *self.numbers.entry(word).or_insert(self.origins.len());
-        if number == self.origins.len() {
-            self.origins.push(Origin::default());
+    fn origin(&mut self, number: usize) -> &mut Origin {
+        if number >= self.places.len() {
+            self.places.resize(number + 1, 0);
         }
-        &mut self.origins[number]
+        if self.places[number] == 0 {
+            self.origins.push(Origin::default());
+            self.places[number] = self.origins.len() as u32;
+        }
+        &mut self.origins[self.places[number] as usize - 1]
     }
 
-    fn names(&self, path: &str) -> bool {
+    /// The place of a word among recent ones.
+    fn place(&self, number: usize) -> Option<usize> {
+        (*self.places.get(number)? as usize).checked_sub(1)
+    }
+
+    fn names(&self, path: &str, vocabulary: &Vocabulary) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
-        let number = self.numbers.get(name.split('.').next().unwrap_or(name));
-        number.is_some_and(|number| self.origins[*number].talk)
+        let number = vocabulary.get(name.split('.').next().unwrap_or(name));
+        number.and_then(|number| self.place(number)).is_some_and(|place| self.origins[place].talk)
     }
 
     /// Adds to each chunk what its words have in common with recent ones; a word counts by how few chunks have it.
-    pub(super) fn weigh(&self, model: &FileModel, chunks: &mut [Chunk]) {
-        let named: Vec<bool> = model.files().iter().map(|file| self.names(&file.path)).collect();
+    pub(super) fn weigh(&self, model: &FileModel, vocabulary: &mut Vocabulary, chunks: &mut [Chunk]) {
+        let named: Vec<bool> = model.files().iter().map(|file| self.names(&file.path, vocabulary)).collect();
         // For each word, how many chunks have it, and the last of them.
         let mut spread = vec![(0_u32, usize::MAX); self.origins.len()];
         let mut common: Vec<Vec<usize>> = Vec::with_capacity(chunks.len());
         for (index, chunk) in chunks.iter().enumerate() {
             let mut own = Vec::new();
-            for word in chunk.lines(model).iter().flat_map(|line| words(&line.text)) {
-                let Some(&number) = self.numbers.get(word) else { continue };
-                let (count, last) = &mut spread[number];
-                if *last != index {
-                    (*count, *last) = (*count + 1, index);
-                    own.push(number);
+            for line in chunk.lines(model) {
+                for place in vocabulary.line(&line.text).iter().filter_map(|number| self.place(*number as usize)) {
+                    let (count, last) = &mut spread[place];
+                    if *last != index {
+                        (*count, *last) = (*count + 1, index);
+                        own.push(place);
+                    }
                 }
             }
             common.push(own);
         }
         for (chunk, own) in chunks.iter_mut().zip(common) {
             let weight = |is_from: fn(&Origin) -> bool| {
-                let from = own.iter().filter(|number| is_from(&self.origins[**number]));
-                let sum: f64 = from.map(|number| 1.0 / f64::from(spread[*number].0)).sum();
+                let from = own.iter().filter(|place| is_from(&self.origins[**place]));
+                let sum: f64 = from.map(|place| 1.0 / f64::from(spread[*place].0)).sum();
                 (sum * WEIGHT_BYTES / chunk.bytes.max(LEAST_WEIGHED_BYTES) as f64).ln_1p()
             };
             chunk.signs.change_words = weight(|origin| origin.change);

@@ -19,14 +19,21 @@ pub(super) const RECALL_TITLE: &str = "# What you know of this file besides\n";
 /// Share of the budget that a fold leaves free at least, so that the next one is not at once.
 const FREE_SHARE: f64 = 0.22;
 
+/// The same when the newest step alone is so large that it takes [`LARGE_STEP_SHARE`]: the next ones will be smaller,
+/// and the view needs the room.
+const FREE_SHARE_BEHIND_LARGE_STEP: f64 = 0.15;
+
+/// Share of the budget from which on what a fold must show besides the view is large.
+const LARGE_STEP_SHARE: f64 = 0.2;
+
 /// Share of the view that may be idle in kept parts when a fresh view would need all of it.
-const IDLE_SHARE: f64 = 0.05;
+const IDLE_SHARE: f64 = 0.1;
 
 /// Least bytes of a part, unless nothing is left for it.
 const LEAST_PART_BYTES: usize = 6_000;
 
 /// Requests that a fold is expected to last when nothing is known yet.
-const EXPECTED_REQUESTS: f64 = 25.0;
+const EXPECTED_REQUESTS: f64 = 10.0;
 
 /// How hard a fold has to try: each level leaves out more, and the last one always fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,13 +63,10 @@ struct Frame {
 
 impl Folder {
     /// Decides what stands for the past from now on.
-    pub(super) fn build_fold(&self, reason: &str) -> Fold {
+    pub(super) fn build_fold(&mut self, reason: &str) -> Fold {
         let frame = self.frame();
-        let mut chunks = view::chunks(&self.model, self.messages.len() as u32, None, &self.asks);
-        let recent = &self.spoken[self.spoken.len().saturating_sub(RECENT_MESSAGES)..];
-        Recent::of(recent).weigh(&self.model, &mut chunks);
-        let free = (self.policy.budget as f64 * (1.0 - FREE_SHARE)) as u64;
-        let room = free.saturating_sub(frame.tokens).min(self.policy.view_tokens);
+        let chunks = self.weighed_chunks(None);
+        let room = self.view_room(frame.tokens);
         let kept = self.kept_parts(&frame, &chunks, room);
         let marks: Vec<u32> = self.parts[..kept].iter().map(|part| part.mark).collect();
         let shown: Vec<bool> = chunks.iter().map(|chunk| self.is_shown(chunk, frame.start, &marks)).collect();
@@ -70,6 +74,15 @@ impl Folder {
         let chosen =
             self.render_within(&chunks, &shown, self.policy.least_need, room.saturating_sub(taken), VIEW_TITLE);
         self.finish_fold(frame, kept, &chunks, &shown, chosen, reason)
+    }
+
+    /// The chunks of all files, or of some, with what speaks for showing them.
+    pub(super) fn weighed_chunks(&mut self, only: Option<&[usize]>) -> Vec<Chunk> {
+        let mut chunks = view::chunks(&self.model, self.messages.len() as u32, only, &self.asks);
+        let recent = &self.spoken[self.spoken.len().saturating_sub(RECENT_MESSAGES)..];
+        Recent::of(recent, &mut self.vocabulary).weigh(&self.model, &mut self.vocabulary, &mut chunks);
+        self.vocabulary.forget_unused();
+        chunks
     }
 
     fn finish_fold(
@@ -177,6 +190,15 @@ impl Folder {
     fn part_slots(&self) -> impl Iterator<Item = &Slot> {
         let made = self.window.slots().iter().filter(|slot| matches!(slot, Slot::Made(_)));
         made.take(self.parts.len())
+    }
+
+    /// The tokens that the view may have beside what else a fold shows.
+    fn view_room(&self, frame_tokens: u64) -> u64 {
+        let budget = self.policy.budget as f64;
+        let is_large = frame_tokens as f64 > budget * LARGE_STEP_SHARE;
+        let free_share = if is_large { FREE_SHARE_BEHIND_LARGE_STEP } else { FREE_SHARE };
+        let most = (budget * (1.0 - free_share)) as u64;
+        most.saturating_sub(frame_tokens).min(self.policy.view_tokens)
     }
 
     /// Everything of a fold but its view: the least squeezed that leaves room.

@@ -9,6 +9,12 @@ const MAX_NAMED_PATHS: usize = 4;
 /// Most tokens of the sentence that tells the model what does not fit.
 pub(super) const LEFT_OUT_TOKENS: u64 = 80;
 
+/// A fold that nothing forces is tried once in so many requests.
+const TRY_EVERY_REQUESTS: u32 = 3;
+
+/// A sentence to the model takes at most one part in this many of the budget.
+const SENTENCE_PART: u64 = 12;
+
 impl Folder {
     /// The files with changes of the agent's own that the view has no room for, in the order of the model.
     pub(super) fn left_out(&self, chunks: &[Chunk], is_shown: &[bool], shown: &[Vec<ShownLines>]) -> Vec<String> {
@@ -32,9 +38,12 @@ impl Folder {
 
     /// Folds, unless that would leave out what the agent wrote: nothing but the budget may do so.
     ///
-    /// Then it is tried again with every request. Remembering that it was tried would be one more thing to restore
-    /// after a restart.
+    /// It is tried with every few requests only, since trying takes time. Remembering that it was tried would be one
+    /// more thing to restore after a restart.
     pub(super) fn fold_if_harmless(&mut self, reason: &str) {
+        if !self.requests_since_fold.is_multiple_of(TRY_EVERY_REQUESTS) {
+            return;
+        }
         let fold = self.build_fold(reason);
         if fold.left_out.is_empty() {
             self.apply_fold(&fold);
@@ -47,8 +56,8 @@ impl Folder {
         if paths.is_empty() {
             return String::new();
         }
-        let text = format!("Some of your own changes do not fit here, in {} files: {}\n", paths.len(), named(paths));
-        cut(&*self.counter, &text, LEFT_OUT_TOKENS)
+        let text = format!("Some of your own changes do not fit here, in {}: {}\n", files(paths), named(paths));
+        cut(&*self.counter, &text, LEFT_OUT_TOKENS.min(self.policy.budget / SENTENCE_PART))
     }
 }
 
@@ -61,10 +70,13 @@ pub(super) fn reason(why: &str, has_tail: bool, cut_messages: usize, left_out: &
         reason.push_str(&format!("; {cut_messages} of the newest messages were cut to fit"));
     }
     if !left_out.is_empty() {
-        let files = if left_out.len() == 1 { "1 file".to_owned() } else { format!("{} files", left_out.len()) };
-        reason.push_str(&format!("; the agent's own changes in {files} do not fit: {}", named(left_out)));
+        reason.push_str(&format!("; the agent's own changes in {} do not fit: {}", files(left_out), named(left_out)));
     }
     reason
+}
+
+fn files(paths: &[String]) -> String {
+    if paths.len() == 1 { "1 file".to_owned() } else { format!("{} files", paths.len()) }
 }
 
 /// The last few of some paths.
