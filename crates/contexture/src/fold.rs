@@ -1,7 +1,7 @@
 //! Folding the past of a coding agent into what it still needs.
 //!
 //! Modules in reading order: what it is told to keep to ([`policy`], [`price`]), what a window is made of
-//! ([`window`]), what a fold shows ([`view`], [`words`], [`digest`]), what is done before anything is sent
+//! ([`window`]), what a fold shows ([`view`], [`words`], [`outline`], [`digest`]), what is done before anything is sent
 //! ([`doors`], [`cap`], [`rows`]), and the state machine that decides when ([`folder`]).
 
 pub mod cap;
@@ -9,6 +9,7 @@ mod counts;
 pub mod digest;
 pub mod doors;
 pub mod folder;
+pub mod outline;
 pub mod policy;
 pub mod price;
 pub mod rows;

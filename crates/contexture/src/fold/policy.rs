@@ -47,6 +47,8 @@ pub struct Policy {
     pub users_tokens: u64,
     /// Most tokens of the ledger of what was done.
     pub ledger_tokens: u64,
+    /// Most tokens of the outlines of files that are known but not shown.
+    pub outline_tokens: u64,
     /// Most tokens of known lines that touching a file brings back.
     pub touch_tokens: u64,
     /// Most tokens of one output that is no file's text, when it is first sent.
@@ -75,6 +77,7 @@ impl Policy {
             opening_tokens: (budget / 24).min(1_600),
             users_tokens: (budget / 40).min(800),
             ledger_tokens: (budget / 64).min(500),
+            outline_tokens: (budget / 128).min(400),
             touch_tokens: (budget / 12).min(2_500),
             output_tokens: (budget / 10).min(3_000),
             message_tokens: 0,

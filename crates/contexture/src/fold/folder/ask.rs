@@ -14,9 +14,9 @@ impl Folder {
         (opening..start).contains(&newest).then_some(newest)
     }
 
-    /// The message as a fold shows it: whole, or cut to what the opening may have.
+    /// The message as a fold shows it: whole, or cut to what the user's other words may have.
     pub(super) fn ask_slot(&self, at: usize) -> Slot {
-        let most = self.policy.opening_tokens;
+        let most = self.policy.users_tokens;
         debug_assert_eq!(self.notes[at].role, Role::User, "only users ask");
         if self.notes[at].tokens <= most {
             return Slot::Logged(at);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::losses::{self, LEFT_OUT_TOKENS};
 use super::{Fold, Folder, Part, ShownLines, cut, shown_lines};
 use crate::fold::digest::changed_files;
+use crate::fold::outline;
 use crate::fold::view::{self, Chunk};
 use crate::fold::window::Slot;
 use crate::fold::words::{RECENT_MESSAGES, Recent};
@@ -12,6 +13,9 @@ use crate::transcript::Role;
 
 /// What stands over a view.
 const VIEW_TITLE: &str = "# Files as you know them now\n";
+
+/// What stands over outlines.
+const OUTLINE_TITLE: &str = "# What you know besides, to be read again when needed\n";
 
 /// What stands over known lines that a touch brings back.
 pub(super) const RECALL_TITLE: &str = "# What you know of this file besides\n";
@@ -57,6 +61,8 @@ struct Frame {
     /// What the user asked last, if it would not be shown otherwise.
     ask: Option<Slot>,
     digest: String,
+    /// Most tokens of the outlines of what is known but not shown.
+    outline_tokens: u64,
     shortened: Vec<(usize, Arc<str>)>,
     tokens: u64,
 }
@@ -103,7 +109,9 @@ impl Folder {
         }
         let mut parts = self.parts[..kept].to_vec();
         let mut shown: Vec<Vec<ShownLines>> = Vec::new();
+        let mut in_window = is_shown.to_vec();
         if let Some((_, chosen)) = chosen {
+            chosen.iter().for_each(|index| in_window[*index] = true);
             for group in self.steadiest_first(chunks, chosen) {
                 let lines = shown_lines(chunks, &group);
                 let bytes = group.iter().map(|index| chunks[*index].bytes).sum();
@@ -116,7 +124,8 @@ impl Folder {
             }
         }
         let left_out = self.left_out(chunks, is_shown, &shown);
-        let digest = format!("{}{}", frame.digest, self.tell_left_out(&left_out));
+        let outline = self.outline(chunks, &in_window, frame.outline_tokens);
+        let digest = format!("{}{outline}{}", frame.digest, self.tell_left_out(&left_out));
         if !digest.is_empty() {
             head.push(Slot::Made(digest.into()));
         }
@@ -139,6 +148,20 @@ impl Folder {
         };
         self.price(&mut fold);
         fold
+    }
+
+    /// The outlines of what is known but not in the window, within a number of tokens.
+    fn outline(&self, chunks: &[Chunk], in_window: &[bool], tokens: u64) -> String {
+        let mut text = outline::outline(&self.model, chunks, |index| in_window[index], tokens as usize * 4);
+        if text.is_empty() {
+            return text;
+        }
+        text.insert_str(0, OUTLINE_TITLE);
+        while self.counter.count(&text) > tokens {
+            let Some(end) = text.trim_end().rfind('\n') else { return String::new() };
+            text.truncate(end + 1);
+        }
+        if text == OUTLINE_TITLE { String::new() } else { text }
     }
 
     /// Chosen chunks in groups of whole files: those least likely to change first, so that the groups before the
@@ -229,7 +252,9 @@ impl Folder {
             Squeeze::Hard | Squeeze::All => budget / 12,
         };
         let mut shortened = Vec::new();
+        let outline_tokens = if squeeze == Squeeze::None { self.policy.outline_tokens } else { 0 };
         let mut tokens = LEFT_OUT_TOKENS
+            + outline_tokens
             + self.counter.count(&digest)
             + opening.iter().chain(&ask).map(|slot| self.slot_tokens(slot)).sum::<u64>();
         for at in start..self.messages.len() {
@@ -244,7 +269,7 @@ impl Folder {
             }
             tokens += self.slot_tokens(&slot);
         }
-        Frame { start, opening, ask, digest, shortened, tokens }
+        Frame { start, opening, ask, digest, outline_tokens, shortened, tokens }
     }
 
     /// The first message that stays in its own place.
