@@ -13,7 +13,7 @@ use super::price::Account;
 use super::view::Chunk;
 use super::vocabulary::Vocabulary;
 use super::window::{Slot, Window};
-use super::words::Spoken;
+use super::words::{RECENT_MESSAGES, Spoken};
 use crate::files::dialect::Dialects;
 use crate::files::model::{FileModel, Line, Trust, Who, path_words};
 use crate::files::observation::{Kind, Observation, Seen};
@@ -159,7 +159,8 @@ pub struct Folder {
     ledger: Ledger,
     messages: Vec<Arc<Message>>,
     notes: Vec<Note>,
-    spoken: Vec<Spoken>,
+    /// What the newest messages said.
+    spoken: VecDeque<Spoken>,
     vocabulary: Vocabulary,
     /// Moments at which the user said something.
     asks: Vec<u32>,
@@ -182,6 +183,8 @@ pub struct Folder {
     is_cold: bool,
     /// Tokens of all messages, and of those that were there at the last request.
     full: (u64, u64),
+    /// Bytes and tokens of the texts of all messages.
+    text: (u64, u64),
     last_fold: Option<(u64, u64)>,
     requests_since_fold: u32,
     decisions: Vec<FoldDecision>,
@@ -203,7 +206,7 @@ impl Folder {
             ledger: Ledger::default(),
             messages: Vec::new(),
             notes: Vec::new(),
-            spoken: Vec::new(),
+            spoken: VecDeque::new(),
             vocabulary: Vocabulary::default(),
             asks: Vec::new(),
             calls: HashMap::new(),
@@ -218,6 +221,7 @@ impl Folder {
             account: Account::default(),
             is_cold: false,
             full: (0, 0),
+            text: (0, 0),
             last_fold: None,
             requests_since_fold: 0,
             decisions: Vec::new(),
@@ -320,14 +324,14 @@ impl Folder {
         let tokens = text_tokens + self.count_beside_text(&message);
         let mut spoken = Spoken::default();
         if matches!(message.role, Role::User | Role::Assistant) {
-            spoken.talk(&message.text);
+            spoken.talk(&message.text, &mut self.vocabulary);
             let who = if message.role == Role::User { Who::User } else { Who::Agent };
             path_words(&message.text).for_each(|path| self.model.name(at as u32 + 1, path, who));
         }
         for call in &message.tool_calls {
             self.calls.insert(call.id.clone(), (at, call.clone()));
             if self.dialects.kind(call) == Kind::Other {
-                spoken.talk(&call.arguments.to_string());
+                spoken.talk(&call.arguments.to_string(), &mut self.vocabulary);
             }
         }
         if message.role == Role::User {
@@ -343,7 +347,10 @@ impl Folder {
         let call = message.tool_call_id.as_ref().and_then(|id| self.calls.get(id));
         let answers = call.map(|(made, _)| *made);
         self.notes.push(Note { tokens, text_tokens, answers, role: message.role, opens: message.role != Role::Tool });
-        self.spoken.push(spoken);
+        self.spoken.truncate(RECENT_MESSAGES - 1);
+        self.spoken.push_front(spoken);
+        self.text.0 += message.text.len() as u64;
+        self.text.1 += text_tokens;
         self.messages.push(message);
         self.full.0 += tokens;
         let tokens = self.slot_tokens(&slot);
@@ -367,7 +374,7 @@ impl Folder {
         let seen = self.dialects.observe(call, &message.text);
         let repeats = message.text.len() >= doors::LEAST_POINTED_BYTES && self.repeats(&seen);
         for observation in &seen.observations {
-            spoken.change(observation);
+            spoken.change(observation, &mut self.vocabulary);
             self.model.apply(at as u32 + 1, observation);
         }
         self.touched.extend(seen.paths.iter().filter_map(|path| self.model.place(path)));
@@ -573,7 +580,7 @@ impl Folder {
             hidden * 2 <= lines.len() || chunk.signs.is_hit
         };
         let shown: Vec<bool> = chunks.iter().map(is_shown).collect();
-        let (text, chosen) = self.render_within(&chunks, &shown, f64::NEG_INFINITY, room, build::RECALL_TITLE)?;
+        let (text, chosen) = self.render_within(&chunks, &shown, room, build::RECALL_TITLE)?;
         Some(Recall { at: now, text: text.into(), shown: shown_lines(&chunks, &chosen) })
     }
 

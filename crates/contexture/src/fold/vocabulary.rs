@@ -20,13 +20,13 @@ pub(super) struct Vocabulary {
 
 impl Vocabulary {
     /// The number of a word, if it is known.
-    pub(super) fn get(&self, word: &str) -> Option<usize> {
-        self.numbers.get(word).map(|number| *number as usize)
+    pub(super) fn get(&self, word: &str) -> Option<u32> {
+        self.numbers.get(word).copied()
     }
 
     /// The number of a word, which is known from now on.
-    pub(super) fn number(&mut self, word: &str) -> usize {
-        number(&mut self.numbers, word) as usize
+    pub(super) fn number(&mut self, word: &str) -> u32 {
+        number(&mut self.numbers, word)
     }
 
     /// The numbers of a line's words, in order.

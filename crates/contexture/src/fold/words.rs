@@ -66,24 +66,24 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// What one message adds to the words that count.
+/// What one message adds to the words that count, by their numbers in the vocabulary.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spoken {
     /// Said by the user or the agent.
-    pub(super) talk: Vec<Box<str>>,
+    talk: Vec<u32>,
     /// Standing only in the old or only in the new text of a change.
-    pub(super) changes: Vec<Box<str>>,
+    changes: Vec<u32>,
 }
 
 impl Spoken {
-    pub(super) fn talk(&mut self, text: &str) {
+    pub(super) fn talk(&mut self, text: &str, vocabulary: &mut Vocabulary) {
         if text.len() <= MAX_TALK_BYTES {
-            self.talk.extend(words(text).map(Box::from));
+            self.talk.extend(words(text).map(|word| vocabulary.number(word)));
         }
     }
 
     /// Notes the words in which a change's two sides differ.
-    pub(super) fn change(&mut self, observation: &Observation) {
+    pub(super) fn change(&mut self, observation: &Observation, vocabulary: &mut Vocabulary) {
         let mut old = HashSet::new();
         let mut new = HashSet::new();
         match observation {
@@ -97,9 +97,7 @@ impl Spoken {
             }
             _ => return,
         }
-        let mut differing: Vec<&str> = old.symmetric_difference(&new).copied().collect();
-        differing.sort_unstable();
-        self.changes.extend(differing.into_iter().map(Box::from));
+        self.changes.extend(old.symmetric_difference(&new).map(|word| vocabulary.number(word)));
     }
 }
 
@@ -119,16 +117,17 @@ struct Origin {
 }
 
 impl Recent {
-    pub(super) fn of(spoken: &[Spoken], vocabulary: &mut Vocabulary) -> Self {
+    pub(super) fn of<'a>(spoken: impl IntoIterator<Item = &'a Spoken>) -> Self {
         let mut recent = Self::default();
         for spoken in spoken {
-            spoken.talk.iter().for_each(|word| recent.origin(vocabulary.number(word)).talk = true);
-            spoken.changes.iter().for_each(|word| recent.origin(vocabulary.number(word)).change = true);
+            spoken.talk.iter().for_each(|number| recent.origin(*number).talk = true);
+            spoken.changes.iter().for_each(|number| recent.origin(*number).change = true);
         }
         recent
     }
 
-    fn origin(&mut self, number: usize) -> &mut Origin {
+    fn origin(&mut self, number: u32) -> &mut Origin {
+        let number = number as usize;
         if number >= self.places.len() {
             self.places.resize(number + 1, 0);
         }
@@ -140,8 +139,8 @@ impl Recent {
     }
 
     /// The place of a word among recent ones.
-    fn place(&self, number: usize) -> Option<usize> {
-        (*self.places.get(number)? as usize).checked_sub(1)
+    fn place(&self, number: u32) -> Option<usize> {
+        (*self.places.get(number as usize)? as usize).checked_sub(1)
     }
 
     fn names(&self, path: &str, vocabulary: &Vocabulary) -> bool {
@@ -152,14 +151,13 @@ impl Recent {
 
     /// Adds to each chunk what its words have in common with recent ones; a word counts by how few chunks have it.
     pub(super) fn weigh(&self, model: &FileModel, vocabulary: &mut Vocabulary, chunks: &mut [Chunk]) {
-        let named: Vec<bool> = model.files().iter().map(|file| self.names(&file.path, vocabulary)).collect();
         // For each word, how many chunks have it, and the last of them.
         let mut spread = vec![(0_u32, usize::MAX); self.origins.len()];
         let mut common: Vec<Vec<usize>> = Vec::with_capacity(chunks.len());
         for (index, chunk) in chunks.iter().enumerate() {
             let mut own = Vec::new();
             for line in chunk.lines(model) {
-                for place in vocabulary.line(&line.text).iter().filter_map(|number| self.place(*number as usize)) {
+                for place in vocabulary.line(&line.text).iter().filter_map(|number| self.place(*number)) {
                     let (count, last) = &mut spread[place];
                     if *last != index {
                         (*count, *last) = (*count + 1, index);
@@ -169,6 +167,7 @@ impl Recent {
             }
             common.push(own);
         }
+        let mut named = (usize::MAX, false);
         for (chunk, own) in chunks.iter_mut().zip(common) {
             let weight = |is_from: fn(&Origin) -> bool| {
                 let from = own.iter().filter(|place| is_from(&self.origins[**place]));
@@ -177,7 +176,11 @@ impl Recent {
             };
             chunk.signs.change_words = weight(|origin| origin.change);
             chunk.signs.talk_words = weight(|origin| origin.talk);
-            chunk.signs.is_named = named[chunk.file];
+            // The chunks of a file stand together.
+            if named.0 != chunk.file {
+                named = (chunk.file, self.names(&model.files()[chunk.file].path, vocabulary));
+            }
+            chunk.signs.is_named = named.1;
         }
     }
 }

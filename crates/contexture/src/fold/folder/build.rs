@@ -8,7 +8,7 @@ use crate::fold::digest::changed_files;
 use crate::fold::outline;
 use crate::fold::view::{self, Chunk};
 use crate::fold::window::Slot;
-use crate::fold::words::{RECENT_MESSAGES, Recent};
+use crate::fold::words::Recent;
 use crate::transcript::Role;
 
 /// What stands over a view.
@@ -67,6 +67,12 @@ struct Frame {
     tokens: u64,
 }
 
+/// A part that a fold adds to the view.
+struct AddedPart {
+    text: Arc<str>,
+    chunks: Vec<usize>,
+}
+
 impl Folder {
     /// Decides what stands for the past from now on.
     pub(super) fn build_fold(&mut self, reason: &str) -> Fold {
@@ -77,16 +83,14 @@ impl Folder {
         let marks: Vec<u32> = self.parts[..kept].iter().map(|part| part.mark).collect();
         let shown: Vec<bool> = chunks.iter().map(|chunk| self.is_shown(chunk, frame.start, &marks)).collect();
         let taken: u64 = self.part_slots().take(kept).map(|slot| self.slot_tokens(slot)).sum();
-        let chosen =
-            self.render_within(&chunks, &shown, self.policy.least_need, room.saturating_sub(taken), VIEW_TITLE);
-        self.finish_fold(frame, kept, &chunks, &shown, chosen, reason)
+        let added = self.added_parts(&chunks, &shown, room.saturating_sub(taken));
+        self.finish_fold(frame, kept, &chunks, &shown, added, reason)
     }
 
     /// The chunks of all files, or of some, with what speaks for showing them.
     pub(super) fn weighed_chunks(&mut self, only: Option<&[usize]>) -> Vec<Chunk> {
         let mut chunks = view::chunks(&self.model, self.messages.len() as u32, only, &self.asks);
-        let recent = &self.spoken[self.spoken.len().saturating_sub(RECENT_MESSAGES)..];
-        Recent::of(recent, &mut self.vocabulary).weigh(&self.model, &mut self.vocabulary, &mut chunks);
+        Recent::of(&self.spoken).weigh(&self.model, &mut self.vocabulary, &mut chunks);
         self.vocabulary.forget_unused();
         chunks
     }
@@ -97,7 +101,7 @@ impl Folder {
         kept: usize,
         chunks: &[Chunk],
         is_shown: &[bool],
-        chosen: Option<(String, Vec<usize>)>,
+        added: Vec<AddedPart>,
         reason: &str,
     ) -> Fold {
         let same_opening = self.start > 0 && self.window.slots().starts_with(&frame.opening);
@@ -110,18 +114,14 @@ impl Folder {
         let mut parts = self.parts[..kept].to_vec();
         let mut shown: Vec<Vec<ShownLines>> = Vec::new();
         let mut in_window = is_shown.to_vec();
-        if let Some((_, chosen)) = chosen {
-            chosen.iter().for_each(|index| in_window[*index] = true);
-            for group in self.steadiest_first(chunks, chosen) {
-                let lines = shown_lines(chunks, &group);
-                let bytes = group.iter().map(|index| chunks[*index].bytes).sum();
-                let mark = self.marks + 1 + shown.len() as u32;
-                parts.push(Part { mark, lines: lines.iter().map(|lines| lines.count).sum(), bytes });
-                let group = view::with_neighbours(chunks, is_shown, &group);
-                let listed: Vec<&Chunk> = group.iter().map(|index| &chunks[*index]).collect();
-                head.push(Slot::Made(format!("{VIEW_TITLE}{}", view::render(&self.model, &listed)).into()));
-                shown.push(lines);
-            }
+        for part in added {
+            part.chunks.iter().for_each(|index| in_window[*index] = true);
+            let lines = shown_lines(chunks, &part.chunks);
+            let bytes = part.chunks.iter().map(|index| chunks[*index].bytes).sum();
+            let mark = self.marks + 1 + shown.len() as u32;
+            parts.push(Part { mark, lines: lines.iter().map(|lines| lines.count).sum(), bytes });
+            head.push(Slot::Made(part.text));
+            shown.push(lines);
         }
         let left_out = self.left_out(chunks, is_shown, &shown);
         let outline = self.outline(chunks, &in_window, frame.outline_tokens);
@@ -369,7 +369,7 @@ impl Folder {
         let current = self.current_lines();
         let valid = self.parts.iter().zip(&current).take_while(|(part, lines)| part.lines == **lines).count();
         let shown: Vec<bool> = chunks.iter().map(|chunk| self.is_shown(chunk, frame.start, &[])).collect();
-        let (room_tokens, room) = (room, room as usize * 4);
+        let (room_tokens, room) = (room, self.bytes_in(room));
         let fresh = view::choose(chunks, &shown, self.policy.least_need, room);
         let fresh_bytes: usize = fresh.iter().map(|index| chunks[*index].bytes).sum();
         let slack = room.saturating_sub(fresh_bytes) + (room as f64 * IDLE_SHARE) as usize;
@@ -417,31 +417,60 @@ impl Folder {
         first.seen as usize > start && lines.iter().all(|line| line.seen == first.seen && line.edited < line.seen)
     }
 
-    /// Chooses and renders chunks within a number of tokens.
+    /// Chooses chunks and renders them as parts of the view, all of them within a number of tokens.
+    fn added_parts(&self, chunks: &[Chunk], is_shown: &[bool], tokens: u64) -> Vec<AddedPart> {
+        let render = |group: Vec<usize>| {
+            let listed = view::with_neighbours(chunks, is_shown, &group);
+            let listed: Vec<&Chunk> = listed.iter().map(|index| &chunks[*index]).collect();
+            let text = format!("{VIEW_TITLE}{}", view::render(&self.model, &listed));
+            AddedPart { text: text.into(), chunks: group }
+        };
+        let fitting = self.fit(tokens, |bytes| {
+            let chosen = view::choose(chunks, is_shown, self.policy.least_need, bytes);
+            let parts: Vec<AddedPart> = self.steadiest_first(chunks, chosen).into_iter().map(render).collect();
+            let count = parts.iter().map(|part| self.policy.message_tokens + self.counts.of(&part.text)).sum();
+            (parts, count)
+        });
+        fitting.unwrap_or_default()
+    }
+
+    /// Chooses chunks and renders them under a title, within a number of tokens.
     pub(super) fn render_within(
         &self,
         chunks: &[Chunk],
         shown: &[bool],
-        least: f64,
         tokens: u64,
         title: &str,
     ) -> Option<(String, Vec<usize>)> {
-        let mut bytes = usize::try_from(tokens).ok()?.saturating_mul(4).checked_sub(title.len())?;
-        for _ in 0..MAX_TRIES {
-            let chosen = view::choose(chunks, shown, least, bytes);
-            if chosen.is_empty() {
-                return None;
-            }
-            let listed: Vec<&Chunk> =
-                view::with_neighbours(chunks, shown, &chosen).into_iter().map(|index| &chunks[index]).collect();
+        let fitting = self.fit(tokens, |bytes| {
+            let chosen = view::choose(chunks, shown, f64::NEG_INFINITY, bytes.saturating_sub(title.len()));
+            let listed = view::with_neighbours(chunks, shown, &chosen);
+            let listed: Vec<&Chunk> = listed.iter().map(|index| &chunks[*index]).collect();
             let text = format!("{title}{}", view::render(&self.model, &listed));
             let count = self.counter.count(&text);
+            ((text, chosen), count)
+        });
+        fitting.filter(|(_, chosen)| !chosen.is_empty())
+    }
+
+    /// Makes something of a number of bytes until it has at most a number of tokens.
+    fn fit<T>(&self, tokens: u64, make: impl Fn(usize) -> (T, u64)) -> Option<T> {
+        let mut bytes = self.bytes_in(tokens);
+        for _ in 0..MAX_TRIES {
+            let (made, count) = make(bytes);
             if count <= tokens {
-                return Some((text, chosen));
+                return Some(made);
             }
             bytes = (bytes as f64 * tokens as f64 / count as f64 * 0.95) as usize;
         }
         None
+    }
+
+    /// How many bytes a number of tokens are, by what was counted so far.
+    fn bytes_in(&self, tokens: u64) -> usize {
+        let (bytes, counted) = self.text;
+        let bytes = u128::from(tokens) * u128::from(bytes) / u128::from(counted.max(1));
+        usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 }
 
