@@ -125,7 +125,8 @@ pub fn changed_files(model: &FileModel, bytes: usize) -> String {
     let mut text = String::new();
     for file in changed {
         let state = if file.deleted { "deleted" } else { "changed" };
-        let line = format!("- {} ({state}, {} times)\n", file.path, file.edits);
+        let times = if file.edits == 1 { "once".to_owned() } else { format!("{} times", file.edits) };
+        let line = format!("- {} ({state} {times})\n", file.path);
         if line.len() > left {
             break;
         }

@@ -22,9 +22,10 @@ const FIVE_MINUTES: Option<Duration> = Some(Duration::from_secs(5 * 60));
 impl Prices {
     /// Anthropic: cached input at a tenth, writing to the five-minute cache at a quarter more.
     pub const ANTHROPIC: Prices = Prices { read: 0.1, write: 1.25, cache_life: FIVE_MINUTES };
-    /// OpenAI: caching is automatic and costs nothing to write. Cached input is billed at a half on the oldest
-    /// models that cache, a quarter on those after, a tenth on the newest; this is the middle one.
-    pub const OPENAI: Prices = Prices { read: 0.25, write: 1.0, cache_life: FIVE_MINUTES };
+    /// OpenAI: caching is automatic and costs nothing to write. Cached input is billed at a tenth on today's models;
+    /// older ones bill a quarter or a half, for which one makes prices of one's own. What is not asked for is
+    /// forgotten after five to ten minutes.
+    pub const OPENAI: Prices = Prices { read: 0.1, write: 1.0, cache_life: FIVE_MINUTES };
     /// No cache: every token is billed every time.
     pub const NONE: Prices = Prices { read: 1.0, write: 1.0, cache_life: None };
 
