@@ -74,7 +74,7 @@ enum Counter {
 enum Provider {
     /// Cached input at a tenth, writing to the cache at a quarter more
     Anthropic,
-    /// Cached input at a quarter
+    /// Cached input at a tenth, writing to the cache for nothing
     Openai,
     /// No cache
     None,

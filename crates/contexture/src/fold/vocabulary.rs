@@ -11,11 +11,18 @@ use super::words::words;
 /// A fold compares every known line with recent words; between two folds hardly any line is new.
 #[derive(Default)]
 pub(super) struct Vocabulary {
-    numbers: HashMap<Box<str>, u32, HashWords>,
-    /// Each text is held, so that no other one can come to lie in its place.
-    lines: HashMap<usize, (Arc<str>, Box<[u32]>), HashWords>,
+    numbers: Numbers,
+    lines: HashMap<usize, KnownLine, HashWords>,
     /// How many lines there were when unused ones were last forgotten.
     used: usize,
+}
+
+type Numbers = HashMap<Box<str>, u32, HashWords>;
+
+struct KnownLine {
+    /// Held so that no other text can come to lie in its place.
+    text: Arc<str>,
+    words: Box<[u32]>,
 }
 
 impl Vocabulary {
@@ -34,21 +41,21 @@ impl Vocabulary {
         let numbers = &mut self.numbers;
         let line = self.lines.entry(text.as_ptr().addr()).or_insert_with(|| {
             let found = words(text).map(|word| number(numbers, word));
-            (text.clone(), found.collect())
+            KnownLine { text: text.clone(), words: found.collect() }
         });
-        &line.1
+        &line.words
     }
 
     /// Forgets lines that nobody else holds, once they may be as many as the others.
     pub(super) fn forget_unused(&mut self) {
         if self.lines.len() > 2 * self.used {
-            self.lines.retain(|_, (text, _)| Arc::strong_count(text) > 1);
+            self.lines.retain(|_, line| Arc::strong_count(&line.text) > 1);
             self.used = self.lines.len();
         }
     }
 }
 
-fn number(numbers: &mut HashMap<Box<str>, u32, HashWords>, word: &str) -> u32 {
+fn number(numbers: &mut Numbers, word: &str) -> u32 {
     if let Some(number) = numbers.get(word) {
         return *number;
     }
