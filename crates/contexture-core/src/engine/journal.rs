@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::JournalPolicy;
-use super::execution::Run;
+use super::execution::{INTERRUPTED, Run};
 use crate::decision::{Action, Decision, EpochReason, Price};
 use crate::error::Error;
 use crate::event::Event;
@@ -313,7 +313,8 @@ impl Run {
 
     /// Puts items of others behind what is durable, and ours behind them; answers how many they are.
     ///
-    /// Of ours, an output goes if its call was answered by someone else, or is one of those in `abandoned`.
+    /// Of ours, an output goes if its call was answered by someone else, or is one of those in `abandoned`. What
+    /// closes a turn of others may answer calls that came into our log only now.
     fn put_before(&mut self, theirs: Vec<LogRecord<'static>>, abandoned: &[Box<str>]) -> usize {
         let durable = self.journal.reach.items;
         let pending: Vec<Entry> = self.log.range(durable..self.log.len()).map(|(_, entry)| entry.clone()).collect();
@@ -323,9 +324,10 @@ impl Run {
         theirs.into_iter().for_each(|record| self.append_record(record));
         let count = self.log.len() - durable;
         for entry in pending {
-            let answer = entry.item.as_output().filter(|_| entry.answers.is_some());
-            let unwanted =
-                answer.is_some_and(|output| abandoned.contains(&output.call_id) || !self.log.is_open(&output.call_id));
+            let unwanted = entry.item.as_output().is_some_and(|output| {
+                let answers = entry.answers.is_some() || output.output == INTERRUPTED;
+                answers && (abandoned.contains(&output.call_id) || !self.log.is_open(&output.call_id))
+            });
             if !unwanted {
                 self.log.append(entry.item, entry.tokens);
             }
