@@ -175,8 +175,8 @@ impl Summary {
         }
         if !self.left_out.is_empty() {
             let files = counted(self.left_out.len(), "file");
-            let named = self.left_out[..self.left_out.len().min(MAX_FILES)].join(", ");
-            text.push_str(&format!("WARNING: the agent's own changes in {files} did not fit: {named}\n"));
+            text.push_str(&format!("WARNING: the agent's own changes in {files} did not fit:\n"));
+            self.left_out.iter().take(MAX_FILES).for_each(|path| text.push_str(&format!("  {path}\n")));
         }
         if self.cold_requests > 0 {
             let requests = counted(self.cold_requests, "request");
@@ -214,7 +214,7 @@ impl Summary {
 const MORE_MARK: &str = " *";
 
 /// Where the rest of such a reason stands.
-const MORE_NOTE: &str = "* and some of the agent's own changes did not fit: `--emit decisions` says which\n";
+const MORE_NOTE: &str = "* more had to go than usual: `--emit decisions` says what\n";
 
 /// Why a fold was made, without what it had to leave out.
 fn short_reason(reason: &str) -> String {

@@ -79,7 +79,7 @@ impl Policy {
             ledger_tokens: (budget / 64).min(500),
             outline_tokens: (budget / 128).min(400),
             touch_tokens: (budget / 12).min(4_000),
-            output_tokens: (budget / 16).min(2_000),
+            output_tokens: (budget / 10).min(2_000),
             message_tokens: 0,
             patience: 1.0 + PATIENCE_PER_DOUBLING * doublings.max(0.0),
             most_excess: MOST_EXCESS * (EXCESS_FALLS_FROM / budget.max(1) as f64).min(1.0),
