@@ -7,10 +7,11 @@ use std::time::Duration;
 use contexture_core::engine::{Engine, Execution};
 use contexture_core::error::BoxError;
 use contexture_core::layer::*;
-use contexture_core::store::{MemoryStore, StorageAdapter};
+use contexture_core::store::{Batch, MemoryStore, Record, StorageAdapter, StoreError, Version};
 use contexture_core::testing::{CountingIds, FaultyStore, InFlight, LossyStore, ManualClock, Recorder, ScriptedModel};
 use contexture_core::tool::ToolContext;
 use contexture_core::{Error, Item, ItemLog, LlmResponse, Role, Slot, Tool, memory};
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -380,6 +381,65 @@ async fn whoever_opens_too_early_does_not_close_a_turn_that_has_gone_on() {
     check_every_call_is_answered_once(reopened.log());
     let real = texts(reopened.log()).into_iter().filter(|text| text.ends_with(": took its time")).count();
     assert_eq!(real, 2, "both real outputs are there: {:#?}", texts(reopened.log()));
+}
+
+/// A store that lets others go on before it lists keys.
+struct Listing {
+    store: Arc<MemoryStore>,
+    begun: Semaphore,
+    may_end: Semaphore,
+}
+
+impl StorageAdapter for Listing {
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
+        self.store.get(key)
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>, StoreError>> {
+        Box::pin(async move {
+            self.begun.add_permits(1);
+            let _ended = self.may_end.acquire().await.unwrap();
+            self.store.list(prefix).await
+        })
+    }
+
+    fn apply(&self, batch: Batch) -> BoxFuture<'_, Result<Version, StoreError>> {
+        self.store.apply(batch)
+    }
+
+    fn get_many<'a>(&'a self, keys: &'a [String]) -> BoxFuture<'a, Result<Vec<Option<Record>>, StoreError>> {
+        self.store.get_many(keys)
+    }
+}
+
+#[tokio::test]
+async fn whoever_reads_a_turn_that_is_newer_than_the_log_answers_none_of_its_calls_twice() {
+    let (disk, slow) = (Arc::new(MemoryStore::new()), Slow::new());
+    let listing = Arc::new(Listing { store: disk.clone(), begun: Semaphore::new(0), may_end: Semaphore::new(0) });
+    let ours = Process::new(1, disk.clone(), &slow, ManualClock::hurried());
+    let theirs = Process::new(2, listing.clone(), &slow, ManualClock::hurried());
+    let mut first = ours.open().await;
+    ours.model.clone().calls("slow", "{}").calls("slow", "{}").calls("slow", "{}").says("first done");
+    let next_call = async || {
+        slow.may_end.add_permits(1);
+        slow.begun.acquire().await.unwrap().forget();
+    };
+    let interruption = async {
+        slow.begun.acquire().await.unwrap().forget();
+        let meanwhile = async {
+            listing.begun.acquire().await.unwrap().forget();
+            next_call().await;
+            listing.may_end.add_permits(1);
+        };
+        // The second has read the log with one call, and the turn with the next one.
+        let (mut second, ()) = tokio::join!(theirs.open(), meanwhile);
+        next_call().await;
+        second.turn("me too").await.unwrap();
+        slow.may_end.add_permits(1);
+    };
+    let (answer, ()) = tokio::join!(first.turn("take your time"), interruption);
+    assert_eq!(answer.unwrap().text(), "first done");
+    check_every_call_is_answered_once(ours.open().await.log());
 }
 
 #[tokio::test]
