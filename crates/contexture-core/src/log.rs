@@ -1,7 +1,7 @@
 //! The append-only sequence of a thread's items.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::item::{Item, Role};
 
@@ -191,6 +191,29 @@ impl ItemLog {
     /// The tokens of all items.
     pub fn total_tokens(&self) -> u64 {
         self.total_tokens
+    }
+}
+
+/// The conversation so far, for whoever asks: cheap to pass on, and copied only when it is asked for.
+#[derive(Clone, Default)]
+pub(crate) struct SharedLog(Arc<RwLock<ItemLog>>);
+
+impl SharedLog {
+    pub(crate) fn get(&self) -> ItemLog {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set(&self, log: ItemLog) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = log;
+    }
+
+    /// Lets `grow` add to the log of which this is a copy, and copies it again. Nobody reads meanwhile, and what is
+    /// not shared needs no copy to grow.
+    pub(crate) fn grow(&self, log: &mut ItemLog, grow: impl FnOnce(&mut ItemLog)) {
+        let mut shared = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *shared = ItemLog::default();
+        grow(log);
+        *shared = log.clone();
     }
 }
 

@@ -100,7 +100,7 @@ impl Run {
     }
 
     async fn on_spawn(&self, layer: &LayerRef, child: &Arc<Shared>) -> HookRun<SpawnResult<StateValue>> {
-        let (data, log) = (child.context_data(), child.log());
+        let (data, log) = (child.context_data(), child.log().clone());
         // The hook looks at the child, and its notes belong to its own span.
         let call = move |state, ctx: ExecutionContext| layer.on_spawn(state, ExecutionContext { data, log, ..ctx });
         self.shared.run(layer, Hook::OnSpawn, call).await

@@ -377,11 +377,14 @@ impl Run {
 
     /// Adds items to the log, counting each once.
     pub(crate) fn append(&mut self, items: impl IntoIterator<Item = Arc<Item>>) {
-        for item in items {
-            let tokens = count_item(&*self.shared.core.counter, &item);
-            self.log.append(item, tokens);
-        }
-        self.shared.set_log(self.log.clone());
+        let counter = &*self.shared.core.counter;
+        let counted: Vec<(Arc<Item>, u64)> =
+            items.into_iter().map(|item| (item.clone(), count_item(counter, &item))).collect();
+        self.shared.log().grow(&mut self.log, |log| {
+            counted.into_iter().for_each(|(item, tokens)| {
+                log.append(item, tokens);
+            });
+        });
         self.shared.core.states.set_behind(&self.shared.id, self.is_behind());
     }
 

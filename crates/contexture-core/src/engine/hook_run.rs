@@ -21,7 +21,7 @@ use crate::error::BoxError;
 use crate::event::{Event, MemoryTraceSpan, SpanBudget, SpanStatus};
 use crate::id::{ExecutionId, IdMap, LayerId};
 use crate::layer::*;
-use crate::log::ItemLog;
+use crate::log::{ItemLog, SharedLog};
 
 /// What of an execution can be reached without holding it: its layers, their states and locks, its context.
 pub(crate) struct Shared {
@@ -31,7 +31,7 @@ pub(crate) struct Shared {
     toolbox: RwLock<Arc<Toolbox>>,
     context: RwLock<Arc<ContextData>>,
     /// The conversation so far, for functions, which are called from outside of turns too.
-    log: RwLock<ItemLog>,
+    log: SharedLog,
     /// What a recall in the background is given.
     pub(crate) background: RwLock<Background>,
     /// Held by every recall in the background, so that the execution does not end meanwhile.
@@ -182,7 +182,7 @@ impl Shared {
             roster: RwLock::new(core.roster.clone()),
             toolbox: RwLock::new(core.toolbox.clone()),
             context: RwLock::new(Arc::new(context)),
-            log: RwLock::default(),
+            log: SharedLog::default(),
             locks: RwLock::new(locks),
             background: RwLock::default(),
             refreshing: Arc::default(),
@@ -216,18 +216,14 @@ impl Shared {
         *self.context.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(context);
     }
 
-    pub(crate) fn log(&self) -> ItemLog {
-        self.log.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn set_log(&self, log: ItemLog) {
-        *self.log.write().unwrap_or_else(PoisonError::into_inner) = log;
+    pub(crate) fn log(&self) -> &SharedLog {
+        &self.log
     }
 
     /// The context for one hook run or function call.
     pub(crate) fn context(&self) -> ExecutionContext {
         let trace = if self.core.observer.is_some() { HookTrace::watched() } else { HookTrace::default() };
-        ExecutionContext { data: self.context_data(), log: self.log(), trace }
+        ExecutionContext { data: self.context_data(), log: self.log.clone(), trace }
     }
 
     pub(crate) fn fault(&self, layer: Option<&LayerId>, place: &'static str, message: String) {

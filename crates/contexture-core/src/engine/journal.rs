@@ -298,7 +298,7 @@ impl Run {
         let from = self.journal.reach.items;
         let abandoned = self.review_claims(news.strays, news.lost_turn);
         let count = self.put_before(news.records, &abandoned);
-        self.shared.set_log(self.log.clone());
+        self.shared.log().set(self.log.clone());
         self.journal.take_in_decisions(&news.decisions, from, count);
         self.journal.reach = head.last.reach;
         self.journal.others = head.others_than(&self.journal.execution);

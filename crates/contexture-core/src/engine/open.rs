@@ -37,7 +37,7 @@ impl Run {
             (self.cache.last_sent, self.cache.ever_hit) = (head.last_sent, head.ever_hit);
         }
         self.query = self.newest_query();
-        self.shared.set_log(self.log.clone());
+        self.shared.log().set(self.log.clone());
         for (layer, record) in layers.iter().zip(stored.more) {
             self.init_layer(layer, record).await?;
         }

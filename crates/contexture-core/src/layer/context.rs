@@ -11,7 +11,7 @@ use crate::event::{TraceNote, TraceValue};
 use crate::host::{FsAdapter, ShellAdapter};
 use crate::id::{ExecutionId, ResourceId, ThreadId};
 use crate::layer::LayerState;
-use crate::log::ItemLog;
+use crate::log::{ItemLog, SharedLog};
 use crate::model::{DynModel, LlmResponse, MemoryCallModelRequest, ModelRequest};
 use crate::state::LayerStateStore;
 use crate::tokens::TokenCounter;
@@ -22,7 +22,7 @@ use crate::tokens::TokenCounter;
 #[derive(Clone)]
 pub struct ExecutionContext {
     pub(crate) data: Arc<ContextData>,
-    pub(crate) log: ItemLog,
+    pub(crate) log: SharedLog,
     /// Notes for this hook run's span.
     pub trace: HookTrace,
 }
@@ -65,11 +65,11 @@ pub struct TokenUsage {
 }
 
 impl ExecutionContext {
-    /// The conversation as it was when the hook or function began.
+    /// The conversation as it is now.
     ///
     /// A function has no other way to it; a hook is given the log that it is about.
-    pub fn log(&self) -> &ItemLog {
-        &self.log
+    pub fn log(&self) -> ItemLog {
+        self.log.get()
     }
 
     /// How many tokens `text` has.

@@ -51,7 +51,7 @@ pub(super) fn function() -> LayerFunctionDecl<()> {
     let output = json!({ "type": "string" });
     layer_fn_with_schema(DESCRIPTION, input, output, |query, _, ctx: ExecutionContext| async move {
         let query: OutputQuery = serde_json::from_value(query)?;
-        let text = find(ctx.log(), &query.hash).ok_or_else(|| unknown(&query.hash))?;
+        let text = find(&ctx.log(), &query.hash).ok_or_else(|| unknown(&query.hash))?;
         Ok(FnResult::new(Value::String(answer(ctx.counter(), &text, &query))))
     })
 }
