@@ -2,24 +2,26 @@
 //!
 //! Modules in reading order: what it is told to keep to ([`policy`], [`price`]), what a window is made of
 //! ([`window`]), what a fold shows ([`view`], [`words`], [`outline`], [`digest`]), what is done before anything is sent
-//! ([`doors`], [`cap`], [`rows`]), and the state machine that decides when ([`folder`]).
+//! ([`doors`], [`cap`], [`rows`]), the state machine that decides when ([`folder`]), and what it decided ([`decision`]).
 
-pub mod cap;
-mod counts;
-pub mod digest;
-pub mod doors;
-pub mod folder;
-pub mod outline;
 pub mod policy;
 pub mod price;
-pub mod rows;
-pub mod view;
-mod vocabulary;
 pub mod window;
-mod word_hash;
+pub mod view;
 pub mod words;
+mod vocabulary;
+mod word_hash;
+pub mod outline;
+pub mod digest;
+pub mod doors;
+pub mod cap;
+pub mod rows;
+mod counts;
+pub mod folder;
+pub mod decision;
 
-pub use folder::{Fold, FoldDecision, Folder};
+pub use decision::{Fold, FoldDecision};
+pub use folder::Folder;
 pub use policy::Policy;
 pub use price::{Account, Prices};
 pub use window::Slot;

@@ -205,8 +205,9 @@ impl Folder {
         let prices = self.policy.prices;
         fold.after_tokens = kept + head + tail;
         let rewritten = if self.is_cold { 0 } else { head + tail };
-        fold.cost = (prices.write - prices.read) * rewritten as f64;
-        fold.saves_per_request = prices.read * fold.before_tokens.saturating_sub(fold.after_tokens) as f64;
+        fold.cost = thousandths((prices.write - prices.read) * rewritten as f64);
+        let spared = fold.before_tokens.saturating_sub(fold.after_tokens);
+        fold.saves_per_request = thousandths(prices.read * spared as f64);
     }
 
     /// The messages of the parts in the window, in order.
@@ -472,6 +473,11 @@ impl Folder {
         let bytes = u128::from(tokens) * u128::from(bytes) / u128::from(counted.max(1));
         usize::try_from(bytes).unwrap_or(usize::MAX)
     }
+}
+
+/// A price as people write it.
+fn thousandths(price: f64) -> f64 {
+    (price * 1_000.0).round() / 1_000.0
 }
 
 /// How often a view is chosen anew because it came out too large.
