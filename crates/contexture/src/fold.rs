@@ -14,6 +14,7 @@ mod word_hash;
 pub mod outline;
 pub mod digest;
 pub mod doors;
+pub mod terse;
 pub mod cap;
 pub mod rows;
 mod counts;

@@ -204,13 +204,16 @@ impl FileModel {
         }
     }
 
-    /// Notes that someone named a file: the user or this agent. A file that is not known yet is remembered.
-    pub fn name(&mut self, at: u32, path: &str, who: Who) {
+    /// Notes that someone named a file, the user or this agent; answers its place if it is known. A file that is not
+    /// known yet is remembered.
+    pub fn name(&mut self, at: u32, path: &str, who: Who) -> Option<usize> {
         let normal = normalize(path);
-        match self.index.find_named(&normal) {
+        let known = self.index.find_named(&normal);
+        match known {
             Some(index) => self.files[index].name(at, who),
             None => self.names.note(normal, at, who),
         }
+        known
     }
 
     /// Notes that the view with a mark shows lines of a segment.

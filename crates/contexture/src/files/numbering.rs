@@ -18,7 +18,7 @@ impl Block {
 
 /// How a tool writes a line's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Style {
+pub(crate) enum Style {
     /// `   12→text`
     Arrow,
     /// `   12<TAB>text`
@@ -101,7 +101,7 @@ const MAX_UNNUMBERED_LINES: usize = 40;
 const MAX_WRAPPER_LINES: usize = 6;
 
 /// Splits a line into its number and its text.
-fn split_number(line: &str, style: Style) -> Option<(usize, &str)> {
+pub(crate) fn split_number(line: &str, style: Style) -> Option<(usize, &str)> {
     let bare = line.strip_prefix("<content>").or_else(|| line.strip_prefix("<file>")).unwrap_or(line);
     let bare = match style {
         Style::Arrow | Style::Tab | Style::Bar => bare.trim_start_matches([' ', '\t']),
@@ -121,6 +121,12 @@ fn split_number(line: &str, style: Style) -> Option<(usize, &str)> {
         Style::Dot => rest.strip_prefix(". ").or_else(|| (rest == ".").then_some(""))?,
     };
     Some((number, rest))
+}
+
+/// The number, its style and the text of a line whose number cannot be mistaken for text.
+pub(crate) fn split_surely_numbered(line: &str) -> Option<(usize, Style, &str)> {
+    let sure = [Style::Arrow, Style::Tab, Style::Bar, Style::Colon];
+    sure.into_iter().find_map(|style| split_number(line, style).map(|(number, rest)| (number, style, rest)))
 }
 
 /// The greatest number of a line, or of lines, that is believed: sums of a few cannot overflow, and no file that an

@@ -9,6 +9,7 @@ use super::digest::{Ledger, shorten};
 use super::doors;
 use super::policy::Policy;
 use super::price::Account;
+use super::terse::terse;
 use super::view::Chunk;
 use super::vocabulary::Vocabulary;
 use super::window::{Slot, Window};
@@ -80,7 +81,7 @@ pub struct Folder {
     /// Marks of the views that are in the window.
     visible: Vec<u32>,
     marks: u32,
-    /// Files touched since the last request.
+    /// Files touched or named since the last request.
     touched: Vec<usize>,
     /// Texts that stand for logged ones.
     texts: HashMap<usize, Arc<str>>,
@@ -234,7 +235,11 @@ impl Folder {
         if matches!(message.role, Role::User | Role::Assistant) {
             spoken.talk(&message.text, &mut self.vocabulary);
             let who = if message.role == Role::User { Who::User } else { Who::Agent };
-            path_words(&message.text).for_each(|path| self.model.name(at as u32 + 1, path, who));
+            let has_room = self.window.total() as f64 <= self.policy.budget as f64 * ROOM_FOR_NAMED_SHARE;
+            for path in path_words(&message.text) {
+                let named = self.model.name(at as u32 + 1, path, who);
+                self.touched.extend(named.filter(|_| has_room));
+            }
         }
         for call in &message.tool_calls {
             self.calls.insert(call.id.clone(), (at, call.clone()));
@@ -296,10 +301,17 @@ impl Folder {
                 self.pointers.insert(at);
                 (doors::pointer(&seen, &message.text), "the same text stands above")
             }
-            () if self.can_cap(&call.name, &seen) && self.counter.count(&message.text) > limit => {
-                (self.capped(&message.text, limit), "too long to be worth sending whole")
+            () => {
+                let short = self.policy.terse.then(|| terse(&message.text)).flatten();
+                let tokens = self.counter.count(short.as_deref().unwrap_or(&message.text));
+                match short {
+                    _ if tokens > limit && self.can_cap(&call.name, &seen) => {
+                        (self.capped(&message.text, limit), "too long to be worth sending whole")
+                    }
+                    Some(short) => (short, "the same in fewer words"),
+                    None => return Slot::Logged(at),
+                }
             }
-            () => return Slot::Logged(at),
         };
         let text: Arc<str> = text.into();
         self.texts.insert(at, text.clone());
@@ -471,7 +483,7 @@ impl Folder {
         self.texts.get(&at).map_or(Slot::Logged(at), |text| Slot::Shortened(at, text.clone()))
     }
 
-    /// What is known of the files that were just touched, and is not in the window.
+    /// What is known of the files that were just touched or named, and is not in the window.
     fn recall_touched(&mut self) -> Option<Recall> {
         if self.start == 0 || self.touched.is_empty() {
             return None;
@@ -519,6 +531,9 @@ impl Folder {
         }
     }
 }
+
+/// Share of the budget up to which a window has room for what is known of files that were only named.
+const ROOM_FOR_NAMED_SHARE: f64 = 0.8;
 
 /// Tokens that blanks and names add to arguments on the wire.
 const ARGUMENTS_TOKENS: u64 = 4;

@@ -4,29 +4,34 @@ use serde::{Deserialize, Serialize};
 
 use super::price::Prices;
 
-/// The budget for which [`LEAST_NEED`] holds.
-const MIDDLE_BUDGET: f64 = 32_000.0;
+/// Least need of a shown chunk behind [`MIDDLE_MESSAGES`], with [`MIDDLE_BUDGET`].
+const LEAST_NEED: f64 = -2.5;
 
-/// Least need of a shown chunk with the middle budget.
-const LEAST_NEED: f64 = -1.8;
+/// The messages behind which [`LEAST_NEED`] holds.
+const MIDDLE_MESSAGES: f64 = 100.0;
 
-/// By how much the least need rises when a smaller budget halves, and falls when a larger one doubles: the less the
-/// budget binds, the more a view can hold in case it is needed.
-const NEED_PER_HALVING: f64 = 0.6;
-const NEED_PER_DOUBLING: f64 = 1.0;
+/// The budget at which windows are full about as often as they are folded because it pays.
+const MIDDLE_BUDGET: f64 = 64_000.0;
 
-/// The least need with any budget: what is needed less is not worth its rent.
-const LOWEST_NEED: f64 = -3.4;
+/// By how much the least need falls when a smaller budget halves: there the budget itself bounds the view.
+const NEED_PER_HALVING: f64 = 0.4;
+
+/// By how much the least need falls when a larger budget doubles: there the view can hold more in case it is needed.
+const NEED_PER_DOUBLING: f64 = 1.1;
 
 /// The excess that the bill may run up, against pass-through's.
+///
+/// It falls with the square of a budget above [`MIDDLE_BUDGET`]: a smaller window is folded by force soon anyway, so
+/// a fold that comes early risks little; a larger one may never be.
 const MOST_EXCESS: f64 = 0.15;
 
-/// The budget from which on the excess falls in proportion: a smaller window is folded by force soon anyway, so a
-/// fold that comes early risks little; a larger one may never be.
-const EXCESS_FALLS_FROM: f64 = 64_000.0;
+/// How much rent must have been paid on what a fold would remove, against the fold's price. At 1 a session that ends
+/// right behind the fold has paid for it twice; the more, the fewer sessions are dearer for it.
+const PATIENCE: f64 = 1.7;
 
 /// By how much patience grows when the budget doubles: where nothing forces a fold, it can wait to be sure.
 const PATIENCE_PER_DOUBLING: f64 = 0.4;
+const LEAST_PATIENCE: f64 = 1.3;
 
 /// How a folder folds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,7 +42,7 @@ pub struct Policy {
     pub prices: Prices,
     /// Most tokens of the view of files.
     pub view_tokens: u64,
-    /// Least need of a chunk that the view shows; see [`super::view::need`].
+    /// Least need of a chunk that the view shows, behind a hundred messages; see [`super::view::need`].
     pub least_need: f64,
     /// Most tokens of the recent messages that a fold leaves as they are; the newest step always stays.
     pub tail_tokens: u64,
@@ -53,6 +58,8 @@ pub struct Policy {
     pub touch_tokens: u64,
     /// Most tokens of one output that is no file's text, when it is first sent.
     pub output_tokens: u64,
+    /// Whether outputs are said in fewer words when they are first sent; see [`super::terse`].
+    pub terse: bool,
     /// Tokens that the provider adds around every message.
     pub message_tokens: u64,
     /// How much rent must have been paid on what a fold would remove, against the fold's price.
@@ -67,22 +74,24 @@ impl Policy {
     /// A larger budget buys a larger view only up to a point: behind it, rent on what is never needed outweighs
     /// the few pieces that a still larger view would hold.
     pub fn new(budget: u64) -> Self {
-        let doublings = (budget as f64 / MIDDLE_BUDGET).log2();
+        let doublings = (budget.max(1) as f64 / MIDDLE_BUDGET).log2();
+        let (larger, smaller) = (doublings.max(0.0), (-doublings).max(0.0));
         Self {
             budget,
             prices: Prices::ANTHROPIC,
             view_tokens: budget * 65 / 100,
-            least_need: least_need(doublings),
+            least_need: LEAST_NEED - NEED_PER_DOUBLING * larger - NEED_PER_HALVING * smaller,
             tail_tokens: (budget / 32).min(1_000),
             opening_tokens: (budget / 24).min(1_600),
             users_tokens: (budget / 40).min(800),
             ledger_tokens: (budget / 64).min(500),
             outline_tokens: (budget / 128).min(400),
             touch_tokens: (budget / 12).min(4_000),
-            output_tokens: (budget / 10).min(2_000),
+            output_tokens: (budget / 10).min(1_000),
+            terse: true,
             message_tokens: 0,
-            patience: 1.0 + PATIENCE_PER_DOUBLING * doublings.max(0.0),
-            most_excess: MOST_EXCESS * (EXCESS_FALLS_FROM / budget.max(1) as f64).min(1.0),
+            patience: (PATIENCE + PATIENCE_PER_DOUBLING * doublings).max(LEAST_PATIENCE),
+            most_excess: MOST_EXCESS * (-2.0 * larger).exp2(),
         }
     }
 
@@ -92,15 +101,23 @@ impl Policy {
         self
     }
 
+    /// The same with outputs as the tools gave them, for as long as they need not shrink.
+    pub fn verbatim(mut self) -> Self {
+        self.terse = false;
+        self
+    }
+
     /// The same with a provider's prices.
     pub fn with_prices(mut self, prices: Prices) -> Self {
         self.prices = prices;
         self
     }
-}
 
-/// The least need of a shown chunk, with a budget so many times twice the middle one.
-fn least_need(doublings: f64) -> f64 {
-    let per_doubling = if doublings < 0.0 { NEED_PER_HALVING } else { NEED_PER_DOUBLING };
-    (LEAST_NEED - per_doubling * doublings).max(LOWEST_NEED)
+    /// The least need of a chunk that the view shows behind a number of messages.
+    ///
+    /// It rises as a conversation grows. Early on, old chunks are needed nearly as often as new ones: what an agent
+    /// reads first is what it works on. Later the same age, and the same words in common, mean much less.
+    pub fn least_need_behind(&self, messages: usize) -> f64 {
+        self.least_need + (messages.max(1) as f64 / MIDDLE_MESSAGES).ln()
+    }
 }

@@ -44,6 +44,7 @@ pub struct FileHistory {
     counter: Arc<dyn TokenCounter>,
     prices: Prices,
     has_tool: bool,
+    is_terse: bool,
     threads: Mutex<HashMap<ThreadId, Held>>,
 }
 
@@ -83,7 +84,7 @@ impl FileHistory {
 
     /// A layer that counts with a counter and reckons with Anthropic's prices.
     pub fn new(counter: Arc<dyn TokenCounter>) -> Self {
-        Self { counter, prices: Prices::ANTHROPIC, has_tool: true, threads: Mutex::default() }
+        Self { counter, prices: Prices::ANTHROPIC, has_tool: true, is_terse: true, threads: Mutex::default() }
     }
 
     /// The same with another provider's prices.
@@ -98,8 +99,16 @@ impl FileHistory {
         self
     }
 
+    /// The same with outputs as the tools gave them, for as long as they need not shrink: for an agent whose tools
+    /// are told line by line what to change.
+    pub fn verbatim(mut self) -> Self {
+        self.is_terse = false;
+        self
+    }
+
     fn policy(&self, budget: u64) -> Policy {
-        Policy::new(budget.max(1)).with_prices(self.prices).with_message_tokens(ITEM_OVERHEAD_TOKENS)
+        let policy = Policy::new(budget.max(1)).with_prices(self.prices).with_message_tokens(ITEM_OVERHEAD_TOKENS);
+        if self.is_terse { policy } else { policy.verbatim() }
     }
 
     /// What of the past is shown within a budget, and what was decided anew about it.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use contexture::files::numbering::numbered;
 use contexture::fold::{FoldDecision, Folder, Policy, Prices, Slot};
 use contexture::tokens::{Estimate, TokenCounter};
 use contexture::transcript::{Message, Role, ToolCall};
@@ -320,4 +321,34 @@ fn an_answer_keeps_to_its_own_call_when_a_later_call_has_the_same_id() {
         assert!(!is_answered || shown.contains(&first), "{shown:?}");
     }
     assert!(windows.iter().any(|window| !window.contains(&Slot::Logged(1))), "the first call is folded away");
+}
+
+#[test]
+fn outputs_are_sent_in_fewer_words_unless_they_are_asked_for_verbatim() {
+    let messages = conversation(&[Step::Read { file: 1, first: 8, count: 40 }]);
+    let read = |policy: Policy| {
+        let (windows, folder) = windows(Folder::new(policy, Arc::new(Estimate)), &messages);
+        folder.render_slot(&windows[1][2]).text
+    };
+    let (terse, verbatim) = (read(Policy::new(8_000)), read(Policy::new(8_000).verbatim()));
+    assert_eq!(verbatim, messages[2].text);
+    assert!(terse.starts_with(&format!("8\t{}\n{}\n10\t{}\n", line(1, 8), line(1, 9), line(1, 10))), "{terse}");
+    let plain: Vec<&str> = terse.lines().map(|line| line.split_once('\t').map_or(line, |(_, text)| text)).collect();
+    assert_eq!(plain, numbered(&verbatim).unwrap()[0].lines);
+}
+
+#[test]
+fn a_file_that_is_named_again_is_shown_again() {
+    const BUDGET: u64 = 40_000;
+    let reads = (0..39).map(|file| Step::Read { file, first: 1, count: 120 });
+    let (_, mut folder) = windows(folder(BUDGET), &conversation(&reads.collect::<Vec<_>>()));
+    let shows =
+        |folder: &Folder, window: &[Slot]| folder.render(window).any(|message| message.text.contains(" let value_0_"));
+    let window = folder.request().to_vec();
+    assert!(!shows(&folder, &window), "it was read first, and there is no room for all that was read");
+    assert!(tokens(&folder, &window) < BUDGET * 4 / 5, "{}", tokens(&folder, &window));
+    folder.push(Arc::new(message(Role::User, "What does file_0.rs do?")));
+    let window = folder.request().to_vec();
+    assert!(shows(&folder, &window), "{:?}", folder.decisions().last());
+    assert!(tokens(&folder, &window) <= BUDGET);
 }

@@ -176,7 +176,7 @@ impl Folder {
         }
         files.sort_by_key(|list| {
             let file = &self.model.files()[chunks[list[0]].file];
-            (file.edits > 0, std::cmp::Reverse(file.touched))
+            (file.edited, std::cmp::Reverse(file.touched))
         });
         let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
         for list in files {
@@ -371,7 +371,7 @@ impl Folder {
         let valid = self.parts.iter().zip(&current).take_while(|(part, lines)| part.lines == **lines).count();
         let shown: Vec<bool> = chunks.iter().map(|chunk| self.is_shown(chunk, frame.start, &[])).collect();
         let (room_tokens, room) = (room, self.bytes_in(room));
-        let fresh = view::choose(chunks, &shown, self.policy.least_need, room);
+        let fresh = view::choose(chunks, &shown, self.policy.least_need_behind(self.messages.len()), room);
         let fresh_bytes: usize = fresh.iter().map(|index| chunks[*index].bytes).sum();
         let slack = room.saturating_sub(fresh_bytes) + (room as f64 * IDLE_SHARE) as usize;
         let wanted: Vec<usize> =
@@ -427,7 +427,7 @@ impl Folder {
             AddedPart { text: text.into(), chunks: group }
         };
         let fitting = self.fit(tokens, |bytes| {
-            let chosen = view::choose(chunks, is_shown, self.policy.least_need, bytes);
+            let chosen = view::choose(chunks, is_shown, self.policy.least_need_behind(self.messages.len()), bytes);
             let parts: Vec<AddedPart> = self.steadiest_first(chunks, chosen).into_iter().map(render).collect();
             let count = parts.iter().map(|part| self.policy.message_tokens + self.counts.of(&part.text)).sum();
             (parts, count)

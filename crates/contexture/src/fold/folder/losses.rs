@@ -45,7 +45,7 @@ impl Folder {
             return;
         }
         let fold = self.build_fold(reason);
-        if fold.left_out.is_empty() {
+        if fold.left_out.is_empty() && self.can_afford(fold.cost) {
             self.apply_fold(&fold);
             self.decisions.push(FoldDecision::Fold(fold));
         }
