@@ -425,11 +425,11 @@ impl Folder {
         (prices.write - prices.read) * rewritten as f64
     }
 
-    /// What the window would have after a first fold, roughly.
+    /// What the window would have after a first fold, roughly: early on a view shows nearly all that is known.
     fn estimate(&self) -> u64 {
         let known = self.model.bytes() as u64 / 4;
         let policy = &self.policy;
-        (known * 3 / 4).min(policy.view_tokens) + policy.tail_tokens + policy.opening_tokens + policy.ledger_tokens
+        known.min(policy.view_tokens) + policy.tail_tokens + policy.opening_tokens + policy.ledger_tokens
     }
 
     fn fold(&mut self, reason: &str) {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::price::Prices;
 
 /// Least need of a shown chunk behind [`MIDDLE_MESSAGES`], with [`MIDDLE_BUDGET`].
-const LEAST_NEED: f64 = -2.5;
+const LEAST_NEED: f64 = -2.4;
 
 /// The messages behind which [`LEAST_NEED`] holds.
 const MIDDLE_MESSAGES: f64 = 100.0;
@@ -17,7 +17,7 @@ const MIDDLE_BUDGET: f64 = 64_000.0;
 const NEED_PER_HALVING: f64 = 0.4;
 
 /// By how much the least need falls when a larger budget doubles: there the view can hold more in case it is needed.
-const NEED_PER_DOUBLING: f64 = 1.1;
+const NEED_PER_DOUBLING: f64 = 1.05;
 
 /// The excess that the bill may run up, against pass-through's.
 ///
@@ -27,11 +27,11 @@ const MOST_EXCESS: f64 = 0.15;
 
 /// How much rent must have been paid on what a fold would remove, against the fold's price. At 1 a session that ends
 /// right behind the fold has paid for it twice; the more, the fewer sessions are dearer for it.
-const PATIENCE: f64 = 1.7;
+const PATIENCE: f64 = 1.5;
 
 /// By how much patience grows when the budget doubles: where nothing forces a fold, it can wait to be sure.
 const PATIENCE_PER_DOUBLING: f64 = 0.4;
-const LEAST_PATIENCE: f64 = 1.3;
+const LEAST_PATIENCE: f64 = 1.1;
 
 /// How a folder folds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

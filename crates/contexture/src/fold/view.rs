@@ -191,6 +191,11 @@ pub fn choose(chunks: &[Chunk], shown: &[bool], least: f64, bytes: usize) -> Vec
     (0..chunks.len()).filter(|index| chosen[*index]).collect()
 }
 
+/// Bytes of the lines of some chunks.
+pub fn bytes(chunks: &[Chunk], some: &[usize]) -> usize {
+    some.iter().map(|index| chunks[*index].bytes).sum()
+}
+
 impl Chunk {
     fn is_beside(&self, other: &Chunk) -> bool {
         self.file == other.file

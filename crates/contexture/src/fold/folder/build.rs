@@ -117,7 +117,7 @@ impl Folder {
         for part in added {
             part.chunks.iter().for_each(|index| in_window[*index] = true);
             let lines = shown_lines(chunks, &part.chunks);
-            let bytes = part.chunks.iter().map(|index| chunks[*index].bytes).sum();
+            let bytes = view::bytes(chunks, &part.chunks);
             let mark = self.marks + 1 + shown.len() as u32;
             parts.push(Part { mark, lines: lines.iter().map(|lines| lines.count).sum(), bytes });
             head.push(Slot::Made(part.text));
@@ -180,7 +180,7 @@ impl Folder {
         });
         let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
         for list in files {
-            let bytes: usize = list.iter().map(|index| chunks[*index].bytes).sum();
+            let bytes = view::bytes(chunks, &list);
             match groups.last_mut() {
                 Some((size, group)) if *size < LEAST_PART_BYTES => {
                     *size += bytes;
@@ -372,7 +372,7 @@ impl Folder {
         let shown: Vec<bool> = chunks.iter().map(|chunk| self.is_shown(chunk, frame.start, &[])).collect();
         let (room_tokens, room) = (room, self.bytes_in(room));
         let fresh = view::choose(chunks, &shown, self.policy.least_need_behind(self.messages.len()), room);
-        let fresh_bytes: usize = fresh.iter().map(|index| chunks[*index].bytes).sum();
+        let fresh_bytes = view::bytes(chunks, &fresh);
         let slack = room.saturating_sub(fresh_bytes) + (room as f64 * IDLE_SHARE) as usize;
         let wanted: Vec<usize> =
             self.parts[..valid].iter().map(|part| self.wanted_bytes(part, chunks, &fresh)).collect();
@@ -428,9 +428,10 @@ impl Folder {
         };
         let fitting = self.fit(tokens, |bytes| {
             let chosen = view::choose(chunks, is_shown, self.policy.least_need_behind(self.messages.len()), bytes);
+            let taken = view::bytes(chunks, &chosen);
             let parts: Vec<AddedPart> = self.steadiest_first(chunks, chosen).into_iter().map(render).collect();
             let count = parts.iter().map(|part| self.policy.message_tokens + self.counts.of(&part.text)).sum();
-            (parts, count)
+            (parts, taken, count)
         });
         fitting.unwrap_or_default()
     }
@@ -449,20 +450,23 @@ impl Folder {
             let listed: Vec<&Chunk> = listed.iter().map(|index| &chunks[*index]).collect();
             let text = format!("{title}{}", view::render(&self.model, &listed));
             let count = self.counter.count(&text);
-            ((text, chosen), count)
+            let taken = view::bytes(chunks, &chosen);
+            ((text, chosen), taken, count)
         });
         fitting.filter(|(_, chosen)| !chosen.is_empty())
     }
 
-    /// Makes something of a number of bytes until it has at most a number of tokens.
-    fn fit<T>(&self, tokens: u64, make: impl Fn(usize) -> (T, u64)) -> Option<T> {
+    /// Makes something of a number of bytes, fewer each time, until it has at most a number of tokens.
+    ///
+    /// `make` answers what it made, how many of the bytes it took, and the tokens that came out.
+    fn fit<T>(&self, tokens: u64, make: impl Fn(usize) -> (T, usize, u64)) -> Option<T> {
         let mut bytes = self.bytes_in(tokens);
         for _ in 0..MAX_TRIES {
-            let (made, count) = make(bytes);
+            let (made, taken, count) = make(bytes);
             if count <= tokens {
                 return Some(made);
             }
-            bytes = (bytes as f64 * tokens as f64 / count as f64 * 0.95) as usize;
+            bytes = (taken.min(bytes) as f64 * tokens as f64 / count as f64 * 0.95) as usize;
         }
         None
     }
