@@ -125,6 +125,11 @@ pub(crate) fn split_number(line: &str, style: Style) -> Option<(usize, &str)> {
 
 /// The number, its style and the text of a line whose number cannot be mistaken for text.
 pub(crate) fn split_surely_numbered(line: &str) -> Option<(usize, Style, &str)> {
+    // Most lines of most texts begin with something else.
+    let first = line.trim_start_matches([' ', '\t']).as_bytes().first()?;
+    if !first.is_ascii_digit() && *first != b'<' {
+        return None;
+    }
     let sure = [Style::Arrow, Style::Tab, Style::Bar, Style::Colon];
     sure.into_iter().find_map(|style| split_number(line, style).map(|(number, rest)| (number, style, rest)))
 }
