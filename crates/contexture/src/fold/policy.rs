@@ -79,7 +79,7 @@ impl Policy {
         Self {
             budget,
             prices: Prices::ANTHROPIC,
-            view_tokens: budget * 65 / 100,
+            view_tokens: (budget * 65 / 100).min(6_000 + budget * 47 / 100),
             least_need: LEAST_NEED - NEED_PER_DOUBLING * larger - NEED_PER_HALVING * smaller,
             tail_tokens: (budget / 32).min(1_000),
             opening_tokens: (budget / 24).min(1_600),
