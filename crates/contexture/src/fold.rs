@@ -2,7 +2,8 @@
 //!
 //! Modules in reading order: what it is told to keep to ([`policy`], [`price`]), what a window is made of
 //! ([`window`]), what a fold shows ([`view`], [`words`], [`outline`], [`digest`]), what is done before anything is sent
-//! ([`doors`], [`terse`], [`cap`], [`rows`]), the state machine that decides when ([`folder`]), and what it decided ([`decision`]).
+//! ([`doors`], [`terse`], [`cap`], [`rows`]), the state machine that decides when ([`folder`]), and what it decided
+//! ([`decision`]).
 
 pub mod policy;
 pub mod price;

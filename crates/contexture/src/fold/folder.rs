@@ -9,7 +9,6 @@ use super::digest::{Ledger, shorten};
 use super::doors;
 use super::policy::Policy;
 use super::price::Account;
-use super::terse::terse;
 use super::view::Chunk;
 use super::vocabulary::Vocabulary;
 use super::window::{Slot, Window};
@@ -295,23 +294,12 @@ impl Folder {
         if at < self.covered {
             return self.replay_shorten(at);
         }
-        let limit = self.policy.output_tokens;
-        let (text, reason) = match () {
-            () if repeats => {
-                self.pointers.insert(at);
-                (doors::pointer(&seen, &message.text), "the same text stands above")
-            }
-            () => {
-                let short = self.policy.terse.then(|| terse(&message.text)).flatten();
-                let tokens = self.counter.count(short.as_deref().unwrap_or(&message.text));
-                match short {
-                    _ if tokens > limit && self.can_cap(&call.name, &seen) => {
-                        (self.capped(&message.text, limit), "too long to be worth sending whole")
-                    }
-                    Some(short) => (short, "the same in fewer words"),
-                    None => return Slot::Logged(at),
-                }
-            }
+        let (text, reason) = if repeats {
+            self.pointers.insert(at);
+            (doors::pointer(&seen, &message.text), "the same text stands above")
+        } else {
+            let Some(shorter) = self.shorter(&call.name, &seen, &message.text) else { return Slot::Logged(at) };
+            shorter
         };
         let text: Arc<str> = text.into();
         self.texts.insert(at, text.clone());

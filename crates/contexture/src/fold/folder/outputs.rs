@@ -6,6 +6,7 @@ use super::{Folder, cut};
 use crate::files::observation::Seen;
 use crate::fold::cap::{cap, has_hash};
 use crate::fold::doors;
+use crate::fold::terse::terse;
 use crate::transcript::{Message, Role};
 
 impl Folder {
@@ -25,10 +26,21 @@ impl Folder {
         self.messages.iter().rev().map(|message| message.text.as_str()).find(|text| has_hash(text, hash))
     }
 
+    /// What stands for an output from its first sending on, and why; `None` if it is sent as it is.
+    pub(super) fn shorter(&self, tool: &str, seen: &Seen, text: &str) -> Option<(String, &'static str)> {
+        let limit = self.policy.output_tokens;
+        let terse = self.policy.terse.then(|| terse(text)).flatten();
+        let shown = terse.as_deref().unwrap_or(text);
+        if self.can_cap(tool, seen) && self.counter.count(shown) > limit {
+            return Some((self.capped(text, limit), "too long to be worth sending whole"));
+        }
+        terse.map(|terse| (terse, "the same in fewer words"))
+    }
+
     /// Whether an output of a tool may lose its middle before it is first sent.
     ///
     /// What the output tool shows is what was asked for: cutting it again would send the model in circles.
-    pub(super) fn can_cap(&self, tool: &str, seen: &Seen) -> bool {
+    fn can_cap(&self, tool: &str, seen: &Seen) -> bool {
         self.output_tool.as_deref() != Some(tool) && doors::can_cap(seen)
     }
 
