@@ -426,7 +426,7 @@ impl Folder {
             let text = format!("{VIEW_TITLE}{}", view::render(&self.model, &listed));
             AddedPart { text: text.into(), chunks: group }
         };
-        let fitting = self.fit(tokens, |bytes| {
+        let fitting = self.fit(tokens, self.view_bytes_in(tokens), |bytes| {
             let chosen = view::choose(chunks, is_shown, self.policy.least_need_behind(self.messages.len()), bytes);
             let taken = view::bytes(chunks, &chosen);
             let parts: Vec<AddedPart> = self.steadiest_first(chunks, chosen).into_iter().map(render).collect();
@@ -444,7 +444,7 @@ impl Folder {
         tokens: u64,
         title: &str,
     ) -> Option<(String, Vec<usize>)> {
-        let fitting = self.fit(tokens, |bytes| {
+        let fitting = self.fit(tokens, self.bytes_in(tokens), |bytes| {
             let chosen = view::choose(chunks, shown, f64::NEG_INFINITY, bytes.saturating_sub(title.len()));
             let listed = view::with_neighbours(chunks, shown, &chosen);
             let listed: Vec<&Chunk> = listed.iter().map(|index| &chunks[*index]).collect();
@@ -459,8 +459,7 @@ impl Folder {
     /// Makes something of a number of bytes, fewer each time, until it has at most a number of tokens.
     ///
     /// `make` answers what it made, how many of the bytes it took, and the tokens that came out.
-    fn fit<T>(&self, tokens: u64, make: impl Fn(usize) -> (T, usize, u64)) -> Option<T> {
-        let mut bytes = self.bytes_in(tokens);
+    fn fit<T>(&self, tokens: u64, mut bytes: usize, make: impl Fn(usize) -> (T, usize, u64)) -> Option<T> {
         for _ in 0..MAX_TRIES {
             let (made, taken, count) = make(bytes);
             if count <= tokens {
@@ -473,10 +472,26 @@ impl Folder {
 
     /// How many bytes a number of tokens are, by what was counted so far.
     fn bytes_in(&self, tokens: u64) -> usize {
-        let (bytes, counted) = self.text;
-        let bytes = u128::from(tokens) * u128::from(bytes) / u128::from(counted.max(1));
-        usize::try_from(bytes).unwrap_or(usize::MAX)
+        bytes_in(tokens, self.text)
     }
+
+    /// How many bytes of lines a view of a number of tokens can show, by the views in the window.
+    ///
+    /// Views have headings, and their text is denser than talk: a first guess that is right saves counting twice.
+    fn view_bytes_in(&self, tokens: u64) -> usize {
+        let bytes: usize = self.parts.iter().map(|part| part.bytes).sum();
+        let counted: u64 = self.part_slots().map(|slot| self.slot_tokens(slot)).sum();
+        match counted {
+            0 => self.bytes_in(tokens),
+            _ => bytes_in(tokens, (bytes as u64, counted)),
+        }
+    }
+}
+
+/// How many bytes a number of tokens are, if some bytes have some tokens.
+fn bytes_in(tokens: u64, (bytes, counted): (u64, u64)) -> usize {
+    let bytes = u128::from(tokens) * u128::from(bytes) / u128::from(counted.max(1));
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 /// A price as people write it.
