@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use contexture::files::numbering::numbered;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
@@ -91,7 +92,8 @@ fn windows_are_one_line_for_every_assistant_message() {
 /// A text without the numbers that its lines can do without.
 fn terse(text: &Value) -> Value {
     let text = text.as_str().expect("a text is a string");
-    contexture::fold::terse::terse(text).map_or(json!(text), Value::String)
+    let blocks = numbered(text).unwrap_or_default();
+    contexture::fold::terse::terse(text, &blocks.iter().collect::<Vec<_>>()).map_or(json!(text), Value::String)
 }
 
 #[test]

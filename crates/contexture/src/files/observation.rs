@@ -235,3 +235,14 @@ pub struct Seen {
     /// Whether the tool said that it failed.
     pub failed: bool,
 }
+
+impl Seen {
+    /// The lines of files that it showed.
+    pub fn blocks(&self) -> Vec<&Block> {
+        let blocks = self.observations.iter().filter_map(|observation| match observation {
+            Observation::Read { block, .. } | Observation::ReadTogether { block, .. } => Some(block),
+            _ => None,
+        });
+        blocks.collect()
+    }
+}

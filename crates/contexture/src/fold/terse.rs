@@ -1,9 +1,9 @@
 //! The same output in fewer words: what every line repeats is said once.
 //!
-//! Nothing is lost. Line numbers stay on the first line of a run and on every tenth; hits of a search stand below
+//! Nothing is lost. Numbers that a tool put there stay on the first line of a run and on every tenth; hits of a search stand below
 //! their file's path instead of each behind it. Numbers in front of lines are a fifth of what reads cost.
 
-use crate::files::numbering::{Style, split_number, split_surely_numbered};
+use crate::files::numbering::{Block, Style, split_number, split_surely_numbered};
 
 /// Fewest numbered lines, one after the other, that are worth saying shorter.
 const LEAST_RUN_LINES: usize = 4;
@@ -13,21 +13,28 @@ const NUMBERED_EVERY: usize = 10;
 
 /// An output in fewer words; `None` if there is nothing that it says twice.
 ///
+/// `read` is what it shows of files. A number goes only from a line that is known without it: in a table of data the
+/// same number would be the file's own. Lines that look like hits stay as they are where a file is shown.
+///
 /// ```
+/// use contexture::files::numbering::numbered;
 /// use contexture::fold::terse::terse;
+///
 /// let read = "  8→fn main() {\n  9→    hello();\n 10→    world();\n 11→}\n";
-/// assert_eq!(terse(read).unwrap(), "8→fn main() {\n    hello();\n10→    world();\n}\n");
+/// let blocks = numbered(read).unwrap();
+/// let short = terse(read, &blocks.iter().collect::<Vec<_>>()).unwrap();
+/// assert_eq!(short, "8→fn main() {\n    hello();\n10→    world();\n}\n");
 ///
 /// let hits = "src/main.rs:3:hello\nsrc/main.rs:9:hello again\n";
-/// assert_eq!(terse(hits).unwrap(), "src/main.rs\n3:hello\n9:hello again\n");
+/// assert_eq!(terse(hits, &[]).unwrap(), "src/main.rs\n3:hello\n9:hello again\n");
 /// ```
-pub fn terse(text: &str) -> Option<String> {
+pub fn terse(text: &str, read: &[&Block]) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let mut short = String::new();
     let mut at = 0;
     while at < lines.len() {
         let rest = &lines[at..];
-        let taken = numbered_run(rest, &mut short).or_else(|| hits(rest, &mut short));
+        let taken = if read.is_empty() { hits(rest, &mut short) } else { numbered_run(rest, read, &mut short) };
         if taken.is_none() {
             short.push_str(rest[0]);
         }
@@ -37,7 +44,7 @@ pub fn terse(text: &str) -> Option<String> {
 }
 
 /// Writes a run of numbered lines with fewer numbers; answers how many lines it has.
-fn numbered_run(lines: &[&str], short: &mut String) -> Option<usize> {
+fn numbered_run(lines: &[&str], read: &[&Block], short: &mut String) -> Option<usize> {
     let (first, style, _) = split_surely_numbered(body(lines[0]))?;
     let bare = |index: usize| {
         let (number, text) = split_number(body(lines[index]), style)?;
@@ -48,7 +55,8 @@ fn numbered_run(lines: &[&str], short: &mut String) -> Option<usize> {
         return None;
     }
     // A line that looks numbered without its number would be mistaken.
-    if texts.iter().any(|text| split_surely_numbered(text).is_some()) {
+    let is_clear = texts.iter().all(|text| split_surely_numbered(text).is_none());
+    if !is_clear || !read.iter().any(|block| holds(block, first, &texts)) {
         short.extend(lines[..texts.len()].iter().copied());
         return Some(texts.len());
     }
@@ -64,6 +72,13 @@ fn numbered_run(lines: &[&str], short: &mut String) -> Option<usize> {
         }
     }
     Some(texts.len())
+}
+
+/// Whether a block has these lines from a number on.
+fn holds(block: &Block, first: usize, texts: &[&str]) -> bool {
+    let start = block.first.and_then(|start| first.checked_sub(start));
+    let lines = start.and_then(|start| block.lines.get(start..)?.get(..texts.len()));
+    lines.is_some_and(|lines| lines == texts)
 }
 
 /// A line without its line feed.
@@ -122,6 +137,23 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::files::numbering::numbered;
+
+    /// An output in fewer words, where numbers in front of lines are taken for the tool's.
+    fn terse_read(text: &str) -> Option<String> {
+        let blocks = numbered(text).unwrap_or_default();
+        terse(text, &blocks.iter().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn numbers_that_are_the_file_s_own_stay() {
+        let table = "1\tone\n2\ttwo\n3\tthree\n4\tfour\n5\tfive\n";
+        assert_eq!(terse(table, &[&Block::plain(Some(1), table)]), None);
+        assert_eq!(terse(table, &[]), None);
+        let log = "src/a.rs:1:one\nsrc/a.rs:2:two\n";
+        assert_eq!(terse(log, &[&Block::plain(Some(1), log)]), None);
+        assert!(terse_read(table).is_some() && terse(log, &[]).is_some());
+    }
 
     #[test]
     fn what_is_said_once_stays_as_it_is() {
@@ -137,7 +169,7 @@ mod tests {
             "1\ta\n2\t7\tb\n3\tc\n4\td\n5\te\n",
         ];
         for text in cases {
-            assert_eq!(terse(text), None, "{text:?}");
+            assert_eq!(terse_read(text), None, "{text:?}");
         }
     }
 
@@ -157,7 +189,7 @@ mod tests {
             ("x/a.c:9:hit\nx/a.c-10-after\n2 lines\n", "x/a.c\n9:hit\n10-after\n\n2 lines\n"),
         ];
         for (text, expected) in cases {
-            assert_eq!(terse(text).as_deref(), Some(expected), "{text:?}");
+            assert_eq!(terse_read(text).as_deref(), Some(expected), "{text:?}");
         }
     }
 
@@ -204,7 +236,7 @@ mod tests {
             let pad = if mark == ": " { 1 } else { width };
             let numbered = lines.iter().enumerate().map(|(index, line)| format!("{:>pad$}{mark}{line}\n", first + index));
             let text: String = numbered.collect();
-            let short = terse(&text).unwrap_or(text.clone());
+            let short = terse_read(&text).unwrap_or(text.clone());
             prop_assert!(short.len() <= text.len());
             prop_assert_eq!(lines_from(&short, first), lines_from(&text, first));
         }
@@ -212,14 +244,16 @@ mod tests {
         #[test]
         fn hits_can_be_read_back(hits in prop::collection::vec((0_usize..3, 1_usize..200, "[ a-z(){};]{0,12}"), 0..30)) {
             let text: String = hits.iter().map(|(file, line, hit)| format!("src/{file}.rs:{line}:{hit}\n")).collect();
-            let short = terse(&text).unwrap_or(text.clone());
+            let short = terse(&text, &[]).unwrap_or(text.clone());
             prop_assert_eq!(hits_from(&short), text.lines().collect::<Vec<_>>());
         }
 
         #[test]
         fn any_text_only_gets_shorter(lines in prop::collection::vec(line(), 0..40)) {
             let text = lines.join("\n");
-            prop_assert!(terse(&text).is_none_or(|short| short.len() < text.len()));
+            for short in [terse(&text, &[]), terse_read(&text)] {
+                prop_assert!(short.is_none_or(|short| short.len() < text.len()));
+            }
         }
     }
 }

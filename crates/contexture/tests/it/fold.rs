@@ -352,3 +352,18 @@ fn a_file_that_is_named_again_is_shown_again() {
     assert!(shows(&folder, &window), "{:?}", folder.decisions().last());
     assert!(tokens(&folder, &window) <= BUDGET);
 }
+
+#[test]
+fn a_table_keeps_its_first_column() {
+    let table: String = (1..40).map(|n| format!("{n}\tvalue {n}\n")).collect();
+    let shown = |command: &str| {
+        let mut folder = folder(8_000);
+        folder.push(Arc::new(message(Role::User, "Show me.")));
+        folder.push(Arc::new(asks("call-1".into(), "Bash", json!({ "command": command }))));
+        folder.push(Arc::new(answers("call-1".into(), table.clone())));
+        let window = folder.request().to_vec();
+        folder.render_slot(&window[2]).text
+    };
+    assert_eq!(shown("cat table.tsv"), table, "the numbers are the file's own");
+    assert!(shown("cat -n values.txt").starts_with("1\tvalue 1\nvalue 2\n"), "the numbers are the command's");
+}

@@ -29,7 +29,7 @@ impl Folder {
     /// What stands for an output from its first sending on, and why; `None` if it is sent as it is.
     pub(super) fn shorter(&self, tool: &str, seen: &Seen, text: &str) -> Option<(String, &'static str)> {
         let limit = self.policy.output_tokens;
-        let terse = self.policy.terse.then(|| terse(text)).flatten();
+        let terse = self.policy.terse.then(|| terse(text, &seen.blocks())).flatten();
         let shown = terse.as_deref().unwrap_or(text);
         if self.can_cap(tool, seen) && self.counter.count(shown) > limit {
             return Some((self.capped(text, limit), "too long to be worth sending whole"));
