@@ -31,6 +31,8 @@ const PATIENCE: f64 = 1.5;
 
 /// By how much patience grows when the budget doubles: where nothing forces a fold, it can wait to be sure.
 const PATIENCE_PER_DOUBLING: f64 = 0.4;
+
+/// Patience with the smallest budgets, where a fold is soon forced anyway.
 const LEAST_PATIENCE: f64 = 1.1;
 
 /// How a folder folds.

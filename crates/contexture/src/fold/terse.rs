@@ -1,7 +1,7 @@
 //! The same output in fewer words: what every line repeats is said once.
 //!
-//! Nothing is lost. Numbers that a tool put there stay on the first line of a run and on every tenth; hits of a search stand below
-//! their file's path instead of each behind it. Numbers in front of lines are a fifth of what reads cost.
+//! Nothing is lost. Numbers that a tool put there stay on the first line of a run and on every tenth; hits of a search
+//! stand below their file's path instead of each behind it. Numbers in front of lines are a fifth of what reads cost.
 
 use crate::files::numbering::{Block, Style, split_number, split_surely_numbered};
 
