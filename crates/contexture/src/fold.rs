@@ -12,6 +12,7 @@ pub mod view;
 pub mod words;
 mod vocabulary;
 mod word_hash;
+mod cuts;
 pub mod outline;
 pub mod digest;
 pub mod doors;

@@ -15,12 +15,14 @@ mod change;
 mod names;
 mod path;
 mod rewrite;
+mod shelf;
 mod splice;
 mod state;
 
 use names::Names;
 pub use names::path_words;
 use path::{PathIndex, extension_of, is_at_revision, is_beneath, normalize};
+use shelf::Shelf;
 pub use state::{MAX_MENTIONS, Mention, join_lines};
 
 /// How well a line is known.
@@ -138,7 +140,7 @@ pub struct FileState {
 /// What is known of all files.
 #[derive(Clone, Debug, Default)]
 pub struct FileModel {
-    files: Vec<FileState>,
+    files: Shelf,
     index: PathIndex,
     names: Names,
     together: HashMap<Vec<usize>, usize>,
@@ -154,6 +156,11 @@ impl FileModel {
     /// All files, in the order in which they were first seen.
     pub fn files(&self) -> &[FileState] {
         &self.files
+    }
+
+    /// A number that is another one whenever what is known of a file may be something else.
+    pub fn revision(&self, file: usize) -> u64 {
+        self.files.revision(file)
     }
 
     /// What is known of a file, by any of the names that the agent used for it.
@@ -218,8 +225,8 @@ impl FileModel {
 
     /// Notes that the view with a mark shows lines of a segment.
     pub fn mark_shown(&mut self, mark: u32, file: usize, segment: usize, lines: std::ops::Range<usize>) {
-        let segment = self.files.get_mut(file).and_then(|file| file.segments.get_mut(segment));
-        for line in segment.and_then(|segment| segment.lines.get_mut(lines)).into_iter().flatten() {
+        let segment = self.files.lines_to_mark(file, segment);
+        for line in segment.and_then(|all| all.get_mut(lines)).into_iter().flatten() {
             line.shown = mark;
         }
     }
@@ -256,8 +263,7 @@ impl FileModel {
             for (at, who) in self.names.take(&normal) {
                 file.name(at, who);
             }
-            self.files.push(file);
-            self.files.len() - 1
+            self.files.add(file)
         });
         self.index.add(&normal, index);
         let file = &mut self.files[index];
@@ -283,8 +289,7 @@ impl FileModel {
             Some(index) => *index,
             None => {
                 let names: Vec<&str> = members.iter().map(|member| self.files[*member].path.as_str()).collect();
-                self.files.push(FileState { path: names.join(" + "), ..FileState::default() });
-                let index = self.files.len() - 1;
+                let index = self.files.add(FileState { path: names.join(" + "), ..FileState::default() });
                 for member in &members {
                     self.files[*member].shared.push(index);
                 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::counts::Counts;
+use super::cuts::Cuts;
 use super::decision::{Fold, FoldDecision, Part, Recall, ShownLines};
 use super::digest::{Ledger, shorten};
 use super::doors;
@@ -70,6 +71,7 @@ pub struct Folder {
     /// What the newest messages said.
     spoken: VecDeque<Spoken>,
     vocabulary: Vocabulary,
+    cuts: Cuts,
     /// Moments at which the user said something.
     asks: Vec<u32>,
     calls: HashMap<String, (usize, ToolCall)>,
@@ -116,6 +118,7 @@ impl Folder {
             notes: Vec::new(),
             spoken: VecDeque::new(),
             vocabulary: Vocabulary::default(),
+            cuts: Cuts::default(),
             asks: Vec::new(),
             calls: HashMap::new(),
             window: Window::default(),
@@ -473,15 +476,18 @@ impl Folder {
 
     /// What is known of the files that were just touched or named, and is not in the window.
     fn recall_touched(&mut self) -> Option<Recall> {
-        if self.start == 0 || self.touched.is_empty() {
-            return None;
-        }
-        let room = self.policy.budget.saturating_sub(self.window.total()).min(self.policy.touch_tokens);
         let mut touched = std::mem::take(&mut self.touched);
         touched.sort_unstable();
         touched.dedup();
+        // Cutting them now leaves a fold with less to do at once.
+        self.cuts.refresh(&self.model, &mut self.vocabulary, &touched);
+        touched.retain(|file| self.start > 0 && self.hides_lines(*file));
+        if touched.is_empty() {
+            return None;
+        }
+        let room = self.policy.budget.saturating_sub(self.window.total()).min(self.policy.touch_tokens);
         let now = self.messages.len();
-        let chunks = self.weighed_chunks(Some(&touched));
+        let chunks = self.weighed_chunks(&touched);
         let is_shown = |chunk: &Chunk| {
             let lines = chunk.lines(&self.model);
             let hidden = lines.iter().filter(|line| !self.is_visible(line, self.start)).count();
@@ -489,7 +495,13 @@ impl Folder {
         };
         let shown: Vec<bool> = chunks.iter().map(is_shown).collect();
         let (text, chosen) = self.render_within(&chunks, &shown, room, build::RECALL_TITLE)?;
-        Some(Recall { at: now, text: text.into(), shown: shown_lines(&chunks, &chosen) })
+        Some(Recall { at: now, text, shown: shown_lines(&chunks, &chosen) })
+    }
+
+    /// Whether lines are known of a file that do not stand in the window. Mere hits of searches do not count.
+    fn hides_lines(&self, file: usize) -> bool {
+        let segments = self.model.files()[file].segments.iter().filter(|segment| !segment.is_hit);
+        segments.flat_map(|segment| &segment.lines).any(|line| !self.is_visible(line, self.start))
     }
 
     /// Whether a line stands in the window: in the messages from `start` on, or in a view.

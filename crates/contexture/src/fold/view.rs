@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::ops::Range;
+use std::sync::Arc;
 
-use crate::files::model::{FileModel, FileState, Line, Segment};
+use crate::files::model::{FileModel, FileState, Line};
 
 /// A run of lines that is shown or left out as one.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +20,8 @@ pub struct Chunk {
     pub bytes: usize,
     /// What speaks for showing it.
     pub signs: Signs,
+    /// The words of its lines by their numbers in the vocabulary, each once.
+    pub(super) words: Arc<[u32]>,
 }
 
 /// What speaks for showing a chunk. Ages are counted in messages.
@@ -28,22 +31,12 @@ pub struct Signs {
     pub seen_age: f64,
     /// Since one of its lines was changed by the agent.
     pub edit_age: Option<f64>,
-    /// Since the file was touched.
-    pub file_age: f64,
-    /// Since the agent changed the file.
-    pub file_edit_age: Option<f64>,
+    /// Whether the agent changed the file.
+    pub is_file_edited: bool,
     /// Lines to the nearest line that the agent changed.
     pub edit_distance: Option<usize>,
-    /// How many files were touched since this one.
-    pub file_rank: usize,
-    /// How often the agent changed the file.
-    pub file_edits: u32,
     /// Whether it is only a hit of a search.
     pub is_hit: bool,
-    /// Since the user named the file.
-    pub named_age: Option<f64>,
-    /// Known lines of the file.
-    pub file_lines: usize,
     /// How many lines were shown together with it.
     pub span: u32,
     /// What the user said since it was seen, in messages.
@@ -61,89 +54,6 @@ impl Chunk {
     pub fn lines<'a>(&self, model: &'a FileModel) -> &'a [Line] {
         &model.files()[self.file].segments[self.segment].lines[self.lines.clone()]
     }
-}
-
-/// Fewest lines of a chunk, unless its segment is shorter.
-const LEAST_CHUNK_LINES: usize = 8;
-
-/// Most lines of a chunk.
-const MOST_CHUNK_LINES: usize = 24;
-
-/// All chunks of the files that are known, or of some of them.
-pub fn chunks(model: &FileModel, now: u32, only: Option<&[usize]>, asks: &[u32]) -> Vec<Chunk> {
-    let files = model.files();
-    let mut touched: Vec<u32> = files.iter().map(|file| file.touched).collect();
-    touched.sort_unstable();
-    let mut chunks = Vec::new();
-    for (index, file) in files.iter().enumerate() {
-        if file.deleted || only.is_some_and(|only| !only.contains(&index)) {
-            continue;
-        }
-        let rank = touched.len() - touched.partition_point(|moment| *moment <= file.touched);
-        for (segment_index, segment) in file.segments.iter().enumerate() {
-            split(segment, |lines| {
-                chunks.push(Chunk {
-                    file: index,
-                    segment: segment_index,
-                    bytes: segment.lines[lines.clone()].iter().map(|line| line.text.len() + 1).sum(),
-                    signs: signs(file, segment, &lines, rank, now, asks),
-                    lines,
-                });
-            });
-        }
-    }
-    chunks
-}
-
-/// Cuts a segment at blank lines where it can.
-fn split(segment: &Segment, mut found: impl FnMut(Range<usize>)) {
-    let mut start = 0;
-    let len = segment.lines.len();
-    while start < len {
-        let most = (start + MOST_CHUNK_LINES).min(len);
-        let least = (start + LEAST_CHUNK_LINES).min(len);
-        let blank = (least..most).find(|line| segment.lines[*line].text.trim().is_empty());
-        let end = if len - start <= MOST_CHUNK_LINES { len } else { blank.map_or(most, |line| line + 1) };
-        found(start..end);
-        start = end;
-    }
-}
-
-fn signs(file: &FileState, segment: &Segment, lines: &Range<usize>, rank: usize, now: u32, asks: &[u32]) -> Signs {
-    let age = |moment: u32| f64::from(now.saturating_sub(moment));
-    let body = &segment.lines[lines.clone()];
-    let newest = |moment: fn(&crate::files::model::Line) -> u32| body.iter().map(moment).max().unwrap_or(0);
-    let (seen, edited) = (newest(|line| line.seen), newest(|line| line.edited));
-    Signs {
-        seen_age: age(seen),
-        edit_age: (edited > 0).then(|| age(edited)),
-        file_age: age(file.touched),
-        file_edit_age: (file.edited > 0).then(|| age(file.edited)),
-        edit_distance: edit_distance(segment, lines),
-        file_rank: rank,
-        file_edits: file.edits,
-        is_hit: segment.is_hit,
-        named_age: (file.named > 0).then(|| age(file.named)),
-        file_lines: file.known_lines(),
-        span: newest(|line| line.span),
-        asks: asks.len() - asks.partition_point(|moment| *moment <= seen),
-        is_named: false,
-        change_words: 0.0,
-        talk_words: 0.0,
-    }
-}
-
-/// Furthest that an edited line is looked for around a chunk.
-const EDIT_REACH_LINES: usize = 60;
-
-fn edit_distance(segment: &Segment, lines: &Range<usize>) -> Option<usize> {
-    let is_edited = |index: &usize| segment.lines[*index].edited > 0;
-    if lines.clone().any(|index| is_edited(&index)) {
-        return Some(0);
-    }
-    let behind = (lines.end..segment.lines.len().min(lines.end + EDIT_REACH_LINES)).find(is_edited);
-    let before = (lines.start.saturating_sub(EDIT_REACH_LINES)..lines.start).rev().find(is_edited);
-    [behind.map(|index| index - lines.end + 1), before.map(|index| lines.start - index)].into_iter().flatten().min()
 }
 
 /// Bytes that a heading of a file may take beside its path.
@@ -277,7 +187,7 @@ pub fn need(signs: &Signs) -> f64 {
     let log = |count: f64| count.ln_1p();
     let seen = log(signs.seen_age);
     let edited = signs.edit_age.map_or(0.0, |age| EDIT_AGE_WEIGHT * log(age));
-    let file_edited = if signs.file_edit_age.is_some() { FILE_EDITED_WEIGHT } else { 0.0 };
+    let file_edited = if signs.is_file_edited { FILE_EDITED_WEIGHT } else { 0.0 };
     let hit = if signs.is_hit { HIT_WEIGHT * seen } else { 0.0 };
     let named = if signs.is_named { NAMED_WEIGHT } else { 0.0 };
     SEEN_WEIGHT * seen * seen

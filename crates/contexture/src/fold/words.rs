@@ -150,28 +150,18 @@ impl Recent {
     }
 
     /// Adds to each chunk what its words have in common with recent ones; a word counts by how few chunks have it.
-    pub(super) fn weigh(&self, model: &FileModel, vocabulary: &mut Vocabulary, chunks: &mut [Chunk]) {
-        // For each word, how many chunks have it, and the last of them.
-        let mut spread = vec![(0_u32, usize::MAX); self.origins.len()];
-        let mut common: Vec<Vec<usize>> = Vec::with_capacity(chunks.len());
-        for (index, chunk) in chunks.iter().enumerate() {
-            let mut own = Vec::new();
-            for line in chunk.lines(model) {
-                for place in vocabulary.line(&line.text).iter().filter_map(|number| self.place(*number)) {
-                    let (count, last) = &mut spread[place];
-                    if *last != index {
-                        (*count, *last) = (*count + 1, index);
-                        own.push(place);
-                    }
-                }
-            }
-            common.push(own);
-        }
+    pub(super) fn weigh(&self, model: &FileModel, vocabulary: &Vocabulary, chunks: &mut [Chunk]) {
+        // For each word, how many chunks have it.
+        let mut spread = vec![0_u32; self.origins.len()];
+        let places = |chunk: &Chunk| -> Vec<usize> {
+            chunk.words.iter().filter_map(|number| self.place(*number)).inspect(|place| spread[*place] += 1).collect()
+        };
+        let common: Vec<Vec<usize>> = chunks.iter().map(places).collect();
         let mut named = (usize::MAX, false);
         for (chunk, own) in chunks.iter_mut().zip(common) {
             let weight = |is_from: fn(&Origin) -> bool| {
                 let from = own.iter().filter(|place| is_from(&self.origins[**place]));
-                let sum: f64 = from.map(|place| 1.0 / f64::from(spread[*place].0)).sum();
+                let sum: f64 = from.map(|place| 1.0 / f64::from(spread[*place])).sum();
                 (sum * WEIGHT_BYTES / chunk.bytes.max(LEAST_WEIGHED_BYTES) as f64).ln_1p()
             };
             chunk.signs.change_words = weight(|origin| origin.change);

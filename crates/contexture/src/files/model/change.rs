@@ -75,12 +75,12 @@ impl FileModel {
     /// Makes the lines unsure of every file that a command may have changed.
     fn sweep(&mut self, at: u32, under: Option<&str>, extensions: &[String], by: &str) {
         let under = under.map(normalize).unwrap_or_default();
-        for file in &mut self.files {
-            let path = normalize(&file.path);
+        for index in 0..self.files.len() {
+            let path = normalize(&self.files[index].path);
             let is_of_kind =
                 extensions.is_empty() || extensions.iter().any(|extension| extension_of(&path) == extension);
             if is_of_kind && is_beneath(&path, &under) && !is_at_revision(&path) {
-                file.raise_doubt(at, by);
+                self.files[index].raise_doubt(at, by);
             }
         }
     }

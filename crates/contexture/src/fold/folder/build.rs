@@ -77,7 +77,8 @@ impl Folder {
     /// Decides what stands for the past from now on.
     pub(super) fn build_fold(&mut self, reason: &str) -> Fold {
         let frame = self.frame();
-        let chunks = self.weighed_chunks(None);
+        let files: Vec<usize> = (0..self.model.files().len()).collect();
+        let chunks = self.weighed_chunks(&files);
         let room = self.view_room(frame.tokens);
         let kept = self.kept_parts(&frame, &chunks, room);
         let marks: Vec<u32> = self.parts[..kept].iter().map(|part| part.mark).collect();
@@ -87,11 +88,12 @@ impl Folder {
         self.finish_fold(frame, kept, &chunks, &shown, added, reason)
     }
 
-    /// The chunks of all files, or of some, with what speaks for showing them.
-    pub(super) fn weighed_chunks(&mut self, only: Option<&[usize]>) -> Vec<Chunk> {
-        let mut chunks = view::chunks(&self.model, self.messages.len() as u32, only, &self.asks);
-        Recent::of(&self.spoken).weigh(&self.model, &mut self.vocabulary, &mut chunks);
-        self.vocabulary.forget_unused();
+    /// The chunks of some files, with what speaks for showing them.
+    pub(super) fn weighed_chunks(&mut self, files: &[usize]) -> Vec<Chunk> {
+        self.cuts.refresh(&self.model, &mut self.vocabulary, files);
+        let now = self.messages.len() as u32;
+        let mut chunks = self.cuts.chunks(&self.model, files, now, &self.asks);
+        Recent::of(&self.spoken).weigh(&self.model, &self.vocabulary, &mut chunks);
         chunks
     }
 
@@ -443,13 +445,13 @@ impl Folder {
         shown: &[bool],
         tokens: u64,
         title: &str,
-    ) -> Option<(String, Vec<usize>)> {
-        let fitting = self.fit(tokens, self.bytes_in(tokens), |bytes| {
+    ) -> Option<(Arc<str>, Vec<usize>)> {
+        let fitting = self.fit(tokens, self.view_bytes_in(tokens), |bytes| {
             let chosen = view::choose(chunks, shown, f64::NEG_INFINITY, bytes.saturating_sub(title.len()));
             let listed = view::with_neighbours(chunks, shown, &chosen);
             let listed: Vec<&Chunk> = listed.iter().map(|index| &chunks[*index]).collect();
-            let text = format!("{title}{}", view::render(&self.model, &listed));
-            let count = self.counter.count(&text);
+            let text: Arc<str> = format!("{title}{}", view::render(&self.model, &listed)).into();
+            let count = self.counts.of(&text);
             let taken = view::bytes(chunks, &chosen);
             ((text, chosen), taken, count)
         });

@@ -1,0 +1,221 @@
+//! Known lines cut into chunks, each file anew only when it may have changed.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::view::{Chunk, Signs};
+use super::vocabulary::Vocabulary;
+use super::word_hash::HashWords;
+use crate::files::model::{FileModel, FileState, Line, Segment};
+
+/// The chunks of all files as they were when they were last asked for.
+#[derive(Default)]
+pub(super) struct Cuts {
+    files: Vec<FileCuts>,
+}
+
+/// The chunks of one file.
+#[derive(Default)]
+struct FileCuts {
+    /// Of the file when it was cut; `None` before that.
+    revision: Option<u64>,
+    cuts: Vec<Cut>,
+}
+
+/// A chunk with what of its signs holds for as long as its file stays the same.
+struct Cut {
+    segment: usize,
+    lines: Range<usize>,
+    bytes: usize,
+    texts: Box<[Arc<str>]>,
+    words: Arc<[u32]>,
+    seen: u32,
+    edited: u32,
+    span: u32,
+    edit_distance: Option<usize>,
+    is_hit: bool,
+}
+
+/// Fewest lines of a chunk, unless its segment is shorter.
+const LEAST_CHUNK_LINES: usize = 8;
+
+/// Most lines of a chunk.
+const MOST_CHUNK_LINES: usize = 24;
+
+impl Cuts {
+    /// Cuts those of some files anew that may have changed.
+    pub(super) fn refresh(&mut self, model: &FileModel, vocabulary: &mut Vocabulary, files: &[usize]) {
+        self.files.resize_with(model.files().len(), FileCuts::default);
+        for file in files {
+            self.files[*file].refresh(&model.files()[*file], model.revision(*file), vocabulary);
+        }
+    }
+
+    /// The chunks of some files as they were last cut; their words are still to be weighed.
+    pub(super) fn chunks(&self, model: &FileModel, files: &[usize], now: u32, asks: &[u32]) -> Vec<Chunk> {
+        let mut chunks = Vec::new();
+        for index in files.iter().copied().filter(|file| !model.files()[*file].deleted) {
+            chunks.extend(self.files[index].cuts.iter().map(|cut| Chunk {
+                file: index,
+                segment: cut.segment,
+                lines: cut.lines.clone(),
+                bytes: cut.bytes,
+                signs: cut.signs(&model.files()[index], now, asks),
+                words: cut.words.clone(),
+            }));
+        }
+        chunks
+    }
+}
+
+impl FileCuts {
+    /// Cuts the file anew if it is not the one that was cut last.
+    fn refresh(&mut self, file: &FileState, revision: u64, vocabulary: &mut Vocabulary) {
+        if self.revision.replace(revision) == Some(revision) {
+            return;
+        }
+        let old = std::mem::take(&mut self.cuts).into_iter();
+        let mut by_first: HashMap<Arc<str>, Cut, HashWords> = old.map(|cut| (cut.texts[0].clone(), cut)).collect();
+        for (index, segment) in file.segments.iter().enumerate() {
+            split(segment, |lines| {
+                let body = &segment.lines[lines.clone()];
+                let same = by_first.remove(&body[0].text).filter(|cut| cut.has_texts_of(body));
+                let (texts, words) = match same {
+                    Some(cut) => (cut.texts, cut.words),
+                    None => (texts_of(body), vocabulary.of_lines(body.iter().map(|line| &*line.text))),
+                };
+                let newest = |moment: fn(&Line) -> u32| body.iter().map(moment).max().unwrap_or(0);
+                self.cuts.push(Cut {
+                    segment: index,
+                    bytes: texts.iter().map(|text| text.len() + 1).sum(),
+                    texts,
+                    words,
+                    seen: newest(|line| line.seen),
+                    edited: newest(|line| line.edited),
+                    span: newest(|line| line.span),
+                    edit_distance: edit_distance(segment, &lines),
+                    is_hit: segment.is_hit,
+                    lines,
+                });
+            });
+        }
+    }
+}
+
+impl Cut {
+    fn has_texts_of(&self, lines: &[Line]) -> bool {
+        let is_same = |(text, line): (&Arc<str>, &Line)| Arc::ptr_eq(text, &line.text) || *text == line.text;
+        self.texts.len() == lines.len() && self.texts.iter().zip(lines).all(is_same)
+    }
+
+    /// What speaks for showing it now, but for its words.
+    fn signs(&self, file: &FileState, now: u32, asks: &[u32]) -> Signs {
+        let age = |moment: u32| f64::from(now.saturating_sub(moment));
+        Signs {
+            seen_age: age(self.seen),
+            edit_age: (self.edited > 0).then(|| age(self.edited)),
+            is_file_edited: file.edited > 0,
+            edit_distance: self.edit_distance,
+            is_hit: self.is_hit,
+            span: self.span,
+            asks: asks.len() - asks.partition_point(|moment| *moment <= self.seen),
+            is_named: false,
+            change_words: 0.0,
+            talk_words: 0.0,
+        }
+    }
+}
+
+fn texts_of(lines: &[Line]) -> Box<[Arc<str>]> {
+    lines.iter().map(|line| line.text.clone()).collect()
+}
+
+/// Cuts a segment at blank lines where it can.
+fn split(segment: &Segment, mut found: impl FnMut(Range<usize>)) {
+    let mut start = 0;
+    let len = segment.lines.len();
+    while start < len {
+        let most = (start + MOST_CHUNK_LINES).min(len);
+        let least = (start + LEAST_CHUNK_LINES).min(len);
+        let blank = (least..most).find(|line| segment.lines[*line].text.trim().is_empty());
+        let end = if len - start <= MOST_CHUNK_LINES { len } else { blank.map_or(most, |line| line + 1) };
+        found(start..end);
+        start = end;
+    }
+}
+
+/// Furthest that an edited line is looked for around a chunk.
+const EDIT_REACH_LINES: usize = 60;
+
+/// Lines from a chunk to the nearest line that the agent changed.
+fn edit_distance(segment: &Segment, lines: &Range<usize>) -> Option<usize> {
+    let is_edited = |index: &usize| segment.lines[*index].edited > 0;
+    if lines.clone().any(|index| is_edited(&index)) {
+        return Some(0);
+    }
+    let behind = (lines.end..segment.lines.len().min(lines.end + EDIT_REACH_LINES)).find(is_edited);
+    let before = (lines.start.saturating_sub(EDIT_REACH_LINES)..lines.start).rev().find(is_edited);
+    [behind.map(|index| index - lines.end + 1), before.map(|index| lines.start - index)].into_iter().flatten().min()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::files::numbering::Block;
+    use crate::files::observation::Observation;
+
+    fn text() -> impl Strategy<Value = String> {
+        prop::collection::vec(prop::sample::select(vec!["", "", "alpha beta", "gamma_delta()", "alpha", "}"]), 1..90)
+            .prop_map(|lines| lines.join("\n") + "\n")
+    }
+
+    /// Something that happens to one of two files.
+    fn event() -> impl Strategy<Value = Observation> {
+        let path = || prop::sample::select(vec!["a.rs", "b.rs"]).prop_map(str::to_owned);
+        let block = || (1..60_usize, text()).prop_map(|(first, text)| Block::plain(Some(first), &text));
+        prop_oneof![
+            (path(), block()).prop_map(|(path, block)| Observation::Read { path, block, whole: false }),
+            (path(), block()).prop_map(|(path, block)| Observation::Found { path, blocks: vec![block] }),
+            (path(), text()).prop_map(|(path, text)| Observation::Write { path, text }),
+            (path(), text()).prop_map(|(path, new)| Observation::Edit { path, old: "alpha\n".into(), new, all: false }),
+            (path(), 0..40_usize, text()).prop_map(|(path, after, text)| Observation::Insert { path, after, text }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn files_cut_again_after_each_change_are_cut_like_files_seen_for_the_first_time(
+            events in prop::collection::vec(event(), 1..12),
+        ) {
+            let (mut model, mut cuts, mut vocabulary) = (FileModel::new(), Cuts::default(), Vocabulary::default());
+            for (moment, event) in (1_u32..).zip(&events) {
+                model.apply(moment, event);
+                let files: Vec<usize> = (0..model.files().len()).collect();
+                cuts.refresh(&model, &mut vocabulary, &files);
+                let mut fresh = Cuts::default();
+                fresh.refresh(&model, &mut vocabulary, &files);
+                let chunks = |cuts: &Cuts| cuts.chunks(&model, &files, moment + 1, &[1]);
+                prop_assert_eq!(chunks(&cuts), chunks(&fresh));
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_stays_the_same_is_not_cut_again() {
+        let mut model = FileModel::new();
+        let text = "alpha\n".repeat(100);
+        for path in ["a.rs", "b.rs"] {
+            model.apply(1, &Observation::Write { path: path.into(), text: text.clone() });
+        }
+        let (mut cuts, mut vocabulary) = (Cuts::default(), Vocabulary::default());
+        cuts.refresh(&model, &mut vocabulary, &[0, 1]);
+        model.apply(2, &Observation::Append { path: "b.rs".into(), text });
+        model.mark_shown(1, 0, 0, 0..50);
+        cuts.files.iter_mut().for_each(|file| file.cuts.clear());
+        cuts.refresh(&model, &mut vocabulary, &[0, 1]);
+        assert_eq!([0, 1].map(|file| cuts.files[file].cuts.is_empty()), [true, false]);
+    }
+}
