@@ -134,6 +134,11 @@ pub(crate) fn split_surely_numbered(line: &str) -> Option<(usize, Style, &str)> 
     sure.into_iter().find_map(|style| split_number(line, style).map(|(number, rest)| (number, style, rest)))
 }
 
+/// Whether a line begins with what could be its number, in any style.
+pub(crate) fn seems_numbered(line: &str) -> bool {
+    STYLES.into_iter().any(|style| split_number(line, style).is_some())
+}
+
 /// The greatest number of a line, or of lines, that is believed: sums of a few cannot overflow, and no file that an
 /// agent reads has more.
 pub const MAX_LINE_NUMBER: usize = 999_999_999;

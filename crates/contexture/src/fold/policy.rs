@@ -21,9 +21,12 @@ const NEED_PER_DOUBLING: f64 = 1.05;
 
 /// The excess that the bill may run up, against pass-through's.
 ///
-/// It falls with the square of a budget above [`MIDDLE_BUDGET`]: a smaller window is folded by force soon anyway, so
-/// a fold that comes early risks little; a larger one may never be.
-const MOST_EXCESS: f64 = 0.15;
+/// It falls as a budget grows above [`MIDDLE_BUDGET`]: a smaller window is folded by force soon anyway, so a fold that
+/// comes early risks little; a larger one may never be.
+const MOST_EXCESS: f64 = 0.1;
+
+/// How often the excess halves when a larger budget doubles.
+const EXCESS_HALVINGS: f64 = 1.5;
 
 /// How much rent must have been paid on what a fold would remove, against the fold's price. At 1 a session that ends
 /// right behind the fold has paid for it twice; the more, the fewer sessions are dearer for it.
@@ -93,7 +96,7 @@ impl Policy {
             terse: true,
             message_tokens: 0,
             patience: (PATIENCE + PATIENCE_PER_DOUBLING * doublings).max(LEAST_PATIENCE),
-            most_excess: MOST_EXCESS * (-2.0 * larger).exp2(),
+            most_excess: MOST_EXCESS * (-EXCESS_HALVINGS * larger).exp2(),
         }
     }
 

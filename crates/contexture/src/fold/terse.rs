@@ -1,9 +1,10 @@
 //! The same output in fewer words: what every line repeats is said once.
 //!
-//! Nothing is lost. Numbers that a tool put there stay on the first line of a run and on every tenth; hits of a search
-//! stand below their file's path instead of each behind it. Numbers in front of lines are a fifth of what reads cost.
+//! Nothing is lost. Numbers that a tool put there stay on the first line of a run, on every tenth, and on lines that
+//! begin with a number of their own; hits of a search stand below their file's path instead of each behind it. Numbers
+//! in front of lines are a fifth of what reads cost.
 
-use crate::files::numbering::{Block, Style, split_number, split_surely_numbered};
+use crate::files::numbering::{Block, Style, seems_numbered, split_number, split_surely_numbered};
 
 /// Fewest numbered lines, one after the other, that are worth saying shorter.
 const LEAST_RUN_LINES: usize = 4;
@@ -54,14 +55,13 @@ fn numbered_run(lines: &[&str], read: &[&Block], short: &mut String) -> Option<u
     if texts.len() < LEAST_RUN_LINES {
         return None;
     }
-    // A line that looks numbered without its number would be mistaken.
-    let is_clear = texts.iter().all(|text| split_surely_numbered(text).is_none());
-    if !is_clear || !read.iter().any(|block| holds(block, first, &texts)) {
+    if !read.iter().any(|block| holds(block, first, &texts)) {
         short.extend(lines[..texts.len()].iter().copied());
         return Some(texts.len());
     }
     for (index, (line, text)) in lines.iter().zip(&texts).enumerate() {
-        let keeps_number = index == 0 || (first + index).is_multiple_of(NUMBERED_EVERY);
+        // A number of the file's own would be taken for the line's if that did not stand before it.
+        let keeps_number = index == 0 || (first + index).is_multiple_of(NUMBERED_EVERY) || seems_numbered(text);
         match keeps_number {
             true if matches!(style, Style::Arrow | Style::Tab) => short.push_str(line.trim_start_matches(' ')),
             true => short.push_str(line),
@@ -165,8 +165,6 @@ mod tests {
             "src/a.rs:1:one\nsrc/b.rs:2:two\n",
             "12:30:45 started\n12:30:46 done\n",
             "error: one\nerror: two\n",
-            // Without its own number the second line would seem to be line 7.
-            "1\ta\n2\t7\tb\n3\tc\n4\td\n5\te\n",
         ];
         for text in cases {
             assert_eq!(terse_read(text), None, "{text:?}");
@@ -182,6 +180,8 @@ mod tests {
             ),
             ("  1\ta\r\n  2\tb\r\n  3\tc\r\n  4\td", "1\ta\r\nb\r\nc\r\nd"),
             ("7: a\n8:\n9: c\n10: d\n", "7: a\n\nc\n10: d\n"),
+            // Without their numbers the second line would seem to be line 7, and the fourth line 1.
+            ("1\ta\n2\t7\tb\n3\tc\n4\t1. d\n5\te\n", "1\ta\n2\t7\tb\nc\n4\t1. d\ne\n"),
             (
                 "x/a.c-8-before\nx/a.c:9:hit\n--\nx/a.c:20:hit\nx/b.c:1:hit\n2 matches\n",
                 "x/a.c-8-before\nx/a.c\n9:hit\n--\n20:hit\nx/b.c:1:hit\n2 matches\n",
