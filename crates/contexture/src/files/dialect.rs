@@ -129,6 +129,12 @@ const TABLE: &[(Does, &[&str])] = &[
     (Does::Editor, &["str_replace_editor", "str_replace_based_edit_tool", "file_editor"]),
     (Does::Run, &["execute_bash", "terminal"]),
     (Does::Nothing, &["think", "finish", "execute_ipython_cell"]),
+    // Kimi CLI
+    (Does::Read, &["ReadFile"]),
+    (Does::Edit, &["StrReplaceFile"]),
+    (Does::Write, &["WriteFile"]),
+    (Does::Run, &["Shell"]),
+    (Does::Nothing, &["SearchWeb", "FetchURL", "SetTodoList", "Think"]),
     // SWE-agent
     (Does::Read, &["open", "cat_file"]),
     (Does::Search, &["search_dir", "search_file", "find_file"]),
@@ -155,11 +161,15 @@ const PATH_NAMES: &[&str] = &[
 ];
 const CONTENT_NAMES: &[&str] = &["content", "file_text", "contents", "text", "new_source", "code"];
 const PATCH_NAMES: &[&str] = &["input", "patchText", "patch", "diff", "patch_text"];
-const OLD_NAMES: &[&str] = &["old_string", "oldString", "old_str", "oldText", "old_text", "search", "find"];
-const NEW_NAMES: &[&str] = &["new_string", "newString", "new_str", "newText", "new_text", "replace", "replacement"];
+const OLD_NAMES: &[&str] = &["old_string", "oldString", "old_str", "oldText", "old_text", "old", "search", "find"];
+const NEW_NAMES: &[&str] =
+    &["new_string", "newString", "new_str", "newText", "new_text", "new", "replace", "replacement"];
+const EDITS_NAMES: &[&str] = &["edits", "edit"];
 const ALL_NAMES: &[&str] = &["replace_all", "replaceAll", "allow_multiple"];
+const REHEARSAL_NAMES: &[&str] = &["dryRun", "dry_run"];
 const COMMAND_NAMES: &[&str] = &["command", "cmd", "script", "commandLine"];
-const START_NAMES: &[&str] = &["offset", "start_line", "startLine", "line_start", "from_line", "insert_line", "line"];
+const START_NAMES: &[&str] =
+    &["offset", "line_offset", "start_line", "startLine", "line_start", "from_line", "insert_line", "line"];
 const WORKDIR_NAMES: &[&str] = &["workdir", "cwd", "directory", "working_directory"];
 
 /// The tools of all dialects that are understood.
@@ -189,8 +199,9 @@ impl Dialects {
 
     /// What a call does: by the table, or for an unknown tool by the arguments that it carries.
     pub fn does(&self, call: &ToolCall) -> Does {
-        let does = self.tools.get(&call.name).map_or_else(|| guess(call), |entry| entry.does);
+        let does = self.entry(&call.name).map_or_else(|| guess(call), |entry| entry.does);
         match does {
+            Does::Write if text_of(&call.arguments, None, &["mode"]) == Some("append") => Does::Append,
             Does::Editor => match text_of(&call.arguments, None, &["command"]) {
                 Some("view") => Does::Read,
                 Some("create") => Does::Write,
@@ -199,6 +210,12 @@ impl Dialects {
             },
             other => other,
         }
+    }
+
+    /// The tool of a name; tools that come from a server carry its name before their own.
+    fn entry(&self, name: &str) -> Option<&ToolEntry> {
+        let own_name = |mark: &str| self.tools.get(name.rsplit_once(mark)?.1);
+        self.tools.get(name).or_else(|| SERVER_MARKS.iter().find_map(|mark| own_name(mark)))
     }
 
     /// The kind of a call.
@@ -215,13 +232,14 @@ impl Dialects {
 
     /// Looks into a call and what the tool answered.
     pub fn observe(&self, call: &ToolCall, result: &str) -> Seen {
-        let entry = self.tools.get(&call.name);
+        let entry = self.entry(&call.name);
         let arguments = Arguments { value: &call.arguments, entry, takes_lines: TAKES_LINES.contains(&&*call.name) };
         let does = self.does(call);
         let failed = says_failed(result);
+        let is_rehearsal = value_of(&call.arguments, None, REHEARSAL_NAMES).and_then(Value::as_bool) == Some(true);
         let command = (does == Does::Run).then(|| arguments.command()).flatten();
         let observations = match does {
-            _ if failed && does != Does::Run => Vec::new(),
+            _ if (failed || is_rehearsal) && does != Does::Run => Vec::new(),
             Does::Run => match &command {
                 Some(command) => observe_shell(command, result, arguments.workdir(), failed),
                 None => Vec::new(),
@@ -240,6 +258,9 @@ impl Dialects {
     }
 }
 
+/// What stands between a server's name and its tool's.
+const SERVER_MARKS: &[&str] = &["__", ".", "/", ":"];
+
 /// What an unknown tool does, by its arguments.
 fn guess(call: &ToolCall) -> Does {
     let has = |names: &[&str]| text_of(&call.arguments, None, names).is_some();
@@ -250,12 +271,19 @@ fn guess(call: &ToolCall) -> Does {
     let name = call.name.to_ascii_lowercase();
     match () {
         () if has_path && has(OLD_NAMES) && has(NEW_NAMES) => Does::Edit,
+        () if has_path && value_of(&call.arguments, None, EDITS_NAMES).is_some_and(lists_edits) => Does::Edit,
         () if has_path && has(&["content", "file_text", "contents"]) && says_write(&name) => Does::Write,
         () if has_path && (name.contains("read") || name.contains("view") || name.contains("cat")) => Does::Read,
         () if has(&["command", "cmd"]) && !has_path => Does::Run,
         () if name.contains("search") || name.contains("grep") || name.contains("list") => Does::Search,
         () => Does::Nothing,
     }
+}
+
+/// Whether a value is edits, one or more of them.
+fn lists_edits(value: &Value) -> bool {
+    let one = value.as_array().map_or(Some(value), |list| list.first());
+    one.is_some_and(|one| text_of(one, None, OLD_NAMES).is_some() && text_of(one, None, NEW_NAMES).is_some())
 }
 
 fn says_write(name: &str) -> bool {
@@ -279,6 +307,7 @@ const FAILURE_STARTS: &[&str] = &[
     "the user doesn't want to proceed",
     "apply_patch verification failed",
     "no replacement was performed",
+    "no replacements were made",
     "no match",
     "permission denied",
     "file not found",
@@ -383,7 +412,7 @@ impl<'a> Arguments<'a> {
     }
 
     fn is_narrowed(&self) -> bool {
-        const LIMITS: &[&str] = &["limit", "view_range", "end_line", "endLine", "line_range"];
+        const LIMITS: &[&str] = &["limit", "n_lines", "view_range", "end_line", "endLine", "line_range"];
         self.first_line() > 1 || value_of(self.value, None, LIMITS).is_some_and(|value| !value.is_null())
     }
 
@@ -416,8 +445,12 @@ impl<'a> Arguments<'a> {
                 Observation::Edit { path: path.to_owned(), old, new, all }
             })
         };
-        let listed = value_of(self.value, None, &["edits"]).and_then(Value::as_array);
-        let edits: Vec<Observation> = listed.into_iter().flatten().filter_map(pair).chain(pair(self.value)).collect();
+        let listed: &[Value] = match value_of(self.value, None, EDITS_NAMES) {
+            Some(Value::Array(list)) => list,
+            Some(one) => std::slice::from_ref(one),
+            None => &[],
+        };
+        let edits: Vec<Observation> = listed.iter().filter_map(pair).chain(pair(self.value)).collect();
         if edits.is_empty() {
             vec![Observation::Changed { path: path.to_owned(), by: "an edit".to_owned() }]
         } else {

@@ -45,6 +45,8 @@ fn narrowed_reads_know_where_they_start() {
     check("Read", arguments, "     7→x\n     8→y", vec![read("a.rs", Some(7), &["x", "y"], false)]);
     let arguments = json!({"path": "a.rs", "view_range": [7, 8]});
     check("view", arguments, "x\ny", vec![read("a.rs", Some(7), &["x", "y"], false)]);
+    let arguments = json!({"path": "a.rs", "line_offset": 7, "n_lines": 2});
+    check("ReadFile", arguments, "     7\tx\n     8\ty", vec![read("a.rs", Some(7), &["x", "y"], false)]);
 }
 
 #[test]
@@ -60,13 +62,34 @@ fn edits_of_every_agent_are_understood() {
     check("MultiEdit", arguments, "ok", expected.clone());
     let diff = "<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE";
     check("replace_in_file", json!({"path": "a.rs", "diff": diff}), "ok", expected.clone());
-    check("unheard_of", json!({"path": "a.rs", "old_str": "old", "new_str": "new"}), "ok", expected);
+    check("StrReplaceFile", json!({"path": "a.rs", "edit": {"old": "old", "new": "new"}}), "ok", expected.clone());
+    check("StrReplaceFile", json!({"path": "a.rs", "edit": [{"old": "old", "new": "new"}]}), "ok", expected.clone());
+    check("unheard_of", json!({"path": "a.rs", "old_str": "old", "new_str": "new"}), "ok", expected.clone());
+    let arguments = json!({"path": "a.rs", "edits": [{"oldText": "old", "newText": "new"}]});
+    check("unheard_of", arguments.clone(), "ok", expected.clone());
+    check("unheard_of", json!({"path": "a.rs", "edits": ["old", "new"]}), "ok", vec![]);
+    for name in ["mcp__filesystem__edit_file", "files.edit_file", "files/edit_file", "files:edit_file"] {
+        check(name, arguments.clone(), "ok", expected.clone());
+    }
+}
+
+#[test]
+fn a_write_may_be_told_to_append() {
+    let (path, text) = ("a.rs".to_owned(), "new\n".to_owned());
+    let arguments = |mode: &str| json!({"path": "a.rs", "content": "new\n", "mode": mode});
+    let append = Observation::Append { path: path.clone(), text: text.clone() };
+    check("WriteFile", arguments("append"), "ok", vec![append]);
+    check("WriteFile", arguments("overwrite"), "ok", vec![Observation::Write { path, text }]);
 }
 
 #[test]
 fn a_failed_edit_changes_nothing() {
     let arguments = json!({"file_path": "a.rs", "old_string": "old", "new_string": "new"});
     check("Edit", arguments, "<tool_use_error>String to replace not found in file.", vec![]);
+    let arguments = json!({"path": "a.rs", "edit": {"old": "old", "new": "new"}});
+    check("StrReplaceFile", arguments, "No replacements were made. The old string was not found.", vec![]);
+    let arguments = json!({"path": "a.rs", "edits": [{"oldText": "old", "newText": "new"}], "dryRun": true});
+    check("mcp__filesystem__edit_file", arguments, "-old\n+new", vec![]);
     check(
         "apply_patch",
         json!({"input": "*** Begin Patch\n*** Delete File: a\n*** End Patch"}),
