@@ -186,7 +186,10 @@ impl Summary {
             text.push_str(&format!("{} shown shorter: {reason}\n", counted(*count, "output")));
         }
         if self.recalls > 0 {
-            text.push_str(&format!("known lines of a touched file were shown again {}\n", times(self.recalls)));
+            text.push_str(&format!(
+                "known lines of a touched or named file were shown again {}\n",
+                times(self.recalls)
+            ));
         }
         text
     }

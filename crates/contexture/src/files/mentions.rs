@@ -86,7 +86,7 @@ fn number_behind(rest: &str) -> Option<usize> {
     leading_number(LEADS.iter().find_map(|lead| rest.strip_prefix(lead))?)
 }
 
-fn leading_number(text: &str) -> Option<usize> {
+pub(super) fn leading_number(text: &str) -> Option<usize> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     line_number(&text[..digits])
 }

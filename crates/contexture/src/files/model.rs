@@ -20,7 +20,7 @@ mod splice;
 mod state;
 
 use names::Names;
-pub use names::path_words;
+pub use names::named_places;
 use path::{PathIndex, extension_of, is_at_revision, is_beneath, normalize};
 use shelf::Shelf;
 pub use state::{MAX_MENTIONS, Mention, join_lines};
@@ -119,7 +119,7 @@ pub struct FileState {
     pub named_by_agent: u32,
     /// Who changed it last, if anyone did.
     pub changed_by: Option<Who>,
-    /// When an output last named it; 0 is never.
+    /// When an output last named it, or the user one of its lines; 0 is never.
     pub mentioned: u32,
     /// Whether it was deleted.
     pub deleted: bool,
@@ -131,7 +131,7 @@ pub struct FileState {
     pub doubt: Option<Doubt>,
     /// Other entries that hold lines of this file, printed together with other files.
     shared: Vec<usize>,
-    /// Where outputs named it, the newest first.
+    /// Where outputs and the user named it, the newest first.
     mentions: Vec<Mention>,
     end: state::End,
     bytes: usize,
@@ -204,7 +204,7 @@ impl FileModel {
             Observation::Found { path, blocks } => self.open(path, at).found(at, blocks),
             Observation::Mentioned { path, line } => {
                 if let Some(index) = self.place(path) {
-                    self.files[index].mention(Mention { at, line: *line });
+                    self.mention(index, Mention { at, line: *line });
                 }
             }
             change => self.change(at, change),
@@ -221,6 +221,11 @@ impl FileModel {
             None => self.names.note(normal, at, who),
         }
         known
+    }
+
+    /// Notes that a place in a file was named.
+    pub fn mention(&mut self, file: usize, mention: Mention) {
+        self.files[file].mention(mention);
     }
 
     /// Notes that the view with a mark shows lines of a segment.

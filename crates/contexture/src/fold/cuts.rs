@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::view::{Chunk, Signs};
 use super::vocabulary::Vocabulary;
 use super::word_hash::HashWords;
-use crate::files::model::{FileModel, FileState, Line, Segment};
+use crate::files::model::{FileModel, FileState, Line, Mention, Segment};
 
 /// The chunks of all files as they were when they were last asked for.
 #[derive(Default)]
@@ -37,6 +37,15 @@ struct Cut {
     is_hit: bool,
 }
 
+/// When chunks are looked at.
+#[derive(Clone, Copy)]
+pub(super) struct Moment<'a> {
+    pub(super) now: u32,
+    pub(super) last_request: u32,
+    /// When the user said something.
+    pub(super) asks: &'a [u32],
+}
+
 /// Fewest lines of a chunk, unless its segment is shorter.
 const LEAST_CHUNK_LINES: usize = 8;
 
@@ -53,7 +62,7 @@ impl Cuts {
     }
 
     /// The chunks of some files as they were last cut; their words are still to be weighed.
-    pub(super) fn chunks(&self, model: &FileModel, files: &[usize], now: u32, asks: &[u32]) -> Vec<Chunk> {
+    pub(super) fn chunks(&self, model: &FileModel, files: &[usize], moment: Moment<'_>) -> Vec<Chunk> {
         let mut chunks = Vec::new();
         for index in files.iter().copied().filter(|file| !model.files()[*file].deleted) {
             chunks.extend(self.files[index].cuts.iter().map(|cut| Chunk {
@@ -61,7 +70,7 @@ impl Cuts {
                 segment: cut.segment,
                 lines: cut.lines.clone(),
                 bytes: cut.bytes,
-                signs: cut.signs(&model.files()[index], now, asks),
+                signs: cut.signs(&model.files()[index], moment),
                 words: cut.words.clone(),
             }));
         }
@@ -109,9 +118,16 @@ impl Cut {
         self.texts.len() == lines.len() && self.texts.iter().zip(lines).all(is_same)
     }
 
+    /// Whether a mention names one of its lines.
+    fn holds(&self, file: &FileState, mention: &Mention) -> bool {
+        let place = file.segments[self.segment].first.zip(mention.line);
+        place.and_then(|(first, line)| line.checked_sub(first)).is_some_and(|line| self.lines.contains(&line))
+    }
+
     /// What speaks for showing it now, but for its words.
-    fn signs(&self, file: &FileState, now: u32, asks: &[u32]) -> Signs {
+    fn signs(&self, file: &FileState, Moment { now, last_request, asks }: Moment<'_>) -> Signs {
         let age = |moment: u32| f64::from(now.saturating_sub(moment));
+        let mut new_mentions = file.mentions().iter().take_while(|mention| mention.at > last_request);
         Signs {
             seen_age: age(self.seen),
             edit_age: (self.edited > 0).then(|| age(self.edited)),
@@ -121,6 +137,7 @@ impl Cut {
             span: self.span,
             asks: asks.len() - asks.partition_point(|moment| *moment <= self.seen),
             is_named: false,
+            is_pointed_at: new_mentions.any(|mention| self.holds(file, mention)),
             change_words: 0.0,
             talk_words: 0.0,
         }
@@ -197,7 +214,8 @@ mod tests {
                 cuts.refresh(&model, &mut vocabulary, &files);
                 let mut fresh = Cuts::default();
                 fresh.refresh(&model, &mut vocabulary, &files);
-                let chunks = |cuts: &Cuts| cuts.chunks(&model, &files, moment + 1, &[1]);
+                let now = Moment { now: moment + 1, last_request: moment - 1, asks: &[1] };
+                let chunks = |cuts: &Cuts| cuts.chunks(&model, &files, now);
                 prop_assert_eq!(chunks(&cuts), chunks(&fresh));
             }
         }

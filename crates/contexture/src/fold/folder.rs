@@ -15,7 +15,7 @@ use super::vocabulary::Vocabulary;
 use super::window::{Slot, Window};
 use super::words::{RECENT_MESSAGES, Spoken};
 use crate::files::dialect::Dialects;
-use crate::files::model::{FileModel, Line, Trust, Who, path_words};
+use crate::files::model::{FileModel, Line, Mention, Trust, Who, named_places};
 use crate::files::observation::{Kind, Observation, Seen};
 use crate::tokens::TokenCounter;
 use crate::transcript::{Message, Role, ToolCall};
@@ -84,6 +84,10 @@ pub struct Folder {
     marks: u32,
     /// Files touched or named since the last request.
     touched: Vec<usize>,
+    /// Files of which a line was named since the last request.
+    pointed_at: Vec<usize>,
+    /// How many messages there were at the last request.
+    last_request: u32,
     /// Texts that stand for logged ones.
     texts: HashMap<usize, Arc<str>>,
     /// Outputs shown as pointers to what stands in the window.
@@ -127,6 +131,8 @@ impl Folder {
             visible: Vec::new(),
             marks: 0,
             touched: Vec::new(),
+            pointed_at: Vec::new(),
+            last_request: 0,
             texts: HashMap::new(),
             pointers: BTreeSet::new(),
             account: Account::default(),
@@ -238,9 +244,13 @@ impl Folder {
             spoken.talk(&message.text, &mut self.vocabulary);
             let who = if message.role == Role::User { Who::User } else { Who::Agent };
             let has_room = self.window.total() as f64 <= self.policy.budget as f64 * ROOM_FOR_NAMED_SHARE;
-            for path in path_words(&message.text) {
-                let named = self.model.name(at as u32 + 1, path, who);
+            for place in named_places(&message.text) {
+                let named = self.model.name(at as u32 + 1, place.path, who);
                 self.touched.extend(named.filter(|_| has_room));
+                if let (Some(file), Some(_), Who::User) = (named, place.line, who) {
+                    self.model.mention(file, Mention { at: at as u32 + 1, line: place.line });
+                    self.pointed_at.push(file);
+                }
             }
         }
         for call in &message.tool_calls {
@@ -293,6 +303,11 @@ impl Folder {
             self.model.apply(at as u32 + 1, observation);
         }
         self.touched.extend(seen.paths.iter().filter_map(|path| self.model.place(path)));
+        let pointed_at = seen.observations.iter().filter_map(|observation| match observation {
+            Observation::Mentioned { path, line: Some(_) } => self.model.place(path),
+            _ => None,
+        });
+        self.pointed_at.extend(pointed_at);
         self.ledger.note(at, call, &seen, &message.text);
         if at < self.covered {
             return self.replay_shorten(at);
@@ -350,6 +365,8 @@ impl Folder {
             self.decide();
         }
         self.touched.clear();
+        self.pointed_at.clear();
+        self.last_request = self.messages.len() as u32;
         let prices = self.policy.prices;
         let billed = prices.bill(self.window.cached(), self.window.total());
         self.account.note(billed, prices.bill(self.passed_through_cached(), self.full.0));
@@ -396,7 +413,7 @@ impl Folder {
             self.decisions.push(FoldDecision::Recall(recall));
         }
         if self.window.total() > self.policy.budget {
-            self.fold("what a touched file brought back does not fit");
+            self.fold("what a touched or named file brought back does not fit");
         }
     }
 
@@ -474,28 +491,37 @@ impl Folder {
         self.texts.get(&at).map_or(Slot::Logged(at), |text| Slot::Shortened(at, text.clone()))
     }
 
-    /// What is known of the files that were just touched or named, and is not in the window.
+    /// What is known of the files that were just touched or named, and is not in the window. Of files of which only a
+    /// line was named, that is what stands around it.
     fn recall_touched(&mut self) -> Option<Recall> {
-        let mut touched = std::mem::take(&mut self.touched);
-        touched.sort_unstable();
-        touched.dedup();
-        // Cutting them now leaves a fold with less to do at once.
-        self.cuts.refresh(&self.model, &mut self.vocabulary, &touched);
-        touched.retain(|file| self.start > 0 && self.hides_lines(*file));
-        if touched.is_empty() {
+        let (touched, pointed_at) = (std::mem::take(&mut self.touched), std::mem::take(&mut self.pointed_at));
+        let touched = self.hiding(touched);
+        let files = self.hiding(touched.iter().copied().chain(pointed_at).collect());
+        if files.is_empty() {
             return None;
         }
         let room = self.policy.budget.saturating_sub(self.window.total()).min(self.policy.touch_tokens);
         let now = self.messages.len();
-        let chunks = self.weighed_chunks(&touched);
-        let is_shown = |chunk: &Chunk| {
+        let chunks = self.weighed_chunks(&files);
+        let is_wanted = |chunk: &Chunk| {
             let lines = chunk.lines(&self.model);
             let hidden = lines.iter().filter(|line| !self.is_visible(line, self.start)).count();
-            hidden * 2 <= lines.len() || chunk.signs.is_hit
+            let is_asked_for = touched.contains(&chunk.file) || chunk.signs.is_pointed_at;
+            is_asked_for && hidden * 2 > lines.len() && !chunk.signs.is_hit
         };
-        let shown: Vec<bool> = chunks.iter().map(is_shown).collect();
+        let shown: Vec<bool> = chunks.iter().map(|chunk| !is_wanted(chunk)).collect();
         let (text, chosen) = self.render_within(&chunks, &shown, room, build::RECALL_TITLE)?;
         Some(Recall { at: now, text, shown: shown_lines(&chunks, &chosen) })
+    }
+
+    /// Those of some files of which more is known than the window shows, each once. All of them are cut now: that
+    /// leaves a fold with less to do at once.
+    fn hiding(&mut self, mut files: Vec<usize>) -> Vec<usize> {
+        files.sort_unstable();
+        files.dedup();
+        self.cuts.refresh(&self.model, &mut self.vocabulary, &files);
+        files.retain(|file| self.start > 0 && self.hides_lines(*file));
+        files
     }
 
     /// Whether lines are known of a file that do not stand in the window. Mere hits of searches do not count.

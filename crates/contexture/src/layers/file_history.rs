@@ -223,7 +223,9 @@ fn new_decision(decision: &FoldDecision) -> NewDecision {
             price: Some(Price { cost: fold.cost, saves_per_request: fold.saves_per_request }),
         },
         FoldDecision::Cold { .. } => NewDecision { what, reason: "the provider's cache is cold".into(), price: None },
-        FoldDecision::Recall(_) => NewDecision { what, reason: "a file was touched again".into(), price: None },
+        FoldDecision::Recall(_) => {
+            NewDecision { what, reason: "a file was touched or named again".into(), price: None }
+        }
         FoldDecision::Shorten { reason, .. } => NewDecision { what, reason: reason.clone(), price: None },
     }
 }

@@ -85,7 +85,9 @@ pub(crate) fn conversation(steps: &[Step]) -> Vec<Arc<Message>> {
             }
             Step::Run { lines } => {
                 messages.push(asks(id.clone(), "Bash", json!({"command": "cargo build"})));
-                messages.push(answers(id, "warning: unused variable in some place\n".repeat(*lines)));
+                let warning =
+                    |n: usize| format!("warning: unused variable at {}:{}:5\n", path((n % 7) as u8), 1 + n * 5);
+                messages.push(answers(id, (0..*lines).map(warning).collect::<String>()));
             }
             Step::Unanswered => messages.push(asks(id, "Bash", json!({"command": "sleep 1"}))),
             Step::Stray => messages.push(answers(format!("stray-{index}"), "an answer to nothing")),
@@ -351,6 +353,35 @@ fn a_file_that_is_named_again_is_shown_again() {
     let window = folder.request().to_vec();
     assert!(shows(&folder, &window), "{:?}", folder.decisions().last());
     assert!(tokens(&folder, &window) <= BUDGET);
+}
+
+#[test]
+fn lines_that_are_named_come_back_first() {
+    const BUDGET: u64 = 40_000;
+    let reads: Vec<Step> = (0..39).map(|file| Step::Read { file, first: 1, count: 120 }).collect();
+    let brought_back = |messages: Vec<Message>, touch_tokens: u64| -> Option<String> {
+        let policy = Policy { touch_tokens, ..Policy::new(BUDGET) };
+        let (_, mut folder) = windows(Folder::new(policy, Arc::new(Estimate)), &conversation(&reads));
+        folder.request();
+        messages.into_iter().for_each(|message| folder.push(Arc::new(message)));
+        folder.request();
+        match folder.decisions().last() {
+            Some(FoldDecision::Recall(recall)) => Some(recall.text.to_string()),
+            _ => None,
+        }
+    };
+    let shows = |text: &str, number: usize| text.contains(&line(0, number));
+
+    let asked = brought_back(vec![message(Role::User, "What does file_0.rs:90 do?")], 300).expect("room for some");
+    assert!(shows(&asked, 90) && !shows(&asked, 10), "{asked}");
+
+    let failed = |output: &str| {
+        let test = asks("test".into(), "Bash", json!({"command": "cargo test"}));
+        brought_back(vec![test, answers("test".into(), output)], 4_000)
+    };
+    let failure = failed("thread 'main' panicked at src/file_0.rs:90:5:").expect("the line is known and not shown");
+    assert!(shows(&failure, 90) && !shows(&failure, 10), "{failure}");
+    assert_eq!(failed("thread 'main' panicked at src/file_0.rs:990:5:"), None, "that line is not known");
 }
 
 #[test]

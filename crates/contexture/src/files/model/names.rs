@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Who;
 use super::path::last_part;
-use crate::files::mentions::looks_like_file;
+use crate::files::mentions::{Place, leading_number, looks_like_file};
 
 /// Most names that are remembered of files that are not known yet.
 const MAX_NAMES: usize = 2_000;
@@ -42,22 +42,26 @@ impl Names {
 /// Longest text that is looked into for names; what is longer was pasted.
 const MAX_TEXT_BYTES: usize = 20_000;
 
-/// The words of a text that look like paths, without what stands around them.
+/// The words of a text that look like paths, with the lines that they name.
 ///
 /// ```
-/// use contexture::files::model::path_words;
-/// let words: Vec<_> = path_words("Fix `src/a.rs:12`, see @docs/b.md. It's 3.5x slower, e.g. on v1.2.").collect();
-/// assert_eq!(words, ["src/a.rs", "docs/b.md"]);
+/// use contexture::files::mentions::Place;
+/// use contexture::files::model::named_places;
+/// let places: Vec<_> = named_places("Fix `src/a.rs:12`, see @docs/b.md. It's 3.5x slower, e.g. on v1.2.").collect();
+/// let expected = [Place { path: "src/a.rs", line: Some(12) }, Place { path: "docs/b.md", line: None }];
+/// assert_eq!(places, expected);
 /// ```
-pub fn path_words(text: &str) -> impl Iterator<Item = &str> {
+pub fn named_places(text: &str) -> impl Iterator<Item = Place<'_>> {
     let text = if text.len() <= MAX_TEXT_BYTES { text } else { "" };
     let is_break = |c: char| c.is_whitespace() || "()[]{}<>\"'`,;|=*!?#".contains(c);
     text.split(is_break).filter_map(|word| {
-        let word = word.trim_start_matches('@').split(':').next().unwrap_or_default().trim_end_matches('.');
-        let (stem, extension) = last_part(word).rsplit_once('.')?;
+        let word = word.trim_start_matches('@');
+        let (path, behind) = word.split_once(':').unwrap_or((word, ""));
+        let path = path.trim_end_matches('.');
+        let (stem, extension) = last_part(path).rsplit_once('.')?;
         // `e.g` and the like have one letter on either side.
         let is_short = stem.len() + extension.len() < 3;
-        let is_named = looks_like_file(word) && extension.starts_with(|c: char| c.is_ascii_alphabetic()) && !is_short;
-        is_named.then_some(word)
+        let is_named = looks_like_file(path) && extension.starts_with(|c: char| c.is_ascii_alphabetic()) && !is_short;
+        is_named.then(|| Place { path, line: leading_number(behind) })
     })
 }

@@ -3,7 +3,7 @@
 use super::{Doubt, FileState, Line, Segment, Trust, Who, splice};
 use crate::files::numbering::Block;
 
-/// An output named a file.
+/// An output named a file, or the user a line of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mention {
     /// When.
@@ -52,7 +52,7 @@ impl FileState {
         self.segments.iter().map(Segment::text).collect::<Vec<_>>().join("\n")
     }
 
-    /// Where outputs named the file, the newest first; a place that was named again stands once.
+    /// Where outputs and the user named the file, the newest first; a place that was named again stands once.
     pub fn mentions(&self) -> &[Mention] {
         &self.mentions
     }

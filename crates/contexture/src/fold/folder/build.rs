@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::losses::{self, LEFT_OUT_TOKENS};
 use super::{Fold, Folder, Part, ShownLines, cut, shown_lines};
+use crate::fold::cuts::Moment;
 use crate::fold::digest::changed_files;
 use crate::fold::outline;
 use crate::fold::view::{self, Chunk};
@@ -92,7 +93,8 @@ impl Folder {
     pub(super) fn weighed_chunks(&mut self, files: &[usize]) -> Vec<Chunk> {
         self.cuts.refresh(&self.model, &mut self.vocabulary, files);
         let now = self.messages.len() as u32;
-        let mut chunks = self.cuts.chunks(&self.model, files, now, &self.asks);
+        let moment = Moment { now, last_request: self.last_request, asks: &self.asks };
+        let mut chunks = self.cuts.chunks(&self.model, files, moment);
         Recent::of(&self.spoken).weigh(&self.model, &self.vocabulary, &mut chunks);
         chunks
     }
