@@ -159,7 +159,7 @@ impl FileModel {
     }
 
     /// A number that is another one whenever what is known of a file may be something else.
-    pub fn revision(&self, file: usize) -> u64 {
+    pub(crate) fn revision(&self, file: usize) -> u64 {
         self.files.revision(file)
     }
 
@@ -224,7 +224,7 @@ impl FileModel {
     }
 
     /// Notes that a place in a file was named.
-    pub fn mention(&mut self, file: usize, mention: Mention) {
+    pub(crate) fn mention(&mut self, file: usize, mention: Mention) {
         self.files[file].mention(mention);
     }
 
