@@ -87,7 +87,7 @@ fn answer(id: u8, text: String) -> Message {
 }
 
 /// Calls whose answer stood behind them in the log, so that it must in every window.
-fn check_pairs(folder: &Folder, window: &[Slot]) {
+fn check_pairs(folder: &Folder, messages: &[Arc<Message>], window: &[Slot]) {
     let mut called = HashSet::new();
     let mut recorded = HashSet::new();
     for slot in window {
@@ -96,7 +96,7 @@ fn check_pairs(folder: &Folder, window: &[Slot]) {
         let Some(at) = slot.position() else { continue };
         let Some(id) = shown.tool_call_id else { continue };
         recorded.clear();
-        recorded.extend(folder.messages()[..at].iter().flat_map(|message| &message.tool_calls).map(|call| &call.id));
+        recorded.extend(messages[..at].iter().flat_map(|message| &message.tool_calls).map(|call| &call.id));
         assert!(!recorded.contains(&id) || called.contains(&id), "{id} is answered and its call is gone");
     }
 }
@@ -111,7 +111,7 @@ fuzz_target!(|input: (u16, Vec<Event>)| {
             let window = folder.request().to_vec();
             let texts: u64 = folder.render(&window).map(|message| Estimate.count(&message.text)).sum();
             assert!(folder.tokens() <= budget && texts <= budget, "{} of {budget} tokens", folder.tokens());
-            check_pairs(&folder, &window);
+            check_pairs(&folder, &messages, &window);
             windows.push(window);
         }
         folder.push(message.clone());

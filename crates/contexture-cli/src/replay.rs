@@ -219,13 +219,20 @@ fn emit_one(transcript: Transcript, settings: &Settings, emit: Emit, writer: &mu
             let window = json!({ "before": step.before, "keep": step.keep, "messages": messages });
             write_line(writer, &window)?;
         }
+        emit_decisions(&mut player, emit, writer)?;
     }
-    if emit == Emit::Decisions {
-        for decision in player.decisions() {
-            write_line(writer, &decision)?;
-        }
-    }
-    Ok(())
+    // What comes behind the last request is decided about, too.
+    emit_decisions(&mut player, emit, writer)
+}
+
+/// Prints what was decided since the last time, if that is asked for; it is not held any longer either way.
+fn emit_decisions(
+    player: &mut Player<impl Iterator<Item = Arc<Message>>>,
+    emit: Emit,
+    writer: &mut impl Write,
+) -> Result<(), Failure> {
+    let decisions = player.take_decisions();
+    decisions.iter().filter(|_| emit == Emit::Decisions).try_for_each(|decision| write_line(writer, decision))
 }
 
 fn write_line(writer: &mut impl Write, value: &impl Serialize) -> Result<(), Failure> {

@@ -99,7 +99,7 @@ impl<I: Iterator<Item = Arc<Message>>> Player<I> {
         if message.role != Role::System {
             return self.folder.push(message);
         }
-        let at = self.folder.messages().len();
+        let at = self.folder.len();
         if at > 0 {
             // To the folder this is something that was said; whoever sees the window is told who said it.
             Arc::make_mut(&mut message).role = Role::User;
@@ -124,7 +124,7 @@ impl<I: Iterator<Item = Arc<Message>>> Player<I> {
             self.system.slots().iter().cloned().chain(folded.iter().map(|s| shifted(s, offset))).collect();
         let keep = self.window.iter().zip(&window).take_while(|(old, new)| old == new).count();
         self.window = window;
-        Step { before: offset + self.folder.messages().len(), keep }
+        Step { before: offset + self.folder.len(), keep }
     }
 
     /// Whether so much time went by since the model answered that the provider has forgotten the last request.
@@ -160,9 +160,10 @@ impl<I: Iterator<Item = Arc<Message>>> Player<I> {
         &self.folder
     }
 
-    /// What was decided so far, oldest first.
-    pub fn decisions(&self) -> impl Iterator<Item = FoldDecision> {
-        self.folder.decisions().iter().map(|decision| decision_shifted(decision, self.system.len()))
+    /// What was decided since this was last asked for, oldest first.
+    pub fn take_decisions(&mut self) -> Vec<FoldDecision> {
+        let offset = self.system.len();
+        self.folder.take_decisions().into_iter().map(|decision| decision_shifted(decision, offset)).collect()
     }
 
     /// The tokens of the last window.
@@ -199,8 +200,7 @@ fn shifted(slot: &Slot, offset: usize) -> Slot {
     }
 }
 
-fn decision_shifted(decision: &FoldDecision, offset: usize) -> FoldDecision {
-    let mut decision = decision.clone();
+fn decision_shifted(mut decision: FoldDecision, offset: usize) -> FoldDecision {
     match &mut decision {
         FoldDecision::Fold(Fold { at, keep, head, start, shortened, .. }) => {
             (*at, *keep, *start) = (*at + offset, *keep + offset, *start + offset);

@@ -1,6 +1,6 @@
 //! What playing recordings showed, for people and as JSON.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use contexture::files::model::FileState;
@@ -35,18 +35,48 @@ pub struct Summary {
     /// What pass-through would have sent at each step.
     passed_through_tokens: Vec<u64>,
     bill: Bill,
-    folds: Vec<FoldRow>,
-    /// Files with changes of the agent's own that a fold had no room for.
-    left_out: Vec<String>,
-    /// How many outputs were shown shorter, by why.
-    shortened: BTreeMap<String, usize>,
-    /// How often touching a file brought back what was known of it.
-    recalls: usize,
-    /// Before how many requests the provider's cache had expired.
-    cold_requests: usize,
+    #[serde(flatten)]
+    decided: Decided,
     files_known: usize,
     /// The files touched last, the newest first.
     files: Vec<FileRow>,
+}
+
+/// What was decided, without the texts.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Decided {
+    folds: Vec<FoldRow>,
+    /// Files with changes of the agent's own that a fold had no room for.
+    left_out: BTreeSet<String>,
+    /// How many outputs were shown shorter, by why.
+    shortened: BTreeMap<String, usize>,
+    /// How often touching or naming a file brought back what was known of it.
+    recalls: usize,
+    /// Before how many requests the provider's cache had expired.
+    cold_requests: usize,
+}
+
+impl Decided {
+    /// Takes note of what was decided up to a step.
+    fn note(&mut self, step: usize, decisions: Vec<FoldDecision>) {
+        for decision in decisions {
+            match decision {
+                FoldDecision::Fold(fold) => {
+                    self.folds.push(FoldRow {
+                        step,
+                        reason: fold.reason,
+                        before_tokens: fold.before_tokens,
+                        after_tokens: fold.after_tokens,
+                        price: fold.cost,
+                    });
+                    self.left_out.extend(fold.left_out);
+                }
+                FoldDecision::Shorten { reason, .. } => *self.shortened.entry(reason).or_default() += 1,
+                FoldDecision::Recall(_) => self.recalls += 1,
+                FoldDecision::Cold { .. } => self.cold_requests += 1,
+            }
+        }
+    }
 }
 
 /// What was billed, in tokens at the plain input price.
@@ -82,15 +112,16 @@ impl Summary {
     /// Plays a recording to its end.
     pub fn new(file: String, report: &Report, mut player: Player<impl Iterator<Item = Arc<Message>>>) -> Self {
         let (mut steps, mut window_tokens, mut passed_through_tokens) = (Vec::new(), Vec::new(), Vec::new());
+        let mut decided = Decided::default();
         while player.step().is_some() {
-            steps.push(player.folder().messages().len());
+            steps.push(player.folder().len());
+            decided.note(steps.len(), player.take_decisions());
             window_tokens.push(player.tokens());
             passed_through_tokens.push(player.passed_through_tokens());
         }
+        decided.note(steps.len(), player.take_decisions());
         let folder = player.folder();
         let account = player.account();
-        let is_recall = |decision: &&FoldDecision| matches!(decision, FoldDecision::Recall(_));
-        let is_cold = |decision: &&FoldDecision| matches!(decision, FoldDecision::Cold { .. });
         Self {
             file,
             format: report.format.to_string(),
@@ -104,11 +135,7 @@ impl Summary {
                 passed_through: account.passed_through,
                 worst_excess: account.worst_excess,
             },
-            folds: folds(folder, &steps),
-            left_out: left_out(folder),
-            shortened: shortened(folder),
-            recalls: folder.decisions().iter().filter(is_recall).count(),
-            cold_requests: folder.decisions().iter().filter(is_cold).count(),
+            decided,
             files_known: folder.model().files().len(),
             files: files(folder, &steps),
         }
@@ -151,44 +178,44 @@ impl Summary {
     }
 
     fn render_folds(&self) -> String {
-        let mut text = match self.folds.len() {
+        let mut text = match self.decided.folds.len() {
             0 => "\nnothing was folded\n".to_owned(),
             count => format!("\nfolded {}\n", times(count)),
         };
         let columns = [("before", Align::Right), ("after", Align::Right), ("price", Align::Right)];
         let columns = [("step", Align::Right)].into_iter().chain(columns).chain([("why", Align::Left)]);
         let mut table = Table::new(columns);
-        for fold in self.folds.iter().take(MAX_FOLDS_SHOWN) {
+        for fold in self.decided.folds.iter().take(MAX_FOLDS_SHOWN) {
             let FoldRow { step, reason, before_tokens, after_tokens, price } = fold;
             let numbers = [step.to_string(), before_tokens.to_string(), after_tokens.to_string()];
             table.row(numbers.into_iter().chain([format!("{price:.0}"), short_reason(reason)]));
         }
-        if !self.folds.is_empty() {
+        if !self.decided.folds.is_empty() {
             text.push_str(&table.render());
         }
-        if self.folds.iter().take(MAX_FOLDS_SHOWN).any(|fold| short_reason(&fold.reason).ends_with(MORE_MARK)) {
+        if self.decided.folds.iter().take(MAX_FOLDS_SHOWN).any(|fold| short_reason(&fold.reason).ends_with(MORE_MARK)) {
             text.push_str(MORE_NOTE);
         }
-        if self.folds.len() > MAX_FOLDS_SHOWN {
-            let more = self.folds.len() - MAX_FOLDS_SHOWN;
+        if self.decided.folds.len() > MAX_FOLDS_SHOWN {
+            let more = self.decided.folds.len() - MAX_FOLDS_SHOWN;
             text.push_str(&format!("and {more} more: `--emit decisions` prints them all\n"));
         }
-        if !self.left_out.is_empty() {
-            let files = counted(self.left_out.len(), "file");
+        if !self.decided.left_out.is_empty() {
+            let files = counted(self.decided.left_out.len(), "file");
             text.push_str(&format!("WARNING: the agent's own changes in {files} did not fit:\n"));
-            self.left_out.iter().take(MAX_FILES).for_each(|path| text.push_str(&format!("  {path}\n")));
+            self.decided.left_out.iter().take(MAX_FILES).for_each(|path| text.push_str(&format!("  {path}\n")));
         }
-        if self.cold_requests > 0 {
-            let requests = counted(self.cold_requests, "request");
+        if self.decided.cold_requests > 0 {
+            let requests = counted(self.decided.cold_requests, "request");
             text.push_str(&format!("the provider's cache had expired before {requests}\n"));
         }
-        for (reason, count) in &self.shortened {
+        for (reason, count) in &self.decided.shortened {
             text.push_str(&format!("{} shown shorter: {reason}\n", counted(*count, "output")));
         }
-        if self.recalls > 0 {
+        if self.decided.recalls > 0 {
             text.push_str(&format!(
                 "known lines of a touched or named file were shown again {}\n",
-                times(self.recalls)
+                times(self.decided.recalls)
             ));
         }
         text
@@ -225,41 +252,6 @@ fn short_reason(reason: &str) -> String {
         Some((why, _)) => format!("{why}{MORE_MARK}"),
         None => reason.to_owned(),
     }
-}
-
-fn folds(folder: &Folder, steps: &[usize]) -> Vec<FoldRow> {
-    let row = |decision: &FoldDecision| match decision {
-        FoldDecision::Fold(fold) => Some(FoldRow {
-            step: steps.partition_point(|before| *before <= fold.at),
-            reason: fold.reason.clone(),
-            before_tokens: fold.before_tokens,
-            after_tokens: fold.after_tokens,
-            price: fold.cost,
-        }),
-        FoldDecision::Cold { .. } | FoldDecision::Recall(_) | FoldDecision::Shorten { .. } => None,
-    };
-    folder.decisions().iter().filter_map(row).collect()
-}
-
-fn left_out(folder: &Folder) -> Vec<String> {
-    let folds = folder.decisions().iter().filter_map(|decision| match decision {
-        FoldDecision::Fold(fold) => Some(&fold.left_out),
-        _ => None,
-    });
-    let mut paths: Vec<String> = folds.flatten().cloned().collect();
-    paths.sort_unstable();
-    paths.dedup();
-    paths
-}
-
-fn shortened(folder: &Folder) -> BTreeMap<String, usize> {
-    let mut counts = BTreeMap::new();
-    for decision in folder.decisions() {
-        if let FoldDecision::Shorten { reason, .. } = decision {
-            *counts.entry(reason.clone()).or_default() += 1;
-        }
-    }
-    counts
 }
 
 fn files(folder: &Folder, steps: &[usize]) -> Vec<FileRow> {
@@ -336,7 +328,7 @@ impl Totals {
         let mut totals = Self::default();
         for summary in summaries {
             totals.requests += summary.requests;
-            totals.folds += summary.folds.len();
+            totals.folds += summary.decided.folds.len();
             totals.peak_tokens = totals.peak_tokens.max(largest(&summary.window_tokens));
             let passed_peak = largest(&summary.passed_through_tokens);
             totals.passed_through_peak_tokens = totals.passed_through_peak_tokens.max(passed_peak);

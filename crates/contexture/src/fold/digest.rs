@@ -1,5 +1,6 @@
 //! What happened, in short: what the user said, what was changed, what was done.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::cap::short_hash;
@@ -16,10 +17,13 @@ const MAX_FAILURE_CHARS: usize = 160;
 /// Shortest output that the ledger names by its hash.
 const LEAST_NAMED_BYTES: usize = 600;
 
-/// One line for every call that is worth one.
+/// Most calls that are remembered: more than ever fit.
+const MAX_ENTRIES: usize = 1_000;
+
+/// One line for every call that is worth one, the newest of them.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    entries: Vec<Entry>,
+    entries: VecDeque<Entry>,
     /// The tool that shows an output by its hash; without one no hash is named.
     tool: Option<Arc<str>>,
 }
@@ -57,7 +61,10 @@ impl Ledger {
             line.push_str(" — ");
             line.push_str(&clip(failure, MAX_FAILURE_CHARS));
         }
-        self.entries.push(Entry { at, line, output: self.names(call, seen, result).then(|| short_hash(result)) });
+        if self.entries.len() == MAX_ENTRIES {
+            self.entries.pop_front();
+        }
+        self.entries.push_back(Entry { at, line, output: self.names(call, seen, result).then(|| short_hash(result)) });
     }
 
     /// Whether an output is named: a file can be read again, and what the tool itself showed can be asked for again.

@@ -1,6 +1,7 @@
 //! The state machine that says, before every request, what of the past is sent.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::counts::Counts;
@@ -39,8 +40,18 @@ struct Note {
     opens: bool,
 }
 
+/// A call that was made.
+struct Call {
+    /// The position of the message that made it.
+    made: usize,
+    /// Without its arguments once it was answered and folded away.
+    call: ToolCall,
+    is_answered: bool,
+}
+
 /// Folds a conversation as it grows.
 ///
+/// It holds what is known of files and what may still be shown, not the whole log: what was folded away is let go.
 /// Feed it every message in order with [`push`](Self::push) and ask for the window before every request with
 /// [`request`](Self::request). It is pure: the same messages, requests and policy give the same windows. Between
 /// two folds the window only grows at its end, so the provider's cache holds.
@@ -66,7 +77,8 @@ pub struct Folder {
     output_tool: Option<Arc<str>>,
     model: FileModel,
     ledger: Ledger,
-    messages: Vec<Arc<Message>>,
+    /// All messages; of those that were folded away, only what the user and the system said.
+    messages: Vec<Option<Arc<Message>>>,
     notes: Vec<Note>,
     /// What the newest messages said.
     spoken: VecDeque<Spoken>,
@@ -74,7 +86,8 @@ pub struct Folder {
     cuts: Cuts,
     /// Moments at which the user said something.
     asks: Vec<u32>,
-    calls: HashMap<String, (usize, ToolCall)>,
+    /// The newest call of each id.
+    calls: HashMap<String, Call>,
     window: Window,
     /// The first message that is shown in its own place; 0 before the first fold.
     start: usize,
@@ -200,14 +213,30 @@ impl Folder {
         &self.model
     }
 
-    /// What was decided so far, oldest first.
+    /// What was decided since [`take_decisions`](Self::take_decisions), or so far, oldest first.
     pub fn decisions(&self) -> &[FoldDecision] {
         &self.decisions
     }
 
-    /// The messages so far.
-    pub fn messages(&self) -> &[Arc<Message>] {
-        &self.messages
+    /// What was decided since this was last asked for. Whoever keeps it can replay the conversation; the folder need
+    /// not hold it.
+    pub fn take_decisions(&mut self) -> Vec<FoldDecision> {
+        std::mem::take(&mut self.decisions)
+    }
+
+    /// How many messages it took in.
+    pub fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Whether it took in nothing yet.
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// A message that is shown, or may be.
+    fn message(&self, at: usize) -> &Message {
+        self.messages[at].as_ref().expect("what was folded away is not shown again")
     }
 
     /// The tokens of the window as it is now.
@@ -221,17 +250,19 @@ impl Folder {
     }
 
     /// The messages of the window as they would be sent.
+    ///
+    /// # Panics
+    /// If the slots are of an earlier window and what they show was folded away since; see [`Slot::render`].
     pub fn render<'a>(&'a self, slots: &'a [Slot]) -> impl Iterator<Item = Message> + 'a {
         slots.iter().map(|slot| self.render_slot(slot))
     }
 
     /// One message of the window as it would be sent.
+    ///
+    /// # Panics
+    /// Like [`render`](Self::render).
     pub fn render_slot(&self, slot: &Slot) -> Message {
-        match slot {
-            Slot::Logged(at) => (*self.messages[*at]).clone(),
-            Slot::Shortened(at, text) => Message { text: text.to_string(), ..(*self.messages[*at]).clone() },
-            Slot::Made(text) => Message::said(Role::User, text.to_string()),
-        }
+        slot.render(|at| self.message(at))
     }
 
     /// Takes in the next message.
@@ -254,7 +285,8 @@ impl Folder {
             }
         }
         for call in &message.tool_calls {
-            self.calls.insert(call.id.clone(), (at, call.clone()));
+            let made = Call { made: at, call: call.clone(), is_answered: false };
+            self.calls.insert(call.id.clone(), made);
             if self.dialects.kind(call) == Kind::Other {
                 spoken.talk(&call.arguments.to_string(), &mut self.vocabulary);
             }
@@ -270,13 +302,13 @@ impl Folder {
             _ => Slot::Logged(at),
         };
         let call = message.tool_call_id.as_ref().and_then(|id| self.calls.get(id));
-        let answers = call.map(|(made, _)| *made);
+        let answers = call.map(|call| call.made);
         self.notes.push(Note { tokens, text_tokens, answers, role: message.role, opens: message.role != Role::Tool });
         self.spoken.truncate(RECENT_MESSAGES - 1);
         self.spoken.push_front(spoken);
         self.text.0 += message.text.len() as u64;
         self.text.1 += text_tokens;
-        self.messages.push(message);
+        self.messages.push(Some(message));
         self.full.0 += tokens;
         let tokens = self.slot_tokens(&slot);
         self.window.push(slot, tokens);
@@ -284,7 +316,7 @@ impl Folder {
 
     /// What stands for an answer whose call was folded away before it came: providers refuse one without its call.
     fn late_answer(&self, slot: &Slot, message: &Message) -> Option<Slot> {
-        let (made, call) = self.calls.get(message.tool_call_id.as_deref()?)?;
+        let Call { made, call, .. } = self.calls.get(message.tool_call_id.as_deref()?)?;
         let text = match slot {
             Slot::Shortened(_, text) | Slot::Made(text) => text,
             Slot::Logged(_) => message.text.as_str(),
@@ -295,7 +327,10 @@ impl Folder {
     /// Looks into a tool's answer; answers how it is shown.
     fn take_answer(&mut self, at: usize, message: &Message, spoken: &mut Spoken) -> Slot {
         let id = message.tool_call_id.as_deref().unwrap_or_default();
-        let Some((_, call)) = self.calls.get(id) else { return Slot::Logged(at) };
+        if let Some(call) = self.calls.get_mut(id) {
+            call.is_answered = true;
+        }
+        let Some(Call { call, .. }) = self.calls.get(id) else { return Slot::Logged(at) };
         let seen = self.dialects.observe(call, &message.text);
         let repeats = message.text.len() >= doors::LEAST_POINTED_BYTES && self.repeats(&seen);
         for observation in &seen.observations {
@@ -458,6 +493,7 @@ impl Folder {
         slots.extend((fold.start..self.messages.len()).map(|at| self.slot_of(at)));
         let slots = slots.into_iter().map(|slot| (slot.clone(), self.slot_tokens(&slot))).collect();
         self.window.replace(slots);
+        self.let_go(self.start..fold.start);
         self.counts.forget_unused();
         self.start = fold.start;
         self.parts = fold.parts.clone();
@@ -469,6 +505,21 @@ impl Folder {
         self.requests_since_fold = 0;
         let after = self.window.total();
         self.last_fold = Some((after.min(before), after - self.window.cached()));
+    }
+
+    /// Lets go of messages that were folded away. What the user and the system said may be told again.
+    fn let_go(&mut self, folded: Range<usize>) {
+        for at in folded.filter(|at| matches!(self.notes[*at].role, Role::Assistant | Role::Tool)) {
+            self.texts.remove(&at);
+            let calls = self.messages[at].take().into_iter().flat_map(|message| message.tool_calls.clone());
+            for call in calls {
+                // Of a call that is still to be answered everything is needed; of others their name, for late answers.
+                let entry = self.calls.get_mut(&call.id).filter(|entry| entry.made == at && entry.is_answered);
+                if let Some(entry) = entry {
+                    entry.call.arguments = serde_json::Value::Null;
+                }
+            }
+        }
     }
 
     fn apply_recall(&mut self, recall: &Recall) {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::transcript::{Message, Role};
+
 /// One message of a window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -17,6 +19,15 @@ pub enum Slot {
 }
 
 impl Slot {
+    /// The message that it shows, as it would be sent; `logged` answers those of the log.
+    pub fn render<'a>(&self, logged: impl FnOnce(usize) -> &'a Message) -> Message {
+        match self {
+            Slot::Logged(at) => logged(*at).clone(),
+            Slot::Shortened(at, text) => Message { text: text.to_string(), ..logged(*at).clone() },
+            Slot::Made(text) => Message::said(Role::User, text.to_string()),
+        }
+    }
+
     /// The position in the log, if it shows a logged message.
     pub fn position(&self) -> Option<usize> {
         match self {

@@ -53,20 +53,34 @@ struct Held {
     folder: Folder,
     /// The last item that it took in.
     newest: Option<Arc<Item>>,
+    /// How many decisions led to it.
+    decided: usize,
     made: MadeItems,
 }
 
 impl Held {
-    fn new(folder: Folder, history: &History) -> Self {
-        let last = folder.messages().len().checked_sub(1).and_then(|last| history.log().get(last));
-        Self { folder, newest: last.map(|entry| entry.item.clone()), made: MadeItems::default() }
+    fn new(mut folder: Folder, history: &History) -> Self {
+        let newest = newest_of(&folder, history).cloned();
+        let decided = folder.take_decisions().len();
+        Self { folder, newest, decided, made: MadeItems::default() }
     }
 
     /// Whether it is about this log: another process may have put items before those it knows.
     fn is_of(&self, history: &History, decisions: &[Decision]) -> bool {
-        let last = self.folder.messages().len().checked_sub(1).and_then(|last| history.log().get(last));
-        self.folder.decisions().len() == decisions.len() && last.map(|entry| &entry.item) == self.newest.as_ref()
+        self.decided == decisions.len() && newest_of(&self.folder, history) == self.newest.as_ref()
     }
+
+    /// What the last request decided beyond what is known.
+    fn new_decisions(&mut self, known: usize) -> Vec<NewDecision> {
+        let (before, made) = (self.decided, self.folder.take_decisions());
+        self.decided += made.len();
+        made.iter().skip(known.saturating_sub(before)).map(new_decision).collect()
+    }
+}
+
+/// The last item of a log that a folder took in.
+fn newest_of<'a>(folder: &Folder, history: &'a History) -> Option<&'a Arc<Item>> {
+    Some(&history.log().get(folder.len().checked_sub(1)?)?.item)
 }
 
 impl Default for FileHistory {
@@ -127,7 +141,7 @@ impl FileHistory {
         let mut held = held.unwrap_or_else(|| Held::new(self.rebuild(history, decisions, budget), history));
         let (folder, log) = (&mut held.folder, history.log());
         folder.set_policy(self.policy(budget));
-        for (_, entry) in log.range(folder.messages().len()..log.len()) {
+        for (_, entry) in log.range(folder.len()..log.len()) {
             folder.push(Arc::new(message_of(&entry.item)));
             held.newest = Some(entry.item.clone());
         }
@@ -135,7 +149,7 @@ impl FileHistory {
             folder.cache_is_cold();
         }
         let parts = held.made.parts(folder.request(), history);
-        let new = folder.decisions()[decisions.len()..].iter().map(new_decision).collect();
+        let new = held.new_decisions(decisions.len());
         if threads.len() >= MAX_THREADS {
             threads.clear();
         }

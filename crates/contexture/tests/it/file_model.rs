@@ -239,8 +239,9 @@ fn shown_after(calls: &[(&str, serde_json::Value, String)]) -> String {
         push(json!({"role": "assistant", "text": "", "tool_calls": [call]}));
         push(json!({"role": "tool", "text": answer, "tool_call_id": index.to_string(), "name": name}));
     }
-    let slots: Vec<_> = (0..8).map(|_| push(json!({"role": "assistant", "text": "a word ".repeat(600)}))).collect();
-    let shown: Vec<Message> = folder.render(slots.last().expect("eight requests were made")).collect();
+    let windows = (0..8).map(|_| push(json!({"role": "assistant", "text": "a word ".repeat(600)})));
+    let last = windows.last().expect("eight requests were made");
+    let shown: Vec<Message> = folder.render(&last).collect();
     shown.into_iter().map(|message| message.text + "\n").collect()
 }
 

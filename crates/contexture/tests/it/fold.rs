@@ -113,11 +113,16 @@ pub(crate) fn windows(mut folder: Folder, messages: &[Arc<Message>]) -> (Vec<Vec
     (windows, folder)
 }
 
-fn tokens(folder: &Folder, window: &[Slot]) -> u64 {
+/// What a window of a conversation shows; a folder holds the messages of its last window only.
+pub(crate) fn render(messages: &[Arc<Message>], window: &[Slot]) -> Vec<Message> {
+    window.iter().map(|slot| slot.render(|at| &messages[at])).collect()
+}
+
+fn tokens(shown: impl IntoIterator<Item = Message>) -> u64 {
     let arguments = |message: &Message| {
         message.tool_calls.iter().map(|call| Estimate.count(&call.arguments.to_string())).sum::<u64>()
     };
-    folder.render(window).map(|message| Estimate.count(&message.text) + arguments(&message)).sum()
+    shown.into_iter().map(|message| Estimate.count(&message.text) + arguments(&message)).sum()
 }
 
 proptest! {
@@ -126,19 +131,19 @@ proptest! {
     #[test]
     fn every_window_is_within_its_budget(steps in prop::collection::vec(step(), 1..60), budget in prop_oneof![Just(2_000), Just(8_000), Just(32_000_u64)]) {
         let messages = conversation(&steps);
-        let (windows, folder) = windows(folder(budget), &messages);
+        let (windows, _) = windows(folder(budget), &messages);
         for window in &windows {
-            prop_assert!(tokens(&folder, window) <= budget);
+            prop_assert!(tokens(render(&messages, window)) <= budget);
         }
     }
 
     #[test]
     fn answers_never_stand_without_their_calls(steps in prop::collection::vec(step(), 1..60)) {
         let messages = conversation(&steps);
-        let (windows, folder) = windows(folder(8_000), &messages);
+        let (windows, _) = windows(folder(8_000), &messages);
         for window in &windows {
             let mut open = HashSet::new();
-            for shown in folder.render(window) {
+            for shown in render(&messages, window) {
                 open.extend(shown.tool_calls.iter().map(|call| call.id.clone()));
                 if let Some(id) = shown.tool_call_id.filter(|id| !id.starts_with("stray")) {
                     prop_assert!(open.contains(&id), "{id} is answered but not called");
@@ -225,8 +230,8 @@ fn what_is_edited_is_shown_as_it_is_now() {
     }
     messages.push(message(Role::Assistant, "Done."));
     let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
-    let (windows, folder) = windows(folder(8_000), &messages);
-    let last: Vec<Message> = folder.render(windows.last().unwrap()).collect();
+    let (windows, _) = windows(folder(8_000), &messages);
+    let last = render(&messages, windows.last().unwrap());
     let around = format!("{}\n    changed();\n{}", line(0, 59), line(0, 61));
     assert!(last.iter().any(|message| message.text.contains(&around)));
     assert!(!last.iter().any(|message| message.text.contains(&line(0, 60))));
@@ -236,8 +241,8 @@ fn what_is_edited_is_shown_as_it_is_now() {
 fn one_message_larger_than_the_budget_is_cut() {
     let messages =
         vec![Arc::new(message(Role::User, "words ".repeat(50_000))), Arc::new(message(Role::Assistant, "ok"))];
-    let (windows, folder) = windows(folder(8_000), &messages);
-    assert!(tokens(&folder, &windows[0]) <= 8_000);
+    let (windows, _) = windows(folder(8_000), &messages);
+    assert!(tokens(render(&messages, &windows[0])) <= 8_000);
     assert!(!windows[0].is_empty());
 }
 
@@ -286,8 +291,8 @@ fn an_answer_that_comes_after_its_call_was_folded_away_does_not_stand_as_one() {
     messages.push(answers("late".into(), "slept well"));
     messages.push(message(Role::Assistant, "Done."));
     let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
-    let (windows, folder) = windows(folder(2_000), &messages);
-    let last: Vec<Message> = folder.render(windows.last().unwrap()).collect();
+    let (windows, _) = windows(folder(2_000), &messages);
+    let last = render(&messages, windows.last().unwrap());
     assert!(last.iter().all(|message| message.tool_call_id.is_none()), "its call is not in the window");
     let said = last.last().unwrap();
     assert_eq!((said.role, said.text.lines().last()), (Role::User, Some("slept well")));
@@ -300,8 +305,8 @@ fn windows_keep_to_the_smallest_budgets_too() {
         .collect();
     for budget in [1, 10, 50, 100, 300, 1_000] {
         let messages = conversation(&steps);
-        let (windows, folder) = windows(folder(budget), &messages);
-        let largest = windows.iter().map(|window| tokens(&folder, window)).max();
+        let (windows, _) = windows(folder(budget), &messages);
+        let largest = windows.iter().map(|window| tokens(render(&messages, window))).max();
         assert!(largest <= Some(budget), "{largest:?} of {budget} tokens");
     }
 }
@@ -316,9 +321,9 @@ fn an_answer_keeps_to_its_own_call_when_a_later_call_has_the_same_id() {
     messages.push(Message { text: String::new(), ..asks("same".into(), "Bash", json!({})) });
     messages.extend((0..40).map(|_| message(Role::Assistant, "")));
     let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
-    let (windows, folder) = windows(folder(1_000), &messages);
+    let (windows, _) = windows(folder(1_000), &messages);
     for window in &windows {
-        let shown: Vec<Message> = folder.render(window).collect();
+        let shown = render(&messages, window);
         let is_answered = shown.iter().any(|message| message.tool_call_id.is_some());
         assert!(!is_answered || shown.contains(&first), "{shown:?}");
     }
@@ -329,8 +334,8 @@ fn an_answer_keeps_to_its_own_call_when_a_later_call_has_the_same_id() {
 fn outputs_are_sent_in_fewer_words_unless_they_are_asked_for_verbatim() {
     let messages = conversation(&[Step::Read { file: 1, first: 8, count: 40 }]);
     let read = |policy: Policy| {
-        let (windows, folder) = windows(Folder::new(policy, Arc::new(Estimate)), &messages);
-        folder.render_slot(&windows[1][2]).text
+        let (windows, _) = windows(Folder::new(policy, Arc::new(Estimate)), &messages);
+        render(&messages, &windows[1])[2].text.clone()
     };
     let (terse, verbatim) = (read(Policy::new(8_000)), read(Policy::new(8_000).verbatim()));
     assert_eq!(verbatim, messages[2].text);
@@ -348,11 +353,12 @@ fn a_file_that_is_named_again_is_shown_again() {
         |folder: &Folder, window: &[Slot]| folder.render(window).any(|message| message.text.contains(" let value_0_"));
     let window = folder.request().to_vec();
     assert!(!shows(&folder, &window), "it was read first, and there is no room for all that was read");
-    assert!(tokens(&folder, &window) < BUDGET * 4 / 5, "{}", tokens(&folder, &window));
+    let sent = tokens(folder.render(&window));
+    assert!(sent < BUDGET * 4 / 5, "{sent}");
     folder.push(Arc::new(message(Role::User, "What does file_0.rs do?")));
     let window = folder.request().to_vec();
     assert!(shows(&folder, &window), "{:?}", folder.decisions().last());
-    assert!(tokens(&folder, &window) <= BUDGET);
+    assert!(tokens(folder.render(&window)) <= BUDGET);
 }
 
 #[test]
@@ -382,6 +388,32 @@ fn lines_that_are_named_come_back_first() {
     let failure = failed("thread 'main' panicked at src/file_0.rs:90:5:").expect("the line is known and not shown");
     assert!(shows(&failure, 90) && !shows(&failure, 10), "{failure}");
     assert_eq!(failed("thread 'main' panicked at src/file_0.rs:990:5:"), None, "that line is not known");
+}
+
+#[test]
+fn what_was_folded_away_is_let_go() {
+    let reads: Vec<Step> = (0..30).map(|file| Step::Read { file, first: 1, count: 60 }).collect();
+    let messages = conversation(&reads);
+    let mut folder = folder(4_000);
+    let mut decided = Vec::new();
+    for message in &messages {
+        if message.role == Role::Assistant {
+            folder.request();
+            decided.extend(folder.take_decisions());
+        }
+        folder.push(message.clone());
+    }
+    let window = folder.request().to_vec();
+    let shown: HashSet<usize> = window.iter().filter_map(Slot::position).collect();
+    assert!(shown.len() < 10, "{shown:?}");
+    for (at, message) in messages.iter().enumerate().filter(|(_, message)| message.role != Role::User) {
+        let is_held = Arc::strong_count(message) > 1;
+        assert_eq!(is_held, shown.contains(&at), "message {at}");
+    }
+    assert_eq!(folder.render(&window).collect::<Vec<_>>(), render(&messages, &window));
+    assert!(folder.decisions().len() < 3 && decided.len() > 30, "they were taken");
+    let again = self::folder(4_000).resume(messages.iter().cloned(), decided).request().to_vec();
+    assert_eq!(again, window, "what was taken is enough to go on");
 }
 
 #[test]

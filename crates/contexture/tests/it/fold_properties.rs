@@ -10,7 +10,7 @@ use contexture::transcript::{Message, Role, ToolCall};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::fold::{Step, answers, asks, conversation, message, windows};
+use crate::fold::{Step, answers, asks, conversation, message, render, windows};
 
 static O200K: LazyLock<Arc<Bpe>> = LazyLock::new(|| Arc::new(Bpe::o200k()));
 
@@ -76,16 +76,17 @@ fn known_lines(messages: &[Arc<Message>]) -> HashSet<&str> {
 }
 
 /// Everything that a window says, calls and all.
-fn all_text(folder: &Folder, window: &[Slot]) -> String {
+fn all_text(messages: &[Arc<Message>], window: &[Slot]) -> String {
     let said = |message: Message| {
         let calls = message.tool_calls.iter().flat_map(|call| texts(&call.arguments)).collect::<Vec<_>>().join("\n");
         format!("{}\n{calls}\n", message.text)
     };
-    folder.render(window).map(said).collect()
+    render(messages, window).into_iter().map(said).collect()
 }
 
-fn sent_tokens(counter: &dyn TokenCounter, window: impl Iterator<Item = Message>) -> u64 {
+fn sent_tokens(counter: &dyn TokenCounter, window: impl IntoIterator<Item = Message>) -> u64 {
     let arguments = |call: &ToolCall| counter.count(&call.arguments.to_string());
+    let window = window.into_iter();
     window.map(|message| counter.count(&message.text) + message.tool_calls.iter().map(arguments).sum::<u64>()).sum()
 }
 
@@ -134,7 +135,7 @@ proptest! {
     fn no_view_shows_a_line_that_the_agent_never_saw_or_wrote(steps in steps()) {
         let messages = conversation(&steps);
         let known = known_lines(&messages);
-        let (windows, folder) = windows(folder(3_000), &messages);
+        let (windows, _) = windows(folder(3_000), &messages);
         let views = windows.iter().flatten().filter_map(|slot| match slot {
             Slot::Made(text) if text.contains("\n## ") => Some(text),
             _ => None,
@@ -146,7 +147,7 @@ proptest! {
             Slot::Shortened(at, text) if !text.starts_with("[Unchanged") => Some((*at, text)),
             _ => None,
         }) {
-            let whole = &folder.messages()[at].text;
+            let whole = &messages[at].text;
             for line in text.lines().filter(|line| !line.starts_with("[…")) {
                 prop_assert!(whole.contains(line), "{line:?} does not stand in message {at}");
             }
@@ -164,7 +165,7 @@ proptest! {
             let mut windows = Vec::new();
             for message in messages {
                 if message.role == Role::Assistant {
-                    if folder.messages().len().is_multiple_of(cold) {
+                    if folder.len().is_multiple_of(cold) {
                         folder.cache_is_cold();
                     }
                     let window = folder.request().to_vec();
@@ -250,12 +251,12 @@ fn at_8000_tokens_work_goes_on_whoever_counts() {
     }
     let messages = conversation(&steps);
     for counter in counters() {
-        let (windows, folder) = windows(Folder::new(Policy::new(8_000), counter.clone()), &messages);
+        let (windows, _) = windows(Folder::new(Policy::new(8_000), counter.clone()), &messages);
         for window in &windows {
-            let tokens = sent_tokens(&*counter, folder.render(window));
+            let tokens = sent_tokens(&*counter, render(&messages, window));
             assert!(tokens <= 8_000, "{tokens} by {}", counter.name());
         }
-        let last = all_text(&folder, windows.last().unwrap());
+        let last = all_text(&messages, windows.last().unwrap());
         assert!(last.contains("Please fix the build."), "what was asked for is gone by {}", counter.name());
         assert!(last.contains("    // 34\n"), "the newest change is gone by {}: {last}", counter.name());
     }
@@ -281,7 +282,8 @@ fn what_the_agent_wrote_stays_until_the_budget_itself_forces_it_out_and_that_is_
         }));
         messages.push(message(Role::Assistant, "Done."));
         let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
-        windows(folder(8_000), &messages)
+        let (windows, folder) = windows(folder(8_000), &messages);
+        (all_text(&messages, windows.last().unwrap()), folder)
     };
     let folds = |folder: &Folder| -> Vec<(Vec<String>, String)> {
         let fold = |decision: &FoldDecision| match decision {
@@ -292,18 +294,16 @@ fn what_the_agent_wrote_stays_until_the_budget_itself_forces_it_out_and_that_is_
     };
 
     // Six files of 2 kB fit: every line stays, fold after fold.
-    let (fitting, folder) = play(60);
-    let last = all_text(&folder, fitting.last().unwrap());
+    let (last, folder) = play(60);
     assert!(folds(&folder).len() > 1 && folds(&folder).iter().all(|(left_out, _)| left_out.is_empty()));
     for file in 0..6 {
         assert!((0..60).all(|n| last.contains(&format!("let own_{file}_{n} = compute({n});\n"))), "file {file}");
     }
 
     // Six files of 9 kB do not: the window, the decision and its reason say so.
-    let (full, folder) = play(280);
+    let (last, folder) = play(280);
     let (left_out, reason) = folds(&folder).pop().unwrap();
     assert!(!left_out.is_empty() && left_out.iter().all(|path| folder.model().get(path).is_some()), "{left_out:?}");
     assert!(reason.contains("the agent's own changes in ") && reason.contains(left_out.last().unwrap()), "{reason}");
-    let last = all_text(&folder, full.last().unwrap());
     assert!(last.contains("Some of your own changes do not fit here"), "the model is not told");
 }

@@ -267,7 +267,7 @@ impl Folder {
             if self.pointers.contains(&at) {
                 slot = Slot::Logged(at);
             }
-            if self.slot_tokens(&slot) > limit && self.counter.count(&self.messages[at].text) > limit {
+            if self.slot_tokens(&slot) > limit && self.counter.count(&self.message(at).text) > limit {
                 let text = self.shortened(at, limit);
                 slot = Slot::Shortened(at, text.clone());
                 shortened.push((at, text));
@@ -351,7 +351,7 @@ impl Folder {
         let mut entries: Vec<String> = Vec::new();
         for (rank, at) in said.enumerate() {
             let share = if rank == 0 { self.policy.users_tokens / 2 } else { self.policy.users_tokens / 8 };
-            let entry = format!("- {}\n", cut(&*self.counter, &self.messages[at].text, share));
+            let entry = format!("- {}\n", cut(&*self.counter, &self.message(at).text, share));
             let tokens = self.counter.count(&entry);
             if tokens > left {
                 break;

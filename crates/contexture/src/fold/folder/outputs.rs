@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Folder, cut};
 use crate::files::observation::Seen;
-use crate::fold::cap::{cap, has_hash};
+use crate::fold::cap::cap;
 use crate::fold::doors;
 use crate::fold::terse::terse;
 use crate::transcript::{Message, Role};
@@ -12,18 +12,13 @@ use crate::transcript::{Message, Role};
 impl Folder {
     /// The same, telling the model with which tool it sees the whole of what is shown shortened.
     ///
-    /// The tool is given a `hash` and a `from_line`; [`output`](Self::output) answers it. Without a tool nothing is
-    /// promised.
+    /// The tool is given a `hash` and a `from_line`, and answers from the log: the newest text that
+    /// [`has_hash`](crate::fold::cap::has_hash). Without a tool nothing is promised.
     pub fn with_output_tool(mut self, name: impl Into<Arc<str>>) -> Self {
         let name = name.into();
         self.ledger = self.ledger.with_output_tool(name.clone());
         self.output_tool = Some(name);
         self
-    }
-
-    /// The whole text of a message, by the hash that stands for it in a window.
-    pub fn output(&self, hash: &str) -> Option<&str> {
-        self.messages.iter().rev().map(|message| message.text.as_str()).find(|text| has_hash(text, hash))
     }
 
     /// What stands for an output from its first sending on, and why; `None` if it is sent as it is.
@@ -51,7 +46,7 @@ impl Folder {
 
     /// The text of a message within a number of tokens.
     pub(super) fn shortened(&self, at: usize, tokens: u64) -> Arc<str> {
-        let message = &self.messages[at];
+        let message = self.message(at);
         if self.is_shown_by_tool(message) {
             return cap(&*self.counter, &message.text, tokens, None).into();
         }
@@ -64,6 +59,6 @@ impl Folder {
     /// Whether a message is an answer of the output tool.
     fn is_shown_by_tool(&self, message: &Message) -> bool {
         let call = message.tool_call_id.as_ref().and_then(|id| self.calls.get(id));
-        call.is_some_and(|(_, call)| self.output_tool.as_deref() == Some(&call.name))
+        call.is_some_and(|made| self.output_tool.as_deref() == Some(&made.call.name))
     }
 }
