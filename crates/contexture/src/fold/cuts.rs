@@ -137,6 +137,7 @@ impl Cut {
             span: self.span,
             asks: asks.len() - asks.partition_point(|moment| *moment <= self.seen),
             is_named: false,
+            is_pending: file.is_pending(),
             is_pointed_at: new_mentions.any(|mention| self.holds(file, mention)),
             change_words: 0.0,
             talk_words: 0.0,

@@ -4,6 +4,8 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::counts::Counts;
 use super::cuts::Cuts;
 use super::decision::{Fold, FoldDecision, Part, Recall, ShownLines};
@@ -289,6 +291,10 @@ impl Folder {
             self.calls.insert(call.id.clone(), made);
             if self.dialects.kind(call) == Kind::Other {
                 spoken.talk(&call.arguments.to_string(), &mut self.vocabulary);
+                // Plans are made by calls, too.
+                for place in texts_in(&call.arguments).into_iter().flat_map(named_places) {
+                    self.model.name(at as u32 + 1, place.path, Who::Agent);
+                }
             }
         }
         if message.role == Role::User {
@@ -516,7 +522,7 @@ impl Folder {
                 // Of a call that is still to be answered everything is needed; of others their name, for late answers.
                 let entry = self.calls.get_mut(&call.id).filter(|entry| entry.made == at && entry.is_answered);
                 if let Some(entry) = entry {
-                    entry.call.arguments = serde_json::Value::Null;
+                    entry.call.arguments = Value::Null;
                 }
             }
         }
@@ -591,7 +597,7 @@ impl Folder {
     /// Tokens of a message that are not its text's.
     fn count_beside_text(&self, message: &Message) -> u64 {
         let arguments = |call: &ToolCall| match &call.arguments {
-            serde_json::Value::String(text) => self.counter.count(text),
+            Value::String(text) => self.counter.count(text),
             other => self.counter.count(&other.to_string()) + ARGUMENTS_TOKENS,
         };
         self.policy.message_tokens + message.tool_calls.iter().map(|call| 1 + arguments(call)).sum::<u64>()
@@ -614,6 +620,16 @@ const ROOM_FOR_NAMED_SHARE: f64 = 0.8;
 
 /// Tokens that blanks and names add to arguments on the wire.
 const ARGUMENTS_TOKENS: u64 = 4;
+
+/// All texts in the arguments of a call.
+fn texts_in(arguments: &Value) -> Vec<&str> {
+    match arguments {
+        Value::String(text) => vec![text],
+        Value::Array(values) => values.iter().flat_map(texts_in).collect(),
+        Value::Object(fields) => fields.values().flat_map(texts_in).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
 
 fn shown_lines(chunks: &[Chunk], chosen: &[usize]) -> Vec<ShownLines> {
     let lines = |chunk: &Chunk| ShownLines {

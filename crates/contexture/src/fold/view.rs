@@ -43,6 +43,8 @@ pub struct Signs {
     pub asks: usize,
     /// Whether recent talk names the file.
     pub is_named: bool,
+    /// Whether the file was named, however long ago, and the agent did not change it since.
+    pub is_pending: bool,
     /// Whether one of its lines was named since the last request.
     pub is_pointed_at: bool,
     /// Rare words in common with recent changes, as a logarithm.
@@ -192,12 +194,14 @@ pub fn need(signs: &Signs) -> f64 {
     let file_edited = if signs.is_file_edited { FILE_EDITED_WEIGHT } else { 0.0 };
     let hit = if signs.is_hit { HIT_WEIGHT * seen } else { 0.0 };
     let named = if signs.is_named { NAMED_WEIGHT } else { 0.0 };
+    let pending = if signs.is_pending { PENDING_WEIGHT } else { 0.0 };
     let pointed_at = if signs.is_pointed_at { POINTED_AT_WEIGHT } else { 0.0 };
     SEEN_WEIGHT * seen * seen
         + edited
         + file_edited
         + hit
         + named
+        + pending
         + pointed_at
         + CHANGE_WEIGHT * signs.change_words
         + TALK_WEIGHT * signs.talk_words
@@ -210,6 +214,8 @@ const HIT_WEIGHT: f64 = -0.5;
 const EDIT_AGE_WEIGHT: f64 = 0.19;
 const FILE_EDITED_WEIGHT: f64 = -0.3;
 const NAMED_WEIGHT: f64 = 0.3;
+/// Tasks and plans name files that are changed much later, when nothing else speaks for them any more.
+const PENDING_WEIGHT: f64 = 0.7;
 /// Not fitted: enough to come before whatever else is known of the file.
 const POINTED_AT_WEIGHT: f64 = 3.0;
 const CHANGE_WEIGHT: f64 = 0.09;

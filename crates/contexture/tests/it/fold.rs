@@ -362,6 +362,26 @@ fn a_file_that_is_named_again_is_shown_again() {
 }
 
 #[test]
+fn a_file_that_a_task_or_a_plan_names_stays_until_it_is_changed() {
+    let reads: Vec<Step> = (0..39).map(|file| Step::Read { file, first: 1, count: 120 }).collect();
+    let plan = asks("plan".into(), "TodoWrite", json!({"todos": [{"content": "Then change file_0.rs."}]}));
+    let edit = Step::Edit { file: 0, line: 60 };
+    let shown_lines = |task: &str, plan: Option<&Message>, early: &[Step]| {
+        let mut messages = conversation(&[early, &reads].concat());
+        messages[0] = Arc::new(message(Role::User, task));
+        messages.splice(1..1, plan.map(|plan| Arc::new(plan.clone())));
+        let (windows, _) = windows(folder(40_000), &messages);
+        let shown = render(&messages, windows.last().unwrap());
+        (1..=120).filter(|number| shown.iter().any(|message| message.text.contains(&line(0, *number)))).count()
+    };
+    assert!(shown_lines("Go on.", None, &[]) < 20);
+    assert!(shown_lines("Change file_0.rs at last.", None, &[]) > 100);
+    assert!(shown_lines("Go on.", Some(&plan), &[]) > 100);
+    let changed = shown_lines("Change file_0.rs at last.", None, &[edit]);
+    assert!((1..100).contains(&changed), "only what stands around the change: {changed} lines");
+}
+
+#[test]
 fn lines_that_are_named_come_back_first() {
     const BUDGET: u64 = 40_000;
     let reads: Vec<Step> = (0..39).map(|file| Step::Read { file, first: 1, count: 120 }).collect();

@@ -79,6 +79,11 @@ impl FileState {
         }
     }
 
+    /// Whether someone named the file and the agent did not change it since: it may be what is still to be done.
+    pub fn is_pending(&self) -> bool {
+        self.named.max(self.named_by_agent) > self.edited
+    }
+
     /// Whether any known line may have changed since it was seen.
     pub fn is_unsure(&self) -> bool {
         self.doubt.is_some()
