@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::price::Prices;
 
 /// Least need of a shown chunk behind [`MIDDLE_MESSAGES`], with [`MIDDLE_BUDGET`].
-const LEAST_NEED: f64 = -2.2;
+const LEAST_NEED: f64 = -2.1;
 
 /// The messages behind which [`LEAST_NEED`] holds.
 const MIDDLE_MESSAGES: f64 = 100.0;
@@ -14,10 +14,10 @@ const MIDDLE_MESSAGES: f64 = 100.0;
 const MIDDLE_BUDGET: f64 = 64_000.0;
 
 /// By how much the least need falls when a smaller budget halves: there the budget itself bounds the view.
-const NEED_PER_HALVING: f64 = 0.5;
+const NEED_PER_HALVING: f64 = 0.6;
 
 /// By how much the least need falls when a larger budget doubles: there the view can hold more in case it is needed.
-const NEED_PER_DOUBLING: f64 = 1.0;
+const NEED_PER_DOUBLING: f64 = 1.05;
 
 /// The excess that the bill may run up, against pass-through's.
 ///
