@@ -183,10 +183,10 @@ fn render_file(file: &FileState, chunks: &[&Chunk], text: &mut String) {
 
 /// How likely the agent is to need a chunk's text soon, for its size, on a logarithmic scale.
 ///
-/// Most weights were fitted to recorded work (a Poisson regression of "an edit within the next 40 requests needs this text, and
-/// nothing touches the file before it" on the signs, per byte) and rounded. What was seen lately is needed; what
-/// the agent changed stays needed longer; what shares rare words with recent talk and recent changes is needed
-/// more; mere hits of searches are hardly ever.
+/// Most weights were fitted to recorded work (a Poisson regression of "an edit within the next 40 requests needs this
+/// text, and nothing touches the file before it" on the signs, per byte) and rounded. What was seen lately is needed;
+/// what the agent changed stays needed longer; what shares rare words with recent talk and recent changes is needed
+/// more, and so is what a task or a plan names; mere hits of searches are hardly ever.
 pub fn need(signs: &Signs) -> f64 {
     let log = |count: f64| count.ln_1p();
     let seen = log(signs.seen_age);
