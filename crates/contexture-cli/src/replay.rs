@@ -1,5 +1,6 @@
 //! `contexture replay`: plays recorded work through the folder and shows what would have been sent.
 
+pub mod decided;
 pub mod example;
 pub mod player;
 pub mod summary;

@@ -1,23 +1,20 @@
 //! What playing recordings showed, for people and as JSON.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use contexture::files::model::FileState;
-use contexture::fold::{FoldDecision, Folder};
+use contexture::fold::Folder;
 use contexture::transcript::{Message, Report};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::decided::Decided;
 use super::player::Player;
 use crate::plot::{Series, plot};
 use crate::table::{Align, Table, counted};
 
 /// Rows of the plot.
 const PLOT_HEIGHT: usize = 9;
-
-/// The most folds that are shown to people.
-const MAX_FOLDS_SHOWN: usize = 12;
 
 /// The most files that are shown, those touched last.
 const MAX_FILES: usize = 10;
@@ -42,43 +39,6 @@ pub struct Summary {
     files: Vec<FileRow>,
 }
 
-/// What was decided, without the texts.
-#[derive(Clone, Debug, Default, Serialize)]
-struct Decided {
-    folds: Vec<FoldRow>,
-    /// Files with changes of the agent's own that a fold had no room for.
-    left_out: BTreeSet<String>,
-    /// How many outputs were shown shorter, by why.
-    shortened: BTreeMap<String, usize>,
-    /// How often touching or naming a file brought back what was known of it.
-    recalls: usize,
-    /// Before how many requests the provider's cache had expired.
-    cold_requests: usize,
-}
-
-impl Decided {
-    /// Takes note of what was decided up to a step.
-    fn note(&mut self, step: usize, decisions: Vec<FoldDecision>) {
-        for decision in decisions {
-            match decision {
-                FoldDecision::Fold(fold) => {
-                    self.folds.push(FoldRow {
-                        step,
-                        reason: fold.reason,
-                        before_tokens: fold.before_tokens,
-                        after_tokens: fold.after_tokens,
-                        price: fold.cost,
-                    });
-                    self.left_out.extend(fold.left_out);
-                }
-                FoldDecision::Shorten { reason, .. } => *self.shortened.entry(reason).or_default() += 1,
-                FoldDecision::Recall(_) => self.recalls += 1,
-                FoldDecision::Cold { .. } => self.cold_requests += 1,
-            }
-        }
-    }
-}
-
 /// What was billed, in tokens at the plain input price.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Bill {
@@ -86,16 +46,6 @@ struct Bill {
     passed_through: f64,
     /// The most that the bill was ever above pass-through's.
     worst_excess: f64,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct FoldRow {
-    step: usize,
-    reason: String,
-    before_tokens: u64,
-    after_tokens: u64,
-    /// What is billed again because of it, in tokens at the plain input price.
-    price: f64,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -149,7 +99,7 @@ impl Summary {
         text.push_str(&plot(before, after, columns, PLOT_HEIGHT));
         text.push('\n');
         text.push_str(&self.render_totals());
-        text.push_str(&self.render_folds());
+        text.push_str(&self.decided.render());
         text.push_str(&self.render_files());
         text
     }
@@ -177,50 +127,6 @@ impl Summary {
         text
     }
 
-    fn render_folds(&self) -> String {
-        let mut text = match self.decided.folds.len() {
-            0 => "\nnothing was folded\n".to_owned(),
-            count => format!("\nfolded {}\n", times(count)),
-        };
-        let columns = [("before", Align::Right), ("after", Align::Right), ("price", Align::Right)];
-        let columns = [("step", Align::Right)].into_iter().chain(columns).chain([("why", Align::Left)]);
-        let mut table = Table::new(columns);
-        for fold in self.decided.folds.iter().take(MAX_FOLDS_SHOWN) {
-            let FoldRow { step, reason, before_tokens, after_tokens, price } = fold;
-            let numbers = [step.to_string(), before_tokens.to_string(), after_tokens.to_string()];
-            table.row(numbers.into_iter().chain([format!("{price:.0}"), short_reason(reason)]));
-        }
-        if !self.decided.folds.is_empty() {
-            text.push_str(&table.render());
-        }
-        if self.decided.folds.iter().take(MAX_FOLDS_SHOWN).any(|fold| short_reason(&fold.reason).ends_with(MORE_MARK)) {
-            text.push_str(MORE_NOTE);
-        }
-        if self.decided.folds.len() > MAX_FOLDS_SHOWN {
-            let more = self.decided.folds.len() - MAX_FOLDS_SHOWN;
-            text.push_str(&format!("and {more} more: `--emit decisions` prints them all\n"));
-        }
-        if !self.decided.left_out.is_empty() {
-            let files = counted(self.decided.left_out.len(), "file");
-            text.push_str(&format!("WARNING: the agent's own changes in {files} did not fit:\n"));
-            self.decided.left_out.iter().take(MAX_FILES).for_each(|path| text.push_str(&format!("  {path}\n")));
-        }
-        if self.decided.cold_requests > 0 {
-            let requests = counted(self.decided.cold_requests, "request");
-            text.push_str(&format!("the provider's cache had expired before {requests}\n"));
-        }
-        for (reason, count) in &self.decided.shortened {
-            text.push_str(&format!("{} shown shorter: {reason}\n", counted(*count, "output")));
-        }
-        if self.decided.recalls > 0 {
-            text.push_str(&format!(
-                "known lines of a touched or named file were shown again {}\n",
-                times(self.decided.recalls)
-            ));
-        }
-        text
-    }
-
     fn render_files(&self) -> String {
         if self.files.is_empty() {
             return "\nno file was read or changed\n".to_owned();
@@ -237,20 +143,6 @@ impl Summary {
             text.push_str(&format!("and {} more that were touched earlier\n", self.files_known - self.files.len()));
         }
         text
-    }
-}
-
-/// What stands behind a reason of which the table shows only the beginning.
-const MORE_MARK: &str = " *";
-
-/// Where the rest of such a reason stands.
-const MORE_NOTE: &str = "* more had to go than usual: `--emit decisions` says what\n";
-
-/// Why a fold was made, without what it had to leave out.
-fn short_reason(reason: &str) -> String {
-    match reason.split_once("; ") {
-        Some((why, _)) => format!("{why}{MORE_MARK}"),
-        None => reason.to_owned(),
     }
 }
 
@@ -365,8 +257,4 @@ fn largest(tokens: &[u64]) -> u64 {
 /// A ratio for people, which is 1 between two nothings.
 fn ratio(part: f64, whole: f64) -> String {
     format!("{:.3}", if whole == 0.0 { 1.0 } else { part / whole })
-}
-
-fn times(count: usize) -> String {
-    if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }

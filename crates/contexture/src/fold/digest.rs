@@ -17,7 +17,7 @@ const MAX_FAILURE_CHARS: usize = 160;
 /// Shortest output that the ledger names by its hash.
 const LEAST_NAMED_BYTES: usize = 600;
 
-/// Most calls that are remembered: more than ever fit.
+/// Most calls that are remembered; of those, a few dozen fit.
 const MAX_ENTRIES: usize = 1_000;
 
 /// One line for every call that is worth one, the newest of them.

@@ -18,7 +18,7 @@ use super::vocabulary::Vocabulary;
 use super::window::{Slot, Window};
 use super::words::{RECENT_MESSAGES, Spoken};
 use crate::files::dialect::Dialects;
-use crate::files::model::{FileModel, Line, Mention, Trust, Who, named_places};
+use crate::files::model::{FileModel, Line, Mention, Trust, Who};
 use crate::files::observation::{Kind, Observation, Seen};
 use crate::tokens::TokenCounter;
 use crate::transcript::{Message, Role, ToolCall};
@@ -27,7 +27,9 @@ mod ask;
 mod build;
 mod cold;
 mod losses;
+mod names;
 mod outputs;
+mod recall;
 
 /// What is remembered of a logged message.
 #[derive(Clone, Copy, Debug)]
@@ -275,26 +277,14 @@ impl Folder {
         let mut spoken = Spoken::default();
         if matches!(message.role, Role::User | Role::Assistant) {
             spoken.talk(&message.text, &mut self.vocabulary);
-            let who = if message.role == Role::User { Who::User } else { Who::Agent };
-            let has_room = self.window.total() as f64 <= self.policy.budget as f64 * ROOM_FOR_NAMED_SHARE;
-            for place in named_places(&message.text) {
-                let named = self.model.name(at as u32 + 1, place.path, who);
-                self.touched.extend(named.filter(|_| has_room));
-                if let (Some(file), Some(_), Who::User) = (named, place.line, who) {
-                    self.model.mention(file, Mention { at: at as u32 + 1, line: place.line });
-                    self.pointed_at.push(file);
-                }
-            }
+            self.note_names(at, &message);
         }
         for call in &message.tool_calls {
             let made = Call { made: at, call: call.clone(), is_answered: false };
             self.calls.insert(call.id.clone(), made);
             if self.dialects.kind(call) == Kind::Other {
                 spoken.talk(&call.arguments.to_string(), &mut self.vocabulary);
-                // Plans are made by calls, too.
-                for place in texts_in(&call.arguments).into_iter().flat_map(named_places) {
-                    self.model.name(at as u32 + 1, place.path, Who::Agent);
-                }
+                self.note_plan(at, call);
             }
         }
         if message.role == Role::User {
@@ -517,8 +507,8 @@ impl Folder {
     fn let_go(&mut self, folded: Range<usize>) {
         for at in folded.filter(|at| matches!(self.notes[*at].role, Role::Assistant | Role::Tool)) {
             self.texts.remove(&at);
-            let calls = self.messages[at].take().into_iter().flat_map(|message| message.tool_calls.clone());
-            for call in calls {
+            let Some(message) = self.messages[at].take() else { continue };
+            for call in &message.tool_calls {
                 // Of a call that is still to be answered everything is needed; of others their name, for late answers.
                 let entry = self.calls.get_mut(&call.id).filter(|entry| entry.made == at && entry.is_answered);
                 if let Some(entry) = entry {
@@ -526,14 +516,6 @@ impl Folder {
                 }
             }
         }
-    }
-
-    fn apply_recall(&mut self, recall: &Recall) {
-        self.mark(&recall.shown);
-        self.visible.push(self.marks);
-        let slot = Slot::Made(recall.text.clone());
-        let tokens = self.slot_tokens(&slot);
-        self.window.push(slot, tokens);
     }
 
     /// Gives lines a new mark.
@@ -546,52 +528,6 @@ impl Folder {
 
     fn slot_of(&self, at: usize) -> Slot {
         self.texts.get(&at).map_or(Slot::Logged(at), |text| Slot::Shortened(at, text.clone()))
-    }
-
-    /// What is known of the files that were just touched or named, and is not in the window. Of files of which only a
-    /// line was named, that is what stands around it.
-    fn recall_touched(&mut self) -> Option<Recall> {
-        let (touched, pointed_at) = (std::mem::take(&mut self.touched), std::mem::take(&mut self.pointed_at));
-        let touched = self.hiding(touched);
-        let files = self.hiding(touched.iter().copied().chain(pointed_at).collect());
-        if files.is_empty() {
-            return None;
-        }
-        let room = self.policy.budget.saturating_sub(self.window.total()).min(self.policy.touch_tokens);
-        let now = self.messages.len();
-        let chunks = self.weighed_chunks(&files);
-        let is_wanted = |chunk: &Chunk| {
-            let lines = chunk.lines(&self.model);
-            let hidden = lines.iter().filter(|line| !self.is_visible(line, self.start)).count();
-            let is_asked_for = touched.contains(&chunk.file) || chunk.signs.is_pointed_at;
-            is_asked_for && hidden * 2 > lines.len() && !chunk.signs.is_hit
-        };
-        let shown: Vec<bool> = chunks.iter().map(|chunk| !is_wanted(chunk)).collect();
-        let (text, chosen) = self.render_within(&chunks, &shown, room, build::RECALL_TITLE)?;
-        Some(Recall { at: now, text, shown: shown_lines(&chunks, &chosen) })
-    }
-
-    /// Those of some files of which more is known than the window shows, each once. All of them are cut now: that
-    /// leaves a fold with less to do at once.
-    fn hiding(&mut self, mut files: Vec<usize>) -> Vec<usize> {
-        files.sort_unstable();
-        files.dedup();
-        self.cuts.refresh(&self.model, &mut self.vocabulary, &files);
-        files.retain(|file| self.start > 0 && self.hides_lines(*file));
-        files
-    }
-
-    /// Whether lines are known of a file that do not stand in the window. Mere hits of searches do not count.
-    fn hides_lines(&self, file: usize) -> bool {
-        let segments = self.model.files()[file].segments.iter().filter(|segment| !segment.is_hit);
-        segments.flat_map(|segment| &segment.lines).any(|line| !self.is_visible(line, self.start))
-    }
-
-    /// Whether a line stands in the window: in the messages from `start` on, or in a view.
-    fn is_visible(&self, line: &Line, start: usize) -> bool {
-        // A line that was computed stands in no message.
-        (line.seen as usize > start && line.trust != Trust::Computed)
-            || (line.shown > 0 && self.visible.contains(&line.shown))
     }
 
     /// Tokens of a message that are not its text's.
@@ -615,21 +551,8 @@ impl Folder {
     }
 }
 
-/// Share of the budget up to which a window has room for what is known of files that were only named.
-const ROOM_FOR_NAMED_SHARE: f64 = 0.8;
-
 /// Tokens that blanks and names add to arguments on the wire.
 const ARGUMENTS_TOKENS: u64 = 4;
-
-/// All texts in the arguments of a call.
-fn texts_in(arguments: &Value) -> Vec<&str> {
-    match arguments {
-        Value::String(text) => vec![text],
-        Value::Array(values) => values.iter().flat_map(texts_in).collect(),
-        Value::Object(fields) => fields.values().flat_map(texts_in).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
-    }
-}
 
 fn shown_lines(chunks: &[Chunk], chosen: &[usize]) -> Vec<ShownLines> {
     let lines = |chunk: &Chunk| ShownLines {

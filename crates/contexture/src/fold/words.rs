@@ -95,8 +95,9 @@ impl Spoken {
                 old.extend(hunks.iter().flat_map(|hunk| &hunk.old).flat_map(|line| words(line)));
                 new.extend(hunks.iter().flat_map(|hunk| &hunk.new).flat_map(|line| words(line)));
             }
-            Observation::Write { text, .. } | Observation::Append { text, .. } => new.extend(words(text)),
-            Observation::Insert { text, .. } => new.extend(words(text)),
+            Observation::Write { text, .. } | Observation::Append { text, .. } | Observation::Insert { text, .. } => {
+                new.extend(words(text));
+            }
             _ => return,
         }
         self.changes.extend(old.symmetric_difference(&new).map(|word| vocabulary.number(word)));

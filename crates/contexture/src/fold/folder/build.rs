@@ -18,9 +18,6 @@ const VIEW_TITLE: &str = "# Files as you know them now\n";
 /// What stands over outlines.
 const OUTLINE_TITLE: &str = "# What you know besides, to be read again when needed\n";
 
-/// What stands over known lines that a touch brings back.
-pub(super) const RECALL_TITLE: &str = "# What you know of this file besides\n";
-
 /// Share of the budget that a fold leaves free at least, so that the next one is not at once.
 const FREE_SHARE: f64 = 0.22;
 
@@ -440,30 +437,10 @@ impl Folder {
         fitting.unwrap_or_default()
     }
 
-    /// Chooses chunks and renders them under a title, within a number of tokens.
-    pub(super) fn render_within(
-        &self,
-        chunks: &[Chunk],
-        shown: &[bool],
-        tokens: u64,
-        title: &str,
-    ) -> Option<(Arc<str>, Vec<usize>)> {
-        let fitting = self.fit(tokens, self.view_bytes_in(tokens), |bytes| {
-            let chosen = view::choose(chunks, shown, f64::NEG_INFINITY, bytes.saturating_sub(title.len()));
-            let listed = view::with_neighbours(chunks, shown, &chosen);
-            let listed: Vec<&Chunk> = listed.iter().map(|index| &chunks[*index]).collect();
-            let text: Arc<str> = format!("{title}{}", view::render(&self.model, &listed)).into();
-            let count = self.counts.of(&text);
-            let taken = view::bytes(chunks, &chosen);
-            ((text, chosen), taken, count)
-        });
-        fitting.filter(|(_, chosen)| !chosen.is_empty())
-    }
-
     /// Makes something of a number of bytes, fewer each time, until it has at most a number of tokens.
     ///
     /// `make` answers what it made, how many of the bytes it took, and the tokens that came out.
-    fn fit<T>(&self, tokens: u64, mut bytes: usize, make: impl Fn(usize) -> (T, usize, u64)) -> Option<T> {
+    pub(super) fn fit<T>(&self, tokens: u64, mut bytes: usize, make: impl Fn(usize) -> (T, usize, u64)) -> Option<T> {
         for _ in 0..MAX_TRIES {
             let (made, taken, count) = make(bytes);
             if count <= tokens {
@@ -482,7 +459,7 @@ impl Folder {
     /// How many bytes of lines a view of a number of tokens can show, by the views in the window.
     ///
     /// Views have headings, and their text is denser than talk: a first guess that is right saves counting twice.
-    fn view_bytes_in(&self, tokens: u64) -> usize {
+    pub(super) fn view_bytes_in(&self, tokens: u64) -> usize {
         let bytes: usize = self.parts.iter().map(|part| part.bytes).sum();
         let counted: u64 = self.part_slots().map(|slot| self.slot_tokens(slot)).sum();
         match counted {

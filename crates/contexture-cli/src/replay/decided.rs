@@ -1,0 +1,126 @@
+//! What was decided while a recording was played, in short.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use contexture::fold::FoldDecision;
+use serde::Serialize;
+
+use crate::table::{Align, Table, counted};
+
+/// The most folds that are shown to people.
+const MAX_FOLDS_SHOWN: usize = 12;
+
+/// The most files that did not fit which are shown to people.
+const MAX_PATHS_SHOWN: usize = 10;
+
+/// What was decided, without the texts.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Decided {
+    /// The folds, in order.
+    pub folds: Vec<FoldRow>,
+    /// Files with changes of the agent's own that a fold had no room for.
+    left_out: BTreeSet<String>,
+    /// How many outputs were shown shorter, by why.
+    shortened: BTreeMap<String, usize>,
+    /// How often touching or naming a file brought back what was known of it.
+    recalls: usize,
+    /// Before how many requests the provider's cache had expired.
+    cold_requests: usize,
+}
+
+impl Decided {
+    /// Takes note of what was decided up to a step.
+    pub fn note(&mut self, step: usize, decisions: Vec<FoldDecision>) {
+        for decision in decisions {
+            match decision {
+                FoldDecision::Fold(fold) => {
+                    self.folds.push(FoldRow {
+                        step,
+                        reason: fold.reason,
+                        before_tokens: fold.before_tokens,
+                        after_tokens: fold.after_tokens,
+                        price: fold.cost,
+                    });
+                    self.left_out.extend(fold.left_out);
+                }
+                FoldDecision::Shorten { reason, .. } => *self.shortened.entry(reason).or_default() += 1,
+                FoldDecision::Recall(_) => self.recalls += 1,
+                FoldDecision::Cold { .. } => self.cold_requests += 1,
+            }
+        }
+    }
+
+    /// For people: the folds in a table, and a line for everything else.
+    pub fn render(&self) -> String {
+        let mut text = match self.folds.len() {
+            0 => "\nnothing was folded\n".to_owned(),
+            count => format!("\nfolded {}\n", times(count)),
+        };
+        let columns = [("before", Align::Right), ("after", Align::Right), ("price", Align::Right)];
+        let columns = [("step", Align::Right)].into_iter().chain(columns).chain([("why", Align::Left)]);
+        let mut table = Table::new(columns);
+        for fold in self.folds.iter().take(MAX_FOLDS_SHOWN) {
+            let FoldRow { step, reason, before_tokens, after_tokens, price } = fold;
+            let numbers = [step.to_string(), before_tokens.to_string(), after_tokens.to_string()];
+            table.row(numbers.into_iter().chain([format!("{price:.0}"), short_reason(reason)]));
+        }
+        if !self.folds.is_empty() {
+            text.push_str(&table.render());
+        }
+        if self.folds.iter().take(MAX_FOLDS_SHOWN).any(|fold| short_reason(&fold.reason).ends_with(MORE_MARK)) {
+            text.push_str(MORE_NOTE);
+        }
+        if self.folds.len() > MAX_FOLDS_SHOWN {
+            let more = self.folds.len() - MAX_FOLDS_SHOWN;
+            text.push_str(&format!("and {more} more: `--emit decisions` prints them all\n"));
+        }
+        if !self.left_out.is_empty() {
+            let files = counted(self.left_out.len(), "file");
+            text.push_str(&format!("WARNING: the agent's own changes in {files} did not fit:\n"));
+            self.left_out.iter().take(MAX_PATHS_SHOWN).for_each(|path| text.push_str(&format!("  {path}\n")));
+        }
+        if self.cold_requests > 0 {
+            let requests = counted(self.cold_requests, "request");
+            text.push_str(&format!("the provider's cache had expired before {requests}\n"));
+        }
+        for (reason, count) in &self.shortened {
+            text.push_str(&format!("{} shown shorter: {reason}\n", counted(*count, "output")));
+        }
+        if self.recalls > 0 {
+            text.push_str(&format!(
+                "known lines of a touched or named file were shown again {}\n",
+                times(self.recalls)
+            ));
+        }
+        text
+    }
+}
+
+/// One fold.
+#[derive(Clone, Debug, Serialize)]
+pub struct FoldRow {
+    step: usize,
+    reason: String,
+    before_tokens: u64,
+    after_tokens: u64,
+    /// What is billed again because of it, in tokens at the plain input price.
+    price: f64,
+}
+
+/// What stands behind a reason of which the table shows only the beginning.
+const MORE_MARK: &str = " *";
+
+/// Where the rest of such a reason stands.
+const MORE_NOTE: &str = "* more had to go than usual: `--emit decisions` says what\n";
+
+/// Why a fold was made, without what it had to leave out.
+fn short_reason(reason: &str) -> String {
+    match reason.split_once("; ") {
+        Some((why, _)) => format!("{why}{MORE_MARK}"),
+        None => reason.to_owned(),
+    }
+}
+
+fn times(count: usize) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}
