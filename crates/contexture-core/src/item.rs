@@ -1,7 +1,15 @@
 //! The elements of a conversation.
 
+mod extra;
+mod meta;
+
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use extra::Extra;
+pub use meta::{Meta, Origin};
 
 /// One element of a conversation.
 ///
@@ -46,11 +54,20 @@ pub struct Message {
     pub role: Role,
     /// What is said, in order.
     pub content: Vec<Content>,
+    /// What is known of it beside its content.
+    #[serde(default, skip_serializing_if = "Meta::is_empty")]
+    pub meta: Meta,
+    /// Fields that are not interpreted.
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 /// One part of a message.
+///
+/// A text part with fields beside its text is kept as it came, as [`Content::Opaque`]; [`as_text`](Content::as_text)
+/// finds its text all the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Content {
     /// Plain text.
     Text {
@@ -74,10 +91,17 @@ pub struct FunctionCall {
     pub name: Box<str>,
     /// The arguments as the model wrote them: JSON, if it did well.
     pub arguments: String,
+    /// What is known of it beside its content.
+    #[serde(default, skip_serializing_if = "Meta::is_empty")]
+    pub meta: Meta,
+    /// Fields that are not interpreted.
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 /// What a tool answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "StoredOutput")]
 pub struct FunctionCallOutput {
     /// The provider's name for this item, if it gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,9 +110,69 @@ pub struct FunctionCallOutput {
     pub call_id: Box<str>,
     /// The answer.
     pub output: String,
-    /// Whether the answer reports a failure.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_error: bool,
+    /// What became of the call.
+    #[serde(default, skip_serializing_if = "Outcome::is_done")]
+    pub outcome: Outcome,
+    /// What is known of it beside its content.
+    #[serde(default, skip_serializing_if = "Meta::is_empty")]
+    pub meta: Meta,
+    /// Fields that are not interpreted.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// What became of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The tool ran and reports no failure.
+    #[default]
+    Done,
+    /// The tool ran, or tried to, and reports a failure.
+    Failed,
+    /// The call was refused and did not run.
+    Denied,
+    /// The call was cut off, and may have run in part.
+    Interrupted,
+    /// Nobody said.
+    Unknown,
+}
+
+impl Outcome {
+    /// Whether the tool ran and reports no failure.
+    pub fn is_done(&self) -> bool {
+        *self == Outcome::Done
+    }
+
+    /// Whether the call is known not to have done what it was asked for.
+    pub fn is_error(self) -> bool {
+        matches!(self, Outcome::Failed | Outcome::Denied | Outcome::Interrupted)
+    }
+}
+
+/// An output as version 0.1 wrote it, or as it is written now.
+#[derive(Deserialize)]
+struct StoredOutput {
+    #[serde(default)]
+    id: Option<Box<str>>,
+    call_id: Box<str>,
+    output: String,
+    outcome: Option<Outcome>,
+    /// What version 0.1 wrote in place of the outcome.
+    #[serde(default)]
+    is_error: bool,
+    #[serde(default)]
+    meta: Meta,
+    #[serde(flatten)]
+    extra: Extra,
+}
+
+impl From<StoredOutput> for FunctionCallOutput {
+    fn from(stored: StoredOutput) -> Self {
+        let StoredOutput { id, call_id, output, outcome, is_error, meta, extra } = stored;
+        let outcome = outcome.unwrap_or(if is_error { Outcome::Failed } else { Outcome::Done });
+        Self { id, call_id, output, outcome, meta, extra }
+    }
 }
 
 /// What the model thought before it spoke.
@@ -102,6 +186,12 @@ pub struct Reasoning {
     /// What the provider wants back unchanged, such as a signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Value>,
+    /// What is known of it beside its content.
+    #[serde(default, skip_serializing_if = "Meta::is_empty")]
+    pub meta: Meta,
+    /// Fields that are not interpreted.
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 impl Role {
@@ -116,12 +206,71 @@ impl Role {
     }
 }
 
+impl From<Message> for Item {
+    fn from(message: Message) -> Self {
+        Item::Message(message)
+    }
+}
+
+impl From<FunctionCall> for Item {
+    fn from(call: FunctionCall) -> Self {
+        Item::FunctionCall(call)
+    }
+}
+
+impl From<FunctionCallOutput> for Item {
+    fn from(output: FunctionCallOutput) -> Self {
+        Item::FunctionCallOutput(output)
+    }
+}
+
+impl From<Reasoning> for Item {
+    fn from(reasoning: Reasoning) -> Self {
+        Item::Reasoning(reasoning)
+    }
+}
+
+impl FunctionCall {
+    /// A call of the tool `name` with arguments as written by the model.
+    pub fn new(call_id: &str, name: &str, arguments: impl Into<String>) -> Self {
+        let (call_id, name, arguments) = (call_id.into(), name.into(), arguments.into());
+        Self { id: None, call_id, name, arguments, meta: Meta::default(), extra: Extra::default() }
+    }
+}
+
+impl FunctionCallOutput {
+    /// The answer to the call `call_id`.
+    pub fn new(call_id: &str, output: impl Into<String>, outcome: Outcome) -> Self {
+        let (call_id, output) = (call_id.into(), output.into());
+        Self { id: None, call_id, output, outcome, meta: Meta::default(), extra: Extra::default() }
+    }
+}
+
+impl Reasoning {
+    /// What the model thought, with what the provider wants back.
+    pub fn new(text: impl Into<String>, opaque: Option<Value>) -> Self {
+        Self { id: None, text: text.into(), opaque, meta: Meta::default(), extra: Extra::default() }
+    }
+}
+
 impl Message {
+    /// A message of these parts.
+    pub fn new(role: Role, content: Vec<Content>) -> Self {
+        Self { id: None, role, content, meta: Meta::default(), extra: Extra::default() }
+    }
+
     /// All text parts, joined by newlines.
     pub fn text(&self) -> String {
+        self.text_cow().into_owned()
+    }
+
+    /// The same, copied only where there are several parts.
+    pub fn text_cow(&self) -> Cow<'_, str> {
         let mut parts = self.content.iter().filter_map(Content::as_text);
-        let mut text = parts.next().unwrap_or_default().to_owned();
+        let first = parts.next().unwrap_or_default();
+        let mut text = Cow::Borrowed(first);
         for part in parts {
+            let text = text.to_mut();
             text.push('\n');
             text.push_str(part);
         }
@@ -134,6 +283,7 @@ impl Content {
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Content::Text { text } => Some(text),
+            Content::Opaque(part) if part["type"] == "text" => part["text"].as_str(),
             Content::Opaque(_) => None,
         }
     }
@@ -142,7 +292,7 @@ impl Content {
 impl Item {
     /// A message of one text part.
     pub fn message(role: Role, text: impl Into<String>) -> Item {
-        Item::Message(Message { id: None, role, content: vec![Content::Text { text: text.into() }] })
+        Message::new(role, vec![Content::Text { text: text.into() }]).into()
     }
 
     /// A user message of one text part.
@@ -162,32 +312,50 @@ impl Item {
 
     /// A call of the tool `name` with arguments as written by the model.
     pub fn call(call_id: &str, name: &str, arguments: impl Into<String>) -> Item {
-        Item::FunctionCall(FunctionCall {
-            id: None,
-            call_id: call_id.into(),
-            name: name.into(),
-            arguments: arguments.into(),
-        })
+        FunctionCall::new(call_id, name, arguments).into()
     }
 
     /// The answer to the call `call_id`.
     pub fn output(call_id: &str, output: impl Into<String>) -> Item {
-        Item::FunctionCallOutput(FunctionCallOutput {
-            id: None,
-            call_id: call_id.into(),
-            output: output.into(),
-            is_error: false,
-        })
+        FunctionCallOutput::new(call_id, output, Outcome::Done).into()
     }
 
     /// The answer to the call `call_id`, saying that it failed.
     pub fn error_output(call_id: &str, output: impl Into<String>) -> Item {
-        Item::FunctionCallOutput(FunctionCallOutput {
-            id: None,
-            call_id: call_id.into(),
-            output: output.into(),
-            is_error: true,
-        })
+        FunctionCallOutput::new(call_id, output, Outcome::Failed).into()
+    }
+
+    /// What is known of the item beside its content; nothing for one that is not interpreted.
+    pub fn meta(&self) -> Option<&Meta> {
+        match self {
+            Item::Message(message) => Some(&message.meta),
+            Item::FunctionCall(call) => Some(&call.meta),
+            Item::FunctionCallOutput(output) => Some(&output.meta),
+            Item::Reasoning(reasoning) => Some(&reasoning.meta),
+            Item::Opaque(_) => None,
+        }
+    }
+
+    /// The same with what is known of it beside its content; one that is not interpreted stays as it is.
+    pub fn with_meta(mut self, meta: Meta) -> Item {
+        match &mut self {
+            Item::Message(message) => message.meta = meta,
+            Item::FunctionCall(call) => call.meta = meta,
+            Item::FunctionCallOutput(output) => output.meta = meta,
+            Item::Reasoning(reasoning) => reasoning.meta = meta,
+            Item::Opaque(_) => {}
+        }
+        self
+    }
+
+    /// Whether the model made it: what it said, thought or asked for. An item that is not interpreted is taken for
+    /// the model's, since providers keep what the user said in messages.
+    pub fn is_of_model(&self) -> bool {
+        match self {
+            Item::Message(message) => message.role == Role::Assistant,
+            Item::FunctionCallOutput(_) => false,
+            Item::FunctionCall(_) | Item::Reasoning(_) | Item::Opaque(_) => true,
+        }
     }
 
     /// Whether this is a message of that role.

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     fn call(id: &str) -> FunctionCall {
-        FunctionCall { id: None, call_id: id.into(), name: "read".into(), arguments: "{}".into() }
+        FunctionCall::new(id, "read", "{}")
     }
 
     #[test]

@@ -398,7 +398,7 @@ impl Run {
     async fn begin_turn(&mut self, input: TurnInput) -> Result<bool, Error> {
         self.close_unfinished_turn();
         (self.response, self.last_usage) = (None, None);
-        let message = Item::Message(Message { id: None, role: Role::User, content: input.0 });
+        let message = Item::from(Message::new(Role::User, input.0));
         let items = self.append_pipeline(vec![message], None).await;
         if items.is_empty() {
             self.commit().await?;

@@ -30,7 +30,7 @@ pub fn ledger(
                 lines.push(format!("- user: {}", quote(&message.text())))
             }
             Item::FunctionCall(call) => *tools.entry(&call.name).or_default() += 1,
-            Item::FunctionCallOutput(output) => failures += usize::from(output.is_error),
+            Item::FunctionCallOutput(output) => failures += usize::from(output.outcome.is_error()),
             _ => {}
         }
     }

@@ -20,7 +20,7 @@ fn lines(log: &ItemLog) -> Vec<String> {
     let line = |item: &Item| match item {
         Item::Message(message) => format!("{}: {}", message.role.as_str(), message.text()),
         Item::FunctionCall(call) => format!("call {}", call.name),
-        Item::FunctionCallOutput(output) if output.is_error => format!("error: {}", output.output),
+        Item::FunctionCallOutput(output) if output.outcome.is_error() => format!("error: {}", output.output),
         Item::FunctionCallOutput(output) => format!("output: {}", output.output),
         Item::Reasoning(reasoning) => format!("thought: {}", reasoning.text),
         Item::Opaque(value) => value.to_string(),

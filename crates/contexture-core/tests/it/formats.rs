@@ -64,17 +64,15 @@ fn engine(store: &Arc<MemoryStore>, notes: &Notes, model: &ScriptedModel, life: 
 fn items_of_format_1() -> Vec<Item> {
     let text = |text: &str| Content::Text { text: text.to_owned() };
     let image = Content::Opaque(json!({ "type": "image", "url": "a.png" }));
-    let call =
-        FunctionCall { id: Some("fc_1".into()), call_id: "call-1".into(), name: "boil".into(), arguments: "{}".into() };
+    let call = FunctionCall { id: Some("fc_1".into()), ..FunctionCall::new("call-1", "boil", "{}") };
     vec![
-        Item::Message(Message { id: None, role: Role::User, content: vec![text("hello"), image] }),
+        Item::from(Message::new(Role::User, vec![text("hello"), image])),
         Item::Reasoning(Reasoning {
             id: Some("rs_1".into()),
-            text: "a greeting".to_owned(),
-            opaque: Some(json!({ "signature": "x" })),
+            ..Reasoning::new("a greeting", Some(json!({ "signature": "x" })))
         }),
         Item::Opaque(json!({ "type": "web_search", "query": "tea" })),
-        Item::Message(Message { id: Some("msg_1".into()), role: Role::Assistant, content: vec![text("hi")] }),
+        Item::Message(Message { id: Some("msg_1".into()), ..Message::new(Role::Assistant, vec![text("hi")]) }),
         Item::user("make tea"),
         Item::FunctionCall(call),
         Item::call("call-2", "pour", r#"{"cups":2}"#),
@@ -113,7 +111,7 @@ async fn a_thread_of_format_1_opens_and_goes_on() {
     assert_eq!(*notes.0.lock().unwrap(), decisions_of_format_1());
     let interrupted = execution.log().get(8).unwrap().item.as_output().unwrap().clone();
     assert_eq!(
-        (&*interrupted.call_id, interrupted.is_error),
+        (&*interrupted.call_id, interrupted.outcome.is_error()),
         ("call-2", true),
         "it may have run, and is not run again"
     );

@@ -111,7 +111,7 @@ async fn answered(name: &str, arguments: &str) -> (String, u32, Vec<String>) {
     let mut execution = engine.execution("thread").start().await.unwrap();
     execution.turn("count").await.unwrap();
     let output = execution.log().iter().find_map(|item| item.as_output()).unwrap();
-    let text = if output.is_error { format!("error: {}", output.output) } else { output.output.clone() };
+    let text = if output.outcome.is_error() { format!("error: {}", output.output) } else { output.output.clone() };
     let faults = recorder.faults().into_iter().map(|fault| fault.message).collect();
     (text, execution.memory().read(Counter::COUNT).unwrap(), faults)
 }

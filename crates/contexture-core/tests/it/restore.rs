@@ -264,8 +264,8 @@ async fn items_of_every_kind_come_back_as_they_were() {
     let odd_message = json!({ "type": "message", "role": "nobody" });
     let mut items: Vec<Item> = opaque.iter().cloned().chain([odd_message]).map(Item::Opaque).collect();
     let content = opaque.iter().cloned().map(Content::Opaque).chain([Content::Text { text: String::new() }]).collect();
-    items.push(Item::Message(Message { id: Some("m".into()), role: Role::Assistant, content }));
-    items.push(Item::Reasoning(Reasoning { id: None, text: "\0".into(), opaque: Some(json!({ "signature": "x" })) }));
+    items.push(Item::Message(Message { id: Some("m".into()), ..Message::new(Role::Assistant, content) }));
+    items.push(Item::from(Reasoning::new("\0", Some(json!({ "signature": "x" })))));
     items.push(Item::assistant("done"));
     let store = Arc::new(MemoryStore::new());
     let response = LlmResponse { items, ..LlmResponse::default() };

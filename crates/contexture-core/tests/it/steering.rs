@@ -46,7 +46,7 @@ async fn judge(layers: impl IntoIterator<Item = ClosureLayer<()>>) -> Judged {
     execution.turn("hello").await.unwrap();
     let output = execution.log().iter().find_map(|item| item.as_output()).unwrap().clone();
     let tail = model.last_texts().pop().unwrap();
-    Judged { ran: diary.len() > 0, output: output.output, is_error: output.is_error, tail }
+    Judged { ran: diary.len() > 0, output: output.output, is_error: output.outcome.is_error(), tail }
 }
 
 #[tokio::test]

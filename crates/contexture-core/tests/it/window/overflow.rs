@@ -128,7 +128,7 @@ fn a_step_larger_than_the_goal_is_kept_whole_if_it_fits() {
     thread.policy.window_size = Some(8);
     conversation(&mut thread, 10);
     thread.append(Item::user("go"));
-    thread.append(Item::Reasoning(Reasoning { id: None, text: "all three at once".into(), opaque: None }));
+    thread.append(Item::from(Reasoning::new("all three at once", None)));
     for n in 100..103 {
         thread.append(Item::call(&n.to_string(), "read", "{}"));
     }
@@ -179,7 +179,7 @@ fn a_thought_is_not_parted_from_what_was_said_after_it() {
         thread.policy.window_size = Some(window_size);
         for n in 0..20 {
             thread.append(Item::user("go on"));
-            thread.append(Item::Reasoning(Reasoning { id: None, text: "hm".into(), opaque: None }));
+            thread.append(Item::from(Reasoning::new("hm", None)));
             thread.append(Item::call(&n.to_string(), "read", "{}"));
             thread.append(Item::output(&n.to_string(), "done"));
             let window = thread.assemble();

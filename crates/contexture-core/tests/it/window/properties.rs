@@ -72,17 +72,16 @@ impl Saying {
     fn item(&self) -> Item {
         match self {
             Saying::User(text) => Item::user(text.render()),
-            Saying::UserWithImage(text, bytes) => Item::Message(Message {
-                id: None,
-                role: Role::User,
-                content: vec![
+            Saying::UserWithImage(text, bytes) => Item::from(Message::new(
+                Role::User,
+                vec![
                     Content::Text { text: text.render() },
                     Content::Opaque(serde_json::json!({ "type": "image", "data": "i".repeat(*bytes) })),
                 ],
-            }),
+            )),
             Saying::Developer(text) => Item::developer(text.render()),
             Saying::Assistant(text) => Item::assistant(text.render()),
-            Saying::Thought(text) => Item::Reasoning(Reasoning { id: None, text: text.render(), opaque: None }),
+            Saying::Thought(text) => Item::from(Reasoning::new(text.render(), None)),
             Saying::Call(id, text) => Item::call(&format!("call {id}"), "tool", text.render()),
             Saying::Output(id, text) => Item::output(&format!("call {id}"), text.render()),
             Saying::Foreign(bytes) => {
