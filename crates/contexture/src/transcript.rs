@@ -107,6 +107,13 @@ pub struct ToolCall {
     pub arguments: Value,
 }
 
+impl From<&ToolCall> for contexture_core::item::FunctionCall {
+    fn from(call: &ToolCall) -> Self {
+        let arguments = call.arguments.as_str().map_or_else(|| call.arguments.to_string(), str::to_owned);
+        Self::new(&call.id, &call.name, arguments)
+    }
+}
+
 impl Message {
     /// A message that makes no calls and answers none.
     pub fn said(role: Role, text: impl Into<String>) -> Self {

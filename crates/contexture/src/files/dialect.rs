@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use contexture_core::item::{FunctionCall, FunctionCallOutput};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -9,7 +10,6 @@ use super::numbering::{Block, MAX_LINE_NUMBER, line_number, numbered_from};
 use super::observation::{Kind, Observation, Seen};
 use super::patch::{FilePatch, parse_begin_patch, parse_search_replace, parse_unified};
 use super::printed::{observe_mentions, observe_shell, strip_harness};
-use crate::transcript::ToolCall;
 
 /// What a tool does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -198,11 +198,15 @@ impl Dialects {
     }
 
     /// What a call does: by the table, or for an unknown tool by the arguments that it carries.
-    pub fn does(&self, call: &ToolCall) -> Does {
-        let does = self.entry(&call.name).map_or_else(|| guess(call), |entry| entry.does);
+    pub fn does(&self, call: &FunctionCall) -> Does {
+        self.does_with(&call.name, &arguments_of(call))
+    }
+
+    fn does_with(&self, name: &str, arguments: &Value) -> Does {
+        let does = self.entry(name).map_or_else(|| guess(name, arguments), |entry| entry.does);
         match does {
-            Does::Write if text_of(&call.arguments, None, &["mode"]) == Some("append") => Does::Append,
-            Does::Editor => match text_of(&call.arguments, None, &["command"]) {
+            Does::Write if text_of(arguments, None, &["mode"]) == Some("append") => Does::Append,
+            Does::Editor => match text_of(arguments, None, &["command"]) {
                 Some("view") => Does::Read,
                 Some("create") => Does::Write,
                 Some("insert") => Does::Insert,
@@ -219,24 +223,17 @@ impl Dialects {
     }
 
     /// The kind of a call.
-    pub fn kind(&self, call: &ToolCall) -> Kind {
-        match self.does(call) {
-            Does::Read => Kind::Read,
-            Does::Write => Kind::Write,
-            Does::Edit | Does::Insert | Does::Patch | Does::Append | Does::Delete | Does::Move => Kind::Edit,
-            Does::Search => Kind::Search,
-            Does::Run => Kind::Run,
-            Does::Nothing | Does::Editor => Kind::Other,
-        }
+    pub fn kind(&self, call: &FunctionCall) -> Kind {
+        self.does(call).kind()
     }
 
     /// Looks into a call and what the tool answered.
-    pub fn observe(&self, call: &ToolCall, result: &str) -> Seen {
-        let entry = self.entry(&call.name);
-        let arguments = Arguments { value: &call.arguments, entry, takes_lines: TAKES_LINES.contains(&&*call.name) };
-        let does = self.does(call);
+    pub fn observe(&self, call: &FunctionCall, output: &FunctionCallOutput) -> Seen {
+        let (entry, value, result) = (self.entry(&call.name), arguments_of(call), &*output.output);
+        let arguments = Arguments { value: &value, entry, takes_lines: TAKES_LINES.contains(&&*call.name) };
+        let does = self.does_with(&call.name, &value);
         let failed = says_failed(result);
-        let is_rehearsal = value_of(&call.arguments, None, REHEARSAL_NAMES).and_then(Value::as_bool) == Some(true);
+        let is_rehearsal = value_of(&value, None, REHEARSAL_NAMES).and_then(Value::as_bool) == Some(true);
         let command = (does == Does::Run).then(|| arguments.command()).flatten();
         let observations = match does {
             _ if (failed || is_rehearsal) && does != Does::Run => Vec::new(),
@@ -254,7 +251,36 @@ impl Dialects {
                 paths.push(path.to_owned());
             }
         }
-        Seen { kind: self.kind(call), paths, command, observations, failed }
+        Seen { kind: does.kind(), paths, command, observations, failed }
+    }
+
+    /// The file that a call is about, if it names one.
+    pub fn path(&self, call: &FunctionCall) -> Option<String> {
+        let value = arguments_of(call);
+        let arguments = Arguments { value: &value, entry: self.entry(&call.name), takes_lines: false };
+        arguments.paths(self.does_with(&call.name, &value)).into_iter().next()
+    }
+}
+
+impl Does {
+    /// The kind of call that does it.
+    fn kind(self) -> Kind {
+        match self {
+            Does::Read => Kind::Read,
+            Does::Write => Kind::Write,
+            Does::Edit | Does::Insert | Does::Patch | Does::Append | Does::Delete | Does::Move => Kind::Edit,
+            Does::Search => Kind::Search,
+            Does::Run => Kind::Run,
+            Does::Nothing | Does::Editor => Kind::Other,
+        }
+    }
+}
+
+/// The arguments of a call as a value; what is not an object or a list is text.
+pub(crate) fn arguments_of(call: &FunctionCall) -> Value {
+    match serde_json::from_str(&call.arguments) {
+        Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
+        _ => Value::String(call.arguments.clone()),
     }
 }
 
@@ -262,16 +288,16 @@ impl Dialects {
 const SERVER_MARKS: &[&str] = &["__", ".", "/", ":"];
 
 /// What an unknown tool does, by its arguments.
-fn guess(call: &ToolCall) -> Does {
-    let has = |names: &[&str]| text_of(&call.arguments, None, names).is_some();
-    if let Value::String(text) = &call.arguments {
+fn guess(name: &str, arguments: &Value) -> Does {
+    let has = |names: &[&str]| text_of(arguments, None, names).is_some();
+    if let Value::String(text) = arguments {
         return if text.contains("*** Begin Patch") { Does::Patch } else { Does::Nothing };
     }
     let has_path = has(PATH_NAMES);
-    let name = call.name.to_ascii_lowercase();
+    let name = name.to_ascii_lowercase();
     match () {
         () if has_path && has(OLD_NAMES) && has(NEW_NAMES) => Does::Edit,
-        () if has_path && value_of(&call.arguments, None, EDITS_NAMES).is_some_and(lists_edits) => Does::Edit,
+        () if has_path && value_of(arguments, None, EDITS_NAMES).is_some_and(lists_edits) => Does::Edit,
         () if has_path && has(&["content", "file_text", "contents"]) && says_write(&name) => Does::Write,
         () if has_path && (name.contains("read") || name.contains("view") || name.contains("cat")) => Does::Read,
         () if has(&["command", "cmd"]) && !has_path => Does::Run,

@@ -2,15 +2,15 @@
 //!
 //! This is the small, stateless cousin of folding: it shortens old tool outputs one by one, and spares those of
 //! files that are still in use. [`crate::fold`] does more and keeps the prefix still; this needs no state beside
-//! the tracker and suits hosts that only want to trim a list of messages.
+//! the tracker and suits hosts that only want to trim a list of items.
 
 use std::collections::HashMap;
 
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Item};
 use serde::{Deserialize, Serialize};
 
 use super::dialect::Dialects;
 use super::observation::Kind;
-use crate::transcript::{Message, Role, ToolCall};
 
 /// How many characters of a file's text a [`FileReference`] keeps.
 pub const PREVIEW_CHARS: usize = 200;
@@ -118,8 +118,8 @@ pub enum TruncationPriority {
 }
 
 /// How long the output of a call is kept.
-pub fn truncation_priority(call: &ToolCall, dialects: &Dialects, tracker: &FileTracker) -> TruncationPriority {
-    let path = call_path(call, dialects);
+pub fn truncation_priority(call: &FunctionCall, dialects: &Dialects, tracker: &FileTracker) -> TruncationPriority {
+    let path = dialects.path(call);
     let file = path.as_deref().and_then(|path| tracker.get(path));
     match dialects.kind(call) {
         Kind::Write | Kind::Edit => TruncationPriority::Never,
@@ -128,11 +128,6 @@ pub fn truncation_priority(call: &ToolCall, dialects: &Dialects, tracker: &FileT
         Kind::Search | Kind::Run => TruncationPriority::Aggressive,
         Kind::Read | Kind::Other => TruncationPriority::Standard,
     }
-}
-
-/// The file that a call is about.
-fn call_path(call: &ToolCall, dialects: &Dialects) -> Option<String> {
-    dialects.observe(call, "").paths.into_iter().next()
 }
 
 /// What stands for a file's text that was truncated.
@@ -166,37 +161,49 @@ impl Default for TruncationConfig {
 
 /// Truncates old tool outputs, sparing those of files that are in use.
 ///
-/// A message's age is the number of assistant messages behind it. The tool that a stub names is the one with
-/// which this agent read the file.
+/// An item's age is the number of responses after it. The tool that a stub names is the one with which this agent read
+/// the file.
 pub fn truncate_with_file_awareness(
-    messages: &[Message],
+    items: &[Item],
     tracker: &FileTracker,
     dialects: &Dialects,
     config: &TruncationConfig,
-) -> Vec<Message> {
-    let steps = messages.iter().filter(|message| message.role == Role::Assistant).count() as u64;
-    let mut calls: HashMap<&str, &ToolCall> = HashMap::new();
+) -> Vec<Item> {
+    let steps = responses(items).filter(|begins| *begins).count() as u64;
+    let mut calls: HashMap<&str, &FunctionCall> = HashMap::new();
     let mut step = 0;
-    let mut kept = Vec::with_capacity(messages.len());
-    for message in messages {
-        step += u64::from(message.role == Role::Assistant);
-        calls.extend(message.tool_calls.iter().map(|call| (call.id.as_str(), call)));
-        let call = message.tool_call_id.as_deref().filter(|_| message.role == Role::Tool).and_then(|id| calls.get(id));
-        let text = call.and_then(|call| truncated(message, call, steps - step, steps, tracker, dialects, config));
-        kept.push(match text {
-            Some(text) if text.len() < message.text.len() => Message { text, ..message.clone() },
-            _ => message.clone(),
+    let mut kept = Vec::with_capacity(items.len());
+    for (item, begins) in items.iter().zip(responses(items)) {
+        step += u64::from(begins);
+        calls.extend(item.as_call().map(|call| (&*call.call_id, call)));
+        let age = Age { steps: steps - step, current_step: steps };
+        let shorter = item.as_output().and_then(|output| {
+            let text = truncated(output, calls.get(&*output.call_id)?, age, tracker, dialects, config)?;
+            (text.len() < output.output.len()).then(|| FunctionCallOutput { output: text, ..output.clone() })
         });
+        kept.push(shorter.map_or_else(|| item.clone(), Item::from));
     }
     kept
 }
 
-/// What stands for an output of an age, if it is to be truncated.
-fn truncated(
-    message: &Message,
-    call: &ToolCall,
-    age: u64,
+/// For each item, whether a response of the model begins with it: what the model made in a row is one response.
+fn responses(items: &[Item]) -> impl Iterator<Item = bool> {
+    let before = std::iter::once(false).chain(items.iter().map(Item::is_of_model));
+    items.iter().zip(before).map(|(item, follows)| item.is_of_model() && !follows)
+}
+
+/// How long ago an output came, and when that is reckoned from.
+#[derive(Clone, Copy)]
+struct Age {
+    steps: u64,
     current_step: u64,
+}
+
+/// What is shown for an output of an age, if it is to be truncated.
+fn truncated(
+    output: &FunctionCallOutput,
+    call: &FunctionCall,
+    age: Age,
     tracker: &FileTracker,
     dialects: &Dialects,
     config: &TruncationConfig,
@@ -207,17 +214,17 @@ fn truncated(
         TruncationPriority::Standard => config.max_age,
         TruncationPriority::Aggressive => config.aggressive_age,
     };
-    if age <= limit {
+    if age.steps <= limit {
         return None;
     }
-    let lines = message.text.lines().count();
-    match (dialects.kind(call), call_path(call, dialects)) {
+    let lines = output.output.lines().count();
+    match (dialects.kind(call), dialects.path(call)) {
         (Kind::Read, Some(path)) => {
-            if !tracker.is_file_stale(&path, current_step, limit) {
+            if !tracker.is_file_stale(&path, age.current_step, limit) {
                 return None;
             }
             let stub = file_stub(&path, lines, &call.name);
-            Some(format!("{stub}\n{}", truncated_file_hint(&path, age, lines, &call.name)))
+            Some(format!("{stub}\n{}", truncated_file_hint(&path, age.steps, lines, &call.name)))
         }
         _ => Some(format!("[Output of {} truncated ({lines} lines)]", call.name)),
     }

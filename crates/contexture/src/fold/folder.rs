@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
+use contexture_core::item::{FunctionCallOutput, Outcome};
 use serde_json::Value;
 
 use super::counts::Counts;
@@ -282,7 +283,7 @@ impl Folder {
         for call in &message.tool_calls {
             let made = Call { made: at, call: call.clone(), is_answered: false };
             self.calls.insert(call.id.clone(), made);
-            if self.dialects.kind(call) == Kind::Other {
+            if self.dialects.kind(&call.into()) == Kind::Other {
                 spoken.talk(&call.arguments.to_string(), &mut self.vocabulary);
                 self.note_plan(at, call);
             }
@@ -327,7 +328,7 @@ impl Folder {
             call.is_answered = true;
         }
         let Some(Call { call, .. }) = self.calls.get(id) else { return Slot::Logged(at) };
-        let seen = self.dialects.observe(call, &message.text);
+        let seen = self.dialects.observe(&call.into(), &FunctionCallOutput::new(id, &*message.text, Outcome::Unknown));
         let repeats = message.text.len() >= doors::LEAST_POINTED_BYTES && self.repeats(&seen);
         for observation in &seen.observations {
             spoken.change(observation, &mut self.vocabulary);

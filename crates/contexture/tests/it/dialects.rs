@@ -3,13 +3,15 @@
 use contexture::files::dialect::{Dialects, Does, ToolEntry};
 use contexture::files::numbering::Block;
 use contexture::files::observation::{LineChange, Observation};
-use contexture::transcript::ToolCall;
+use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
 use serde_json::{Value, json};
 
 #[track_caller]
 fn check(name: &str, arguments: Value, result: &str, expected: Vec<Observation>) {
-    let call = ToolCall { id: "1".into(), name: name.into(), arguments };
-    assert_eq!(Dialects::builtin().observe(&call, result).observations, expected);
+    let arguments = arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned);
+    let call = FunctionCall::new("1", name, arguments);
+    let output = FunctionCallOutput::new("1", result, Outcome::Unknown);
+    assert_eq!(Dialects::builtin().observe(&call, &output).observations, expected);
 }
 
 fn read(path: &str, first: Option<usize>, lines: &[&str], whole: bool) -> Observation {
@@ -322,7 +324,7 @@ fn outputs_name_places_in_files() {
 fn a_user_adds_a_tool_with_four_lines() {
     let entry: ToolEntry = serde_json::from_value(json!({"name": "peek", "does": "read", "path": "where"})).unwrap();
     assert_eq!(entry.does, Does::Read);
-    let call = ToolCall { id: "1".into(), name: "peek".into(), arguments: json!({"where": "a.rs"}) };
-    let seen = Dialects::builtin().with(entry).observe(&call, "x\n");
+    let call = FunctionCall::new("1", "peek", json!({"where": "a.rs"}).to_string());
+    let seen = Dialects::builtin().with(entry).observe(&call, &FunctionCallOutput::new("1", "x\n", Outcome::Unknown));
     assert_eq!(seen.observations, [read("a.rs", Some(1), &["x"], true)]);
 }

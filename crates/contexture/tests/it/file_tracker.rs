@@ -5,31 +5,26 @@ use contexture::files::tracker::{
     FileTracker, TruncationConfig, TruncationPriority, file_stub, truncate_with_file_awareness, truncated_file_hint,
     truncation_priority,
 };
-use contexture::transcript::{Message, Role, ToolCall};
+use contexture::item::{FunctionCall, Item};
 use serde_json::json;
 
-fn call(name: &str, arguments: serde_json::Value) -> ToolCall {
-    ToolCall { id: "call".into(), name: name.into(), arguments }
+fn call(name: &str, arguments: serde_json::Value) -> FunctionCall {
+    FunctionCall::new("call", name, arguments.to_string())
 }
 
-fn message(role: Role, text: &str) -> Message {
-    Message::said(role, text)
-}
-
-/// One call with a long answer, and ten steps behind it.
-fn old_call(call: ToolCall) -> Vec<Message> {
-    let asked = Message { tool_calls: vec![call.clone()], ..message(Role::Assistant, "") };
-    let answer = Message { tool_call_id: Some(call.id), ..message(Role::Tool, &"a line of the answer\n".repeat(40)) };
-    let later = (0..10).map(|_| message(Role::Assistant, "going on"));
-    [asked, answer].into_iter().chain(later).collect()
+/// One call with a long answer, and ten steps after it.
+fn old_call(call: FunctionCall) -> Vec<Item> {
+    let answer = Item::output("call", "a line of the answer\n".repeat(40));
+    let later = (0..10).flat_map(|_| [Item::user("go on"), Item::assistant("going on")]);
+    [call.into(), answer].into_iter().chain(later).collect()
 }
 
 #[track_caller]
-fn answer_after_ten_steps(call: ToolCall, tracker: &FileTracker) -> String {
-    let messages = old_call(call);
-    let kept = truncate_with_file_awareness(&messages, tracker, &Dialects::builtin(), &TruncationConfig::default());
-    assert_eq!(kept.len(), messages.len());
-    kept[1].text.clone()
+fn answer_after_ten_steps(call: FunctionCall, tracker: &FileTracker) -> String {
+    let items = old_call(call);
+    let kept = truncate_with_file_awareness(&items, tracker, &Dialects::builtin(), &TruncationConfig::default());
+    assert_eq!(kept.len(), items.len());
+    kept[1].as_output().expect("the answer stays in its place").output.clone()
 }
 
 #[test]
@@ -96,7 +91,8 @@ fn files_that_the_user_named_are_kept_longer() {
     assert!(!answer_after_ten_steps(read.clone(), &tracker).contains("truncated"));
     let config = TruncationConfig { longer_age: 9, ..TruncationConfig::default() };
     let kept = truncate_with_file_awareness(&old_call(read), &tracker, &Dialects::builtin(), &config);
-    assert!(kept[1].text.starts_with("[File: /app/named.ts (40 lines) - content truncated"), "{}", kept[1].text);
+    let text = &kept[1].as_output().expect("the answer stays in its place").output;
+    assert!(text.starts_with("[File: /app/named.ts (40 lines) - content truncated"), "{text}");
 }
 
 #[test]
@@ -108,15 +104,11 @@ fn what_this_agent_wrote_is_never_truncated() {
 #[test]
 fn an_answer_shorter_than_its_stub_stays() {
     let read = call("read_file", json!({"path": "a.rs"}));
-    let mut messages = old_call(read);
-    messages[1].text = "x\n".into();
-    let kept = truncate_with_file_awareness(
-        &messages,
-        &FileTracker::new(),
-        &Dialects::builtin(),
-        &TruncationConfig::default(),
-    );
-    assert_eq!(kept, messages);
+    let mut items = old_call(read);
+    items[1] = Item::output("call", "x\n");
+    let kept =
+        truncate_with_file_awareness(&items, &FileTracker::new(), &Dialects::builtin(), &TruncationConfig::default());
+    assert_eq!(kept, items);
 }
 
 #[test]

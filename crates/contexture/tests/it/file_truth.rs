@@ -2,7 +2,7 @@
 
 use contexture::files::dialect::Dialects;
 use contexture::files::model::FileModel;
-use contexture::transcript::ToolCall;
+use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -24,8 +24,10 @@ impl World {
 
     fn call(&mut self, name: &str, arguments: Value, result: &str) {
         self.at += 1;
-        let call = ToolCall { id: "1".into(), name: name.into(), arguments };
-        for observation in self.dialects.observe(&call, result).observations {
+        let call = FunctionCall::new("1", name, arguments.to_string());
+        for observation in
+            self.dialects.observe(&call, &FunctionCallOutput::new("1", result, Outcome::Unknown)).observations
+        {
             self.model.apply(self.at, &observation);
         }
     }

@@ -2,7 +2,7 @@
 
 use contexture::files::dialect::Dialects;
 use contexture::files::model::FileModel;
-use contexture::transcript::ToolCall;
+use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
 use serde_json::{Value, json};
 
 const HUGE: u64 = u64::MAX;
@@ -12,11 +12,14 @@ const HUGE: u64 = u64::MAX;
 fn check(name: &str, arguments: Value, result: &str) {
     let dialects = Dialects::builtin();
     let mut model = FileModel::new();
-    let call = |name: &str, arguments: Value| ToolCall { id: "1".into(), name: name.into(), arguments };
-    let known = dialects.observe(&call("Read", json!({"file_path": "a.rs"})), "1\tfn main() {\n2\t    run();\n3\t}\n");
-    let huge = dialects.observe(&call(name, arguments), result);
+    let observe = |name: &str, arguments: Value, result: &str| {
+        let call = FunctionCall::new("1", name, arguments.to_string());
+        dialects.observe(&call, &FunctionCallOutput::new("1", result, Outcome::Unknown))
+    };
+    let known = observe("Read", json!({"file_path": "a.rs"}), "1\tfn main() {\n2\t    run();\n3\t}\n");
+    let huge = observe(name, arguments, result);
     let changed = json!({"file_path": "a.rs", "old_string": "run();", "new_string": "run();\n    stop();"});
-    let changed = dialects.observe(&call("Edit", changed), "The file was updated.");
+    let changed = observe("Edit", changed, "The file was updated.");
     for (at, seen) in [&known, &huge, &huge, &changed, &huge, &known].into_iter().enumerate() {
         seen.observations.iter().for_each(|observation| model.apply(at as u32 + 1, observation));
     }
