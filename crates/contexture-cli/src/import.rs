@@ -119,9 +119,9 @@ fn to_file(source: &Source, out: &Path, skipped: &mut Skipped) -> Result<Option<
 /// Copies a recording to a writer; what is no recording is reported and gives nothing.
 fn copy(source: &Source, writer: &mut impl Write, skipped: &mut Skipped) -> Result<Option<Report>, Failure> {
     let mut written = Ok(());
-    let result = source.read(&mut |message| {
+    let result = source.read(&mut |record| {
         if written.is_ok() {
-            written = transcript::write(&mut *writer, &message);
+            written = transcript::write(&mut *writer, &record);
         }
     });
     written?;

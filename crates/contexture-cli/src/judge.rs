@@ -137,7 +137,7 @@ impl<'a> Judge<'a> {
         measures.pass_through_bytes += passed;
         measures.pass_through_cost += price(self.passed_bytes, passed);
         self.passed_bytes = passed;
-        if !self.recorded.messages[before].tool_calls.is_empty() {
+        if self.recorded.records[before].calls().next().is_some() {
             self.take_stale(before);
             self.take_recall(before);
         }
@@ -188,14 +188,14 @@ struct Window<'a> {
     /// For each recorded message, how often it is shown whole.
     whole: Vec<u32>,
     /// How often each call is shown in a message that the policy wrote.
-    made_calls: HashMap<String, u32>,
+    made_calls: HashMap<Box<str>, u32>,
     /// How many entries the policy wrote.
     made: usize,
 }
 
 impl<'a> Window<'a> {
     fn new(recorded: &'a Recorded<'a>) -> Self {
-        let whole = vec![0; recorded.messages.len()];
+        let whole = vec![0; recorded.records.len()];
         Self { recorded, entries: Vec::new(), bytes_before: vec![0], whole, made_calls: HashMap::new(), made: 0 }
     }
 
@@ -224,8 +224,8 @@ impl<'a> Window<'a> {
             Entry::Recorded { .. } => {}
             Entry::Made(made) => {
                 self.made += 1;
-                for call in &made.message.tool_calls {
-                    *self.made_calls.entry(call.id.clone()).or_insert(0) += 1;
+                for call in made.record.calls() {
+                    *self.made_calls.entry(call.call_id.clone()).or_insert(0) += 1;
                 }
             }
         }
@@ -237,11 +237,11 @@ impl<'a> Window<'a> {
             Entry::Recorded { .. } => {}
             Entry::Made(made) => {
                 self.made -= 1;
-                for call in &made.message.tool_calls {
-                    if let Some(count) = self.made_calls.get_mut(&call.id) {
+                for call in made.record.calls() {
+                    if let Some(count) = self.made_calls.get_mut(&call.call_id) {
                         *count -= 1;
                         if *count == 0 {
-                            self.made_calls.remove(&call.id);
+                            self.made_calls.remove(&call.call_id);
                         }
                     }
                 }
@@ -257,7 +257,7 @@ impl<'a> Window<'a> {
             Entry::Recorded { index, shown: Shown::Full } => *index,
             Entry::Recorded { .. } => return None,
             Entry::Made(made) => {
-                let index = self.recorded.answer_to(made.message.tool_call_id.as_deref()?)?;
+                let index = self.recorded.answer_to(&made.record.output()?.call_id)?;
                 if 2 * made.chars <= self.recorded.facts[index].chars {
                     return None;
                 }

@@ -9,7 +9,8 @@ pub mod own;
 use std::ops::Range;
 use std::sync::Arc;
 
-use contexture::transcript::{Message, Role, Transcript};
+use contexture::item::Role;
+use contexture::transcript::{Record, Transcript};
 
 use crate::recorded::{Recorded, plain_text, sent_bytes};
 
@@ -78,7 +79,7 @@ pub enum Shown {
 #[derive(Debug)]
 pub struct Made {
     /// The message.
-    pub message: Message,
+    pub record: Record,
     /// Its size when it is sent.
     pub bytes: u64,
     /// The characters of its text.
@@ -89,22 +90,22 @@ pub struct Made {
 
 impl Made {
     /// Takes a message into account.
-    pub fn new(message: Message) -> Arc<Self> {
-        let plain = plain_text(&message, message.role != Role::User);
-        Arc::new(Self { bytes: sent_bytes(&message), chars: message.text.chars().count(), plain, message })
+    pub fn new(record: Record) -> Arc<Self> {
+        let plain = plain_text(&record, record.role() != Some(Role::User));
+        Arc::new(Self { bytes: sent_bytes(&record), chars: record.text().chars().count(), plain, record })
     }
 }
 
 impl PartialEq for Made {
     /// Whether a provider would see the same message.
     fn eq(&self, other: &Self) -> bool {
-        let (one, two) = (&self.message, &other.message);
+        let (one, two) = (&self.record, &other.record);
         std::ptr::eq(self, other)
             || (self.bytes == other.bytes
-                && one.role == two.role
-                && one.tool_call_id == two.tool_call_id
-                && one.text == two.text
-                && one.tool_calls == two.tool_calls)
+                && one.role() == two.role()
+                && one.output().map(|output| &output.call_id) == two.output().map(|output| &output.call_id)
+                && one.text() == two.text()
+                && one.calls().eq(two.calls()))
     }
 }
 

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use contexture::transcript::{Message, Role, ToolCall, Transcript};
+use contexture::item::FunctionCall;
+use contexture::transcript::{Record, Transcript};
 use memchr::memmem;
 use serde_json::Value;
 
@@ -13,8 +14,8 @@ const MIN_TARGET_CHARS: usize = 20;
 /// A transcript with the facts that policies and the judge ask for.
 #[derive(Debug)]
 pub struct Recorded<'a> {
-    /// The messages themselves.
-    pub messages: &'a [Message],
+    /// The messages.
+    pub records: &'a [Record],
     /// Facts of each message.
     pub facts: Vec<Fact>,
     /// Positions of the assistant messages: before each of them stands a request.
@@ -69,31 +70,30 @@ enum Deed {
 impl<'a> Recorded<'a> {
     /// Works out the facts of a transcript.
     pub fn new(transcript: &'a Transcript) -> Self {
-        let messages = transcript.messages.as_slice();
+        let records = transcript.records.as_slice();
         let mut paths = Paths::default();
-        let mut calls: HashMap<&str, &ToolCall> = HashMap::new();
-        let mut facts = Vec::with_capacity(messages.len());
+        let mut calls: HashMap<&str, Call<'_>> = HashMap::new();
+        let mut facts = Vec::with_capacity(records.len());
         let mut bytes_before = vec![0];
-        for (index, message) in messages.iter().enumerate() {
-            for call in &message.tool_calls {
-                calls.insert(&call.id, call);
-                paths.note_write(index, call);
+        for (index, record) in records.iter().enumerate() {
+            for call in record.calls().map(Call::new) {
+                paths.note_write(index, &call);
+                calls.insert(call.id, call);
             }
-            let id = message.tool_call_id.as_deref().filter(|_| message.role == Role::Tool);
-            let read = id.and_then(|id| paths.read_by(calls.get(id)?));
-            let bytes = sent_bytes(message);
-            facts.push(Fact { bytes, chars: message.text.chars().count(), read });
+            let read = record.output().and_then(|output| paths.read_by(calls.get(&*output.call_id)?));
+            let bytes = sent_bytes(record);
+            facts.push(Fact { bytes, chars: record.text().chars().count(), read });
             bytes_before.push(bytes_before[index] + bytes);
         }
-        let of_role = |role| messages.iter().enumerate().filter(move |(_, message)| message.role == role);
-        let answers = of_role(Role::Tool).filter_map(|(index, answer)| Some((answer.tool_call_id.as_deref()?, index)));
+        let all = || records.iter().enumerate();
+        let answers = all().filter_map(|(index, record)| Some((&*record.output()?.call_id, index)));
         Self {
-            messages,
+            records,
             facts,
-            steps: of_role(Role::Assistant).map(|(index, _)| index).collect(),
+            steps: all().filter(|(_, record)| record.is_response()).map(|(index, _)| index).collect(),
             writes: paths.writes,
             bytes_before,
-            targets: find_targets(messages),
+            targets: find_targets(records),
             answers: answers.collect(),
         }
     }
@@ -115,25 +115,38 @@ impl<'a> Recorded<'a> {
 
     /// Whether the message at a position is a tool's answer.
     pub fn is_answer(&self, position: usize) -> bool {
-        self.messages[position].role == Role::Tool
+        self.records[position].output().is_some()
     }
 
     /// The first message that a person, or the program in the person's place, said.
     pub fn first_said(&self) -> usize {
-        let is_said = |message: &Message| matches!(message.role, Role::User | Role::System);
-        self.messages.iter().position(is_said).unwrap_or(0)
+        let is_said = |record: &Record| !record.is_response() && record.output().is_none();
+        self.records.iter().position(is_said).unwrap_or(0)
+    }
+}
+
+/// A call with its arguments.
+struct Call<'a> {
+    id: &'a str,
+    name: &'a str,
+    arguments: Value,
+}
+
+impl<'a> Call<'a> {
+    fn new(call: &'a FunctionCall) -> Self {
+        Self { id: &call.call_id, name: &call.name, arguments: call.parsed_arguments() }
     }
 }
 
 /// Paths seen so far, with who writes them.
 #[derive(Default)]
 struct Paths<'a> {
-    known: HashMap<Cow<'a, str>, usize>,
+    known: HashMap<String, usize>,
     writes: Vec<Vec<Write<'a>>>,
 }
 
 impl<'a> Paths<'a> {
-    fn id(&mut self, path: Cow<'a, str>) -> usize {
+    fn id(&mut self, path: String) -> usize {
         let next = self.writes.len();
         let id = *self.known.entry(path).or_insert(next);
         if id == next {
@@ -142,24 +155,24 @@ impl<'a> Paths<'a> {
         id
     }
 
-    fn note_write(&mut self, message: usize, call: &'a ToolCall) {
+    fn note_write(&mut self, message: usize, call: &Call<'a>) {
         if deed_of(call) == Deed::Change
             && let Some(path) = path_of(call)
         {
             let id = self.id(path);
-            self.writes[id].push(Write { message, call_id: &call.id });
+            self.writes[id].push(Write { message, call_id: call.id });
         }
     }
 
-    fn read_by(&mut self, call: &'a ToolCall) -> Option<usize> {
+    fn read_by(&mut self, call: &Call<'a>) -> Option<usize> {
         let path = path_of(call).filter(|path| deed_of(call) == Deed::Read && !path.is_empty())?;
         Some(self.id(path))
     }
 }
 
 /// What a call does, by the name of its tool.
-fn deed_of(call: &ToolCall) -> Deed {
-    match call.name.as_str() {
+fn deed_of(call: &Call<'_>) -> Deed {
+    match call.name {
         "str_replace_editor" | "str_replace_based_edit_tool" => match call.arguments["command"].as_str() {
             Some("view") => Deed::Read,
             _ => Deed::Change,
@@ -172,14 +185,14 @@ fn deed_of(call: &ToolCall) -> Deed {
 }
 
 /// The file that a call is about.
-fn path_of(call: &ToolCall) -> Option<Cow<'_, str>> {
+fn path_of(call: &Call<'_>) -> Option<String> {
     if call.name == "apply_patch" {
         let mut texts = Vec::new();
         collect_strings(&call.arguments, &mut texts);
-        return texts.into_iter().flat_map(str::lines).find_map(patched_path).map(Cow::Borrowed);
+        return texts.into_iter().flat_map(str::lines).find_map(patched_path).map(str::to_owned);
     }
     let keys = ["file_path", "path", "filePath", "filename", "file"];
-    keys.into_iter().find_map(|key| call.arguments.get(key)?.as_str()).map(Cow::Borrowed)
+    keys.into_iter().find_map(|key| call.arguments.get(key)?.as_str()).map(str::to_owned)
 }
 
 fn patched_path(line: &str) -> Option<&str> {
@@ -199,18 +212,18 @@ fn collect_strings<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
 }
 
 /// For every step that edits: the texts its edits replace, and where they stand before it.
-fn find_targets(messages: &[Message]) -> HashMap<usize, Vec<Target>> {
+fn find_targets(records: &[Record]) -> HashMap<usize, Vec<Target>> {
     let mut targets = HashMap::new();
     let mut plain: Vec<String> = Vec::new();
-    for (step, message) in messages.iter().enumerate().filter(|(_, message)| message.role == Role::Assistant) {
-        let texts = message.tool_calls.iter().flat_map(old_texts);
+    for (step, record) in records.iter().enumerate().filter(|(_, record)| record.is_response()) {
+        let texts = record.calls().flat_map(|call| old_texts(&Call::new(call)));
         let texts: Vec<String> = texts.map(|text| unix_lines(&text).trim_matches('\n').to_owned()).collect();
         let is_long = |text: &String| text.chars().count() >= MIN_TARGET_CHARS;
         if !texts.iter().any(is_long) {
             continue;
         }
-        let new = &messages[plain.len()..step];
-        plain.extend(new.iter().map(|message| plain_text(message, message.role == Role::Tool)));
+        let new = &records[plain.len()..step];
+        plain.extend(new.iter().map(|record| plain_text(record, record.output().is_some())));
         let found: Vec<Target> =
             texts.into_iter().filter(is_long).filter_map(|text| Target::find(text, &plain)).collect();
         targets.insert(step, found);
@@ -229,18 +242,18 @@ impl Target {
 }
 
 /// The texts that a call replaces.
-fn old_texts(call: &ToolCall) -> Vec<Cow<'_, str>> {
+fn old_texts(call: &Call<'_>) -> Vec<String> {
     if call.name == "apply_patch" {
         let mut texts = Vec::new();
         collect_strings(&call.arguments, &mut texts);
         let patches = texts.into_iter().filter(|text| text.contains("*** Begin Patch"));
-        return patches.flat_map(old_sides).map(Cow::Owned).collect();
+        return patches.flat_map(old_sides).collect();
     }
     let edits = call.arguments.get("edits").and_then(Value::as_array);
     let edits = edits.into_iter().flatten().filter_map(|edit| edit.get("old_string")?.as_str());
     let keys = ["old_string", "oldString", "old_str", "oldText"];
     let single = keys.into_iter().filter_map(|key| call.arguments.get(key)?.as_str());
-    edits.chain(single).map(Cow::Borrowed).collect()
+    edits.chain(single).map(str::to_owned).collect()
 }
 
 /// The old side of every hunk of a patch that takes lines away.
@@ -262,10 +275,11 @@ fn old_sides(patch: &str) -> Vec<String> {
 
 /// The text of a message in which an edit's old text can be found: with unix line ends, without the numbers that
 /// tools put before lines, and with the texts of its calls.
-pub fn plain_text(message: &Message, is_numbered: bool) -> String {
-    let text = unix_lines(&message.text);
+pub fn plain_text(record: &Record, is_numbered: bool) -> String {
+    let text = record.text();
+    let text = unix_lines(&text);
     let mut plain = if is_numbered { without_numbers(&text) } else { text.into_owned() };
-    for call in &message.tool_calls {
+    for call in record.calls().map(Call::new) {
         let mut texts = Vec::new();
         collect_strings(&call.arguments, &mut texts);
         plain.push('\n');
@@ -306,9 +320,9 @@ fn number_len(line: &str) -> usize {
 
 /// The size of a message when it is sent: its text, and its calls' arguments as JSON with a space behind each comma
 /// and colon.
-pub fn sent_bytes(message: &Message) -> u64 {
-    let arguments = message.tool_calls.iter().map(|call| 1 + argument_len(&call.arguments));
-    (message.text.len() + arguments.sum::<usize>()) as u64
+pub fn sent_bytes(record: &Record) -> u64 {
+    let arguments = record.calls().map(|call| 1 + argument_len(&call.parsed_arguments()));
+    (record.text().len() + arguments.sum::<usize>()) as u64
 }
 
 fn argument_len(arguments: &Value) -> usize {

@@ -14,10 +14,11 @@ use clap::{Args, ValueEnum};
 use contexture::bpe::Bpe;
 use contexture::files::dialect::Dialects;
 use contexture::fold::{Policy, Prices};
+use contexture::item::Role;
 use contexture::tokens::{Estimate, TokenCounter};
-use contexture::transcript::{Message, Transcript};
+use contexture::transcript::{Record, Transcript};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::budget;
 use crate::config::Config;
@@ -157,9 +158,8 @@ struct Settings {
 }
 
 impl Settings {
-    fn play(&self, transcript: Transcript) -> Player<impl Iterator<Item = Arc<Message>>> {
-        let messages = transcript.messages.into_iter().map(Arc::new);
-        Player::new(self.policy.clone(), Arc::clone(&self.counter), messages)
+    fn play(&self, transcript: Transcript) -> Player<impl Iterator<Item = Record>> {
+        Player::new(self.policy.clone(), Arc::clone(&self.counter), transcript.records)
             .with_dialects(self.dialects.clone())
             .with_cache_life(self.policy.prices.cache_life)
     }
@@ -216,7 +216,7 @@ fn emit_one(transcript: Transcript, settings: &Settings, emit: Emit, writer: &mu
     while let Some(step) = player.step() {
         if emit == Emit::Windows {
             let added = player.window()[step.keep..].iter();
-            let messages: Vec<Message> = added.map(|slot| player.render_slot(slot)).collect();
+            let messages: Vec<Value> = added.map(|sent| window_message(&sent.record())).collect();
             let window = json!({ "before": step.before, "keep": step.keep, "messages": messages });
             write_line(writer, &window)?;
         }
@@ -226,9 +226,24 @@ fn emit_one(transcript: Transcript, settings: &Settings, emit: Emit, writer: &mu
     emit_decisions(&mut player, emit, writer)
 }
 
+/// A message of a window, in the plain form, where the system speaks as itself.
+fn window_message(record: &Record) -> Value {
+    let output = record.output();
+    let calls = record
+        .calls()
+        .map(|call| json!({ "id": call.call_id, "name": call.name, "arguments": call.parsed_arguments() }));
+    json!({
+        "role": record.role().map_or("tool", Role::as_str),
+        "text": record.text(),
+        "tool_calls": calls.collect::<Vec<_>>(),
+        "tool_call_id": output.map(|output| &output.call_id),
+        "name": output.and_then(|output| output.extra.get("name")),
+    })
+}
+
 /// Prints what was decided since the last time, if that is asked for; it is not held any longer either way.
 fn emit_decisions(
-    player: &mut Player<impl Iterator<Item = Arc<Message>>>,
+    player: &mut Player<impl Iterator<Item = Record>>,
     emit: Emit,
     writer: &mut impl Write,
 ) -> Result<(), Failure> {

@@ -7,7 +7,8 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use contexture::transcript::{self, Format, Message, ReadError, Report, Role, Transcript};
+use contexture::item::{Item, Message, Role};
+use contexture::transcript::{self, Format, ReadError, Record, Report, Transcript};
 
 use crate::failure::Failure;
 
@@ -34,6 +35,16 @@ impl fmt::Display for Source {
     }
 }
 
+/// What the system says, said by the user.
+fn as_user(record: Record) -> Record {
+    let is_system = record.role() == Some(Role::System);
+    let items = record.into_items().into_iter().map(|item| match item {
+        Item::Message(message) if is_system => Item::Message(Message { role: Role::User, ..message }),
+        other => other,
+    });
+    Record::from_items(items.collect())
+}
+
 /// Why a source gives no transcript.
 #[derive(Debug)]
 pub enum Unread {
@@ -47,7 +58,7 @@ pub enum Unread {
 
 impl Source {
     /// Reads the recording message by message.
-    pub fn read(&self, sink: &mut impl FnMut(Message)) -> Result<Report, Unread> {
+    pub fn read(&self, sink: &mut impl FnMut(Record)) -> Result<Report, Unread> {
         let result = if self.path == Path::new(STANDARD_INPUT) {
             transcript::read(io::stdin().lock(), sink)
         } else {
@@ -67,10 +78,9 @@ impl Source {
     /// speaks for itself.
     pub fn transcript(&self) -> Result<(Transcript, Report), Unread> {
         let mut transcript = Transcript::default();
-        let report = self.read(&mut |message| transcript.messages.push(message))?;
+        let report = self.read(&mut |record| transcript.records.push(record))?;
         if report.format == Format::Plain {
-            let system = transcript.messages.iter_mut().filter(|message| message.role == Role::System);
-            system.for_each(|message| message.role = Role::User);
+            transcript.records = transcript.records.into_iter().map(as_user).collect();
         }
         Ok((transcript, report))
     }

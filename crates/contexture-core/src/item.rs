@@ -236,6 +236,14 @@ impl FunctionCall {
         let (call_id, name, arguments) = (call_id.into(), name.into(), arguments.into());
         Self { id: None, call_id, name, arguments, meta: Meta::default(), extra: Extra::default() }
     }
+
+    /// The arguments as a value: an object or a list, or a text where the model wrote neither.
+    pub fn parsed_arguments(&self) -> Value {
+        match serde_json::from_str(&self.arguments) {
+            Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
+            _ => Value::String(self.arguments.clone()),
+        }
+    }
 }
 
 impl FunctionCallOutput {

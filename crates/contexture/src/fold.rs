@@ -1,13 +1,20 @@
 //! Folding the past of a coding agent into what it still needs.
 //!
-//! Modules in reading order: what it is told to keep to ([`policy`], [`price`]), what a window is made of
-//! ([`window`]), what a fold shows ([`view`], [`words`], [`outline`], [`digest`]), what is done before anything is sent
-//! ([`doors`], [`terse`], [`cap`], [`rows`]), the state machine that decides when ([`folder`]), and what it decided
-//! ([`decision`]).
+//! Modules in reading order: what it keeps to ([`policy`], [`price`], [`meter`], and in private `tuning`), what a
+//! conversation under way is made of (`conversation`, `knowledge`, `shown`, `billing`, together `state`), what a view
+//! shows ([`view`], [`words`], [`outline`], [`digest`]), what is done before anything is sent ([`doors`], [`terse`],
+//! [`cap`], [`rows`]), what is decided (`plan`, [`decision`]), and who drives it all ([`folder`], [`replay`]).
 
 pub mod policy;
 pub mod price;
-pub mod window;
+pub mod meter;
+mod tuning;
+mod settings;
+mod conversation;
+mod knowledge;
+pub mod shown;
+mod billing;
+mod state;
 pub mod view;
 pub mod words;
 mod vocabulary;
@@ -19,12 +26,15 @@ pub mod doors;
 pub mod terse;
 pub mod cap;
 pub mod rows;
-mod counts;
-pub mod folder;
 pub mod decision;
+mod plan;
+pub mod folder;
+pub mod replay;
 
 pub use decision::{Fold, FoldDecision};
 pub use folder::Folder;
-pub use policy::Policy;
+pub use meter::Meter;
+pub use policy::{FoldWhen, Policy};
 pub use price::{Account, Prices};
-pub use window::Slot;
+pub use replay::Replay;
+pub use shown::ShownItem;

@@ -44,7 +44,7 @@ impl Decided {
                     self.left_out.extend(fold.left_out);
                 }
                 FoldDecision::Shorten { reason, .. } => *self.shortened.entry(reason).or_default() += 1,
-                FoldDecision::Recall(_) => self.recalls += 1,
+                FoldDecision::BringBack(_) => self.recalls += 1,
                 FoldDecision::Cold { .. } => self.cold_requests += 1,
             }
         }

@@ -1,37 +1,78 @@
 //! Plays a recorded conversation through the folder, request by request.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use contexture::files::dialect::Dialects;
-use contexture::fold::{Account, Fold, FoldDecision, Folder, Policy, Slot};
+use contexture::fold::decision::Piece;
+use contexture::fold::{Account, Fold, FoldDecision, Folder, Meter, Policy, ShownItem};
+use contexture::item::{FunctionCall, Item, Role};
 use contexture::tokens::TokenCounter;
-use contexture::transcript::{Message, Role};
+use contexture::transcript::Record;
+use serde_json::Value;
 
 use super::system::System;
 
-/// A conversation that is being played: before every assistant message the folder is asked for a window.
+/// Tokens that blanks and names add to the arguments of a call on the wire.
+const ARGUMENTS_TOKENS: u64 = 4;
+
+/// A conversation that is being played: before every response the folder is asked for a window.
 ///
-/// Positions are those of the transcript. What the system says before anything else is said stands first in every
+/// Positions are those of the transcript. What the system says before anything else is said comes first in every
 /// window, whole, and is no part of what is folded; what it says later is folded like the rest.
 pub struct Player<I> {
     policy: Policy,
+    counter: Arc<dyn TokenCounter>,
     system: System,
     folder: Folder,
-    /// Positions in the folder at which the system speaks.
-    system_later: HashSet<usize>,
-    messages: I,
-    /// The message that answers the last request, not taken in yet.
-    answer: Option<Arc<Message>>,
-    window: Vec<Slot>,
+    /// For each item of the folder, the record that it is from.
+    record_of: Vec<usize>,
+    records: I,
+    /// How many records were taken in.
+    taken: usize,
+    /// The response to the last request, not taken in yet.
+    response: Option<Record>,
+    window: Vec<Sent>,
     cache_life: Option<Duration>,
-    /// When the model last answered, and when something was last said to it, in milliseconds since the Unix epoch.
-    answered_ms: Option<u64>,
+    /// When the model last responded, and when something was last said to it, in milliseconds since the Unix epoch.
+    responded_ms: Option<u64>,
     heard_ms: Option<u64>,
     requests: u64,
-    /// Of those behind the first, requests that found the provider's cache empty.
+    /// Of those after the first, requests that found the provider's cache empty.
     cold_requests: u64,
+}
+
+/// One message of a window.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// The record that it shows, as it is or shortened; `None` for a message that stands for others.
+    pub position: Option<usize>,
+    /// Whether it shows all of the record as it is.
+    pub is_whole: bool,
+    items: Vec<Arc<Item>>,
+}
+
+impl Sent {
+    fn new(position: Option<usize>, shown: &ShownItem) -> Self {
+        Self { position, is_whole: shown.is_logged, items: vec![shown.item.clone()] }
+    }
+
+    /// The message as it would be sent. One that stands for others speaks as the user.
+    pub fn record(&self) -> Record {
+        if let (None, [item]) = (self.position, self.items.as_slice()) {
+            let text = item.as_message().map(|message| message.text()).unwrap_or_default();
+            return Item::message(Role::User, text).into();
+        }
+        Record::from_items(self.items.iter().map(|item| (**item).clone()).collect())
+    }
+
+    /// Whether a provider would see the same.
+    fn is_same(&self, other: &Sent) -> bool {
+        let is_same = |(one, two): (&Arc<Item>, &Arc<Item>)| Arc::ptr_eq(one, two) || one == two;
+        self.position == other.position
+            && self.items.len() == other.items.len()
+            && self.items.iter().zip(&other.items).all(is_same)
+    }
 }
 
 /// One request, told by what it has in common with the one before.
@@ -43,23 +84,25 @@ pub struct Step {
     pub keep: usize,
 }
 
-impl<I: Iterator<Item = Arc<Message>>> Player<I> {
+impl<I: Iterator<Item = Record>> Player<I> {
     /// Begins with an empty window.
     pub fn new(
         policy: Policy,
         counter: Arc<dyn TokenCounter>,
-        messages: impl IntoIterator<Item = Arc<Message>, IntoIter = I>,
+        records: impl IntoIterator<Item = Record, IntoIter = I>,
     ) -> Self {
         Self {
             system: System::new(policy.budget, counter.clone()),
-            folder: Folder::new(policy.clone(), counter),
+            folder: Folder::new(policy.clone(), Meter::of_texts(counter.clone())),
             policy,
-            system_later: HashSet::new(),
-            messages: messages.into_iter(),
-            answer: None,
+            counter,
+            record_of: Vec::new(),
+            records: records.into_iter(),
+            taken: 0,
+            response: None,
             window: Vec::new(),
             cache_life: None,
-            answered_ms: None,
+            responded_ms: None,
             heard_ms: None,
             requests: 0,
             cold_requests: 0,
@@ -78,38 +121,39 @@ impl<I: Iterator<Item = Arc<Message>>> Player<I> {
         self
     }
 
-    /// Goes on to the next request. There is none when all messages are taken in.
+    /// Goes on to the next request. There is none when all records are taken in.
     pub fn step(&mut self) -> Option<Step> {
-        if let Some(answer) = self.answer.take() {
-            self.answered_ms = answer.time_ms.or(self.answered_ms);
-            self.folder.push(answer);
+        if let Some(response) = self.response.take() {
+            self.responded_ms = response.time_ms().or(self.responded_ms);
+            self.push(response);
         }
-        while let Some(message) = self.messages.next() {
-            if message.role == Role::Assistant {
-                self.answer = Some(message);
+        while let Some(record) = self.records.next() {
+            if record.is_response() {
+                self.response = Some(record);
                 return Some(self.ask());
             }
-            self.heard_ms = message.time_ms.or(self.heard_ms);
-            self.take_in(message);
+            self.heard_ms = record.time_ms().or(self.heard_ms);
+            self.take_in(record);
         }
         None
     }
 
-    fn take_in(&mut self, mut message: Arc<Message>) {
-        if message.role != Role::System {
-            return self.folder.push(message);
+    fn take_in(&mut self, record: Record) {
+        if record.role() != Some(Role::System) || !self.folder.is_empty() {
+            return self.push(record);
         }
-        let at = self.folder.len();
-        if at > 0 {
-            // To the folder this is something that was said; whoever sees the window is told who said it.
-            Arc::make_mut(&mut message).role = Role::User;
-            self.system_later.insert(at);
-            return self.folder.push(message);
-        }
-        self.system.push(message);
-        let left = Policy::new(self.policy.budget.saturating_sub(self.system.tokens()).max(1));
-        let left = left.with_prices(self.policy.prices).with_message_tokens(self.policy.message_tokens);
-        self.folder.set_policy(left);
+        self.taken += 1;
+        self.system.push(record);
+        let left = self.policy.budget.saturating_sub(self.system.tokens()).max(1);
+        self.folder.set_policy(self.policy.clone().with_budget(left));
+    }
+
+    fn push(&mut self, record: Record) {
+        self.record_of.extend(record.items().iter().map(|_| self.taken));
+        self.taken += 1;
+        let items: Vec<(Arc<Item>, u64)> =
+            record.into_items().into_iter().map(|item| (self.counter.as_ref(), item)).map(counted).collect();
+        self.folder.push(items);
     }
 
     fn ask(&mut self) -> Step {
@@ -118,41 +162,34 @@ impl<I: Iterator<Item = Arc<Message>>> Player<I> {
             self.cold_requests += u64::from(self.requests > 0);
         }
         self.requests += 1;
-        let offset = self.system.len();
-        let folded = self.folder.request();
-        let window: Vec<Slot> =
-            self.system.slots().iter().cloned().chain(folded.iter().map(|s| shifted(s, offset))).collect();
-        let keep = self.window.iter().zip(&window).take_while(|(old, new)| old == new).count();
+        let mut window: Vec<Sent> =
+            self.system.items().iter().map(|shown| Sent::new(shown.position, shown)).collect();
+        for shown in self.folder.request() {
+            let position = shown.position.map(|at| self.record_of[at]);
+            match window.last_mut() {
+                Some(sent) if position.is_some() && sent.position == position => {
+                    sent.is_whole &= shown.is_logged;
+                    sent.items.push(shown.item.clone());
+                }
+                _ => window.push(Sent::new(position, shown)),
+            }
+        }
+        let keep = self.window.iter().zip(&window).take_while(|(old, new)| old.is_same(new)).count();
         self.window = window;
-        Step { before: offset + self.folder.len(), keep }
+        Step { before: self.taken, keep }
     }
 
-    /// Whether so much time went by since the model answered that the provider has forgotten the last request.
+    /// Whether so much time went by since the model responded that the provider has forgotten the last request.
     fn has_expired(&self) -> bool {
-        let (Some(life), Some(answered), Some(heard)) = (self.cache_life, self.answered_ms, self.heard_ms) else {
+        let (Some(life), Some(responded), Some(heard)) = (self.cache_life, self.responded_ms, self.heard_ms) else {
             return false;
         };
-        u128::from(heard.saturating_sub(answered)) > life.as_millis()
+        u128::from(heard.saturating_sub(responded)) > life.as_millis()
     }
 
     /// The window of the last request.
-    pub fn window(&self) -> &[Slot] {
+    pub fn window(&self) -> &[Sent] {
         &self.window
-    }
-
-    /// One message of a window as it would be sent.
-    pub fn render_slot(&self, slot: &Slot) -> Message {
-        let offset = self.system.len();
-        let Some(position) = slot.position() else { return self.folder.render_slot(slot) };
-        let Some(at) = position.checked_sub(offset) else { return self.system.render(position) };
-        let mut message = self.folder.render_slot(&match slot {
-            Slot::Shortened(_, text) => Slot::Shortened(at, text.clone()),
-            _ => Slot::Logged(at),
-        });
-        if self.system_later.contains(&at) {
-            message.role = Role::System;
-        }
-        message
     }
 
     /// The folder, with all that was taken in so far except for what the system said first.
@@ -160,10 +197,35 @@ impl<I: Iterator<Item = Arc<Message>>> Player<I> {
         &self.folder
     }
 
+    /// How many records the folder took in.
+    pub fn folded_records(&self) -> usize {
+        self.taken - self.system.len()
+    }
+
     /// What was decided since this was last asked for, oldest first.
     pub fn take_decisions(&mut self) -> Vec<FoldDecision> {
-        let offset = self.system.len();
-        self.folder.take_decisions().into_iter().map(|decision| decision_shifted(decision, offset)).collect()
+        let decisions = self.folder.take_decisions();
+        decisions.into_iter().map(|decision| self.of_records(decision)).collect()
+    }
+
+    /// A decision with positions of records in place of those of items.
+    fn of_records(&self, mut decision: FoldDecision) -> FoldDecision {
+        let record = |at: usize| self.record_of.get(at).copied().unwrap_or(self.taken);
+        match &mut decision {
+            FoldDecision::Fold(Fold { at, keep, head, start, shortened, .. }) => {
+                (*at, *start, *keep) = (record(*at), record(*start), *keep + self.system.len());
+                for piece in head {
+                    if let Piece::Logged(at) | Piece::Shortened(at, _) = piece {
+                        *at = record(*at);
+                    }
+                }
+                shortened.iter_mut().for_each(|(at, _)| *at = record(*at));
+            }
+            FoldDecision::BringBack(brought) => brought.at = record(brought.at),
+            FoldDecision::Cold { at } => *at = record(*at),
+            FoldDecision::Shorten { position, .. } => *position = record(*position),
+        }
+        decision
     }
 
     /// The tokens of the last window.
@@ -191,25 +253,19 @@ impl<I: Iterator<Item = Arc<Message>>> Player<I> {
     }
 }
 
-/// A slot of the folder's log as one of the transcript's.
-fn shifted(slot: &Slot, offset: usize) -> Slot {
-    match slot {
-        Slot::Logged(at) => Slot::Logged(at + offset),
-        Slot::Shortened(at, text) => Slot::Shortened(at + offset, text.clone()),
-        Slot::Made(text) => Slot::Made(text.clone()),
-    }
+/// An item with its tokens, as recordings are counted: texts and arguments, without what providers add around them.
+fn counted((counter, item): (&dyn TokenCounter, Item)) -> (Arc<Item>, u64) {
+    let tokens = match &item {
+        Item::Message(message) => counter.count(&message.text_cow()),
+        Item::FunctionCallOutput(output) => counter.count(&output.output),
+        Item::FunctionCall(call) => call_tokens(counter, call),
+        Item::Reasoning(reasoning) => counter.count(&reasoning.text),
+        Item::Opaque(value) => counter.count(&value.to_string()),
+    };
+    (Arc::new(item), tokens)
 }
 
-fn decision_shifted(mut decision: FoldDecision, offset: usize) -> FoldDecision {
-    match &mut decision {
-        FoldDecision::Fold(Fold { at, keep, head, start, shortened, .. }) => {
-            (*at, *keep, *start) = (*at + offset, *keep + offset, *start + offset);
-            head.iter_mut().for_each(|slot| *slot = shifted(slot, offset));
-            shortened.iter_mut().for_each(|(at, _)| *at += offset);
-        }
-        FoldDecision::Recall(recall) => recall.at += offset,
-        FoldDecision::Cold { at } => *at += offset,
-        FoldDecision::Shorten { position, .. } => *position += offset,
-    }
-    decision
+fn call_tokens(counter: &dyn TokenCounter, call: &FunctionCall) -> u64 {
+    let around = if matches!(call.parsed_arguments(), Value::String(_)) { 0 } else { ARGUMENTS_TOKENS };
+    1 + counter.count(&call.arguments) + around
 }

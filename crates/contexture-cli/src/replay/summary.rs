@@ -1,10 +1,8 @@
 //! What playing recordings showed, for people and as JSON.
 
-use std::sync::Arc;
-
 use contexture::files::model::FileState;
 use contexture::fold::Folder;
-use contexture::transcript::{Message, Report};
+use contexture::transcript::{Record, Report};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -60,11 +58,11 @@ struct FileRow {
 
 impl Summary {
     /// Plays a recording to its end.
-    pub fn new(file: String, report: &Report, mut player: Player<impl Iterator<Item = Arc<Message>>>) -> Self {
+    pub fn new(file: String, report: &Report, mut player: Player<impl Iterator<Item = Record>>) -> Self {
         let (mut steps, mut window_tokens, mut passed_through_tokens) = (Vec::new(), Vec::new(), Vec::new());
         let mut decided = Decided::default();
         while player.step().is_some() {
-            steps.push(player.folder().len());
+            steps.push(player.folded_records());
             decided.note(steps.len(), player.take_decisions());
             window_tokens.push(player.tokens());
             passed_through_tokens.push(player.passed_through_tokens());

@@ -1,11 +1,12 @@
-//! What the system says before anything else is said: it stands first in every window.
+//! What the system says before anything else is said: it comes first in every window.
 
 use std::sync::Arc;
 
-use contexture::fold::Slot;
+use contexture::fold::ShownItem;
 use contexture::fold::digest::shorten;
+use contexture::item::{Item, Role};
 use contexture::tokens::TokenCounter;
-use contexture::transcript::Message;
+use contexture::transcript::Record;
 
 /// The part of a window that the system may take; what is longer is cut in its middle, so that something else fits.
 const LARGEST_PART: u64 = 2;
@@ -13,9 +14,8 @@ const LARGEST_PART: u64 = 2;
 /// The system's messages at the start of a conversation.
 pub struct System {
     counter: Arc<dyn TokenCounter>,
-    messages: Vec<Arc<Message>>,
     /// How each is shown.
-    slots: Vec<Slot>,
+    items: Vec<ShownItem>,
     /// Tokens that more messages may take.
     left: u64,
     tokens: u64,
@@ -25,27 +25,26 @@ pub struct System {
 impl System {
     /// Nothing yet, in windows of a number of tokens.
     pub fn new(budget: u64, counter: Arc<dyn TokenCounter>) -> Self {
-        let left = budget / LARGEST_PART;
-        Self { counter, messages: Vec::new(), slots: Vec::new(), left, tokens: 0, whole_tokens: 0 }
+        Self { counter, items: Vec::new(), left: budget / LARGEST_PART, tokens: 0, whole_tokens: 0 }
     }
 
     /// Takes in the next message.
-    pub fn push(&mut self, message: Arc<Message>) {
-        let whole = self.counter.count(&message.text);
-        let at = self.messages.len();
-        let (slot, tokens) = match whole <= self.left {
-            true => (Slot::Logged(at), whole),
+    pub fn push(&mut self, record: Record) {
+        let text = record.text();
+        let whole = self.counter.count(&text);
+        let is_logged = whole <= self.left;
+        let (item, tokens) = match is_logged {
+            true => (record.into_items().swap_remove(0), whole),
             false => {
-                let text = self.cut(&message.text);
+                let text = self.cut(&text);
                 let tokens = self.counter.count(&text);
-                (Slot::Shortened(at, text.into()), tokens)
+                (Item::message(Role::System, text), tokens)
             }
         };
         self.left = self.left.saturating_sub(tokens);
         self.tokens += tokens;
         self.whole_tokens += whole;
-        self.slots.push(slot);
-        self.messages.push(message);
+        self.items.push(ShownItem { position: Some(self.items.len()), is_logged, item: Arc::new(item), tokens });
     }
 
     /// The head and the tail of a text, as much of it as may be shown.
@@ -62,17 +61,17 @@ impl System {
 
     /// How many messages there are.
     pub fn len(&self) -> usize {
-        self.messages.len()
+        self.items.len()
     }
 
     /// Whether the system says nothing.
     pub fn is_empty(&self) -> bool {
-        self.messages.is_empty()
+        self.items.is_empty()
     }
 
     /// How each message is shown.
-    pub fn slots(&self) -> &[Slot] {
-        &self.slots
+    pub fn items(&self) -> &[ShownItem] {
+        &self.items
     }
 
     /// Tokens of what is shown.
@@ -83,14 +82,5 @@ impl System {
     /// Tokens of what was said.
     pub fn whole_tokens(&self) -> u64 {
         self.whole_tokens
-    }
-
-    /// The message at a position, as it is shown.
-    pub fn render(&self, position: usize) -> Message {
-        let message = (*self.messages[position]).clone();
-        match &self.slots[position] {
-            Slot::Shortened(_, text) => Message { text: text.to_string(), ..message },
-            Slot::Logged(_) | Slot::Made(_) => message,
-        }
     }
 }

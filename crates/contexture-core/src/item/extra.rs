@@ -29,6 +29,18 @@ impl Extra {
         self.0.as_ref()?.get(name)
     }
 
+    /// All fields, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.0.iter().flat_map(|fields| fields.iter())
+    }
+
+    /// Adds fields; those that it has already are replaced.
+    pub fn extend(&mut self, other: Extra) {
+        for (name, value) in other.0.into_iter().flat_map(|fields| *fields) {
+            self.insert(&name, value);
+        }
+    }
+
     /// Sets a field.
     pub fn insert(&mut self, name: &str, value: impl Into<Value>) {
         self.0.get_or_insert_default().insert(name.to_owned(), value.into());
@@ -43,7 +55,7 @@ impl From<Map<String, Value>> for Extra {
 
 impl Serialize for Extra {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().flat_map(|fields| fields.iter()))
+        serializer.collect_map(self.iter())
     }
 }
 

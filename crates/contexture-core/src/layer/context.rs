@@ -77,6 +77,11 @@ impl ExecutionContext {
         self.data.counter.count(text)
     }
 
+    /// The counter that budgets are measured with, to be held.
+    pub fn shared_counter(&self) -> Arc<dyn TokenCounter> {
+        self.data.counter.clone()
+    }
+
     /// The counter that budgets are measured with.
     pub fn counter(&self) -> &dyn TokenCounter {
         &*self.data.counter

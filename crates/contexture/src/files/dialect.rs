@@ -199,7 +199,7 @@ impl Dialects {
 
     /// What a call does: by the table, or for an unknown tool by the arguments that it carries.
     pub fn does(&self, call: &FunctionCall) -> Does {
-        self.does_with(&call.name, &arguments_of(call))
+        self.does_with(&call.name, &call.parsed_arguments())
     }
 
     fn does_with(&self, name: &str, arguments: &Value) -> Does {
@@ -229,7 +229,7 @@ impl Dialects {
 
     /// Looks into a call and what the tool answered.
     pub fn observe(&self, call: &FunctionCall, output: &FunctionCallOutput) -> Seen {
-        let (entry, value, result) = (self.entry(&call.name), arguments_of(call), &*output.output);
+        let (entry, value, result) = (self.entry(&call.name), call.parsed_arguments(), &*output.output);
         let arguments = Arguments { value: &value, entry, takes_lines: TAKES_LINES.contains(&&*call.name) };
         let does = self.does_with(&call.name, &value);
         let failed = says_failed(result);
@@ -256,7 +256,7 @@ impl Dialects {
 
     /// The file that a call is about, if it names one.
     pub fn path(&self, call: &FunctionCall) -> Option<String> {
-        let value = arguments_of(call);
+        let value = call.parsed_arguments();
         let arguments = Arguments { value: &value, entry: self.entry(&call.name), takes_lines: false };
         arguments.paths(self.does_with(&call.name, &value)).into_iter().next()
     }
@@ -273,14 +273,6 @@ impl Does {
             Does::Run => Kind::Run,
             Does::Nothing | Does::Editor => Kind::Other,
         }
-    }
-}
-
-/// The arguments of a call as a value; what is not an object or a list is text.
-pub(crate) fn arguments_of(call: &FunctionCall) -> Value {
-    match serde_json::from_str(&call.arguments) {
-        Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
-        _ => Value::String(call.arguments.clone()),
     }
 }
 

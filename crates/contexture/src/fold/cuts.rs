@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::tuning::{LEAST_CHUNK_LINES, MOST_CHUNK_LINES};
 use super::view::{Chunk, Signs};
 use super::vocabulary::Vocabulary;
 use super::word_hash::HashWords;
@@ -45,12 +46,6 @@ pub(super) struct Moment<'a> {
     /// When the user said something.
     pub(super) asks: &'a [u32],
 }
-
-/// Fewest lines of a chunk, unless its segment is shorter.
-const LEAST_CHUNK_LINES: usize = 8;
-
-/// Most lines of a chunk.
-const MOST_CHUNK_LINES: usize = 24;
 
 impl Cuts {
     /// Cuts those of some files anew that may have changed.

@@ -3,8 +3,23 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
 
-use super::window::Slot;
+/// The field of a stored decision that holds its version.
+const VERSION: &str = "version";
+
+/// One item of a window, as a decision tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Piece {
+    /// The item of the log at this position, as it is.
+    Logged(usize),
+    /// The item of the log at this position with another text.
+    Shortened(usize, Arc<str>),
+    /// A text that stands for others.
+    Made(Arc<str>),
+}
 
 /// Something that was done to the window, to be replayed as it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,10 +28,11 @@ pub enum FoldDecision {
     /// The past was folded.
     Fold(Fold),
     /// A file was touched, and what was known of it was put at the window's end.
-    Recall(Recall),
+    #[serde(rename = "recall")]
+    BringBack(BringBack),
     /// The provider's cache had expired before a request, so that all of it was billed in full.
     Cold {
-        /// How many messages the log had.
+        /// How many items the log had.
         at: usize,
     },
     /// An output is shown with another text from its first sending on.
@@ -30,21 +46,67 @@ pub enum FoldDecision {
     },
 }
 
+/// The version in which decisions are stored. Version 0.1 of the program stored them without one, as version 1.
+const STORED_VERSION: u64 = 2;
+
+/// Why a stored decision cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DecisionError {
+    /// A newer version of the program stored it.
+    #[error("the decision is stored in version {0}, and this program knows versions up to {STORED_VERSION}")]
+    Newer(u64),
+    /// It is no decision, or one that is damaged.
+    #[error("the stored decision cannot be read")]
+    Unreadable(#[from] serde_json::Error),
+}
+
+impl FoldDecision {
+    /// The decision as it is stored, with its version.
+    pub fn to_stored(&self) -> Value {
+        let mut stored = serde_json::to_value(self).expect("decisions are texts and finite numbers");
+        stored[VERSION] = STORED_VERSION.into();
+        stored
+    }
+
+    /// A decision as it was stored, by this version or one before it.
+    ///
+    /// # Errors
+    /// It was stored by a newer version of the program, or it is damaged.
+    pub fn from_stored(stored: &Value) -> Result<Self, DecisionError> {
+        let version = stored.get(VERSION).and_then(Value::as_u64).unwrap_or(1);
+        if version > STORED_VERSION {
+            return Err(DecisionError::Newer(version));
+        }
+        Ok(FoldDecision::deserialize(stored)?)
+    }
+
+    /// Whether it was made before a request, when the log had so many items.
+    pub(super) fn is_at_request(&self, items: usize) -> bool {
+        match self {
+            FoldDecision::Fold(fold) => fold.at == items,
+            FoldDecision::BringBack(brought) => brought.at == items,
+            FoldDecision::Cold { at } => *at == items,
+            FoldDecision::Shorten { .. } => false,
+        }
+    }
+}
+
 /// A fold: what stands for the past from now on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fold {
-    /// How many messages the log had.
+    /// How many items the log had.
     pub at: usize,
-    /// How many slots at the start of the window before stay as they are.
+    /// How many items at the start of the window before stay as they are.
     pub keep: usize,
-    /// What stands behind those for everything before `start`.
-    pub head: Vec<Slot>,
-    /// The first message that is shown in its own place.
+    /// What follows those for everything before `start`.
+    pub head: Vec<Piece>,
+    /// The first item that is shown in its own place.
     pub start: usize,
-    /// Messages from `start` on whose text was cut because the budget forces it.
+    /// Items from `start` on whose text was cut because the budget forces it.
     pub shortened: Vec<(usize, Arc<str>)>,
     /// The parts of the view, oldest first.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ViewPart>,
     /// The lines that each of the newest parts shows.
     pub shown: Vec<Vec<ShownLines>>,
     /// Files with changes of the agent's own that there is no room for.
@@ -54,9 +116,9 @@ pub struct Fold {
     pub reason: String,
     /// Tokens of the window before it.
     pub before_tokens: u64,
-    /// Tokens of the window behind it.
+    /// Tokens of the window after it.
     pub after_tokens: u64,
-    /// What is billed again because it stands behind the change, in tokens at the plain input price.
+    /// What is billed again because it comes after the change, in tokens at the plain input price.
     pub cost: f64,
     /// What every later request is spared.
     pub saves_per_request: f64,
@@ -64,7 +126,7 @@ pub struct Fold {
 
 /// One part of the view: what one fold added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct ViewPart {
     /// The mark that its lines carry in the model.
     pub mark: u32,
     /// How many lines it shows.
@@ -88,8 +150,8 @@ pub struct ShownLines {
 
 /// Known lines put at the window's end because their file was touched.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Recall {
-    /// How many messages the log had.
+pub struct BringBack {
+    /// How many items the log had.
     pub at: usize,
     /// The text.
     pub text: Arc<str>,

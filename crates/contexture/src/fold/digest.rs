@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use contexture_core::item::FunctionCall;
+
 use super::cap::short_hash;
 use crate::files::model::FileModel;
 use crate::files::observation::{Kind, Seen};
-use crate::transcript::ToolCall;
 
 /// Longest line of the ledger, in characters.
 const MAX_LINE_CHARS: usize = 140;
@@ -37,14 +38,13 @@ struct Entry {
 }
 
 impl Ledger {
-    /// The same, naming outputs by the hash under which a tool shows them.
-    pub fn with_output_tool(mut self, tool: Arc<str>) -> Self {
+    /// Names outputs by the hash under which a tool shows them.
+    pub fn set_output_tool(&mut self, tool: Arc<str>) {
         self.tool = Some(tool);
-        self
     }
 
     /// Notes a finished call whose answer is the message at a position.
-    pub fn note(&mut self, at: usize, call: &ToolCall, seen: &Seen, result: &str) {
+    pub fn note(&mut self, at: usize, call: &FunctionCall, seen: &Seen, result: &str) {
         let subject = match (&seen.command, seen.paths.first()) {
             (Some(command), _) => format!("`{}`", command.lines().next().unwrap_or_default()),
             (None, Some(path)) => path.clone(),
@@ -54,7 +54,7 @@ impl Ledger {
             Kind::Read => "read",
             Kind::Write => "wrote",
             Kind::Edit => "changed",
-            Kind::Search | Kind::Run | Kind::Other => call.name.as_str(),
+            Kind::Search | Kind::Run | Kind::Other => &call.name,
         };
         let mut line = clip(&format!("{verb} {subject}"), MAX_LINE_CHARS);
         if let Some(failure) = failure(seen, result) {
@@ -68,10 +68,10 @@ impl Ledger {
     }
 
     /// Whether an output is named: a file can be read again, and what the tool itself showed can be asked for again.
-    fn names(&self, call: &ToolCall, seen: &Seen, result: &str) -> bool {
+    fn names(&self, call: &FunctionCall, seen: &Seen, result: &str) -> bool {
         let is_long = result.len() >= LEAST_NAMED_BYTES;
         let is_printed = matches!(seen.kind, Kind::Run | Kind::Search | Kind::Other);
-        self.tool.as_deref().is_some_and(|tool| is_long && is_printed && call.name != tool)
+        self.tool.as_deref().is_some_and(|tool| is_long && is_printed && *call.name != *tool)
     }
 
     /// The newest lines before a message that fit, oldest first; runs of the same line stand once.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::tuning::{NEAR_LINES, weight};
 use crate::files::model::{FileModel, FileState, Line};
 
 /// A run of lines that is shown or left out as one.
@@ -66,8 +67,6 @@ const HEADING_BYTES: usize = 110;
 /// Bytes that the mark of a gap may take.
 const GAP_BYTES: usize = 24;
 
-/// How near to a line that the agent changed a chunk counts as its own work.
-const NEAR_LINES: usize = 20;
 
 /// Whether a chunk is what the agent changed, or stands around it. Such chunks go only when there is no room.
 pub fn is_own_work(signs: &Signs) -> bool {
@@ -190,37 +189,21 @@ fn render_file(file: &FileState, chunks: &[&Chunk], text: &mut String) {
 pub fn need(signs: &Signs) -> f64 {
     let log = |count: f64| count.ln_1p();
     let seen = log(signs.seen_age);
-    let edited = signs.edit_age.map_or(0.0, |age| EDIT_AGE_WEIGHT * log(age));
-    let file_edited = if signs.is_file_edited { FILE_EDITED_WEIGHT } else { 0.0 };
-    let hit = if signs.is_hit { HIT_WEIGHT * seen } else { 0.0 };
-    let named = if signs.is_named { NAMED_WEIGHT } else { 0.0 };
-    let pending = if signs.is_pending { PENDING_WEIGHT } else { 0.0 };
-    let pointed_at = if signs.is_pointed_at { POINTED_AT_WEIGHT } else { 0.0 };
-    SEEN_WEIGHT * seen * seen
+    let edited = signs.edit_age.map_or(0.0, |age| weight::EDIT_AGE * log(age));
+    let file_edited = if signs.is_file_edited { weight::FILE_EDITED } else { 0.0 };
+    let hit = if signs.is_hit { weight::HIT * seen } else { 0.0 };
+    let named = if signs.is_named { weight::NAMED } else { 0.0 };
+    let pending = if signs.is_pending { weight::PENDING } else { 0.0 };
+    let pointed_at = if signs.is_pointed_at { weight::POINTED_AT } else { 0.0 };
+    weight::SEEN * seen * seen
         + edited
         + file_edited
         + hit
         + named
         + pending
         + pointed_at
-        + CHANGE_WEIGHT * signs.change_words
-        + TALK_WEIGHT * signs.talk_words
-        + SPAN_WEIGHT * (log(f64::from(signs.span)) - MIDDLE_SPAN)
-        + ASKS_WEIGHT * log(signs.asks as f64)
+        + weight::CHANGE_WORDS * signs.change_words
+        + weight::TALK_WORDS * signs.talk_words
+        + weight::SPAN * (log(f64::from(signs.span)) - weight::MIDDLE_SPAN)
+        + weight::ASKS * log(signs.asks as f64)
 }
-
-const SEEN_WEIGHT: f64 = -0.07;
-const HIT_WEIGHT: f64 = -0.5;
-const EDIT_AGE_WEIGHT: f64 = 0.19;
-const FILE_EDITED_WEIGHT: f64 = -0.3;
-const NAMED_WEIGHT: f64 = 0.3;
-/// Tasks and plans name files that are changed much later, when nothing else speaks for them any more.
-const PENDING_WEIGHT: f64 = 0.7;
-/// Not fitted: enough to come before whatever else is known of the file.
-const POINTED_AT_WEIGHT: f64 = 3.0;
-const CHANGE_WEIGHT: f64 = 0.09;
-const TALK_WEIGHT: f64 = 0.17;
-const SPAN_WEIGHT: f64 = -0.25;
-/// The logarithm of a middling span, so that the weight moves needs up as often as down.
-const MIDDLE_SPAN: f64 = 4.2;
-const ASKS_WEIGHT: f64 = -0.25;

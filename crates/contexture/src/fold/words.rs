@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::tuning::{LEAST_WEIGHED_BYTES, WEIGHT_BYTES};
 use super::view::Chunk;
 use super::vocabulary::Vocabulary;
 use crate::files::model::FileModel;
@@ -12,9 +13,6 @@ const WORD_BYTES: std::ops::Range<usize> = 5..60;
 
 /// Longest text that is taken for talk; what is longer was pasted.
 const MAX_TALK_BYTES: usize = 20_000;
-
-/// How many messages back words count as recent.
-pub const RECENT_MESSAGES: usize = 40;
 
 /// The words of a text.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -177,12 +175,6 @@ impl Recent {
         }
     }
 }
-
-/// Words are weighed for a chunk's size; this many bytes make a word that only it has count one.
-const WEIGHT_BYTES: f64 = 5_000.0;
-
-/// Chunks smaller than this are weighed as if they had it.
-const LEAST_WEIGHED_BYTES: usize = 200;
 
 #[cfg(test)]
 mod tests {

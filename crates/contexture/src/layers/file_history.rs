@@ -14,79 +14,44 @@
 //!
 //! What is shown shortened names a hash, and `output` shows the whole of it from the log, a piece at a time.
 
-mod items;
+mod held;
 mod output;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use contexture_core::decision::{Action, Decision, Price};
-use contexture_core::history::History;
-use contexture_core::item::Item;
+use contexture_core::history::{History, Part};
 use contexture_core::layer::{
     CacheState, HookResult, HookTrace, LayerFunction, LayerProvides, LayerSpec, MemoryLayer, MemoryScope, NewDecision,
     ProjectHistoryParams, ProjectHistoryResult,
 };
-use contexture_core::tokens::{Estimate, ITEM_OVERHEAD_TOKENS, TokenCounter};
-use contexture_core::{Slot as LayerSlot, ThreadId};
+use contexture_core::tokens::{Estimate, TokenCounter};
+use contexture_core::{Slot, ThreadId};
 use serde_json::Value;
 
-use self::items::{MadeItems, message_of};
+use self::held::{Held, Shelf};
 pub use self::output::OutputQuery;
-use crate::fold::{FoldDecision, Folder, Policy, Prices};
-use crate::transcript::Role;
-
-/// Threads whose folders are kept in memory; others are rebuilt from their log.
-const MAX_THREADS: usize = 64;
+use crate::fold::{FoldDecision, FoldWhen, Folder, Meter, Policy, Prices, ShownItem};
 
 /// The layer `file-history`.
+#[derive(Default)]
 pub struct FileHistory {
-    counter: Arc<dyn TokenCounter>,
+    counter: Option<Arc<dyn TokenCounter>>,
     prices: Prices,
-    has_tool: bool,
-    is_terse: bool,
-    threads: Mutex<HashMap<ThreadId, Held>>,
+    when: FoldWhen,
+    is_verbatim: bool,
+    has_no_tool: bool,
+    threads: Shelf,
 }
 
-/// The folder of a thread, as it was after the last request.
-struct Held {
-    folder: Folder,
-    /// The last item that it took in.
-    newest: Option<Arc<Item>>,
-    /// How many decisions led to it.
-    decided: usize,
-    made: MadeItems,
-}
-
-impl Held {
-    fn new(mut folder: Folder, history: &History) -> Self {
-        let newest = newest_of(&folder, history).cloned();
-        let decided = folder.take_decisions().len();
-        Self { folder, newest, decided, made: MadeItems::default() }
-    }
-
-    /// Whether it is about this log: another process may have put items before those it knows.
-    fn is_of(&self, history: &History, decisions: &[Decision]) -> bool {
-        self.decided == decisions.len() && newest_of(&self.folder, history) == self.newest.as_ref()
-    }
-
-    /// What the last request decided beyond what is known.
-    fn new_decisions(&mut self, known: usize) -> Vec<NewDecision> {
-        let (before, made) = (self.decided, self.folder.take_decisions());
-        self.decided += made.len();
-        made.iter().skip(known.saturating_sub(before)).map(new_decision).collect()
-    }
-}
-
-/// The last item of a log that a folder took in.
-fn newest_of<'a>(folder: &Folder, history: &'a History) -> Option<&'a Arc<Item>> {
-    Some(&history.log().get(folder.len().checked_sub(1)?)?.item)
-}
-
-impl Default for FileHistory {
-    fn default() -> Self {
-        Self::new(Arc::new(Estimate))
-    }
+/// What a window is to be made of.
+struct Projecting<'a> {
+    thread: &'a ThreadId,
+    history: &'a History,
+    decisions: &'a [Decision],
+    budget: u64,
+    cache: CacheState,
+    counter: Arc<dyn TokenCounter>,
 }
 
 impl FileHistory {
@@ -96,33 +61,34 @@ impl FileHistory {
     /// The whole of an output that the window shows shortened, a piece at a time.
     pub const OUTPUT: LayerFunction<FileHistory, OutputQuery, String> = LayerFunction::new("output");
 
-    /// A layer that counts with a counter and reckons with Anthropic's prices.
+    /// A layer that counts with a counter of its own instead of the engine's.
     pub fn new(counter: Arc<dyn TokenCounter>) -> Self {
-        Self { counter, prices: Prices::ANTHROPIC, has_tool: true, is_terse: true, threads: Mutex::default() }
+        Self { counter: Some(counter), ..Self::default() }
     }
 
-    /// The same with another provider's prices.
+    /// The same with another provider's prices; otherwise they are Anthropic's.
     pub fn with_prices(mut self, prices: Prices) -> Self {
         self.prices = prices;
         self
     }
 
+    /// The same with another choice of when to fold; otherwise it is when that pays.
+    pub fn when(mut self, when: FoldWhen) -> Self {
+        self.when = when;
+        self
+    }
+
     /// The same without the tool `output`: what is shown shortened stays so.
     pub fn without_output_tool(mut self) -> Self {
-        self.has_tool = false;
+        self.has_no_tool = true;
         self
     }
 
     /// The same with outputs as the tools gave them, for as long as they need not shrink: for an agent whose tools
     /// are told line by line what to change.
     pub fn verbatim(mut self) -> Self {
-        self.is_terse = false;
+        self.is_verbatim = true;
         self
-    }
-
-    fn policy(&self, budget: u64) -> Policy {
-        let policy = Policy::new(budget.max(1)).with_prices(self.prices).with_message_tokens(ITEM_OVERHEAD_TOKENS);
-        if self.is_terse { policy } else { policy.verbatim() }
     }
 
     /// What of the past is shown within a budget, and what was decided anew about it.
@@ -136,84 +102,79 @@ impl FileHistory {
         budget: u64,
         cache: CacheState,
     ) -> ProjectHistoryResult {
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = threads.remove(thread).filter(|held| held.is_of(history, decisions));
-        let mut held = held.unwrap_or_else(|| Held::new(self.rebuild(history, decisions, budget), history));
-        let (folder, log) = (&mut held.folder, history.log());
+        let counter = self.counter.clone().unwrap_or_else(|| Arc::new(Estimate));
+        self.project_counting(Projecting { thread, history, decisions, budget, cache, counter }).0
+    }
+
+    /// The same with a counter; also returns how many decisions cannot be read.
+    fn project_counting(&self, projecting: Projecting<'_>) -> (ProjectHistoryResult, usize) {
+        let Projecting { thread, history, decisions, budget, cache, counter } = projecting;
+        let held = self.threads.take(thread).filter(|held| held.is_of(history, decisions));
+        let mut held = held.unwrap_or_else(|| Held::rebuild(self.new_folder(budget, counter), history, decisions));
+        let folder = held.catch_up(history);
         folder.set_policy(self.policy(budget));
-        for (_, entry) in log.range(folder.len()..log.len()) {
-            folder.push(Arc::new(message_of(&entry.item)));
-            held.newest = Some(entry.item.clone());
-        }
         if cache == CacheState::Cold {
             folder.cache_is_cold();
         }
-        let parts = held.made.parts(folder.request(), history);
-        let new = held.new_decisions(decisions.len());
-        if threads.len() >= MAX_THREADS {
-            threads.clear();
-        }
-        threads.insert(thread.clone(), held);
-        ProjectHistoryResult { history: history.with_parts(parts), decisions: new }
+        let parts = parts_of(folder.request());
+        let made = held.new_decisions(decisions.len());
+        let unreadable = held.unreadable();
+        self.threads.put(thread.clone(), held);
+        (ProjectHistoryResult { history: history.with_parts(parts), decisions: made }, unreadable)
     }
 
-    fn new_folder(&self, budget: u64) -> Folder {
-        let folder = Folder::new(self.policy(budget), self.counter.clone());
-        if !self.has_tool {
+    fn policy(&self, budget: u64) -> Policy {
+        let policy = Policy::new(budget.max(1)).with_prices(self.prices).when(self.when);
+        if self.is_verbatim { policy.verbatim() } else { policy }
+    }
+
+    fn new_folder(&self, budget: u64, counter: Arc<dyn TokenCounter>) -> Folder {
+        let folder = Folder::new(self.policy(budget), Meter::new(counter));
+        if self.has_no_tool {
             return folder;
         }
         folder.with_output_tool(format!("{}/{}", Self::ID, Self::OUTPUT.name()))
     }
-
-    /// The folder as it was after the last request that was decided about.
-    fn rebuild(&self, history: &History, decisions: &[Decision], budget: u64) -> Folder {
-        let kept = decisions.iter().filter_map(|decision| match &decision.action {
-            Action::Layer(what) => serde_json::from_value(what.clone()).ok(),
-            _ => None,
-        });
-        let mut folder = self.new_folder(budget).replaying(kept.collect());
-        let mut responds = false;
-        let covered = last_response(history).unwrap_or(0);
-        for (_, entry) in history.log().range(0..covered) {
-            let message = message_of(&entry.item);
-            let is_response = message.role == Role::Assistant;
-            if is_response && !responds {
-                folder.request();
-            }
-            responds = is_response;
-            folder.push(Arc::new(message));
-        }
-        folder.go_on();
-        folder
-    }
 }
 
-/// The position behind the newest thing that the model said: everything before it was sent.
-fn last_response(history: &History) -> Option<usize> {
-    let log = history.log();
-    let newest = log.range(0..log.len()).rev().find(|(_, entry)| message_of(&entry.item).role == Role::Assistant);
-    newest.map(|(position, _)| position + 1)
+/// The items of a window as parts of a history; runs of the log are one part each.
+fn parts_of(items: &[ShownItem]) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for item in items {
+        match (parts.last_mut(), item.position.filter(|_| item.is_logged)) {
+            (Some(Part::Log(before)), Some(at)) if before.end == at => before.end += 1,
+            (_, Some(at)) => parts.push(Part::Log(at..at + 1)),
+            (_, None) => parts.push(Part::Item(item.item.clone())),
+        }
+    }
+    parts
 }
 
 impl MemoryLayer for FileHistory {
     type State = ();
 
     fn spec(&self) -> LayerSpec {
-        LayerSpec::new(Self::ID, LayerSlot(260), MemoryScope::Thread)
+        LayerSpec::new(Self::ID, Slot(260), MemoryScope::Thread)
     }
 
     fn provides(&self) -> LayerProvides<()> {
-        match self.has_tool {
-            true => LayerProvides::new().function(Self::OUTPUT.name(), output::function()),
-            false => LayerProvides::new(),
+        match self.has_no_tool {
+            true => LayerProvides::new(),
+            false => LayerProvides::new().function(Self::OUTPUT.name(), output::function()),
         }
     }
 
     async fn project_history(&self, params: ProjectHistoryParams<()>) -> HookResult<ProjectHistoryResult> {
-        let result =
-            self.project(&params.ctx.thread_id, &params.history, &params.decisions, params.budget, params.cache);
+        let ProjectHistoryParams { ctx, history, decisions, budget, cache, .. } = &params;
+        let counter = self.counter.clone().unwrap_or_else(|| ctx.shared_counter());
+        let (thread, budget, cache) = (&ctx.thread_id, *budget, *cache);
+        let (result, unreadable) =
+            self.project_counting(Projecting { thread, history, decisions, budget, cache, counter });
+        if unreadable > 0 {
+            ctx.trace.add_event("unreadable_decisions", &[("count", (unreadable as f64).into())]);
+        }
         for decision in &result.decisions {
-            tell_left_out(&params.ctx.trace, decision);
+            tell_left_out(&ctx.trace, decision);
         }
         Ok(result)
     }
@@ -228,8 +189,16 @@ fn tell_left_out(trace: &HookTrace, decision: &NewDecision) {
     }
 }
 
+/// What a decision was, if it is one of this layer's that can be read.
+fn read_decision(decision: &Decision) -> Option<FoldDecision> {
+    match &decision.action {
+        Action::Layer(what) => FoldDecision::from_stored(what).ok(),
+        _ => None,
+    }
+}
+
 fn new_decision(decision: &FoldDecision) -> NewDecision {
-    let what = serde_json::to_value(decision).unwrap_or(Value::Null);
+    let what = decision.to_stored();
     match decision {
         FoldDecision::Fold(fold) => NewDecision {
             what,
@@ -237,7 +206,7 @@ fn new_decision(decision: &FoldDecision) -> NewDecision {
             price: Some(Price { cost: fold.cost, saves_per_request: fold.saves_per_request }),
         },
         FoldDecision::Cold { .. } => NewDecision { what, reason: "the provider's cache is cold".into(), price: None },
-        FoldDecision::Recall(_) => {
+        FoldDecision::BringBack(_) => {
             NewDecision { what, reason: "a file was touched or named again".into(), price: None }
         }
         FoldDecision::Shorten { reason, .. } => NewDecision { what, reason: reason.clone(), price: None },

@@ -2,17 +2,19 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Item, Meta, Origin, Outcome, Role};
 use serde_json::Value;
 
+use super::Record;
 use super::time::milliseconds;
-use super::{Message, Role, ToolCall};
 
-/// Assistant messages held back for answers that come late. A call that is still open when so many newer
-/// assistant messages have come gets an empty answer.
+/// Responses held back for answers that come late. A call that is still open when so many newer
+/// ones have come gets an empty answer.
 const MAX_HELD_GROUPS: usize = 16;
 
-/// Messages held back in all.
+/// Records held back in all.
 const MAX_HELD_MESSAGES: usize = 256;
 
 /// Which pieces of assistant output belong to one message.
@@ -38,96 +40,124 @@ pub(super) struct Tally {
     pub images: u64,
 }
 
-/// Collects pieces in the order of the recording and hands out whole messages.
+/// Collects pieces in the order of the recording and hands out whole records.
 ///
 /// Every call that leaves here has a unique id and exactly one later answer. An answer to no call is left out, a
-/// call without an answer gets an empty one behind the other answers of its message.
+/// call without an answer gets an empty one after the other answers of its response.
 pub(super) struct Assembler<'a> {
-    sink: &'a mut dyn FnMut(Message),
+    sink: &'a mut dyn FnMut(Record),
     groups: VecDeque<Group>,
     /// How often each call id was used, by its hash: a recording may have millions.
     used_ids: HashMap<u64, u32>,
-    /// When the record that is being read was written.
-    time_ms: Option<u64>,
+    /// What holds for the record that is being read: when it was written, and in which directory.
+    meta: Meta,
     pub tally: Tally,
 }
 
-/// An assistant message with what came after it and before the next one.
+/// A response with what came after it and before the next one.
 struct Group {
-    response: Option<Box<str>>,
-    /// The assistant message first.
-    messages: Vec<Message>,
+    /// The name that the agent gave the response.
+    name: Option<Box<str>>,
+    text: String,
+    calls: Vec<FunctionCall>,
+    meta: Meta,
+    /// What came after it.
+    rest: Vec<Record>,
     open: Vec<OpenCall>,
 }
 
 struct OpenCall {
     recorded_id: String,
-    id: String,
-    name: String,
+    id: Box<str>,
+    name: Box<str>,
 }
 
 impl<'a> Assembler<'a> {
-    pub fn new(sink: &'a mut dyn FnMut(Message)) -> Self {
-        Self { sink, groups: VecDeque::new(), used_ids: HashMap::new(), time_ms: None, tally: Tally::default() }
+    pub fn new(sink: &'a mut dyn FnMut(Record)) -> Self {
+        let (groups, used_ids) = (VecDeque::new(), HashMap::new());
+        Self { sink, groups, used_ids, meta: Meta::default(), tally: Tally::default() }
     }
 
-    /// Hands out a message as it is, without looking at its calls.
-    pub fn pass(&mut self, message: Message) {
+    /// Hands out a record as it is, without looking at its calls.
+    pub fn pass(&mut self, record: Record) {
         self.tally.messages += 1;
-        (self.sink)(message);
+        (self.sink)(record);
     }
 
     /// Says when the record was written that comes next.
     pub fn set_time(&mut self, timestamp: Option<&str>) {
-        self.time_ms = timestamp.and_then(milliseconds);
+        self.meta.time_ms = timestamp.and_then(milliseconds);
+    }
+
+    /// Says in which directory the agent works from here on; `None` changes nothing.
+    pub fn set_directory(&mut self, directory: Option<&str>) {
+        if let Some(directory) = directory.filter(|new| self.meta.directory.as_deref() != Some(new)) {
+            self.meta.directory = Some(Arc::from(directory));
+        }
     }
 
     /// Something said by a person or by the program that runs the agent.
     pub fn say(&mut self, role: Role, text: String) {
-        let message = Message { time_ms: self.time_ms, ..Message::said(role, text) };
+        self.say_from(role, text, Origin::Said);
+    }
+
+    /// The same, with who wrote it.
+    pub fn say_from(&mut self, role: Role, text: String, origin: Origin) {
+        let meta = Meta { origin, ..self.meta.clone() };
+        self.add(Item::message(role, text).with_meta(meta).into());
+    }
+
+    /// The summary that an agent put in place of its past.
+    pub fn say_summary(&mut self, text: String) {
+        let mut meta = self.meta.clone();
+        meta.extra.insert(COMPACT, true);
+        self.add(Item::message(Role::System, text).with_meta(meta).into());
+    }
+
+    fn add(&mut self, record: Record) {
         match self.groups.back_mut() {
-            Some(group) => group.messages.push(message),
-            None => self.pass(message),
+            Some(group) => group.rest.push(record),
+            None => self.pass(record),
         }
         self.release();
     }
 
-    /// A piece of assistant output: text, calls or both.
-    pub fn speak(&mut self, join: Join<'_>, text: String, calls: Vec<ToolCall>) {
+    /// A piece of a response: text, calls or both.
+    pub fn speak(&mut self, join: Join<'_>, text: String, calls: Vec<FunctionCall>) {
         if text.trim().is_empty() && calls.is_empty() {
             return;
         }
         if !self.groups.back().is_some_and(|group| group.takes(join)) {
-            let response = match join {
+            let name = match join {
                 Join::Response(name) => Some(name.into()),
                 Join::Adjacent | Join::Never => None,
             };
-            let messages = vec![Message::said(Role::Assistant, "")];
-            self.groups.push_back(Group { response, messages, open: Vec::new() });
+            self.groups.push_back(Group::new(name));
         }
         for call in calls {
             self.add_call(join, call);
         }
         let group = self.groups.back_mut().expect("a group was just found or made");
-        append_text(&mut group.messages[0].text, text);
-        group.messages[0].time_ms = self.time_ms.or(group.messages[0].time_ms);
+        append_text(&mut group.text, text);
+        group.meta.time_ms = self.meta.time_ms.or(group.meta.time_ms);
+        group.meta.directory = self.meta.directory.clone();
         self.release();
     }
 
     /// Adds a call to the newest group under an id of its own.
     ///
     /// An agent that names its responses and writes the same call of a response twice means one call.
-    fn add_call(&mut self, join: Join<'_>, mut call: ToolCall) {
+    fn add_call(&mut self, join: Join<'_>, mut call: FunctionCall) {
         let newest = self.groups.back().expect("calls are added to an existing group");
-        let is_repeated = newest.messages[0].tool_calls.iter().any(|known| known.id == call.id);
+        let is_repeated = newest.calls.iter().any(|known| known.call_id == call.call_id);
         if is_repeated && matches!(join, Join::Response(_)) {
             return;
         }
-        let recorded_id = call.id.clone();
-        call.id = self.unique_id(&recorded_id);
+        let recorded_id = String::from(call.call_id);
+        call.call_id = self.unique_id(&recorded_id).into();
         let group = self.groups.back_mut().expect("calls are added to an existing group");
-        group.open.push(OpenCall { recorded_id, id: call.id.clone(), name: call.name.clone() });
-        group.messages[0].tool_calls.push(call);
+        group.open.push(OpenCall { recorded_id, id: call.call_id.clone(), name: call.name.clone() });
+        group.calls.push(call);
     }
 
     /// `id`, or `id~2`, `id~3` where it was used before.
@@ -154,7 +184,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// The answer to a call, recognised by the id that both carry in the recording.
-    pub fn answer(&mut self, recorded_id: &str, text: String) {
+    pub fn answer(&mut self, recorded_id: &str, text: String, outcome: Outcome) {
         let newest = self.groups.len().wrapping_sub(1);
         let found = self.groups.iter().enumerate().rev().find_map(|(index, group)| {
             let call = group.open.iter().position(|call| call.recorded_id == recorded_id)?;
@@ -165,9 +195,9 @@ impl<'a> Assembler<'a> {
             return;
         };
         let group = &mut self.groups[index];
-        let message = Message { time_ms: self.time_ms, ..group.open.remove(call).answered(text) };
-        let at = if index == newest { group.messages.len() } else { group.end_of_answers() };
-        group.messages.insert(at, message);
+        let record = group.open.remove(call).answered(text, outcome, self.meta.clone());
+        let at = if index == newest { group.rest.len() } else { group.end_of_answers() };
+        group.rest.insert(at, record);
         self.release();
     }
 
@@ -185,17 +215,25 @@ impl<'a> Assembler<'a> {
     }
 
     fn held(&self) -> usize {
-        self.groups.iter().map(|group| group.messages.len()).sum()
+        self.groups.iter().map(|group| 1 + group.rest.len()).sum()
     }
 
     fn release_front(&mut self) {
         let Some(mut group) = self.groups.pop_front() else { return };
         let at = group.end_of_answers();
         self.tally.unanswered_calls += group.open.len() as u64;
-        let missing = group.open.drain(..).map(|call| call.answered(String::new()));
-        group.messages.splice(at..at, missing);
-        for message in group.messages {
-            self.pass(message);
+        let missing = group.open.drain(..).map(|call| {
+            // Nobody knows how far the call came.
+            call.answered(String::new(), Outcome::Interrupted, Meta::default())
+        });
+        group.rest.splice(at..at, missing);
+        let Group { text, calls, meta, rest, .. } = group;
+        let calls = calls.into_iter().map(|call| FunctionCall { meta: meta.clone(), ..call });
+        let mut items = Record::response(text, calls).into_items();
+        items[0] = items[0].clone().with_meta(meta);
+        self.pass(Record::from_items(items));
+        for record in rest {
+            self.pass(record);
         }
     }
 
@@ -209,25 +247,38 @@ impl<'a> Assembler<'a> {
 }
 
 impl Group {
+    fn new(name: Option<Box<str>>) -> Self {
+        let (text, calls, rest, open) = (String::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { name, text, calls, meta: Meta::default(), rest, open }
+    }
+
     fn takes(&self, join: Join<'_>) -> bool {
         match join {
-            Join::Response(name) => self.response.as_deref() == Some(name),
-            Join::Adjacent => self.response.is_none() && self.messages.len() == 1,
+            Join::Response(name) => self.name.as_deref() == Some(name),
+            Join::Adjacent => self.name.is_none() && self.rest.is_empty(),
             Join::Never => false,
         }
     }
 
-    /// The place behind the newest answer, or behind the assistant message.
+    /// The place after the newest answer, or the start of what came after the response.
     fn end_of_answers(&self) -> usize {
-        self.messages.iter().rposition(|message| message.role == Role::Tool).unwrap_or(0) + 1
+        self.rest.iter().rposition(|record| record.output().is_some()).map_or(0, |newest| newest + 1)
     }
 }
 
 impl OpenCall {
-    fn answered(self, text: String) -> Message {
-        Message { tool_call_id: Some(self.id), name: Some(self.name), ..Message::said(Role::Tool, text) }
+    fn answered(self, text: String, outcome: Outcome, meta: Meta) -> Record {
+        let mut output = FunctionCallOutput { meta, ..FunctionCallOutput::new(&self.id, text, outcome) };
+        output.extra.insert(TOOL_NAME, &*self.name);
+        Item::from(output).into()
     }
 }
+
+/// The field of an output that names its tool.
+pub(super) const TOOL_NAME: &str = "name";
+
+/// The field of what is known of a message that says that it is the summary of an earlier part.
+pub(super) const COMPACT: &str = "compact";
 
 /// Joins texts by a newline; text that is only white space says nothing and is left out.
 pub(super) fn append_text(text: &mut String, more: String) {
@@ -242,12 +293,20 @@ pub(super) fn append_text(text: &mut String, more: String) {
     }
 }
 
-/// Arguments that were written as a JSON text: the value, or the text itself where it is not an object or list.
-pub(super) fn arguments_from_text(text: String) -> Value {
-    match serde_json::from_str(&text) {
-        Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
-        _ => Value::String(text),
-    }
+/// A call whose arguments were written as a value, or as a text that may hold one.
+///
+/// An object is written in one way whatever the recording looks like, so that equal calls are equal.
+pub(super) fn call(id: &str, name: &str, arguments: Value) -> FunctionCall {
+    let value = match &arguments {
+        Value::String(text) => serde_json::from_str(text).ok(),
+        _ => None,
+    };
+    let arguments = match (value, arguments) {
+        (Some(value @ (Value::Object(_) | Value::Array(_))), _) => value.to_string(),
+        (_, Value::String(text)) => text,
+        (_, value) => value.to_string(),
+    };
+    FunctionCall::new(id, name, arguments)
 }
 
 fn hash(text: &str) -> u64 {

@@ -6,8 +6,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Error, Value};
 
-use super::assemble::{Assembler, Join, append_text};
-use super::{Role, ToolCall};
+use contexture_core::item::{Outcome, Role};
+
+use super::assemble::{Assembler, Join, append_text, call};
 
 /// What stands in a text for an image, which is noted and not kept.
 pub(super) const IMAGE_NOTE: &str = "[image]";
@@ -26,6 +27,7 @@ pub(super) struct Block<'a> {
     #[serde(borrow)]
     pub input: Option<&'a RawValue>,
     pub tool_use_id: Option<String>,
+    pub is_error: Option<bool>,
     #[serde(borrow)]
     pub content: Option<&'a RawValue>,
 }
@@ -88,7 +90,7 @@ pub(super) fn blocks_of(raw: &RawValue) -> Result<Vec<Block<'_>>, Error> {
 
 fn text_block(text: String) -> Block<'static> {
     let kind = Cow::Borrowed("text");
-    Block { kind, text: Some(text), id: None, name: None, input: None, tool_use_id: None, content: None }
+    Block { kind, text: Some(text), id: None, name: None, input: None, tool_use_id: None, is_error: None, content: None }
 }
 
 /// The text of a content: a text as it is, the texts of blocks joined by newlines.
@@ -119,9 +121,8 @@ pub(super) fn speak(content: Option<&RawValue>, join: Join<'_>, assembler: &mut 
     let (mut text, mut calls) = (String::new(), Vec::new());
     for mut block in content.map_or(Ok(Vec::new()), blocks_of)? {
         if block.kind() == BlockKind::Call {
-            let arguments = value_of(block.input)?;
-            let (id, name) = (block.id.unwrap_or_default(), block.name.unwrap_or_default());
-            calls.push(ToolCall { id, name, arguments });
+            let (id, name) = (block.id.as_deref().unwrap_or_default(), block.name.as_deref().unwrap_or_default());
+            calls.push(call(id, name, value_of(block.input)?));
         } else if let Some(more) = block.take_text(assembler) {
             append_text(&mut text, more);
         }
@@ -136,7 +137,9 @@ pub(super) fn say(content: Option<&RawValue>, role: Role, assembler: &mut Assemb
     for mut block in content.map_or(Ok(Vec::new()), blocks_of)? {
         if block.kind() == BlockKind::Answer {
             let answer = text_of(block.content, assembler)?;
-            assembler.answer(block.tool_use_id.as_deref().unwrap_or_default(), answer);
+            // This format marks failures, so an answer without the mark is a success.
+            let outcome = if block.is_error == Some(true) { Outcome::Failed } else { Outcome::Done };
+            assembler.answer(block.tool_use_id.as_deref().unwrap_or_default(), answer, outcome);
         } else if let Some(more) = block.take_text(assembler) {
             append_text(&mut text, more);
         }

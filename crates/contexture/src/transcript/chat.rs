@@ -8,9 +8,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Error, Value, json};
 
-use super::assemble::{Assembler, Join, arguments_from_text};
+use contexture_core::item::{FunctionCall, Outcome, Role};
+
+use super::assemble::{Assembler, Join, call};
 use super::blocks::{say, speak, text_of};
-use super::{Role, ToolCall};
 
 #[derive(Deserialize)]
 struct Record<'a> {
@@ -53,7 +54,7 @@ pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
         "tool" | "function" => {
             let answer = text_of(record.content, assembler)?;
             let id = record.tool_call_id.or(record.name).unwrap_or_default();
-            assembler.answer(&id, answer);
+            assembler.answer(&id, answer, Outcome::Unknown);
             Ok(())
         }
         role => {
@@ -70,7 +71,7 @@ pub(super) fn system(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
 
 fn assistant(record: Record<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     let calls = record.tool_calls.unwrap_or_default();
-    let mut calls: Vec<ToolCall> = calls.into_iter().filter_map(Call::into_call).collect();
+    let mut calls: Vec<FunctionCall> = calls.into_iter().filter_map(Call::into_call).collect();
     calls.extend(record.function_call.map(|function| function.into_call(None)));
     if calls.is_empty() {
         return speak(record.content, Join::Never, assembler);
@@ -81,21 +82,17 @@ fn assistant(record: Record<'_>, assembler: &mut Assembler<'_>) -> Result<(), Er
 }
 
 impl Call {
-    fn into_call(self) -> Option<ToolCall> {
+    fn into_call(self) -> Option<FunctionCall> {
         if let Some(custom) = self.custom {
-            let arguments = json!({ "input": custom.input });
-            return Some(ToolCall { id: self.id.unwrap_or_default(), name: custom.name, arguments });
+            let id = self.id.unwrap_or_default();
+            return Some(call(&id, &custom.name, json!({ "input": custom.input })));
         }
         Some(self.function?.into_call(self.id))
     }
 }
 
 impl Function {
-    fn into_call(self, id: Option<String>) -> ToolCall {
-        let arguments = match self.arguments {
-            Value::String(text) => arguments_from_text(text),
-            arguments => arguments,
-        };
-        ToolCall { id: id.unwrap_or_else(|| self.name.clone()), name: self.name, arguments }
+    fn into_call(self, id: Option<String>) -> FunctionCall {
+        call(id.as_deref().unwrap_or(&self.name), &self.name, self.arguments)
     }
 }

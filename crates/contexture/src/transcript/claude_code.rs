@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::Error;
 use serde_json::value::RawValue;
+use serde_json::{Error, Value};
 
-use super::Role;
+use contexture_core::item::{Origin, Role};
+
 use super::assemble::{Assembler, Join};
-use super::blocks::{say, speak};
+use super::blocks::{say, speak, text_of};
 
 #[derive(Deserialize)]
 struct Line<'a> {
@@ -16,6 +17,8 @@ struct Line<'a> {
     kind: Cow<'a, str>,
     #[serde(default, borrow)]
     timestamp: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    cwd: Option<Cow<'a, str>>,
     #[serde(rename = "isSidechain")]
     is_side_chain: Option<bool>,
     /// Set on the lines of a side chain when the agent prints its events instead of storing them.
@@ -45,10 +48,11 @@ pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
         assembler.tally.side_chain_records += 1;
         return Ok(());
     }
+    assembler.set_directory(line.cwd.as_deref());
     match (&*line.kind, line.message, line.attachment) {
+        ("user", Some(message), _) if line.is_compact_summary == Some(true) => summary(message, assembler),
         ("user", Some(message), _) => {
-            let is_made = line.is_meta == Some(true) || line.is_compact_summary == Some(true);
-            user(message, if is_made { Role::System } else { Role::User }, assembler)
+            user(message, if line.is_meta == Some(true) { Role::System } else { Role::User }, assembler)
         }
         ("assistant", Some(message), _) => assistant(message, assembler),
         ("attachment", _, Some(attachment)) => attach(attachment, assembler),
@@ -67,9 +71,22 @@ fn user(message: &RawValue, role: Role, assembler: &mut Assembler<'_>) -> Result
     say(said.content, role, assembler)
 }
 
+fn summary(message: &RawValue, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+    let said: Said<'_> = serde_json::from_str(message.get())?;
+    let text = text_of(said.content, assembler)?;
+    if !text.is_empty() {
+        assembler.say_summary(text);
+    }
+    Ok(())
+}
+
 /// Something that the program showed the model beside the conversation: a file, a change, a reminder.
 #[derive(Deserialize)]
 struct Attachment<'a> {
+    #[serde(rename = "type")]
+    kind: Option<Value>,
+    filename: Option<Value>,
+    path: Option<Value>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     snippet: Option<String>,
@@ -92,7 +109,10 @@ fn attach(attachment: &RawValue, assembler: &mut Assembler<'_>) -> Result<(), Er
         None => attachment.snippet.unwrap_or_default(),
     };
     if !text.trim().is_empty() {
-        assembler.say(Role::System, text);
+        let text_in = |value: Option<Value>| value.as_ref().and_then(Value::as_str).map(Box::from);
+        let path = text_in(attachment.filename).or_else(|| text_in(attachment.path));
+        let origin = Origin::Harness { kind: text_in(attachment.kind), path };
+        assembler.say_from(Role::System, text, origin);
     }
     Ok(())
 }

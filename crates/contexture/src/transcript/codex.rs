@@ -9,9 +9,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Error, Value, json};
 
-use super::assemble::{Assembler, Join, arguments_from_text};
+use contexture_core::item::{FunctionCall, Outcome, Role};
+
+use super::assemble::{Assembler, Join, call};
 use super::blocks::text_of;
-use super::{Role, ToolCall};
 
 #[derive(Deserialize)]
 struct Line<'a> {
@@ -45,6 +46,14 @@ struct Item<'a> {
 struct Output<'a> {
     #[serde(borrow)]
     content: Option<&'a RawValue>,
+    success: Option<bool>,
+}
+
+/// Where the agent works.
+#[derive(Deserialize)]
+struct Place<'a> {
+    #[serde(default, borrow)]
+    cwd: Option<Cow<'a, str>>,
 }
 
 /// The place where the agent replaced its past by a summary.
@@ -60,7 +69,12 @@ pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
         ("response_item", Some(payload)) => item(payload.get(), assembler),
         ("compacted", Some(payload)) => {
             let compacted: Compacted = serde_json::from_str(payload.get())?;
-            assembler.say(Role::System, compacted.message.unwrap_or_default());
+            assembler.say_summary(compacted.message.unwrap_or_default());
+            Ok(())
+        }
+        ("session_meta" | "turn_context", Some(payload)) => {
+            let place: Place<'_> = serde_json::from_str(payload.get())?;
+            assembler.set_directory(place.cwd.as_deref());
             Ok(())
         }
         (_, Some(_)) => Ok(()),
@@ -73,11 +87,12 @@ fn item(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     match &*item.kind {
         "message" => message(&item, assembler)?,
         "function_call" | "custom_tool_call" | "local_shell_call" => {
-            assembler.speak(Join::Adjacent, String::new(), vec![call(item)]);
+            assembler.speak(Join::Adjacent, String::new(), vec![asked(item)]);
         }
         "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
+            let outcome = outcome(item.output);
             let answer = answer(item.output, assembler)?;
-            assembler.answer(item.call_id.as_deref().unwrap_or_default(), answer);
+            assembler.answer(item.call_id.as_deref().unwrap_or_default(), answer, outcome);
         }
         "reasoning" => assembler.tally.thinking_blocks += 1,
         _ => {}
@@ -96,15 +111,15 @@ fn message(item: &Item<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> 
     Ok(())
 }
 
-fn call(item: Item<'_>) -> ToolCall {
+fn asked(item: Item<'_>) -> FunctionCall {
     let arguments = match (item.arguments, item.input, item.action) {
-        (Some(text), _, _) => arguments_from_text(text),
+        (Some(text), _, _) => Value::String(text),
         (_, Some(input), _) => json!({ "input": input }),
         (_, _, Some(action)) => action,
         _ => json!({}),
     };
-    let name = item.name.unwrap_or_else(|| "local_shell".to_owned());
-    ToolCall { id: item.call_id.or(item.id).unwrap_or_default(), name, arguments }
+    let name = item.name.as_deref().unwrap_or("local_shell");
+    call(&item.call_id.or(item.id).unwrap_or_default(), name, arguments)
 }
 
 fn answer(output: Option<&RawValue>, assembler: &mut Assembler<'_>) -> Result<String, Error> {
@@ -114,5 +129,15 @@ fn answer(output: Option<&RawValue>, assembler: &mut Assembler<'_>) -> Result<St
             text_of(output.content, assembler)
         }
         raw => text_of(raw, assembler),
+    }
+}
+
+/// What became of a call, as far as the output says in a field of its own; most say it in their text.
+fn outcome(output: Option<&RawValue>) -> Outcome {
+    let output = output.filter(|raw| raw.get().starts_with('{'));
+    match output.and_then(|raw| serde_json::from_str::<Output<'_>>(raw.get()).ok()?.success) {
+        Some(true) => Outcome::Done,
+        Some(false) => Outcome::Failed,
+        None => Outcome::Unknown,
     }
 }

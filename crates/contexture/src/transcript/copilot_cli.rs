@@ -6,9 +6,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Error, Value};
 
-use super::assemble::{Assembler, Join, append_text, arguments_from_text};
+use contexture_core::item::{FunctionCall, Outcome, Role};
+
+use super::assemble::{Assembler, Join, append_text, call};
 use super::blocks::IMAGE_NOTE;
-use super::{Role, ToolCall};
 
 #[derive(Deserialize)]
 struct Line<'a> {
@@ -56,6 +57,7 @@ struct Execution {
     tool_call_id: String,
     result: Option<ExecutionResult>,
     error: Option<ExecutionError>,
+    success: Option<bool>,
     parent_tool_call_id: Option<String>,
 }
 
@@ -75,6 +77,10 @@ pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
     let Some(data) = line.data else { return Ok(()) };
     match &*line.kind {
         "tool.execution_complete" => executed(serde_json::from_str(data.get())?, assembler),
+        "session.start" | "session.resume" => {
+            let start: Value = serde_json::from_str(data.get())?;
+            assembler.set_directory(start["context"]["cwd"].as_str());
+        }
         "system.message" | "user.message" | "assistant.message" => {
             said(&line.kind, serde_json::from_str(data.get())?, assembler);
         }
@@ -90,7 +96,12 @@ fn executed(execution: Execution, assembler: &mut Assembler<'_>) {
     }
     let result = execution.result.and_then(|result| result.content);
     let answer = result.or_else(|| execution.error.and_then(|error| error.message));
-    assembler.answer(&execution.tool_call_id, answer.unwrap_or_default());
+    let outcome = match execution.success {
+        Some(true) => Outcome::Done,
+        Some(false) => Outcome::Failed,
+        None => Outcome::Unknown,
+    };
+    assembler.answer(&execution.tool_call_id, answer.unwrap_or_default(), outcome);
 }
 
 fn said(kind: &str, data: Data, assembler: &mut Assembler<'_>) {
@@ -123,11 +134,7 @@ fn with_images(mut text: String, attachments: &[Attachment], assembler: &mut Ass
 }
 
 impl ToolRequest {
-    fn into_call(self) -> ToolCall {
-        let arguments = match self.arguments {
-            Value::String(text) => arguments_from_text(text),
-            arguments => arguments,
-        };
-        ToolCall { id: self.tool_call_id, name: self.name, arguments }
+    fn into_call(self) -> FunctionCall {
+        call(&self.tool_call_id, &self.name, self.arguments)
     }
 }

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::Error;
 use serde_json::value::RawValue;
+use serde_json::{Error, Value};
 
-use super::assemble::{Assembler, Join, append_text};
+use contexture_core::item::{FunctionCall, Outcome, Role};
+
+use super::assemble::{Assembler, Join, append_text, call};
 use super::blocks::{IMAGE_NOTE, value_of};
-use super::{Role, ToolCall};
 
 #[derive(Deserialize)]
 struct Exported<'a> {
@@ -20,6 +21,9 @@ struct Exported<'a> {
 #[derive(Deserialize)]
 struct Info {
     role: String,
+    /// Where the agent works.
+    #[serde(default)]
+    path: Value,
 }
 
 #[derive(Deserialize)]
@@ -40,6 +44,7 @@ struct Part<'a> {
 
 #[derive(Deserialize)]
 struct State<'a> {
+    status: Option<String>,
     #[serde(borrow)]
     input: Option<&'a RawValue>,
     output: Option<String>,
@@ -55,6 +60,7 @@ struct Attachment {
 
 pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     let message: Exported<'_> = serde_json::from_str(json)?;
+    assembler.set_directory(message.info.path["cwd"].as_str());
     match &*message.info.role {
         "assistant" => assistant(message.parts, assembler),
         role => {
@@ -78,9 +84,9 @@ fn user(role: Role, parts: Vec<Part<'_>>, assembler: &mut Assembler<'_>) {
 #[derive(Default)]
 struct Step {
     text: String,
-    calls: Vec<ToolCall>,
+    calls: Vec<FunctionCall>,
     /// Answers by the id of the call.
-    answers: Vec<(String, String)>,
+    answers: Vec<(String, String, Outcome)>,
 }
 
 fn assistant(parts: Vec<Part<'_>>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
@@ -101,22 +107,28 @@ impl Step {
     fn add(&mut self, part: Part<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
         let (id, name) = (part.call_id.unwrap_or_default(), part.tool.unwrap_or_default());
         let arguments = value_of(part.state.as_ref().and_then(|state| state.input))?;
-        self.calls.push(ToolCall { id: id.clone(), name, arguments });
+        self.calls.push(call(&id, &name, arguments));
         let Some(state) = part.state else { return Ok(()) };
+        let outcome = match state.status.as_deref() {
+            Some("completed") => Outcome::Done,
+            Some("error") => Outcome::Failed,
+            Some("pending" | "running") => Outcome::Interrupted,
+            _ => Outcome::Unknown,
+        };
         if let Some(mut answer) = state.output.or(state.error) {
             for _ in state.attachments.iter().filter(|attachment| is_image(attachment.mime.as_deref())) {
                 assembler.tally.images += 1;
                 append_text(&mut answer, IMAGE_NOTE.to_owned());
             }
-            self.answers.push((id, answer));
+            self.answers.push((id, answer, outcome));
         }
         Ok(())
     }
 
     fn hand_on(self, assembler: &mut Assembler<'_>) {
         assembler.speak(Join::Never, self.text, self.calls);
-        for (id, answer) in self.answers {
-            assembler.answer(&id, answer);
+        for (id, answer, outcome) in self.answers {
+            assembler.answer(&id, answer, outcome);
         }
     }
 }

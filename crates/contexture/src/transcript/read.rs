@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::assemble::{Assembler, Tally};
 use super::format::{Format, Guess, guess};
 use super::layout::{self, Layout};
-use super::{Message, chat, document, repair};
+use super::{Record, chat, document, repair};
 
 /// The longest line that is read; a longer one is reported and skipped.
 pub const MAX_LINE_BYTES: usize = 64 << 20;
@@ -24,7 +24,7 @@ const MAX_UNKNOWN_RECORDS: u64 = 1_000;
 pub struct Report {
     /// Who wrote it.
     pub format: Format,
-    /// Messages handed out.
+    /// Records handed out.
     pub messages: u64,
     /// The first broken records, at most [`MAX_BROKEN_NOTES`].
     pub broken: Vec<Broken>,
@@ -68,15 +68,15 @@ pub enum ReadError {
     UnknownFormat,
 }
 
-/// Reads a recording and hands its messages out one by one, oldest first.
+/// Reads a recording and hands its records out one by one, oldest first.
 ///
 /// The format is told by the content. Broken records are reported and skipped. Of a recording with one record a line
-/// only the newest few messages are held in memory; of one JSON document, one message at a time.
+/// only the newest few are held in memory; of one JSON document, one at a time.
 ///
 /// # Errors
 ///
 /// When the reader fails, or when there is nothing in it, or nothing that belongs to a known format.
-pub fn read(mut reader: impl BufRead, sink: &mut impl FnMut(Message)) -> Result<Report, ReadError> {
+pub fn read(mut reader: impl BufRead, sink: &mut impl FnMut(Record)) -> Result<Report, ReadError> {
     let (layout, prefix) = layout::layout(&mut reader)?;
     if prefix.trim_ascii().is_empty() && reader.fill_buf()?.is_empty() {
         return Err(ReadError::Empty);
@@ -100,7 +100,7 @@ pub(super) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn new(sink: &'a mut dyn FnMut(Message)) -> Self {
+    fn new(sink: &'a mut dyn FnMut(Record)) -> Self {
         let assembler = Assembler::new(sink);
         Self { guess: None, unknown_records: 0, assembler, broken: Vec::new(), broken_records: 0 }
     }

@@ -6,24 +6,22 @@ mod damage;
 mod long;
 mod times;
 
-use contexture::transcript::{Message, Role, Transcript};
+use contexture::item::Role;
+use contexture::transcript::{Record, Transcript};
+use serde_json::Value;
 
 /// A transcript as short lines: `role: text`, calls as `+id name {arguments}`, answers as `=id name`.
-fn brief(messages: &[Message]) -> String {
+fn brief(records: &[Record]) -> String {
     let mut lines = String::new();
-    for message in messages {
-        let role = match message.role {
-            Role::System => "system",
-            Role::User => "user",
-            Role::Assistant => "assistant",
-            Role::Tool => "tool",
-        };
-        lines.push_str(&format!("{role}: {:?}", message.text));
-        for call in &message.tool_calls {
-            lines.push_str(&format!(" +{} {} {}", call.id, call.name, call.arguments));
+    for record in records {
+        lines.push_str(&format!("{}: {:?}", record.role().map_or("tool", Role::as_str), record.text()));
+        for call in record.calls() {
+            let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or(call.arguments.as_str().into());
+            lines.push_str(&format!(" +{} {} {arguments}", call.call_id, call.name));
         }
-        if let Some(id) = &message.tool_call_id {
-            lines.push_str(&format!(" ={id} {}", message.name.as_deref().unwrap_or("?")));
+        if let Some(output) = record.output().filter(|output| !output.call_id.is_empty()) {
+            let name = output.extra.get("name").and_then(Value::as_str).unwrap_or("?");
+            lines.push_str(&format!(" ={} {name}", output.call_id));
         }
         lines.push('\n');
     }
@@ -34,9 +32,9 @@ fn brief(messages: &[Message]) -> String {
 #[track_caller]
 fn check(recording: &str, format: &str, expected: &str) {
     let (transcript, report) = Transcript::read(recording.as_bytes()).expect("a known format");
-    assert_eq!(brief(&transcript.messages), unindent(expected));
+    assert_eq!(brief(&transcript.records), unindent(expected));
     assert_eq!(report.format.to_string(), format);
-    assert_eq!(report.messages, transcript.messages.len() as u64);
+    assert_eq!(report.messages, transcript.records.len() as u64);
 }
 
 fn unindent(text: &str) -> String {

@@ -203,8 +203,8 @@ fn plain_lines_are_taken_one_to_one() {
     check(recording, "plain", expected);
     let (transcript, _) = Transcript::read(recording.as_bytes()).expect("the plain form");
     let mut written = Vec::new();
-    for message in &transcript.messages {
-        contexture::transcript::write(&mut written, message).expect("a vector takes all");
+    for record in &transcript.records {
+        contexture::transcript::write(&mut written, record).expect("a vector takes all");
     }
     assert_eq!(String::from_utf8(written).expect("JSON is text"), recording);
 }

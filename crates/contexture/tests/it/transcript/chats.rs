@@ -86,6 +86,6 @@ fn only_the_first_of_several_documents_is_read() {
     let document = r#"{"messages":[{"role":"user","content":"a"}]}"#;
     let recording = format!("{document}\n{document}\n");
     let (transcript, report) = Transcript::read(recording.as_bytes()).expect("a chat");
-    assert_eq!(brief(&transcript.messages), "user: \"a\"\n");
+    assert_eq!(brief(&transcript.records), "user: \"a\"\n");
     assert_eq!(report.broken[0].line, 2);
 }

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use contexture::transcript::{MAX_LINE_BYTES, Message, ReadError, Role, Transcript};
+use contexture::transcript::{MAX_LINE_BYTES, ReadError, Record, Transcript};
 use proptest::prelude::*;
 
 use super::{brief, check};
@@ -12,7 +12,7 @@ fn check_broken(recording: &[u8], broken: &[u64], messages: usize) {
     let (transcript, report) = Transcript::read(recording).expect("a known format");
     assert_eq!(report.broken.iter().map(|broken| broken.line).collect::<Vec<_>>(), broken);
     assert_eq!(report.broken_records, broken.len() as u64);
-    assert_eq!(transcript.messages.len(), messages);
+    assert_eq!(transcript.records.len(), messages);
 }
 
 const LINE: &str = r#"{"role":"user","text":"hello"}"#;
@@ -31,7 +31,7 @@ fn a_first_line_cut_anywhere_does_not_hide_the_rest() {
     for cut in 1..first.len() {
         let (transcript, report) =
             Transcript::read(format!("{}\n{LINE}\n{LINE}\n", &first[..cut]).as_bytes()).expect(first);
-        assert_eq!((transcript.messages.len(), report.broken[0].line), (2, 1), "cut at {cut}");
+        assert_eq!((transcript.records.len(), report.broken[0].line), (2, 1), "cut at {cut}");
     }
     check_broken(format!("[INFO] started\n{LINE}").as_bytes(), &[1], 1);
 }
@@ -124,32 +124,31 @@ const RECORDINGS: [&str; 6] = [
 ];
 
 /// Every call has an id of its own and exactly one later answer, and every answer a call.
-fn check_pairs(messages: &[Message]) {
+fn check_pairs(records: &[Record]) {
     let mut open = Vec::new();
     let mut seen = std::collections::HashSet::new();
-    for message in messages {
-        for call in &message.tool_calls {
-            assert!(seen.insert(call.id.clone()), "`{}` is used twice", call.id);
-            open.push(call.id.clone());
+    for record in records {
+        for call in record.calls() {
+            assert!(seen.insert(call.call_id.clone()), "`{}` is used twice", call.call_id);
+            open.push(call.call_id.clone());
         }
-        if message.role == Role::Tool {
-            let id = message.tool_call_id.as_ref().expect("an answer names its call");
-            let at = open.iter().position(|open| open == id).expect("the call stands before its answer");
+        if let Some(output) = record.output() {
+            let at = open.iter().position(|open| *open == output.call_id).expect("the call stands before its answer");
             open.remove(at);
         }
     }
-    assert_eq!(open, Vec::<String>::new());
+    assert_eq!(open, Vec::<Box<str>>::new());
 }
 
 #[test]
 fn recordings_cut_anywhere_are_used_up_to_the_cut() {
     for recording in RECORDINGS {
         let whole = Transcript::read(recording.as_bytes()).expect("a known format").0;
-        check_pairs(&whole.messages);
+        check_pairs(&whole.records);
         for cut in 0..recording.len() {
             if let Ok((transcript, _)) = Transcript::read(&recording.as_bytes()[..cut]) {
-                check_pairs(&transcript.messages);
-                assert!(transcript.messages.len() <= whole.messages.len(), "{}", brief(&transcript.messages));
+                check_pairs(&transcript.records);
+                assert!(transcript.records.len() <= whole.records.len(), "{}", brief(&transcript.records));
             }
         }
     }
@@ -179,7 +178,7 @@ fn numbers_come_back_as_they_were_when_a_recording_is_written_and_read() {
     let recording = r#"{"role":"assistant","text":"","tool_calls":[{"id":"c","name":"n","arguments":[222222222222222222222222,0.1,1e-300,-0]}]}"#;
     let (transcript, _) = Transcript::read(recording.as_bytes()).expect("the plain form");
     let mut written = Vec::new();
-    contexture::transcript::write(&mut written, &transcript.messages[0]).expect("a vector takes all");
+    contexture::transcript::write(&mut written, &transcript.records[0]).expect("a vector takes all");
     assert_eq!(Transcript::read(&written[..]).expect("the plain form").0, transcript);
 }
 
@@ -232,7 +231,7 @@ fn a_line_of_megabytes_is_read_and_one_beyond_the_bound_is_skipped() {
     let reader = format!("{LINE}\n\"").into_bytes();
     let reader = std::io::Cursor::new(reader).chain(beyond).chain(std::io::Cursor::new(format!("\"\n{LINE}\n")));
     let (transcript, report) = Transcript::read(std::io::BufReader::new(reader)).expect("a known format");
-    assert_eq!((transcript.messages.len(), report.broken_records, report.broken[0].line), (2, 1, 2));
+    assert_eq!((transcript.records.len(), report.broken_records, report.broken[0].line), (2, 1, 2));
 }
 
 proptest! {
@@ -258,15 +257,15 @@ proptest! {
         let end = (start + removed).min(recording.len());
         recording.splice(start..end, bytes);
         if let Ok((transcript, _)) = Transcript::read(&recording[..]) {
-            check_pairs(&transcript.messages);
+            check_pairs(&transcript.records);
         }
     }
 
     #[test]
     fn calls_and_answers_pair_up_whatever_comes(events in prop::collection::vec(event(), 0..80)) {
         if let Ok((transcript, report)) = Transcript::read(events.join("\n").as_bytes()) {
-            check_pairs(&transcript.messages);
-            prop_assert_eq!(report.messages, transcript.messages.len() as u64);
+            check_pairs(&transcript.records);
+            prop_assert_eq!(report.messages, transcript.records.len() as u64);
         }
     }
 

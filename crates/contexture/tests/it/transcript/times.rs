@@ -5,7 +5,7 @@ use contexture::transcript::Transcript;
 #[track_caller]
 fn check(recording: &str, expected: &[Option<u64>]) {
     let (transcript, _) = Transcript::read(recording.as_bytes()).expect("a known format");
-    assert_eq!(transcript.messages.iter().map(|message| message.time_ms).collect::<Vec<_>>(), expected);
+    assert_eq!(transcript.records.iter().map(|record| record.time_ms()).collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -1,0 +1,89 @@
+//! What was billed, what a fold would cost, and whether the provider's cache is cold.
+
+use super::price::{Account, Prices};
+use super::tuning::Tuning;
+
+/// What was billed so far, and what is needed to say whether a fold pays.
+#[derive(Debug, Default)]
+pub(super) struct Billing {
+    account: Account,
+    /// Whether the provider's cache holds nothing of the request that comes next.
+    is_cold: bool,
+    /// Tokens that pass-through sent with the last request.
+    passed_through: u64,
+    last_fold: Option<FoldSize>,
+    requests_since_fold: u32,
+}
+
+/// What a fold came to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FoldSize {
+    /// Tokens of the window after it.
+    pub(super) after: u64,
+    /// Of those, the ones that were written anew.
+    pub(super) rewritten: u64,
+}
+
+impl Billing {
+    /// What was billed so far, against pass-through.
+    pub(super) fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Whether the provider's cache holds nothing of the next request.
+    pub(super) fn is_cold(&self) -> bool {
+        self.is_cold
+    }
+
+    /// Says that the cache is cold. Before the first request that means nothing.
+    pub(super) fn set_cold(&mut self) {
+        self.is_cold = true;
+    }
+
+    /// Whether a cold cache is worth noting: something was sent before.
+    pub(super) fn is_newly_cold(&self) -> bool {
+        self.is_cold && self.passed_through > 0
+    }
+
+    /// Requests since the last fold, the one that is being made included.
+    pub(super) fn requests_since_fold(&self) -> u32 {
+        self.requests_since_fold
+    }
+
+    /// Begins a request, which pays rent on what a fold would remove. `estimate` is what a first fold would come to.
+    pub(super) fn begin_request(&mut self, prices: &Prices, window_tokens: u64, estimate: u64) {
+        self.requests_since_fold += 1;
+        let after = self.fold_size(estimate).after;
+        self.account.rent += prices.read * window_tokens.saturating_sub(after) as f64;
+    }
+
+    /// What the last fold came to, or the next one is expected to.
+    pub(super) fn fold_size(&self, estimate: u64) -> FoldSize {
+        self.last_fold.unwrap_or(FoldSize { after: estimate, rewritten: estimate })
+    }
+
+    /// Whether the rent paid so far has reached the price of a fold, and the bill stays within its excess.
+    pub(super) fn has_paid_for(&self, price: f64, tuning: &Tuning) -> bool {
+        self.account.rent >= price * tuning.patience && self.can_afford(price, tuning)
+    }
+
+    /// Whether the bill stays within the excess that it may run up.
+    pub(super) fn can_afford(&self, price: f64, tuning: &Tuning) -> bool {
+        self.account.saved() - price >= -tuning.most_excess * self.account.passed_through
+    }
+
+    /// Notes a fold.
+    pub(super) fn note_fold(&mut self, size: FoldSize) {
+        self.account.rent = 0.0;
+        self.requests_since_fold = 0;
+        self.last_fold = Some(size);
+    }
+
+    /// Ends a request: the window of `tokens` tokens, of which `cached` were sent before, is billed.
+    pub(super) fn end_request(&mut self, prices: &Prices, cached: u64, tokens: u64, passed_through: u64) {
+        let found = if self.is_cold { 0 } else { self.passed_through };
+        self.account.note(prices.bill(cached, tokens), prices.bill(found, passed_through));
+        self.is_cold = false;
+        self.passed_through = passed_through;
+    }
+}

@@ -1,0 +1,223 @@
+//! What was said and done, as far as a fold may still show or need it.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use contexture_core::item::{FunctionCall, Item, Origin, Role};
+
+/// The items of a conversation, in order.
+///
+/// Moments count messages from 1: what a recording holds as one message, or what the model made in one response, is
+/// one moment. Ages are told in moments, so that they mean the same however many items a message has.
+#[derive(Default)]
+pub(super) struct Conversation {
+    entries: Vec<Entry>,
+    moment: u32,
+    /// The newest call of each id.
+    calls: HashMap<Box<str>, MadeCall>,
+    tokens: u64,
+    /// Bytes and tokens of all texts.
+    texts: (u64, u64),
+}
+
+/// Who is heard in an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Speaker {
+    /// The user, the system, or a developer of the agent.
+    Person,
+    /// A memory layer.
+    Layer,
+    /// The model.
+    Model,
+    /// A tool.
+    Tool,
+}
+
+/// One item with what is known of it once and for all.
+struct Entry {
+    /// `None` once it was folded away, unless a person said it.
+    item: Option<Arc<Item>>,
+    tokens: u64,
+    speaker: Speaker,
+    moment: u32,
+    /// For an output, the position of the call that it belongs to. A later call may take the same id.
+    call: Option<usize>,
+    /// Whether it is the first item of its message.
+    is_first: bool,
+}
+
+/// A call that was made.
+pub(super) struct MadeCall {
+    /// The position of its item.
+    pub(super) at: usize,
+    /// The tool.
+    pub(super) name: Box<str>,
+    /// The call itself, until it was both answered and folded away.
+    item: Option<Arc<Item>>,
+    is_answered: bool,
+}
+
+/// Most items that one step can have for its calls and outputs to be found together.
+const MAX_STEP_ITEMS: usize = 512;
+
+impl Conversation {
+    /// Begins the next message; returns its moment.
+    pub(super) fn begin_message(&mut self) -> u32 {
+        self.moment += 1;
+        self.moment
+    }
+
+    /// Adds an item to the message that was begun last; returns its position.
+    pub(super) fn push(&mut self, item: Arc<Item>, tokens: u64, text_tokens: u64) -> usize {
+        let at = self.entries.len();
+        let call = match &*item {
+            Item::FunctionCall(call) => {
+                let made = MadeCall { at, name: call.name.clone(), item: Some(item.clone()), is_answered: false };
+                self.calls.insert(call.call_id.clone(), made);
+                None
+            }
+            Item::FunctionCallOutput(output) => self.calls.get_mut(&output.call_id).map(|call| {
+                call.is_answered = true;
+                call.at
+            }),
+            _ => None,
+        };
+        let is_first = self.entries.last().is_none_or(|entry| entry.moment < self.moment);
+        let (speaker, moment) = (speaker_of(&item), self.moment);
+        if let Some(text) = text_of(&item) {
+            self.texts.0 += text.len() as u64;
+            self.texts.1 += text_tokens;
+        }
+        self.tokens += tokens;
+        self.entries.push(Entry { item: Some(item), tokens, speaker, moment, call, is_first });
+        at
+    }
+
+    /// How many items there are.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The newest moment: how many messages there are.
+    pub(super) fn now(&self) -> u32 {
+        self.moment
+    }
+
+    /// The position of the first item of a message.
+    pub(super) fn at_moment(&self, moment: u32) -> Option<usize> {
+        let at = self.entries.partition_point(|entry| entry.moment < moment);
+        self.entries.get(at).is_some_and(|entry| entry.moment == moment).then_some(at)
+    }
+
+    /// How many messages come before the item at a position.
+    pub(super) fn messages_before(&self, at: usize) -> u32 {
+        self.entries.get(at).map_or(self.moment, |entry| entry.moment - 1)
+    }
+
+    /// The tokens of all items.
+    pub(super) fn tokens(&self) -> u64 {
+        self.tokens
+    }
+
+    /// Bytes and tokens of all texts.
+    pub(super) fn texts(&self) -> (u64, u64) {
+        self.texts
+    }
+
+    /// An item that is shown, or may be.
+    pub(super) fn item(&self, at: usize) -> &Arc<Item> {
+        self.entries[at].item.as_ref().expect("what was folded away is not shown again")
+    }
+
+    /// The text of an item that is shown, or may be; empty for those without one.
+    pub(super) fn text(&self, at: usize) -> Cow<'_, str> {
+        text_of(self.item(at)).unwrap_or_default()
+    }
+
+    /// The tokens of an item.
+    pub(super) fn item_tokens(&self, at: usize) -> u64 {
+        self.entries[at].tokens
+    }
+
+    /// Who is heard in an item.
+    pub(super) fn speaker(&self, at: usize) -> Speaker {
+        self.entries[at].speaker
+    }
+
+    /// The call that an output belongs to.
+    pub(super) fn call_of(&self, item: &Item) -> Option<&MadeCall> {
+        self.calls.get(&item.as_output()?.call_id)
+    }
+
+    /// How many items a person said before anything else happened.
+    pub(super) fn opening(&self) -> usize {
+        self.entries.iter().take_while(|entry| matches!(entry.speaker, Speaker::Person | Speaker::Layer)).count()
+    }
+
+    /// Whether a window may begin at a position: a message begins there, and no output from there on belongs to a call
+    /// before it.
+    pub(super) fn can_begin_at(&self, at: usize) -> bool {
+        let entry = &self.entries[at];
+        let mut calls = self.entries[at..].iter().take(MAX_STEP_ITEMS).filter_map(|entry| entry.call);
+        entry.is_first && entry.speaker != Speaker::Tool && calls.all(|call| call >= at)
+    }
+
+    /// Forgets items that were folded away. What people said may be told again, and of a call that is still to be
+    /// answered everything is needed.
+    pub(super) fn forget(&mut self, folded: Range<usize>) {
+        for at in folded {
+            if !matches!(self.entries[at].speaker, Speaker::Model | Speaker::Tool) {
+                continue;
+            }
+            let Some(item) = self.entries[at].item.take() else { continue };
+            let made = item.as_call().and_then(|call| self.calls.get_mut(&call.call_id));
+            if let Some(made) = made.filter(|made| made.at == at && made.is_answered) {
+                made.item = None;
+            }
+        }
+    }
+}
+
+impl MadeCall {
+    /// The call, unless it was answered and folded away.
+    pub(super) fn call(&self) -> Option<&FunctionCall> {
+        self.item.as_ref()?.as_call()
+    }
+}
+
+fn speaker_of(item: &Item) -> Speaker {
+    match item {
+        Item::Message(message) if message.role == Role::Assistant => Speaker::Model,
+        Item::Message(message) if matches!(message.meta.origin, Origin::Layer { .. }) => Speaker::Layer,
+        Item::Message(_) => Speaker::Person,
+        Item::FunctionCallOutput(_) => Speaker::Tool,
+        Item::FunctionCall(_) | Item::Reasoning(_) | Item::Opaque(_) => Speaker::Model,
+    }
+}
+
+/// The text of an item that can be shown with another one.
+pub(super) fn text_of(item: &Item) -> Option<Cow<'_, str>> {
+    match item {
+        Item::Message(message) => Some(message.text_cow()),
+        Item::FunctionCallOutput(output) => Some(Cow::Borrowed(&output.output)),
+        Item::FunctionCall(_) | Item::Reasoning(_) | Item::Opaque(_) => None,
+    }
+}
+
+/// The same item with another text.
+pub(super) fn with_text(item: &Item, text: &str) -> Item {
+    let mut item = item.clone();
+    match &mut item {
+        Item::Message(message) => {
+            // Images and the like are no text: they stay.
+            let is_other = |content: &contexture_core::item::Content| content.as_text().is_none();
+            message.content.retain(is_other);
+            message.content.insert(0, contexture_core::item::Content::Text { text: text.to_owned() });
+        }
+        Item::FunctionCallOutput(output) => output.output = text.to_owned(),
+        Item::FunctionCall(_) | Item::Reasoning(_) | Item::Opaque(_) => {}
+    }
+    item
+}

@@ -1,0 +1,170 @@
+//! What is known of files, and what recent talk is about.
+
+use std::collections::VecDeque;
+
+use contexture_core::item::{FunctionCall, FunctionCallOutput};
+use serde_json::Value;
+
+use super::cuts::{Cuts, Moment};
+use super::tuning::RECENT_MESSAGES;
+use super::view::Chunk;
+use super::vocabulary::Vocabulary;
+use super::words::{Recent, Spoken};
+use crate::files::dialect::Dialects;
+use crate::files::model::{FileModel, Mention, Who, named_places};
+use crate::files::observation::{Kind, Observation, Seen};
+
+/// What is known of files, with what is needed to say which of it matters now.
+#[derive(Default)]
+pub(super) struct Knowledge {
+    dialects: Dialects,
+    model: FileModel,
+    cuts: Cuts,
+    vocabulary: Vocabulary,
+    /// What the newest messages said, the newest first.
+    spoken: VecDeque<Spoken>,
+    /// Moments at which a person said something.
+    asks: Vec<u32>,
+    /// Files touched or named since the last request.
+    touched: Vec<usize>,
+    /// Files of which a line was named since the last request.
+    pointed_at: Vec<usize>,
+    /// The newest moment at the last request.
+    last_request: u32,
+}
+
+/// Files that something happened to since the last request.
+pub(super) struct Touched {
+    /// Touched or named.
+    pub(super) files: Vec<usize>,
+    /// Those of which a line was named.
+    pub(super) pointed_at: Vec<usize>,
+}
+
+impl Knowledge {
+    /// Sets other dialects.
+    pub(super) fn set_dialects(&mut self, dialects: Dialects) {
+        self.dialects = dialects;
+    }
+
+    /// What is known of files.
+    pub(super) fn model(&self) -> &FileModel {
+        &self.model
+    }
+
+    /// Marks lines as shown by a view.
+    pub(super) fn model_mut(&mut self) -> &mut FileModel {
+        &mut self.model
+    }
+
+    /// The newest moment at which a person said something.
+    pub(super) fn newest_ask(&self) -> Option<u32> {
+        self.asks.last().copied()
+    }
+
+    /// Begins a message: its words are recent from now on.
+    pub(super) fn begin_message(&mut self) {
+        self.spoken.truncate(RECENT_MESSAGES - 1);
+        self.spoken.push_front(Spoken::default());
+    }
+
+    /// Takes in what a person or the model said. Files that it names are brought back if there is room.
+    pub(super) fn hear(&mut self, moment: u32, who: Who, text: &str, has_room: bool) {
+        if who == Who::User {
+            self.asks.push(moment);
+        }
+        if let Some(spoken) = self.spoken.front_mut() {
+            spoken.talk(text, &mut self.vocabulary);
+        }
+        for place in named_places(text) {
+            let Some(file) = self.model.name(moment, place.path, who) else { continue };
+            if has_room {
+                self.touched.push(file);
+            }
+            if who == Who::User && place.line.is_some() {
+                self.model.mention(file, Mention { at: moment, line: place.line });
+                self.pointed_at.push(file);
+            }
+        }
+    }
+
+    /// Takes in a call that is made. One that does nothing to files may be a plan that names some.
+    pub(super) fn plan(&mut self, moment: u32, call: &FunctionCall) {
+        if self.dialects.kind(call) != Kind::Other {
+            return;
+        }
+        let arguments = call.parsed_arguments();
+        if let Some(spoken) = self.spoken.front_mut() {
+            spoken.talk(&arguments.to_string(), &mut self.vocabulary);
+        }
+        for place in texts_in(&arguments).into_iter().flat_map(named_places) {
+            self.model.name(moment, place.path, Who::Agent);
+        }
+    }
+
+    /// Looks into a call and its output, without learning from them.
+    pub(super) fn look(&self, call: &FunctionCall, output: &FunctionCallOutput) -> Seen {
+        self.dialects.observe(call, output)
+    }
+
+    /// Learns what a call and its output tell.
+    pub(super) fn learn(&mut self, moment: u32, seen: &Seen) {
+        for observation in &seen.observations {
+            if let Some(spoken) = self.spoken.front_mut() {
+                spoken.change(observation, &mut self.vocabulary);
+            }
+            self.model.apply(moment, observation);
+        }
+        self.touched.extend(seen.paths.iter().filter_map(|path| self.model.place(path)));
+        let pointed_at = seen.observations.iter().filter_map(|observation| match observation {
+            Observation::Mentioned { path, line: Some(_) } => self.model.place(path),
+            _ => None,
+        });
+        self.pointed_at.extend(pointed_at);
+    }
+
+    /// Files that something happened to since the last request, which are not touched any longer.
+    pub(super) fn take_touched(&mut self) -> Touched {
+        Touched { files: std::mem::take(&mut self.touched), pointed_at: std::mem::take(&mut self.pointed_at) }
+    }
+
+    /// Ends a request.
+    pub(super) fn end_request(&mut self, moment: u32) {
+        self.touched.clear();
+        self.pointed_at.clear();
+        self.last_request = moment;
+    }
+
+    /// Cuts those of some files into chunks again that may have changed.
+    pub(super) fn cut(&mut self, files: &[usize]) {
+        self.cuts.refresh(&self.model, &mut self.vocabulary, files);
+    }
+
+    /// Cuts all files.
+    pub(super) fn cut_all(&mut self) {
+        self.cut(&self.all_files());
+    }
+
+    /// All files, by their place in the model.
+    pub(super) fn all_files(&self) -> Vec<usize> {
+        (0..self.model.files().len()).collect()
+    }
+
+    /// The chunks of some files as they were last cut, with what speaks for showing them now.
+    pub(super) fn chunks(&self, files: &[usize], now: u32) -> Vec<Chunk> {
+        let moment = Moment { now, last_request: self.last_request, asks: &self.asks };
+        let mut chunks = self.cuts.chunks(&self.model, files, moment);
+        Recent::of(&self.spoken).weigh(&self.model, &self.vocabulary, &mut chunks);
+        chunks
+    }
+}
+
+/// All texts in the arguments of a call.
+fn texts_in(arguments: &Value) -> Vec<&str> {
+    match arguments {
+        Value::String(text) => vec![text],
+        Value::Array(values) => values.iter().flat_map(texts_in).collect(),
+        Value::Object(fields) => fields.values().flat_map(texts_in).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}

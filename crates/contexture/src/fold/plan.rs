@@ -1,0 +1,71 @@
+//! What is decided about a conversation. Nothing here changes what is shown: decisions are applied elsewhere.
+
+mod bring_back;
+mod fold;
+mod frame;
+mod losses;
+mod outputs;
+mod parts;
+
+use super::decision::{Fold, FoldDecision};
+use super::policy::FoldWhen;
+use super::settings::Settings;
+use super::state::State;
+use super::tuning::{LEAST_GROWTH_PART, TRY_EVERY_REQUESTS, WORTHWHILE_SHARE};
+
+pub(super) use outputs::shorten;
+
+/// Decides one thing about the request that is made now. It may refresh what is derived from the state, no more.
+pub(super) type Decide = fn(&Settings, &mut State) -> Option<FoldDecision>;
+
+/// What is decided before every request, in this order; each is applied before the next is asked for.
+pub(super) const BEFORE_REQUEST: [Decide; 4] = [note_cold, fold, bring_back::bring_back, fold_if_too_large];
+
+/// Notes that the provider's cache is cold.
+fn note_cold(_: &Settings, state: &mut State) -> Option<FoldDecision> {
+    let at = state.conversation.len();
+    state.billing.is_newly_cold().then_some(FoldDecision::Cold { at })
+}
+
+/// Folds the past if that is forced, free, or pays.
+fn fold(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
+    let Settings { policy, tuning, .. } = settings;
+    let total = state.shown.tokens();
+    if total > policy.budget {
+        return Some(FoldDecision::Fold(plan_fold(settings, state, "the window is full")));
+    }
+    if state.billing.is_cold() && policy.when >= FoldWhen::Free {
+        let fold = plan_fold(settings, state, "the cache is cold, so rewriting is free");
+        return (is_worthwhile(settings, &fold) && fold.left_out.is_empty()).then_some(FoldDecision::Fold(fold));
+    }
+    let size = state.billing.fold_size(state.estimate(settings));
+    let price = (policy.prices.write - policy.prices.read) * size.rewritten as f64;
+    let has_grown = total > size.after + size.after / LEAST_GROWTH_PART;
+    let is_time = state.billing.requests_since_fold().is_multiple_of(TRY_EVERY_REQUESTS);
+    let pays = policy.when == FoldWhen::Pays && has_grown && state.billing.has_paid_for(price, tuning);
+    if !(pays && is_time && !state.billing.is_cold()) {
+        return None;
+    }
+    let fold = plan_fold(settings, state, "the rent paid on what it removes has reached its price");
+    // Nothing but the budget may leave out what the agent wrote.
+    let is_harmless = fold.left_out.is_empty() && state.billing.can_afford(fold.cost, tuning);
+    is_harmless.then_some(FoldDecision::Fold(fold))
+}
+
+/// Folds if what was brought back made the window too large.
+fn fold_if_too_large(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
+    let is_too_large = state.shown.tokens() > settings.policy.budget;
+    let reason = "what a touched or named file brought back does not fit";
+    is_too_large.then(|| FoldDecision::Fold(plan_fold(settings, state, reason)))
+}
+
+fn plan_fold(settings: &Settings, state: &mut State, reason: &str) -> Fold {
+    state.knowledge.cut_all();
+    fold::plan(settings, state, reason)
+}
+
+/// Whether a free fold makes the window smaller by enough: each fold also leaves something out.
+fn is_worthwhile(settings: &Settings, fold: &Fold) -> bool {
+    let least = (settings.policy.budget as f64 * WORTHWHILE_SHARE) as u64;
+    fold.before_tokens.saturating_sub(fold.after_tokens) >= least.max(1)
+}

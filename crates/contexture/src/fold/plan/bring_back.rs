@@ -1,0 +1,75 @@
+//! What is known of files that are touched or named again, put at the window's end.
+
+use std::sync::Arc;
+
+use super::parts::{shown_lines, view_bytes_in};
+use crate::fold::decision::{BringBack, FoldDecision};
+use crate::fold::knowledge::Touched;
+use crate::fold::meter::Meter;
+use crate::fold::settings::Settings;
+use crate::fold::state::State;
+use crate::fold::view::{self, Chunk};
+
+/// The title of known lines that a touch brings back.
+const TITLE: &str = "# What you know of this file besides\n";
+
+/// Brings back what is known of the files that were just touched or named, and is not in the window. Of files of which
+/// only a line was named, that is what surrounds it.
+pub(super) fn bring_back(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
+    let Touched { files, pointed_at } = state.knowledge.take_touched();
+    let touched = hiding(state, files);
+    let files = hiding(state, touched.iter().copied().chain(pointed_at).collect());
+    if files.is_empty() {
+        return None;
+    }
+    let state = &*state;
+    let left = settings.policy.budget.saturating_sub(state.shown.tokens());
+    let room = left.min(settings.tuning.touch_tokens);
+    let chunks = state.knowledge.chunks(&files, state.conversation.now());
+    let is_wanted = |chunk: &Chunk| {
+        let lines = chunk.lines(state.knowledge.model());
+        let hidden = lines.iter().filter(|line| !state.shown.shows(line)).count();
+        let is_asked_for = touched.contains(&chunk.file) || chunk.signs.is_pointed_at;
+        is_asked_for && hidden * 2 > lines.len() && !chunk.signs.is_hit
+    };
+    let is_out: Vec<bool> = chunks.iter().map(|chunk| !is_wanted(chunk)).collect();
+    let (text, chosen) = render_within(settings, state, &chunks, &is_out, room)?;
+    let shown = shown_lines(&chunks, &chosen);
+    Some(FoldDecision::BringBack(BringBack { at: state.conversation.len(), text, shown }))
+}
+
+/// Those of some files of which more is known than the window shows, each once. All of them are cut now: that leaves a
+/// fold with less to do at once.
+fn hiding(state: &mut State, mut files: Vec<usize>) -> Vec<usize> {
+    files.sort_unstable();
+    files.dedup();
+    state.knowledge.cut(&files);
+    files.retain(|file| state.shown.is_folded() && hides_lines(state, *file));
+    files
+}
+
+/// Whether lines are known of a file that do not stand in the window. Mere hits of searches do not count.
+fn hides_lines(state: &State, file: usize) -> bool {
+    let segments = state.knowledge.model().files()[file].segments.iter().filter(|segment| !segment.is_hit);
+    segments.flat_map(|segment| &segment.lines).any(|line| !state.shown.shows(line))
+}
+
+/// Chooses chunks and renders them, within a number of tokens.
+fn render_within(
+    settings: &Settings,
+    state: &State,
+    chunks: &[Chunk],
+    is_out: &[bool],
+    tokens: u64,
+) -> Option<(Arc<str>, Vec<usize>)> {
+    let fitting = Meter::fit(tokens, view_bytes_in(state, tokens), |bytes| {
+        let chosen = view::choose(chunks, is_out, f64::NEG_INFINITY, bytes.saturating_sub(TITLE.len()));
+        let listed = view::with_neighbours(chunks, is_out, &chosen);
+        let listed: Vec<&Chunk> = listed.iter().map(|index| &chunks[*index]).collect();
+        let text: Arc<str> = format!("{TITLE}{}", view::render(state.knowledge.model(), &listed)).into();
+        let count = settings.meter.made(&text);
+        let taken = view::bytes(chunks, &chosen);
+        ((text, chosen), taken, count)
+    });
+    fitting.filter(|(_, chosen)| !chosen.is_empty())
+}

@@ -1,0 +1,105 @@
+//! What a fold puts in place of the past.
+
+use super::frame::Frame;
+use super::losses;
+use super::parts::{View, has_same_opening, shown_lines};
+use crate::fold::decision::{Fold, Piece, ShownLines, ViewPart};
+use crate::fold::outline;
+use crate::fold::settings::Settings;
+use crate::fold::state::State;
+use crate::fold::view::{self, Chunk};
+
+/// The title of outlines.
+const OUTLINE_TITLE: &str = "# What you know besides, to be read again when needed\n";
+
+/// Decides what stands for the past from now on. All files must have been cut.
+pub(super) fn plan(settings: &Settings, state: &State, reason: &str) -> Fold {
+    let frame = Frame::new(settings, state);
+    let chunks = state.knowledge.chunks(&state.knowledge.all_files(), state.conversation.now());
+    let view = View::choose(settings, state, &frame, &chunks);
+    finish(settings, state, frame, view, &chunks, reason)
+}
+
+fn finish(settings: &Settings, state: &State, frame: Frame, view: View, chunks: &[Chunk], reason: &str) -> Fold {
+    let same_opening = has_same_opening(settings, state, &frame);
+    let keep = if same_opening { frame.opening.len() + view.kept } else { 0 };
+    let mut head = Vec::new();
+    if !same_opening {
+        // Parts are kept only after an opening that stays.
+        head.extend(frame.opening.iter().cloned());
+    }
+    let mut parts = state.shown.parts()[..view.kept].to_vec();
+    let mut shown: Vec<Vec<ShownLines>> = Vec::new();
+    let mut in_window = view.is_shown.clone();
+    for part in view.added {
+        part.chunks.iter().for_each(|index| in_window[*index] = true);
+        let lines = shown_lines(chunks, &part.chunks);
+        let mark = state.shown.next_mark() + shown.len() as u32;
+        let count = lines.iter().map(|lines| lines.count).sum();
+        parts.push(ViewPart { mark, lines: count, bytes: view::bytes(chunks, &part.chunks) });
+        head.push(Piece::Made(part.text));
+        shown.push(lines);
+    }
+    let left_out = losses::left_out(state.knowledge.model(), chunks, &view.is_shown, &shown);
+    let outline = outline(settings, state, chunks, &in_window, frame.outline_tokens);
+    let digest = format!("{}{outline}{}", frame.digest, losses::tell(settings, &left_out));
+    if !digest.is_empty() {
+        head.push(Piece::Made(digest.into()));
+    }
+    head.extend(frame.ask);
+    let mut fold = Fold {
+        at: state.conversation.len(),
+        keep,
+        head,
+        start: frame.start,
+        parts,
+        shown,
+        reason: losses::reason(reason, frame.start < state.conversation.len(), frame.shortened.len(), &left_out),
+        shortened: frame.shortened,
+        left_out,
+        before_tokens: state.shown.tokens(),
+        after_tokens: 0,
+        cost: 0.0,
+        saves_per_request: 0.0,
+    };
+    price(settings, state, &mut fold);
+    fold
+}
+
+/// The outlines of what is known but not in the window, within a number of tokens.
+fn outline(settings: &Settings, state: &State, chunks: &[Chunk], in_window: &[bool], tokens: u64) -> String {
+    let model = state.knowledge.model();
+    let mut text = outline::outline(model, chunks, |index| in_window[index], tokens as usize * 4);
+    if text.is_empty() {
+        return text;
+    }
+    text.insert_str(0, OUTLINE_TITLE);
+    while settings.meter.text(&text) > tokens {
+        let Some(end) = text.trim_end().rfind('\n') else { return String::new() };
+        text.truncate(end + 1);
+    }
+    if text == OUTLINE_TITLE { String::new() } else { text }
+}
+
+/// Reckons what a fold costs and saves.
+fn price(settings: &Settings, state: &State, fold: &mut Fold) {
+    let kept: u64 = state.shown.items()[..fold.keep].iter().map(|item| item.tokens).sum();
+    let head: u64 = fold.head.iter().map(|piece| state.piece_tokens(settings, piece)).sum();
+    let cut = |at: usize| fold.shortened.iter().find(|(cut, _)| *cut == at).map(|(_, text)| text);
+    let tokens = |at: usize| match cut(at) {
+        Some(text) => settings.meter.made(text),
+        None => state.shown.after_fold(at, &state.conversation).tokens,
+    };
+    let recent: u64 = (fold.start..state.conversation.len()).map(tokens).sum();
+    let prices = settings.policy.prices;
+    fold.after_tokens = kept + head + recent;
+    let rewritten = if state.billing.is_cold() { 0 } else { head + recent };
+    fold.cost = thousandths((prices.write - prices.read) * rewritten as f64);
+    let spared = fold.before_tokens.saturating_sub(fold.after_tokens);
+    fold.saves_per_request = thousandths(prices.read * spared as f64);
+}
+
+/// A price as people write it.
+fn thousandths(price: f64) -> f64 {
+    (price * 1_000.0).round() / 1_000.0
+}

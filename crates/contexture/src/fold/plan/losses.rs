@@ -1,0 +1,73 @@
+//! What a fold had no room for, said aloud.
+
+use super::outputs::cut;
+use crate::files::model::FileModel;
+use crate::fold::decision::ShownLines;
+use crate::fold::settings::Settings;
+use crate::fold::view::Chunk;
+
+/// Most files that are named as not fitting, to the model and in a reason.
+const MAX_NAMED_PATHS: usize = 4;
+
+/// Most tokens of the sentence that tells the model what does not fit.
+pub(super) const LEFT_OUT_TOKENS: u64 = 80;
+
+/// A sentence to the model takes at most one part in this many of the budget.
+const SENTENCE_PART: u64 = 12;
+
+/// The files with changes of the agent's own that the view has no room for, in the order of the model.
+pub(super) fn left_out(
+    model: &FileModel,
+    chunks: &[Chunk],
+    is_shown: &[bool],
+    shown: &[Vec<ShownLines>],
+) -> Vec<String> {
+    let is_in = |chunk: &Chunk| {
+        let holds = |lines: &ShownLines| {
+            (lines.file, lines.segment, lines.first) == (chunk.file, chunk.segment, chunk.lines.start)
+        };
+        shown.iter().flatten().any(holds)
+    };
+    let mut paths: Vec<String> = Vec::new();
+    for (chunk, is_shown) in chunks.iter().zip(is_shown) {
+        if chunk.signs.edit_age.is_some() && !is_shown && !is_in(chunk) {
+            let path = &model.files()[chunk.file].path;
+            if !paths.contains(path) {
+                paths.push(path.clone());
+            }
+        }
+    }
+    paths
+}
+
+/// The sentence that tells the model; nothing if there was room for all.
+pub(super) fn tell(settings: &Settings, paths: &[String]) -> String {
+    if paths.is_empty() {
+        return String::new();
+    }
+    let text = format!("Some of your own changes do not fit here, in {}: {}\n", files(paths), named(paths));
+    cut(&settings.meter, &text, LEFT_OUT_TOKENS.min(settings.policy.budget / SENTENCE_PART))
+}
+
+/// Why a fold was made, and what it could not keep.
+pub(super) fn reason(why: &str, has_recent: bool, cut_items: usize, left_out: &[String]) -> String {
+    let mut reason = why.to_owned();
+    if !has_recent {
+        reason.push_str("; the newest step alone does not fit, so nothing stands in its own place");
+    } else if cut_items > 0 {
+        reason.push_str(&format!("; {cut_items} of the newest messages were cut to fit"));
+    }
+    if !left_out.is_empty() {
+        reason.push_str(&format!("; the agent's own changes in {} do not fit: {}", files(left_out), named(left_out)));
+    }
+    reason
+}
+
+fn files(paths: &[String]) -> String {
+    if paths.len() == 1 { "1 file".to_owned() } else { format!("{} files", paths.len()) }
+}
+
+/// The last few of some paths.
+fn named(paths: &[String]) -> String {
+    paths[paths.len().saturating_sub(MAX_NAMED_PATHS)..].join(", ")
+}

@@ -1,0 +1,78 @@
+//! Texts of the log that are shown shorter, and how they are had again.
+
+use std::sync::Arc;
+
+use contexture_core::item::Item;
+
+use crate::files::observation::Seen;
+use crate::fold::cap::cap;
+use crate::fold::conversation::Speaker;
+use crate::fold::decision::FoldDecision;
+use crate::fold::digest::shorten as shorten_bytes;
+use crate::fold::doors;
+use crate::fold::meter::Meter;
+use crate::fold::settings::Settings;
+use crate::fold::state::{Arrived, ArrivedOutput, State};
+use crate::fold::terse::terse;
+
+/// How an item that just came is shown from its first sending on, if not as it is.
+pub(in crate::fold) fn shorten(
+    settings: &Settings,
+    state: &State,
+    arrived: &Arrived,
+) -> Option<(Arc<str>, FoldDecision)> {
+    let ArrivedOutput { tool, seen, repeats } = arrived.output.as_ref()?;
+    let position = arrived.at;
+    let text = state.conversation.text(position);
+    let (text, reason) = match repeats {
+        true => (doors::pointer(seen, &text), "the same text stands above"),
+        false => shorter(settings, tool, seen, &text)?,
+    };
+    let text: Arc<str> = text.into();
+    Some((text.clone(), FoldDecision::Shorten { position, text, reason: reason.to_owned() }))
+}
+
+/// What stands for an output, and why; `None` if it is sent as it is.
+fn shorter(settings: &Settings, tool: &str, seen: &Seen, text: &str) -> Option<(String, &'static str)> {
+    let limit = settings.tuning.output_tokens;
+    let terse = (!settings.policy.verbatim).then(|| terse(text, &seen.blocks())).flatten();
+    let shown = terse.as_deref().unwrap_or(text);
+    // What the output tool shows is what was asked for: cutting it again would send the model in circles.
+    let can_cap = settings.output_tool.as_deref() != Some(tool) && doors::can_cap(seen);
+    if can_cap && settings.meter.text(shown) > limit {
+        let capped = cap(settings.meter.counter(), text, limit, settings.output_tool.as_deref());
+        return Some((capped, "too long to be worth sending whole"));
+    }
+    terse.map(|terse| (terse, "the same in fewer words"))
+}
+
+/// The text of an item within a number of tokens.
+pub(super) fn shortened(settings: &Settings, state: &State, at: usize, tokens: u64) -> Arc<str> {
+    let text = state.conversation.text(at);
+    let counter = settings.meter.counter();
+    if is_shown_by_tool(settings, state, state.conversation.item(at)) {
+        return cap(counter, &text, tokens, None).into();
+    }
+    match (state.conversation.speaker(at), settings.output_tool.as_deref()) {
+        (Speaker::Tool, tool) | (_, tool @ Some(_)) => cap(counter, &text, tokens, tool).into(),
+        _ => cut(&settings.meter, &text, tokens).into(),
+    }
+}
+
+/// Whether an item is an output of the output tool.
+fn is_shown_by_tool(settings: &Settings, state: &State, item: &Item) -> bool {
+    let call = state.conversation.call_of(item);
+    call.is_some_and(|made| settings.output_tool.as_deref() == Some(&*made.name))
+}
+
+/// Bytes of a text, cut in its middle to a number of tokens.
+pub(super) fn cut(meter: &Meter, text: &str, tokens: u64) -> String {
+    let mut bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(4);
+    loop {
+        let short = shorten_bytes(text, bytes);
+        if meter.text(&short) <= tokens || bytes == 0 {
+            return short;
+        }
+        bytes = bytes * 3 / 4;
+    }
+}

@@ -1,0 +1,201 @@
+//! Which parts of the view stay, and which are added.
+
+use std::sync::Arc;
+
+use super::frame::Frame;
+use crate::fold::decision::{ShownLines, ViewPart};
+use crate::fold::meter::{Meter, bytes_in};
+use crate::fold::settings::Settings;
+use crate::fold::state::State;
+use crate::fold::tuning::{
+    EXPECTED_REQUESTS, FREE_SHARE, FREE_SHARE_AFTER_LARGE_STEP, IDLE_SHARE, LARGE_STEP_SHARE, LEAST_PART_BYTES,
+};
+use crate::fold::view::{self, Chunk};
+
+/// The title of a view.
+const VIEW_TITLE: &str = "# Files as you know them now\n";
+
+/// The view of a fold.
+pub(super) struct View {
+    /// How many of the parts in the window stay.
+    pub(super) kept: usize,
+    /// For each chunk, whether it stands in the window without the added parts.
+    pub(super) is_shown: Vec<bool>,
+    /// What is added after the kept parts.
+    pub(super) added: Vec<AddedPart>,
+}
+
+/// A part that a fold adds to the view.
+pub(super) struct AddedPart {
+    pub(super) text: Arc<str>,
+    pub(super) chunks: Vec<usize>,
+}
+
+impl View {
+    /// Chooses what of some chunks is shown beside a frame.
+    pub(super) fn choose(settings: &Settings, state: &State, frame: &Frame, chunks: &[Chunk]) -> Self {
+        let room = view_room(settings, frame.tokens);
+        let kept = kept_parts(settings, state, frame, chunks, room);
+        let marks: Vec<u32> = state.shown.parts()[..kept].iter().map(|part| part.mark).collect();
+        let is_shown: Vec<bool> = chunks.iter().map(|chunk| is_shown(state, chunk, frame.start, &marks)).collect();
+        let taken: u64 = state.shown.part_items().take(kept).map(|item| item.tokens).sum();
+        let added = added_parts(settings, state, chunks, &is_shown, room.saturating_sub(taken));
+        Self { kept, is_shown, added }
+    }
+}
+
+/// The tokens that the view may have beside what else a fold shows.
+fn view_room(settings: &Settings, frame_tokens: u64) -> u64 {
+    let budget = settings.policy.budget as f64;
+    let is_large = frame_tokens as f64 > budget * LARGE_STEP_SHARE;
+    let free_share = if is_large { FREE_SHARE_AFTER_LARGE_STEP } else { FREE_SHARE };
+    let most = (budget * (1.0 - free_share)) as u64;
+    most.saturating_sub(frame_tokens).min(settings.tuning.view_tokens)
+}
+
+/// Whether the window begins with the opening of a frame.
+pub(super) fn has_same_opening(settings: &Settings, state: &State, frame: &Frame) -> bool {
+    let items = state.shown.items();
+    let is_same = |(index, piece)| {
+        let new = state.item_of(settings, piece);
+        items.get::<usize>(index).is_some_and(|old| old.position == new.position && old.item == new.item)
+    };
+    state.shown.is_folded() && frame.opening.iter().enumerate().all(is_same)
+}
+
+/// How many parts of the view stay as they are: as many as cost less to keep than to write again.
+///
+/// A part of which one line changed must go, and every part after it with it.
+fn kept_parts(settings: &Settings, state: &State, frame: &Frame, chunks: &[Chunk], room_tokens: u64) -> usize {
+    if !has_same_opening(settings, state, frame) || state.billing.is_cold() {
+        return 0;
+    }
+    let parts = state.shown.parts();
+    let current = current_lines(state);
+    let valid = parts.iter().zip(&current).take_while(|(part, lines)| part.lines == **lines).count();
+    let shown: Vec<bool> = chunks.iter().map(|chunk| is_shown(state, chunk, frame.start, &[])).collect();
+    let room = bytes_in(room_tokens, state.conversation.texts());
+    let least = settings.tuning.least_need(state.conversation.now());
+    let fresh = view::choose(chunks, &shown, least, room);
+    let slack = room.saturating_sub(view::bytes(chunks, &fresh)) + (room as f64 * IDLE_SHARE) as usize;
+    let wanted: Vec<usize> = parts[..valid].iter().map(|part| wanted_bytes(state, part, chunks, &fresh)).collect();
+    let idle =
+        |kept: usize| -> usize { (0..kept).map(|index| parts[index].bytes.saturating_sub(wanted[index])).sum() };
+    let prices = settings.policy.prices;
+    let requests = f64::from(state.billing.requests_since_fold()).max(EXPECTED_REQUESTS);
+    let cost = |kept: usize| {
+        let rewritten: usize = wanted[kept..].iter().sum();
+        prices.read * requests * idle(kept) as f64 + (prices.write - prices.read) * rewritten as f64
+    };
+    let taken = |kept: usize| state.shown.part_items().take(kept).map(|item| item.tokens).sum::<u64>();
+    let fitting = (0..=valid).filter(|kept| idle(*kept) <= slack && taken(*kept) <= room_tokens);
+    fitting.min_by(|a, b| cost(*a).total_cmp(&cost(*b)).then(b.cmp(a))).unwrap_or(0)
+}
+
+/// How many lines of each part still stand in the model as they are shown.
+fn current_lines(state: &State) -> Vec<usize> {
+    let parts = state.shown.parts();
+    let mut counts = vec![0; parts.len()];
+    let files = state.knowledge.model().files().iter();
+    let lines = files.flat_map(|file| &file.segments).flat_map(|segment| &segment.lines);
+    for line in lines.filter(|line| line.shown > 0) {
+        if let Some(index) = parts.iter().position(|part| part.mark == line.shown) {
+            counts[index] += 1;
+        }
+    }
+    counts
+}
+
+/// Bytes of a part that a fresh view would show too.
+fn wanted_bytes(state: &State, part: &ViewPart, chunks: &[Chunk], fresh: &[usize]) -> usize {
+    let model = state.knowledge.model();
+    let of_part = |chunk: &&Chunk| chunk.lines(model).iter().all(|line| line.shown == part.mark);
+    fresh.iter().map(|index| &chunks[*index]).filter(of_part).map(|chunk| chunk.bytes).sum()
+}
+
+/// Whether a chunk stands in the new window as one piece: in a kept part, or in one item in its own place.
+fn is_shown(state: &State, chunk: &Chunk, start: usize, marks: &[u32]) -> bool {
+    let lines = chunk.lines(state.knowledge.model());
+    let first = &lines[0];
+    if marks.contains(&first.shown) {
+        return lines.iter().all(|line| line.shown == first.shown);
+    }
+    let is_in_place = first.seen > state.conversation.messages_before(start);
+    is_in_place && lines.iter().all(|line| line.seen == first.seen && line.edited < line.seen)
+}
+
+/// Chooses chunks and renders them as parts of the view, all of them within a number of tokens.
+fn added_parts(
+    settings: &Settings,
+    state: &State,
+    chunks: &[Chunk],
+    is_shown: &[bool],
+    tokens: u64,
+) -> Vec<AddedPart> {
+    let render = |group: Vec<usize>| {
+        let listed = view::with_neighbours(chunks, is_shown, &group);
+        let listed: Vec<&Chunk> = listed.iter().map(|index| &chunks[*index]).collect();
+        let text = format!("{VIEW_TITLE}{}", view::render(state.knowledge.model(), &listed));
+        AddedPart { text: text.into(), chunks: group }
+    };
+    let least = settings.tuning.least_need(state.conversation.now());
+    let fitting = Meter::fit(tokens, view_bytes_in(state, tokens), |bytes| {
+        let chosen = view::choose(chunks, is_shown, least, bytes);
+        let taken = view::bytes(chunks, &chosen);
+        let parts: Vec<AddedPart> = steadiest_first(state, chunks, chosen).into_iter().map(render).collect();
+        let count = parts.iter().map(|part| settings.meter.made(&part.text)).sum();
+        (parts, taken, count)
+    });
+    fitting.unwrap_or_default()
+}
+
+/// Chosen chunks in groups of whole files: those least likely to change first, so that the groups before the first
+/// that changes can stay as they are at the next fold.
+fn steadiest_first(state: &State, chunks: &[Chunk], chosen: Vec<usize>) -> Vec<Vec<usize>> {
+    let mut files: Vec<Vec<usize>> = Vec::new();
+    for index in chosen {
+        match files.last_mut() {
+            Some(list) if chunks[list[0]].file == chunks[index].file => list.push(index),
+            _ => files.push(vec![index]),
+        }
+    }
+    files.sort_by_key(|list| {
+        let file = &state.knowledge.model().files()[chunks[list[0]].file];
+        (file.edited, std::cmp::Reverse(file.touched))
+    });
+    let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
+    for list in files {
+        let bytes = view::bytes(chunks, &list);
+        match groups.last_mut() {
+            Some((size, group)) if *size < LEAST_PART_BYTES => {
+                *size += bytes;
+                group.extend(list);
+            }
+            _ => groups.push((bytes, list)),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// How many bytes of lines a view of a number of tokens can show, by the views in the window.
+///
+/// Views have headings, and their text is denser than talk: a first guess that is right saves counting twice.
+pub(super) fn view_bytes_in(state: &State, tokens: u64) -> usize {
+    let bytes: usize = state.shown.parts().iter().map(|part| part.bytes).sum();
+    let counted: u64 = state.shown.part_items().map(|item| item.tokens).sum();
+    match counted {
+        0 => bytes_in(tokens, state.conversation.texts()),
+        _ => bytes_in(tokens, (bytes as u64, counted)),
+    }
+}
+
+/// The lines of chosen chunks.
+pub(super) fn shown_lines(chunks: &[Chunk], chosen: &[usize]) -> Vec<ShownLines> {
+    let lines = |chunk: &Chunk| ShownLines {
+        file: chunk.file,
+        segment: chunk.segment,
+        first: chunk.lines.start,
+        count: chunk.lines.len(),
+    };
+    chosen.iter().map(|index| lines(&chunks[*index])).collect()
+}

@@ -1,0 +1,68 @@
+//! A conversation that is gone through again with what was decided about it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use contexture_core::item::Item;
+
+use super::decision::FoldDecision;
+use super::folder::Folder;
+use super::shown::ShownItem;
+
+/// Goes through a conversation again: nothing is decided anew.
+///
+/// Push the messages and make the requests of that time again, and the windows are those that were sent, byte for
+/// byte. [`go_on`](Self::go_on) gives the folder that goes on from there.
+pub struct Replay {
+    folder: Folder,
+    decisions: VecDeque<FoldDecision>,
+}
+
+impl Replay {
+    /// Begins with a folder that took in nothing, and what was decided, oldest first.
+    pub fn new(folder: Folder, decisions: Vec<FoldDecision>) -> Self {
+        Self { folder, decisions: decisions.into() }
+    }
+
+    /// Takes in the items of one message, as [`Folder::push`] did.
+    pub fn push(&mut self, message: impl IntoIterator<Item = (Arc<Item>, u64)>) {
+        let Folder { settings, state, decisions } = &mut self.folder;
+        state.begin_message();
+        for (item, tokens) in message {
+            let arrived = state.take_in(settings, item, tokens);
+            let shorter = self.decisions.pop_front_if(|decision| {
+                matches!(decision, FoldDecision::Shorten { position, .. } if *position == arrived.at)
+            });
+            let text = match &shorter {
+                Some(FoldDecision::Shorten { text, .. }) => Some(text),
+                _ => None,
+            };
+            state.show(settings, arrived, text);
+            decisions.extend(shorter);
+        }
+    }
+
+    /// The window of the request that was made here.
+    pub fn request(&mut self) -> &[ShownItem] {
+        let Folder { settings, state, decisions } = &mut self.folder;
+        let estimate = state.estimate(settings);
+        state.billing.begin_request(&settings.policy.prices, state.shown.tokens(), estimate);
+        let now = state.conversation.len();
+        while let Some(decision) = self.decisions.pop_front_if(|decision| decision.is_at_request(now)) {
+            state.apply(settings, &decision);
+            decisions.push(decision);
+        }
+        state.end_request(settings);
+        state.shown.items()
+    }
+
+    /// What was billed so far, how many items there are, and so on.
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// Ends replaying: what is pushed and requested from here on is decided anew.
+    pub fn go_on(self) -> Folder {
+        self.folder
+    }
+}

@@ -1,0 +1,27 @@
+//! What a folder keeps to while a conversation goes on.
+
+use std::sync::Arc;
+
+use super::meter::Meter;
+use super::policy::Policy;
+use super::tuning::Tuning;
+
+/// What a folder keeps to.
+pub(super) struct Settings {
+    pub(super) policy: Policy,
+    pub(super) tuning: Tuning,
+    pub(super) meter: Meter,
+    /// The tool that shows a text of the log by its hash.
+    pub(super) output_tool: Option<Arc<str>>,
+}
+
+impl Settings {
+    pub(super) fn new(policy: Policy, meter: Meter) -> Self {
+        Self { tuning: Tuning::new(policy.budget), policy, meter, output_tool: None }
+    }
+
+    pub(super) fn set_policy(&mut self, policy: Policy) {
+        self.tuning = Tuning::new(policy.budget);
+        self.policy = policy;
+    }
+}

@@ -1,0 +1,134 @@
+//! Folders of threads, as they were after the last request.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use contexture_core::ThreadId;
+use contexture_core::decision::Decision;
+use contexture_core::history::History;
+use contexture_core::item::Item;
+use contexture_core::layer::NewDecision;
+use contexture_core::log::ItemLog;
+
+use super::{new_decision, read_decision};
+use crate::fold::{Folder, Replay};
+
+/// Threads whose folders are held in memory; others are rebuilt from their log.
+const MAX_THREADS: usize = 64;
+
+/// The folder of a thread.
+pub(super) struct Held {
+    folder: Folder,
+    /// The last item that it took in.
+    newest: Option<Arc<Item>>,
+    /// How many decisions led to it, those included that cannot be read.
+    decided: usize,
+    unreadable: usize,
+}
+
+impl Held {
+    /// The folder as it was after the last request that the model responded to.
+    ///
+    /// A request is taken to have been made before every response.
+    pub(super) fn rebuild(folder: Folder, history: &History, decisions: &[Decision]) -> Self {
+        let read: Vec<_> = decisions.iter().filter_map(read_decision).collect();
+        let unreadable = decisions.len() - read.len();
+        let mut replay = Replay::new(folder, read);
+        let log = history.log();
+        let covered = log.range(0..log.len()).rev().find(|(_, entry)| entry.item.is_of_model());
+        for message in messages(log, 0, covered.map_or(0, |(position, _)| position + 1)) {
+            if message[0].0.is_of_model() {
+                replay.request();
+            }
+            replay.push(message);
+        }
+        let mut folder = replay.go_on();
+        let newest = newest_of(&folder, history).cloned();
+        let decided = folder.take_decisions().len() + unreadable;
+        Self { folder, newest, decided, unreadable }
+    }
+
+    /// Whether it is about this log: another process may have put items before those it knows.
+    pub(super) fn is_of(&self, history: &History, decisions: &[Decision]) -> bool {
+        self.decided == decisions.len() && newest_of(&self.folder, history) == self.newest.as_ref()
+    }
+
+    /// Takes in what the log has beyond what the folder knows.
+    pub(super) fn catch_up(&mut self, history: &History) -> &mut Folder {
+        let log = history.log();
+        for message in messages(log, self.folder.len(), log.len()) {
+            self.newest = message.last().map(|(item, _)| item.clone());
+            self.folder.push(message);
+        }
+        &mut self.folder
+    }
+
+    /// What the last request decided beyond what is known.
+    pub(super) fn new_decisions(&mut self, known: usize) -> Vec<NewDecision> {
+        let (before, made) = (self.decided, self.folder.take_decisions());
+        self.decided += made.len();
+        made.iter().skip(known.saturating_sub(before)).map(new_decision).collect()
+    }
+
+    /// How many decisions of the thread cannot be read.
+    pub(super) fn unreadable(&self) -> usize {
+        self.unreadable
+    }
+}
+
+/// The last item of a log that a folder took in.
+fn newest_of<'a>(folder: &Folder, history: &'a History) -> Option<&'a Arc<Item>> {
+    Some(&history.log().get(folder.len().checked_sub(1)?)?.item)
+}
+
+/// The messages of a part of a log: what the model made in a row is one.
+fn messages(log: &ItemLog, start: usize, end: usize) -> Vec<Vec<(Arc<Item>, u64)>> {
+    let mut messages: Vec<Vec<(Arc<Item>, u64)>> = Vec::new();
+    for (_, entry) in log.range(start..end) {
+        let item = (entry.item.clone(), entry.tokens);
+        match messages.last_mut() {
+            Some(message) if entry.item.is_of_model() && message[0].0.is_of_model() => message.push(item),
+            _ => messages.push(vec![item]),
+        }
+    }
+    messages
+}
+
+/// The folders of the threads that were used last.
+///
+/// A folder is taken out while it works, so threads do not wait for one another.
+#[derive(Default)]
+pub(super) struct Shelf(Mutex<Shelved>);
+
+#[derive(Default)]
+struct Shelved {
+    folders: HashMap<ThreadId, (u64, Held)>,
+    /// Counts how often a folder was put back.
+    uses: u64,
+}
+
+impl Shelf {
+    /// Takes the folder of a thread out.
+    pub(super) fn take(&self, thread: &ThreadId) -> Option<Held> {
+        self.lock().folders.remove(thread).map(|(_, held)| held)
+    }
+
+    /// Puts the folder of a thread back. If there are too many, the one that was used longest ago goes.
+    pub(super) fn put(&self, thread: ThreadId, held: Held) {
+        let mut shelved = self.lock();
+        shelved.uses += 1;
+        let uses = shelved.uses;
+        shelved.folders.insert(thread, (uses, held));
+        if shelved.folders.len() > MAX_THREADS {
+            let oldest = shelved.folders.iter().min_by_key(|(_, (used, _))| *used).map(|(thread, _)| thread.clone());
+            let gone = oldest.and_then(|thread| shelved.folders.remove(&thread));
+            // A folder may be large: nobody waits while it is dropped.
+            drop(shelved);
+            drop(gone);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shelved> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
