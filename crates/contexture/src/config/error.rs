@@ -19,7 +19,7 @@ impl ConfigError {
             Origin::Flag(name) => format!("flag `{name}`: {problem}"),
             Origin::Default => problem.to_owned(),
         };
-        Self { sentence, hint: hint.into() }
+        Self { sentence: printable(&sentence), hint: printable(&hint.into()) }
     }
 
     /// What the person can do about it, as one line.
@@ -37,4 +37,10 @@ pub(super) fn clip(text: &str) -> String {
     let is_whole = line.len() == text.trim_end().len() && line.chars().count() <= MAX_SHOWN_CHARS;
     let shown: String = line.chars().take(MAX_SHOWN_CHARS).collect();
     if is_whole { shown } else { format!("{shown}…") }
+}
+
+/// A text with its control characters escaped: what a foreign file says must not steer the terminal.
+pub(super) fn printable(text: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() };
+    text.chars().map(escaped).collect()
 }

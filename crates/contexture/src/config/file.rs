@@ -15,7 +15,8 @@ use super::setting::{Given, Setting};
 pub const PROJECT_FILE: &str = "contexture.toml";
 
 /// What helps when nothing better is known.
-const LIST_HINT: &str = "`contexture config` lists all keys";
+// A broken file must not keep the list from being printed.
+const LIST_HINT: &str = "`contexture config --no-config` lists all keys";
 
 /// A configuration file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::error::ConfigError;
+use super::error::{ConfigError, printable};
 use super::file::{self, ConfigFile};
 use super::keys;
 use super::kind::Kind;
@@ -36,12 +36,7 @@ pub struct Flag {
 
 impl Flag {
     /// The flag of a key, with a value that [`Row::read_flag`] returned.
-    pub fn new<T>(key: &'static Key<T>, value: Value) -> Self {
-        Self { row: &key.row, value }
-    }
-
-    #[cfg(test)]
-    pub(super) fn of_row(row: &'static Row, value: Value) -> Self {
+    pub fn new(row: &'static Row, value: Value) -> Self {
         Self { row, value }
     }
 }
@@ -215,6 +210,7 @@ fn in_words(value: &Value) -> String {
         Value::Array(list) => format!("[{}]", list.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")),
         value => value.to_string(),
     };
+    let text = printable(&text);
     match text.char_indices().nth(MAX_LINE_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,

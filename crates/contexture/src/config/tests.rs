@@ -81,9 +81,13 @@ fn unknown_keys_name_the_nearest_key() {
         "line 3: unknown key `budget` in [working-memory]",
         "`budget` is in no table: write it above the first line in brackets",
     );
-    check_refused("upstream = 1\n", "line 1: unknown key `upstream`", "`contexture config` lists all keys");
+    check_refused("upstream = 1\n", "line 1: unknown key `upstream`", "`contexture config --no-config` lists all keys");
     // The first mistake of the text is told, not the first of the alphabet.
-    check_refused("zzzz = 1\naaaa = 2\n", "line 1: unknown key `zzzz`", "`contexture config` lists all keys");
+    check_refused(
+        "zzzz = 1\naaaa = 2\n",
+        "line 1: unknown key `zzzz`",
+        "`contexture config --no-config` lists all keys",
+    );
 }
 
 #[test]
@@ -136,6 +140,18 @@ fn text_that_is_not_toml_has_a_line() {
     assert_eq!(hint, "a configuration file is TOML: see https://toml.io");
     let (sentence, _) = refused(keys::ALL, "budget = 1\nbudget = 2\n");
     assert!(sentence.starts_with("`contexture.toml`, line 2: duplicate key"), "{sentence}");
+}
+
+#[test]
+fn messages_hold_no_control_characters() {
+    // They would reach the terminal of someone who runs the program in a foreign checkout.
+    check_refused(
+        "\"\\u001b[31m\\n\" = 1\n",
+        "line 1: unknown key `\\u{1b}[31m\\u{a}`",
+        "`contexture config --no-config` lists all keys",
+    );
+    let sources = Sources { project: file("instructions = \"\\u009b31m\""), ..Sources::default() };
+    assert_eq!(resolve(&sources).unwrap().lines()[0][1], "\"\\u{9b}31m\"");
 }
 
 #[test]
@@ -217,7 +233,7 @@ fn a_project_cannot_set_what_is_the_user_s() {
     );
     let own = "[gateway]\nupstream = \"https://example.com\"\n";
     let variables = vec![("CONTEXTURE_GATEWAY_UPSTREAM".to_owned(), "https://example.org".to_owned())];
-    let flags = vec![Flag::new(&UPSTREAM, json!("https://example.net"))];
+    let flags = vec![Flag::new(&UPSTREAM.row, json!("https://example.net"))];
     for (sources, expected) in [
         (Sources { user: user(own), ..Sources::default() }, "https://example.com"),
         (Sources { variables, ..Sources::default() }, "https://example.org"),
@@ -305,7 +321,7 @@ fn subset_sources(row: &'static Row, subset: [bool; 4], values: &[String; 4]) ->
         user: subset[0].then(|| text(0)).and_then(|text| user(&text)),
         project: subset[1].then(|| text(1)).and_then(|text| file(&text)),
         variables: variable.map(|name| (name, values[2].trim_matches('"').to_owned())).into_iter().collect(),
-        flags: subset[3].then(|| Flag::of_row(row, value_of(row, &values[3]))).into_iter().collect(),
+        flags: subset[3].then(|| Flag::new(row, value_of(row, &values[3]))).into_iter().collect(),
     }
 }
 

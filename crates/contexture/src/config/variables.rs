@@ -43,7 +43,10 @@ pub(super) fn unknown(rows: &[&'static Row], variables: &[(String, String)]) -> 
     let suffix = |name: &str| name.strip_prefix(VARIABLE_PREFIX).unwrap_or(name).to_owned();
     let suffixes: Vec<String> = known.iter().map(|name| suffix(name)).collect();
     let meant = |name: &String| nearest(&suffix(name), suffixes.iter().map(String::as_str));
-    names.map(|name| (name.clone(), meant(name).map(|meant| format!("{VARIABLE_PREFIX}{meant}")))).collect()
+    let told = |name: &String| (name.clone(), meant(name).map(|meant| format!("{VARIABLE_PREFIX}{meant}")));
+    let mut unknown: Vec<(String, Option<String>)> = names.map(told).collect();
+    unknown.sort();
+    unknown
 }
 
 fn hint(row: &Row, name: &str, text: &str) -> String {
