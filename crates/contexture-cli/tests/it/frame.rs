@@ -43,6 +43,13 @@ fn bad_usage_is_one_sentence_and_a_hint() {
          hint: `contexture COMMAND --help` says what can be asked for\n",
     );
     check(
+        &["replay", "--counter", "o20k"],
+        2,
+        "",
+        "error: invalid value 'o20k' for '--counter <COUNTER>' [possible values: o200k, estimate]\n\
+         hint: `contexture COMMAND --help` says what can be asked for\n",
+    );
+    check(
         &["import"],
         2,
         "",
