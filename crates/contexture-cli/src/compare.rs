@@ -1,14 +1,14 @@
 //! `contexture compare`: what context policies would have kept of recorded work, and at what price.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use contexture::config::{Command, keys};
 use contexture::transcript::Report;
 use serde::Serialize;
 
-use crate::budget;
-use crate::config::Config;
+use crate::config::{ConfigFlags, OfCompare};
 use crate::failure::Failure;
 use crate::judge::{Judge, Measures};
 use crate::policies::own::Own;
@@ -20,6 +20,8 @@ use crate::table::{Align, Table, counted};
 use crate::work::in_parallel;
 
 /// Compare context policies on recorded work, without a model
+///
+/// Tokens are counted as bytes divided by four.
 ///
 /// recall: of the edits that follow, the share whose old text stands in the window.
 /// cost: billed input at cache prices, against sending everything every time.
@@ -34,12 +36,8 @@ pub struct Compare {
     /// Recordings, directories to walk, or - for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Tokens that a window may have, counted as bytes divided by four
-    #[arg(long, value_name = "N", default_value_t = 32_000, value_parser = budget::parse)]
-    budget: u64,
-    /// A configuration file (TOML), for tools that are not known: [[tool]] name = "open_file", does = "read", path = "target"
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigFlags<OfCompare>,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -70,19 +68,20 @@ struct Row {
 
 /// Carries out the command.
 pub fn run(compare: &Compare) -> Result<(), Failure> {
-    let own = Own { dialects: Config::read(compare.config.as_deref())?.dialects()? };
+    let config = compare.config.load(Command::Compare, Path::new("."))?;
+    let own = Own { dialects: config.dialects() };
+    let budget: u64 = config.get(&keys::BUDGET);
     let sources = source::find(&compare.files)?;
     let known = KNOWN.iter().map(|known| known as &dyn Policy);
     let policies: Vec<&dyn Policy> = std::iter::once(&own as &dyn Policy).chain(known).collect();
     let progress = Progress::new("comparing", sources.len());
-    let budget = compare.budget as f64;
     let judged = in_parallel(&sources, |source| {
-        let judged = judge_source(source, &policies, budget);
+        let judged = judge_source(source, &policies, budget as f64);
         progress.advance();
         judged
     });
     drop(progress);
-    let comparison = sum_up(&sources, judged, &policies, compare.budget)?;
+    let comparison = sum_up(&sources, judged, &policies, budget)?;
     print(&comparison, compare.json)
 }
 

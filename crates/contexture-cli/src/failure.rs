@@ -78,7 +78,7 @@ impl From<clap::Error> for Failure {
         let failure = Self::usage(sentence);
         match usage {
             Some(usage) => failure.hint(format!("write it as `{}`", usage.trim())),
-            None if error.kind() == ErrorKind::ValueValidation => {
+            None if matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue) => {
                 failure.hint("`contexture COMMAND --help` says what can be asked for")
             }
             None => failure.hint("`contexture --help` lists all commands"),

@@ -1,6 +1,5 @@
 //! The program `contexture`, as a library: its commands, and the measures that they print.
 
-pub mod budget;
 pub mod compare;
 pub mod config;
 pub mod failure;
@@ -38,6 +37,7 @@ enum Command {
     Replay(replay::Replay),
     Import(import::Import),
     Compare(compare::Compare),
+    Config(config::command::ConfigCommand),
 }
 
 /// What `contexture` without arguments prints.
@@ -73,5 +73,6 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Replay(replay)) => replay::run(&replay),
         Some(Command::Import(import)) => import::run(&import),
         Some(Command::Compare(compare)) => compare::run(&compare),
+        Some(Command::Config(config)) => config::command::run(&config),
     }
 }

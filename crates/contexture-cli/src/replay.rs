@@ -7,11 +7,13 @@ pub mod summary;
 pub mod system;
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use contexture::bpe::Bpe;
+use contexture::config::keys::{self, Counter, Provider};
+use contexture::config::{Command, Config};
 use contexture::files::dialect::Dialects;
 use contexture::fold::{Policy, Prices};
 use contexture::item::Role;
@@ -20,8 +22,7 @@ use contexture::transcript::{Record, Transcript};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::budget;
-use crate::config::Config;
+use crate::config::{ConfigFlags, OfReplay};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::source::{self, Source};
@@ -31,9 +32,6 @@ use crate::work::in_parallel;
 use player::Player;
 use summary::{Summaries, Summary};
 
-/// Tokens of a window where nothing else is said.
-const DEFAULT_BUDGET: u64 = 64_000;
-
 /// Play recorded work and show what the model would have been sent
 ///
 /// Without a file, a small example is played that the program carries.
@@ -42,44 +40,14 @@ pub struct Replay {
     /// Recordings, directories to walk, or - for standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Tokens that a window may have [default: 64000]
-    #[arg(long, value_name = "N", value_parser = budget::parse)]
-    budget: Option<u64>,
-    /// How tokens are counted
-    #[arg(long, value_enum, default_value_t = Counter::Estimate)]
-    counter: Counter,
-    /// Whose prices for cached input are reckoned with
-    #[arg(long, value_enum, default_value_t = Provider::Anthropic)]
-    provider: Provider,
-    /// A configuration file (TOML), for tools that are not known: [[tool]] name = "open_file", does = "read", path = "target"
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigFlags<OfReplay>,
     /// What is printed
     #[arg(long, value_enum, default_value_t = Emit::Summary)]
     emit: Emit,
     /// Print the summary as JSON; windows and decisions always are
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Counter {
-    /// Exactly, in the vocabulary of newer models of OpenAI
-    O200k,
-    /// Bytes divided by four
-    Estimate,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Provider {
-    /// Cached input at a tenth, writing to the cache at a quarter more
-    Anthropic,
-    /// Cached input at a tenth, writing to the cache for nothing
-    Openai,
-    /// No cache
-    None,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -97,35 +65,26 @@ pub fn run(replay: &Replay) -> Result<(), Failure> {
     if replay.files.is_empty() {
         return replay.play_example();
     }
-    let settings = replay.settings(DEFAULT_BUDGET)?;
+    let config = replay.config()?;
+    let settings = Settings::new(&config, config.get(&keys::BUDGET));
     let sources = source::find(&replay.files)?;
     match replay.emit {
         Emit::Summary => {
             let summaries = sum_up(&sources, &settings)?;
-            replay.print(&summaries)
+            replay.print(&summaries, &config)
         }
         emit => emit_all(&sources, &settings, emit),
     }
 }
 
 impl Replay {
-    fn settings(&self, default_budget: u64) -> Result<Settings, Failure> {
-        let config = Config::read(self.config.as_deref())?;
-        let counter: Arc<dyn TokenCounter> = match self.counter {
-            Counter::O200k => Arc::new(Bpe::o200k()),
-            Counter::Estimate => Arc::new(Estimate),
-        };
-        let prices = match self.provider {
-            Provider::Anthropic => Prices::ANTHROPIC,
-            Provider::Openai => Prices::OPENAI,
-            Provider::None => Prices::NONE,
-        };
-        let budget = self.budget.or(config.budget).unwrap_or(default_budget);
-        Ok(Settings { policy: Policy::new(budget).with_prices(prices), counter, dialects: config.dialects()? })
+    fn config(&self) -> Result<Config, Failure> {
+        self.config.load(Command::Replay, Path::new("."))
     }
 
     fn play_example(&self) -> Result<(), Failure> {
-        let settings = self.settings(example::BUDGET)?;
+        let config = self.config()?;
+        let settings = Settings::new(&config, config.given(&keys::BUDGET).unwrap_or(example::BUDGET));
         let (transcript, report) = example::transcript();
         if self.emit != Emit::Summary {
             let mut writer = BufWriter::new(io::stdout().lock());
@@ -136,15 +95,16 @@ impl Replay {
             io::stdout().write_all(example::INTRODUCTION.as_bytes())?;
         }
         let summary = Summary::new(example::NAME.to_owned(), &report, settings.play(transcript));
-        self.print(&Summaries { budget: settings.policy.budget, recordings: vec![summary], skipped: 0 })
+        self.print(&Summaries { budget: settings.policy.budget, recordings: vec![summary], skipped: 0 }, &config)
     }
 
-    fn print(&self, summaries: &Summaries) -> Result<(), Failure> {
+    fn print(&self, summaries: &Summaries, config: &Config) -> Result<(), Failure> {
         let mut stdout = io::stdout().lock();
         if !self.json {
             return Ok(stdout.write_all(summaries.render(terminal::columns()).as_bytes())?);
         }
-        let json = summaries.to_json(json!({ "counter": self.counter, "provider": self.provider }));
+        let chosen = json!({ "counter": config.get(&keys::COUNTER), "provider": config.get(&keys::PROVIDER) });
+        let json = summaries.to_json(chosen);
         serde_json::to_writer_pretty(&mut stdout, &json)?;
         Ok(stdout.write_all(b"\n")?)
     }
@@ -158,6 +118,19 @@ struct Settings {
 }
 
 impl Settings {
+    fn new(config: &Config, budget: u64) -> Self {
+        let counter: Arc<dyn TokenCounter> = match config.get(&keys::COUNTER) {
+            Counter::O200k => Arc::new(Bpe::o200k()),
+            Counter::Estimate => Arc::new(Estimate),
+        };
+        let prices = match config.get(&keys::PROVIDER) {
+            Provider::Anthropic => Prices::ANTHROPIC,
+            Provider::Openai => Prices::OPENAI,
+            Provider::None => Prices::NONE,
+        };
+        Self { policy: Policy::new(budget).with_prices(prices), counter, dialects: config.dialects() }
+    }
+
     fn play(&self, transcript: Transcript) -> Player<impl Iterator<Item = Record>> {
         Player::new(self.policy.clone(), Arc::clone(&self.counter), transcript.records)
             .with_dialects(self.dialects.clone())

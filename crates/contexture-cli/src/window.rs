@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use contexture::config::{Command, Config, keys};
 use contexture::engine::Engine;
 use contexture::files::LocalFs;
 use contexture::host::{FileStamp, FsAdapter, ReadLimits};
@@ -15,12 +16,10 @@ use contexture::usage::Band;
 use contexture::window::Window;
 use serde_json::{Value, json};
 
-use crate::config::Config;
+use crate::config::{ConfigFlags, OfWindow};
 use crate::failure::Failure;
 use crate::table::{Align, Table};
 
-/// Tokens of a window, unless the command or the configuration says otherwise.
-const DEFAULT_BUDGET: u64 = 32_000;
 /// How often `--watch` looks at the files.
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 /// How long the longest bar of a map is.
@@ -40,12 +39,8 @@ pub struct WindowCommand {
     /// The directory that references are relative to
     #[arg(long, default_value = ".")]
     base: PathBuf,
-    /// How many tokens the window may have
-    #[arg(long)]
-    budget: Option<u64>,
-    /// A configuration file (TOML: instructions, budget, overflow, [file-reference], [working-memory])
-    #[arg(long)]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigFlags<OfWindow>,
     /// Print where the tokens went instead of the text
     #[arg(long, conflicts_with = "json")]
     map: bool,
@@ -68,7 +63,7 @@ struct Shown {
 /// # Errors
 /// Bad usage, or a window that cannot be made: one sentence each.
 pub fn run(command: &WindowCommand) -> Result<(), Failure> {
-    let config = Config::read(command.config.as_deref())?;
+    let config = command.config.load(Command::Window, &command.base)?;
     let message = message(command)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -98,15 +93,14 @@ async fn assemble(command: &WindowCommand, config: &Config, message: &str) -> Re
     let files = FileReference::new(config.file_reference(command.base.clone())).map_err(|error| {
         Failure::usage(error.to_string()).hint("check `--base` and the section [file-reference] of the configuration")
     })?;
-    let budget = command.budget.or(config.budget).unwrap_or(DEFAULT_BUDGET);
-    let policy =
-        ProjectionPolicy { response_reserve: 0, ..ProjectionPolicy::new(budget) }.with_overflow(config.overflow);
+    let policy = ProjectionPolicy { response_reserve: 0, ..ProjectionPolicy::new(config.get(&keys::BUDGET)) }
+        .with_overflow(config.get(&keys::OVERFLOW));
     let memory = memory((files.clone(),));
     let memory = match config.working_memory() {
         Some(layer) => memory.with_layer(layer),
         None => memory,
     };
-    let builder = contexture::in_memory(memory).policy(policy).instructions(config.instructions.as_str());
+    let builder = contexture::in_memory(memory).policy(policy).instructions(config.get(&keys::INSTRUCTIONS));
     let engine = builder.build().map_err(|error| Failure::usage(error.to_string()))?;
     let window = first_window(&engine, message).await.map_err(|error| Failure::work(error.to_string()))?;
     Ok(Shown { window, references: files.report(&THREAD.into()) })

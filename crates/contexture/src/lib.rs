@@ -14,6 +14,8 @@ pub mod store;
 #[cfg(feature = "bpe")]
 pub mod bpe;
 pub mod transcript;
+#[cfg(feature = "config")]
+pub mod config;
 
 mod front;
 

@@ -39,7 +39,14 @@ fn bad_usage_is_one_sentence_and_a_hint() {
         &["compare", "--budget", "none", "x"],
         2,
         "",
-        "error: invalid value 'none' for '--budget <N>': a budget is a whole number of tokens, at most 1099511627776\n\
+        "error: invalid value 'none' for '--budget <N>': it must be a whole number of tokens from 1 to 1099511627776\n\
+         hint: `contexture COMMAND --help` says what can be asked for\n",
+    );
+    check(
+        &["replay", "--counter", "o20k"],
+        2,
+        "",
+        "error: invalid value 'o20k' for '--counter <COUNTER>' [possible values: o200k, estimate]\n\
          hint: `contexture COMMAND --help` says what can be asked for\n",
     );
     check(

@@ -1,6 +1,7 @@
 //! What the program promises: its commands as a person runs them, and the measures behind them.
 
 mod compare;
+mod config;
 mod frame;
 mod guide;
 mod import;

@@ -12,10 +12,39 @@ pub struct Run {
     pub stderr: String,
 }
 
+/// A configuration file that says nothing.
+const NO_CONFIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/nothing.toml");
+
+/// The program in a directory, without a home and without variables of its own: whatever configuration the machine has
+/// is not seen. The search for a project's file is left on.
+pub fn bare_program(directory: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contexture"));
+    command.current_dir(directory);
+    for (name, _) in std::env::vars_os() {
+        let is_ours = name.to_str().is_some_and(|name| name.starts_with("CONTEXTURE_"));
+        if is_ours || ["HOME", "XDG_CONFIG_HOME", "APPDATA"].iter().any(|other| name == *other) {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// The program in a directory, with a configuration that says nothing in place of the project's.
+pub fn program(directory: &Path) -> Command {
+    let mut command = bare_program(directory);
+    command.env("CONTEXTURE_CONFIG", NO_CONFIG);
+    command
+}
+
 /// Runs the program in a directory with something on its standard input.
 pub fn run_in(directory: &Path, arguments: &[&str], input: &str) -> Run {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_contexture"));
-    command.args(arguments).current_dir(directory);
+    let mut command = program(directory);
+    command.args(arguments);
+    run(command, input)
+}
+
+/// Runs a program with something on its standard input.
+pub fn run(mut command: Command, input: &str) -> Run {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

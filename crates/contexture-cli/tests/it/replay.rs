@@ -307,13 +307,19 @@ fn a_tool_that_is_not_understood_is_said_in_one_sentence() {
     let directory = tempdir().expect("a temporary directory");
     fs::write(directory.path().join("recording.jsonl"), strange_recording()).expect("files can be written");
     let cases = [
-        ("[[tool]]\nname = \"x\"\n", "`tools.toml`, line 1: missing field `does`"),
-        ("[[tool]]\nname = \"x\"\ndoes = \"reads\"\n", "`tools.toml`, line 3: unknown variant `reads`"),
-        ("[[tool]]\nname = \"x\"\ndoes = \"read\"\npaht = \"y\"\n", "`tools.toml`, line 4: unknown field `paht`"),
-        ("[[tool]]\nname = \"\"\ndoes = \"read\"\n", "entry 1 of [[tool]] has an empty `name`"),
+        ("[[tool]]\nname = \"x\"\n", "line 1: [[tool]] has no `does`\nhint: `does` must be `read`, "),
+        (
+            "[[tool]]\nname = \"x\"\ndoes = \"reads\"\n",
+            "line 3: `does` of [[tool]] is `\"reads\"`, but must be `read`, ",
+        ),
+        (
+            "[[tool]]\nname = \"x\"\ndoes = \"read\"\npaht = \"y\"\n",
+            "line 4: unknown key `paht` in [[tool]]\nhint: did you mean `path`?\n",
+        ),
+        ("[[tool]]\nname = \"\"\ndoes = \"read\"\n", "line 2: `name` of [[tool]] is `\"\"`, but must be a text"),
         (
             "[[tool]]\nname = \"x\"\ndoes = \"read\"\n[[tool]]\nname = \"x\"\ndoes = \"run\"\n",
-            "[[tool]] describes `x` twice",
+            "line 4: [[tool]] describes \"x\" twice\nhint: the other one is on line 1",
         ),
     ];
     for (text, sentence) in cases {
@@ -321,8 +327,8 @@ fn a_tool_that_is_not_understood_is_said_in_one_sentence() {
         for command in ["replay", "compare"] {
             let run = run_in(directory.path(), &[command, "recording.jsonl", "--config", "tools.toml"], "");
             assert_eq!(run.code, 2, "{}", run.stderr);
-            assert!(run.stderr.starts_with(&format!("error: {sentence}")), "{}", run.stderr);
-            assert!(run.stderr.contains("\nhint: a [[tool]] has a `name`"), "{}", run.stderr);
+            assert!(run.stderr.starts_with(&format!("error: `tools.toml`, {sentence}")), "{}", run.stderr);
+            assert!(run.stderr.contains("\nhint: "), "{}", run.stderr);
             assert_eq!(run.stderr.lines().count(), 2, "{}", run.stderr);
         }
     }
@@ -455,7 +461,8 @@ fn every_way_to_name_nothing_is_told_apart() {
         assert_eq!(said(&["empty.jsonl"]), told(1, "empty.jsonl: skipped, it is empty"));
         assert_eq!(said(&["-"]), told(1, "-: skipped, it is empty"));
         assert_eq!(said(&["bytes.bin"]), told(1, "bytes.bin: skipped, it is in no known format"));
-        let zero = "error: invalid value '0' for '--budget <N>': a window needs at least one token";
+        let zero =
+            "error: invalid value '0' for '--budget <N>': it must be a whole number of tokens from 1 to 1099511627776";
         assert_eq!(said(&["-", "--budget", "0"]), told(2, zero));
     }
 }

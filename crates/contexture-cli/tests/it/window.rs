@@ -2,12 +2,12 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::program::{Run, run_in};
+use crate::program::{Run, program, run_in};
 
 /// A small project.
 fn project() -> TempDir {
@@ -136,10 +136,13 @@ fn bad_usage_is_one_sentence_and_a_hint() {
         (&["window"][..], "there is no message to make a window for"),
         (&["window", "-m", "x", "--base", "nowhere"], "layer `file-reference`: `base_dir` can't be opened"),
         (&["window", "-m", "x", "--config", "nowhere.toml"], "read `nowhere.toml`"),
-        (&["window", "-m", "x", "--config", "word.toml"], "`word.toml`, line 2: unknown field `bugdet`"),
-        (&["window", "-m", "x", "--config", "options.toml"], "layer `file-reference`: `allowed_extensions` is empty"),
+        (&["window", "-m", "x", "--config", "word.toml"], "`word.toml`, line 2: unknown key `bugdet`"),
+        (
+            &["window", "-m", "x", "--config", "options.toml"],
+            "`options.toml`, line 2: `file-reference.allowed_extensions` is empty",
+        ),
         (&["window", "-m", "x", "--budget", "-5"], "unexpected argument '-5' found"),
-        (&["window", "-m", "x", "--budget", "0"], "projection policy: `token_budget` is zero"),
+        (&["window", "-m", "x", "--budget", "0"], "invalid value '0' for '--budget <N>'"),
         (&["window", "-m", "x", "--json", "--map"], "the argument '--json' cannot be used with '--map'"),
     ] {
         let Run { code, stdout, stderr } = run_in(directory.path(), arguments, "");
@@ -159,9 +162,8 @@ fn the_message_can_come_from_standard_input() {
 #[test]
 fn watch_prints_again_when_a_file_changes() {
     let directory = project();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_contexture"))
+    let mut child = program(directory.path())
         .args(["window", "--watch", "--json", "-m", "See #src/main.rs"])
-        .current_dir(directory.path())
         .stdout(Stdio::piped())
         .spawn()
         .expect("the program starts");

@@ -1,0 +1,85 @@
+//! `contexture config`: the configuration, with where each value came from.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use contexture::config::Resolved;
+use serde_json::{Value, json};
+
+use super::files::{Files, Place};
+use super::flags::{ConfigFlags, Everything};
+use crate::failure::Failure;
+use crate::table::{Align, Table};
+
+/// Print the configuration, with where each value came from
+///
+/// A value comes from a flag, an environment variable, the project's file, the user's file or a default: the first of
+/// these that has one. docs/configuration.md explains all keys.
+#[derive(Args)]
+pub struct ConfigCommand {
+    #[command(flatten)]
+    flags: ConfigFlags<Everything>,
+    /// The directory in which the search for the project's file starts
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    base: PathBuf,
+    /// Print which files are looked at, and whether they are there
+    #[arg(long)]
+    path: bool,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// The configuration is not understood.
+pub fn run(command: &ConfigCommand) -> Result<(), Failure> {
+    let text = if command.path {
+        let files = command.flags.files(&command.base);
+        if command.json { pretty(&files_as_json(&files))? } else { files_as_table(&files) }
+    } else {
+        let (resolved, files) = command.flags.resolve(&command.base)?;
+        if command.json { pretty(&as_json(&resolved, &files))? } else { as_table(&resolved, &files) }
+    };
+    Ok(io::stdout().write_all(text.as_bytes())?)
+}
+
+fn as_table(resolved: &Resolved, files: &Files) -> String {
+    let mut table = Table::new(["key", "value", "from"].map(|title| (title, Align::Left)));
+    resolved.lines().into_iter().for_each(|line| table.row(line));
+    let mut text = format!("{}\n{}", table.render(), files_as_table(files));
+    for (index, (variable, nearest)) in resolved.unknown_variables().iter().enumerate() {
+        let hint = nearest.as_ref().map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default();
+        let gap = if index == 0 { "\n" } else { "" };
+        text.push_str(&format!("{gap}variable `{variable}` sets no key{hint}\n"));
+    }
+    text
+}
+
+fn files_as_table(files: &Files) -> String {
+    let mut table = Table::new(["file", "path", "state"].map(|title| (title, Align::Left)));
+    for place in files.places() {
+        table.row([place.owner.name().to_owned(), place.shown_path(), place.state()]);
+    }
+    table.render()
+}
+
+fn as_json(resolved: &Resolved, files: &Files) -> Value {
+    let unknown = resolved.unknown_variables().iter();
+    let unknown = unknown.map(|(variable, nearest)| json!({ "variable": variable, "nearest": nearest }));
+    json!({
+        "keys": resolved.to_json(),
+        "files": files_as_json(files),
+        "unknown_variables": unknown.collect::<Vec<_>>(),
+    })
+}
+
+fn files_as_json(files: &Files) -> Value {
+    files.places().iter().map(Place::to_json).collect()
+}
+
+fn pretty(value: &Value) -> Result<String, Failure> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
+}

@@ -1,0 +1,193 @@
+//! Where configuration files are looked for.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use contexture::config::{ConfigFile, FILE_VARIABLE, Owner, PROJECT_FILE};
+use serde_json::{Value, json};
+
+use super::environment::Environment;
+use super::flags::FileFlags;
+use crate::failure::Failure;
+
+/// The most bytes that a configuration file may have.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The place of the user's file beneath the directory for configuration.
+const USER_FILE: [&str; 2] = ["contexture", "config.toml"];
+
+/// The two files that are looked at.
+pub(super) struct Files {
+    /// The project's before the user's, in the order of precedence.
+    places: [Place; 2],
+}
+
+/// A file that is looked at.
+pub(super) struct Place {
+    pub(super) owner: Owner,
+    /// Where it is, or would be. Nothing if no directory for it is known.
+    path: Option<PathBuf>,
+    /// What named it instead of the search for it.
+    named_by: Option<&'static str>,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Found,
+    Missing,
+    Ignored,
+}
+
+impl Files {
+    /// Finds both files; the search for the project's starts in `base`.
+    pub(super) fn find(flags: &FileFlags, base: &Path, environment: &Environment) -> Self {
+        let mut places = [project(flags, base, environment), user(environment, cfg!(windows))];
+        if flags.are_ignored {
+            places.iter_mut().for_each(|place| place.state = State::Ignored);
+        }
+        Self { places }
+    }
+
+    /// The files in the order of precedence.
+    pub(super) fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    /// Reads a file, if it is there and not ignored.
+    ///
+    /// # Errors
+    /// The file cannot be read, also because it was named and is not there.
+    pub(super) fn read(&self, owner: Owner) -> Result<Option<ConfigFile>, Failure> {
+        match self.places.iter().find(|place| place.owner == owner) {
+            Some(place) => place.read(),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Place {
+    fn of(owner: Owner, path: Option<PathBuf>) -> Self {
+        let is_there = path.as_deref().is_some_and(Path::is_file);
+        let state = if is_there { State::Found } else { State::Missing };
+        Self { owner, path, named_by: None, state }
+    }
+
+    fn named(path: PathBuf, by: &'static str) -> Self {
+        let state = if path.exists() { State::Found } else { State::Missing };
+        Self { owner: Owner::Project, path: Some(path), named_by: Some(by), state }
+    }
+
+    fn read(&self) -> Result<Option<ConfigFile>, Failure> {
+        let is_wanted = match self.state {
+            State::Found => true,
+            State::Missing => self.named_by.is_some(),
+            State::Ignored => false,
+        };
+        let Some(path) = self.path.as_deref().filter(|_| is_wanted) else { return Ok(None) };
+        let text = read_text(path).map_err(|error| {
+            let failure = Failure::usage(format!("read `{}`: {error}", path.display()));
+            let by = self.named_by.map(|by| format!("`{by}` names this file"));
+            failure.hint(by.unwrap_or_else(|| "`--no-config` ignores configuration files".to_owned()))
+        })?;
+        Ok(Some(ConfigFile::new(path.display().to_string(), text)))
+    }
+
+    /// The path as people read it.
+    pub(super) fn shown_path(&self) -> String {
+        self.path.as_ref().map_or("no directory for it is known".to_owned(), |path| path.display().to_string())
+    }
+
+    /// Whether the file is there, and why it is this one.
+    pub(super) fn state(&self) -> String {
+        let state = match (self.state, self.owner) {
+            (State::Found, _) => "found",
+            (State::Missing, Owner::Project) if self.named_by.is_none() => "not found, nor in a parent directory",
+            (State::Missing, _) => "not found",
+            (State::Ignored, _) => "ignored (--no-config)",
+        };
+        match self.named_by {
+            Some(by) => format!("{state}, named by {by}"),
+            None => state.to_owned(),
+        }
+    }
+
+    /// The file as JSON.
+    pub(super) fn to_json(&self) -> Value {
+        json!({
+            "file": self.owner.name(),
+            "path": self.path.as_ref().map(|path| path.display().to_string()),
+            "exists": self.path.as_deref().is_some_and(Path::exists),
+            "used": self.state == State::Found,
+            "named_by": self.named_by,
+        })
+    }
+}
+
+/// The file that a flag or variable names, or else the nearest in `base` or a parent of it.
+fn project(flags: &FileFlags, base: &Path, environment: &Environment) -> Place {
+    if let Some(path) = &flags.file {
+        return Place::named(path.clone(), "--config");
+    }
+    if let Some(path) = environment.get(FILE_VARIABLE) {
+        return Place::named(PathBuf::from(path), FILE_VARIABLE);
+    }
+    // A base that does not exist is reported by what uses it.
+    let Ok(start) = base.canonicalize() else { return Place::of(Owner::Project, Some(base.join(PROJECT_FILE))) };
+    let found = start.ancestors().map(|directory| directory.join(PROJECT_FILE)).find(|path| path.is_file());
+    let path = found.unwrap_or_else(|| start.join(PROJECT_FILE));
+    Place::of(Owner::Project, Some(from_here(path)))
+}
+
+/// A path relative to the working directory, if it is beneath it: that is how people name it.
+fn from_here(path: PathBuf) -> PathBuf {
+    let here = Path::new(".").canonicalize();
+    let beneath = here.ok().and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
+    beneath.unwrap_or(path)
+}
+
+/// The user's own file.
+fn user(environment: &Environment, is_windows: bool) -> Place {
+    let directory = |name: &str| environment.get(name).map(PathBuf::from);
+    let directory = if is_windows {
+        directory("APPDATA")
+    } else {
+        // A relative path there is to be ignored, says the specification of the variable.
+        let own = directory("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+        own.or_else(|| directory("HOME").map(|home| home.join(".config")))
+    };
+    Place::of(Owner::User, directory.map(|directory| directory.join(USER_FILE.iter().collect::<PathBuf>())))
+}
+
+fn read_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes")));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_user(variables: &[(&str, &str)], is_windows: bool, expected: Option<&str>) {
+        let found = user(&Environment::of(variables), is_windows).path;
+        assert_eq!(found, expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn the_user_s_file_is_where_the_system_keeps_configuration() {
+        let (home, xdg) = (("HOME", "/home/ada"), ("XDG_CONFIG_HOME", "/etc/ada"));
+        check_user(&[home], false, Some("/home/ada/.config/contexture/config.toml"));
+        check_user(&[home, xdg], false, Some("/etc/ada/contexture/config.toml"));
+        check_user(&[home, ("XDG_CONFIG_HOME", "")], false, Some("/home/ada/.config/contexture/config.toml"));
+        check_user(&[home, ("XDG_CONFIG_HOME", "etc")], false, Some("/home/ada/.config/contexture/config.toml"));
+        check_user(&[], false, None);
+        check_user(&[home, ("APPDATA", "/appdata")], true, Some("/appdata/contexture/config.toml"));
+        check_user(&[home], true, None);
+    }
+}

@@ -1,0 +1,44 @@
+//! Puts the sources of a configuration together.
+
+use std::path::Path;
+
+use contexture::config::{Command, Config, ConfigError, Owner, Resolved, Sources, resolve};
+
+use super::environment::Environment;
+use super::files::Files;
+use super::flags::{ConfigFlags, FlagsOf};
+use crate::failure::Failure;
+
+impl<C: FlagsOf> ConfigFlags<C> {
+    /// Returns the configuration for a command; the search for the project's file starts in `base`.
+    ///
+    /// # Errors
+    /// A file cannot be read, or a source says something that is not understood; the sentence says where.
+    pub fn load(&self, command: Command, base: &Path) -> Result<Config, Failure> {
+        Ok(self.resolve(base)?.0.for_command(command))
+    }
+
+    /// Returns all values, and the files that were looked at.
+    pub(super) fn resolve(&self, base: &Path) -> Result<(Resolved, Files), Failure> {
+        let environment = Environment::of_process();
+        let files = Files::find(&self.files, base, &environment);
+        let sources = Sources {
+            user: files.read(Owner::User)?,
+            project: files.read(Owner::Project)?,
+            variables: environment.variables()?,
+            flags: self.values.clone(),
+        };
+        Ok((resolve(&sources)?, files))
+    }
+
+    /// Returns the files that are looked at, without reading them.
+    pub(super) fn files(&self, base: &Path) -> Files {
+        Files::find(&self.files, base, &Environment::of_process())
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Failure::usage(error.to_string()).hint(error.hint())
+    }
+}

@@ -1,0 +1,35 @@
+//! What a configuration makes: layers, and what is known about tools.
+
+use std::path::PathBuf;
+
+use super::keys;
+use super::resolved::Config;
+use crate::files::dialect::Dialects;
+use crate::layers::FileReferenceOptions;
+use crate::layers::working_memory::{Notes, WorkingMemory};
+
+impl Config {
+    /// The built-in table of tools, and the `[[tool]]` entries.
+    pub fn dialects(&self) -> Dialects {
+        self.get(&keys::TOOLS).into_iter().fold(Dialects::builtin(), Dialects::with)
+    }
+
+    /// The options of the layer `file-reference`, beneath a base directory.
+    pub fn file_reference(&self, base: PathBuf) -> FileReferenceOptions {
+        FileReferenceOptions {
+            base_dir: Some(base),
+            slot: self.get(&keys::FILE_SLOT),
+            max_file_size: self.get(&keys::MAX_FILE_BYTES),
+            follow_symlinks: self.get(&keys::FOLLOW_SYMLINKS),
+            allowed_extensions: self.get(&keys::ALLOWED_EXTENSIONS),
+            read_concurrency: self.get(&keys::READ_CONCURRENCY),
+            ..FileReferenceOptions::default()
+        }
+    }
+
+    /// The layer `working-memory`, if there is a text for it. It shows that text and does not change it.
+    pub fn working_memory(&self) -> Option<WorkingMemory> {
+        let text = self.get(&keys::WORKING_MEMORY_TEXT)?;
+        Some(WorkingMemory::new().with_template(Notes::Text(text)).read_only())
+    }
+}

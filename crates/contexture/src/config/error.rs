@@ -1,0 +1,46 @@
+//! Why a configuration cannot be used.
+
+use super::origin::Origin;
+
+/// Why a configuration cannot be used: one sentence, which [`Display`](std::fmt::Display) gives, and a hint.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{sentence}")]
+pub struct ConfigError {
+    sentence: String,
+    hint: String,
+}
+
+impl ConfigError {
+    /// A problem with what one source says. The sentence begins with the file and line, or names the variable or flag.
+    pub(super) fn new(origin: &Origin, problem: &str, hint: impl Into<String>) -> Self {
+        let sentence = match origin {
+            Origin::File { name, line, .. } => format!("`{name}`, line {line}: {problem}"),
+            Origin::Variable(name) => format!("variable `{name}`: {problem}"),
+            Origin::Flag(name) => format!("flag `{name}`: {problem}"),
+            Origin::Default => problem.to_owned(),
+        };
+        Self { sentence: printable(&sentence), hint: printable(&hint.into()) }
+    }
+
+    /// What the person can do about it, as one line.
+    pub fn hint(&self) -> &str {
+        &self.hint
+    }
+}
+
+/// The most characters of a value that a message shows.
+const MAX_SHOWN_CHARS: usize = 40;
+
+/// The first line of a text, cut to what fits in a message.
+pub(super) fn clip(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let is_whole = line.len() == text.trim_end().len() && line.chars().count() <= MAX_SHOWN_CHARS;
+    let shown: String = line.chars().take(MAX_SHOWN_CHARS).collect();
+    if is_whole { shown } else { format!("{shown}…") }
+}
+
+/// A text with its control characters escaped: what a foreign file says must not steer the terminal.
+pub(super) fn printable(text: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() };
+    text.chars().map(escaped).collect()
+}

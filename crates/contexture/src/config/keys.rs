@@ -1,0 +1,195 @@
+//! The table of keys.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::kind::{Choice, Field, Kind};
+use super::row::Command::{Compare, Replay, Window};
+use super::row::{Fallback, Key, Row};
+use crate::files::dialect::ToolEntry;
+use crate::layers::file_reference::{MAX_FILE_SIZE, MAX_READ_CONCURRENCY};
+use crate::layers::{FileReference, FileReferenceOptions};
+use crate::slot::Slot;
+use crate::tokens::MAX_TOKENS;
+use crate::window::Overflow;
+
+/// Makes a static of every row, documented with the row's own sentence, and the list of all rows.
+macro_rules! keys {
+    ($($key:ident: $type:ty = $name:literal, $says:literal, { $($field:ident: $value:expr,)* };)*) => {
+        $(
+            #[doc = $says]
+            pub static $key: Key<$type> = Key::new(Row { name: $name, says: $says, $($field: $value,)* ..Row::EMPTY });
+        )*
+
+        /// All keys, in the order in which they are explained.
+        pub static ALL: &[&Row] = &[$(&$key.row),*];
+    };
+}
+
+keys! {
+    INSTRUCTIONS: String = "instructions", "The system prompt, which is the first part of every window.", {
+        kind: Kind::Text,
+        default: Fallback::Value(|| json!("")),
+        used_by: &[Window],
+        example: r#""You are a careful engineer.""#,
+    };
+
+    BUDGET: u64 = "budget", "How many tokens a window may have.", {
+        kind: Kind::Whole { min: 1, max: MAX_TOKENS as i64, unit: "tokens" },
+        default: Fallback::ByCommand(|command| json!(if command == Replay { 64_000 } else { 32_000 })),
+        used_by: &[Window, Replay, Compare],
+        has_flag: true,
+        example: "32000",
+    };
+
+    OVERFLOW: Overflow = "overflow", "What happens to history that does not fit in the window.", {
+        kind: Kind::Choice(&[
+            Choice { name: "truncate", says: "the oldest large items are shortened, then the oldest are dropped" },
+            Choice { name: "summarize", says: "a summary replaces the oldest items" },
+            Choice { name: "sliding_window", says: "only the newest items are shown" },
+        ]),
+        default: Fallback::Value(|| json!(Overflow::default())),
+        used_by: &[Window],
+        example: r#""truncate""#,
+    };
+
+    COUNTER: Counter = "counter", "How tokens are counted.", {
+        kind: Kind::Choice(&[
+            Choice { name: "o200k", says: "exactly, in the vocabulary of newer models of OpenAI" },
+            Choice { name: "estimate", says: "bytes divided by four" },
+        ]),
+        default: Fallback::Value(|| json!(Counter::default())),
+        used_by: &[Replay],
+        has_flag: true,
+        example: r#""o200k""#,
+    };
+
+    PROVIDER: Provider = "provider", "Whose prices for cached input are used for the bill.", {
+        kind: Kind::Choice(&[
+            Choice { name: "anthropic", says: "cached input at a tenth, writing to the cache at a quarter more" },
+            Choice { name: "openai", says: "cached input at a tenth, writing to the cache for nothing" },
+            Choice { name: "none", says: "no cache" },
+        ]),
+        default: Fallback::Value(|| json!(Provider::default())),
+        used_by: &[Replay],
+        has_flag: true,
+        example: r#""openai""#,
+    };
+
+    FILE_SLOT: Slot = "file-reference.slot",
+        "Where the referenced files are among the layers of the window; lower numbers come first.", {
+        kind: Kind::Whole { min: i32::MIN as i64, max: i32::MAX as i64, unit: "" },
+        default: Fallback::Value(|| json!(FileReferenceOptions::default().slot)),
+        used_by: &[Window],
+        example: "350",
+    };
+
+    MAX_FILE_BYTES: u64 = "file-reference.max_file_size",
+        "The size in bytes of the largest file that is read; larger ones are only named.", {
+        kind: Kind::Whole { min: 1, max: MAX_FILE_SIZE as i64, unit: "bytes" },
+        default: Fallback::Value(|| json!(FileReferenceOptions::default().max_file_size)),
+        used_by: &[Window],
+        example: "262144",
+    };
+
+    FOLLOW_SYMLINKS: bool = "file-reference.follow_symlinks",
+        "Whether symbolic links are followed, as long as they stay beneath the base directory.", {
+        kind: Kind::Switch,
+        default: Fallback::Value(|| json!(FileReferenceOptions::default().follow_symlinks)),
+        used_by: &[Window],
+        example: "true",
+    };
+
+    ALLOWED_EXTENSIONS: Option<Vec<String>> = "file-reference.allowed_extensions",
+        "The extensions and whole names of files that are read; other files are refused.", {
+        kind: Kind::Texts,
+        default: Fallback::Nothing("common extensions of code and text are allowed"),
+        check: check_extensions,
+        used_by: &[Window],
+        example: r#"["rs", "toml", "Dockerfile"]"#,
+    };
+
+    READ_CONCURRENCY: usize = "file-reference.read_concurrency", "How many files are read at the same time.", {
+        kind: Kind::Whole { min: 1, max: MAX_READ_CONCURRENCY as i64, unit: "files" },
+        default: Fallback::Value(|| json!(FileReferenceOptions::default().read_concurrency)),
+        used_by: &[Window],
+        example: "4",
+    };
+
+    WORKING_MEMORY_TEXT: Option<String> = "working-memory.text", "What the agent keeps in mind, as free text.", {
+        kind: Kind::Text,
+        default: Fallback::Nothing("the window has no working memory"),
+        used_by: &[Window],
+        example: r#""The release is on Friday.""#,
+    };
+
+    TOOLS: Vec<ToolEntry> = "tool",
+        "A tool of a recorded agent that the built-in table does not know, or has wrong.", {
+        kind: Kind::Entries(TOOL_FIELDS),
+        default: Fallback::Value(|| json!([])),
+        used_by: &[Replay, Compare],
+        example: "name = \"open_file\"\ndoes = \"read\"\npath = \"target\"",
+    };
+}
+
+/// The fields of a `[[tool]]`.
+const TOOL_FIELDS: &[Field] = &[
+    Field { name: "name", kind: Kind::Name, is_required: true, says: "The tool's name." },
+    Field { name: "does", kind: Kind::Choice(DOES), is_required: true, says: "What the tool does." },
+    argument("path", "The argument that holds the path."),
+    argument("content", "The argument that holds a file's text, or a patch."),
+    argument("old", "The argument that holds the text to be replaced."),
+    argument("new", "The argument that holds what replaces it."),
+    argument("command", "The argument that holds the command line."),
+];
+
+const fn argument(name: &'static str, says: &'static str) -> Field {
+    Field { name, kind: Kind::Name, is_required: false, says }
+}
+
+/// What a tool can do.
+const DOES: &[Choice] = &[
+    Choice { name: "read", says: "shows a file" },
+    Choice { name: "write", says: "makes or replaces a file" },
+    Choice { name: "append", says: "adds text to a file's end" },
+    Choice { name: "edit", says: "replaces pieces of text" },
+    Choice { name: "insert", says: "inserts lines after a line" },
+    Choice { name: "patch", says: "applies a patch" },
+    Choice { name: "editor", says: "does what its argument `command` says: `view`, `create`, `str_replace`, `insert`" },
+    Choice { name: "search", says: "searches file contents or names" },
+    Choice { name: "run", says: "runs a command line" },
+    Choice { name: "delete", says: "removes a file" },
+    Choice { name: "move", says: "renames a file" },
+    Choice { name: "nothing", says: "has nothing to do with files" },
+];
+
+/// How tokens are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counter {
+    /// Exactly, in the vocabulary of newer models of OpenAI.
+    O200k,
+    /// Bytes divided by four.
+    #[default]
+    Estimate,
+}
+
+/// Whose prices for cached input are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Provider {
+    /// Those of Anthropic.
+    #[default]
+    Anthropic,
+    /// Those of OpenAI.
+    Openai,
+    /// There is no cache.
+    None,
+}
+
+/// The layer judges its own options, so that its rules are written once.
+fn check_extensions(value: &Value) -> Result<(), String> {
+    let allowed_extensions = Vec::deserialize(value).ok();
+    let options = FileReferenceOptions { allowed_extensions, ..FileReferenceOptions::default() };
+    FileReference::new(options).map(drop).map_err(|error| error.problem)
+}

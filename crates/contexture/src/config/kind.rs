@@ -1,0 +1,119 @@
+//! What kind of value a key has: what is accepted, and how to say what is wanted.
+
+use serde_json::{Value, json};
+use toml::de::DeValue;
+
+/// What kind of value a key has.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// A text that is not blank.
+    Name,
+    /// `true` or `false`.
+    Switch,
+    /// A whole number.
+    Whole {
+        /// The least that is accepted.
+        min: i64,
+        /// The most that is accepted.
+        max: i64,
+        /// What is counted, as in `tokens`; may be empty.
+        unit: &'static str,
+    },
+    /// One of a few words.
+    Choice(&'static [Choice]),
+    /// A list of texts.
+    Texts,
+    /// Tables in a list, `[[key]]`, that are told apart by their field `name`.
+    Entries(&'static [Field]),
+}
+
+/// A word that can be chosen.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    /// The word.
+    pub name: &'static str,
+    /// What it means, in a few words.
+    pub says: &'static str,
+}
+
+/// One field of a table in a list.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// What kind of value it has; not [`Kind::Entries`].
+    pub kind: Kind,
+    /// Whether an entry must have it.
+    pub is_required: bool,
+    /// What it is for, in one sentence.
+    pub says: &'static str,
+}
+
+impl Kind {
+    /// Whether one word or text is the whole value, so that a variable or a flag can hold it.
+    pub fn is_scalar(&self) -> bool {
+        !matches!(self, Kind::Texts | Kind::Entries(_))
+    }
+
+    /// What is accepted, to be read after "must be".
+    pub fn wanted(&self) -> String {
+        match self {
+            Kind::Text => "a text in quotes".to_owned(),
+            Kind::Name => "a text in quotes that is not blank".to_owned(),
+            Kind::Switch => "`true` or `false`".to_owned(),
+            Kind::Whole { min, max, unit: "" } => format!("a whole number from {min} to {max}"),
+            Kind::Whole { min, max, unit } => format!("a whole number of {unit} from {min} to {max}"),
+            Kind::Choice(choices) => one_of(choices),
+            Kind::Texts => "a list of texts, as in `[\"a\", \"b\"]`".to_owned(),
+            Kind::Entries(_) => "a list of tables".to_owned(),
+        }
+    }
+
+    /// The words that can be chosen; empty for other kinds.
+    pub fn choices(&self) -> &'static [Choice] {
+        if let Kind::Choice(choices) = self { choices } else { &[] }
+    }
+
+    /// The value that a variable or a flag holds, if it is one of this kind.
+    pub(super) fn read_text(&self, text: &str) -> Option<Value> {
+        match self {
+            Kind::Text => Some(json!(text)),
+            Kind::Name => (!text.trim().is_empty()).then(|| json!(text)),
+            Kind::Switch => text.parse::<bool>().ok().map(|switch| json!(switch)),
+            Kind::Whole { min, max, .. } => {
+                let number = text.replace('_', "").parse().ok()?;
+                (*min..=*max).contains(&number).then(|| json!(number))
+            }
+            Kind::Choice(choices) => choices.iter().find(|choice| choice.name == text).map(|choice| json!(choice.name)),
+            Kind::Texts | Kind::Entries(_) => None,
+        }
+    }
+
+    /// The value that a file holds, if it is one of this kind. Lists of tables are read entry by entry instead.
+    pub(super) fn read_toml(&self, value: &DeValue<'_>) -> Option<Value> {
+        match (self, value) {
+            (Kind::Text | Kind::Name | Kind::Choice(_), DeValue::String(text)) => self.read_text(text),
+            (Kind::Switch, DeValue::Boolean(switch)) => Some(json!(switch)),
+            (Kind::Whole { min, max, .. }, DeValue::Integer(integer)) => {
+                let number = i64::from_str_radix(integer.as_str(), integer.radix()).ok()?;
+                (*min..=*max).contains(&number).then(|| json!(number))
+            }
+            (Kind::Texts, DeValue::Array(array)) => {
+                let texts: Option<Vec<&str>> = array.iter().map(|value| value.get_ref().as_str()).collect();
+                texts.map(|texts| json!(texts))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn one_of(choices: &[Choice]) -> String {
+    let names: Vec<String> = choices.iter().map(|choice| format!("`{}`", choice.name)).collect();
+    match names.as_slice() {
+        [] => "a word".to_owned(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}

@@ -1,0 +1,68 @@
+//! Where a value came from.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+/// Where a value came from. `Display` gives it in a few words: `project file, line 2`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Origin {
+    /// Nobody set it.
+    Default,
+    /// A configuration file.
+    File {
+        /// Whose file it is.
+        owner: Owner,
+        /// The file's name, as it is shown to people.
+        name: String,
+        /// The line of the key, counted from 1.
+        line: usize,
+    },
+    /// An environment variable of this name.
+    Variable(String),
+    /// A flag of the command line, with its dashes.
+    Flag(String),
+}
+
+/// Whose file a configuration file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The user's own file.
+    User,
+    /// The project's file, or one that was named to be used instead of it. It may have been written by somebody else.
+    Project,
+}
+
+impl Owner {
+    /// The name of the owner: `user` or `project`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Owner::User => "user",
+            Owner::Project => "project",
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Default => f.write_str("default"),
+            Origin::File { owner, line, .. } => write!(f, "{} file, line {line}", owner.name()),
+            Origin::Variable(name) | Origin::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+impl Origin {
+    /// The origin as JSON: an object with `source` (`default`, `user`, `project`, `environment` or `flag`), and what is
+    /// known beyond it.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Origin::Default => json!({ "source": "default" }),
+            Origin::File { owner, name, line } => json!({ "source": owner.name(), "file": name, "line": line }),
+            Origin::Variable(name) => json!({ "source": "environment", "variable": name }),
+            Origin::Flag(name) => json!({ "source": "flag", "flag": name }),
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The configuration that comes out of all sources.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::error::{ConfigError, printable};
+use super::file::{self, ConfigFile};
+use super::keys;
+use super::kind::Kind;
+use super::origin::{Origin, Owner};
+use super::row::{Command, Fallback, Key, Row};
+use super::setting::{Given, Setting};
+use super::variables;
+
+/// Everything that can set a key, as it was read by the program.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// The user's own file.
+    pub user: Option<ConfigFile>,
+    /// The project's file, or the file that is used instead of it.
+    pub project: Option<ConfigFile>,
+    /// Environment variables, with names and values; those of others are ignored.
+    pub variables: Vec<(String, String)>,
+    /// Flags of the command line.
+    pub flags: Vec<Flag>,
+}
+
+/// A flag of the command line that sets a key.
+#[derive(Clone, Debug)]
+pub struct Flag {
+    row: &'static Row,
+    value: Value,
+}
+
+impl Flag {
+    /// The flag of a key, with a value that [`Row::read_flag`] returned.
+    pub fn new(row: &'static Row, value: Value) -> Self {
+        Self { row, value }
+    }
+}
+
+/// Finds the value of every key: flags win over variables, then the project's file, the user's file, and defaults.
+///
+/// Each key is decided by itself, also the keys of one table. Of a list of tables, such as `[[tool]]`, entries of
+/// different names are all kept.
+///
+/// # Errors
+/// A source says something that is not understood, or that it may not say. The first mistake is reported, those of the
+/// user's file before those of the project's file before those of variables.
+pub fn resolve(sources: &Sources) -> Result<Resolved, ConfigError> {
+    resolve_with(keys::ALL, sources)
+}
+
+/// Does the same for another table of keys.
+pub(super) fn resolve_with(rows: &'static [&'static Row], sources: &Sources) -> Result<Resolved, ConfigError> {
+    let read = |file: &Option<ConfigFile>, owner| match file {
+        Some(file) => file::read(rows, file, owner),
+        None => Ok(Vec::new()),
+    };
+    let weakest_first = [
+        read(&sources.user, Owner::User)?,
+        read(&sources.project, Owner::Project)?,
+        variables::read(rows, &sources.variables)?,
+        sources.flags.iter().map(Flag::given).collect(),
+    ];
+    let mut settings = BTreeMap::new();
+    for source in weakest_first {
+        put(&mut settings, source);
+    }
+    Ok(Resolved { rows, settings, unknown_variables: variables::unknown(rows, &sources.variables) })
+}
+
+/// Adds what a stronger source says: it replaces the value of the same key, or the entry of the same name.
+fn put(settings: &mut BTreeMap<&'static str, Vec<Setting>>, source: Vec<Given>) {
+    for Given { row, setting } in source {
+        let existing = settings.entry(row.name).or_default();
+        if matches!(row.kind, Kind::Entries(_)) {
+            existing.retain(|other| other.value["name"] != setting.value["name"]);
+        } else {
+            existing.clear();
+        }
+        existing.push(setting);
+    }
+}
+
+impl Flag {
+    fn given(&self) -> Given {
+        let origin = Origin::Flag(self.row.flag().unwrap_or_else(|| self.row.name.to_owned()));
+        Given { row: self.row, setting: Setting { value: self.value.clone(), origin } }
+    }
+}
+
+/// The values of all keys, with where they came from.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    rows: &'static [&'static Row],
+    settings: BTreeMap<&'static str, Vec<Setting>>,
+    unknown_variables: Vec<(String, Option<String>)>,
+}
+
+impl Resolved {
+    /// The configuration as a command sees it.
+    pub fn for_command(self, command: Command) -> Config {
+        Config { resolved: self, command }
+    }
+
+    /// What was set for a key: nothing, one value, or one for each entry of a list of tables.
+    pub fn settings(&self, row: &Row) -> &[Setting] {
+        self.settings.get(row.name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Variables that look as if they set a key and do not, each with the variable that was probably meant.
+    pub fn unknown_variables(&self) -> &[(String, Option<String>)] {
+        &self.unknown_variables
+    }
+
+    /// Every key with its value as one line of text and where it came from, for people. A list of tables has a line
+    /// for each entry.
+    pub fn lines(&self) -> Vec<[String; 3]> {
+        let mut lines = Vec::new();
+        for row in self.rows {
+            let name = row.name.to_owned();
+            let settings = self.settings(row);
+            if settings.is_empty() {
+                lines.push([name, default_in_words(row), Origin::Default.to_string()]);
+                continue;
+            }
+            let line = |Setting { value, origin }: &Setting| [name.clone(), in_words(value), origin.to_string()];
+            lines.extend(settings.iter().map(line));
+        }
+        lines
+    }
+
+    /// Every key as an object with `key`, `value` and `from`. A default that differs by command has the value null, and
+    /// `by_command` in addition; a list of tables has `from` as a list, in the order of its entries.
+    pub fn to_json(&self) -> Value {
+        self.rows.iter().map(|row| self.key_to_json(row)).collect()
+    }
+
+    fn key_to_json(&self, row: &Row) -> Value {
+        let settings = self.settings(row);
+        let mut object = Map::new();
+        object.insert("key".to_owned(), json!(row.name));
+        if let (Fallback::ByCommand(value), []) = (row.default, settings) {
+            let values = row.used_by.iter().map(|command| (command.name().to_owned(), value(*command)));
+            object.insert("by_command".to_owned(), Value::Object(values.collect()));
+        }
+        object.insert("value".to_owned(), self.value(row, None));
+        let mut origins = settings.iter().map(|setting| setting.origin.to_json());
+        let from = if matches!(row.kind, Kind::Entries(_)) {
+            origins.collect()
+        } else {
+            origins.next().unwrap_or_else(|| Origin::Default.to_json())
+        };
+        object.insert("from".to_owned(), from);
+        Value::Object(object)
+    }
+
+    fn value(&self, row: &Row, command: Option<Command>) -> Value {
+        match (self.settings(row), row.kind, row.default, command) {
+            (settings @ [_, ..], Kind::Entries(_), ..) => {
+                settings.iter().map(|setting| setting.value.clone()).collect()
+            }
+            ([setting, ..], ..) => setting.value.clone(),
+            ([], _, Fallback::Value(value), _) => value(),
+            ([], _, Fallback::ByCommand(value), Some(command)) => value(command),
+            ([], ..) => Value::Null,
+        }
+    }
+}
+
+/// The configuration as one command sees it.
+#[derive(Clone, Debug)]
+pub struct Config {
+    resolved: Resolved,
+    command: Command,
+}
+
+impl Config {
+    /// The value of a key.
+    ///
+    /// # Panics
+    /// The row of the key does not list the command that asks. So what `docs/configuration.md` says about which
+    /// commands use a key is true.
+    pub fn get<T: DeserializeOwned>(&self, key: &'static Key<T>) -> T {
+        let Row { name, used_by, .. } = key.row;
+        assert!(used_by.contains(&self.command), "the row of `{name}` does not list `{}`", self.command);
+        let value = self.resolved.value(&key.row, Some(self.command));
+        T::deserialize(value).expect("values are checked when they are read, and defaults by a test")
+    }
+
+    /// The value of a key, if any source set it.
+    ///
+    /// # Panics
+    /// As for [`get`](Self::get).
+    pub fn given<T: DeserializeOwned>(&self, key: &'static Key<T>) -> Option<T> {
+        (!self.resolved.settings(&key.row).is_empty()).then(|| self.get(key))
+    }
+}
+
+/// The most characters of a value in a line.
+const MAX_LINE_CHARS: usize = 48;
+
+/// A value as it is written in a file, cut to one short line; of an entry, its name.
+fn in_words(value: &Value) -> String {
+    let text = match value {
+        Value::Object(entry) => entry.get("name").map(Value::to_string).unwrap_or_default(),
+        Value::Array(list) => format!("[{}]", list.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")),
+        value => value.to_string(),
+    };
+    let text = printable(&text);
+    match text.char_indices().nth(MAX_LINE_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// The value of a key that nobody set, in words.
+pub(super) fn default_in_words(row: &Row) -> String {
+    match row.default {
+        Fallback::Nothing(_) => "not set".to_owned(),
+        Fallback::Value(value) => in_words(&value()),
+        Fallback::ByCommand(value) => {
+            let mut values: Vec<(Value, Vec<String>)> = Vec::new();
+            for command in row.used_by {
+                let name = command.to_string();
+                match values.iter_mut().find(|(other, _)| *other == value(*command)) {
+                    Some((_, names)) => names.push(name),
+                    None => values.push((value(*command), vec![name])),
+                }
+            }
+            let words = values.iter().map(|(value, names)| format!("{} ({})", in_words(value), names.join(", ")));
+            words.collect::<Vec<_>>().join(", ")
+        }
+    }
+}
