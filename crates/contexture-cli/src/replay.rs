@@ -16,9 +16,8 @@ use contexture::config::keys::{self, Counter, Provider};
 use contexture::config::{Command, Config};
 use contexture::files::dialect::Dialects;
 use contexture::fold::{Policy, Prices};
-use contexture::item::Role;
 use contexture::tokens::{Estimate, TokenCounter};
-use contexture::transcript::{Record, Transcript};
+use contexture::transcript::{Record, Transcript, plain_form};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -189,7 +188,7 @@ fn emit_one(transcript: Transcript, settings: &Settings, emit: Emit, writer: &mu
     while let Some(step) = player.step() {
         if emit == Emit::Windows {
             let added = player.window()[step.keep..].iter();
-            let messages: Vec<Value> = added.map(|sent| window_message(&sent.record())).collect();
+            let messages: Vec<Value> = added.map(|sent| plain_form(&sent.record())).collect();
             let window = json!({ "before": step.before, "keep": step.keep, "messages": messages });
             write_line(writer, &window)?;
         }
@@ -197,21 +196,6 @@ fn emit_one(transcript: Transcript, settings: &Settings, emit: Emit, writer: &mu
     }
     // What comes behind the last request is decided about, too.
     emit_decisions(&mut player, emit, writer)
-}
-
-/// A message of a window, in the plain form, where the system speaks as itself.
-fn window_message(record: &Record) -> Value {
-    let output = record.output();
-    let calls = record
-        .calls()
-        .map(|call| json!({ "id": call.call_id, "name": call.name, "arguments": call.parsed_arguments() }));
-    json!({
-        "role": record.role().map_or("tool", Role::as_str),
-        "text": record.text(),
-        "tool_calls": calls.collect::<Vec<_>>(),
-        "tool_call_id": output.map(|output| &output.call_id),
-        "name": output.and_then(|output| output.extra.get("name")),
-    })
 }
 
 /// Prints what was decided since the last time, if that is asked for; it is not held any longer either way.

@@ -7,8 +7,7 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use contexture::item::{Item, Message, Role};
-use contexture::transcript::{self, Format, ReadError, Record, Report, Transcript};
+use contexture::transcript::{self, ReadError, Record, Report, Transcript};
 
 use crate::failure::Failure;
 
@@ -33,16 +32,6 @@ impl fmt::Display for Source {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.path.display().fmt(formatter)
     }
-}
-
-/// What the system says, said by the user.
-fn as_user(record: Record) -> Record {
-    let is_system = record.role() == Some(Role::System);
-    let items = record.into_items().into_iter().map(|item| match item {
-        Item::Message(message) if is_system => Item::Message(Message { role: Role::User, ..message }),
-        other => other,
-    });
-    Record::from_items(items.collect())
 }
 
 /// Why a source gives no transcript.
@@ -73,15 +62,9 @@ impl Source {
     }
 
     /// Reads the whole recording.
-    ///
-    /// In the plain form the program that runs an agent speaks as the user, so it does here; in other formats it
-    /// speaks for itself.
     pub fn transcript(&self) -> Result<(Transcript, Report), Unread> {
         let mut transcript = Transcript::default();
         let report = self.read(&mut |record| transcript.records.push(record))?;
-        if report.format == Format::Plain {
-            transcript.records = transcript.records.into_iter().map(as_user).collect();
-        }
         Ok((transcript, report))
     }
 

@@ -34,7 +34,7 @@ mod repair;
 mod time;
 
 pub use format::Format;
-pub use plain::write;
+pub use plain::{plain_form, write};
 pub use read::{Broken, MAX_BROKEN_NOTES, MAX_LINE_BYTES, ReadError, Report, read};
 pub use record::Record;
 

@@ -18,6 +18,8 @@ pub(super) struct Conversation {
     /// The newest call of each id.
     calls: HashMap<Box<str>, MadeCall>,
     tokens: u64,
+    /// Of those, the tokens of what people said.
+    said_tokens: u64,
     /// Bytes and tokens of all texts.
     texts: (u64, u64),
 }
@@ -25,15 +27,36 @@ pub(super) struct Conversation {
 /// Who is heard in an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Speaker {
-    /// The user, the system, or a developer of the agent.
-    Person,
-    /// A memory layer.
-    Layer,
+    /// The user.
+    User,
+    /// The system, or a developer of the agent; what a harness attached for them counts as theirs.
+    Instructor,
+    /// A memory layer, or a harness on its own account.
+    Program,
     /// The model.
     Model,
     /// A tool.
     Tool,
 }
+
+impl Speaker {
+    /// Whether what is heard was said by people: it is not the program's to cut.
+    pub(super) fn is_person(self) -> bool {
+        matches!(self, Speaker::User | Speaker::Instructor)
+    }
+}
+
+/// What harnesses attach on their own account: files, changes and their own state. Nobody said it; all else that they
+/// attach are instructions of somebody, such as memory files and lists of skills.
+pub const NOTE_KINDS: &[&str] = &[
+    "directory",
+    "edited_text_file",
+    "file",
+    "hook_success",
+    "selected_lines_in_ide",
+    "task_reminder",
+    "todo_reminder",
+];
 
 /// One item with what is known of it once and for all.
 struct Entry {
@@ -91,6 +114,7 @@ impl Conversation {
             self.texts.1 += text_tokens;
         }
         self.tokens += tokens;
+        self.said_tokens += if speaker.is_person() { tokens } else { 0 };
         self.entries.push(Entry { item: Some(item), tokens, speaker, moment, call, is_first });
         at
     }
@@ -105,12 +129,6 @@ impl Conversation {
         self.moment
     }
 
-    /// The position of the first item of a message.
-    pub(super) fn at_moment(&self, moment: u32) -> Option<usize> {
-        let at = self.entries.partition_point(|entry| entry.moment < moment);
-        self.entries.get(at).is_some_and(|entry| entry.moment == moment).then_some(at)
-    }
-
     /// How many messages come before the item at a position.
     pub(super) fn messages_before(&self, at: usize) -> u32 {
         self.entries.get(at).map_or(self.moment, |entry| entry.moment - 1)
@@ -119,6 +137,11 @@ impl Conversation {
     /// The tokens of all items.
     pub(super) fn tokens(&self) -> u64 {
         self.tokens
+    }
+
+    /// The tokens of what people said.
+    pub(super) fn said_tokens(&self) -> u64 {
+        self.said_tokens
     }
 
     /// Bytes and tokens of all texts.
@@ -151,11 +174,6 @@ impl Conversation {
         self.calls.get(&item.as_output()?.call_id)
     }
 
-    /// How many items a person said before anything else happened.
-    pub(super) fn opening(&self) -> usize {
-        self.entries.iter().take_while(|entry| matches!(entry.speaker, Speaker::Person | Speaker::Layer)).count()
-    }
-
     /// Whether a window may begin at a position: a message begins there, and no output from there on belongs to a call
     /// before it.
     pub(super) fn can_begin_at(&self, at: usize) -> bool {
@@ -168,7 +186,7 @@ impl Conversation {
     /// answered everything is needed.
     pub(super) fn forget(&mut self, folded: Range<usize>) {
         for at in folded {
-            if !matches!(self.entries[at].speaker, Speaker::Model | Speaker::Tool) {
+            if self.entries[at].speaker.is_person() {
                 continue;
             }
             let Some(item) = self.entries[at].item.take() else { continue };
@@ -188,12 +206,15 @@ impl MadeCall {
 }
 
 fn speaker_of(item: &Item) -> Speaker {
-    match item {
-        Item::Message(message) if message.role == Role::Assistant => Speaker::Model,
-        Item::Message(message) if matches!(message.meta.origin, Origin::Layer { .. }) => Speaker::Layer,
-        Item::Message(_) => Speaker::Person,
-        Item::FunctionCallOutput(_) => Speaker::Tool,
-        Item::FunctionCall(_) | Item::Reasoning(_) | Item::Opaque(_) => Speaker::Model,
+    let Item::Message(message) = item else {
+        return if item.is_of_model() { Speaker::Model } else { Speaker::Tool };
+    };
+    match (message.role, &message.meta.origin) {
+        (Role::Assistant, _) => Speaker::Model,
+        (_, Origin::Layer { .. }) => Speaker::Program,
+        (_, Origin::Harness { kind: Some(kind), .. }) if NOTE_KINDS.contains(&&**kind) => Speaker::Program,
+        (_, Origin::Harness { .. }) | (Role::System | Role::Developer, _) => Speaker::Instructor,
+        (Role::User, Origin::Said) => Speaker::User,
     }
 }
 

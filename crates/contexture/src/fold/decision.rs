@@ -112,6 +112,9 @@ pub struct Fold {
     /// Files with changes of the agent's own that there is no room for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+    /// What people said that had to be cut, because it does not fit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cut_said: Vec<CutSaid>,
     /// Why it was done now, in plain words.
     pub reason: String,
     /// Tokens of the window before it.
@@ -122,6 +125,17 @@ pub struct Fold {
     pub cost: f64,
     /// What every later request is spared.
     pub saves_per_request: f64,
+}
+
+/// A message of a person that had to be cut.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutSaid {
+    /// Its position in the log.
+    pub position: usize,
+    /// The hash by which the whole text can be had again.
+    pub hash: String,
+    /// How many of its tokens are not shown.
+    pub tokens: u64,
 }
 
 /// One part of the view: what one fold added to it.

@@ -57,11 +57,6 @@ impl Knowledge {
         &mut self.model
     }
 
-    /// The newest moment at which a person said something.
-    pub(super) fn newest_ask(&self) -> Option<u32> {
-        self.asks.last().copied()
-    }
-
     /// Begins a message: its words are recent from now on.
     pub(super) fn begin_message(&mut self) {
         self.spoken.truncate(RECENT_MESSAGES - 1);

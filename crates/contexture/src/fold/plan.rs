@@ -6,6 +6,7 @@ mod frame;
 mod losses;
 mod outputs;
 mod parts;
+mod said;
 
 use super::decision::{Fold, FoldDecision};
 use super::policy::FoldWhen;

@@ -41,6 +41,8 @@ pub(super) struct Shown {
     start: usize,
     /// How many messages come before it.
     messages_before: u32,
+    /// How many items that people said are before the view.
+    front: usize,
     /// The parts of the view, oldest first.
     parts: Vec<ViewPart>,
     /// Marks of the views that are in the window.
@@ -76,6 +78,11 @@ impl Shown {
     /// Whether the past was folded before.
     pub(super) fn is_folded(&self) -> bool {
         self.start > 0
+    }
+
+    /// How many items that people said are before the view.
+    pub(super) fn front(&self) -> usize {
+        self.front
     }
 
     /// The parts of the view, oldest first.
@@ -138,6 +145,8 @@ impl Shown {
         }
         self.shortened.extend(fold.cut.into_iter().filter_map(|item| Some((item.position?, item))));
         let kept = self.items[..fold.keep.min(self.items.len())].to_vec();
+        let standing = kept.iter().chain(&fold.head).take_while(|item| item.position.is_some());
+        self.front = if fold.parts.is_empty() { 0 } else { standing.count() };
         let own = (fold.start..conversation.len()).map(|at| self.of_log(at, conversation));
         let items: Vec<ShownItem> = kept.into_iter().chain(fold.head).chain(own).collect();
         let same = self.items[..self.sent].iter().zip(&items).take_while(|(old, new)| old.is_same(new)).count();

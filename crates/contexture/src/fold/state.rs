@@ -69,9 +69,9 @@ impl State {
 
     fn hear(&mut self, settings: &Settings, at: usize, moment: u32) {
         let who = match self.conversation.speaker(at) {
-            Speaker::Person => Who::User,
+            Speaker::User | Speaker::Instructor => Who::User,
             Speaker::Model => Who::Agent,
-            Speaker::Layer | Speaker::Tool => return,
+            Speaker::Program | Speaker::Tool => return,
         };
         let has_room = self.shown.tokens() as f64 <= settings.policy.budget as f64 * ROOM_FOR_NAMED_SHARE;
         self.knowledge.hear(moment, who, &self.conversation.text(at), has_room);
@@ -209,6 +209,6 @@ impl State {
     pub(super) fn estimate(&self, settings: &Settings) -> u64 {
         let known = self.knowledge.model().bytes() as u64 / 4;
         let tuning = &settings.tuning;
-        known.min(tuning.view_tokens) + tuning.recent_tokens + tuning.opening_tokens + tuning.ledger_tokens
+        known.min(tuning.view_tokens) + tuning.recent_tokens + self.conversation.said_tokens() + tuning.ledger_tokens
     }
 }

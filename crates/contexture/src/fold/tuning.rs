@@ -47,6 +47,9 @@ pub(super) const FREE_SHARE_AFTER_LARGE_STEP: f64 = 0.15;
 /// Share of the budget from which on what a fold must show besides the view is large. Chosen.
 pub(super) const LARGE_STEP_SHARE: f64 = 0.2;
 
+/// Share of the budget that what people said may take. Chosen: more would leave no room to work in.
+pub(super) const MOST_SAID_SHARE: f64 = 0.5;
+
 /// Share of the view that may be idle in kept parts when a fresh view would need all of it. Scanned.
 pub(super) const IDLE_SHARE: f64 = 0.1;
 
@@ -123,10 +126,6 @@ pub(super) struct Tuning {
     pub(super) view_tokens: u64,
     /// Most tokens of the recent messages that a fold leaves as they are; the newest step always stays.
     pub(super) recent_tokens: u64,
-    /// Most tokens of the messages with which the conversation opened.
-    pub(super) opening_tokens: u64,
-    /// Most tokens of what the user said since.
-    pub(super) users_tokens: u64,
     /// Most tokens of the ledger of what was done.
     pub(super) ledger_tokens: u64,
     /// Most tokens of the outlines of files that are known but not shown.
@@ -150,8 +149,6 @@ impl Tuning {
         Self {
             view_tokens: (budget * 70 / 100).min(7_000 + budget * 47 / 100),
             recent_tokens: (budget / 32).min(1_000),
-            opening_tokens: (budget / 24).min(1_600),
-            users_tokens: (budget / 40).min(800),
             ledger_tokens: (budget / 64).min(500),
             outline_tokens: (budget / 128).min(400),
             touch_tokens: (budget / 12).min(4_000),

@@ -219,6 +219,11 @@ fn plain_meta(record: &Record) -> Map<String, Value> {
     fields
 }
 
+/// A record in the plain form.
+pub fn plain_form(record: &Record) -> Value {
+    serde_json::to_value(Written::new(record)).expect("a record is made of texts and JSON")
+}
+
 /// Writes a record in the plain form, as one line.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 
 use super::frame::Frame;
 use super::losses;
-use super::parts::{View, has_same_opening, shown_lines};
+use super::parts::{View, same_said, shown_lines};
 use crate::fold::decision::{Fold, Piece, ShownLines, ViewPart};
 use crate::fold::outline;
 use crate::fold::settings::Settings;
@@ -21,13 +21,12 @@ pub(super) fn plan(settings: &Settings, state: &State, reason: &str) -> Fold {
 }
 
 fn finish(settings: &Settings, state: &State, frame: Frame, view: View, chunks: &[Chunk], reason: &str) -> Fold {
-    let same_opening = has_same_opening(settings, state, &frame);
-    let keep = if same_opening { frame.opening.len() + view.kept } else { 0 };
-    let mut head = Vec::new();
-    if !same_opening {
-        // Parts are kept only after an opening that stays.
-        head.extend(frame.opening.iter().cloned());
-    }
+    // What was said since the view was last written anew follows the view, so that the parts before it can stay.
+    let front = if view.kept > 0 { state.shown.front() } else { frame.said.pieces.len() };
+    let same = same_said(settings, state, &frame).min(front);
+    let keep = if view.kept > 0 { front + view.kept } else { same };
+    let mut said = frame.said.pieces.into_iter().skip(same);
+    let mut head: Vec<Piece> = said.by_ref().take(front - same).collect();
     let mut parts = state.shown.parts()[..view.kept].to_vec();
     let mut shown: Vec<Vec<ShownLines>> = Vec::new();
     let mut in_window = view.is_shown.clone();
@@ -40,13 +39,13 @@ fn finish(settings: &Settings, state: &State, frame: Frame, view: View, chunks: 
         head.push(Piece::Made(part.text));
         shown.push(lines);
     }
+    head.extend(said);
     let left_out = losses::left_out(state.knowledge.model(), chunks, &view.is_shown, &shown);
     let outline = outline(settings, state, chunks, &in_window, frame.outline_tokens);
     let digest = format!("{}{outline}{}", frame.digest, losses::tell(settings, &left_out));
     if !digest.is_empty() {
         head.push(Piece::Made(digest.into()));
     }
-    head.extend(frame.ask);
     let mut fold = Fold {
         at: state.conversation.len(),
         keep,
@@ -54,7 +53,14 @@ fn finish(settings: &Settings, state: &State, frame: Frame, view: View, chunks: 
         start: frame.start,
         parts,
         shown,
-        reason: losses::reason(reason, frame.start < state.conversation.len(), frame.shortened.len(), &left_out),
+        reason: losses::reason(
+            reason,
+            frame.start < state.conversation.len(),
+            frame.shortened.len(),
+            frame.said.cut.len(),
+            &left_out,
+        ),
+        cut_said: frame.said.cut,
         shortened: frame.shortened,
         left_out,
         before_tokens: state.shown.tokens(),

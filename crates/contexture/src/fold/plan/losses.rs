@@ -50,12 +50,17 @@ pub(super) fn tell(settings: &Settings, paths: &[String]) -> String {
 }
 
 /// Why a fold was made, and what it could not keep.
-pub(super) fn reason(why: &str, has_recent: bool, cut_items: usize, left_out: &[String]) -> String {
+pub(super) fn reason(why: &str, has_recent: bool, cut_items: usize, cut_said: usize, left_out: &[String]) -> String {
     let mut reason = why.to_owned();
     if !has_recent {
         reason.push_str("; the newest step alone does not fit, so nothing stands in its own place");
     } else if cut_items > 0 {
         reason.push_str(&format!("; {cut_items} of the newest messages were cut to fit"));
+    }
+    match cut_said {
+        0 => {}
+        1 => reason.push_str("; one message that was said does not fit whole"),
+        count => reason.push_str(&format!("; {count} messages that were said do not fit whole")),
     }
     if !left_out.is_empty() {
         reason.push_str(&format!("; the agent's own changes in {} do not fit: {}", files(left_out), named(left_out)));

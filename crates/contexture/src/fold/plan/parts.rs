@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::frame::Frame;
-use crate::fold::decision::{ShownLines, ViewPart};
+use crate::fold::decision::{Piece, ShownLines, ViewPart};
 use crate::fold::meter::{Meter, bytes_in};
 use crate::fold::settings::Settings;
+use crate::fold::shown::ShownItem;
 use crate::fold::state::State;
 use crate::fold::tuning::{
     EXPECTED_REQUESTS, FREE_SHARE, FREE_SHARE_AFTER_LARGE_STEP, IDLE_SHARE, LARGE_STEP_SHARE, LEAST_PART_BYTES,
@@ -53,21 +54,21 @@ fn view_room(settings: &Settings, frame_tokens: u64) -> u64 {
     most.saturating_sub(frame_tokens).min(settings.tuning.view_tokens)
 }
 
-/// Whether the window begins with the opening of a frame.
-pub(super) fn has_same_opening(settings: &Settings, state: &State, frame: &Frame) -> bool {
-    let items = state.shown.items();
-    let is_same = |(index, piece)| {
+/// How many of the messages that people said are at the start of the window already, as they are to be shown.
+pub(super) fn same_said(settings: &Settings, state: &State, frame: &Frame) -> usize {
+    let is_same = |(shown, piece): &(&ShownItem, &Piece)| {
         let new = state.item_of(settings, piece);
-        items.get::<usize>(index).is_some_and(|old| old.position == new.position && old.item == new.item)
+        shown.position == new.position && shown.item == new.item
     };
-    state.shown.is_folded() && frame.opening.iter().enumerate().all(is_same)
+    state.shown.items().iter().zip(&frame.said.pieces).take_while(is_same).count()
 }
 
 /// How many parts of the view stay as they are: as many as cost less to keep than to write again.
 ///
 /// A part of which one line changed must go, and every part after it with it.
 fn kept_parts(settings: &Settings, state: &State, frame: &Frame, chunks: &[Chunk], room_tokens: u64) -> usize {
-    if !has_same_opening(settings, state, frame) || state.billing.is_cold() {
+    let is_same_front = same_said(settings, state, frame) >= state.shown.front();
+    if !state.shown.is_folded() || !is_same_front || state.billing.is_cold() {
         return 0;
     }
     let parts = state.shown.parts();
