@@ -15,7 +15,7 @@ use crate::id::LayerId;
 use crate::item::{FunctionCall, Item};
 use crate::layer::*;
 use crate::model::{LlmResponse, MemoryCallModelRequest, ModelRequest};
-use crate::window::{Assembly, Cut, ProjectionPolicy, Summary, SummaryRequest, Window, WindowInput, ledger};
+use crate::window::{Assembly, ProjectionPolicy, Summary, SummaryRequest, Window, WindowInput, ledger, shorten};
 
 /// The overflow model is told at least this much of every item.
 const LEAST_TOLD_TOKENS: u64 = 64;
@@ -213,7 +213,7 @@ impl Run {
             used += entry.tokens.min(share);
             used <= room
         });
-        let told = |text: String| Item::developer(Cut::to_fit(counter, &text, share).apply(&text));
+        let told = |text: String| Item::developer(shorten(counter, &text, share));
         let mut told: Vec<Item> = newest.map(|entry| told(item_as_text(&entry.item))).collect();
         told.reverse();
         told

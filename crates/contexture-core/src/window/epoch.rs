@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::fingerprint::fingerprint_items;
-use super::text::Cut;
-use super::{Block, SharedItems};
+use super::input::{Block, SharedItems};
+use super::shorten::Cut;
 use crate::decision::EpochReason;
 use crate::history::{History, Part};
 use crate::id::LayerId;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::shorten::{Cut, fit_item};
 use super::shown::{Shown, partners};
-use super::text::{Cut, fit_item};
 use crate::item::{Item, Role};
 use crate::log::ItemLog;
 use crate::tokens::TokenCounter;

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use super::epoch::Epoch;
 use super::fit::{self, Fitted, Limits, Room};
+use super::input::WindowInput;
+use super::output::SummaryRequest;
+use super::policy::{Overflow, ProjectionPolicy};
 use super::shown::{Shown, newest_user};
 use super::summary::{self, Outcome};
-use super::{Overflow, ProjectionPolicy, SummaryRequest, WindowInput};
 use crate::decision::Action;
 use crate::log::ItemLog;
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::bands::Bands;
+use super::input::WindowInput;
+use super::output::{Section, Window};
 use super::shown::Shown;
-use super::{Section, Window, WindowInput};
 use crate::item::Item;
 use crate::usage::{Band, StepUsage};
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::WindowInput;
-use super::text::{Cut, cut_item};
+use super::input::WindowInput;
+use super::shorten::{Cut, cut_item};
 use crate::history::{History, Part};
 use crate::item::{Item, Role};
 use crate::log::Entry;
