@@ -61,7 +61,9 @@ impl<Ls> Execution<Ls> {
             let (child_state, child_log) = (run.shared.state(id), run.log.clone());
             let given = result.clone();
             let returned = parent.shared.run(layer, Hook::OnReturn, move |parent_state, ctx| {
-                layer.on_return(child_state, child_log, parent_state, given, ctx)
+                let parent_state = layer.state_or_default(parent_state.as_ref());
+                let child_state = layer.state_or_default(child_state.as_ref());
+                layer.on_return(ReturnParams { child_state, child_log, parent_state, result: given, ctx })
             });
             match returned.await {
                 HookRun::Done(ReturnResult { result: Some(changed), .. }) => result = changed,
@@ -102,7 +104,10 @@ impl Run {
     async fn on_spawn(&self, layer: &LayerRef, child: &Arc<Shared>) -> HookRun<SpawnResult<StateValue>> {
         let (data, log) = (child.context_data(), child.log().clone());
         // The hook looks at the child, and its notes belong to its own span.
-        let call = move |state, ctx: ExecutionContext| layer.on_spawn(state, ExecutionContext { data, log, ..ctx });
+        let call = move |state: Option<StateValue>, ctx: ExecutionContext| {
+            let parent_state = layer.state_or_default(state.as_ref());
+            layer.on_spawn(SpawnParams { parent_state, child_ctx: ExecutionContext { data, log, ..ctx } })
+        };
         self.shared.run(layer, Hook::OnSpawn, call).await
     }
 

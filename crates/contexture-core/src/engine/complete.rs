@@ -2,7 +2,7 @@
 
 use super::execution::{Execution, Run};
 use crate::error::Error;
-use crate::layer::{ExecutionOutcome, Hook, LayerRef};
+use crate::layer::*;
 
 impl<Ls> Execution<Ls> {
     /// Ends the execution as a success.
@@ -82,8 +82,10 @@ impl Run {
             self.ending.completed += 1;
             if self.was_initialised(layer) {
                 let log = self.log.clone();
-                let run =
-                    shared.run(layer, Hook::OnComplete, move |state, ctx| layer.on_complete(state, log, ctx, outcome));
+                let run = shared.run(layer, Hook::OnComplete, move |state, ctx| {
+                    let state = layer.state_or_default(state.as_ref());
+                    layer.on_complete(CompleteParams { log, ctx, state, outcome })
+                });
                 run.await;
             }
         }
@@ -103,7 +105,10 @@ impl Run {
         for layer in roster.by_registration().rev().skip(self.ending.disposed) {
             self.ending.disposed += 1;
             if self.was_initialised(layer) {
-                shared.run(layer, Hook::Dispose, move |state, _| layer.dispose(state)).await;
+                let run = shared.run(layer, Hook::Dispose, move |state, _| {
+                    layer.dispose(DisposeParams { state: layer.state_or_default(state.as_ref()) })
+                });
+                run.await;
             }
         }
         shared.end();

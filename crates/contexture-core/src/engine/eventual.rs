@@ -140,7 +140,10 @@ impl Shared {
             |answer: &RecallResult<StateValue>| {
                 self.core.observer.as_ref().map(|_| measure(self, layer, answer, budget))
             },
-            move |state, ctx| layer.recall(state, log, query, ctx, budget),
+            move |state, ctx| {
+                let state = layer.state_or_default(state.as_ref());
+                layer.recall(RecallParams { log, query, ctx, state, budget })
+            },
         );
         match run.await {
             HookRun::Done(answer) => Some(answer.items),

@@ -113,10 +113,10 @@ impl Run {
             Hook::Init,
             Manner::Alone,
             |_| None,
-            move |_, ctx| layer.init(storage, scope_key, ctx, given),
+            move |_, ctx| layer.init(InitParams { storage, scope_key, ctx, stored: given }),
         );
         match run.await {
-            HookRun::Done(state) => {
+            HookRun::Done(InitResult { state }) => {
                 let unchanged = stored.is_some_and(|stored| stored.encode().ok() == state.encode().ok());
                 if unchanged {
                     states.set_restored(&shared.id, &spec.id, Some(state));
@@ -149,7 +149,7 @@ impl Run {
         storage: &ScopedStorage,
         record: &Record,
     ) -> (Option<StateValue>, Option<Unread>) {
-        let problem = match decode_record(layer, &record.value) {
+        let problem = match decode_record(&**layer, &record.value) {
             Ok(state) => return (Some(state), None),
             Err(problem) => problem,
         };

@@ -160,7 +160,8 @@ impl Run {
         };
         let (log, query) = (self.log.clone(), self.query.clone());
         let run = self.shared.run_always(layer, Hook::Recall, Manner::Alone, measure, move |state, ctx| {
-            layer.recall(state, log, query, ctx, allocated)
+            let state = layer.state_or_default(state.as_ref());
+            layer.recall(RecallParams { log, query, ctx, state, budget: allocated })
         });
         let answer = run.await.done()?;
         Some((block?, answer.items, answer.rerender))

@@ -135,7 +135,8 @@ impl Run {
             let decisions = self.journal.decisions_of(&layer.spec().id);
             let given = history.clone();
             let run = shared.run(layer, Hook::ProjectHistory, move |state, ctx| {
-                layer.project_history(state, given, decisions, ctx, budget, cache)
+                let state = layer.state_or_default(state.as_ref());
+                layer.project_history(ProjectHistoryParams { history: given, decisions, ctx, state, budget, cache })
             });
             if let Some(answer) = run.await.done() {
                 if !answer.history.log().is_same(&self.log) {
@@ -287,8 +288,10 @@ impl Run {
         let mut guidance = Vec::new();
         for layer in roster.by_slot() {
             let (response, log) = (response.clone(), self.log.clone());
-            let run = shared
-                .run(layer, Hook::AfterModelCall, move |state, ctx| layer.after_model_call(state, response, log, ctx));
+            let run = shared.run(layer, Hook::AfterModelCall, move |state, ctx| {
+                let state = layer.state_or_default(state.as_ref());
+                layer.after_model_call(AfterModelCallParams { response, log, ctx, state })
+            });
             match run.await {
                 HookRun::Done(answer) => match answer.decision {
                     SteeringDecision::Allow => {}
@@ -331,7 +334,10 @@ impl Run {
         let response = Arc::new(response.clone());
         let runs = layers.into_iter().map(|layer| {
             let (new_items, log, response) = (new_items.clone(), self.log.clone(), response.clone());
-            shared.run(layer, Hook::Store, move |state, ctx| layer.store(state, new_items, log, response, ctx))
+            shared.run(layer, Hook::Store, move |state, ctx| {
+                let state = layer.state_or_default(state.as_ref());
+                layer.store(StoreParams { new_items, log, response, ctx, state })
+            })
         });
         futures_util::future::join_all(runs).await;
     }

@@ -26,8 +26,10 @@ impl Run {
                 continue;
             }
             let (given, log) = (items.clone(), self.log.clone());
-            let run =
-                shared.run(layer, Hook::OnItemAppend, move |state, ctx| layer.on_item_append(state, given, log, ctx));
+            let run = shared.run(layer, Hook::OnItemAppend, move |state, ctx| {
+                let state = layer.state_or_default(state.as_ref());
+                layer.on_item_append(OnItemAppendParams { items: given, log, ctx, state })
+            });
             let Some(answer) = run.await.done() else { continue };
             let answered = answer.items.len();
             items = admissible(answer.items, call_id);
@@ -74,7 +76,8 @@ impl Run {
         for layer in shared.roster().by_slot() {
             let (name, call, log) = (public_name.clone(), call.clone(), self.log.clone());
             let run = shared.run(layer, Hook::BeforeToolCall, move |state, ctx| {
-                layer.before_tool_call(state, name, call, log, ctx)
+                let state = layer.state_or_default(state.as_ref());
+                layer.before_tool_call(BeforeToolCallParams { tool_name: name, call, log, ctx, state })
             });
             match run.await {
                 HookRun::Done(answer) => match answer.decision {

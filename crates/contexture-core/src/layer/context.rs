@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+use super::state::LayerState;
 use crate::error::BoxError;
 use crate::event::{TraceNote, TraceValue};
 use crate::host::{FsAdapter, ShellAdapter};
 use crate::id::{ExecutionId, ResourceId, ThreadId};
-use crate::layer::LayerState;
 use crate::log::{ItemLog, SharedLog};
 use crate::model::{DynModel, LlmResponse, MemoryCallModelRequest, ModelRequest};
 use crate::state::LayerStateStore;

@@ -11,7 +11,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{ExecutionContext, HookResult, LayerState};
+use super::context::ExecutionContext;
+use super::hook::HookResult;
+use super::state::LayerState;
 use crate::error::BoxError;
 use crate::schema::Schema;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::record::{backup_key, decode_record, encode_record, guard, state_key};
 use crate::id::LayerId;
-use crate::layer::{LayerRef, StateValue};
+use crate::layer::{StateCodec, StateValue};
 use crate::store::{Batch, Record, ScopedStorage, Version};
 
 /// How many writes of one state may be in doubt before the oldest is forgotten.
@@ -27,7 +27,7 @@ pub(super) struct Cell {
 pub(crate) struct Durable {
     target: ScopedStorage,
     /// Knows how to read and to unite states; without it ours always wins.
-    layer: Option<LayerRef>,
+    layer: Option<Arc<dyn StateCodec>>,
     /// The version that a write expects to replace.
     version: Option<Version>,
     /// The newest generation that is durable.
@@ -57,7 +57,7 @@ impl Durable {
     }
 
     /// The layer that reads and unites states.
-    pub(crate) fn of_layer(mut self, layer: LayerRef) -> Self {
+    pub(crate) fn of_layer(mut self, layer: Arc<dyn StateCodec>) -> Self {
         self.layer = Some(layer);
         self
     }
@@ -231,7 +231,7 @@ impl Snapshot {
         }
         let theirs = match (theirs, &self.durable.layer) {
             (None, _) => None,
-            (Some(record), Some(layer)) => match decode_record(layer, &record.value) {
+            (Some(record), Some(layer)) => match decode_record(&**layer, &record.value) {
                 Ok(state) => Some(state),
                 Err(problem) => return Meeting::Unreadable { problem },
             },
