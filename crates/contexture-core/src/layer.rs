@@ -4,6 +4,7 @@
 //! hooks are given, the `…Result`s what they may answer.
 
 mod hook;
+pub(crate) mod trace;
 mod spec;
 mod context;
 mod hooks;
@@ -16,7 +17,7 @@ mod erased;
 mod panic;
 
 pub use builder::{ClosureLayer, LayerBuilder, layer};
-pub use context::{ContextData, ExecutionContext, HookTrace, ModelCaller, TokenUsage};
+pub use context::{ContextData, ExecutionContext, ModelCaller, TokenUsage};
 pub(crate) use contract::AbsentHook;
 pub use contract::MemoryLayer;
 pub(crate) use erased::{LayerRef, erase};
@@ -33,5 +34,6 @@ pub use spec::{
     RerenderTiming,
 };
 pub use state::LayerState;
-pub(crate) use state::{StateCodec, StateValue};
+pub(crate) use state::{StateCodec, StateReader, StateValue};
+pub use trace::HookTrace;
 pub(crate) use untyped::Answer;

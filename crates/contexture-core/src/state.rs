@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::id::{ExecutionId, IdMap, LayerId};
-use crate::layer::{LayerState, StateValue};
+use crate::layer::{LayerState, StateReader, StateValue};
 use crate::store::{Batch, ScopedStorage, StoreError, Version};
 
 use cell::{Cell, Meeting};
@@ -444,6 +444,12 @@ impl LayerStateStore {
     /// Waits before the next try.
     pub(crate) async fn pause(&self, attempt: u32) {
         self.clock.sleep(FIRST_BACKOFF * 2_u32.pow(attempt.min(8))).await;
+    }
+}
+
+impl StateReader for LayerStateStore {
+    fn read(&self, execution: &ExecutionId, layer: &LayerId) -> Option<StateValue> {
+        self.get_erased(execution, layer)
     }
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::panic::without_panic;
+use crate::id::{ExecutionId, LayerId};
 
 /// What a layer can keep as its state: any value with a JSON form.
 ///
@@ -60,4 +61,10 @@ pub(crate) trait StateCodec: Send + Sync {
 
     /// One state of two that were written at the same time, if the layer can make one.
     fn merge(&self, ours: &StateValue, theirs: &StateValue) -> Option<StateValue>;
+}
+
+/// Knows the states of layers in running executions.
+pub(crate) trait StateReader: Send + Sync {
+    /// A layer's state in an execution; `None` if it has none or was cleared.
+    fn read(&self, execution: &ExecutionId, layer: &LayerId) -> Option<StateValue>;
 }

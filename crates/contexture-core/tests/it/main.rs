@@ -9,6 +9,7 @@ mod dependencies;
 mod eventual;
 mod faults;
 mod formats;
+mod imports;
 mod keys;
 mod kit;
 mod lifecycle;
