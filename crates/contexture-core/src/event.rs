@@ -15,7 +15,7 @@ pub use crate::layer::trace::{TraceNote, TraceValue};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpanStatus {
-    /// It answered.
+    /// It returned a result.
     Ok,
     /// It failed or panicked.
     Error,
@@ -52,7 +52,7 @@ pub struct MemoryTraceSpan {
     pub status: SpanStatus,
     /// For `recall`: its budget.
     pub budget: Option<SpanBudget>,
-    /// How many items it answered.
+    /// How many items it returned.
     pub item_count: Option<usize>,
     /// What went wrong.
     pub error: Option<String>,

@@ -46,7 +46,7 @@ struct Execution {
     behind: bool,
     /// Nobody runs it any more.
     left: bool,
-    /// Taken by whoever writes states of this execution.
+    /// Taken while states of this execution are written.
     writer: Arc<tokio::sync::Mutex<()>>,
     /// A background write is scheduled.
     scheduled: bool,
@@ -83,7 +83,7 @@ impl Drop for Held {
 pub struct NotDurable {
     /// The layer whose state it is.
     pub layer_id: LayerId,
-    /// What stands in the way.
+    /// What prevents it.
     pub error: StoreError,
 }
 
@@ -228,12 +228,12 @@ impl LayerStateStore {
         entry.cells.iter().filter(|(_, cell)| cell.durable.is_some()).map(|(layer, _)| layer.clone()).collect()
     }
 
-    /// Whoever holds this lock may write states of the execution.
+    /// The lock to hold while states of the execution are written.
     pub(crate) fn writer(&self, execution: &ExecutionId) -> Option<Arc<tokio::sync::Mutex<()>>> {
         Some(self.executions().get(execution)?.writer.clone())
     }
 
-    /// States wait for the turn's own commits as long as the answer lives.
+    /// States wait for the turn's own commits as long as the returned value lives.
     pub(crate) fn hold(self: &Arc<Self>, execution: &ExecutionId) -> Held {
         self.executions().entry(execution.clone()).or_default().in_turn = true;
         Held { states: self.clone(), execution: execution.clone() }

@@ -114,7 +114,7 @@ async fn on_spawn(parent: &Arc<Shared>, layer: &LayerRef, child: &Shared) -> Hoo
     parent.run(layer, Hook::OnSpawn, call).await
 }
 
-/// Reads what a child wrote to a scope that it shares with its parent, lest the parent write over it.
+/// Reads what a child wrote to a scope that it shares with its parent, so that the parent does not write over it.
 async fn take_over(parent: &Arc<Shared>, layer: &LayerRef, child: &Shared) {
     let spec = layer.spec();
     if spec.scope == MemoryScope::Execution || parent.scope_of(spec) != child.scope_of(spec) {

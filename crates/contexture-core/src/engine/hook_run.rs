@@ -29,7 +29,7 @@ pub(crate) enum Manner {
     Beside,
 }
 
-/// A hook that was called and has answered.
+/// A hook that was called and has returned.
 struct Begun<T> {
     answer: HookResult<T>,
     /// The state that it was given.
@@ -40,7 +40,7 @@ struct Begun<T> {
 
 /// What a hook run came to.
 pub(crate) enum HookRun<T> {
-    /// It answered, and its state change is made.
+    /// It returned, and its state change is made.
     Done(T),
     /// The layer has no such hook.
     Absent,

@@ -24,7 +24,7 @@ pub(crate) async fn summarize(
     match summary_by_model(shared, log, policy, request).await {
         Some(Ok(text)) => {
             let tokens = counter.count(&text);
-            // What it may have is less than what it stands in for, so a summary that is not smaller is refused.
+            // What it may have is less than what it replaces, so a summary that is not smaller is refused.
             if tokens <= request.max_tokens && !text.trim().is_empty() {
                 return Summary { text, by_model: true };
             }

@@ -32,7 +32,7 @@ use crate::item::Item;
 /// Hooks and functions of one layer in one execution never run at the same time, with one exception: a recall in
 /// the background of an [eventual](super::RecallMode::Eventual) layer runs beside them, so that nobody waits for it. It
 /// sees the state as it was when it began. State changes only through what a hook
-/// answers: one that fails, panics or is late leaves no trace in state, and the turn goes on without it. Each
+/// returns: one that fails, panics or is late leaves no trace in state, and the turn goes on without it. Each
 /// hook's own comment says what its failure means. A late hook is cancelled at its next `await`; work that
 /// never awaits cannot be cancelled, so hash and parse large things elsewhere.
 ///
@@ -85,7 +85,7 @@ pub trait MemoryLayer: Send + Sync + 'static {
         LayerProvides::new()
     }
 
-    /// Prepares the layer for an execution and answers its first state.
+    /// Prepares the layer for an execution and returns its first state.
     ///
     /// Default: the stored state of the scope, or `State::default()`.
     /// A failure or a delay ends the execution, or disables the layer if its spec says so.
@@ -95,7 +95,7 @@ pub trait MemoryLayer: Send + Sync + 'static {
 
     /// Sees user messages and tool outputs before they are logged; may change, drop or add items.
     ///
-    /// Never called for what the model says. An empty answer ends the pipeline: nothing is logged (but a tool
+    /// Never called for what the model says. An empty result ends the pipeline: nothing is logged (but a tool
     /// output never vanishes altogether: the model is told that it was withheld).
     /// On failure or delay the items pass unchanged.
     fn on_item_append(
@@ -105,9 +105,9 @@ pub trait MemoryLayer: Send + Sync + 'static {
         absent()
     }
 
-    /// Answers what the model should be told, within `budget` tokens.
+    /// Returns what the model should be told, within `budget` tokens.
     ///
-    /// The answer is counted again: more than the budget is cut to it, with a fault.
+    /// The result is counted again: more than the budget is cut to it, with a fault.
     /// On failure or delay the layer contributes nothing.
     fn recall(
         &self,
@@ -199,7 +199,7 @@ pub trait MemoryLayer: Send + Sync + 'static {
     }
 }
 
-/// The answer of a hook that a layer does not have; the engine learns from it not to ask again.
+/// The error of a hook that a layer does not have; the engine learns from it not to ask again.
 #[derive(Debug, thiserror::Error)]
 #[error("this layer has no such hook")]
 pub(crate) struct AbsentHook;

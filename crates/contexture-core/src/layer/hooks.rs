@@ -42,11 +42,11 @@ impl<S> StateChange<S> {
 pub struct InitParams<S> {
     /// The layer's own corner of the store.
     pub storage: ScopedStorage,
-    /// The scope's name as it stands in keys.
+    /// The scope's name as it is in keys.
     pub scope_key: String,
     /// Where the hook runs.
     pub ctx: ExecutionContext,
-    /// The state that the last execution in this scope left behind.
+    /// The state that the last execution in this scope left.
     pub stored: Option<S>,
 }
 
@@ -209,7 +209,7 @@ impl<S> From<Option<String>> for RecallResult<S> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheState {
-    /// It holds the last request, as far as is known: a change bills everything behind it again.
+    /// It holds the last request, as far as is known: a change bills everything after it again.
     #[default]
     Warm,
     /// It holds nothing that the next request begins with: all of it is billed in full, whatever is changed.

@@ -92,17 +92,17 @@ where
     }
 }
 
-/// What a function of a layer answers.
+/// What a function of a layer returns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FnResult<O, S> {
-    /// The answer itself.
+    /// The result itself.
     pub result: O,
     /// The new state; `None` keeps the old.
     pub state: Option<S>,
 }
 
 impl<O, S> FnResult<O, S> {
-    /// An answer that changes nothing.
+    /// A result that changes nothing.
     pub fn new(result: O) -> Self {
         Self { result, state: None }
     }
@@ -114,7 +114,7 @@ impl<O, S> FnResult<O, S> {
     }
 }
 
-/// Why a function gave no answer, before names are put to it.
+/// Why a function returned nothing, before names are put to it.
 pub(crate) enum FnFailure {
     BadInput(String),
     BadOutput(String),

@@ -24,7 +24,7 @@ pub struct LayerSpec {
     pub id: LayerId,
     /// For people: traces and reports.
     pub name: Option<String>,
-    /// Where among the layers it stands.
+    /// Its place among the layers.
     pub slot: Slot,
     /// How far its state reaches.
     pub scope: MemoryScope,
@@ -40,7 +40,7 @@ pub struct LayerSpec {
     pub recall_mode: RecallMode,
     /// When a re-render happens that does not say.
     pub rerender_timing: RerenderTiming,
-    /// Which band its blocks stand in.
+    /// Which band its blocks are in.
     pub placement: Placement,
     /// Schemas of items that this layer makes.
     pub item_schemas: Vec<ItemSchema>,
@@ -164,7 +164,7 @@ pub enum MemoryScope {
 }
 
 impl MemoryScope {
-    /// The scope's name as it stands in keys.
+    /// The scope's name as it is in keys.
     pub fn as_str(self) -> &'static str {
         match self {
             MemoryScope::Thread => "thread",
@@ -334,13 +334,13 @@ pub enum RerenderTiming {
     Batched,
 }
 
-/// Which band a layer's blocks stand in.
+/// Which band a layer's blocks are in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
     /// Before history, held byte-identical while an epoch lasts.
     Anchor,
-    /// Behind history, new every turn.
+    /// After history, new every turn.
     Live,
     /// Starts anchored; moves when an epoch begins, by how often its output changed in this thread.
     #[default]

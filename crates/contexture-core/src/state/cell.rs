@@ -1,4 +1,4 @@
-//! One layer's state in one execution, and how it meets what stands in the store.
+//! One layer's state in one execution, and how it meets what is in the store.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(crate) struct Durable {
     pub(super) written: u64,
     /// Writes that were begun and whose outcome is not known yet, oldest first.
     doubtful: Vec<Doubtful>,
-    /// A record that could not be read and stands where the next write goes: it is kept aside in the same batch.
+    /// A record that could not be read and is where the next write goes: it is kept aside in the same batch.
     unread: Option<Unread>,
 }
 
@@ -62,13 +62,13 @@ impl Durable {
         self
     }
 
-    /// The version that stands there now.
+    /// The version that is there now.
     pub(crate) fn at(mut self, version: Option<Version>) -> Self {
         self.version = version;
         self
     }
 
-    /// What stands there, could not be read, and is not kept aside yet.
+    /// What is there, could not be read, and is not kept aside yet.
     pub(crate) fn with_unread(mut self, unread: Option<Unread>) -> Self {
         self.unread = unread;
         self
@@ -220,7 +220,7 @@ impl Snapshot {
         })
     }
 
-    /// Holds the state against what stands in the store.
+    /// Compares the state with what is in the store.
     pub(super) fn meet(&self, theirs: Option<&Record>) -> Meeting {
         if self.durable.version == theirs.map(|record| record.version) {
             return Meeting::Known;

@@ -1,4 +1,4 @@
-//! A layer's state as it stands in the store.
+//! A layer's state as it is in the store.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

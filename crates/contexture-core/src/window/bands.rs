@@ -27,9 +27,9 @@ const TAIL_SHARE: u64 = 8;
 pub(super) struct Bands {
     /// Why a new epoch begins with this request, if one does.
     pub(super) reason: Option<EpochReason>,
-    /// Where each layer stands in the epoch, in slot order.
+    /// Where each layer is shown in the epoch, in slot order.
     pub(super) layers: Arc<[Placed]>,
-    /// Where each block of the input stands.
+    /// Where each block of the input is shown.
     seats: Vec<Seat>,
     pub(super) updates: Option<Arc<Rendered>>,
     tail: Option<(Arc<Item>, u64)>,
@@ -46,7 +46,7 @@ pub(super) struct Past<'a> {
 }
 
 impl Bands {
-    /// Decides whether the epoch goes on, and what stands around history.
+    /// Decides whether the epoch goes on, and what is shown around history.
     pub(super) fn plan(past: Past<'_>, input: &WindowInput<'_>, available: u64) -> Bands {
         match Self::go_on(past, input, available) {
             Ok(bands) => bands,
@@ -150,15 +150,15 @@ impl Bands {
         self.layers.iter().filter_map(Placed::pin).flat_map(|pin| pin.items.iter())
     }
 
-    /// The items behind history.
-    pub(super) fn behind<'a>(&'a self, blocks: &'a [Block]) -> impl Iterator<Item = &'a Arc<Item>> {
+    /// The items after history.
+    pub(super) fn after_history<'a>(&'a self, blocks: &'a [Block]) -> impl Iterator<Item = &'a Arc<Item>> {
         let live = blocks.iter().zip(&self.seats).filter(|(_, seat)| **seat == Seat::Live);
         live.flat_map(|(block, _)| block.items.iter())
             .chain(self.updates.as_ref().map(|updates| &updates.item))
             .chain(self.tail.as_ref().map(|(item, _)| item))
     }
 
-    /// Where the items of a window come from, in order; `history` is what stands between the bands.
+    /// Where the items of a window come from, in order; `history` is what is between the bands.
     pub(super) fn sections(&self, blocks: &[Block], history: Section) -> Vec<Section> {
         let section = |band, layer, items, tokens| Section { band, layer, items, tokens };
         let anchors = self.layers.iter().filter_map(|placed| Some((&placed.layer, placed.pin()?)));

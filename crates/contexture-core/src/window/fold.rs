@@ -76,7 +76,7 @@ pub(super) fn fold(
 }
 
 impl Epoch {
-    /// Takes over what was decided; answers what is shown now, and the decisions.
+    /// Takes over what was decided; returns what is shown now, and the decisions.
     pub(super) fn take_over(&mut self, log: &ItemLog, folded: Folded) -> (Vec<Shown>, Vec<(Action, String)>) {
         let Folded { fitted: Fitted { mut shown, start, shortened }, summary } = folded;
         let mut decisions = Vec::new();

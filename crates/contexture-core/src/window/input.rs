@@ -27,7 +27,7 @@ pub struct Block {
     pub tokens: u64,
     /// What it could have used.
     pub allocated: u64,
-    /// What its spec says about where it stands.
+    /// What its spec says about where it is shown.
     pub placement: Placement,
     /// Where the answer came from.
     pub served: Served,
@@ -58,11 +58,11 @@ pub struct WindowInput<'a> {
     pub delta: &'a RenderDelta<'a>,
     /// Why the provider's cache is worthless now, if it is.
     pub cache_lost: Option<EpochReason>,
-    /// The summary that the last answer asked for.
+    /// The summary that the last [`SummaryRequest`](super::SummaryRequest) asked for.
     pub summary: Option<Summary>,
 }
 
-/// A text that stands in for evicted items.
+/// A text that replaces evicted items.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The text.

@@ -1,4 +1,4 @@
-//! The deterministic ledger that stands in for evicted items when no model writes a summary.
+//! The deterministic ledger that replaces evicted items when no model writes a summary.
 
 use std::collections::BTreeMap;
 

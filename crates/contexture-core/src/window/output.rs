@@ -21,22 +21,22 @@ pub enum Assembly {
 /// What is needed before the window can be made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SummaryRequest {
-    /// The positions of the log to be told, behind what the last summary told.
+    /// The positions of the log to be told, after what the last summary told.
     pub start: usize,
     /// The first position that is not to be told.
     pub end: usize,
     /// The last summary, to be told again.
     pub previous: Option<String>,
-    /// How many tokens the text may have: fewer than what it stands in for.
+    /// How many tokens the text may have: fewer than what it replaces.
     pub max_tokens: u64,
 }
 
-/// Exactly what one model request shows, behind the system prompt and the tools.
+/// Exactly what one model request shows, after the system prompt and the tools.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
     /// The items, in order of their bands.
     pub items: Vec<Arc<Item>>,
-    /// Where the prompt may be cached, as counts of leading items: behind the system prompt, behind the anchors,
+    /// Where the prompt may be cached, as counts of leading items: after the system prompt, after the anchors,
     /// where history ended in the request before, and where it ends now. Ascending.
     pub breakpoints: Vec<usize>,
     /// Where the tokens went.
@@ -50,7 +50,7 @@ pub struct Window {
 /// A run of items with one source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Section {
-    /// The band it stands in.
+    /// The band it is in.
     pub band: Band,
     /// The layer that it comes from; `None` for history, updates and the tail.
     pub layer: Option<LayerId>,

@@ -57,7 +57,7 @@ impl Projection {
         self.epoch.as_ref().map_or_else(|| History::of(log), |epoch| epoch.history(log))
     }
 
-    /// Forgets what was decided about items from a position on, since other items stand there now.
+    /// Forgets what was decided about items from a position on, since other items are there now.
     pub(crate) fn forget_behind(&mut self, position: usize) {
         if let Some(epoch) = &mut self.epoch {
             epoch.forget_behind(position);

@@ -100,7 +100,7 @@ fn shorten(input: &WindowInput<'_>, entry: &Entry, cut: Cut) -> (Cut, Arc<Item>,
     (cut, Arc::new(item), tokens)
 }
 
-/// The index of the newest user message, or of what stands in for it.
+/// The index of the newest user message, or of what a layer shows instead.
 pub(super) fn newest_user(history: &History, shown: &[Shown]) -> Option<usize> {
     let newest = history.log().newest_user()?;
     let itself = shown.iter().rposition(|shown| shown.position == Some(newest));

@@ -1,4 +1,4 @@
-//! The text that stands in for evicted items.
+//! The text that replaces evicted items.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(super) enum Outcome {
 
 /// Makes the summary of a range of the log, or asks for its text.
 ///
-/// It is always smaller than what it stands in for; where that cannot be, there is none.
+/// It is always smaller than what it replaces; where that cannot be, there is none.
 pub(super) fn summarize(
     input: &WindowInput<'_>,
     evicted: Range<usize>,

@@ -30,7 +30,7 @@ pub fn escape_tags(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Whether what stands behind a `<` is the name of one of our tags and not just the start of a longer name.
+/// Whether what comes after a `<` is the name of one of our tags and not just the start of a longer name.
 fn begins_tag(rest: &str) -> bool {
     let name = rest.trim_start_matches(|c: char| c == '/' || is_blank(c));
     let is_tag = |tag: &&str| {
@@ -63,7 +63,7 @@ pub fn fence_for(text: &str) -> String {
     "`".repeat((longest + 1).max(3))
 }
 
-/// The block of a layer that answered plain text.
+/// The block of a layer that returned plain text.
 pub(crate) fn memory_block(layer: &LayerId, text: &str) -> String {
     format!("<memory layer=\"{}\">\n{}\n</memory>", attribute(layer), escape_tags(text))
 }
