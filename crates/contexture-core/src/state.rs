@@ -32,13 +32,14 @@ pub type DiagnosticSink = Arc<dyn Fn(&ExecutionId, &LayerId, &'static str, &str)
 /// never fails for it. While a turn runs, and while items of its log are not durable, an execution's states are held
 /// back and go out with the turn's own commits, so that states and items cannot drift apart.
 pub struct LayerStateStore {
-    executions: Mutex<IdMap<ExecutionId, Execution>>,
+    executions: Mutex<IdMap<ExecutionId, ExecutionStates>>,
     clock: Arc<dyn Clock>,
     sink: DiagnosticSink,
 }
 
+/// The states of one execution.
 #[derive(Default)]
-struct Execution {
+struct ExecutionStates {
     cells: IdMap<LayerId, Cell>,
     /// A turn is running, and its commits write the states.
     in_turn: bool,
@@ -52,7 +53,7 @@ struct Execution {
     scheduled: bool,
 }
 
-impl Execution {
+impl ExecutionStates {
     /// Whether states wait for the next commit of items.
     fn is_held(&self) -> bool {
         self.in_turn || self.behind
@@ -102,7 +103,7 @@ impl LayerStateStore {
         Self { executions: Mutex::default(), clock, sink }
     }
 
-    fn executions(&self) -> MutexGuard<'_, IdMap<ExecutionId, Execution>> {
+    fn executions(&self) -> MutexGuard<'_, IdMap<ExecutionId, ExecutionStates>> {
         // No code of a layer runs under this lock, so a panic cannot leave anything half changed.
         self.executions.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -260,7 +261,7 @@ impl LayerStateStore {
     }
 
     fn is_held(&self, execution: &ExecutionId) -> bool {
-        self.executions().get(execution).is_some_and(Execution::is_held)
+        self.executions().get(execution).is_some_and(ExecutionStates::is_held)
     }
 
     /// Nobody runs the execution any more, though its last hooks may still have to run.

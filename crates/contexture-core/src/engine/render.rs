@@ -25,39 +25,44 @@ pub(super) fn span_budget(allocated: u64, used: u64) -> SpanBudget {
 
 /// An answer as items that fit, and what was wrong with it.
 #[derive(Default)]
-pub(super) struct Rendered {
+pub(super) struct FittedAnswer {
     pub(super) items: Vec<Arc<Item>>,
     pub(super) tokens: u64,
     pub(super) problem: Option<String>,
 }
 
-pub(super) fn render(counter: &dyn TokenCounter, spec: &LayerSpec, answer: &RecallItems, allocated: u64) -> Rendered {
+pub(super) fn render(
+    counter: &dyn TokenCounter,
+    spec: &LayerSpec,
+    answer: &RecallItems,
+    allocated: u64,
+) -> FittedAnswer {
     match answer {
-        RecallItems::Nothing => Rendered::default(),
+        RecallItems::Nothing => FittedAnswer::default(),
         RecallItems::Text(text) => render_text(counter, spec, text, allocated),
         RecallItems::Items(items) => render_items(counter, spec, items, allocated),
     }
 }
 
 /// Wraps text in a developer message that names the layer; cuts the text, never the wrapping.
-fn render_text(counter: &dyn TokenCounter, spec: &LayerSpec, text: &str, allocated: u64) -> Rendered {
+fn render_text(counter: &dyn TokenCounter, spec: &LayerSpec, text: &str, allocated: u64) -> FittedAnswer {
     let wrap = |text: &str| Item::developer(memory_block(&spec.id, text));
     let item = wrap(text);
     let tokens = count_item(counter, &item);
     if tokens <= allocated {
-        return Rendered { items: vec![Arc::new(item)], tokens, problem: None };
+        return FittedAnswer { items: vec![Arc::new(item)], tokens, problem: None };
     }
     let problem = Some(over_budget(tokens, allocated));
     let Some(fitting) = fit_block(counter, &spec.id, text, allocated) else {
-        return Rendered { problem, ..Rendered::default() };
+        return FittedAnswer { problem, ..FittedAnswer::default() };
     };
     let item = wrap(&fitting);
-    Rendered { tokens: count_item(counter, &item), items: vec![Arc::new(item)], problem }
+    FittedAnswer { tokens: count_item(counter, &item), items: vec![Arc::new(item)], problem }
 }
 
 /// Keeps whole items as they are, in order, as far as they fit; the first that does not is cut, the rest goes.
-fn render_items(counter: &dyn TokenCounter, spec: &LayerSpec, items: &[Item], allocated: u64) -> Rendered {
-    let mut rendered = Rendered::default();
+fn render_items(counter: &dyn TokenCounter, spec: &LayerSpec, items: &[Item], allocated: u64) -> FittedAnswer {
+    let mut rendered = FittedAnswer::default();
     let accepted: Vec<&Item> = items.iter().filter(|item| is_acceptable(spec, item)).collect();
     if accepted.len() < items.len() {
         let left_out = items.len() - accepted.len();

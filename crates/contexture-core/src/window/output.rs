@@ -14,7 +14,7 @@ use crate::usage::{Band, StepUsage};
 pub enum Assembly {
     /// Here it is.
     Ready(Box<Window>),
-    /// History does not fit and is to be summarised: call again with a [`Summary`].
+    /// History does not fit and is to be summarised: call again with a [`Summary`](super::Summary).
     NeedsSummary(SummaryRequest),
 }
 
