@@ -4,20 +4,33 @@
 //! thread; [`Execution::turn`] runs one turn. Decisions are made by [`turn`](crate::turn), [`window`](crate::window)
 //! and [`budget`](crate::budget); here they are carried out.
 
-mod access;
-mod child;
-mod complete;
-mod eventual;
-mod execution;
 mod frame;
+mod roster;
+mod toolbox;
+mod eventual;
+mod core;
+mod shared;
+mod render;
 mod hook_run;
-mod journal;
+mod function;
+mod provider;
+mod thread;
+mod commit;
 mod open;
 mod recall;
-mod roster;
-mod step;
-mod toolbox;
+mod pipeline;
+mod steering;
+mod summary;
+mod assemble;
+mod model_call;
 mod tools;
+mod ending;
+mod answer;
+mod run;
+mod abort;
+mod access;
+mod execution;
+mod child;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -25,38 +38,27 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::error::{Error, SpecError};
-use crate::event::{Event, Fault, Observer};
+use crate::event::Observer;
 use crate::host::{FsAdapter, NoFiles, NoShell, ShellAdapter};
 use crate::id::{ExecutionId, IdSource, LayerId, ResourceId, ThreadId};
-use crate::layer::{ItemSchema, ModelCaller};
+use crate::layer::ItemSchema;
 use crate::memory::MemoryConfig;
 use crate::model::{DynModel, Model, ToolSchema};
 use crate::state::LayerStateStore;
 use crate::store::{MemoryStore, StorageAdapter};
 use crate::tokens::{Estimate, TokenCounter};
 use crate::tool::{DynTool, Tool};
-use crate::window::{ProjectionPolicy, fingerprint_text};
+use crate::window::ProjectionPolicy;
 
+use self::core::{Core, Host, Instructions, Settings, emit_fault};
+pub use self::core::{DEFAULT_CACHE_TTL, DEFAULT_MAX_STEPS, JournalPolicy};
+pub use abort::AbortHandle;
 pub use access::{ContextMemory, MemoryAccess};
+pub use answer::{TurnAnswer, TurnInput};
 use eventual::EventualCache;
-pub use execution::{AbortHandle, Execution, TurnAnswer, TurnInput};
+pub use execution::Execution;
 use roster::Roster;
 use toolbox::Toolbox;
-
-/// Steps that a turn may have, unless the builder says otherwise.
-pub const DEFAULT_MAX_STEPS: u32 = 100;
-/// How long a provider keeps a prompt in its cache, unless the builder says otherwise.
-pub const DEFAULT_CACHE_TTL: Duration = Duration::from_secs(300);
-
-/// What happens when the log of a thread cannot be made durable, after all retries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum JournalPolicy {
-    /// The turn ends with [`Error::Journal`]. Nothing is lost: it is tried again with the next commit.
-    #[default]
-    Require,
-    /// The turn goes on and answers, marked as not durable; it is tried again with the next commit.
-    BestEffort,
-}
 
 /// Runs executions over one set of layers. Cheap to clone.
 ///
@@ -72,59 +74,6 @@ impl<Ls> Clone for Engine<Ls> {
     }
 }
 
-/// What all executions of an engine share.
-pub(crate) struct Core {
-    pub(crate) roster: Arc<Roster>,
-    pub(crate) toolbox: Arc<Toolbox>,
-    pub(crate) tools: Vec<Arc<dyn DynTool>>,
-    pub(crate) model: Option<Arc<dyn DynModel>>,
-    pub(crate) store: Arc<dyn StorageAdapter>,
-    pub(crate) states: Arc<LayerStateStore>,
-    pub(crate) counter: Arc<dyn TokenCounter>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) ids: Arc<dyn IdSource>,
-    pub(crate) fs: Arc<dyn FsAdapter>,
-    pub(crate) shell: Arc<dyn ShellAdapter>,
-    pub(crate) instructions: Arc<str>,
-    pub(crate) instructions_tokens: u64,
-    pub(crate) instructions_fingerprint: u64,
-    pub(crate) policy: ProjectionPolicy,
-    pub(crate) journal: JournalPolicy,
-    pub(crate) observer: Option<Arc<dyn Observer>>,
-    pub(crate) force_atomic_recall: bool,
-    pub(crate) max_steps: u32,
-    pub(crate) cache_ttl: Duration,
-    pub(crate) eventual: EventualCache,
-}
-
-impl Core {
-    pub(crate) fn emit(&self, event: Event<'_>) {
-        if let Some(observer) = &self.observer {
-            observer.event(event);
-        }
-    }
-
-    /// Something went wrong, and the turn goes on.
-    pub(crate) fn fault(&self, execution: &ExecutionId, layer: Option<&LayerId>, place: &'static str, message: String) {
-        emit_fault(self.observer.as_deref(), execution, layer, place, message);
-    }
-}
-
-fn emit_fault(
-    observer: Option<&dyn Observer>,
-    execution: &ExecutionId,
-    layer: Option<&LayerId>,
-    place: &'static str,
-    message: String,
-) {
-    let layer_name = layer.map_or("", |layer| layer.as_str());
-    tracing::warn!(execution_id = execution.as_str(), layer_id = layer_name, place, "{message}");
-    if let Some(observer) = observer {
-        let fault = Fault { execution_id: execution.clone(), layer_id: layer.cloned(), place, message };
-        observer.event(Event::Fault(&fault));
-    }
-}
-
 impl<Ls> Engine<Ls> {
     /// Starts an engine over these layers, with the clock and the names that the outside world gives.
     ///
@@ -132,21 +81,14 @@ impl<Ls> Engine<Ls> {
     pub fn builder(memory: MemoryConfig<Ls>, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -> EngineBuilder<Ls> {
         EngineBuilder {
             memory,
-            clock,
-            ids,
+            host: Host { clock, ids, fs: Arc::new(NoFiles), shell: Arc::new(NoShell) },
             model: None,
             store: None,
             counter: Arc::new(Estimate),
-            fs: Arc::new(NoFiles),
-            shell: Arc::new(NoShell),
             tools: Vec::new(),
             instructions: Arc::from(""),
-            policy: ProjectionPolicy::default(),
-            journal: JournalPolicy::default(),
+            settings: Settings::default(),
             observer: None,
-            force_atomic_recall: false,
-            max_steps: DEFAULT_MAX_STEPS,
-            cache_ttl: DEFAULT_CACHE_TTL,
         }
     }
 
@@ -168,7 +110,7 @@ impl<Ls> Engine<Ls> {
             .collect()
     }
 
-    /// The store behind the engine.
+    /// The store that the engine writes to.
     pub fn store(&self) -> &Arc<dyn StorageAdapter> {
         &self.core.store
     }
@@ -178,21 +120,14 @@ impl<Ls> Engine<Ls> {
 #[must_use = "call `build` to get the engine"]
 pub struct EngineBuilder<Ls> {
     memory: MemoryConfig<Ls>,
-    clock: Arc<dyn Clock>,
-    ids: Arc<dyn IdSource>,
+    host: Host,
     model: Option<Arc<dyn DynModel>>,
     store: Option<Arc<dyn StorageAdapter>>,
     counter: Arc<dyn TokenCounter>,
-    fs: Arc<dyn FsAdapter>,
-    shell: Arc<dyn ShellAdapter>,
     tools: Vec<Arc<dyn DynTool>>,
     instructions: Arc<str>,
-    policy: ProjectionPolicy,
-    journal: JournalPolicy,
+    settings: Settings,
     observer: Option<Arc<dyn Observer>>,
-    force_atomic_recall: bool,
-    max_steps: u32,
-    cache_ttl: Duration,
 }
 
 impl<Ls> EngineBuilder<Ls> {
@@ -216,19 +151,19 @@ impl<Ls> EngineBuilder<Ls> {
 
     /// Files that hooks may reach. Default: none.
     pub fn fs(mut self, fs: Arc<dyn FsAdapter>) -> Self {
-        self.fs = fs;
+        self.host.fs = fs;
         self
     }
 
     /// The shell that hooks may reach. Default: none.
     pub fn shell(mut self, shell: Arc<dyn ShellAdapter>) -> Self {
-        self.shell = shell;
+        self.host.shell = shell;
         self
     }
 
     /// Time. Default: what [`Engine::builder`] was given.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = clock;
+        self.host.clock = clock;
         self
     }
 
@@ -246,13 +181,13 @@ impl<Ls> EngineBuilder<Ls> {
 
     /// How large a window may be, and what gives way when it is full.
     pub fn policy(mut self, policy: ProjectionPolicy) -> Self {
-        self.policy = policy;
+        self.settings.policy = policy;
         self
     }
 
     /// What happens when the log cannot be made durable.
     pub fn journal(mut self, journal: JournalPolicy) -> Self {
-        self.journal = journal;
+        self.settings.journal = journal;
         self
     }
 
@@ -264,19 +199,19 @@ impl<Ls> EngineBuilder<Ls> {
 
     /// Makes every layer's recall atomic, also of those that asked to be eventual.
     pub fn force_atomic_recall(mut self, force: bool) -> Self {
-        self.force_atomic_recall = force;
+        self.settings.force_atomic_recall = force;
         self
     }
 
     /// How many model calls a turn may lead to.
     pub fn max_steps(mut self, max_steps: u32) -> Self {
-        self.max_steps = max_steps;
+        self.settings.max_steps = max_steps;
         self
     }
 
     /// How long the provider keeps a prompt in its cache.
     pub fn cache_ttl(mut self, cache_ttl: Duration) -> Self {
-        self.cache_ttl = cache_ttl;
+        self.settings.cache_ttl = cache_ttl;
         self
     }
 
@@ -286,8 +221,8 @@ impl<Ls> EngineBuilder<Ls> {
     /// Names the layer or option and the field that is not as it must be: duplicate or empty ids, budgets that
     /// make no sense, schemas that are none, tool names that clash.
     pub fn build(self) -> Result<Engine<Ls>, Error> {
-        self.policy.validate()?;
-        if self.max_steps == 0 {
+        self.settings.policy.validate()?;
+        if self.settings.max_steps == 0 {
             return Err(SpecError::other("engine", "max_steps", "is zero").into());
         }
         let layers = self.memory.layers.into_iter().map(|layer| layer.0).collect();
@@ -295,7 +230,7 @@ impl<Ls> EngineBuilder<Ls> {
         let toolbox = Arc::new(Toolbox::new(&roster, &self.tools, &*self.counter)?);
         let observer = self.observer.clone();
         let states = LayerStateStore::new(
-            self.clock.clone(),
+            self.host.clock.clone(),
             Arc::new(move |execution, layer, place, message| {
                 emit_fault(observer.as_deref(), execution, Some(layer), place, message.to_owned());
             }),
@@ -307,24 +242,12 @@ impl<Ls> EngineBuilder<Ls> {
             model: self.model,
             store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
             states: Arc::new(states),
-            instructions_tokens: match self.instructions.is_empty() {
-                true => 0,
-                false => self.counter.count(&self.instructions) + crate::tokens::ITEM_OVERHEAD_TOKENS,
-            },
-            instructions_fingerprint: fingerprint_text([&*self.instructions]),
+            instructions: Instructions::new(self.instructions, &*self.counter),
             counter: self.counter,
-            clock: self.clock,
-            ids: self.ids,
-            fs: self.fs,
-            shell: self.shell,
-            instructions: self.instructions,
-            policy: self.policy,
-            journal: self.journal,
+            host: self.host,
+            settings: self.settings,
             observer: self.observer,
-            force_atomic_recall: self.force_atomic_recall,
-            max_steps: self.max_steps,
-            cache_ttl: self.cache_ttl,
-            eventual: EventualCache::default(),
+            eventual: Arc::new(EventualCache::default()),
         };
         Ok(Engine { core: Arc::new(core), shape: PhantomData })
     }
@@ -351,14 +274,9 @@ impl<Ls> ExecutionBuilder<Ls> {
     /// # Errors
     /// [`Error::Open`] if the store cannot be read, [`Error::Init`] if a layer's `init` failed.
     pub async fn start(self) -> Result<Execution<Ls>, Error> {
-        let id = ExecutionId::from(self.core.ids.fresh());
+        let id = ExecutionId::from(self.core.host.ids.fresh());
         let mut execution = Execution::new(self.core, id, self.thread, self.resource, 0);
         execution.open().await?;
         Ok(execution)
     }
-}
-
-/// The model as layers may call it.
-pub(crate) fn model_caller(core: &Core) -> Option<ModelCaller> {
-    core.model.clone().map(ModelCaller)
 }

@@ -9,11 +9,13 @@ use crate::id::{ExecutionId, LayerId};
 use crate::layer::Hook;
 use crate::usage::StepUsage;
 
+pub use crate::layer::trace::{TraceNote, TraceValue};
+
 /// How a hook run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpanStatus {
-    /// It answered.
+    /// It returned a result.
     Ok,
     /// It failed or panicked.
     Error,
@@ -50,62 +52,12 @@ pub struct MemoryTraceSpan {
     pub status: SpanStatus,
     /// For `recall`: its budget.
     pub budget: Option<SpanBudget>,
-    /// How many items it answered.
+    /// How many items it returned.
     pub item_count: Option<usize>,
     /// What went wrong.
     pub error: Option<String>,
     /// What the hook noted with `ctx.trace`.
     pub notes: Vec<TraceNote>,
-}
-
-/// Something a hook noted about its own run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum TraceNote {
-    /// `ctx.trace.set_attribute(key, value)`.
-    Attribute {
-        /// Its name.
-        key: String,
-        /// Its value.
-        value: TraceValue,
-    },
-    /// `ctx.trace.add_event(name, attributes)`.
-    Event {
-        /// Its name.
-        name: String,
-        /// What belongs to it.
-        attributes: Vec<(String, TraceValue)>,
-    },
-}
-
-/// A value in a trace.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum TraceValue {
-    /// Text.
-    Text(String),
-    /// A number.
-    Number(f64),
-    /// Yes or no.
-    Bool(bool),
-}
-
-impl From<&str> for TraceValue {
-    fn from(text: &str) -> Self {
-        TraceValue::Text(text.to_owned())
-    }
-}
-
-impl From<f64> for TraceValue {
-    fn from(number: f64) -> Self {
-        TraceValue::Number(number)
-    }
-}
-
-impl From<bool> for TraceValue {
-    fn from(bool: bool) -> Self {
-        TraceValue::Bool(bool)
-    }
 }
 
 /// Something went wrong, and the turn went on.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::id::{ExecutionId, IdMap, LayerId};
-use crate::layer::{LayerState, StateValue};
+use crate::layer::{LayerState, StateReader, StateValue};
 use crate::store::{Batch, ScopedStorage, StoreError, Version};
 
 use cell::{Cell, Meeting};
@@ -32,13 +32,14 @@ pub type DiagnosticSink = Arc<dyn Fn(&ExecutionId, &LayerId, &'static str, &str)
 /// never fails for it. While a turn runs, and while items of its log are not durable, an execution's states are held
 /// back and go out with the turn's own commits, so that states and items cannot drift apart.
 pub struct LayerStateStore {
-    executions: Mutex<IdMap<ExecutionId, Execution>>,
+    executions: Mutex<IdMap<ExecutionId, ExecutionStates>>,
     clock: Arc<dyn Clock>,
     sink: DiagnosticSink,
 }
 
+/// The states of one execution.
 #[derive(Default)]
-struct Execution {
+struct ExecutionStates {
     cells: IdMap<LayerId, Cell>,
     /// A turn is running, and its commits write the states.
     in_turn: bool,
@@ -46,13 +47,13 @@ struct Execution {
     behind: bool,
     /// Nobody runs it any more.
     left: bool,
-    /// Taken by whoever writes states of this execution.
+    /// Taken while states of this execution are written.
     writer: Arc<tokio::sync::Mutex<()>>,
     /// A background write is scheduled.
     scheduled: bool,
 }
 
-impl Execution {
+impl ExecutionStates {
     /// Whether states wait for the next commit of items.
     fn is_held(&self) -> bool {
         self.in_turn || self.behind
@@ -83,7 +84,7 @@ impl Drop for Held {
 pub struct NotDurable {
     /// The layer whose state it is.
     pub layer_id: LayerId,
-    /// What stands in the way.
+    /// What prevents it.
     pub error: StoreError,
 }
 
@@ -102,7 +103,7 @@ impl LayerStateStore {
         Self { executions: Mutex::default(), clock, sink }
     }
 
-    fn executions(&self) -> MutexGuard<'_, IdMap<ExecutionId, Execution>> {
+    fn executions(&self) -> MutexGuard<'_, IdMap<ExecutionId, ExecutionStates>> {
         // No code of a layer runs under this lock, so a panic cannot leave anything half changed.
         self.executions.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -228,12 +229,12 @@ impl LayerStateStore {
         entry.cells.iter().filter(|(_, cell)| cell.durable.is_some()).map(|(layer, _)| layer.clone()).collect()
     }
 
-    /// Whoever holds this lock may write states of the execution.
+    /// The lock to hold while states of the execution are written.
     pub(crate) fn writer(&self, execution: &ExecutionId) -> Option<Arc<tokio::sync::Mutex<()>>> {
         Some(self.executions().get(execution)?.writer.clone())
     }
 
-    /// States wait for the turn's own commits as long as the answer lives.
+    /// States wait for the turn's own commits as long as the returned value lives.
     pub(crate) fn hold(self: &Arc<Self>, execution: &ExecutionId) -> Held {
         self.executions().entry(execution.clone()).or_default().in_turn = true;
         Held { states: self.clone(), execution: execution.clone() }
@@ -260,7 +261,7 @@ impl LayerStateStore {
     }
 
     fn is_held(&self, execution: &ExecutionId) -> bool {
-        self.executions().get(execution).is_some_and(Execution::is_held)
+        self.executions().get(execution).is_some_and(ExecutionStates::is_held)
     }
 
     /// Nobody runs the execution any more, though its last hooks may still have to run.
@@ -444,6 +445,12 @@ impl LayerStateStore {
     /// Waits before the next try.
     pub(crate) async fn pause(&self, attempt: u32) {
         self.clock.sleep(FIRST_BACKOFF * 2_u32.pow(attempt.min(8))).await;
+    }
+}
+
+impl StateReader for LayerStateStore {
+    fn read(&self, execution: &ExecutionId, layer: &LayerId) -> Option<StateValue> {
+        self.get_erased(execution, layer)
     }
 }
 

@@ -120,7 +120,7 @@ impl Turn {
         }
     }
 
-    /// Ends the turn as it stands. Calls that have no answer yet are given back: each must be answered in the log.
+    /// Ends the turn as it is. Returns the calls that have no output yet: each must get one in the log.
     pub fn finish(&mut self) -> Vec<FunctionCall> {
         match std::mem::replace(&mut self.phase, Phase::Done) {
             Phase::Tools { mut calls, next, .. } => calls.split_off(next.min(calls.len())),

@@ -3,25 +3,17 @@
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::frame::Frame;
-use super::hook_run::{Ended, Shared, within};
+use super::function::call_function;
+use super::shared::Shared;
 use super::toolbox::Target;
 use crate::error::{Error, FunctionError};
-use crate::id::LayerId;
 use crate::layer::*;
 use crate::memory::Has;
-
-/// How long a function of a layer may take.
-const FUNCTION_TIMEOUT: Duration = Duration::from_secs(120);
-
-/// Where a function's faults happen.
-const FUNCTION: &str = "function";
 
 /// All declared data of all layers: layer id, then name.
 pub type ContextMemory = BTreeMap<String, BTreeMap<String, Value>>;
@@ -77,7 +69,7 @@ impl<Ls> MemoryAccess<Ls> {
         let bad_input =
             |error: serde_json::Error| FunctionError::BadInput { name: name.clone(), problem: error.to_string() };
         let arguments = serde_json::to_value(input).map_err(bad_input)?;
-        let answer = self.shared.call_function(id.as_str(), function.name(), arguments).await?;
+        let answer = call_function(&self.shared, id.as_str(), function.name(), arguments).await?;
         let bad_output =
             |error: serde_json::Error| FunctionError::BadOutput { name: name.clone(), problem: error.to_string() };
         Ok(serde_json::from_value(answer).map_err(bad_output)?)
@@ -116,62 +108,11 @@ impl<Ls> MemoryAccess<Ls> {
         let Some(Target::Function { layer, function }) = toolbox.get(public_name) else {
             return Err(FunctionError::Unknown { name: public_name.to_owned() }.into());
         };
-        Ok(self.shared.call_function(layer, function, arguments).await?)
+        Ok(call_function(&self.shared, layer, function, arguments).await?)
     }
 
     /// The layer made by the type `L`, if it meets a condition.
     fn layer_of<L: MemoryLayer>(&self, condition: impl Fn(&LayerRef) -> bool) -> Option<LayerRef> {
         self.shared.roster().by_registration().find(|layer| layer.is_made_by::<L>() && condition(layer)).cloned()
-    }
-}
-
-impl Shared {
-    /// Calls a function of a layer: alone with the layer, and its new state is kept only if it succeeds.
-    pub(crate) async fn call_function(
-        self: &Arc<Self>,
-        layer: &str,
-        function: &str,
-        arguments: Value,
-    ) -> Result<Value, FunctionError> {
-        let name = format!("{layer}/{function}");
-        let roster = self.roster();
-        let Some(layer) = roster.get(layer) else { return Err(FunctionError::Unknown { name }) };
-        let id = &layer.spec().id;
-        if let Some(doing) = Frame::running(&self.id, id) {
-            self.fault(Some(id), FUNCTION, format!("the layer called itself from `{doing}`"));
-            return Err(FunctionError::Reentrant { layer: id.clone(), doing });
-        }
-        if !self.is_running(layer) {
-            return Err(FunctionError::NotRunning { layer: id.clone() });
-        }
-        let lock = self.lock_of(id);
-        let _alone = lock.lock().await;
-        let running = layer.execute(function, arguments, self.state(id), self.context());
-        let Some(running) = running else { return Err(FunctionError::Unknown { name }) };
-        let running = Frame::run(&self.id, id, FUNCTION, running);
-        match within(&*self.core.clock, FUNCTION_TIMEOUT, running).await {
-            Ended::Done(Ok(answer)) => {
-                let change = answer.state.map_or(StateChange::Keep, StateChange::Set);
-                self.change_state(layer, change);
-                Ok(answer.result)
-            }
-            Ended::Done(Err(FnFailure::BadInput(problem))) => Err(FunctionError::BadInput { name, problem }),
-            Ended::Done(Err(FnFailure::BadOutput(problem))) => {
-                self.fault(Some(id), FUNCTION, format!("answer of `{name}`: {problem}"));
-                Err(FunctionError::BadOutput { name, problem })
-            }
-            Ended::Done(Err(FnFailure::Failed(source))) => Err(FunctionError::Failed { name, source }),
-            Ended::Panicked(message) => Err(self.misbehaved(id, name, format!("panicked: {message}"))),
-            Ended::Late(limit) => {
-                let message = format!("took longer than {} s and was cancelled", limit.as_secs());
-                Err(self.misbehaved(id, name, message))
-            }
-        }
-    }
-
-    /// A function that did not even fail properly.
-    fn misbehaved(&self, layer: &LayerId, name: String, message: String) -> FunctionError {
-        self.fault(Some(layer), FUNCTION, format!("`{name}` {message}"));
-        FunctionError::Failed { name, source: message.into() }
     }
 }

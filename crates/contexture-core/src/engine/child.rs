@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::execution::{Execution, Run};
-use super::hook_run::{HookRun, Shared};
-use super::open::scope_prefix;
+use super::execution::Execution;
+use super::hook_run::HookRun;
+use super::open::{init_layer, read_states};
+use super::run::Run;
+use super::shared::Shared;
+use super::toolbox::Toolbox;
 use crate::error::Error;
 use crate::id::{ExecutionId, ThreadId};
 use crate::item::Item;
@@ -24,15 +27,15 @@ impl<Ls> Execution<Ls> {
     /// As [`ExecutionBuilder::start`](super::ExecutionBuilder::start).
     pub async fn spawn(&mut self) -> Result<Execution<Ls>, Error> {
         let parent = self.run_mut()?;
-        let (core, context) = (parent.shared.core.clone(), parent.shared.context_data());
-        let id = ExecutionId::from(core.ids.fresh());
-        let thread = ThreadId::from(format!("{}/{}", parent.thread, id));
+        let (core, context) = (parent.shared().core().clone(), parent.shared().context_data());
+        let id = ExecutionId::from(core.host.ids.fresh());
+        let thread = ThreadId::from(format!("{}/{}", parent.thread().id(), id));
+        let roster = parent.shared().roster();
+        let toolbox = Toolbox::new(&roster, &core.tools, &*core.counter)?;
         let mut child = Execution::new(core, id, thread, context.resource_id.clone(), context.depth + 1);
-        let roster = parent.shared.roster();
         let run = child.run_mut()?;
-        run.shared
-            .set_layers((*roster).clone(), super::Toolbox::new(&roster, &run.core().tools, &*run.core().counter)?);
-        if let Err(error) = parent.spawn_layers(run).await {
+        run.shared().set_layers((*roster).clone(), toolbox);
+        if let Err(error) = spawn_layers(parent.shared(), run).await {
             child.end(ExecutionOutcome::Failure).await;
             return Err(error);
         }
@@ -42,30 +45,32 @@ impl<Ls> Execution<Ls> {
     /// Ends a child as a success and takes over what it came to.
     ///
     /// The child's `on_complete` runs first, then `on_return` of every layer by slot, then the child's `dispose`.
-    /// Answers `result` as the layers left it. A layer without `on_return` whose scope the child shares (a resource,
+    /// Returns `result` as the layers left it. A layer without `on_return` whose scope the child shares (a resource,
     /// or everyone) takes over what the child wrote there.
     ///
     /// # Errors
     /// [`Error::Journal`] if states could not be made durable.
     pub async fn join(&mut self, mut child: Execution<Ls>, mut result: Value) -> Result<Value, Error> {
-        let parent = self.run_mut()?;
-        // The child stays in its place until its last hook has run: if this is dropped in the middle, it is dropped.
+        let parent = self.run_mut()?.shared();
+        // The child stays in its place until its last hook has run: if this future is dropped, so is the child.
         let run = child.run_mut()?;
         let failed = run.complete(ExecutionOutcome::Success).await;
-        let roster = parent.shared.roster();
+        let roster = parent.roster();
         for layer in roster.by_slot() {
             let id = &layer.spec().id;
-            if !run.shared.core.states.has(&run.shared.id, id) {
+            if !run.shared().core().states.has(run.shared().id(), id) {
                 continue;
             }
-            let (child_state, child_log) = (run.shared.state(id), run.log.clone());
+            let (child_state, child_log) = (run.shared().state(id), run.thread().log().clone());
             let given = result.clone();
-            let returned = parent.shared.run(layer, Hook::OnReturn, move |parent_state, ctx| {
-                layer.on_return(child_state, child_log, parent_state, given, ctx)
+            let returned = parent.run(layer, Hook::OnReturn, move |parent_state, ctx| {
+                let parent_state = layer.state_or_default(parent_state.as_ref());
+                let child_state = layer.state_or_default(child_state.as_ref());
+                layer.on_return(ReturnParams { child_state, child_log, parent_state, result: given, ctx })
             });
             match returned.await {
                 HookRun::Done(ReturnResult { result: Some(changed), .. }) => result = changed,
-                HookRun::Absent => parent.take_over(layer, &run.shared).await,
+                HookRun::Absent => take_over(parent, layer, run.shared()).await,
                 HookRun::Done(_) | HookRun::Skipped | HookRun::Failed(_) => {}
             }
         }
@@ -75,75 +80,77 @@ impl<Ls> Execution<Ls> {
     }
 }
 
-impl Run {
-    /// Gives every layer of the child its state: from `on_spawn` where there is one, from `init` otherwise.
-    async fn spawn_layers(&mut self, child: &mut Run) -> Result<(), Error> {
-        let roster = self.shared.roster();
-        let layers: Vec<LayerRef> = roster.by_slot().cloned().collect();
-        // A scope that parent and child share holds a state already.
-        let records = child.read_states(&layers).await?;
-        for (layer, record) in layers.iter().zip(records) {
-            match self.on_spawn(layer, &child.shared).await {
-                HookRun::Done(SpawnResult { child_state, items }) => {
-                    child.begin_with(layer, items);
-                    child.carry(layer, record, child_state);
-                }
-                HookRun::Failed(_) => child.carry(layer, record, None),
-                HookRun::Absent => child.init_layer(layer, record).await?,
-                HookRun::Skipped if self.shared.core.states.is_disabled(&self.shared.id, &layer.spec().id) => {
-                    child.shared.core.states.disable(&child.shared.id, &layer.spec().id);
-                }
-                HookRun::Skipped => child.carry(layer, record, None),
+/// Gives every layer of the child its state: from `on_spawn` where there is one, from `init` otherwise.
+async fn spawn_layers(parent: &Arc<Shared>, child: &mut Run) -> Result<(), Error> {
+    let shared = child.shared().clone();
+    let layers: Vec<LayerRef> = parent.roster().by_slot().cloned().collect();
+    // A scope that parent and child share holds a state already.
+    let records = read_states(&shared, &layers).await?;
+    for (layer, record) in layers.iter().zip(records) {
+        let id = &layer.spec().id;
+        match on_spawn(parent, layer, &shared).await {
+            HookRun::Done(SpawnResult { child_state, items }) => {
+                child.append(first_items(&shared, layer, items));
+                carry(&shared, layer, record, child_state);
             }
-        }
-        child.commit().await
-    }
-
-    async fn on_spawn(&self, layer: &LayerRef, child: &Arc<Shared>) -> HookRun<SpawnResult<StateValue>> {
-        let (data, log) = (child.context_data(), child.log().clone());
-        // The hook looks at the child, and its notes belong to its own span.
-        let call = move |state, ctx: ExecutionContext| layer.on_spawn(state, ExecutionContext { data, log, ..ctx });
-        self.shared.run(layer, Hook::OnSpawn, call).await
-    }
-
-    /// Reads what a child wrote to a scope that it shares with its parent, lest the parent write over it.
-    async fn take_over(&mut self, layer: &LayerRef, child: &Shared) {
-        let spec = layer.spec();
-        let scope = scope_prefix(spec, &self.shared.context_data());
-        if spec.scope == MemoryScope::Execution || scope != scope_prefix(spec, &child.context_data()) {
-            return;
-        }
-        match self.shared.core.states.reconcile(&self.shared.id, &spec.id).await {
-            Ok(_) => self.shared.refresh_later(layer),
-            Err(error) => self.shared.fault(Some(&spec.id), "merge", describe(&error)),
+            HookRun::Failed(_) => carry(&shared, layer, record, None),
+            HookRun::Absent => init_layer(&shared, layer, record).await?,
+            HookRun::Skipped if parent.core().states.is_disabled(parent.id(), id) => {
+                shared.core().states.disable(shared.id(), id);
+            }
+            HookRun::Skipped => carry(&shared, layer, record, None),
         }
     }
+    child.commit().await
+}
 
-    /// Logs what `on_spawn` gave. A log begins with messages; half a tool call would be no beginning.
-    fn begin_with(&mut self, layer: &LayerRef, items: Vec<Item>) {
-        let given = items.len();
-        let messages: Vec<Arc<Item>> =
-            items.into_iter().filter(|item| matches!(item, Item::Message(_) | Item::Opaque(_))).map(Arc::new).collect();
-        if messages.len() < given {
-            let message = format!("{} items left out: a child's log begins with messages", given - messages.len());
-            self.shared.fault(Some(&layer.spec().id), Hook::OnSpawn.as_str(), message);
-        }
-        self.append(messages);
+async fn on_spawn(parent: &Arc<Shared>, layer: &LayerRef, child: &Shared) -> HookRun<SpawnResult<StateValue>> {
+    let (data, log) = (child.context_data(), child.log().clone());
+    // The hook looks at the child, and its notes belong to its own span.
+    let call = move |state: Option<StateValue>, ctx: ExecutionContext| {
+        let parent_state = layer.state_or_default(state.as_ref());
+        layer.on_spawn(SpawnParams { parent_state, child_ctx: ExecutionContext { data, log, ..ctx } })
+    };
+    parent.run(layer, Hook::OnSpawn, call).await
+}
+
+/// Reads what a child wrote to a scope that it shares with its parent, so that the parent does not write over it.
+async fn take_over(parent: &Arc<Shared>, layer: &LayerRef, child: &Shared) {
+    let spec = layer.spec();
+    if spec.scope == MemoryScope::Execution || parent.scope_of(spec) != child.scope_of(spec) {
+        return;
     }
+    match parent.core().states.reconcile(parent.id(), &spec.id).await {
+        Ok(_) => parent.refresh_later(layer),
+        Err(error) => parent.fault(Some(&spec.id), "merge", describe(&error)),
+    }
+}
 
-    /// Takes a state from the parent. Without one, a layer that has `init` stays uninitialised.
-    fn carry(&mut self, layer: &LayerRef, record: Option<Record>, state: Option<StateValue>) {
-        let spec = layer.spec();
-        let (states, id) = (&self.shared.core.states, &self.shared.id);
-        if spec.scope != MemoryScope::Execution {
-            let version = record.map(|record| record.version);
-            let durable = Durable::new(self.storage(layer)).of_layer(layer.clone()).at(version);
-            states.register(id, &spec.id, durable);
-        }
-        match state {
-            Some(state) => states.set_erased(id, &spec.id, Some(state)),
-            None if !layer.may_have(Hook::Init) => states.set_restored(id, &spec.id, None),
-            None => {}
-        }
+/// What of the items that `on_spawn` gave the child's log begins with: messages, since half a tool call is no
+/// beginning.
+fn first_items(child: &Shared, layer: &LayerRef, items: Vec<Item>) -> Vec<Item> {
+    let given = items.len();
+    let messages: Vec<Item> =
+        items.into_iter().filter(|item| matches!(item, Item::Message(_) | Item::Opaque(_))).collect();
+    if messages.len() < given {
+        let message = format!("{} items left out: a child's log begins with messages", given - messages.len());
+        child.fault(Some(&layer.spec().id), Hook::OnSpawn.as_str(), message);
+    }
+    messages
+}
+
+/// Gives the child a state from the parent. Without one, a layer that has `init` stays uninitialised.
+fn carry(child: &Shared, layer: &LayerRef, record: Option<Record>, state: Option<StateValue>) {
+    let spec = layer.spec();
+    let (states, id) = (&child.core().states, child.id());
+    if spec.scope != MemoryScope::Execution {
+        let version = record.map(|record| record.version);
+        let durable = Durable::new(child.storage_of(layer)).of_layer(layer.clone()).at(version);
+        states.register(id, &spec.id, durable);
+    }
+    match state {
+        Some(state) => states.set_erased(id, &spec.id, Some(state)),
+        None if !layer.may_have(Hook::Init) => states.set_restored(id, &spec.id, None),
+        None => {}
     }
 }

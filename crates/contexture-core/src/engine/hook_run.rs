@@ -1,53 +1,24 @@
-//! Runs one hook: with its state, within its time, whatever it does.
+//! Runs one hook: with its state, within its time, whatever it does; and recalls in the background.
 
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Either, select};
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::OwnedMutexGuard;
 use tracing::Instrument;
 
-use super::Core;
+use super::eventual::Refresh;
 use super::frame::Frame;
-use super::roster::Roster;
-use super::toolbox::Toolbox;
+use super::render::measure;
+use super::shared::{Background, Shared};
 use crate::error::BoxError;
 use crate::event::{Event, MemoryTraceSpan, SpanBudget, SpanStatus};
-use crate::id::{ExecutionId, IdMap, LayerId};
 use crate::layer::*;
-use crate::log::{ItemLog, SharedLog};
-
-/// What of an execution can be reached without holding it: its layers, their states and locks, its context.
-pub(crate) struct Shared {
-    pub(crate) core: Arc<Core>,
-    pub(crate) id: ExecutionId,
-    roster: RwLock<Arc<Roster>>,
-    toolbox: RwLock<Arc<Toolbox>>,
-    context: RwLock<Arc<ContextData>>,
-    /// The conversation so far, for functions, which are called from outside of turns too.
-    log: SharedLog,
-    /// What a recall in the background is given.
-    pub(crate) background: RwLock<Background>,
-    /// Held by every recall in the background, so that the execution does not end meanwhile.
-    pub(crate) refreshing: Arc<tokio::sync::RwLock<()>>,
-    /// Nothing runs any more.
-    ended: AtomicBool,
-    /// One lock for each layer: its hooks and functions never run at the same time.
-    locks: RwLock<IdMap<LayerId, Arc<Mutex<()>>>>,
-}
-
-/// What a recall in the background is given: the conversation as of the last turn.
-#[derive(Clone, Default)]
-pub(crate) struct Background {
-    pub(crate) log: ItemLog,
-    pub(crate) query: Arc<str>,
-}
 
 /// Whether a hook has its layer to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +29,7 @@ pub(crate) enum Manner {
     Beside,
 }
 
-/// A hook that was called and has answered.
+/// A hook that was called and has returned.
 struct Begun<T> {
     answer: HookResult<T>,
     /// The state that it was given.
@@ -69,7 +40,7 @@ struct Begun<T> {
 
 /// What a hook run came to.
 pub(crate) enum HookRun<T> {
-    /// It answered, and its state change is made.
+    /// It returned, and its state change is made.
     Done(T),
     /// The layer has no such hook.
     Absent,
@@ -89,187 +60,7 @@ impl<T> HookRun<T> {
     }
 }
 
-/// What the runner needs to know about an answer.
-pub(crate) trait Answer {
-    /// Takes the state change out of it.
-    fn take_state(&mut self) -> StateChange<StateValue> {
-        StateChange::Keep
-    }
-
-    /// How many items it has, for the span.
-    fn item_count(&self) -> Option<usize> {
-        None
-    }
-}
-
-fn optional(state: &mut Option<StateValue>) -> StateChange<StateValue> {
-    state.take().map_or(StateChange::Keep, StateChange::Set)
-}
-
-impl Answer for StateValue {
-    fn take_state(&mut self) -> StateChange<StateValue> {
-        StateChange::Set(self.clone())
-    }
-}
-
-impl Answer for OnItemAppendResult<StateValue> {
-    fn take_state(&mut self) -> StateChange<StateValue> {
-        optional(&mut self.state)
-    }
-
-    fn item_count(&self) -> Option<usize> {
-        Some(self.items.len())
-    }
-}
-
-impl Answer for RecallResult<StateValue> {
-    fn take_state(&mut self) -> StateChange<StateValue> {
-        optional(&mut self.state)
-    }
-
-    fn item_count(&self) -> Option<usize> {
-        Some(match &self.items {
-            RecallItems::Nothing => 0,
-            RecallItems::Text(_) => 1,
-            RecallItems::Items(items) => items.len(),
-        })
-    }
-}
-
-impl Answer for ProjectHistoryResult {
-    fn item_count(&self) -> Option<usize> {
-        Some(self.history.len())
-    }
-}
-
-impl Answer for BeforeToolCallResult<StateValue> {
-    fn take_state(&mut self) -> StateChange<StateValue> {
-        optional(&mut self.state)
-    }
-}
-
-impl Answer for AfterModelCallResult<StateValue> {
-    fn take_state(&mut self) -> StateChange<StateValue> {
-        optional(&mut self.state)
-    }
-}
-
-impl Answer for StateChange<StateValue> {
-    fn take_state(&mut self) -> StateChange<StateValue> {
-        std::mem::take(self)
-    }
-}
-
-impl Answer for SpawnResult<StateValue> {
-    fn item_count(&self) -> Option<usize> {
-        Some(self.items.len())
-    }
-}
-
-impl Answer for ReturnResult<StateValue> {
-    fn take_state(&mut self) -> StateChange<StateValue> {
-        optional(&mut self.parent_state)
-    }
-}
-
-impl Answer for () {}
-
 impl Shared {
-    pub(crate) fn new(core: Arc<Core>, id: ExecutionId, context: ContextData) -> Self {
-        let locks = core.roster.by_registration().map(|layer| (layer.spec().id.clone(), Arc::default())).collect();
-        Self {
-            id,
-            roster: RwLock::new(core.roster.clone()),
-            toolbox: RwLock::new(core.toolbox.clone()),
-            context: RwLock::new(Arc::new(context)),
-            log: SharedLog::default(),
-            locks: RwLock::new(locks),
-            background: RwLock::default(),
-            refreshing: Arc::default(),
-            ended: AtomicBool::new(false),
-            core,
-        }
-    }
-
-    pub(crate) fn roster(&self) -> Arc<Roster> {
-        self.roster.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn toolbox(&self) -> Arc<Toolbox> {
-        self.toolbox.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn set_layers(&self, roster: Roster, toolbox: Toolbox) {
-        let locks = &mut *self.locks.write().unwrap_or_else(PoisonError::into_inner);
-        for layer in roster.by_registration() {
-            locks.entry(layer.spec().id.clone()).or_default();
-        }
-        *self.roster.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(roster);
-        *self.toolbox.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(toolbox);
-    }
-
-    pub(crate) fn context_data(&self) -> Arc<ContextData> {
-        self.context.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn set_context(&self, context: ContextData) {
-        *self.context.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(context);
-    }
-
-    pub(crate) fn log(&self) -> &SharedLog {
-        &self.log
-    }
-
-    /// The context for one hook run or function call.
-    pub(crate) fn context(&self) -> ExecutionContext {
-        let trace = if self.core.observer.is_some() { HookTrace::watched() } else { HookTrace::default() };
-        ExecutionContext { data: self.context_data(), log: self.log.clone(), trace }
-    }
-
-    pub(crate) fn fault(&self, layer: Option<&LayerId>, place: &'static str, message: String) {
-        self.core.fault(&self.id, layer, place, message);
-    }
-
-    pub(crate) fn state(&self, layer: &LayerId) -> Option<StateValue> {
-        self.core.states.get_erased(&self.id, layer)
-    }
-
-    /// Makes a state change, and has an eventual layer recalled anew for it.
-    pub(crate) fn change_state(self: &Arc<Self>, layer: &LayerRef, change: StateChange<StateValue>) {
-        if self.set_state(layer, change) {
-            self.refresh_later(layer);
-        }
-    }
-
-    /// Makes a state change; `false` if there was none.
-    fn set_state(&self, layer: &LayerRef, change: StateChange<StateValue>) -> bool {
-        let state = match change {
-            StateChange::Keep => return false,
-            StateChange::Set(state) => Some(state),
-            StateChange::Clear => None,
-        };
-        self.core.states.set_erased(&self.id, &layer.spec().id, state);
-        true
-    }
-
-    /// Whether the layer takes part in this execution at all.
-    pub(crate) fn is_running(&self, layer: &LayerRef) -> bool {
-        let (present, disabled) = self.core.states.standing(&self.id, &layer.spec().id);
-        let uninitialised = layer.may_have(Hook::Init) && !present;
-        !uninitialised && !disabled && !self.ended.load(Ordering::Relaxed)
-    }
-
-    /// From now on nothing of this execution runs any more.
-    pub(crate) fn end(&self) {
-        self.ended.store(true, Ordering::Relaxed);
-    }
-
-    /// The lock of a layer.
-    pub(crate) fn lock_of(&self, layer: &LayerId) -> Arc<Mutex<()>> {
-        let locks = self.locks.read().unwrap_or_else(PoisonError::into_inner);
-        locks.get(layer).cloned().unwrap_or_default()
-    }
-
     /// Runs a hook that needs a running layer.
     pub(crate) async fn run<'a, T, F>(self: &'a Arc<Self>, layer: &'a LayerRef, hook: Hook, call: F) -> HookRun<T>
     where
@@ -300,12 +91,12 @@ impl Shared {
         F: FnOnce(Option<StateValue>, ExecutionContext) -> BoxFuture<'a, HookResult<T>> + Send,
     {
         let id = &layer.spec().id;
-        let clock = &*self.core.clock;
+        let clock = &*self.core().host.clock;
         let started = clock.monotonic();
         let ctx = self.context();
         let trace = ctx.trace.clone();
         let ran = |status| Ran::new(hook, clock.monotonic().saturating_sub(started), status);
-        if let Some(doing) = Frame::running(&self.id, id) {
+        if let Some(doing) = Frame::running(self.id(), id) {
             let message = format!("the layer called itself from `{doing}`");
             return self.failed(layer, ran(SpanStatus::Error), message.clone(), &trace, message.into());
         }
@@ -356,11 +147,54 @@ impl Shared {
         let state = self.state(id);
         let given = state.clone();
         let span = tracing::debug_span!("memory_hook", layer_id = id.as_str(), hook = hook.as_str());
-        let running = Frame::run(&self.id, id, hook.as_str(), async move { call(given, ctx).await });
+        let running = Frame::run(self.id(), id, hook.as_str(), async move { call(given, ctx).await });
         Begun { answer: running.instrument(span).await, state, alone }
     }
 
-    /// Makes the state change that a hook answered, unless it ran beside others and one of them was first.
+    /// Makes a state change, and has an eventual layer recalled anew for it.
+    pub(crate) fn change_state(self: &Arc<Self>, layer: &LayerRef, change: StateChange<StateValue>) {
+        if self.set_state(layer, change) {
+            self.refresh_later(layer);
+        }
+    }
+
+    /// Has an eventual layer recalled in the background, once for any number of changes made meanwhile.
+    ///
+    /// The recall runs as this execution, since every execution holds states of its own.
+    pub(crate) fn refresh_later(self: &Arc<Self>, layer: &LayerRef) {
+        if !self.is_eventual(layer) || !layer.may_have(Hook::Recall) {
+            return;
+        }
+        // Without a runtime nothing can run in the background; the next change with one will do.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let Some(lease) = self.lease() else { return };
+        let (key, shared, layer) = (self.cache_key(layer), self.clone(), layer.clone());
+        // A failed recall contributes nothing, like any other; what it said before may be withdrawn by now.
+        let recall = Box::pin(async move {
+            shared.recall_in_background(&layer).await.map_or(RecallItems::Nothing, |answer| answer.items)
+        });
+        self.core().eventual.refresh(&runtime, key, Refresh { recall, lease });
+    }
+
+    async fn recall_in_background(self: &Arc<Self>, layer: &LayerRef) -> Option<RecallResult<StateValue>> {
+        if !self.is_running(layer) {
+            return None;
+        }
+        let Background { log, query } = self.background();
+        // The answer is cut to its share when it is served; here it may be as large as the layer ever gets.
+        let budget = layer.spec().budget.max().unwrap_or(self.core().settings.policy.token_budget);
+        let watched = self.core().observer.is_some();
+        let measure = |answer: &RecallResult<StateValue>| {
+            watched.then(|| measure(&*self.core().counter, layer.spec(), &answer.items, budget))
+        };
+        let run = self.run_always(layer, Hook::Recall, Manner::Beside, measure, move |state, ctx| {
+            let state = layer.state_or_default(state.as_ref());
+            layer.recall(RecallParams { log, query, ctx, state, budget })
+        });
+        run.await.done()
+    }
+
+    /// Makes the state change that a hook returned, unless it ran beside others and one of them was first.
     async fn keep_state(
         self: &Arc<Self>,
         layer: &LayerRef,
@@ -383,7 +217,7 @@ impl Shared {
             (seen, now) => seen.is_none() && now.is_none(),
         };
         if ran_beside && !unchanged {
-            // Whoever changed it has asked for another recall, which sees the newer state.
+            // The change has asked for another recall, which sees the newer state.
             return;
         }
         match hook {
@@ -408,7 +242,7 @@ impl Shared {
     /// Tells the log and the observer about a hook run.
     fn span(&self, layer: &LayerRef, ran: Ran, trace: &HookTrace) {
         tracing::debug!(
-            execution_id = self.id.as_str(),
+            execution_id = self.id().as_str(),
             layer_id = layer.spec().id.as_str(),
             hook = ran.hook.as_str(),
             duration_us = ran.took.as_micros() as u64,
@@ -418,11 +252,11 @@ impl Shared {
             error = ran.error,
             "hook ran"
         );
-        if self.core.observer.is_none() {
+        if self.core().observer.is_none() {
             return;
         }
         let span = MemoryTraceSpan {
-            execution_id: self.id.clone(),
+            execution_id: self.id().clone(),
             layer_id: layer.spec().id.clone(),
             hook: ran.hook,
             duration: ran.took,
@@ -432,7 +266,7 @@ impl Shared {
             error: ran.error,
             notes: trace.take(),
         };
-        self.core.emit(Event::Span(&span));
+        self.core().emit(Event::Span(&span));
     }
 }
 

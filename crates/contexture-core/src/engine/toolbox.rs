@@ -22,7 +22,7 @@ pub(crate) struct Toolbox {
     fingerprint: u64,
 }
 
-/// What stands behind a tool's name.
+/// What a tool's name leads to.
 #[derive(Clone)]
 pub(crate) enum Target {
     Tool { tool: Arc<dyn DynTool>, schema: Arc<Schema> },
@@ -107,12 +107,12 @@ impl Toolbox {
         self.fingerprint
     }
 
-    /// The tool behind a public name or a wire name.
+    /// The tool with this public name or wire name.
     pub(crate) fn get(&self, name: &str) -> Option<&Target> {
         self.by_name.get(name)
     }
 
-    /// The public name behind a public name or a wire name; an unknown name stays as it is.
+    /// The public name of the tool with this public name or wire name; an unknown name stays as it is.
     pub(crate) fn public_name<'a>(&'a self, name: &'a str) -> &'a str {
         self.schemas.iter().find(|schema| schema.name == name).map_or(name, |schema| &schema.public_name)
     }

@@ -5,7 +5,12 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::*;
+use super::contract::{AbsentHook, MemoryLayer};
+use super::hook::{Hook, HookResult, HookSet, for_each_hook};
+use super::hooks::*;
+use super::provides::LayerProvides;
+use super::spec::LayerSpec;
+use super::state::LayerState;
 
 /// A hook as a closure.
 type HookFn<P, R> = Arc<dyn Fn(P) -> BoxFuture<'static, HookResult<R>> + Send + Sync>;
@@ -55,9 +60,9 @@ impl<S: LayerState> LayerBuilder<S> {
 
 /// Writes, for each hook: its field, its setter on the builder, and its place in `MemoryLayer`.
 macro_rules! closure_hooks {
-    ($( $kind:ident: $hook:ident($params:ty) -> $result:ty ),* $(,)?) => {
+    ($( $(#[$moment:meta])* $kind:ident: $hook:ident($params:ident) -> $result:ty, $timeout_s:literal s; )*) => {
         struct Hooks<S: LayerState> {
-            $( $hook: Option<HookFn<$params, $result>>, )*
+            $( $hook: Option<HookFn<$params<S>, $result>>, )*
             state: PhantomData<fn() -> S>,
         }
 
@@ -72,7 +77,7 @@ macro_rules! closure_hooks {
                 #[doc = concat!("Adds the hook [`", stringify!($hook), "`](MemoryLayer::", stringify!($hook), ").")]
                 pub fn $hook<F, Fut>(mut self, hook: F) -> Self
                 where
-                    F: Fn($params) -> Fut + Send + Sync + 'static,
+                    F: Fn($params<S>) -> Fut + Send + Sync + 'static,
                     Fut: Future<Output = HookResult<$result>> + Send + 'static,
                 {
                     self.hooks.$hook = Some(Arc::new(move |params| Box::pin(hook(params))));
@@ -105,7 +110,7 @@ macro_rules! closure_hooks {
             }
 
             $(
-                async fn $hook(&self, params: $params) -> HookResult<$result> {
+                async fn $hook(&self, params: $params<S>) -> HookResult<$result> {
                     match &self.hooks.$hook {
                         Some(hook) => hook(params).await,
                         None => Err(AbsentHook.into()),
@@ -116,16 +121,4 @@ macro_rules! closure_hooks {
     };
 }
 
-closure_hooks! {
-    Init: init(InitParams<S>) -> InitResult<S>,
-    OnItemAppend: on_item_append(OnItemAppendParams<S>) -> OnItemAppendResult<S>,
-    Recall: recall(RecallParams<S>) -> RecallResult<S>,
-    ProjectHistory: project_history(ProjectHistoryParams<S>) -> ProjectHistoryResult,
-    BeforeToolCall: before_tool_call(BeforeToolCallParams<S>) -> BeforeToolCallResult<S>,
-    AfterModelCall: after_model_call(AfterModelCallParams<S>) -> AfterModelCallResult<S>,
-    Store: store(StoreParams<S>) -> StoreResult<S>,
-    OnSpawn: on_spawn(SpawnParams<S>) -> SpawnResult<S>,
-    OnReturn: on_return(ReturnParams<S>) -> ReturnResult<S>,
-    OnComplete: on_complete(CompleteParams<S>) -> CompleteResult<S>,
-    Dispose: dispose(DisposeParams<S>) -> (),
-}
+for_each_hook!(closure_hooks);

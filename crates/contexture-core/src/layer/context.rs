@@ -2,18 +2,17 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::state::{LayerState, StateReader};
+use super::trace::HookTrace;
 use crate::error::BoxError;
-use crate::event::{TraceNote, TraceValue};
 use crate::host::{FsAdapter, ShellAdapter};
 use crate::id::{ExecutionId, ResourceId, ThreadId};
-use crate::layer::LayerState;
 use crate::log::{ItemLog, SharedLog};
 use crate::model::{DynModel, LlmResponse, MemoryCallModelRequest, ModelRequest};
-use crate::state::LayerStateStore;
 use crate::tokens::TokenCounter;
 
 /// Where a hook runs, and what it can reach from there.
@@ -52,7 +51,7 @@ pub struct ContextData {
     /// The model, if there is one; a layer must do without it when there is none.
     pub call_model: Option<ModelCaller>,
     pub(crate) counter: Arc<dyn TokenCounter>,
-    pub(crate) states: Arc<LayerStateStore>,
+    pub(crate) states: Arc<dyn StateReader>,
 }
 
 /// Input and output tokens, summed up.
@@ -91,8 +90,8 @@ impl ExecutionContext {
     ///
     /// `None` if there is no such layer, if it has no state, or if its state is of another type.
     pub fn read_layer_state<T: LayerState>(&self, layer_id: &str) -> Option<T> {
-        let state = self.data.states.get::<T>(&self.data.execution_id, &layer_id.into())?;
-        Some(Arc::unwrap_or_clone(state))
+        let state = self.data.states.read(&self.data.execution_id, &layer_id.into())?;
+        Some(Arc::unwrap_or_clone(state.downcast()?))
     }
 }
 
@@ -124,39 +123,5 @@ impl ModelCaller {
 impl fmt::Debug for ModelCaller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ModelCaller")
-    }
-}
-
-/// Takes notes for the span of one hook run. Nothing is kept when nobody watches.
-#[derive(Clone, Debug, Default)]
-pub struct HookTrace(Option<Arc<Mutex<Vec<TraceNote>>>>);
-
-impl HookTrace {
-    pub(crate) fn watched() -> Self {
-        Self(Some(Arc::default()))
-    }
-
-    pub(crate) fn take(&self) -> Vec<TraceNote> {
-        let Some(notes) = &self.0 else { return Vec::new() };
-        std::mem::take(&mut *notes.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn push(&self, note: impl FnOnce() -> TraceNote) {
-        if let Some(notes) = &self.0 {
-            notes.lock().unwrap_or_else(PoisonError::into_inner).push(note());
-        }
-    }
-
-    /// Notes a value.
-    pub fn set_attribute(&self, key: &str, value: impl Into<TraceValue>) {
-        self.push(|| TraceNote::Attribute { key: key.to_owned(), value: value.into() });
-    }
-
-    /// Notes that something happened.
-    pub fn add_event(&self, name: &str, attributes: &[(&str, TraceValue)]) {
-        self.push(|| TraceNote::Event {
-            name: name.to_owned(),
-            attributes: attributes.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect(),
-        });
     }
 }

@@ -1,11 +1,11 @@
-//! The eleven hooks: what each is given and what each may answer.
+//! What each hook is given and what each may return.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::ExecutionContext;
+use super::context::ExecutionContext;
 use super::spec::RerenderTiming;
 use crate::decision::Decision;
 use crate::history::History;
@@ -13,94 +13,6 @@ use crate::item::{FunctionCall, Item};
 use crate::log::ItemLog;
 use crate::model::LlmResponse;
 use crate::store::ScopedStorage;
-
-/// One of the eleven moments at which a layer is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Hook {
-    /// First use in an execution.
-    Init,
-    /// A user message or tool output is about to be logged.
-    OnItemAppend,
-    /// The window needs what the layer knows.
-    Recall,
-    /// The past is about to be shown.
-    ProjectHistory,
-    /// A tool is about to run.
-    BeforeToolCall,
-    /// The model has answered.
-    AfterModelCall,
-    /// The answer is about to be logged.
-    Store,
-    /// A child execution begins.
-    OnSpawn,
-    /// A child execution has ended.
-    OnReturn,
-    /// The execution has ended.
-    OnComplete,
-    /// Nothing follows.
-    Dispose,
-}
-
-impl Hook {
-    /// All hooks, in the order of a life.
-    pub const ALL: [Hook; 11] = [
-        Hook::Init,
-        Hook::OnItemAppend,
-        Hook::Recall,
-        Hook::ProjectHistory,
-        Hook::BeforeToolCall,
-        Hook::AfterModelCall,
-        Hook::Store,
-        Hook::OnSpawn,
-        Hook::OnReturn,
-        Hook::OnComplete,
-        Hook::Dispose,
-    ];
-
-    /// The hook's name as it is written in code: `on_item_append`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Hook::Init => "init",
-            Hook::OnItemAppend => "on_item_append",
-            Hook::Recall => "recall",
-            Hook::ProjectHistory => "project_history",
-            Hook::BeforeToolCall => "before_tool_call",
-            Hook::AfterModelCall => "after_model_call",
-            Hook::Store => "store",
-            Hook::OnSpawn => "on_spawn",
-            Hook::OnReturn => "on_return",
-            Hook::OnComplete => "on_complete",
-            Hook::Dispose => "dispose",
-        }
-    }
-}
-
-/// A set of hooks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HookSet(u16);
-
-impl HookSet {
-    /// All hooks.
-    pub const ALL: HookSet = HookSet((1 << 11) - 1);
-    /// No hooks.
-    pub const NONE: HookSet = HookSet(0);
-
-    /// The set with one more.
-    pub const fn with(self, hook: Hook) -> Self {
-        HookSet(self.0 | 1 << hook as u16)
-    }
-
-    /// Whether the hook is in it.
-    pub const fn has(self, hook: Hook) -> bool {
-        self.0 & (1 << hook as u16) != 0
-    }
-
-    /// The hooks that are not in it, as bits.
-    pub(crate) const fn missing_bits(self) -> u16 {
-        !self.0 & HookSet::ALL.0
-    }
-}
 
 /// A change of state that a hook asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -114,20 +26,31 @@ pub enum StateChange<S> {
     Clear,
 }
 
+impl<S> StateChange<S> {
+    /// The same change with another form of the state.
+    pub(crate) fn map<T>(self, form: impl FnOnce(S) -> T) -> StateChange<T> {
+        match self {
+            StateChange::Keep => StateChange::Keep,
+            StateChange::Set(state) => StateChange::Set(form(state)),
+            StateChange::Clear => StateChange::Clear,
+        }
+    }
+}
+
 /// What `init` is given.
 #[non_exhaustive]
 pub struct InitParams<S> {
     /// The layer's own corner of the store.
     pub storage: ScopedStorage,
-    /// The scope's name as it stands in keys.
+    /// The scope's name as it is in keys.
     pub scope_key: String,
     /// Where the hook runs.
     pub ctx: ExecutionContext,
-    /// The state that the last execution in this scope left behind.
+    /// The state that the last execution in this scope left.
     pub stored: Option<S>,
 }
 
-/// What `init` answers.
+/// What `init` returns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InitResult<S> {
     /// The first state.
@@ -136,7 +59,7 @@ pub struct InitResult<S> {
 
 /// What `on_item_append` is given.
 #[non_exhaustive]
-pub struct OnItemAppendParams<S> {
+pub struct OnItemAppendParams<S: ?Sized> {
     /// What is about to be logged, as the layers before let it through.
     pub items: Vec<Item>,
     /// The log before these items.
@@ -147,7 +70,7 @@ pub struct OnItemAppendParams<S> {
     pub state: Arc<S>,
 }
 
-/// What `on_item_append` answers.
+/// What `on_item_append` returns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OnItemAppendResult<S> {
     /// What shall be logged instead.
@@ -201,7 +124,7 @@ pub enum RerenderScope {
 
 /// What `recall` is given.
 #[non_exhaustive]
-pub struct RecallParams<S> {
+pub struct RecallParams<S: ?Sized> {
     /// The whole conversation.
     pub log: ItemLog,
     /// The text of the newest user message.
@@ -214,7 +137,7 @@ pub struct RecallParams<S> {
     pub budget: u64,
 }
 
-/// What `recall` answers.
+/// What `recall` returns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecallResult<S> {
     /// What the model is told.
@@ -286,7 +209,7 @@ impl<S> From<Option<String>> for RecallResult<S> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheState {
-    /// It holds the last request, as far as is known: a change bills everything behind it again.
+    /// It holds the last request, as far as is known: a change bills everything after it again.
     #[default]
     Warm,
     /// It holds nothing that the next request begins with: all of it is billed in full, whatever is changed.
@@ -295,7 +218,7 @@ pub enum CacheState {
 
 /// What `project_history` is given.
 #[non_exhaustive]
-pub struct ProjectHistoryParams<S> {
+pub struct ProjectHistoryParams<S: ?Sized> {
     /// The past as the layers before left it.
     pub history: History,
     /// What this layer decided before, in this thread, oldest first.
@@ -310,7 +233,7 @@ pub struct ProjectHistoryParams<S> {
     pub cache: CacheState,
 }
 
-/// What `project_history` answers.
+/// What `project_history` returns.
 #[derive(Clone, Debug)]
 pub struct ProjectHistoryResult {
     /// The past to be shown.
@@ -357,7 +280,7 @@ pub enum SteeringDecision {
 
 /// What `before_tool_call` is given.
 #[non_exhaustive]
-pub struct BeforeToolCallParams<S> {
+pub struct BeforeToolCallParams<S: ?Sized> {
     /// The tool's public name: `layer/function`, or its own name.
     pub tool_name: Arc<str>,
     /// The call as the model wrote it.
@@ -370,7 +293,7 @@ pub struct BeforeToolCallParams<S> {
     pub state: Arc<S>,
 }
 
-/// What `before_tool_call` answers.
+/// What `before_tool_call` returns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BeforeToolCallResult<S> {
     /// The layer's word.
@@ -387,7 +310,7 @@ impl<S> From<SteeringDecision> for BeforeToolCallResult<S> {
 
 /// What `after_model_call` is given.
 #[non_exhaustive]
-pub struct AfterModelCallParams<S> {
+pub struct AfterModelCallParams<S: ?Sized> {
     /// The response, not logged yet.
     pub response: Arc<LlmResponse>,
     /// The log before it.
@@ -398,7 +321,7 @@ pub struct AfterModelCallParams<S> {
     pub state: Arc<S>,
 }
 
-/// What `after_model_call` answers.
+/// What `after_model_call` returns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AfterModelCallResult<S> {
     /// The layer's word.
@@ -415,7 +338,7 @@ impl<S> From<SteeringDecision> for AfterModelCallResult<S> {
 
 /// What `store` is given.
 #[non_exhaustive]
-pub struct StoreParams<S> {
+pub struct StoreParams<S: ?Sized> {
     /// The items of the response, in order.
     pub new_items: Arc<[Arc<Item>]>,
     /// The whole conversation, with the new items.
@@ -428,7 +351,7 @@ pub struct StoreParams<S> {
     pub state: Arc<S>,
 }
 
-/// What `store` answers.
+/// What `store` returns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoreResult<S> {
     /// What becomes of the state.
@@ -454,14 +377,14 @@ impl<S> StoreResult<S> {
 
 /// What `on_spawn` is given.
 #[non_exhaustive]
-pub struct SpawnParams<S> {
+pub struct SpawnParams<S: ?Sized> {
     /// The state of this layer in the parent.
     pub parent_state: Arc<S>,
     /// Where the child will run.
     pub child_ctx: ExecutionContext,
 }
 
-/// What `on_spawn` answers.
+/// What `on_spawn` returns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpawnResult<S> {
     /// The child's state; `None`: the layer is not carried into the child.
@@ -472,7 +395,7 @@ pub struct SpawnResult<S> {
 
 /// What `on_return` is given.
 #[non_exhaustive]
-pub struct ReturnParams<S> {
+pub struct ReturnParams<S: ?Sized> {
     /// The child's last state.
     pub child_state: Arc<S>,
     /// The child's log.
@@ -485,7 +408,7 @@ pub struct ReturnParams<S> {
     pub ctx: ExecutionContext,
 }
 
-/// What `on_return` answers.
+/// What `on_return` returns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReturnResult<S> {
     /// The parent's new state; `None` keeps the old.
@@ -508,7 +431,7 @@ pub enum ExecutionOutcome {
 
 /// What `on_complete` is given.
 #[non_exhaustive]
-pub struct CompleteParams<S> {
+pub struct CompleteParams<S: ?Sized> {
     /// The whole conversation.
     pub log: ItemLog,
     /// Where the hook runs.
@@ -519,7 +442,7 @@ pub struct CompleteParams<S> {
     pub outcome: ExecutionOutcome,
 }
 
-/// What `on_complete` answers.
+/// What `on_complete` returns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompleteResult<S> {
     /// What becomes of the state.
@@ -545,7 +468,7 @@ impl<S> CompleteResult<S> {
 
 /// What `dispose` is given.
 #[non_exhaustive]
-pub struct DisposeParams<S> {
+pub struct DisposeParams<S: ?Sized> {
     /// The layer's last state.
     pub state: Arc<S>,
 }

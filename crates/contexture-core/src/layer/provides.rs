@@ -11,7 +11,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{ExecutionContext, HookResult, LayerState};
+use super::context::ExecutionContext;
+use super::hook::HookResult;
+use super::state::LayerState;
 use crate::error::BoxError;
 use crate::schema::Schema;
 
@@ -90,17 +92,17 @@ where
     }
 }
 
-/// What a function of a layer answers.
+/// What a function of a layer returns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FnResult<O, S> {
-    /// The answer itself.
+    /// The result itself.
     pub result: O,
     /// The new state; `None` keeps the old.
     pub state: Option<S>,
 }
 
 impl<O, S> FnResult<O, S> {
-    /// An answer that changes nothing.
+    /// A result that changes nothing.
     pub fn new(result: O) -> Self {
         Self { result, state: None }
     }
@@ -112,7 +114,7 @@ impl<O, S> FnResult<O, S> {
     }
 }
 
-/// Why a function gave no answer, before names are put to it.
+/// Why a function returned nothing, before names are put to it.
 pub(crate) enum FnFailure {
     BadInput(String),
     BadOutput(String),

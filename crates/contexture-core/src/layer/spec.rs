@@ -1,11 +1,11 @@
 //! What a layer says about itself once.
 
-use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::hook::{Hook, for_each_hook};
 use crate::error::SpecError;
 use crate::id::LayerId;
 use crate::slot::Slot;
@@ -24,7 +24,7 @@ pub struct LayerSpec {
     pub id: LayerId,
     /// For people: traces and reports.
     pub name: Option<String>,
-    /// Where among the layers it stands.
+    /// Its place among the layers.
     pub slot: Slot,
     /// How far its state reaches.
     pub scope: MemoryScope,
@@ -40,7 +40,7 @@ pub struct LayerSpec {
     pub recall_mode: RecallMode,
     /// When a re-render happens that does not say.
     pub rerender_timing: RerenderTiming,
-    /// Which band its blocks stand in.
+    /// Which band its blocks are in.
     pub placement: Placement,
     /// Schemas of items that this layer makes.
     pub item_schemas: Vec<ItemSchema>,
@@ -137,7 +137,7 @@ impl LayerSpec {
             }
             _ => {}
         }
-        if let Some(hook) = super::Hook::ALL.into_iter().find(|hook| self.timeouts.of(*hook).is_zero()) {
+        if let Some(hook) = Hook::ALL.into_iter().find(|hook| self.timeouts.of(*hook).is_zero()) {
             return refuse(&format!("timeouts.{hook}"), "is zero".into());
         }
         for (index, schema) in self.item_schemas.iter().enumerate() {
@@ -164,7 +164,7 @@ pub enum MemoryScope {
 }
 
 impl MemoryScope {
-    /// The scope's name as it stands in keys.
+    /// The scope's name as it is in keys.
     pub fn as_str(self) -> &'static str {
         match self {
             MemoryScope::Thread => "thread",
@@ -265,53 +265,30 @@ impl<'de> Deserialize<'de> for BudgetConfig {
     }
 }
 
-/// How long each hook of a layer may take; `None` is the default of that hook.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LayerTimeouts {
-    /// Default 10 s.
-    pub init: Option<Duration>,
-    /// Default 5 s.
-    pub on_item_append: Option<Duration>,
-    /// Default 5 s.
-    pub recall: Option<Duration>,
-    /// Default 5 s.
-    pub project_history: Option<Duration>,
-    /// Default 5 s.
-    pub before_tool_call: Option<Duration>,
-    /// Default 10 s.
-    pub after_model_call: Option<Duration>,
-    /// Default 30 s.
-    pub store: Option<Duration>,
-    /// Default 10 s.
-    pub on_spawn: Option<Duration>,
-    /// Default 10 s.
-    pub on_return: Option<Duration>,
-    /// Default 30 s.
-    pub on_complete: Option<Duration>,
-    /// Default 5 s.
-    pub dispose: Option<Duration>,
+macro_rules! layer_timeouts {
+    ($( $(#[$moment:meta])* $kind:ident: $hook:ident($params:ident) -> $result:ty, $timeout_s:literal s; )*) => {
+        /// How long each hook of a layer may take; `None` is the default of that hook.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct LayerTimeouts {
+            $(
+                #[doc = concat!("Default ", $timeout_s, " s.")]
+                pub $hook: Option<Duration>,
+            )*
+        }
+
+        impl LayerTimeouts {
+            /// How long that hook may take.
+            pub fn of(&self, hook: Hook) -> Duration {
+                let (own, default_s) = match hook {
+                    $( Hook::$kind => (self.$hook, $timeout_s), )*
+                };
+                own.unwrap_or(Duration::from_secs(default_s))
+            }
+        }
+    };
 }
 
-impl LayerTimeouts {
-    /// How long that hook may take.
-    pub fn of(&self, hook: super::Hook) -> Duration {
-        use super::Hook;
-        let (own, default_s) = match hook {
-            Hook::Init => (self.init, 10),
-            Hook::OnItemAppend => (self.on_item_append, 5),
-            Hook::Recall => (self.recall, 5),
-            Hook::ProjectHistory => (self.project_history, 5),
-            Hook::BeforeToolCall => (self.before_tool_call, 5),
-            Hook::AfterModelCall => (self.after_model_call, 10),
-            Hook::Store => (self.store, 30),
-            Hook::OnSpawn => (self.on_spawn, 10),
-            Hook::OnReturn => (self.on_return, 10),
-            Hook::OnComplete => (self.on_complete, 30),
-            Hook::Dispose => (self.dispose, 5),
-        };
-        own.unwrap_or(Duration::from_secs(default_s))
-    }
-}
+for_each_hook!(layer_timeouts);
 
 /// What a failed `init` means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -357,13 +334,13 @@ pub enum RerenderTiming {
     Batched,
 }
 
-/// Which band a layer's blocks stand in.
+/// Which band a layer's blocks are in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
     /// Before history, held byte-identical while an epoch lasts.
     Anchor,
-    /// Behind history, new every turn.
+    /// After history, new every turn.
     Live,
     /// Starts anchored; moves when an epoch begins, by how often its output changed in this thread.
     #[default]
@@ -377,10 +354,4 @@ pub struct ItemSchema {
     pub item_type: String,
     /// JSON schema that they meet. Items of this layer that do not are left out, with a fault.
     pub schema: Value,
-}
-
-impl fmt::Display for super::Hook {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }

@@ -1,10 +1,10 @@
-//! One layer's state in one execution, and how it meets what stands in the store.
+//! One layer's state in one execution, and how it meets what is in the store.
 
 use std::sync::Arc;
 
 use super::record::{backup_key, decode_record, encode_record, guard, state_key};
 use crate::id::LayerId;
-use crate::layer::{LayerRef, StateValue};
+use crate::layer::{StateCodec, StateValue};
 use crate::store::{Batch, Record, ScopedStorage, Version};
 
 /// How many writes of one state may be in doubt before the oldest is forgotten.
@@ -27,14 +27,14 @@ pub(super) struct Cell {
 pub(crate) struct Durable {
     target: ScopedStorage,
     /// Knows how to read and to unite states; without it ours always wins.
-    layer: Option<LayerRef>,
+    layer: Option<Arc<dyn StateCodec>>,
     /// The version that a write expects to replace.
     version: Option<Version>,
     /// The newest generation that is durable.
     pub(super) written: u64,
     /// Writes that were begun and whose outcome is not known yet, oldest first.
     doubtful: Vec<Doubtful>,
-    /// A record that could not be read and stands where the next write goes: it is kept aside in the same batch.
+    /// A record that could not be read and is where the next write goes: it is kept aside in the same batch.
     unread: Option<Unread>,
 }
 
@@ -57,18 +57,18 @@ impl Durable {
     }
 
     /// The layer that reads and unites states.
-    pub(crate) fn of_layer(mut self, layer: LayerRef) -> Self {
+    pub(crate) fn of_layer(mut self, layer: Arc<dyn StateCodec>) -> Self {
         self.layer = Some(layer);
         self
     }
 
-    /// The version that stands there now.
+    /// The version that is there now.
     pub(crate) fn at(mut self, version: Option<Version>) -> Self {
         self.version = version;
         self
     }
 
-    /// What stands there, could not be read, and is not kept aside yet.
+    /// What is there, could not be read, and is not kept aside yet.
     pub(crate) fn with_unread(mut self, unread: Option<Unread>) -> Self {
         self.unread = unread;
         self
@@ -220,7 +220,7 @@ impl Snapshot {
         })
     }
 
-    /// Holds the state against what stands in the store.
+    /// Compares the state with what is in the store.
     pub(super) fn meet(&self, theirs: Option<&Record>) -> Meeting {
         if self.durable.version == theirs.map(|record| record.version) {
             return Meeting::Known;
@@ -231,7 +231,7 @@ impl Snapshot {
         }
         let theirs = match (theirs, &self.durable.layer) {
             (None, _) => None,
-            (Some(record), Some(layer)) => match decode_record(layer, &record.value) {
+            (Some(record), Some(layer)) => match decode_record(&**layer, &record.value) {
                 Ok(state) => Some(state),
                 Err(problem) => return Meeting::Unreadable { problem },
             },

@@ -1,11 +1,11 @@
-//! A layer's state as it stands in the store.
+//! A layer's state as it is in the store.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::layer::{LayerRef, StateValue};
+use crate::layer::{StateCodec, StateValue};
 use crate::store::{ScopedStorage, Version};
 
 /// The key of a layer's state in its corner of the store.
@@ -39,7 +39,7 @@ pub(super) fn encode_record(state: &StateValue) -> Result<Vec<u8>, String> {
 ///
 /// # Errors
 /// Says why it is not one of ours, or not one of this layer's.
-pub(crate) fn decode_record(layer: &LayerRef, record: &[u8]) -> Result<StateValue, String> {
+pub(crate) fn decode_record(layer: &dyn StateCodec, record: &[u8]) -> Result<StateValue, String> {
     let state = state_of(record)?;
     guard(|| layer.decode(state.as_bytes()))
 }

@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::epoch::{Churn, Epoch, Pin, Place, Placed, is_live};
-use super::text::{escape_tags, fit_item};
+use super::input::{Block, WindowInput};
+use super::output::Section;
+use super::room::least_history;
+use super::seat::{Seat, seats};
+use super::shorten::fit_item;
+use super::text::escape_tags;
 use super::updates::{self, Rendered};
-use super::{Block, Section, WindowInput, least_history};
 use crate::decision::EpochReason;
 use crate::id::LayerId;
 use crate::item::Item;
-use crate::layer::Placement;
 use crate::tokens::count_item;
 use crate::usage::{Band, LayerUsage, Served};
 
@@ -24,23 +27,14 @@ const TAIL_SHARE: u64 = 8;
 pub(super) struct Bands {
     /// Why a new epoch begins with this request, if one does.
     pub(super) reason: Option<EpochReason>,
-    /// Where each layer stands in the epoch, in slot order.
+    /// Where each layer is shown in the epoch, in slot order.
     pub(super) layers: Arc<[Placed]>,
-    /// Where each block of the input stands.
+    /// Where each block of the input is shown.
     seats: Vec<Seat>,
     pub(super) updates: Option<Arc<Rendered>>,
     tail: Option<(Arc<Item>, u64)>,
     pub(super) anchor_tokens: u64,
     pub(super) live_tokens: u64,
-}
-
-/// Where one block of the input stands.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Seat {
-    /// In the anchor band, held in the epoch under this index. `None`: the layer is new, and only told in updates.
-    Anchor(Option<usize>),
-    Live,
-    LeftOut,
 }
 
 /// What is remembered of a thread, as far as these bands care.
@@ -52,7 +46,7 @@ pub(super) struct Past<'a> {
 }
 
 impl Bands {
-    /// Decides whether the epoch goes on, and what stands around history.
+    /// Decides whether the epoch goes on, and what is shown around history.
     pub(super) fn plan(past: Past<'_>, input: &WindowInput<'_>, available: u64) -> Bands {
         match Self::go_on(past, input, available) {
             Ok(bands) => bands,
@@ -156,15 +150,15 @@ impl Bands {
         self.layers.iter().filter_map(Placed::pin).flat_map(|pin| pin.items.iter())
     }
 
-    /// The items behind history.
-    pub(super) fn behind<'a>(&'a self, blocks: &'a [Block]) -> impl Iterator<Item = &'a Arc<Item>> {
+    /// The items after history.
+    pub(super) fn after_history<'a>(&'a self, blocks: &'a [Block]) -> impl Iterator<Item = &'a Arc<Item>> {
         let live = blocks.iter().zip(&self.seats).filter(|(_, seat)| **seat == Seat::Live);
         live.flat_map(|(block, _)| block.items.iter())
             .chain(self.updates.as_ref().map(|updates| &updates.item))
             .chain(self.tail.as_ref().map(|(item, _)| item))
     }
 
-    /// Where the items of a window come from, in order; `history` is what stands between the bands.
+    /// Where the items of a window come from, in order; `history` is what is between the bands.
     pub(super) fn sections(&self, blocks: &[Block], history: Section) -> Vec<Section> {
         let section = |band, layer, items, tokens| Section { band, layer, items, tokens };
         let anchors = self.layers.iter().filter_map(|placed| Some((&placed.layer, placed.pin()?)));
@@ -205,43 +199,6 @@ impl Bands {
         let yielded = block.allocated.saturating_sub(used);
         LayerUsage { layer_id: block.layer.clone(), allocated: block.allocated, used, yielded, band, served }
     }
-}
-
-impl Seat {
-    fn of(index: usize, placed: &Placed) -> Seat {
-        match placed.place {
-            Place::Anchor(_) => Seat::Anchor(Some(index)),
-            Place::Live => Seat::Live,
-            Place::LeftOut => Seat::LeftOut,
-        }
-    }
-}
-
-/// Where each block stands in an epoch that goes on; `None` if a pin is larger than its layer's budget by now, or
-/// its layer is gone.
-///
-/// Layers and blocks are both in slot order, so that each block is found at the first look.
-fn seats(layers: &[Placed], blocks: &[Block]) -> Option<Vec<Seat>> {
-    let mut seats = Vec::with_capacity(blocks.len());
-    let (mut next, mut pins) = (0, 0);
-    for block in blocks {
-        let is_next = layers.get(next).is_some_and(|placed| placed.layer == block.layer);
-        let found = if is_next { Some(next) } else { layers.iter().position(|placed| placed.layer == block.layer) };
-        let Some(at) = found else {
-            // Added since the epoch began: it has no pin, and all of it is an update.
-            seats.push(if block.placement == Placement::Live { Seat::Live } else { Seat::Anchor(None) });
-            continue;
-        };
-        next = at + 1;
-        let pinned = layers[at].pin().map_or(0, |pin| pin.tokens);
-        if pinned > block.allocated {
-            return None;
-        }
-        pins += usize::from(pinned > 0);
-        seats.push(Seat::of(at, &layers[at]));
-    }
-    let held = layers.iter().filter_map(Placed::pin).filter(|pin| pin.tokens > 0).count();
-    (pins == held).then_some(seats)
 }
 
 /// The guidance as one developer message that fits its band.

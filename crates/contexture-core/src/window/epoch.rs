@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::fingerprint::fingerprint_items;
-use super::text::Cut;
-use super::{Block, SharedItems};
+use super::input::{Block, SharedItems};
+use super::shorten::Cut;
 use crate::decision::EpochReason;
 use crate::history::{History, Part};
 use crate::id::LayerId;
@@ -28,7 +28,7 @@ pub struct Epoch {
     pub(super) system_fingerprint: u64,
     /// The name of the counter that counted the pins.
     pub(super) counter: String,
-    /// Where each layer stands, in slot order.
+    /// Where each layer is shown, in slot order.
     pub(super) layers: Arc<[Placed]>,
     /// The first position of the log that is shown.
     pub(super) start: usize,
@@ -40,7 +40,7 @@ pub struct Epoch {
     pub(super) summary: Option<PinnedSummary>,
 }
 
-/// Where one layer stands while an epoch lasts.
+/// Where one layer is shown while an epoch lasts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Placed {
     pub(super) layer: LayerId,
@@ -53,7 +53,7 @@ pub(super) struct Placed {
 pub(super) enum Place {
     /// Anchored, as it was when the epoch began; without items if it had nothing to say then.
     Anchor(Pin),
-    /// Behind history, as it is.
+    /// After history, as it is.
     Live,
     /// Nowhere: there was no room for it when the epoch began.
     LeftOut,
@@ -66,7 +66,7 @@ pub(super) struct Pin {
     pub(super) tokens: u64,
 }
 
-/// The text that stands in for what was evicted, and the item that shows it.
+/// The text that replaces what was evicted, and the item that shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct PinnedSummary {
     pub(super) text: String,
@@ -74,7 +74,7 @@ pub(super) struct PinnedSummary {
 }
 
 impl Epoch {
-    /// The past from `start` on, behind the summary and the kept user message.
+    /// The past from `start` on, after the summary and the kept user message.
     pub(super) fn history(&self, log: &ItemLog) -> History {
         let mut parts = Vec::with_capacity(3);
         parts.extend(self.summary.as_ref().map(|summary| Part::Item(summary.item.clone())));
@@ -136,7 +136,7 @@ impl Churn {
     }
 }
 
-/// Whether a block stands behind history in an epoch that begins now.
+/// Whether a block is shown after history in an epoch that begins now.
 pub(super) fn is_live(block: &Block, churn: &BTreeMap<LayerId, Churn>) -> bool {
     match block.placement {
         Placement::Anchor => false,

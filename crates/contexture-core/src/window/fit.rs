@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::shorten::{Cut, fit_item};
 use super::shown::{Shown, partners};
-use super::text::{Cut, fit_item};
 use crate::item::{Item, Role};
 use crate::log::ItemLog;
 use crate::tokens::TokenCounter;
@@ -124,7 +124,7 @@ impl Cutting<'_> {
     /// Shortens one item and notes it; leaves it alone if it cannot be.
     fn shorten(&mut self, index: usize, tokens: u64) {
         let shown = &mut self.shown[index];
-        // Cuts are always of the item as it stands in the log, never of an earlier cut.
+        // Cuts are always of the item as it is in the log, never of an earlier cut.
         let whole = shown.position.and_then(|position| self.log.get(position)).map_or(&shown.item, |entry| &entry.item);
         let Some((cut, item, used)) = fit_item(self.counter, whole, tokens) else { return };
         if used >= shown.tokens {

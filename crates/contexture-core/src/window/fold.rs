@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use super::epoch::Epoch;
 use super::fit::{self, Fitted, Limits, Room};
+use super::input::WindowInput;
+use super::output::SummaryRequest;
+use super::policy::{Overflow, ProjectionPolicy};
 use super::shown::{Shown, newest_user};
 use super::summary::{self, Outcome};
-use super::{Overflow, ProjectionPolicy, SummaryRequest, WindowInput};
 use crate::decision::Action;
 use crate::log::ItemLog;
 
@@ -74,7 +76,7 @@ pub(super) fn fold(
 }
 
 impl Epoch {
-    /// Takes over what was decided; answers what is shown now, and the decisions.
+    /// Takes over what was decided; returns what is shown now, and the decisions.
     pub(super) fn take_over(&mut self, log: &ItemLog, folded: Folded) -> (Vec<Shown>, Vec<(Action, String)>) {
         let Folded { fitted: Fitted { mut shown, start, shortened }, summary } = folded;
         let mut decisions = Vec::new();

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::bands::Bands;
+use super::input::WindowInput;
+use super::output::{Section, Window};
 use super::shown::Shown;
-use super::{Section, Window, WindowInput};
 use crate::item::Item;
 use crate::usage::{Band, StepUsage};
 
@@ -27,7 +28,7 @@ impl Last {
         shown: Vec<Shown>,
         available: u64,
     ) -> Window {
-        let all = bands.anchors().chain(shown.iter().map(|shown| &shown.item)).chain(bands.behind(input.blocks));
+        let all = bands.anchors().chain(shown.iter().map(|shown| &shown.item)).chain(bands.after_history(input.blocks));
         let kept = all.zip(&self.items).take_while(|(new, old)| Arc::ptr_eq(new, old) || new == old).count();
         let anchor_end = bands.anchors().count();
         let mut usage = usage(input, bands, &shown, available);
@@ -45,7 +46,7 @@ impl Last {
         items.extend(bands.anchors().cloned());
         items.extend(shown.into_iter().map(|shown| shown.item));
         let history_end = items.len();
-        items.extend(bands.behind(input.blocks).cloned());
+        items.extend(bands.after_history(input.blocks).cloned());
         let breakpoints = self.breakpoints(anchor_end, kept, history_end);
         self.items.truncate(kept);
         self.items.extend_from_slice(&items[kept..]);
@@ -53,7 +54,7 @@ impl Last {
         Window { items, breakpoints, usage, sections, decisions: Vec::new() }
     }
 
-    /// Behind the system prompt, behind the anchors, where history ended last time, and where it ends now.
+    /// After the system prompt, after the anchors, where history ended last time, and where it ends now.
     fn breakpoints(&self, anchor_end: usize, kept: usize, history_end: usize) -> Vec<usize> {
         let mut breakpoints = vec![0, anchor_end];
         breakpoints.extend(Some(self.history_end).filter(|end| (anchor_end..=kept.min(history_end)).contains(end)));

@@ -1,11 +1,11 @@
-//! The deterministic ledger that stands in for evicted items when no model writes a summary.
+//! The deterministic ledger that replaces evicted items when no model writes a summary.
 
 use std::collections::BTreeMap;
 
+use super::shorten::shorten;
 use crate::item::{Item, Role};
 use crate::log::ItemLog;
 use crate::tokens::{TokenCounter, floor_boundary};
-use crate::window::Cut;
 
 /// How much of a user message the ledger quotes, in bytes.
 const QUOTE_BYTES: usize = 200;
@@ -39,8 +39,7 @@ pub fn ledger(
         let failed = if failures > 0 { format!(", {failures} failed") } else { String::new() };
         lines.push(format!("- tools: {}{failed}", counts.join(", ")));
     }
-    let text = lines.join("\n");
-    Cut::to_fit(counter, &text, max_tokens).apply(&text)
+    shorten(counter, &lines.join("\n"), max_tokens)
 }
 
 /// The first line of a text, shortened.

@@ -17,7 +17,7 @@ pub struct ProjectionPolicy {
     pub response_reserve: u64,
     /// What gives way when history does not fit.
     pub overflow: Overflow,
-    /// The model that writes summaries; without one a deterministic ledger stands in.
+    /// The model that writes summaries; without one it is a deterministic ledger.
     pub overflow_model: Option<String>,
     /// For [`Overflow::SlidingWindow`]: how many items of history are shown at most.
     pub window_size: Option<usize>,
@@ -26,7 +26,7 @@ pub struct ProjectionPolicy {
 /// What gives way when history does not fit.
 ///
 /// In every mode a tool call and its output stay or go together, the newest user message is never dropped (only
-/// shortened), evictions happen in large batches so that the prefix stands still between them, and the result
+/// shortened), evictions happen in large batches so that the prefix does not change between them, and the result
 /// fits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

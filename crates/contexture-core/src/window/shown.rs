@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::WindowInput;
-use super::text::{Cut, cut_item};
+use super::input::WindowInput;
+use super::shorten::{Cut, cut_item};
 use crate::history::{History, Part};
 use crate::item::{Item, Role};
 use crate::log::Entry;
-use crate::tokens::count_item;
+use crate::tokens::{TokenCounter, count_item};
 
 /// One item of history as it will be shown.
 #[derive(Clone, Debug)]
@@ -22,16 +22,39 @@ pub(super) struct Shown {
 /// What was made or counted for the last window and need not be again. Nothing depends on it but time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kept {
-    shortened: HashMap<usize, (Cut, Arc<Item>, u64)>,
-    /// Tokens of what layers put into history, by address; the item is held, so that no other can have it.
-    counted: HashMap<usize, (Arc<Item>, u64)>,
+    /// Shortened items of the log, by position.
+    shortened: HashMap<usize, (Cut, Arc<Item>)>,
+    counts: Counts,
+}
+
+/// Tokens of items that are not as they are in the log, by address. The items are held, so that no other can have
+/// the address of one.
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    /// Those of the last window.
+    last: HashMap<usize, (Arc<Item>, u64)>,
+    /// Those of the window that is being made.
+    current: HashMap<usize, (Arc<Item>, u64)>,
+}
+
+impl Counts {
+    fn of(&mut self, counter: &dyn TokenCounter, item: &Arc<Item>) -> u64 {
+        let address = Arc::as_ptr(item).addr();
+        let last = &mut self.last;
+        let count = || last.remove(&address).unwrap_or_else(|| (item.clone(), count_item(counter, item)));
+        self.current.entry(address).or_insert_with(count).1
+    }
+
+    /// The window is made: forgets what it did not show.
+    fn next_window(&mut self) {
+        self.last = std::mem::take(&mut self.current);
+    }
 }
 
 impl Kept {
     /// History as it would be shown: shortened where that was decided, without orphans, with the newest user message.
     pub(super) fn collect(&mut self, input: &WindowInput<'_>, cuts: &BTreeMap<usize, Cut>) -> Vec<Shown> {
         let mut shown = Vec::with_capacity(input.history.len() + 1);
-        let mut made = HashMap::new();
         let is_plain = is_plain(input.history);
         for part in input.history.parts() {
             match part {
@@ -46,15 +69,13 @@ impl Kept {
                     }
                 }
                 Part::Item(item) => {
-                    let known = self.counted.remove(&address(item));
-                    let tokens = known.map_or_else(|| count_item(input.counter, item), |(_, tokens)| tokens);
-                    made.insert(address(item), (item.clone(), tokens));
+                    let tokens = self.counts.of(input.counter, item);
                     shown.push(Shown { item: item.clone(), tokens, position: None });
                 }
             }
         }
-        self.counted = made;
         self.ensure_newest_user(input, cuts, &mut shown);
+        self.counts.next_window();
         if is_plain { shown } else { without_orphans(shown) }
     }
 
@@ -63,11 +84,12 @@ impl Kept {
         let Some(cut) = cut else {
             return Shown { item: entry.item.clone(), tokens: entry.tokens, position: Some(position) };
         };
-        let (known_cut, item, tokens) = self.shortened.entry(position).or_insert_with(|| shorten(input, entry, cut));
+        let shorten = || (cut, Arc::new(cut_item(&entry.item, cut)));
+        let (known_cut, item) = self.shortened.entry(position).or_insert_with(shorten);
         if *known_cut != cut {
-            (*known_cut, *item, *tokens) = shorten(input, entry, cut);
+            (*known_cut, *item) = shorten();
         }
-        Shown { item: item.clone(), tokens: *tokens, position: Some(position) }
+        Shown { tokens: self.counts.of(input.counter, item), item: item.clone(), position: Some(position) }
     }
 
     /// Puts the newest user message back where it belongs if a layer left it out.
@@ -90,17 +112,7 @@ impl Kept {
     }
 }
 
-fn address(item: &Arc<Item>) -> usize {
-    Arc::as_ptr(item).addr()
-}
-
-fn shorten(input: &WindowInput<'_>, entry: &Entry, cut: Cut) -> (Cut, Arc<Item>, u64) {
-    let item = cut_item(&entry.item, cut);
-    let tokens = count_item(input.counter, &item);
-    (cut, Arc::new(item), tokens)
-}
-
-/// The index of the newest user message, or of what stands in for it.
+/// The index of the newest user message, or of what a layer shows instead.
 pub(super) fn newest_user(history: &History, shown: &[Shown]) -> Option<usize> {
     let newest = history.log().newest_user()?;
     let itself = shown.iter().rposition(|shown| shown.position == Some(newest));

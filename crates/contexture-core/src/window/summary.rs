@@ -1,11 +1,13 @@
-//! The text that stands in for evicted items.
+//! The text that replaces evicted items.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::epoch::PinnedSummary;
-use super::text::{Cut, escape_tags, fit_item};
-use super::{SummaryRequest, WindowInput};
+use super::input::WindowInput;
+use super::output::SummaryRequest;
+use super::shorten::{fit_item, shorten};
+use super::text::escape_tags;
 use crate::decision::Action;
 use crate::item::Item;
 use crate::tokens::count_item;
@@ -26,7 +28,7 @@ pub(super) enum Outcome {
 
 /// Makes the summary of a range of the log, or asks for its text.
 ///
-/// It is always smaller than what it stands in for; where that cannot be, there is none.
+/// It is always smaller than what it replaces; where that cannot be, there is none.
 pub(super) fn summarize(
     input: &WindowInput<'_>,
     evicted: Range<usize>,
@@ -46,7 +48,7 @@ pub(super) fn summarize(
         return Err(SummaryRequest { start: evicted.start, end: evicted.end, previous, max_tokens });
     };
     let text = escape_tags(&summary.text);
-    let text = Cut::to_fit(counter, &text, max_tokens).apply(&text);
+    let text = shorten(counter, &text, max_tokens);
     let item = Item::developer(format!("{OPENING}{text}"));
     // Where the opening and the text meet there may be a token more than each has alone.
     let Some((_, item, tokens)) = fit_item(counter, &item, most) else { return Ok(Outcome::Gone) };

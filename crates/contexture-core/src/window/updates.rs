@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::bands::Seat;
 use super::epoch::{Pin, Placed};
+use super::input::{Block, SharedItems, WindowInput};
+use super::seat::Seat;
 use super::text::{attribute, escape_tags};
-use super::{Block, SharedItems, WindowInput};
 use crate::item::Item;
 use crate::tokens::count_item;
 

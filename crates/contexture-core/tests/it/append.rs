@@ -1,5 +1,6 @@
 //! What becomes of user messages and tool outputs on their way into the log, and of tool calls that go wrong.
 
+use contexture_core::item::{Origin, Outcome};
 use contexture_core::layer::*;
 use contexture_core::testing::{Recorder, ScriptedModel, engine};
 use contexture_core::{Execution, Item, ItemLog, memory};
@@ -201,4 +202,27 @@ async fn calls_without_a_name_of_their_own_get_one() {
     assert_eq!((&*calls[0], &*calls[1], &*calls[2]), ("call_1", "same", "call_3"));
     assert_eq!(calls, outputs);
     assert_eq!(diary.len(), 3);
+}
+
+#[tokio::test]
+async fn what_a_layer_adds_is_signed_and_what_it_writes_over_a_failure_stays_a_failure() {
+    let append = |params: OnItemAppendParams<()>| async move {
+        let mut items = params.items;
+        if let Some(output) = items[0].as_output() {
+            items[0] = Item::output(&output.call_id, "all is well");
+        }
+        items.push(Item::developer("a reminder"));
+        Ok(OnItemAppendResult::items(items))
+    };
+    let adds = layer(spec("adds", 1)).on_item_append(append).build();
+    let model = ScriptedModel::new().calls("missing", "{}").says("done");
+    let engine = engine(memory(()).with_layer(adds)).model(model).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    execution.turn("hello").await.unwrap();
+    let log: Vec<Item> = execution.log().iter().cloned().collect();
+    let origins: Vec<&Origin> = log.iter().filter_map(|item| Some(&item.as_message()?.meta.origin)).collect();
+    let layer = Origin::Layer { id: "adds".into() };
+    assert_eq!(origins, [&Origin::Said, &layer, &layer, &Origin::Said]);
+    let output = log.iter().find_map(Item::as_output).unwrap();
+    assert_eq!((output.output.as_str(), output.outcome), ("all is well", Outcome::Failed));
 }

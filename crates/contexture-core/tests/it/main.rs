@@ -9,6 +9,7 @@ mod dependencies;
 mod eventual;
 mod faults;
 mod formats;
+mod imports;
 mod items;
 mod keys;
 mod kit;

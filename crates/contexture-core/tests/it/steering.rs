@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use contexture_core::item::Outcome;
 use contexture_core::layer::*;
 use contexture_core::testing::{Recorder, ScriptedModel, engine};
 use contexture_core::{Error, memory};
@@ -33,7 +34,7 @@ struct Judged {
     ran: bool,
     /// What the model was told of the call.
     output: String,
-    is_error: bool,
+    outcome: Outcome,
     /// The last item of the next request.
     tail: String,
 }
@@ -46,13 +47,13 @@ async fn judge(layers: impl IntoIterator<Item = ClosureLayer<()>>) -> Judged {
     execution.turn("hello").await.unwrap();
     let output = execution.log().iter().find_map(|item| item.as_output()).unwrap().clone();
     let tail = model.last_texts().pop().unwrap();
-    Judged { ran: diary.len() > 0, output: output.output, is_error: output.outcome.is_error(), tail }
+    Judged { ran: diary.len() > 0, output: output.output, outcome: output.outcome, tail }
 }
 
 #[tokio::test]
 async fn the_first_deny_wins_and_the_tool_never_runs() {
     let judged = judge([gate(1, guide("careful")), gate(3, deny("third")), gate(2, deny("second"))]).await;
-    assert!(!judged.ran && judged.is_error);
+    assert!(!judged.ran && judged.outcome == Outcome::Denied);
     assert_eq!(judged.output, "This call was denied and did not run: second");
     assert_eq!(judged.tail, judged.output, "advice on a call that did not run is dropped");
 }

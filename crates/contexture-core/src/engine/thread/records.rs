@@ -1,27 +1,23 @@
-//! The records of a thread, as they stand in the store.
+//! The records of a thread, as they are in the store.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::turns::{self, Stray};
 use crate::decision::Decision;
-use crate::engine::execution::Run;
+use crate::engine::provider::Provider;
 use crate::id::{ExecutionId, LayerId, ThreadId};
 use crate::item::Item;
 use crate::log::Entry;
-use crate::store::{Key, Record, StorageAdapter, StoreError, Version, escape_segment};
+use crate::store::{Key, Record, StoreError, escape_segment};
 use crate::turn::Turn;
 use crate::window::{Churn, Epoch};
 
 /// The format of all records of a thread, so that a later one can be told from it.
 const FORMAT: u32 = 1;
-/// How many records are read at once.
-const READ_AHEAD: u64 = 512;
 /// How many other writers the head remembers. One that wrote before so many others has long been answered.
 const MAX_OTHERS: usize = 8;
 
@@ -69,7 +65,7 @@ pub(super) struct Reach {
 
 /// A batch that is durable: whose it was, and how far the thread reached with it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Landing {
+pub(crate) struct Landing {
     pub(super) execution: ExecutionId,
     /// The number of the batch among those of its writer.
     pub(super) commit: u64,
@@ -81,29 +77,44 @@ pub(super) struct Landing {
 
 /// The one record of a thread that changes with every batch.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Head {
+pub(super) struct Head {
     format: u32,
     /// The batch that wrote this head.
     pub(super) last: Landing,
     /// The newest batch of each other writer, newest first.
     others: Vec<Landing>,
-    pub(crate) churn: BTreeMap<LayerId, Churn>,
-    pub(crate) calibration: f64,
-    pub(crate) last_sent: Option<Duration>,
-    pub(crate) ever_hit: bool,
+    churn: BTreeMap<LayerId, Churn>,
+    calibration: f64,
+    last_sent: Option<Duration>,
+    ever_hit: bool,
 }
 
 impl Head {
-    pub(super) fn new(last: Landing, others: Vec<Landing>, run: &Run) -> Self {
+    pub(super) fn new(
+        last: Landing,
+        others: Vec<Landing>,
+        churn: BTreeMap<LayerId, Churn>,
+        provider: &Provider,
+    ) -> Self {
         Self {
             format: FORMAT,
             last,
             others,
-            churn: run.projection.churn().clone(),
-            calibration: run.calibration.0,
-            last_sent: run.cache.last_sent,
-            ever_hit: run.cache.ever_hit,
+            churn,
+            calibration: provider.calibration(),
+            last_sent: provider.last_sent(),
+            ever_hit: provider.ever_hit(),
         }
+    }
+
+    /// What the head says about the provider.
+    pub(super) fn provider(&self) -> Provider {
+        Provider::restore(self.last_sent, self.ever_hit, self.calibration)
+    }
+
+    /// How often the blocks of layers changed.
+    pub(super) fn into_churn(self) -> BTreeMap<LayerId, Churn> {
+        self.churn
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -151,6 +162,15 @@ impl<'a> LogRecord<'a> {
         encode(self)
     }
 
+    pub(super) fn decode(key: &str, record: &Record) -> Result<LogRecord<'static>, StoreError> {
+        decode(key, record, |log: &LogRecord<'static>| log.format)
+    }
+
+    /// How many items it has.
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
     /// The items, each with its tokens if this counter counted them.
     pub(super) fn into_items(self, counter: &str) -> impl Iterator<Item = (Arc<Item>, Option<u64>)> + use<'a> {
         let counted = self.counter == counter && self.tokens.len() == self.items.len();
@@ -159,7 +179,7 @@ impl<'a> LogRecord<'a> {
     }
 }
 
-/// A decision as it stands in the store. Its own field keeps it apart from the format.
+/// A decision as it is in the store. Its own field keeps it apart from the format.
 #[derive(Serialize, Deserialize)]
 struct DecisionRecord<T> {
     format: u32,
@@ -190,11 +210,11 @@ pub(super) fn encode_turn(turn: &Turn) -> Vec<u8> {
     encode(&TurnRecord { format: FORMAT, turn })
 }
 
-fn decode_decision(key: &str, record: &Record) -> Result<Decision, StoreError> {
+pub(super) fn decode_decision(key: &str, record: &Record) -> Result<Decision, StoreError> {
     decode(key, record, |record: &DecisionRecord<Decision>| record.format).map(|record| record.decision)
 }
 
-fn decode_epoch(key: &str, record: &Record) -> Result<Epoch, StoreError> {
+pub(super) fn decode_epoch(key: &str, record: &Record) -> Result<Epoch, StoreError> {
     decode(key, record, |record: &EpochRecord<Epoch>| record.format).map(|record| record.epoch)
 }
 
@@ -229,90 +249,6 @@ fn decode<T: for<'a> Deserialize<'a>>(
     }
 }
 
-fn corrupt(key: &str, reason: impl Into<String>) -> StoreError {
+pub(super) fn corrupt(key: &str, reason: impl Into<String>) -> StoreError {
     StoreError::Corrupt { key: key.to_owned(), reason: reason.into() }
-}
-
-/// What a thread holds, as it is read when it is opened.
-#[derive(Default)]
-pub(crate) struct Stored {
-    pub(crate) head: Option<(Head, Version)>,
-    pub(super) records: Vec<LogRecord<'static>>,
-    pub(super) decisions: Vec<Decision>,
-    pub(crate) epoch: Option<Epoch>,
-    /// Turns that nobody in this process runs, oldest first.
-    pub(super) strays: Vec<Stray>,
-    /// The records that were asked for besides.
-    pub(crate) more: Vec<Option<Record>>,
-}
-
-/// Reads a thread. The head, the epoch and `more` are of one moment; what the head counts never changes.
-pub(super) async fn read_thread(
-    store: &dyn StorageAdapter,
-    keys: &Keys,
-    more: Vec<String>,
-    is_live: &(dyn Fn(&ExecutionId) -> bool + Sync),
-) -> Result<Stored, StoreError> {
-    let mut wanted = vec![keys.head.clone(), keys.epoch.clone()];
-    wanted.extend(more);
-    let mut found = store.get_many(&wanted).await?.into_iter();
-    let (head, epoch) = (found.next().flatten(), found.next().flatten());
-    let mut stored = Stored { more: found.collect(), ..Stored::default() };
-    let Some(head) = head else { return Ok(stored) };
-    let (head, version) = (Head::decode(&keys.head, &head)?, head.version);
-    let reach = head.last.reach;
-    stored.records = read_log(store, keys, 0..reach.records).await?;
-    let items: usize = stored.records.iter().map(|record| record.items.len()).sum();
-    if items != reach.items {
-        return Err(corrupt(&keys.head, format!("it counts {} items, and the log has {items}", reach.items)));
-    }
-    stored.decisions = read_decisions(store, keys, 0..reach.decisions).await?;
-    stored.epoch = epoch.map(|record| decode_epoch(&keys.epoch, &record)).transpose()?;
-    stored.strays = turns::read_strays(store, keys, is_live).await?;
-    stored.head = Some((head, version));
-    Ok(stored)
-}
-
-/// The log records of these numbers.
-pub(super) async fn read_log(
-    store: &dyn StorageAdapter,
-    keys: &Keys,
-    numbers: Range<u64>,
-) -> Result<Vec<LogRecord<'static>>, StoreError> {
-    read_numbered(
-        store,
-        numbers,
-        |number| keys.log_record(number),
-        |key, record| decode(key, record, |log: &LogRecord<'static>| log.format),
-    )
-    .await
-}
-
-/// The decisions of these numbers.
-pub(super) async fn read_decisions(
-    store: &dyn StorageAdapter,
-    keys: &Keys,
-    numbers: Range<u64>,
-) -> Result<Vec<Decision>, StoreError> {
-    read_numbered(store, numbers, |number| keys.decision(number), decode_decision).await
-}
-
-async fn read_numbered<T>(
-    store: &dyn StorageAdapter,
-    numbers: Range<u64>,
-    key: impl Fn(u64) -> String,
-    decode: impl Fn(&str, &Record) -> Result<T, StoreError>,
-) -> Result<Vec<T>, StoreError> {
-    let mut values = Vec::new();
-    let mut next = numbers.start;
-    while next < numbers.end {
-        let until = numbers.end.min(next + READ_AHEAD);
-        let keys: Vec<String> = (next..until).map(&key).collect();
-        for (key, record) in keys.iter().zip(store.get_many(&keys).await?) {
-            let record = record.ok_or_else(|| corrupt(key, "the record is missing"))?;
-            values.push(decode(key, &record)?);
-        }
-        next = until;
-    }
-    Ok(values)
 }

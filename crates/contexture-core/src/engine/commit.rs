@@ -1,0 +1,111 @@
+//! Makes a thread durable: items, states, decisions and the turn in one atomic batch.
+//!
+//! The head record of a thread counts what belongs to it and is the only record that two writers compete for: a batch
+//! expects the head it read. A writer that is late reads what the other wrote, puts its own items after it, and tries
+//! again. What a batch did is known even if its answer was lost: the head names the newest batch of each writer.
+
+use std::sync::Arc;
+
+use super::core::JournalPolicy;
+use super::shared::Shared;
+use super::thread::{HeadNow, Thread};
+use crate::error::Error;
+use crate::state::{MAX_CONFLICTS, WRITE_ATTEMPTS, describe};
+use crate::store::StoreError;
+
+impl Thread {
+    /// Makes everything so far durable in one batch.
+    ///
+    /// A failing store is tried again with growing pauses; what stays undone goes with the next commit.
+    pub(crate) async fn commit(&mut self, shared: &Arc<Shared>) -> Result<(), Error> {
+        let committed = self.commit_all(shared).await;
+        self.set_durable(committed.is_ok());
+        match committed {
+            Err(error) if shared.core().settings.journal == JournalPolicy::Require => Err(Error::Journal(error)),
+            _ if self.take_loss() => Err(Error::TakenOver),
+            _ => Ok(()),
+        }
+    }
+
+    /// As [`commit`](Thread::commit), whatever the policy says about failures.
+    pub(crate) async fn commit_all(&mut self, shared: &Arc<Shared>) -> Result<(), StoreError> {
+        let writer = shared.core().states.writer(shared.id());
+        let _writing = match &writer {
+            Some(writer) => Some(writer.lock().await),
+            None => None,
+        };
+        let (mut failures, mut conflicts) = (0, 0);
+        loop {
+            let error = match self.try_commit(shared).await {
+                Ok(()) => return Ok(()),
+                Err(StoreError::Conflict { .. }) if conflicts < MAX_CONFLICTS => {
+                    conflicts += 1;
+                    match self.rebase(shared).await {
+                        Ok(()) => continue,
+                        Err(error) => error,
+                    }
+                }
+                Err(error) => error,
+            };
+            if !worth_another_try(shared, &error, &mut failures).await {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Tries once. Dropped in the middle, it leaves nothing but a batch in doubt, which the next try recognises.
+    async fn try_commit(&mut self, shared: &Shared) -> Result<(), StoreError> {
+        let (core, id) = (shared.core(), shared.id());
+        let states = core.states.dirty(id);
+        let (landing, batch) = self.pending(core.counter.name(), &states);
+        core.states.begin_write(id, &states);
+        let version = core.store.apply(batch).await?;
+        core.states.mark_written(id, &states, version);
+        core.states.set_behind(id, false);
+        self.committed(&landing, version);
+        Ok(())
+    }
+
+    /// Takes in what is in the store now: our own batch whose answer was lost, and what others wrote.
+    ///
+    /// Everything is read before anything changes, so that it can fail or be dropped at any point.
+    async fn rebase(&mut self, shared: &Arc<Shared>) -> Result<(), StoreError> {
+        match self.read_news(shared).await? {
+            HeadNow::Same => {}
+            HeadNow::Gone => self.start_over(),
+            HeadNow::Moved(news) => {
+                if news.has_landed() {
+                    shared.core().states.mark_landed(shared.id());
+                }
+                if self.take_in(shared, *news) > 0 {
+                    let message = "someone else wrote to this thread; their items were put before ours";
+                    shared.fault(None, "merge", message.to_owned());
+                }
+            }
+        }
+        reconcile_states(shared).await
+    }
+}
+
+/// Takes in what others made of the layers' states.
+async fn reconcile_states(shared: &Arc<Shared>) -> Result<(), StoreError> {
+    let (states, roster) = (&shared.core().states, shared.roster());
+    for id in states.durable_layers(shared.id()) {
+        let changed = states.reconcile(shared.id(), &id).await?;
+        if let Some(layer) = roster.get(id.as_str()).filter(|_| changed) {
+            shared.refresh_later(layer);
+        }
+    }
+    Ok(())
+}
+
+/// Reports a failure of the store and waits; `false` if it has failed often enough.
+pub(crate) async fn worth_another_try(shared: &Shared, error: &StoreError, failures: &mut u32) -> bool {
+    shared.fault(None, "persist", describe(error));
+    *failures += 1;
+    if *failures >= WRITE_ATTEMPTS {
+        return false;
+    }
+    shared.core().states.pause(*failures - 1).await;
+    true
+}

@@ -1,0 +1,141 @@
+//! What all executions of an engine share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::eventual::EventualCache;
+use super::roster::Roster;
+use super::toolbox::Toolbox;
+use crate::clock::Clock;
+use crate::event::{Event, Fault, Observer};
+use crate::host::{FsAdapter, ShellAdapter};
+use crate::id::{ExecutionId, IdSource, LayerId};
+use crate::layer::ModelCaller;
+use crate::model::DynModel;
+use crate::state::LayerStateStore;
+use crate::store::StorageAdapter;
+use crate::tokens::{ITEM_OVERHEAD_TOKENS, TokenCounter};
+use crate::tool::DynTool;
+use crate::window::{ProjectionPolicy, fingerprint_text};
+
+/// Steps that a turn may have, unless the builder says otherwise.
+pub const DEFAULT_MAX_STEPS: u32 = 100;
+/// How long a provider keeps a prompt in its cache, unless the builder says otherwise.
+pub const DEFAULT_CACHE_TTL: Duration = Duration::from_secs(300);
+
+/// What happens when the log of a thread cannot be made durable, after all retries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JournalPolicy {
+    /// The turn ends with [`Error::Journal`](crate::error::Error::Journal). Nothing is lost: it is tried again with
+    /// the next commit.
+    #[default]
+    Require,
+    /// The turn goes on and returns an answer that is marked as not durable; it is tried again with the next commit.
+    BestEffort,
+}
+
+/// What all executions of an engine share. It never changes.
+pub(crate) struct Core {
+    pub(crate) roster: Arc<Roster>,
+    pub(crate) toolbox: Arc<Toolbox>,
+    pub(crate) tools: Vec<Arc<dyn DynTool>>,
+    pub(crate) model: Option<Arc<dyn DynModel>>,
+    pub(crate) store: Arc<dyn StorageAdapter>,
+    pub(crate) states: Arc<LayerStateStore>,
+    pub(crate) counter: Arc<dyn TokenCounter>,
+    pub(crate) host: Host,
+    pub(crate) instructions: Instructions,
+    pub(crate) settings: Settings,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+    pub(crate) eventual: Arc<EventualCache>,
+}
+
+/// What the machine gives: time, names, files and commands.
+pub(crate) struct Host {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: Arc<dyn IdSource>,
+    pub(crate) fs: Arc<dyn FsAdapter>,
+    pub(crate) shell: Arc<dyn ShellAdapter>,
+}
+
+/// The system prompt, counted once.
+pub(crate) struct Instructions {
+    text: Arc<str>,
+    tokens: u64,
+    fingerprint: u64,
+}
+
+/// What the author of the agent chose.
+pub(crate) struct Settings {
+    pub(crate) policy: ProjectionPolicy,
+    pub(crate) journal: JournalPolicy,
+    pub(crate) force_atomic_recall: bool,
+    pub(crate) max_steps: u32,
+    pub(crate) cache_ttl: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            policy: ProjectionPolicy::default(),
+            journal: JournalPolicy::default(),
+            force_atomic_recall: false,
+            max_steps: DEFAULT_MAX_STEPS,
+            cache_ttl: DEFAULT_CACHE_TTL,
+        }
+    }
+}
+
+impl Instructions {
+    pub(crate) fn new(text: Arc<str>, counter: &dyn TokenCounter) -> Self {
+        let tokens = if text.is_empty() { 0 } else { counter.count(&text) + ITEM_OVERHEAD_TOKENS };
+        Self { tokens, fingerprint: fingerprint_text([&*text]), text }
+    }
+
+    pub(crate) fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    pub(crate) fn tokens(&self) -> u64 {
+        self.tokens
+    }
+
+    /// A number that differs whenever the text differs.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+}
+
+impl Core {
+    pub(crate) fn emit(&self, event: Event<'_>) {
+        if let Some(observer) = &self.observer {
+            observer.event(event);
+        }
+    }
+
+    /// Reports something that went wrong while the turn goes on.
+    pub(crate) fn fault(&self, execution: &ExecutionId, layer: Option<&LayerId>, place: &'static str, message: String) {
+        emit_fault(self.observer.as_deref(), execution, layer, place, message);
+    }
+
+    /// The model as layers may call it.
+    pub(crate) fn model_caller(&self) -> Option<ModelCaller> {
+        self.model.clone().map(ModelCaller)
+    }
+}
+
+/// Tells the log and the observer about something that went wrong.
+pub(crate) fn emit_fault(
+    observer: Option<&dyn Observer>,
+    execution: &ExecutionId,
+    layer: Option<&LayerId>,
+    place: &'static str,
+    message: String,
+) {
+    let layer_name = layer.map_or("", |layer| layer.as_str());
+    tracing::warn!(execution_id = execution.as_str(), layer_id = layer_name, place, "{message}");
+    if let Some(observer) = observer {
+        let fault = Fault { execution_id: execution.clone(), layer_id: layer.cloned(), place, message };
+        observer.event(Event::Fault(&fault));
+    }
+}

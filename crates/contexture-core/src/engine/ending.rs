@@ -1,0 +1,72 @@
+//! The end of an execution: `on_complete` and `dispose`, exactly once.
+
+use std::sync::Arc;
+
+use super::shared::Shared;
+use super::thread::Thread;
+use crate::error::Error;
+use crate::layer::*;
+
+/// How far the end of an execution has come, so that every layer is told once, whatever interrupts it.
+#[derive(Default)]
+pub(crate) struct Ending {
+    outcome: Option<ExecutionOutcome>,
+    /// How many layers `on_complete` was called for, or is being called for.
+    completed: usize,
+    /// The same for `dispose`.
+    disposed: usize,
+}
+
+impl Ending {
+    /// Runs `on_complete` of every layer, in order of registration, and makes everything durable.
+    ///
+    /// The first outcome that is named is the one that counts.
+    pub(crate) async fn complete(
+        &mut self,
+        shared: &Arc<Shared>,
+        thread: &mut Thread,
+        outcome: ExecutionOutcome,
+    ) -> Option<Error> {
+        let outcome = *self.outcome.get_or_insert(outcome);
+        let roster = shared.roster();
+        for layer in roster.by_registration().skip(self.completed) {
+            self.completed += 1;
+            if was_initialised(shared, layer) {
+                let log = thread.log().clone();
+                let run = shared.run(layer, Hook::OnComplete, move |state, ctx| {
+                    let state = layer.state_or_default(state.as_ref());
+                    layer.on_complete(CompleteParams { log, ctx, state, outcome })
+                });
+                run.await;
+            }
+        }
+        if thread.is_behind() {
+            // A turn was left in the middle: its items and states stay together.
+            return thread.commit_all(shared).await.err().map(Error::Journal);
+        }
+        let not_durable = shared.core().states.flush(shared.id()).await;
+        not_durable.into_iter().next().map(|not_durable| Error::Journal(not_durable.error))
+    }
+
+    /// Runs `dispose` of every layer, in reverse order of registration, and forgets the execution.
+    pub(crate) async fn dispose(&mut self, shared: &Arc<Shared>) {
+        let roster = shared.roster();
+        let _nothing_runs = shared.end_refreshing().await;
+        for layer in roster.by_registration().rev().skip(self.disposed) {
+            self.disposed += 1;
+            if was_initialised(shared, layer) {
+                let run = shared.run(layer, Hook::Dispose, move |state, _| {
+                    layer.dispose(DisposeParams { state: layer.state_or_default(state.as_ref()) })
+                });
+                run.await;
+            }
+        }
+        shared.end();
+        shared.core().states.cleanup(shared.id());
+    }
+}
+
+/// A layer whose `init` never succeeded has nothing to complete.
+fn was_initialised(shared: &Shared, layer: &LayerRef) -> bool {
+    shared.core().states.has(shared.id(), &layer.spec().id)
+}

@@ -1,0 +1,68 @@
+//! Calls a function of a layer, for the model and for the program around the agent.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::frame::Frame;
+use super::hook_run::{Ended, within};
+use super::shared::Shared;
+use crate::error::FunctionError;
+use crate::id::LayerId;
+use crate::layer::*;
+
+/// How long a function of a layer may take.
+const FUNCTION_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Where a function's faults happen.
+const FUNCTION: &str = "function";
+
+/// Calls a function of a layer: alone with the layer, and its new state is kept only if it succeeds.
+pub(crate) async fn call_function(
+    shared: &Arc<Shared>,
+    layer: &str,
+    function: &str,
+    arguments: Value,
+) -> Result<Value, FunctionError> {
+    let name = format!("{layer}/{function}");
+    let roster = shared.roster();
+    let Some(layer) = roster.get(layer) else { return Err(FunctionError::Unknown { name }) };
+    let id = &layer.spec().id;
+    if let Some(doing) = Frame::running(shared.id(), id) {
+        shared.fault(Some(id), FUNCTION, format!("the layer called itself from `{doing}`"));
+        return Err(FunctionError::Reentrant { layer: id.clone(), doing });
+    }
+    if !shared.is_running(layer) {
+        return Err(FunctionError::NotRunning { layer: id.clone() });
+    }
+    let lock = shared.lock_of(id);
+    let _alone = lock.lock().await;
+    let running = layer.execute(function, arguments, shared.state(id), shared.context());
+    let Some(running) = running else { return Err(FunctionError::Unknown { name }) };
+    let running = Frame::run(shared.id(), id, FUNCTION, running);
+    match within(&*shared.core().host.clock, FUNCTION_TIMEOUT, running).await {
+        Ended::Done(Ok(answer)) => {
+            let change = answer.state.map_or(StateChange::Keep, StateChange::Set);
+            shared.change_state(layer, change);
+            Ok(answer.result)
+        }
+        Ended::Done(Err(FnFailure::BadInput(problem))) => Err(FunctionError::BadInput { name, problem }),
+        Ended::Done(Err(FnFailure::BadOutput(problem))) => {
+            shared.fault(Some(id), FUNCTION, format!("answer of `{name}`: {problem}"));
+            Err(FunctionError::BadOutput { name, problem })
+        }
+        Ended::Done(Err(FnFailure::Failed(source))) => Err(FunctionError::Failed { name, source }),
+        Ended::Panicked(message) => Err(misbehaved(shared, id, name, format!("panicked: {message}"))),
+        Ended::Late(limit) => {
+            let message = format!("took longer than {} s and was cancelled", limit.as_secs());
+            Err(misbehaved(shared, id, name, message))
+        }
+    }
+}
+
+/// A function that did not even fail properly.
+fn misbehaved(shared: &Shared, layer: &LayerId, name: String, message: String) -> FunctionError {
+    shared.fault(Some(layer), FUNCTION, format!("`{name}` {message}"));
+    FunctionError::Failed { name, source: message.into() }
+}

@@ -1,0 +1,62 @@
+//! Sends a window to the model and takes in what the provider reports.
+
+use futures_util::FutureExt;
+
+use super::shared::Shared;
+use super::thread::Thread;
+use super::toolbox::Toolbox;
+use crate::error::Error;
+use crate::item::Item;
+use crate::layer::panic_text;
+use crate::model::{LlmResponse, ModelRequest};
+use crate::window::Window;
+
+/// Sends a window to the model; returns the response with public names of tools.
+pub(crate) async fn call_model(shared: &Shared, thread: &mut Thread, window: Window) -> Result<LlmResponse, Error> {
+    let (core, toolbox) = (shared.core(), shared.toolbox());
+    let model = core.model.as_ref().ok_or_else(|| Error::Model("the engine was built without a model".into()))?;
+    let request = ModelRequest {
+        model: None,
+        instructions: core.instructions.text().clone(),
+        items: window.items,
+        tools: toolbox.shared_schemas(),
+        breakpoints: window.breakpoints,
+        max_output_tokens: Some(core.settings.policy.response_reserve).filter(|reserve| *reserve > 0),
+    };
+    thread.provider_mut().sent(core.host.clock.now());
+    let called = std::panic::AssertUnwindSafe(model.call(request)).catch_unwind().await;
+    let panicked = |panic: Box<dyn std::any::Any + Send>| Err(format!("panicked: {}", panic_text(&*panic)).into());
+    let mut response = called.unwrap_or_else(panicked).map_err(Error::Model)?;
+    normalise(&mut response, &toolbox, thread.log().len());
+    add_up(shared, &response);
+    let provider = thread.provider_mut();
+    provider.report_cache(&response.usage, window.usage.kept_tokens);
+    if core.counter.is_estimate() {
+        provider.calibrate(window.usage.total(), response.usage.input_tokens);
+    }
+    Ok(response)
+}
+
+/// Adds what a response cost to what layers are told.
+fn add_up(shared: &Shared, response: &LlmResponse) {
+    let mut context = (*shared.context_data()).clone();
+    context.step_number += 1;
+    context.token_usage.input += response.usage.input_tokens;
+    context.token_usage.output += response.usage.output_tokens;
+    context.cost += response.cost.unwrap_or(0.0);
+    shared.set_context(context);
+}
+
+/// Gives calls their public names and, where they have none or not their own, call ids. `base` is the position in the
+/// log of the first item.
+fn normalise(response: &mut LlmResponse, toolbox: &Toolbox, base: usize) {
+    let mut seen: Vec<Box<str>> = Vec::new();
+    for (index, item) in response.items.iter_mut().enumerate() {
+        let Item::FunctionCall(call) = item else { continue };
+        call.name = toolbox.public_name(&call.name).into();
+        if call.call_id.is_empty() || seen.contains(&call.call_id) {
+            call.call_id = format!("call_{}", base + index).into();
+        }
+        seen.push(call.call_id.clone());
+    }
+}

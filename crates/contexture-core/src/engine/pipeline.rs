@@ -1,0 +1,110 @@
+//! The way of items into the log, through every layer, by slot.
+
+use std::sync::Arc;
+
+use super::recall::Recalled;
+use super::shared::Shared;
+use crate::id::LayerId;
+use crate::item::{FunctionCallOutput, Item, Origin, Role};
+use crate::layer::*;
+use crate::log::ItemLog;
+
+/// What the model is told when a layer dropped the output of a tool.
+const WITHHELD: &str = "The output of this call was withheld.";
+
+/// Sends a user message that is about to be logged through every layer. What is left may be nothing.
+pub(crate) async fn filter_message(
+    shared: &Arc<Shared>,
+    log: &ItemLog,
+    recalled: &mut Recalled,
+    message: Item,
+) -> Vec<Item> {
+    filter(shared, log, recalled, vec![message], None).await
+}
+
+/// Sends the output of a call that is about to be logged through every layer. The output is always the first item.
+pub(crate) async fn filter_output(
+    shared: &Arc<Shared>,
+    log: &ItemLog,
+    recalled: &mut Recalled,
+    output: Item,
+) -> Vec<Item> {
+    let call_id = output.as_output().map(|output| output.call_id.clone()).unwrap_or_default();
+    let outcome = output.as_output().map(|output| output.outcome).unwrap_or_default();
+    let mut items = filter(shared, log, recalled, vec![output], Some(&call_id)).await;
+    // A call must have its output, right after it, or no provider takes the conversation any more.
+    match items.iter().position(|item| item.as_output().is_some()) {
+        Some(output) => items[..=output].rotate_right(1),
+        None => items.insert(0, FunctionCallOutput::new(&call_id, WITHHELD, outcome).into()),
+    }
+    if let Item::FunctionCallOutput(output) = &mut items[0] {
+        // What a layer writes in place of an output does not make a failed call a success.
+        output.outcome = if output.outcome.is_done() { outcome } else { output.outcome };
+    }
+    items
+}
+
+/// Each layer gets what the one before it let through. `call_id` is the call that the items answer.
+async fn filter(
+    shared: &Arc<Shared>,
+    log: &ItemLog,
+    recalled: &mut Recalled,
+    mut items: Vec<Item>,
+    call_id: Option<&str>,
+) -> Vec<Item> {
+    let roster = shared.roster();
+    for layer in roster.by_slot() {
+        if !layer.may_have(Hook::OnItemAppend) {
+            continue;
+        }
+        let (before, log) = (items.clone(), log.clone());
+        let given = before.clone();
+        let run = shared.run(layer, Hook::OnItemAppend, move |state, ctx| {
+            let state = layer.state_or_default(state.as_ref());
+            layer.on_item_append(OnItemAppendParams { items: given, log, ctx, state })
+        });
+        let Some(answer) = run.await.done() else { continue };
+        let answered = answer.items.len();
+        items = admissible(answer.items, call_id);
+        items.iter_mut().filter(|item| !before.contains(item)).for_each(|item| sign(item, &layer.spec().id));
+        if items.len() < answered {
+            let message = format!(
+                "{} items left out: a layer cannot speak for the model or for other tools",
+                answered - items.len()
+            );
+            shared.fault(Some(&layer.spec().id), Hook::OnItemAppend.as_str(), message);
+        }
+        if let Some(wish) = answer.rerender {
+            recalled.wish(&shared.roster(), layer, wish);
+        }
+        if items.is_empty() {
+            break;
+        }
+    }
+    items
+}
+
+/// Notes on an instruction that a layer added whose it is. A message of the user that a layer changed is the user's.
+fn sign(item: &mut Item, layer: &LayerId) {
+    if let Item::Message(message) = item
+        && matches!(message.role, Role::System | Role::Developer)
+        && message.meta.origin.is_said()
+    {
+        message.meta.origin = Origin::Layer { id: layer.as_str().into() };
+    }
+}
+
+/// What of a layer's items may be logged: no calls, no thoughts, and of outputs one alone, to the call `call_id`.
+fn admissible(items: Vec<Item>, call_id: Option<&str>) -> Vec<Item> {
+    let mut answered = false;
+    let mut admit = |item: &Item| match item {
+        Item::Message(_) | Item::Opaque(_) => true,
+        Item::FunctionCall(_) | Item::Reasoning(_) => false,
+        Item::FunctionCallOutput(output) => {
+            let answers = call_id == Some(&*output.call_id) && !answered;
+            answered |= answers;
+            answers
+        }
+    };
+    items.into_iter().filter(|item| admit(item)).collect()
+}

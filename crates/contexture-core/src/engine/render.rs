@@ -1,0 +1,106 @@
+//! What layers recalled, as items that fit their budgets.
+
+use std::sync::Arc;
+
+use crate::event::SpanBudget;
+use crate::item::Item;
+use crate::layer::{LayerSpec, RecallItems};
+use crate::schema::Schema;
+use crate::tokens::{TokenCounter, count_item};
+use crate::window::{fit_block, fit_item, memory_block};
+
+/// What an answer would use of its budget.
+pub(super) fn measure(
+    counter: &dyn TokenCounter,
+    spec: &LayerSpec,
+    answer: &RecallItems,
+    allocated: u64,
+) -> SpanBudget {
+    span_budget(allocated, render(counter, spec, answer, allocated).tokens)
+}
+
+pub(super) fn span_budget(allocated: u64, used: u64) -> SpanBudget {
+    SpanBudget { allocated, used, yielded: allocated.saturating_sub(used) }
+}
+
+/// An answer as items that fit, and what was wrong with it.
+#[derive(Default)]
+pub(super) struct FittedAnswer {
+    pub(super) items: Vec<Arc<Item>>,
+    pub(super) tokens: u64,
+    pub(super) problem: Option<String>,
+}
+
+pub(super) fn render(
+    counter: &dyn TokenCounter,
+    spec: &LayerSpec,
+    answer: &RecallItems,
+    allocated: u64,
+) -> FittedAnswer {
+    match answer {
+        RecallItems::Nothing => FittedAnswer::default(),
+        RecallItems::Text(text) => render_text(counter, spec, text, allocated),
+        RecallItems::Items(items) => render_items(counter, spec, items, allocated),
+    }
+}
+
+/// Wraps text in a developer message that names the layer; cuts the text, never the wrapping.
+fn render_text(counter: &dyn TokenCounter, spec: &LayerSpec, text: &str, allocated: u64) -> FittedAnswer {
+    let wrap = |text: &str| Item::developer(memory_block(&spec.id, text));
+    let item = wrap(text);
+    let tokens = count_item(counter, &item);
+    if tokens <= allocated {
+        return FittedAnswer { items: vec![Arc::new(item)], tokens, problem: None };
+    }
+    let problem = Some(over_budget(tokens, allocated));
+    let Some(fitting) = fit_block(counter, &spec.id, text, allocated) else {
+        return FittedAnswer { problem, ..FittedAnswer::default() };
+    };
+    let item = wrap(&fitting);
+    FittedAnswer { tokens: count_item(counter, &item), items: vec![Arc::new(item)], problem }
+}
+
+/// Keeps whole items as they are, in order, as far as they fit; the first that does not is cut, the rest goes.
+fn render_items(counter: &dyn TokenCounter, spec: &LayerSpec, items: &[Item], allocated: u64) -> FittedAnswer {
+    let mut rendered = FittedAnswer::default();
+    let accepted: Vec<&Item> = items.iter().filter(|item| is_acceptable(spec, item)).collect();
+    if accepted.len() < items.len() {
+        let left_out = items.len() - accepted.len();
+        rendered.problem =
+            Some(format!("{left_out} items left out: only messages and items of a declared schema can be recalled"));
+    }
+    let total: u64 = accepted.iter().map(|item| count_item(counter, item)).sum();
+    for item in accepted {
+        let tokens = count_item(counter, item);
+        let left = allocated - rendered.tokens;
+        if tokens <= left {
+            rendered.tokens += tokens;
+            rendered.items.push(Arc::new(item.clone()));
+            continue;
+        }
+        rendered.problem = Some(over_budget(total, allocated));
+        if let Some((_, item, tokens)) = fit_item(counter, item, left) {
+            rendered.tokens += tokens;
+            rendered.items.push(Arc::new(item));
+        }
+        break;
+    }
+    rendered
+}
+
+/// Calls, outputs and reasoning belong to the log; a recall that invents them would break pairs.
+fn is_acceptable(spec: &LayerSpec, item: &Item) -> bool {
+    match item {
+        Item::Message(_) => true,
+        Item::FunctionCall(_) | Item::FunctionCallOutput(_) | Item::Reasoning(_) => false,
+        Item::Opaque(value) => {
+            let item_type = value.get("type").and_then(serde_json::Value::as_str);
+            let declared = spec.item_schemas.iter().find(|schema| Some(schema.item_type.as_str()) == item_type);
+            declared.is_some_and(|declared| Schema::lenient(&declared.schema).check(value).is_ok())
+        }
+    }
+}
+
+fn over_budget(tokens: u64, allocated: u64) -> String {
+    format!("answered {tokens} tokens, more than its budget of {allocated}; the rest was cut")
+}

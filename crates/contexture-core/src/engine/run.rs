@@ -1,0 +1,298 @@
+//! The run of an execution: passes the thread, what was recalled and the answer to what works on each.
+
+use std::sync::Arc;
+
+use super::answer::{TurnAnswer, TurnInput};
+use super::assemble::assemble;
+use super::ending::Ending;
+use super::model_call::call_model;
+use super::open;
+use super::pipeline::{filter_message, filter_output};
+use super::recall::{Asking, Recalled};
+use super::shared::Shared;
+use super::steering::{Verdict, judge_call, judge_response};
+use super::thread::{INTERRUPTED, Thread};
+use super::tools::call_tool;
+use crate::error::Error;
+use crate::id::ThreadId;
+use crate::item::{FunctionCall, FunctionCallOutput, Item, Outcome, Role};
+use crate::layer::*;
+use crate::log::ItemLog;
+use crate::model::LlmResponse;
+use crate::turn::{Next, Turn};
+use crate::usage::StepUsage;
+use crate::window::Window;
+
+/// Everything an execution holds.
+pub(crate) struct Run {
+    shared: Arc<Shared>,
+    thread: Thread,
+    recalled: Recalled,
+    reply: Reply,
+    ending: Ending,
+}
+
+/// What the turn has come to so far.
+#[derive(Default)]
+struct Reply {
+    /// The last response that was taken.
+    response: Option<LlmResponse>,
+    /// Where the tokens of the last request went.
+    usage: Option<StepUsage>,
+}
+
+impl Run {
+    pub(crate) fn new(shared: Arc<Shared>, thread: ThreadId) -> Self {
+        Self {
+            thread: Thread::new(thread, shared.id()),
+            recalled: Recalled::new(&ItemLog::new()),
+            shared,
+            reply: Reply::default(),
+            ending: Ending::default(),
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) fn thread(&self) -> &Thread {
+        &self.thread
+    }
+
+    /// Where the tokens of the last request went.
+    pub(crate) fn usage(&self) -> Option<&StepUsage> {
+        self.reply.usage.as_ref()
+    }
+
+    /// Reads the thread and initialises every layer, in order of registration.
+    pub(crate) async fn open(&mut self) -> Result<(), Error> {
+        let layers: Vec<LayerRef> = self.shared.roster().by_registration().cloned().collect();
+        let records = open::open(&mut self.thread, &self.shared, &layers).await?;
+        self.recalled.set_query(self.thread.log());
+        for (layer, record) in layers.iter().zip(records) {
+            open::init_layer(&self.shared, layer, record).await?;
+        }
+        Ok(())
+    }
+
+    /// Logs items of a conversation that happened elsewhere.
+    pub(crate) async fn import(&mut self, items: impl IntoIterator<Item = Item>) -> Result<(), Error> {
+        self.append(items);
+        self.recalled.set_query(self.thread.log());
+        self.commit().await
+    }
+
+    /// Logs items as they are.
+    pub(crate) fn append(&mut self, items: impl IntoIterator<Item = Item>) {
+        self.thread.append(&self.shared, items.into_iter().map(Arc::new));
+    }
+
+    /// Makes everything so far durable.
+    pub(crate) async fn commit(&mut self) -> Result<(), Error> {
+        self.thread.commit(&self.shared).await
+    }
+
+    /// Logs the user's message. `false`: a layer dropped it, and there is nothing to answer.
+    pub(crate) async fn begin_turn(&mut self, input: TurnInput) -> Result<bool, Error> {
+        self.thread.close_unfinished_turn(&self.shared);
+        self.reply = Reply::default();
+        let message = input.into_message();
+        let items = filter_message(&self.shared, self.thread.log(), &mut self.recalled, message).await;
+        if items.is_empty() {
+            self.commit().await?;
+            return Ok(false);
+        }
+        self.append(items);
+        self.recalled.set_query(self.thread.log());
+        self.thread.begin_turn(Turn::new(self.shared.core().settings.max_steps));
+        self.commit().await?;
+        self.recall_all().await;
+        Ok(true)
+    }
+
+    /// Makes the unfinished turn ours, and durable what could not be made so before, before anything is run for it.
+    pub(crate) async fn resume_turn(&mut self) -> Result<(), Error> {
+        self.thread.close_stray_turns(&self.shared);
+        if self.thread.has_claims() || self.thread.is_behind() {
+            self.commit().await?;
+        }
+        self.recall_all().await;
+        Ok(())
+    }
+
+    async fn recall_all(&mut self) {
+        let asking = asking(&self.shared, &self.thread);
+        self.recalled.recall_all(&asking).await;
+        self.thread.observe_turn(self.recalled.blocks());
+    }
+
+    /// Does what the turn says until it is over.
+    pub(crate) async fn drive(&mut self) -> Result<TurnAnswer, Error> {
+        loop {
+            let Some(turn) = self.thread.turn() else { return Ok(self.answer(0)) };
+            match turn.next() {
+                Next::CallModel => self.step().await?,
+                Next::RunTool(call) => self.run_tool(call).await?,
+                Next::AnswerInterrupted(call) => {
+                    self.answer_call(FunctionCallOutput::new(&call.call_id, INTERRUPTED, Outcome::Interrupted).into())
+                        .await?;
+                }
+                Next::Finish => return self.finish().await,
+                Next::GiveUp => {
+                    self.thread.close_unfinished_turn(&self.shared);
+                    self.commit().await?;
+                    return Err(Error::TooManySteps { limit: self.shared.core().settings.max_steps });
+                }
+            }
+        }
+    }
+
+    async fn finish(&mut self) -> Result<TurnAnswer, Error> {
+        let steps = self.thread.turn().map_or(0, Turn::steps);
+        if !self.thread.is_durable() {
+            self.commit().await?;
+        }
+        self.thread.end_turn();
+        if self.reply.response.is_none() {
+            // A turn whose last commit failed has nothing left to do but to answer.
+            self.reply.response = logged_response(self.thread.log());
+        }
+        Ok(self.answer(steps))
+    }
+
+    /// What the turn has come to.
+    pub(crate) fn answer(&self, steps: u32) -> TurnAnswer {
+        let (response, usage) = (self.reply.response.clone(), self.reply.usage.clone());
+        TurnAnswer { response, steps, usage, durable: self.thread.is_durable() }
+    }
+
+    /// Calls the model until a response is taken, logs it and makes the step durable.
+    async fn step(&mut self) -> Result<(), Error> {
+        loop {
+            let window = self.assemble().await?;
+            let response = call_model(&self.shared, &mut self.thread, window).await?;
+            match judge_response(&self.shared, self.thread.log(), &response).await {
+                Verdict::Pass => {}
+                Verdict::Guide(guidance) => {
+                    if self.thread.turn_mut().is_some_and(|turn| turn.guided(guidance)) {
+                        continue;
+                    }
+                    let message = "the response was sent back often enough and is taken as it is";
+                    self.shared.fault(None, Hook::AfterModelCall.as_str(), message.to_owned());
+                }
+                Verdict::Deny { layer, reason } => {
+                    if let Some(turn) = self.thread.turn_mut() {
+                        turn.finish();
+                    }
+                    self.commit().await?;
+                    self.thread.end_turn();
+                    return Err(Error::SteeringDenied { layer, reason });
+                }
+            }
+            return self.take(response).await;
+        }
+    }
+
+    /// Puts the next window together, with the layers that asked for it recalled again.
+    pub(crate) async fn assemble(&mut self) -> Result<Window, Error> {
+        self.recalled.rerender(&asking(&self.shared, &self.thread)).await;
+        let core = self.shared.core();
+        self.thread.provider_mut().watch_expiry(core.host.clock.now(), core.settings.cache_ttl);
+        let window = assemble(&self.shared, &mut self.thread, &self.recalled).await?;
+        self.reply.usage = Some(window.usage.clone());
+        Ok(window)
+    }
+
+    /// Logs a response, lets every layer learn from it, and makes the step durable.
+    async fn take(&mut self, response: LlmResponse) -> Result<(), Error> {
+        let calls: Vec<FunctionCall> = response.calls().cloned().collect();
+        let new_items: Arc<[Arc<Item>]> = response.items.iter().cloned().map(Arc::new).collect();
+        self.thread.respond(&self.shared, &new_items, calls);
+        store(&self.shared, self.thread.log(), new_items, &response).await;
+        self.reply.response = Some(response);
+        // The conversation has gone on, so eventual layers are recalled anew.
+        self.shared.keep_for_background(self.thread.log(), self.recalled.query());
+        for layer in self.shared.roster().by_slot() {
+            self.shared.refresh_later(layer);
+        }
+        self.commit().await
+    }
+
+    /// Asks the gates, runs the tool if they let it pass, and logs what came of it.
+    async fn run_tool(&mut self, call: FunctionCall) -> Result<(), Error> {
+        let public_name: Arc<str> = self.shared.toolbox().public_name(&call.name).into();
+        let call = Arc::new(call);
+        match judge_call(&self.shared, self.thread.log(), &public_name, &call).await {
+            Verdict::Pass => {}
+            Verdict::Guide(guidance) => {
+                if let Some(turn) = self.thread.turn_mut() {
+                    turn.advise(guidance);
+                }
+            }
+            Verdict::Deny { reason, .. } => {
+                let denied = format!("This call was denied and did not run: {reason}");
+                let output = FunctionCallOutput::new(&call.call_id, denied, Outcome::Denied);
+                return self.answer_call(output.into()).await;
+            }
+        }
+        if let Some(turn) = self.thread.turn_mut() {
+            turn.start_tool();
+        }
+        self.commit().await?;
+        let output = match call_tool(&self.shared, self.thread.id(), &public_name, &call).await {
+            Ok(text) => Item::output(&call.call_id, text),
+            Err(message) => Item::error_output(&call.call_id, message),
+        };
+        self.answer_call(output).await
+    }
+
+    /// Logs the output of the call that is due, and makes it durable.
+    async fn answer_call(&mut self, output: Item) -> Result<(), Error> {
+        let items = filter_output(&self.shared, self.thread.log(), &mut self.recalled, output).await;
+        self.thread.answer_call(&self.shared, items);
+        self.commit().await
+    }
+
+    /// Runs `on_complete` of every layer and makes everything durable.
+    pub(crate) async fn complete(&mut self, outcome: ExecutionOutcome) -> Option<Error> {
+        self.ending.complete(&self.shared, &mut self.thread, outcome).await
+    }
+
+    /// Runs `dispose` of every layer and forgets the execution.
+    pub(crate) async fn dispose(&mut self) {
+        self.ending.dispose(&self.shared).await;
+    }
+}
+
+fn asking<'a>(shared: &'a Arc<Shared>, thread: &'a Thread) -> Asking<'a> {
+    let policy = thread.provider().in_counted_tokens(&shared.core().settings.policy);
+    Asking { shared, log: thread.log(), policy }
+}
+
+/// Runs `store` of all layers at once.
+async fn store(shared: &Arc<Shared>, log: &ItemLog, new_items: Arc<[Arc<Item>]>, response: &LlmResponse) {
+    let roster = shared.roster();
+    let layers: Vec<&LayerRef> = roster.by_slot().filter(|layer| layer.may_have(Hook::Store)).collect();
+    if layers.is_empty() {
+        return;
+    }
+    let response = Arc::new(response.clone());
+    let runs = layers.into_iter().map(|layer| {
+        let (new_items, log, response) = (new_items.clone(), log.clone(), response.clone());
+        shared.run(layer, Hook::Store, move |state, ctx| {
+            let state = layer.state_or_default(state.as_ref());
+            layer.store(StoreParams { new_items, log, response, ctx, state })
+        })
+    });
+    futures_util::future::join_all(runs).await;
+}
+
+/// The model's last words, as the log has them.
+fn logged_response(log: &ItemLog) -> Option<LlmResponse> {
+    let newest = log.iter().rev();
+    let said = newest.take_while(|item| !item.is_message_of(Role::User) && item.as_output().is_none());
+    let mut items: Vec<Item> = said.cloned().collect();
+    items.reverse();
+    (!items.is_empty()).then(|| LlmResponse { items, ..LlmResponse::default() })
+}

@@ -1,0 +1,197 @@
+//! What of an execution can be reached without holding it: its layers, their states and locks, its context.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::{Mutex, OwnedRwLockReadGuard, RwLockWriteGuard};
+
+use super::core::Core;
+use super::eventual::ScopeKey;
+use super::roster::Roster;
+use super::toolbox::Toolbox;
+use crate::id::{ExecutionId, IdMap, LayerId};
+use crate::layer::*;
+use crate::log::{ItemLog, SharedLog};
+use crate::store::{ScopedStorage, layer_prefix};
+
+/// What of an execution can be reached without holding it.
+pub(crate) struct Shared {
+    core: Arc<Core>,
+    id: ExecutionId,
+    roster: RwLock<Arc<Roster>>,
+    toolbox: RwLock<Arc<Toolbox>>,
+    context: RwLock<Arc<ContextData>>,
+    /// The conversation so far, for functions, which are called from outside of turns too.
+    log: SharedLog,
+    /// What a recall in the background is given.
+    background: RwLock<Background>,
+    /// Held by every recall in the background, so that the execution does not end meanwhile.
+    refreshing: Arc<tokio::sync::RwLock<()>>,
+    /// Nothing runs any more.
+    ended: AtomicBool,
+    /// One lock for each layer: its hooks and functions never run at the same time.
+    locks: RwLock<IdMap<LayerId, Arc<Mutex<()>>>>,
+}
+
+/// What a recall in the background is given: the conversation as of the last turn.
+#[derive(Clone, Default)]
+pub(crate) struct Background {
+    pub(crate) log: ItemLog,
+    pub(crate) query: Arc<str>,
+}
+
+impl Shared {
+    pub(crate) fn new(core: Arc<Core>, context: ContextData) -> Self {
+        let locks = core.roster.by_registration().map(|layer| (layer.spec().id.clone(), Arc::default())).collect();
+        Self {
+            id: context.execution_id.clone(),
+            roster: RwLock::new(core.roster.clone()),
+            toolbox: RwLock::new(core.toolbox.clone()),
+            context: RwLock::new(Arc::new(context)),
+            log: SharedLog::default(),
+            locks: RwLock::new(locks),
+            background: RwLock::default(),
+            refreshing: Arc::default(),
+            ended: AtomicBool::new(false),
+            core,
+        }
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    pub(crate) fn id(&self) -> &ExecutionId {
+        &self.id
+    }
+
+    pub(crate) fn roster(&self) -> Arc<Roster> {
+        self.roster.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn toolbox(&self) -> Arc<Toolbox> {
+        self.toolbox.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_layers(&self, roster: Roster, toolbox: Toolbox) {
+        let locks = &mut *self.locks.write().unwrap_or_else(PoisonError::into_inner);
+        for layer in roster.by_registration() {
+            locks.entry(layer.spec().id.clone()).or_default();
+        }
+        *self.roster.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(roster);
+        *self.toolbox.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(toolbox);
+    }
+
+    pub(crate) fn context_data(&self) -> Arc<ContextData> {
+        self.context.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_context(&self, context: ContextData) {
+        *self.context.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(context);
+    }
+
+    pub(crate) fn log(&self) -> &SharedLog {
+        &self.log
+    }
+
+    /// The context for one hook run or function call.
+    pub(crate) fn context(&self) -> ExecutionContext {
+        let trace = if self.core.observer.is_some() { HookTrace::watched() } else { HookTrace::default() };
+        ExecutionContext { data: self.context_data(), log: self.log.clone(), trace }
+    }
+
+    pub(crate) fn fault(&self, layer: Option<&LayerId>, place: &'static str, message: String) {
+        self.core.fault(&self.id, layer, place, message);
+    }
+
+    pub(crate) fn state(&self, layer: &LayerId) -> Option<StateValue> {
+        self.core.states.get_erased(&self.id, layer)
+    }
+
+    /// Makes a state change; `false` if there was none.
+    pub(crate) fn set_state(&self, layer: &LayerRef, change: StateChange<StateValue>) -> bool {
+        let state = match change {
+            StateChange::Keep => return false,
+            StateChange::Set(state) => Some(state),
+            StateChange::Clear => None,
+        };
+        self.core.states.set_erased(&self.id, &layer.spec().id, state);
+        true
+    }
+
+    /// Whether the layer takes part in this execution at all.
+    pub(crate) fn is_running(&self, layer: &LayerRef) -> bool {
+        let (present, disabled) = self.core.states.standing(&self.id, &layer.spec().id);
+        let uninitialised = layer.may_have(Hook::Init) && !present;
+        !uninitialised && !disabled && !self.ended.load(Ordering::Relaxed)
+    }
+
+    /// From now on nothing of this execution runs any more.
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+
+    /// The lock of a layer.
+    pub(crate) fn lock_of(&self, layer: &LayerId) -> Arc<Mutex<()>> {
+        let locks = self.locks.read().unwrap_or_else(PoisonError::into_inner);
+        locks.get(layer).cloned().unwrap_or_default()
+    }
+
+    /// The prefix of a layer's keys in the scope that this execution gives it.
+    ///
+    /// A resource scope without a resource is the thread itself, under the thread's own name, so that a thread and a
+    /// resource of the same name do not meet.
+    pub(crate) fn scope_of(&self, spec: &LayerSpec) -> String {
+        let context = self.context_data();
+        let thread = context.thread_id.as_str();
+        let (kind, id) = match (spec.scope, &context.resource_id) {
+            (MemoryScope::Resource, Some(resource)) => (MemoryScope::Resource, resource.as_str()),
+            (MemoryScope::Resource, None) | (MemoryScope::Thread, _) => (MemoryScope::Thread, thread),
+            (MemoryScope::Global, _) => (MemoryScope::Global, "all"),
+            (MemoryScope::Execution, _) => (MemoryScope::Execution, context.execution_id.as_str()),
+        };
+        layer_prefix(spec.id.as_str(), kind.as_str(), id)
+    }
+
+    /// A layer's own part of the store.
+    pub(crate) fn storage_of(&self, layer: &LayerRef) -> ScopedStorage {
+        ScopedStorage::new(self.core.store.clone(), self.scope_of(layer.spec()))
+    }
+
+    pub(crate) fn is_eventual(&self, layer: &LayerRef) -> bool {
+        layer.spec().recall_mode == RecallMode::Eventual && !self.core.settings.force_atomic_recall
+    }
+
+    /// Where the last answer of an eventual layer is cached.
+    pub(crate) fn cache_key(&self, layer: &LayerRef) -> ScopeKey {
+        (layer.spec().id.clone(), self.scope_of(layer.spec()))
+    }
+
+    pub(crate) fn background(&self) -> Background {
+        self.background.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes recalls in the background see the conversation as it is now, if there are any.
+    pub(crate) fn keep_for_background(&self, log: &ItemLog, query: &Arc<str>) {
+        if self.roster().by_slot().any(|layer| self.is_eventual(layer)) {
+            let background = Background { log: log.clone(), query: query.clone() };
+            *self.background.write().unwrap_or_else(PoisonError::into_inner) = background;
+        }
+    }
+
+    /// Keeps the execution from ending while it is held; `None` if it is ending.
+    pub(crate) fn lease(&self) -> Option<OwnedRwLockReadGuard<()>> {
+        self.refreshing.clone().try_read_owned().ok()
+    }
+
+    /// Waits until nothing of this execution is recalled in the background, and allows nothing to begin while the
+    /// returned guard is held.
+    pub(crate) async fn end_refreshing(&self) -> RwLockWriteGuard<'_, ()> {
+        let nothing_runs = self.refreshing.write().await;
+        let passing = |layer: &&LayerRef| layer.spec().scope == MemoryScope::Execution && self.is_eventual(layer);
+        for layer in self.roster().by_registration().filter(passing) {
+            self.core.eventual.forget(&self.cache_key(layer));
+        }
+        nothing_runs
+    }
+}

@@ -1,0 +1,322 @@
+//! A thread as one execution holds it: the log, the unfinished turn, the window, and how much of it is durable.
+//!
+//! Everything here decides and never awaits, except for reading. `commit` carries out what is decided here.
+
+mod records;
+mod decisions;
+mod claims;
+mod journal;
+mod read;
+
+use std::sync::Arc;
+
+use super::provider::Provider;
+use super::shared::Shared;
+use crate::decision::{Action, Decision, EpochReason, Price};
+use crate::error::Error;
+use crate::history::History;
+use crate::id::{ExecutionId, LayerId, ThreadId};
+use crate::item::{FunctionCall, FunctionCallOutput, Item, Outcome};
+use crate::log::{Entry, ItemLog};
+use crate::state::DirtyState;
+use crate::store::{Batch, Record, StoreError, Version};
+use crate::tokens::{TokenCounter, count_item};
+use crate::turn::Turn;
+use crate::window::{Assembly, Block, Projection, WindowInput};
+
+use claims::{Claims, open_calls};
+use journal::Journal;
+pub(crate) use read::{HeadNow, News, Stored};
+pub(crate) use records::Landing;
+use records::{Head, LogRecord, encode_turn};
+
+/// What the model is told about a call whose outcome nobody knows.
+pub(crate) const INTERRUPTED: &str =
+    "This call was interrupted. It may or may not have had an effect, and it was not run again.";
+
+/// A thread as one execution holds it.
+pub(crate) struct Thread {
+    id: ThreadId,
+    log: ItemLog,
+    /// The unfinished turn.
+    turn: Option<Turn>,
+    claims: Claims,
+    projection: Projection,
+    provider: Provider,
+    journal: Journal,
+    /// Whether everything up to the last commit is durable.
+    durable: bool,
+}
+
+impl Thread {
+    pub(crate) fn new(id: ThreadId, execution: &ExecutionId) -> Self {
+        Self {
+            journal: Journal::new(&id, execution),
+            id,
+            log: ItemLog::new(),
+            turn: None,
+            claims: Claims::default(),
+            projection: Projection::default(),
+            provider: Provider::default(),
+            durable: true,
+        }
+    }
+
+    pub(crate) fn id(&self) -> &ThreadId {
+        &self.id
+    }
+
+    pub(crate) fn log(&self) -> &ItemLog {
+        &self.log
+    }
+
+    pub(crate) fn turn(&self) -> Option<&Turn> {
+        self.turn.as_ref()
+    }
+
+    pub(crate) fn turn_mut(&mut self) -> Option<&mut Turn> {
+        self.turn.as_mut()
+    }
+
+    pub(crate) fn provider(&self) -> &Provider {
+        &self.provider
+    }
+
+    pub(crate) fn provider_mut(&mut self) -> &mut Provider {
+        &mut self.provider
+    }
+
+    /// Whether everything up to the last commit is durable.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.durable
+    }
+
+    pub(crate) fn set_durable(&mut self, durable: bool) {
+        self.durable = durable;
+    }
+
+    /// Whether the log has items that are not durable.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.log.len() > self.journal.reach().items
+    }
+
+    /// Whether the next batch would take over turns of others.
+    pub(crate) fn has_claims(&self) -> bool {
+        !self.claims.strays().is_empty()
+    }
+
+    /// Whether someone else goes on with our turn. This is told once.
+    pub(crate) fn take_loss(&mut self) -> bool {
+        self.claims.take_loss()
+    }
+
+    /// Adds items to the log, counting each once.
+    pub(crate) fn append(&mut self, shared: &Shared, items: impl IntoIterator<Item = Arc<Item>>) {
+        let core = shared.core();
+        let counted: Vec<(Arc<Item>, u64)> =
+            items.into_iter().map(|item| (item.clone(), count_item(&*core.counter, &item))).collect();
+        shared.log().grow(&mut self.log, |log| {
+            counted.into_iter().for_each(|(item, tokens)| {
+                log.append(item, tokens);
+            });
+        });
+        core.states.set_behind(shared.id(), self.is_behind());
+    }
+
+    /// Begins a turn whose user message is logged.
+    pub(crate) fn begin_turn(&mut self, turn: Turn) {
+        self.turn = Some(turn);
+    }
+
+    /// Logs a response that asks for these calls.
+    ///
+    /// Log and turn change together, before anything can be interrupted: else the calls would be logged and the model
+    /// asked once more instead of their tools.
+    pub(crate) fn respond(&mut self, shared: &Shared, items: &[Arc<Item>], calls: Vec<FunctionCall>) {
+        self.append(shared, items.iter().cloned());
+        if let Some(turn) = &mut self.turn {
+            turn.responded(calls);
+        }
+    }
+
+    /// Logs the output of the call that is due.
+    pub(crate) fn answer_call(&mut self, shared: &Shared, items: Vec<Item>) {
+        self.append(shared, items.into_iter().map(Arc::new));
+        if let Some(turn) = &mut self.turn {
+            turn.answered();
+        }
+    }
+
+    /// The turn is over, and that is durable.
+    pub(crate) fn end_turn(&mut self) {
+        self.turn = None;
+    }
+
+    /// Answers the open calls of turns that nobody goes on with. Their records go with the next batch.
+    pub(crate) fn close_stray_turns(&mut self, shared: &Shared) {
+        let open = self.claims.close_strays();
+        self.answer_interrupted(shared, &open);
+    }
+
+    /// Answers what an interrupted turn left open, so that the log has no call without an output.
+    pub(crate) fn close_unfinished_turn(&mut self, shared: &Shared) {
+        self.close_stray_turns(shared);
+        // The turn that someone else goes on with is of no interest any more.
+        self.claims.take_loss();
+        let Some(mut turn) = self.turn.take() else { return };
+        self.answer_interrupted(shared, &open_calls(&mut turn));
+        self.claims.close_own();
+    }
+
+    fn answer_interrupted(&mut self, shared: &Shared, calls: &[Box<str>]) {
+        if calls.is_empty() {
+            return;
+        }
+        let interrupted = |call_id| FunctionCallOutput::new(call_id, INTERRUPTED, Outcome::Interrupted);
+        self.append(shared, calls.iter().map(|call_id| Arc::new(interrupted(call_id).into())));
+    }
+
+    /// The past as the log and earlier decisions give it, before any `project_history`.
+    pub(crate) fn history(&self) -> History {
+        self.projection.history(&self.log)
+    }
+
+    /// Notes, once a turn, whether each layer's output changed since the turn before.
+    pub(crate) fn observe_turn(&mut self, blocks: &[Block]) {
+        self.projection.observe_turn(blocks);
+    }
+
+    /// Puts one window together. What it decided is to be noted with [`decide`](Self::decide).
+    pub(crate) fn assemble(&mut self, input: &WindowInput<'_>) -> Result<Assembly, Error> {
+        self.projection.assemble(input)
+    }
+
+    /// What a layer decided in this thread.
+    pub(crate) fn decisions_of(&self, layer: &LayerId) -> Arc<Vec<Decision>> {
+        self.journal.decisions_of(layer)
+    }
+
+    /// Notes what was decided about the window.
+    pub(crate) fn decide(
+        &mut self,
+        layer: Option<LayerId>,
+        action: Action,
+        reason: String,
+        price: Option<Price>,
+    ) -> &Decision {
+        // A price that is no number has no JSON form that could be read again.
+        let price = price.filter(|price| price.cost.is_finite() && price.saves_per_request.is_finite());
+        self.journal.decide(Decision { number: 0, at: self.log.len(), layer, action, reason, price })
+    }
+
+    /// Everything that is not durable yet, as one batch, and how far the thread reaches with it.
+    pub(crate) fn pending(&self, counter: &str, states: &[DirtyState]) -> (Landing, Batch) {
+        let unfinished = self.turn.as_ref().filter(|turn| !turn.is_done());
+        let landing = self.journal.landing(self.log.len(), unfinished.is_some());
+        let (others, churn) = (self.journal.others().to_vec(), self.projection.churn().clone());
+        let head = Head::new(landing.clone(), others, churn, &self.provider);
+        let batch = self.journal.batch(&head, &self.log, counter, self.projection.epoch());
+        let batch = self.claims.add_to(batch);
+        let key = self.journal.keys().turn.clone();
+        let batch = match unfinished {
+            Some(turn) => batch.set(key, encode_turn(turn)),
+            None => batch.delete(key),
+        };
+        (landing, states.iter().fold(batch, |batch, state| state.add_to(batch)))
+    }
+
+    /// What was pending is durable.
+    pub(crate) fn committed(&mut self, landing: &Landing, version: Version) {
+        self.claims.committed(landing);
+        self.journal.committed(landing, version);
+    }
+
+    /// Reads what the store holds, together with records of the same moment under `more` keys.
+    pub(crate) async fn read(&self, shared: &Shared, more: Vec<String>) -> Result<Stored, StoreError> {
+        let core = shared.core();
+        let live = |execution: &ExecutionId| core.states.is_live(execution);
+        read::read_thread(&*core.store, self.journal.keys(), more, &live).await
+    }
+
+    /// Reads what others wrote since.
+    pub(crate) async fn read_news(&self, shared: &Shared) -> Result<HeadNow, StoreError> {
+        read::read_news(&*shared.core().store, &self.journal, &self.claims).await
+    }
+
+    /// Takes over what was read when the thread was opened; returns the records that were asked for besides.
+    pub(crate) fn restore(&mut self, shared: &Shared, stored: Stored) -> Vec<Option<Record>> {
+        if let Some((head, version)) = stored.head {
+            stored.records.into_iter().for_each(|record| self.append_record(&*shared.core().counter, record));
+            self.journal.restore(&head, version, &stored.decisions);
+            self.turn = self.claims.adopt(stored.strays);
+            self.provider = head.provider();
+            self.projection = Projection::restore(stored.epoch, head.into_churn());
+        }
+        shared.log().set(self.log.clone());
+        stored.more
+    }
+
+    /// The thread was deleted: everything that is known about it is to be written anew.
+    pub(crate) fn start_over(&mut self) {
+        self.claims = Claims::default();
+        self.journal.start_over();
+    }
+
+    /// Puts what others wrote before what is pending; returns how many items that were.
+    pub(crate) fn take_in(&mut self, shared: &Shared, news: News) -> usize {
+        if let Some(landing) = &news.landing {
+            self.claims.landed(landing);
+            self.journal.landed(landing);
+        }
+        let from = self.journal.reach().items;
+        let review = self.claims.review(news.strays, news.lost_turn);
+        if review.lost_turn {
+            self.turn = None;
+        }
+        let count = self.put_before(&*shared.core().counter, news.records, &review.abandoned);
+        shared.log().set(self.log.clone());
+        self.journal.take_in(&news.head, news.version, &news.decisions, from, count);
+        if count > 0 {
+            self.projection.forget_behind(from);
+            self.provider.lose_cache(EpochReason::LogMerged);
+        }
+        count
+    }
+
+    /// Puts items of others after what is durable, and ours after them; returns how many they are.
+    ///
+    /// Of ours, an output is dropped if its call was answered by someone else, or is one of those in `abandoned`. What
+    /// closes a turn of others may answer calls that came into our log only now.
+    fn put_before(
+        &mut self,
+        counter: &dyn TokenCounter,
+        theirs: Vec<LogRecord<'static>>,
+        abandoned: &[Box<str>],
+    ) -> usize {
+        let durable = self.journal.reach().items;
+        let pending: Vec<Entry> = self.log.range(durable..self.log.len()).map(|(_, entry)| entry.clone()).collect();
+        if !pending.is_empty() {
+            self.log = self.log.prefix(durable);
+        }
+        theirs.into_iter().for_each(|record| self.append_record(counter, record));
+        let count = self.log.len() - durable;
+        for entry in pending {
+            let unwanted = entry.item.as_output().is_some_and(|output| {
+                let answers = entry.answers.is_some() || output.output == INTERRUPTED;
+                answers && (abandoned.contains(&output.call_id) || !self.log.is_open(&output.call_id))
+            });
+            if !unwanted {
+                self.log.append(entry.item, entry.tokens);
+            }
+        }
+        count
+    }
+
+    /// Appends items with their stored counts, unless those were made by another counter.
+    fn append_record(&mut self, counter: &dyn TokenCounter, record: LogRecord<'_>) {
+        for (item, tokens) in record.into_items(counter.name()) {
+            let tokens = tokens.unwrap_or_else(|| count_item(counter, &item));
+            self.log.append(item, tokens);
+        }
+    }
+}

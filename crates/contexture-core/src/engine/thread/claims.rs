@@ -1,0 +1,162 @@
+//! Which execution goes on with an unfinished turn.
+//!
+//! Every execution keeps the record of its unfinished turn under its own name, and only it writes there. An execution
+//! that takes a turn over deletes that record in the batch that expects the head, so one of two that try it is late,
+//! and sees it. An execution whose record is gone has lost its turn: it must not run its tools any more.
+
+use super::records::Landing;
+use crate::store::{Batch, Version};
+use crate::turn::Turn;
+
+/// What is known about the unfinished turns of a thread.
+#[derive(Default)]
+pub(super) struct Claims {
+    /// Whether a record of our own turn is durable.
+    recorded: bool,
+    /// Our own turn was closed since the last batch: it is no loss if someone else has closed it too.
+    closed: bool,
+    /// Turns that others left, taken over with the next batch.
+    strays: Vec<Stray>,
+    /// Someone else goes on with our turn.
+    taken_over: bool,
+}
+
+/// An unfinished turn of an execution that nobody runs, as far as we know.
+#[derive(Clone)]
+pub(super) struct Stray {
+    key: String,
+    version: Option<Version>,
+    turn: Turn,
+    plan: Plan,
+}
+
+/// What becomes of a stray turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Plan {
+    /// Nothing yet.
+    Undecided,
+    /// It is our turn now.
+    Resume,
+    /// Its open calls were answered.
+    Close,
+}
+
+/// What came of comparing our claims with what others did meanwhile.
+pub(super) struct Review {
+    /// The calls that their owners will answer.
+    pub(super) abandoned: Vec<Box<str>>,
+    /// Whether someone else goes on with our turn.
+    pub(super) lost_turn: bool,
+}
+
+impl Stray {
+    pub(super) fn new(key: String, version: Version, turn: Turn) -> Self {
+        Self { key, version: Some(version), turn, plan: Plan::Undecided }
+    }
+
+    /// The same turn with the version that its record has now.
+    pub(super) fn at(&self, version: Option<Version>) -> Self {
+        Self { version, ..self.clone() }
+    }
+
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
+    pub(super) fn version(&self) -> Option<Version> {
+        self.version
+    }
+
+    fn open_calls(&self) -> Vec<Box<str>> {
+        open_calls(&mut self.turn.clone())
+    }
+}
+
+/// Finishes a turn; returns the calls that have no answer yet.
+pub(super) fn open_calls(turn: &mut Turn) -> Vec<Box<str>> {
+    turn.finish().into_iter().map(|call| call.call_id).collect()
+}
+
+impl Claims {
+    /// Takes up the turns that others left; returns the newest, which can be resumed.
+    pub(super) fn adopt(&mut self, mut strays: Vec<Stray>) -> Option<Turn> {
+        let newest = strays.last_mut().map(|newest| {
+            newest.plan = Plan::Resume;
+            newest.turn.clone()
+        });
+        self.strays = strays;
+        newest
+    }
+
+    /// Closes the turns that nobody goes on with; returns their open calls. Their records go with the next batch.
+    pub(super) fn close_strays(&mut self) -> Vec<Box<str>> {
+        let mut open = Vec::new();
+        for stray in self.strays.iter_mut().filter(|stray| stray.plan == Plan::Undecided) {
+            stray.plan = Plan::Close;
+            open.extend(stray.open_calls());
+        }
+        open
+    }
+
+    /// Our own turn is closed, and with it the one that it was resumed from.
+    pub(super) fn close_own(&mut self) {
+        self.recorded = false;
+        self.closed = true;
+        for stray in &mut self.strays {
+            stray.plan = Plan::Close;
+        }
+    }
+
+    /// Whether someone else goes on with our turn. This is told once.
+    pub(super) fn take_loss(&mut self) -> bool {
+        std::mem::take(&mut self.taken_over)
+    }
+
+    /// Turns of others that the next batch takes over.
+    pub(super) fn strays(&self) -> &[Stray] {
+        &self.strays
+    }
+
+    /// Takes the turns of others over with a batch.
+    pub(super) fn add_to(&self, batch: Batch) -> Batch {
+        self.strays.iter().fold(batch, |batch, stray| batch.delete(stray.key.clone()))
+    }
+
+    /// Whether a record of our own turn is durable, given that this batch of ours is.
+    pub(super) fn is_recorded(&self, landing: Option<&Landing>) -> bool {
+        landing.map_or(self.recorded, |landing| landing.turn && !self.closed)
+    }
+
+    /// A batch of ours is durable.
+    pub(super) fn landed(&mut self, landing: &Landing) {
+        self.recorded = self.is_recorded(Some(landing));
+        self.strays.clear();
+    }
+
+    /// The newest batch of ours is durable, with everything up to now.
+    pub(super) fn committed(&mut self, landing: &Landing) {
+        self.closed = false;
+        self.landed(landing);
+    }
+
+    /// Compares our claims with what others did meanwhile; `current` is our strays as they are now.
+    pub(super) fn review(&mut self, current: Vec<Stray>, lost_turn: bool) -> Review {
+        let mut review = Review { abandoned: Vec::new(), lost_turn };
+        for (stray, now) in std::mem::take(&mut self.strays).into_iter().zip(current) {
+            if now.version == stray.version {
+                self.strays.push(stray);
+                continue;
+            }
+            review.lost_turn |= stray.plan == Plan::Resume;
+            if now.version.is_some() {
+                // Its owner lives and goes on with it.
+                review.abandoned.extend(stray.open_calls());
+            }
+        }
+        if review.lost_turn {
+            self.recorded = false;
+            self.taken_over = true;
+        }
+        review
+    }
+}

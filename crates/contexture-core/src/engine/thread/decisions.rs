@@ -1,0 +1,94 @@
+//! What was decided about a thread's window: by layer, and what waits for the next batch.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::decision::Decision;
+use crate::id::LayerId;
+
+/// What was decided about a thread's window. `durable` is always the number of decisions in the store.
+#[derive(Default)]
+pub(super) struct Decisions {
+    by_layer: HashMap<LayerId, Arc<Vec<Decision>>>,
+    pending: Vec<Decision>,
+    /// Whether the engine decided something since the epoch was written.
+    epoch_changed: bool,
+}
+
+impl Decisions {
+    /// What a layer decided in this thread.
+    pub(super) fn of(&self, layer: &LayerId) -> Arc<Vec<Decision>> {
+        self.by_layer.get(layer).cloned().unwrap_or_default()
+    }
+
+    /// What is not durable yet.
+    pub(super) fn pending(&self) -> &[Decision] {
+        &self.pending
+    }
+
+    pub(super) fn epoch_changed(&self) -> bool {
+        self.epoch_changed
+    }
+
+    /// How many there are with those that are pending.
+    pub(super) fn total(&self, durable: u64) -> u64 {
+        durable + self.pending.len() as u64
+    }
+
+    /// Numbers a decision and keeps it for the next batch.
+    pub(super) fn decide(&mut self, mut decision: Decision, durable: u64) -> &Decision {
+        decision.number = self.total(durable);
+        self.epoch_changed |= decision.layer.is_none();
+        self.remember(&decision);
+        self.pending.push(decision);
+        self.pending.last().expect("just pushed")
+    }
+
+    /// Takes in a decision that is durable.
+    pub(super) fn remember(&mut self, decision: &Decision) {
+        if let Some(layer) = &decision.layer {
+            Arc::make_mut(self.by_layer.entry(layer.clone()).or_default()).push(decision.clone());
+        }
+    }
+
+    /// The first so many of the pending ones are durable.
+    pub(super) fn landed(&mut self, written: usize) {
+        self.pending.drain(..written.min(self.pending.len()));
+    }
+
+    /// The epoch is durable as it is.
+    pub(super) fn epoch_written(&mut self) {
+        self.epoch_changed = false;
+    }
+
+    /// Takes in decisions of others: ours that are pending are numbered after them.
+    ///
+    /// `from` is where the items of others were put, `count` how many. What the engine decided about positions from
+    /// there on is dropped, since other items are there now.
+    pub(super) fn take_in(&mut self, theirs: &[Decision], durable: u64, from: usize, count: usize) {
+        for decisions in self.by_layer.values_mut() {
+            Arc::make_mut(decisions).retain(|decision| decision.number < durable);
+        }
+        theirs.iter().for_each(|decision| self.remember(decision));
+        let durable = durable + theirs.len() as u64;
+        let pending = std::mem::take(&mut self.pending);
+        for mut decision in pending.into_iter().filter(|decision| count == 0 || !decision.action.reaches_behind(from)) {
+            if decision.at > from {
+                decision.at += count;
+            }
+            self.decide(decision, durable);
+        }
+    }
+
+    /// The thread was deleted: what layers decided is to be written anew.
+    pub(super) fn start_over(&mut self) {
+        let mut decisions: Vec<Decision> =
+            self.by_layer.drain().flat_map(|(_, decisions)| (*decisions).clone()).collect();
+        decisions.sort_by_key(|decision| decision.number);
+        self.pending.clear();
+        self.epoch_changed = true;
+        for decision in decisions {
+            self.decide(decision, 0);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What of a thread is durable, and what the next batch expects and writes.
+
+use std::sync::Arc;
+
+use super::decisions::Decisions;
+use super::records::{Head, Keys, Landing, LogRecord, Reach, encode_decision, encode_epoch};
+use crate::decision::Decision;
+use crate::id::{ExecutionId, LayerId, ThreadId};
+use crate::log::ItemLog;
+use crate::store::{Batch, Version};
+use crate::window::Epoch;
+
+/// What is durable about a thread, and what is about to be.
+pub(super) struct Journal {
+    keys: Keys,
+    execution: ExecutionId,
+    /// The head that the next batch expects.
+    version: Option<Version>,
+    /// How much of the thread is durable, as far as this execution has taken it in.
+    reach: Reach,
+    /// The newest batch of each other writer, as the head told it.
+    others: Vec<Landing>,
+    /// Counts our batches, so that one whose answer was lost is recognised.
+    commits: u64,
+    decisions: Decisions,
+}
+
+impl Journal {
+    pub(super) fn new(thread: &ThreadId, execution: &ExecutionId) -> Self {
+        Self {
+            keys: Keys::new(thread, execution),
+            execution: execution.clone(),
+            version: None,
+            reach: Reach::default(),
+            others: Vec::new(),
+            commits: 0,
+            decisions: Decisions::default(),
+        }
+    }
+
+    pub(super) fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    pub(super) fn version(&self) -> Option<Version> {
+        self.version
+    }
+
+    pub(super) fn reach(&self) -> Reach {
+        self.reach
+    }
+
+    pub(super) fn others(&self) -> &[Landing] {
+        &self.others
+    }
+
+    /// What a layer decided in this thread.
+    pub(super) fn decisions_of(&self, layer: &LayerId) -> Arc<Vec<Decision>> {
+        self.decisions.of(layer)
+    }
+
+    /// Numbers a decision and keeps it for the next batch.
+    pub(super) fn decide(&mut self, decision: Decision) -> &Decision {
+        self.decisions.decide(decision, self.reach.decisions)
+    }
+
+    /// What the next batch leaves in the store.
+    pub(super) fn landing(&self, log_len: usize, turn: bool) -> Landing {
+        let reach = Reach {
+            items: log_len,
+            records: self.reach.records + u64::from(log_len > self.reach.items),
+            decisions: self.decisions.total(self.reach.decisions),
+        };
+        Landing { execution: self.execution.clone(), commit: self.commits, reach, turn }
+    }
+
+    /// The newest batch of ours, if the head says that it is durable.
+    pub(super) fn landing_in<'a>(&self, head: &'a Head) -> Option<&'a Landing> {
+        head.landing_of(&self.execution, self.commits)
+    }
+
+    /// The head, the items, the decisions and the epoch, as far as they are not durable yet.
+    pub(super) fn batch(&self, head: &Head, log: &ItemLog, counter: &str, epoch: Option<&Epoch>) -> Batch {
+        let keys = &self.keys;
+        let mut batch = Batch::new().expect(keys.head.clone(), self.version).set(keys.head.clone(), head.encode());
+        if log.len() > self.reach.items {
+            let entries: Vec<_> = log.range(self.reach.items..log.len()).map(|(_, entry)| entry).collect();
+            batch = batch.set(keys.log_record(self.reach.records), LogRecord::new(counter, &entries).encode());
+        }
+        for decision in self.decisions.pending() {
+            batch = batch.set(keys.decision(decision.number), encode_decision(decision));
+        }
+        match epoch.filter(|_| self.decisions.epoch_changed()) {
+            Some(epoch) => batch.set(keys.epoch.clone(), encode_epoch(epoch)),
+            None => batch,
+        }
+    }
+
+    /// A batch of ours is durable.
+    pub(super) fn landed(&mut self, landing: &Landing) {
+        self.decisions.landed(landing.reach.decisions.saturating_sub(self.reach.decisions) as usize);
+        self.reach = landing.reach;
+        self.commits += 1;
+    }
+
+    /// The newest batch of ours is durable, with everything up to now.
+    pub(super) fn committed(&mut self, landing: &Landing, version: Version) {
+        self.landed(landing);
+        self.version = Some(version);
+        self.decisions.epoch_written();
+    }
+
+    /// Takes over what was read when the thread was opened.
+    pub(super) fn restore(&mut self, head: &Head, version: Version, decisions: &[Decision]) {
+        self.version = Some(version);
+        self.others = head.others_than(&self.execution);
+        decisions.iter().for_each(|decision| self.decisions.remember(decision));
+        self.reach = head.last.reach;
+    }
+
+    /// Takes in what others wrote: `count` items from position `from` on, and decisions.
+    pub(super) fn take_in(&mut self, head: &Head, version: Version, decisions: &[Decision], from: usize, count: usize) {
+        self.decisions.take_in(decisions, self.reach.decisions, from, count);
+        self.reach = head.last.reach;
+        self.others = head.others_than(&self.execution);
+        self.version = Some(version);
+    }
+
+    /// The thread was deleted: everything that is known about it is to be written anew.
+    pub(super) fn start_over(&mut self) {
+        (self.version, self.reach) = (None, Reach::default());
+        self.others.clear();
+        self.decisions.start_over();
+    }
+}

@@ -1,0 +1,176 @@
+//! Reads a thread from the store: all of it when it is opened, and later what others added.
+
+use std::ops::Range;
+
+use super::claims::{Claims, Stray};
+use super::journal::Journal;
+use super::records::{Head, Keys, Landing, LogRecord, corrupt, decode_decision, decode_epoch, decode_turn};
+use crate::decision::Decision;
+use crate::id::ExecutionId;
+use crate::store::{Record, StorageAdapter, StoreError, Version, unescape_segment};
+use crate::window::Epoch;
+
+/// How many records are read at once.
+const READ_AHEAD: u64 = 512;
+
+/// What a thread holds, as it is read when it is opened.
+#[derive(Default)]
+pub(crate) struct Stored {
+    pub(super) head: Option<(Head, Version)>,
+    pub(super) records: Vec<LogRecord<'static>>,
+    pub(super) decisions: Vec<Decision>,
+    pub(super) epoch: Option<Epoch>,
+    /// Turns that nobody in this process runs, oldest first.
+    pub(super) strays: Vec<Stray>,
+    /// The records that were asked for besides.
+    pub(crate) more: Vec<Option<Record>>,
+}
+
+/// Reads a thread. The head, the epoch and `more` are of one moment; what the head counts never changes.
+pub(super) async fn read_thread(
+    store: &dyn StorageAdapter,
+    keys: &Keys,
+    more: Vec<String>,
+    is_live: &(dyn Fn(&ExecutionId) -> bool + Sync),
+) -> Result<Stored, StoreError> {
+    let mut wanted = vec![keys.head.clone(), keys.epoch.clone()];
+    wanted.extend(more);
+    let mut found = store.get_many(&wanted).await?.into_iter();
+    let (head, epoch) = (found.next().flatten(), found.next().flatten());
+    let mut stored = Stored { more: found.collect(), ..Stored::default() };
+    let Some(head) = head else { return Ok(stored) };
+    let (head, version) = (Head::decode(&keys.head, &head)?, head.version);
+    let reach = head.last.reach;
+    stored.records = read_log(store, keys, 0..reach.records).await?;
+    let items: usize = stored.records.iter().map(|record| record.len()).sum();
+    if items != reach.items {
+        return Err(corrupt(&keys.head, format!("it counts {} items, and the log has {items}", reach.items)));
+    }
+    stored.decisions = read_decisions(store, keys, 0..reach.decisions).await?;
+    stored.epoch = epoch.map(|record| decode_epoch(&keys.epoch, &record)).transpose()?;
+    stored.strays = read_strays(store, keys, is_live).await?;
+    stored.head = Some((head, version));
+    Ok(stored)
+}
+
+/// The log records of these numbers.
+async fn read_log(
+    store: &dyn StorageAdapter,
+    keys: &Keys,
+    numbers: Range<u64>,
+) -> Result<Vec<LogRecord<'static>>, StoreError> {
+    read_numbered(store, numbers, |number| keys.log_record(number), LogRecord::decode).await
+}
+
+/// The decisions of these numbers.
+async fn read_decisions(
+    store: &dyn StorageAdapter,
+    keys: &Keys,
+    numbers: Range<u64>,
+) -> Result<Vec<Decision>, StoreError> {
+    read_numbered(store, numbers, |number| keys.decision(number), decode_decision).await
+}
+
+async fn read_numbered<T>(
+    store: &dyn StorageAdapter,
+    numbers: Range<u64>,
+    key: impl Fn(u64) -> String,
+    decode: impl Fn(&str, &Record) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let mut values = Vec::new();
+    let mut next = numbers.start;
+    while next < numbers.end {
+        let until = numbers.end.min(next + READ_AHEAD);
+        let keys: Vec<String> = (next..until).map(&key).collect();
+        for (key, record) in keys.iter().zip(store.get_many(&keys).await?) {
+            let record = record.ok_or_else(|| corrupt(key, "the record is missing"))?;
+            values.push(decode(key, &record)?);
+        }
+        next = until;
+    }
+    Ok(values)
+}
+
+/// What became of the head since it was read or written last.
+pub(crate) enum HeadNow {
+    /// It is the one that is known.
+    Same,
+    /// The thread was deleted.
+    Gone,
+    /// Someone wrote: others, or this execution with a batch whose answer was lost.
+    Moved(Box<News>),
+}
+
+/// What others added to a thread.
+pub(crate) struct News {
+    pub(super) head: Head,
+    pub(super) version: Version,
+    /// Our own batch that is durable after all.
+    pub(super) landing: Option<Landing>,
+    pub(super) records: Vec<LogRecord<'static>>,
+    pub(super) decisions: Vec<Decision>,
+    pub(super) strays: Vec<Stray>,
+    /// Whether our own turn's record is gone.
+    pub(super) lost_turn: bool,
+}
+
+impl News {
+    /// Whether a batch of ours is durable, though nobody told us.
+    pub(crate) fn has_landed(&self) -> bool {
+        self.landing.is_some()
+    }
+}
+
+/// Reads what others added to the thread. It changes nothing, so it can fail or be dropped at any point.
+pub(super) async fn read_news(
+    store: &dyn StorageAdapter,
+    journal: &Journal,
+    claims: &Claims,
+) -> Result<HeadNow, StoreError> {
+    let keys = journal.keys();
+    let (head, version) = match store.get(&keys.head).await? {
+        None if journal.version().is_some() => return Ok(HeadNow::Gone),
+        Some(record) if Some(record.version) != journal.version() => {
+            (Head::decode(&keys.head, &record)?, record.version)
+        }
+        None | Some(_) => return Ok(HeadNow::Same),
+    };
+    let landing = journal.landing_in(&head).cloned();
+    let (known, reach) = (landing.as_ref().map_or(journal.reach(), |landing| landing.reach), head.last.reach);
+    let records = read_log(store, keys, known.records..reach.records).await?;
+    let decisions = read_decisions(store, keys, known.decisions..reach.decisions).await?;
+    let lost_turn = claims.is_recorded(landing.as_ref()) && store.get(&keys.turn).await?.is_none();
+    // A batch of ours that is durable has taken the strays over already.
+    let strays = if landing.is_some() { &[] } else { claims.strays() };
+    let strays = read_again(store, strays).await?;
+    Ok(HeadNow::Moved(Box::new(News { head, version, landing, records, decisions, strays, lost_turn })))
+}
+
+/// The turns that nobody in this process runs, oldest first.
+async fn read_strays(
+    store: &dyn StorageAdapter,
+    keys: &Keys,
+    is_live: &(dyn Fn(&ExecutionId) -> bool + Sync),
+) -> Result<Vec<Stray>, StoreError> {
+    let abandoned = |key: &String| {
+        let execution = key.strip_prefix(&keys.turns).and_then(unescape_segment);
+        execution.is_none_or(|execution| !is_live(&ExecutionId::from(execution)))
+    };
+    let turns: Vec<String> = store.list(&keys.turns).await?.into_iter().filter(abandoned).collect();
+    let mut strays = Vec::new();
+    for (key, record) in turns.iter().zip(store.get_many(&turns).await?) {
+        let Some(record) = record else { continue };
+        let turn = decode_turn(key, &record)?;
+        strays.push(Stray::new(key.clone(), record.version, turn));
+    }
+    strays.sort_by_key(Stray::version);
+    Ok(strays)
+}
+
+/// The same turns with the versions that their records have now.
+async fn read_again(store: &dyn StorageAdapter, strays: &[Stray]) -> Result<Vec<Stray>, StoreError> {
+    let keys: Vec<String> = strays.iter().map(|stray| stray.key().to_owned()).collect();
+    let records = if keys.is_empty() { Vec::new() } else { store.get_many(&keys).await? };
+    let strays = strays.iter().zip(records);
+    Ok(strays.map(|(stray, record)| stray.at(record.map(|record| record.version))).collect())
+}

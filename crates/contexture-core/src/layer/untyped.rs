@@ -1,0 +1,200 @@
+//! What hooks are given and return while the type of the layer's state is not known.
+
+use std::sync::Arc;
+
+use super::hooks::*;
+use super::state::{AnyState, LayerState, StateValue};
+
+/// What a hook is given, and the same before the state has its type.
+pub(crate) trait HookParams {
+    type Untyped;
+
+    /// Gives the state its type back. Panics if the state is of another type, which it never is: every layer is given
+    /// states that it made itself.
+    fn typed(untyped: Self::Untyped) -> Self;
+}
+
+/// Writes [`HookParams`] for params with these states and these other fields.
+macro_rules! hook_params {
+    ($( $params:ident { $($state:ident),+; $($field:ident),* } )*) => { $(
+        impl<S: LayerState> HookParams for $params<S> {
+            type Untyped = $params<AnyState>;
+
+            fn typed(untyped: Self::Untyped) -> Self {
+                $params { $( $state: typed(untyped.$state), )+ $( $field: untyped.$field, )* }
+            }
+        }
+    )* };
+}
+
+hook_params! {
+    OnItemAppendParams { state; items, log, ctx }
+    RecallParams { state; log, query, ctx, budget }
+    ProjectHistoryParams { state; history, decisions, ctx, budget, cache }
+    BeforeToolCallParams { state; tool_name, call, log, ctx }
+    AfterModelCallParams { state; response, log, ctx }
+    StoreParams { state; new_items, log, response, ctx }
+    SpawnParams { parent_state; child_ctx }
+    ReturnParams { child_state, parent_state; child_log, result, ctx }
+    CompleteParams { state; log, ctx, outcome }
+    DisposeParams { state; }
+}
+
+impl<S: LayerState> HookParams for InitParams<S> {
+    type Untyped = InitParams<StateValue>;
+
+    fn typed(untyped: Self::Untyped) -> Self {
+        let InitParams { storage, scope_key, ctx, stored } = untyped;
+        let stored = stored.map(|state| (*typed::<S>(state.value().clone())).clone());
+        InitParams { storage, scope_key, ctx, stored }
+    }
+}
+
+fn typed<S: LayerState>(state: Arc<AnyState>) -> Arc<S> {
+    state.downcast().expect("a layer's state is of the layer's own type")
+}
+
+/// What a hook returns, and the same with the state's type erased.
+pub(crate) trait HookAnswer {
+    type Erased;
+
+    fn erased(self) -> Self::Erased;
+}
+
+/// Writes [`HookAnswer`] for results with an optional state and these other fields.
+macro_rules! hook_answers {
+    ($( $result:ident { $state:ident; $($field:ident),* } )*) => { $(
+        impl<S: LayerState> HookAnswer for $result<S> {
+            type Erased = $result<StateValue>;
+
+            fn erased(self) -> Self::Erased {
+                $result { $state: self.$state.map(StateValue::new), $( $field: self.$field, )* }
+            }
+        }
+    )* };
+}
+
+hook_answers! {
+    OnItemAppendResult { state; items, rerender }
+    RecallResult { state; items, token_count, rerender }
+    BeforeToolCallResult { state; decision }
+    AfterModelCallResult { state; decision }
+    StoreResult { state; }
+    SpawnResult { child_state; items }
+    ReturnResult { parent_state; result }
+    CompleteResult { state; }
+}
+
+impl<S: LayerState> HookAnswer for InitResult<S> {
+    type Erased = InitResult<StateValue>;
+
+    fn erased(self) -> Self::Erased {
+        InitResult { state: StateValue::new(self.state) }
+    }
+}
+
+impl HookAnswer for ProjectHistoryResult {
+    type Erased = Self;
+
+    fn erased(self) -> Self {
+        self
+    }
+}
+
+impl HookAnswer for () {
+    type Erased = ();
+
+    fn erased(self) {}
+}
+
+/// What the engine looks for in every answer, whatever the hook.
+pub(crate) trait Answer {
+    /// Takes the change of the layer's state out of it.
+    fn take_state(&mut self) -> StateChange<StateValue> {
+        StateChange::Keep
+    }
+
+    /// How many items it has, for the span.
+    fn item_count(&self) -> Option<usize> {
+        None
+    }
+}
+
+fn optional(state: &mut Option<StateValue>) -> StateChange<StateValue> {
+    state.take().map_or(StateChange::Keep, StateChange::Set)
+}
+
+impl Answer for InitResult<StateValue> {
+    fn take_state(&mut self) -> StateChange<StateValue> {
+        StateChange::Set(self.state.clone())
+    }
+}
+
+impl Answer for OnItemAppendResult<StateValue> {
+    fn take_state(&mut self) -> StateChange<StateValue> {
+        optional(&mut self.state)
+    }
+
+    fn item_count(&self) -> Option<usize> {
+        Some(self.items.len())
+    }
+}
+
+impl Answer for RecallResult<StateValue> {
+    fn take_state(&mut self) -> StateChange<StateValue> {
+        optional(&mut self.state)
+    }
+
+    fn item_count(&self) -> Option<usize> {
+        Some(match &self.items {
+            RecallItems::Nothing => 0,
+            RecallItems::Text(_) => 1,
+            RecallItems::Items(items) => items.len(),
+        })
+    }
+}
+
+impl Answer for ProjectHistoryResult {
+    fn item_count(&self) -> Option<usize> {
+        Some(self.history.len())
+    }
+}
+
+impl Answer for BeforeToolCallResult<StateValue> {
+    fn take_state(&mut self) -> StateChange<StateValue> {
+        optional(&mut self.state)
+    }
+}
+
+impl Answer for AfterModelCallResult<StateValue> {
+    fn take_state(&mut self) -> StateChange<StateValue> {
+        optional(&mut self.state)
+    }
+}
+
+impl Answer for StoreResult<StateValue> {
+    fn take_state(&mut self) -> StateChange<StateValue> {
+        std::mem::take(&mut self.state)
+    }
+}
+
+/// The state in it is the child's, and stays in the answer.
+impl Answer for SpawnResult<StateValue> {
+    fn item_count(&self) -> Option<usize> {
+        Some(self.items.len())
+    }
+}
+
+impl Answer for ReturnResult<StateValue> {
+    fn take_state(&mut self) -> StateChange<StateValue> {
+        optional(&mut self.parent_state)
+    }
+}
+
+impl Answer for CompleteResult<StateValue> {
+    fn take_state(&mut self) -> StateChange<StateValue> {
+        std::mem::take(&mut self.state)
+    }
+}
+
+impl Answer for () {}

@@ -1,0 +1,61 @@
+//! An assembled window, or what is missing for it.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::decision::Action;
+use crate::id::LayerId;
+use crate::item::Item;
+use crate::usage::{Band, StepUsage};
+
+/// An assembled window, or what is missing for it.
+#[derive(Debug)]
+pub enum Assembly {
+    /// Here it is.
+    Ready(Box<Window>),
+    /// History does not fit and is to be summarised: call again with a [`Summary`](super::Summary).
+    NeedsSummary(SummaryRequest),
+}
+
+/// What is needed before the window can be made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SummaryRequest {
+    /// The positions of the log to be told, after what the last summary told.
+    pub start: usize,
+    /// The first position that is not to be told.
+    pub end: usize,
+    /// The last summary, to be told again.
+    pub previous: Option<String>,
+    /// How many tokens the text may have: fewer than what it replaces.
+    pub max_tokens: u64,
+}
+
+/// Exactly what one model request shows, after the system prompt and the tools.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    /// The items, in order of their bands.
+    pub items: Vec<Arc<Item>>,
+    /// Where the prompt may be cached, as counts of leading items: after the system prompt, after the anchors,
+    /// where history ended in the request before, and where it ends now. Ascending.
+    pub breakpoints: Vec<usize>,
+    /// Where the tokens went.
+    pub usage: StepUsage,
+    /// Where the items come from: every item belongs to one section, in order.
+    pub sections: Vec<Section>,
+    /// What was decided anew for this window: what, and why.
+    pub decisions: Vec<(Action, String)>,
+}
+
+/// A run of items with one source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Section {
+    /// The band it is in.
+    pub band: Band,
+    /// The layer that it comes from; `None` for history, updates and the tail.
+    pub layer: Option<LayerId>,
+    /// How many items it has.
+    pub items: usize,
+    /// Their tokens.
+    pub tokens: u64,
+}

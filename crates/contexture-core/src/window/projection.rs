@@ -1,0 +1,149 @@
+//! A thread's window between requests, and how the next one is put together.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::bands::{Bands, Past};
+use super::epoch::{Churn, Epoch};
+use super::fold;
+use super::input::{Block, SharedItems, WindowInput};
+use super::layout::Last;
+use super::output::{Assembly, Window};
+use super::room::available;
+use super::shown::{Kept, Shown};
+use super::updates::Rendered;
+use crate::decision::{Action, EpochReason};
+use crate::error::Error;
+use crate::history::History;
+use crate::id::LayerId;
+use crate::log::ItemLog;
+
+/// A thread's window between requests.
+#[derive(Clone, Debug, Default)]
+pub struct Projection {
+    epoch: Option<Epoch>,
+    churn: BTreeMap<LayerId, Churn>,
+    memo: Memo,
+}
+
+/// What was made for the last window and need not be made again. Items and decisions do not depend on it.
+#[derive(Clone, Debug, Default)]
+struct Memo {
+    history: Kept,
+    updates: Option<Arc<Rendered>>,
+    window: Last,
+    /// The blocks of the last turn.
+    turn: Vec<(LayerId, SharedItems)>,
+}
+
+impl Projection {
+    /// The projection of a thread as it was stored.
+    pub fn restore(epoch: Option<Epoch>, churn: BTreeMap<LayerId, Churn>) -> Self {
+        Self { epoch, churn, memo: Memo::default() }
+    }
+
+    /// The durable part that changes rarely: only when a window has decisions.
+    pub fn epoch(&self) -> Option<&Epoch> {
+        self.epoch.as_ref()
+    }
+
+    /// The durable part that changes every turn.
+    pub fn churn(&self) -> &BTreeMap<LayerId, Churn> {
+        &self.churn
+    }
+
+    /// The past as the log and earlier decisions give it, before any `project_history`.
+    pub fn history(&self, log: &ItemLog) -> History {
+        self.epoch.as_ref().map_or_else(|| History::of(log), |epoch| epoch.history(log))
+    }
+
+    /// Forgets what was decided about items from a position on, since other items are there now.
+    pub(crate) fn forget_behind(&mut self, position: usize) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.forget_behind(position);
+        }
+        self.memo = Memo::default();
+    }
+
+    /// Notes, once a turn, whether each layer's output changed since the turn before.
+    pub fn observe_turn(&mut self, blocks: &[Block]) {
+        self.memo.turn.truncate(blocks.len());
+        for (index, block) in blocks.iter().enumerate() {
+            let last = self.memo.turn.get_mut(index);
+            let unchanged =
+                last.as_ref().is_some_and(|(layer, items)| Arc::ptr_eq(items, &block.items) && *layer == block.layer);
+            match self.churn.get_mut(&block.layer) {
+                Some(churn) => churn.observe(&block.items, unchanged),
+                None => self.churn.entry(block.layer.clone()).or_default().observe(&block.items, false),
+            }
+            match last {
+                Some(_) if unchanged => {}
+                Some(last) => *last = (block.layer.clone(), block.items.clone()),
+                None => self.memo.turn.push((block.layer.clone(), block.items.clone())),
+            }
+        }
+    }
+
+    /// Puts one window together.
+    ///
+    /// With [`Assembly::Ready`] the projection has taken over what was decided; otherwise it is unchanged.
+    ///
+    /// # Errors
+    /// [`Error::NoRoom`] if system, tools and response leave too little for any window.
+    pub fn assemble(&mut self, input: &WindowInput<'_>) -> Result<Assembly, Error> {
+        let available = available(input)?;
+        let no_cuts = BTreeMap::new();
+        let cuts = self.epoch.as_ref().map_or(&no_cuts, |epoch| &epoch.shortened);
+        let shown = self.memo.history.collect(input, cuts);
+        let past = Past { epoch: self.epoch.as_ref(), churn: &self.churn, updates: self.memo.updates.as_ref() };
+        let mut bands = Bands::plan(past, input, available);
+        if fold::fits(input.policy, &shown, available - bands.tokens()) {
+            return Ok(Assembly::Ready(Box::new(self.finish(input, bands, shown, available))));
+        }
+        if bands.reason.is_none() {
+            // The prefix changes anyway, so anchors are rendered anew for free. If history then has room, it was
+            // the corrections that took it.
+            bands = Bands::begin(past, input, available, EpochReason::UpdatesOutgrew);
+            if fold::fits(input.policy, &shown, available - bands.tokens()) {
+                return Ok(Assembly::Ready(Box::new(self.finish(input, bands, shown, available))));
+            }
+            bands.reason = Some(EpochReason::HistoryFolded);
+        }
+        let folded = match fold::fold(self.epoch.as_ref(), input, shown, available - bands.tokens()) {
+            Ok(folded) => folded,
+            Err(request) => return Ok(Assembly::NeedsSummary(request)),
+        };
+        let epoch = self.epoch.get_or_insert_default();
+        let (shown, decisions) = epoch.take_over(input.history.log(), folded);
+        self.memo.history.forget_all_but(&epoch.shortened);
+        let mut window = self.finish(input, bands, shown, available);
+        window.decisions.extend(decisions);
+        Ok(Assembly::Ready(Box::new(window)))
+    }
+
+    /// Begins the epoch if one begins, and lays the window out.
+    fn finish(&mut self, input: &WindowInput<'_>, bands: Bands, shown: Vec<Shown>, available: u64) -> Window {
+        let mut window = self.memo.window.lay_out(input, &bands, shown, available);
+        let epoch = self.epoch.get_or_insert_default();
+        if let Some(reason) = bands.reason {
+            epoch.next(reason, bands.layers, input.system_fingerprint, input.counter.name());
+            window.decisions.push((Action::Epoch { reason }, epoch_sentence(reason).to_owned()));
+        }
+        window.usage.epoch = epoch.number;
+        self.memo.updates = bands.updates;
+        window
+    }
+}
+
+fn epoch_sentence(reason: EpochReason) -> &'static str {
+    match reason {
+        EpochReason::ColdStart => "nothing was sent before",
+        EpochReason::SystemChanged => "the system prompt or the tools changed",
+        EpochReason::ProviderMiss => "the provider did not find the prefix in its cache",
+        EpochReason::CacheExpired => "the provider's cache has expired",
+        EpochReason::UpdatesOutgrew => "corrections to anchors took more room than they may",
+        EpochReason::AnchorsOutgrew => "pinned anchors no longer fit",
+        EpochReason::HistoryFolded => "history was cut, so the prefix changed anyway",
+        EpochReason::LogMerged => "another process wrote to the thread",
+    }
+}

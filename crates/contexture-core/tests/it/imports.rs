@@ -1,0 +1,163 @@
+//! Imports between the files of the core point one way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// A module by its path: `["engine", "thread"]`.
+type Module = Vec<String>;
+
+/// Every file of the crate and its `use` statements, as whole paths; whether each is a re-export.
+#[derive(Default)]
+struct Crate(BTreeMap<Module, Vec<(Module, bool)>>);
+
+impl Crate {
+    fn read(source: &Path) -> Self {
+        let mut files = Vec::new();
+        walk(source, &mut Vec::new(), &mut files);
+        let uses = |(module, text): (Module, String)| {
+            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default().to_owned();
+            let uses =
+                statements(&code).flat_map(|(tree, is_export)| expand(tree).into_iter().map(move |p| (p, is_export)));
+            let uses = uses.filter_map(|(path, is_export)| Some((absolute(&module, &path)?, is_export))).collect();
+            (module, uses)
+        };
+        Self(files.into_iter().map(uses).collect())
+    }
+
+    /// The file that a path leads to, through re-exports.
+    fn file_of(&self, path: &[String]) -> Module {
+        let module = (0..=path.len()).rev().map(|len| &path[..len]).find(|prefix| self.0.contains_key(*prefix));
+        let module = module.unwrap_or_default().to_vec();
+        let Some(name) = path.get(module.len()) else { return module };
+        let mut exports = self.0[&module].iter().filter(|(_, is_export)| *is_export);
+        match exports.find(|(target, _)| target.last() == Some(name) && target.len() > module.len() + 1) {
+            Some((target, _)) => self.file_of(target),
+            None => module,
+        }
+    }
+
+    /// The files that a file imports from. A parent that only passes on names of its children does not.
+    fn imports(&self, module: &Module) -> BTreeSet<Module> {
+        let own = |target: &Module, is_export: bool| is_export && target.starts_with(module);
+        let uses = self.0[module].iter().map(|(path, is_export)| (self.file_of(path), *is_export));
+        uses.filter(|(file, is_export)| file != module && !own(file, *is_export)).map(|(file, _)| file).collect()
+    }
+
+    /// The files of one circle, if there is any.
+    fn circle(&self) -> Option<Vec<Module>> {
+        let mut left: BTreeMap<&Module, BTreeSet<Module>> = self.0.keys().map(|m| (m, self.imports(m))).collect();
+        // Files that import from none of those that are left cannot be part of a circle.
+        while let Some(free) = left.iter().find(|(_, imports)| imports.iter().all(|i| !left.contains_key(i))) {
+            let free = *free.0;
+            left.remove(free);
+        }
+        let mut path = vec![(*left.keys().next()?).clone()];
+        loop {
+            let last = path.last().expect("a path has a start");
+            let next = left[last].iter().find(|import| left.contains_key(import)).expect("all others were removed");
+            if let Some(start) = path.iter().position(|module| module == next) {
+                return Some(path.split_off(start));
+            }
+            path.push(next.clone());
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the files of the crate itself are what is tested")]
+fn walk(directory: &Path, parents: &mut Module, files: &mut Vec<(Module, String)>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            parents.push(name);
+            walk(&path, parents, files);
+            parents.pop();
+        } else if name == "lib" {
+            files.push((Vec::new(), fs::read_to_string(&path).unwrap()));
+        } else {
+            let module = parents.iter().cloned().chain([name]).collect();
+            files.push((module, fs::read_to_string(&path).unwrap()));
+        }
+    }
+}
+
+/// The trees of all `use` statements; whether each has a visibility.
+fn statements(code: &str) -> impl Iterator<Item = (&str, bool)> {
+    let line_starts = std::iter::once(0).chain(code.match_indices('\n').map(|(at, _)| at + 1));
+    line_starts.filter_map(|start| {
+        let line = code[start..].trim_start();
+        let statement = if line.starts_with("pub") { line.split_once(' ')?.1 } else { line };
+        let tree = statement.strip_prefix("use ")?.split(';').next()?;
+        Some((tree, line.starts_with("pub")))
+    })
+}
+
+/// `a::{b, c::{d}}` as `a::b` and `a::c::d`.
+fn expand(tree: &str) -> Vec<String> {
+    let tree = tree.trim();
+    let Some((prefix, rest)) = tree.split_once('{') else {
+        let path = tree.split(" as ").next().unwrap_or_default();
+        return vec![path.trim_end_matches("::self").to_owned()];
+    };
+    let inner = rest.trim_end().strip_suffix('}').unwrap();
+    let (mut parts, mut depth) = (vec![String::new()], 0);
+    for c in inner.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        parts.last_mut().unwrap().push(c);
+    }
+    let parts = parts.iter().filter(|part| !part.trim().is_empty());
+    parts.flat_map(|part| expand(&format!("{prefix}{}", part.trim()))).collect()
+}
+
+/// A path from the root of the crate; `None` if it leads into another crate.
+fn absolute(module: &Module, path: &str) -> Option<Module> {
+    let mut names: Vec<&str> = path.split("::").map(str::trim).collect();
+    let mut base = module.clone();
+    match *names.first()? {
+        "crate" => base.clear(),
+        "super" => {
+            base.pop()?;
+        }
+        "self" => {}
+        // Either a child of this module or another crate; only re-exports matter, and they are of children.
+        _ => names.insert(0, "self"),
+    }
+    names.remove(0);
+    while names.first() == Some(&"super") {
+        base.pop()?;
+        names.remove(0);
+    }
+    base.extend(names.into_iter().map(str::to_owned));
+    Some(base)
+}
+
+#[test]
+fn no_file_imports_from_a_file_that_imports_from_it() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let core = Crate::read(&source);
+    assert!(core.0.len() > 50, "the files were found");
+    assert_eq!(core.circle(), None);
+}
+
+#[test]
+fn a_circle_is_found_through_a_re_export() {
+    let file = |module: &str, uses: &[(&str, bool)]| {
+        let path = |path: &str| path.split("::").map(str::to_owned).collect::<Module>();
+        (path(module), uses.iter().map(|(to, is_export)| (path(to), *is_export)).collect())
+    };
+    let parent = ("a", &[("a::b::Name", true)][..]);
+    let circle =
+        Crate([file(parent.0, parent.1), file("a::b", &[("c", false)]), file("c", &[("a::Name", false)])].into());
+    assert_eq!(circle.circle().map(|files| files.len()), Some(2));
+    let line = Crate([file(parent.0, parent.1), file("a::b", &[]), file("c", &[("a::Name", false)])].into());
+    assert_eq!(line.circle(), None);
+}
