@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use arbitrary::Arbitrary;
 use contexture::files::dialect::Dialects;
 use contexture::files::model::FileModel;
-use contexture::files::numbering::Block;
+use contexture::files::numbering::Passage;
 use contexture::files::observation::Observation;
 use contexture::files::patch::{parse_begin_patch, parse_search_replace, parse_unified};
 use contexture::transcript::ToolCall;
@@ -98,7 +98,7 @@ fuzz_target!(|input: Input| {
     let mut model = FileModel::new();
     let known: Vec<String> = input.known.iter().take(200).map(|at| line(*at).to_owned()).collect();
     let mut sayable: HashSet<String> = known.iter().cloned().collect();
-    let block = Block { first: input.first.map(|first| usize::from(first) + 1), lines: known };
+    let block = Passage { first: input.first.map(|first| usize::from(first) + 1), lines: known };
     model.apply(1, &Observation::Read { path: PATH.into(), block, whole: input.first == Some(0) });
     for (at, (grammar, patch)) in input.patches.iter().take(16).enumerate() {
         let text = text_of(patch);

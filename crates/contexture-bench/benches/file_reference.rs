@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use contexture::bpe::Bpe;
-use contexture::files::LocalFs;
+use contexture::fs::LocalFs;
 use contexture::layers::FileReferenceOptions;
 use contexture::layers::file_reference::testing::Conversation;
 use contexture::tokens::TokenCounter;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use contexture::config::{Command, Config, keys};
 use contexture::engine::Engine;
-use contexture::files::LocalFs;
+use contexture::fs::LocalFs;
 use contexture::host::{FileStamp, FsAdapter, ReadLimits};
 use contexture::layers::FileReference;
 use contexture::layers::file_reference::{FileReport, ReportStatus};

@@ -7,6 +7,9 @@
 pub use contexture_core::*;
 
 pub mod host;
+#[cfg(unix)]
+pub mod fs;
+pub mod reference;
 pub mod files;
 pub mod fold;
 pub mod layers;

@@ -6,7 +6,7 @@ use contexture_core::item::{FunctionCall, FunctionCallOutput};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::numbering::{Block, MAX_LINE_NUMBER, line_number, numbered_from};
+use super::numbering::{MAX_LINE_NUMBER, Passage, line_number, numbered_from};
 use super::observation::{Kind, Observation, Seen};
 use super::patch::{FilePatch, parse_begin_patch, parse_search_replace, parse_unified};
 use super::printed::{observe_mentions, observe_shell, strip_harness};
@@ -443,7 +443,7 @@ impl<'a> Arguments<'a> {
         if text.trim().is_empty() || is_note(text) {
             return Vec::new();
         }
-        let block = Block::plain(Some(self.first_line()), text);
+        let block = Passage::plain(Some(self.first_line()), text);
         vec![Observation::Read { path, block, whole: !self.is_narrowed() }]
     }
 

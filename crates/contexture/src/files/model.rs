@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::numbering::Block;
+use super::numbering::Passage;
 use super::observation::Observation;
 
 mod change;
@@ -237,7 +237,7 @@ impl FileModel {
     }
 
     /// The known lines that a block repeats, if all of it is known in one piece.
-    pub fn known<'a>(&'a self, path: &str, block: &Block) -> Option<&'a [Line]> {
+    pub fn known<'a>(&'a self, path: &str, block: &Passage) -> Option<&'a [Line]> {
         let file = self.get(path)?;
         file.segments.iter().find_map(|segment| {
             let by_number = segment.place().zip(block.first).and_then(|(first, wanted)| wanted.checked_sub(first));
@@ -279,7 +279,7 @@ impl FileModel {
         index
     }
 
-    fn read_together(&mut self, at: u32, paths: &[String], block: &Block) {
+    fn read_together(&mut self, at: u32, paths: &[String], block: &Passage) {
         let mut members: Vec<usize> = paths.iter().map(|path| self.open_index(path)).collect();
         members.sort_unstable();
         members.dedup();
@@ -287,7 +287,7 @@ impl FileModel {
             self.files[*member].touched = at;
         }
         if let [only] = members.as_slice() {
-            let block = Block { first: None, lines: block.lines.clone() };
+            let block = Passage { first: None, lines: block.lines.clone() };
             return self.files[*only].read_block(at, &block, false);
         }
         let index = match self.together.get(&members) {

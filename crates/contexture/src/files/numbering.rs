@@ -2,14 +2,14 @@
 
 /// Lines of a file as a tool printed them, with the number of the first if it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Block {
+pub struct Passage {
     /// The number of the first line, from 1.
     pub first: Option<usize>,
     /// The lines, without numbers.
     pub lines: Vec<String>,
 }
 
-impl Block {
+impl Passage {
     /// A block of plain text that begins at a line, if that is known.
     pub fn plain(first: Option<usize>, text: &str) -> Self {
         Self { first, lines: split_lines(text).map(str::to_owned).collect() }
@@ -47,18 +47,18 @@ const STYLES: [Style; 6] = [Style::Arrow, Style::Tab, Style::Bar, Style::Colon, 
 /// assert_eq!(blocks[0].lines, ["fn main() {", "}"]);
 /// assert_eq!(numbered("12 apples\n13 pears"), None);
 /// ```
-pub fn numbered(text: &str) -> Option<Vec<Block>> {
+pub fn numbered(text: &str) -> Option<Vec<Passage>> {
     STYLES.into_iter().find_map(|style| numbered_as(text, style))
 }
 
 /// The same for a read that was asked to begin at a line: a single line that carries that number is numbered too.
-pub fn numbered_from(text: &str, first: usize) -> Option<Vec<Block>> {
+pub fn numbered_from(text: &str, first: usize) -> Option<Vec<Passage>> {
     let mut lines = split_lines(text);
     let single = lines.next().filter(|_| lines.next().is_none());
     let asked = |style| split_number(single?, style).filter(|(number, _)| *number == first);
     let alone = || {
         let (_, line) = STYLES.into_iter().find_map(asked)?;
-        Some(vec![Block { first: Some(first), lines: vec![line.to_owned()] }])
+        Some(vec![Passage { first: Some(first), lines: vec![line.to_owned()] }])
     };
     numbered(text).or_else(alone)
 }
@@ -66,8 +66,8 @@ pub fn numbered_from(text: &str, first: usize) -> Option<Vec<Block>> {
 /// Share of the lines from the first to the last number that must carry one, for a text to count as numbered.
 const LEAST_NUMBERED: f64 = 0.6;
 
-fn numbered_as(text: &str, style: Style) -> Option<Vec<Block>> {
-    let mut blocks: Vec<Block> = Vec::new();
+fn numbered_as(text: &str, style: Style) -> Option<Vec<Passage>> {
+    let mut blocks: Vec<Passage> = Vec::new();
     let mut next = 0;
     let (mut span, mut last_span, mut consecutive) = (0_usize, 0_usize, 0_usize);
     for (index, line) in split_lines(text).enumerate() {
@@ -84,7 +84,7 @@ fn numbered_as(text: &str, style: Style) -> Option<Vec<Block>> {
         consecutive += usize::from(follows);
         match blocks.last_mut() {
             Some(block) if follows => block.lines.push(rest.to_owned()),
-            _ => blocks.push(Block { first: Some(number), lines: vec![rest.to_owned()] }),
+            _ => blocks.push(Passage { first: Some(number), lines: vec![rest.to_owned()] }),
         }
     }
     let found: usize = blocks.iter().map(|block| block.lines.len()).sum();

@@ -1,6 +1,6 @@
 //! What a tool call tells about files.
 
-use super::numbering::Block;
+use super::numbering::Passage;
 use super::patch::Hunk;
 
 /// One thing that a finished tool call tells about a file.
@@ -11,7 +11,7 @@ pub enum Observation {
         /// The file as written.
         path: String,
         /// The lines.
-        block: Block,
+        block: Passage,
         /// Whether they are the whole file.
         whole: bool,
     },
@@ -20,21 +20,21 @@ pub enum Observation {
         /// The files as written.
         paths: Vec<String>,
         /// The lines.
-        block: Block,
+        block: Passage,
     },
     /// Lines of another version of the file were shown: of a commit, or of a stash.
     Old {
         /// The file as written.
         path: String,
         /// Runs of consecutive lines, numbered as in that version.
-        blocks: Vec<Block>,
+        blocks: Vec<Passage>,
     },
     /// Single lines of the file were shown by a search.
     Found {
         /// The file as written.
         path: String,
         /// Runs of consecutive lines.
-        blocks: Vec<Block>,
+        blocks: Vec<Passage>,
     },
     /// The file has this text now.
     Write {
@@ -238,7 +238,7 @@ pub struct Seen {
 
 impl Seen {
     /// The lines of files that it showed.
-    pub fn blocks(&self) -> Vec<&Block> {
+    pub fn blocks(&self) -> Vec<&Passage> {
         let blocks = self.observations.iter().filter_map(|observation| match observation {
             Observation::Read { block, .. } | Observation::ReadTogether { block, .. } => Some(block),
             _ => None,

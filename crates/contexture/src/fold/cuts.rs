@@ -177,7 +177,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::files::numbering::Block;
+    use crate::files::numbering::Passage;
     use crate::files::observation::Observation;
 
     fn text() -> impl Strategy<Value = String> {
@@ -188,7 +188,7 @@ mod tests {
     /// Something that happens to one of two files.
     fn event() -> impl Strategy<Value = Observation> {
         let path = || prop::sample::select(vec!["a.rs", "b.rs"]).prop_map(str::to_owned);
-        let block = || (1..60_usize, text()).prop_map(|(first, text)| Block::plain(Some(first), &text));
+        let block = || (1..60_usize, text()).prop_map(|(first, text)| Passage::plain(Some(first), &text));
         prop_oneof![
             (path(), block()).prop_map(|(path, block)| Observation::Read { path, block, whole: false }),
             (path(), block()).prop_map(|(path, block)| Observation::Found { path, blocks: vec![block] }),

@@ -4,7 +4,7 @@
 //! begin with a number of their own; hits of a search stand below their file's path instead of each behind it. Numbers
 //! in front of lines are a fifth of what reads cost.
 
-use crate::files::numbering::{Block, Style, seems_numbered, split_number, split_surely_numbered};
+use crate::files::numbering::{Passage, Style, seems_numbered, split_number, split_surely_numbered};
 
 /// Fewest numbered lines, one after the other, that are worth saying shorter.
 const LEAST_RUN_LINES: usize = 4;
@@ -29,7 +29,7 @@ const NUMBERED_EVERY: usize = 10;
 /// let hits = "src/main.rs:3:hello\nsrc/main.rs:9:hello again\n";
 /// assert_eq!(terse(hits, &[]).unwrap(), "src/main.rs\n3:hello\n9:hello again\n");
 /// ```
-pub fn terse(text: &str, read: &[&Block]) -> Option<String> {
+pub fn terse(text: &str, read: &[&Passage]) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let mut short = String::new();
     let mut at = 0;
@@ -45,7 +45,7 @@ pub fn terse(text: &str, read: &[&Block]) -> Option<String> {
 }
 
 /// Writes a run of numbered lines with fewer numbers; answers how many lines it has.
-fn numbered_run(lines: &[&str], read: &[&Block], short: &mut String) -> Option<usize> {
+fn numbered_run(lines: &[&str], read: &[&Passage], short: &mut String) -> Option<usize> {
     let (first, style, _) = split_surely_numbered(body(lines[0]))?;
     let bare = |index: usize| {
         let (number, text) = split_number(body(lines[index]), style)?;
@@ -75,7 +75,7 @@ fn numbered_run(lines: &[&str], read: &[&Block], short: &mut String) -> Option<u
 }
 
 /// Whether a block has these lines from a number on.
-fn holds(block: &Block, first: usize, texts: &[&str]) -> bool {
+fn holds(block: &Passage, first: usize, texts: &[&str]) -> bool {
     let start = block.first.and_then(|start| first.checked_sub(start));
     let lines = start.and_then(|start| block.lines.get(start..)?.get(..texts.len()));
     lines.is_some_and(|lines| lines == texts)
@@ -148,10 +148,10 @@ mod tests {
     #[test]
     fn numbers_that_are_the_file_s_own_stay() {
         let table = "1\tone\n2\ttwo\n3\tthree\n4\tfour\n5\tfive\n";
-        assert_eq!(terse(table, &[&Block::plain(Some(1), table)]), None);
+        assert_eq!(terse(table, &[&Passage::plain(Some(1), table)]), None);
         assert_eq!(terse(table, &[]), None);
         let log = "src/a.rs:1:one\nsrc/a.rs:2:two\n";
-        assert_eq!(terse(log, &[&Block::plain(Some(1), log)]), None);
+        assert_eq!(terse(log, &[&Passage::plain(Some(1), log)]), None);
         assert!(terse_read(table).is_some() && terse(log, &[]).is_some());
     }
 

@@ -12,7 +12,7 @@
 //! | re-render | immediate |
 //! | timeouts | `on_item_append` 30 s, since it reads files and asks a model about them |
 //!
-//! **What is a reference** is told by [`crate::files::reference`]. In the message it becomes a link,
+//! **What is a reference** is told by [`crate::reference`]. In the message it becomes a link,
 //! `[#src/index.ts](#src-index-ts)`, and no two files of a thread share an anchor.
 //!
 //! **What is read**: regular text files beneath the base, with an allowed extension or name, up to a size. Anything
@@ -221,7 +221,7 @@ fn sleep(duration: Duration) -> BoxFuture<'static, ()> {
 
 #[cfg(unix)]
 fn open_base(base: std::path::PathBuf) -> Result<Arc<dyn FsAdapter>, SpecError> {
-    let opened = crate::files::LocalFs::open(&base);
+    let opened = crate::fs::LocalFs::open(&base);
     let refuse = |error: contexture_core::host::FileError| {
         SpecError::layer(ID, "base_dir", format!("can't be opened: {}", error.message))
     };

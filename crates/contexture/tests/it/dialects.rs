@@ -1,7 +1,7 @@
 //! Which call tells what about which file.
 
 use contexture::files::dialect::{Dialects, Does, ToolEntry};
-use contexture::files::numbering::Block;
+use contexture::files::numbering::Passage;
 use contexture::files::observation::{LineChange, Observation};
 use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
 use serde_json::{Value, json};
@@ -18,8 +18,8 @@ fn read(path: &str, first: Option<usize>, lines: &[&str], whole: bool) -> Observ
     Observation::Read { path: path.into(), block: block(first, lines), whole }
 }
 
-fn block(first: Option<usize>, lines: &[&str]) -> Block {
-    Block { first, lines: lines.iter().map(|line| (*line).to_owned()).collect() }
+fn block(first: Option<usize>, lines: &[&str]) -> Passage {
+    Passage { first, lines: lines.iter().map(|line| (*line).to_owned()).collect() }
 }
 
 fn edit(path: &str, old: &str, new: &str) -> Observation {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use contexture::files::model::{FileModel, MAX_MENTIONS, Mention, Trust, Who};
-use contexture::files::numbering::Block;
+use contexture::files::numbering::Passage;
 use contexture::files::observation::{LineChange, Observation};
 use contexture::files::patch::{FilePatch, parse_begin_patch};
 use contexture::fold::{Folder, Policy};
@@ -12,7 +12,7 @@ use contexture::transcript::Message;
 use serde_json::json;
 
 fn read(path: &str, first: usize, text: &str) -> Observation {
-    Observation::Read { path: path.into(), block: Block::plain(Some(first), text), whole: false }
+    Observation::Read { path: path.into(), block: Passage::plain(Some(first), text), whole: false }
 }
 
 fn edit(old: &str, new: &str) -> Observation {
@@ -128,7 +128,7 @@ fn old_mentions_give_way() {
 
 #[test]
 fn lines_of_another_version_only_confirm_what_is_known() {
-    let old = |text: &str| Observation::Old { path: "a.rs".into(), blocks: vec![Block::plain(Some(1), text)] };
+    let old = |text: &str| Observation::Old { path: "a.rs".into(), blocks: vec![Passage::plain(Some(1), text)] };
     let model =
         model_of(&[read("a.rs", 1, "line one\nline two\nline three"), old("line one\nline two\nline three\nline old")]);
     let file = model.get("a.rs").unwrap();

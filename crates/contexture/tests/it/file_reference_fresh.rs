@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use contexture::files::LocalFs;
+use contexture::fs::LocalFs;
 use contexture::layers::FileReferenceOptions;
 use contexture::layers::file_reference::testing::Conversation;
 use tempfile::TempDir;

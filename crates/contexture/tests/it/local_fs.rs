@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use contexture::files::LocalFs;
+use contexture::fs::LocalFs;
 use contexture::host::{FileError, FileErrorCode, FileStamp, FsAdapter, ReadLimits};
 use tempfile::TempDir;
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use contexture::files::LocalFs;
+use contexture::fs::LocalFs;
 use contexture::host::{FileErrorCode, FsAdapter, ReadLimits};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 

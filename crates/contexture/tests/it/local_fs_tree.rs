@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
 
-use contexture::files::LocalFs;
+use contexture::fs::LocalFs;
 use contexture::host::{FileErrorCode, FsAdapter, ReadLimits, relative_path};
 use contexture::layers::FileReferenceOptions;
 use contexture::layers::file_reference::testing::Conversation;

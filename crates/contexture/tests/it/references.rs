@@ -1,6 +1,6 @@
 //! What is a reference and what is not, and what rewriting leaves alone.
 
-use contexture::files::reference::{LineRange, find, rewrite};
+use contexture::reference::{LineRange, find, rewrite};
 use proptest::prelude::*;
 
 fn is_file_name(name: &str) -> bool {

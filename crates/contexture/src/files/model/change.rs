@@ -2,7 +2,7 @@
 
 use super::splice::Replaced;
 use super::{Doubt, FileModel, FileState, Segment, Trust, extension_of, is_at_revision, is_beneath, normalize, splice};
-use crate::files::numbering::Block;
+use crate::files::numbering::Passage;
 use crate::files::observation::Observation;
 use crate::files::patch::Hunk;
 
@@ -161,7 +161,7 @@ fn pieces<'a>(old: &'a str, new: &'a str) -> (Vec<&'a str>, Vec<&'a str>) {
 
 impl FileState {
     fn write(&mut self, at: u32, text: &str) {
-        self.segments = vec![Segment::new(at, at, &Block::plain(Some(1), text))];
+        self.segments = vec![Segment::new(at, at, &Passage::plain(Some(1), text))];
         self.deleted = false;
         self.whole = true;
         self.doubt = None;
@@ -189,7 +189,7 @@ impl FileState {
             return self.write(at, text);
         }
         self.mark_edited(at);
-        let mut added = Segment::new(at, at, &Block::plain(None, text));
+        let mut added = Segment::new(at, at, &Passage::plain(None, text));
         let whole = self.segments.first_mut().filter(|_| self.whole);
         match whole {
             Some(whole) => {
@@ -211,7 +211,7 @@ impl FileState {
 
     fn insert(&mut self, at: u32, after: usize, text: &str) {
         self.mark_edited(at);
-        let added = Segment::new(at, at, &Block::plain(Some(after + 1), text));
+        let added = Segment::new(at, at, &Passage::plain(Some(after + 1), text));
         let count = added.lines.len();
         // Lines without a number may stand on both sides of the place.
         let unnumbered = self.segments.iter_mut().filter(|segment| segment.first.is_none() && segment.lines.len() > 1);
@@ -345,7 +345,7 @@ impl FileState {
             self.distrust_numbers(None);
         }
         if !new.is_empty() {
-            let block = Block { first: None, lines: new.into_iter().map(str::to_owned).collect() };
+            let block = Passage { first: None, lines: new.into_iter().map(str::to_owned).collect() };
             let mut segment = Segment::new(at, at, &block);
             if ends == Ends::Pieces {
                 segment.lines.first_mut().into_iter().for_each(|line| line.trust = Trust::Unsure);

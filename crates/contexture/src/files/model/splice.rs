@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::numbering::Block;
+use super::super::numbering::Passage;
 use super::super::patch::Hunk;
 use super::{Line, Segment, Trust, join_lines};
 
@@ -318,7 +318,7 @@ fn join_neighbours(kept: &mut Vec<Segment>, new: &mut Segment) {
 /// Marks lines as seen again, and sure, if they are known at their numbers; says whether they are.
 ///
 /// Lines without a number that read the same are seen again too, but nobody can say that they are the same ones.
-pub(super) fn touch(segments: &mut [Segment], at: u32, block: &Block) -> bool {
+pub(super) fn touch(segments: &mut [Segment], at: u32, block: &Passage) -> bool {
     let mut is_known = false;
     for segment in segments {
         let is_numbered = segment.first.is_some();
@@ -345,7 +345,7 @@ pub(super) fn touch(segments: &mut [Segment], at: u32, block: &Block) -> bool {
 const LEAST_RUN: usize = 3;
 
 /// Marks known lines as seen again that another version has too, in runs; nothing else is learnt from it.
-pub(super) fn touch_old(segments: &mut [Segment], at: u32, block: &Block) {
+pub(super) fn touch_old(segments: &mut [Segment], at: u32, block: &Passage) {
     let new: Vec<Line> = block.lines.iter().map(|text| Line::new(text, at, 0, 0)).collect();
     let telling = telling_lines(&new);
     for segment in segments {

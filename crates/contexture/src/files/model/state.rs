@@ -1,7 +1,7 @@
 //! What is known of one file, and how reads add to it.
 
 use super::{Doubt, FileState, Line, Segment, Trust, Who, splice};
-use crate::files::numbering::Block;
+use crate::files::numbering::Passage;
 
 /// An output named a file, or the user a line of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl FileState {
     }
 
     /// Takes in lines that were shown.
-    pub(super) fn read_block(&mut self, at: u32, block: &Block, whole: bool) {
+    pub(super) fn read_block(&mut self, at: u32, block: &Passage, whole: bool) {
         self.read = at;
         self.reads += 1;
         self.deleted = false;
@@ -176,7 +176,7 @@ impl FileState {
     }
 
     /// Takes in lines that a search found.
-    pub(super) fn found(&mut self, at: u32, blocks: &[Block]) {
+    pub(super) fn found(&mut self, at: u32, blocks: &[Passage]) {
         for block in blocks.iter().take(MAX_HITS) {
             if !splice::touch(&mut self.segments, at, block) {
                 let mut segment = Segment::new(at, 0, block);
@@ -188,7 +188,7 @@ impl FileState {
     }
 
     /// Notes that lines are seen again in another version; only those that are known are taken.
-    pub(super) fn compare(&mut self, at: u32, blocks: &[Block]) {
+    pub(super) fn compare(&mut self, at: u32, blocks: &[Passage]) {
         for block in blocks {
             splice::touch_old(&mut self.segments, at, block);
         }
@@ -220,7 +220,7 @@ impl FileState {
 }
 
 impl Segment {
-    pub(super) fn new(at: u32, edited: u32, block: &Block) -> Self {
+    pub(super) fn new(at: u32, edited: u32, block: &Passage) -> Self {
         let span = block.lines.len() as u32;
         let line = |text: &String| Line::new(text, at, edited, span);
         Self { first: block.first, lines: block.lines.iter().map(line).collect(), guess: None, is_hit: false }

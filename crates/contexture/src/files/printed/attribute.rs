@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::super::mentions::looks_like_file;
-use super::super::numbering::{Block, line_number, numbered, split_lines};
+use super::super::numbering::{Passage, line_number, numbered, split_lines};
 use super::super::observation::Observation;
 use super::found::{observe_blame, observe_diff, observe_search};
 use super::{Headed, Printed, Prints, join};
@@ -125,8 +125,8 @@ fn together(prints: &[&Prints], lines: &[&str]) -> Option<Observation> {
     (!paths.is_empty()).then(|| Observation::ReadTogether { paths, block: block_of(None, lines) })
 }
 
-fn block_of(first: Option<usize>, lines: &[&str]) -> Block {
-    Block { first, lines: lines.iter().map(|line| (*line).to_owned()).collect() }
+fn block_of(first: Option<usize>, lines: &[&str]) -> Passage {
+    Passage { first, lines: lines.iter().map(|line| (*line).to_owned()).collect() }
 }
 
 /// What the lines of one print tell.
@@ -183,7 +183,7 @@ fn is_complaint(line: &str) -> bool {
 }
 
 /// The runs of lines that were printed of a file, each with whether it is the whole file.
-fn blocks_of(printed: &Printed, lines: &[&str]) -> Vec<(Block, bool)> {
+fn blocks_of(printed: &Printed, lines: &[&str]) -> Vec<(Passage, bool)> {
     if printed.numbered
         && let Some(blocks) = numbered(&lines.join("\n"))
     {
@@ -202,7 +202,7 @@ fn blocks_of(printed: &Printed, lines: &[&str]) -> Vec<(Block, bool)> {
 
 /// The runs of a print of several ranges. A later range only prints if the file reaches it, so all but the last
 /// that prints are complete.
-fn ranges_of(printed: &Printed, lines: &[&str]) -> Vec<(Block, bool)> {
+fn ranges_of(printed: &Printed, lines: &[&str]) -> Vec<(Passage, bool)> {
     let more = printed.more.iter().map(|(first, count)| (Some(*first), *count));
     let mut blocks = Vec::new();
     let mut rest = lines;

@@ -1,7 +1,7 @@
 //! Single lines of files in what commands printed: hits of searches, diffs, annotated lines.
 
 use super::super::mentions::looks_like_file;
-use super::super::numbering::{Block, line_number, split_lines};
+use super::super::numbering::{Passage, line_number, split_lines};
 use super::super::observation::Observation;
 use super::super::patch::{FilePatch, parse_unified};
 use super::Version;
@@ -9,7 +9,7 @@ use super::attribute::is_cut_mark;
 
 /// Lines that a search found: `path:12:text`, or `12:text` for one file.
 pub(crate) fn observe_search(output: &str, only: Option<&str>) -> Vec<Observation> {
-    let mut found: Vec<(String, Vec<Block>)> = Vec::new();
+    let mut found: Vec<(String, Vec<Passage>)> = Vec::new();
     for line in split_lines(output).filter(|line| !is_cut_mark(line)) {
         let Some((path, number, text)) = search_line(line, only) else { continue };
         if found.last().is_none_or(|(last, _)| *last != path) {
@@ -42,7 +42,7 @@ fn split_location(text: &str) -> Option<(usize, &str)> {
 pub(super) fn observe_diff(output: &str, version: Version) -> Vec<Observation> {
     let update = |patch: FilePatch| match patch {
         FilePatch::Update { path, hunks, .. } => {
-            Some((path, hunks.into_iter().map(|hunk| Block { first: hunk.first, lines: hunk.new }).collect()))
+            Some((path, hunks.into_iter().map(|hunk| Passage { first: hunk.first, lines: hunk.new }).collect()))
         }
         _ => None,
     };
@@ -51,7 +51,7 @@ pub(super) fn observe_diff(output: &str, version: Version) -> Vec<Observation> {
 
 /// Lines of a file that `git blame` printed.
 pub(super) fn observe_blame(lines: &[&str], path: &str, version: Version) -> Vec<Observation> {
-    let mut blocks: Vec<Block> = Vec::new();
+    let mut blocks: Vec<Passage> = Vec::new();
     for (number, text) in lines.iter().filter_map(|line| blamed_line(line)) {
         push_line(&mut blocks, number, text);
     }
@@ -68,7 +68,7 @@ fn blamed_line(line: &str) -> Option<(usize, &str)> {
 }
 
 /// Lines of a version as an observation.
-fn shown(path: String, blocks: Vec<Block>, version: Version) -> Observation {
+fn shown(path: String, blocks: Vec<Passage>, version: Version) -> Observation {
     match version {
         Version::Current => Observation::Found { path, blocks },
         Version::Other => Observation::Old { path, blocks },
@@ -76,11 +76,11 @@ fn shown(path: String, blocks: Vec<Block>, version: Version) -> Observation {
 }
 
 /// Adds a line to the last block if it follows it.
-fn push_line(blocks: &mut Vec<Block>, number: usize, text: &str) {
+fn push_line(blocks: &mut Vec<Passage>, number: usize, text: &str) {
     match blocks.last_mut() {
         Some(block) if block.first.is_some_and(|first| first + block.lines.len() == number) => {
             block.lines.push(text.to_owned());
         }
-        _ => blocks.push(Block { first: Some(number), lines: vec![text.to_owned()] }),
+        _ => blocks.push(Passage { first: Some(number), lines: vec![text.to_owned()] }),
     }
 }

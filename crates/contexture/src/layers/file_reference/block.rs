@@ -7,8 +7,8 @@ use std::ops::Range;
 use contexture_core::tokens::{ceil_boundary, floor_boundary};
 
 use super::counts::Counts;
-use crate::files::kinds::language;
-use crate::files::reference::LineRange;
+use crate::reference::LineRange;
+use crate::reference::kinds::language;
 
 /// Of an excerpt, this part is taken from the start of the file.
 const HEAD_SHARE: f64 = 0.6;

@@ -9,8 +9,8 @@ use contexture_core::log::ItemLog;
 use serde_json::Value;
 
 use super::state::FileReferences;
-use crate::files::kinds::AllowList;
-use crate::files::reference::{LineRange, Reference, find, rewrite};
+use crate::reference::kinds::AllowList;
+use crate::reference::{LineRange, Reference, find, rewrite};
 
 /// How many references of one message are taken in; the rest stays text.
 const MAX_MENTIONS: usize = super::state::MAX_TRACKED_FILES;

@@ -7,7 +7,7 @@ use contexture_core::{Slot, SpecError};
 use serde::{Deserialize, Serialize};
 
 use super::ID;
-use crate::files::kinds::AllowList;
+use crate::reference::kinds::AllowList;
 
 /// The largest file that can be allowed: everything is read into memory whole.
 pub const MAX_FILE_SIZE: u64 = 1 << 30;

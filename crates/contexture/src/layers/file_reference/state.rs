@@ -9,9 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::heard::disallowed;
 use super::words::{PathSketch, TextSketch};
-use crate::files::anchor;
-use crate::files::kinds::AllowList;
-use crate::files::reference::LineRange;
+use crate::reference::LineRange;
+use crate::reference::anchor;
+use crate::reference::kinds::AllowList;
 
 /// How many files are tracked at the same time; the one that was out of use for longest makes room.
 pub const MAX_TRACKED_FILES: usize = 4096;

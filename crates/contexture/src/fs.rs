@@ -44,7 +44,7 @@ const WARY_CALLS: u32 = 64;
 /// calls for a while after one was slow (a network, a sleeping disk), go to tokio's blocking threads.
 ///
 /// ```
-/// # use contexture::files::LocalFs;
+/// # use contexture::fs::LocalFs;
 /// # use contexture::host::{FileErrorCode, FsAdapter, ReadLimits};
 /// # let project = tempfile::tempdir().unwrap();
 /// # std::fs::write(project.path().join("notes.md"), "hello").unwrap();

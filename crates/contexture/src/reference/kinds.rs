@@ -171,7 +171,7 @@ const NAMES: &[(&str, &str)] = &[
 /// Which files may be read: by extension, or by whole name.
 ///
 /// ```
-/// use contexture::files::kinds::AllowList;
+/// use contexture::reference::kinds::AllowList;
 /// let list = AllowList::new([".rs", "md", "Dockerfile"]);
 /// assert!(list.allows("src/main.rs") && list.allows("docs/README.MD") && list.allows("web/Dockerfile"));
 /// assert!(!list.allows("main.py") && !list.allows("Makefile"));
@@ -227,7 +227,7 @@ impl Default for AllowList {
 /// The language tag for the fence around a file; `text` if its name says nothing.
 ///
 /// ```
-/// use contexture::files::kinds::language;
+/// use contexture::reference::kinds::language;
 /// assert_eq!(language("src/main.rs"), "rust");
 /// assert_eq!(language("Makefile"), "makefile");
 /// assert_eq!(language("notes"), "text");

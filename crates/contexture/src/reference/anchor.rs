@@ -8,7 +8,7 @@ const SHORT_HASH: usize = 6;
 /// Different paths can come to the same slug: `a/b.rs` and `a-b.rs`. See [`distinct`].
 ///
 /// ```
-/// use contexture::files::anchor::slug;
+/// use contexture::reference::anchor::slug;
 /// assert_eq!(slug("src/index.ts"), "src-index-ts");
 /// assert_eq!(slug("docs/日本.md"), "docs-日本-md");
 /// assert_eq!(slug(".gitignore"), "gitignore");
@@ -33,7 +33,7 @@ pub fn slug(path: &str) -> String {
 /// The same path among the same others always gets the same anchor.
 ///
 /// ```
-/// use contexture::files::anchor::distinct;
+/// use contexture::reference::anchor::distinct;
 /// assert_eq!(distinct("a/b.rs", |_| false), "a-b-rs");
 /// assert_eq!(distinct("a-b.rs", |anchor| anchor == "a-b-rs"), "a-b-rs-6136df");
 /// ```

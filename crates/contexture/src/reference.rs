@@ -13,6 +13,8 @@
 //!
 //! Nothing is a reference in code, in links, in URLs and in HTML tags.
 
+pub mod anchor;
+pub mod kinds;
 mod shape;
 mod shield;
 
@@ -58,7 +60,7 @@ pub struct Reference<'t> {
 /// `is_file_name` says which names without an extension are files: `Dockerfile`, `Makefile`, …
 ///
 /// ```
-/// use contexture::files::reference::find;
+/// use contexture::reference::find;
 /// let references = find("Look at #src/main.rs:1-20, not at #hashtag.", |name| name == "Dockerfile");
 /// assert_eq!(references.len(), 1);
 /// assert_eq!(references[0].path, "src/main.rs");
