@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -69,23 +68,4 @@ pub trait IdSource: Send + Sync {
 
 /// A map from ids. Every hook run looks into a few of these, and hashing ids against an attacker would cost more than
 /// all the rest of it: an engine has as many layers as its author wrote.
-pub(crate) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
-
-/// Multiplies and rotates, eight bytes at a time.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.0 = (self.0.rotate_left(5) ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        // The upper bits are the well mixed ones, and maps use the lower.
-        self.0 ^ (self.0 >> 32)
-    }
-}
+pub(crate) type IdMap<K, V> = HashMap<K, V, foldhash::fast::FixedState>;

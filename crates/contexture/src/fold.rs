@@ -18,7 +18,6 @@ mod state;
 pub mod view;
 pub mod words;
 mod vocabulary;
-mod word_hash;
 mod cuts;
 pub mod outline;
 pub mod digest;

@@ -17,6 +17,7 @@ pub mod store;
 #[cfg(feature = "bpe")]
 pub mod bpe;
 pub mod transcript;
+mod text;
 #[cfg(feature = "config")]
 pub mod config;
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use contexture::fold::ShownItem;
-use contexture::fold::digest::shorten;
 use contexture::item::{Item, Role};
 use contexture::tokens::TokenCounter;
 use contexture::transcript::Record;
+use contexture::window::shorten;
 
 /// The part of a window that the system may take; what is longer is cut in its middle, so that something else fits.
 const LARGEST_PART: u64 = 2;
@@ -36,7 +36,7 @@ impl System {
         let (item, tokens) = match is_logged {
             true => (record.into_items().swap_remove(0), whole),
             false => {
-                let text = self.cut(&text);
+                let text = shorten(&*self.counter, &text, self.left);
                 let tokens = self.counter.count(&text);
                 (Item::message(Role::System, text), tokens)
             }
@@ -45,18 +45,6 @@ impl System {
         self.tokens += tokens;
         self.whole_tokens += whole;
         self.items.push(ShownItem { position: Some(self.items.len()), is_logged, item: Arc::new(item), tokens });
-    }
-
-    /// The head and the tail of a text, as much of it as may be shown.
-    fn cut(&self, text: &str) -> String {
-        let mut bytes = text.len();
-        loop {
-            let short = shorten(text, bytes);
-            if bytes == 0 || self.counter.count(&short) <= self.left {
-                return short;
-            }
-            bytes = bytes * 3 / 4;
-        }
     }
 
     /// How many messages there are.

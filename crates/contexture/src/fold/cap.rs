@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::digest::says_error;
 use super::rows::Rows;
+use crate::text::fit::{Made, fit};
 use crate::tokens::TokenCounter;
 
 /// Hexadecimal digits of the hash by which a text can be asked for.
@@ -63,22 +64,14 @@ pub fn cap(counter: &dyn TokenCounter, text: &str, tokens: u64, tool: Option<&st
     }
     let rows = Rows::new(text);
     let recovery = tool.map(|tool| Recovery { tool, hash: short_hash(text) });
-    let mut bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(4).min(text.len());
-    loop {
+    let bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(4).min(text.len());
+    let make = |bytes: usize| {
         let capped = render(&rows, &kept(&rows, bytes), recovery.as_ref());
-        let count = counter.count(&capped);
-        if count <= tokens {
-            return capped;
-        }
-        if bytes == 0 {
-            return String::new();
-        }
-        let fitting = bytes as f64 * tokens as f64 / count as f64;
-        bytes = (fitting as usize).min(bytes * 9 / 10);
-        if bytes < LEAST_KEPT_BYTES {
-            bytes = 0;
-        }
-    }
+        let tokens = counter.count(&capped);
+        Made { made: capped, bytes, tokens }
+    };
+    let least = || Some(make(0)).filter(|least| least.tokens <= tokens).map(|least| least.made);
+    fit(tokens, bytes, make).or_else(least).unwrap_or_default()
 }
 
 /// How the whole text can be had again.

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
+
 use super::tuning::{LEAST_CHUNK_LINES, MOST_CHUNK_LINES};
 use super::view::{Chunk, Signs};
 use super::vocabulary::Vocabulary;
-use super::word_hash::HashWords;
 use crate::files::model::{FileModel, FileState, Line, Mention, Segment};
 
 /// The chunks of all files as they were when they were last asked for.
@@ -80,7 +81,7 @@ impl FileCuts {
             return;
         }
         let old = std::mem::take(&mut self.cuts).into_iter();
-        let mut by_first: HashMap<Arc<str>, Cut, HashWords> = old.map(|cut| (cut.texts[0].clone(), cut)).collect();
+        let mut by_first: HashMap<Arc<str>, Cut, FixedState> = old.map(|cut| (cut.texts[0].clone(), cut)).collect();
         for (index, segment) in file.segments.iter().enumerate() {
             split(segment, |lines| {
                 let body = &segment.lines[lines.clone()];

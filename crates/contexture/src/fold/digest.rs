@@ -142,23 +142,3 @@ pub fn changed_files(model: &FileModel, bytes: usize) -> String {
     }
     text
 }
-
-/// The head and the tail of a text with a marker between them, within a number of bytes.
-///
-/// ```
-/// use contexture::fold::digest::shorten;
-/// assert_eq!(shorten("short", 100), "short");
-/// assert!(shorten(&"x".repeat(1000), 100).len() <= 100);
-/// ```
-pub fn shorten(text: &str, bytes: usize) -> String {
-    if text.len() <= bytes {
-        return text.to_owned();
-    }
-    let marker = format!("\n[… {} bytes left out …]\n", text.len());
-    let Some(keep) = bytes.checked_sub(marker.len()) else {
-        return text[..text.floor_char_boundary(bytes)].to_owned();
-    };
-    let head = text.floor_char_boundary(keep * 2 / 3);
-    let tail = text.ceil_char_boundary(text.len() - (keep - keep * 2 / 3));
-    format!("{}\n[… {} bytes left out …]\n{}", &text[..head], tail - head, &text[tail..])
-}

@@ -103,7 +103,6 @@ impl State {
             None => logged(at, &self.conversation),
         };
         let late = self.late_output(settings, at, &shown);
-        settings.meter.forget_made();
         self.shown.push(late.unwrap_or(shown));
     }
 
@@ -170,7 +169,6 @@ impl State {
             parts: fold.parts.clone(),
         };
         self.shown.fold(&self.conversation, folded_items);
-        settings.meter.forget_made();
         self.conversation.forget(folded);
         for lines in &fold.shown {
             self.mark(lines);
@@ -184,7 +182,6 @@ impl State {
         self.mark(&brought.shown);
         self.shown.note_brought_back();
         let item = self.item_of(settings, &Piece::Made(brought.text.clone()));
-        settings.meter.forget_made();
         self.shown.push(item);
     }
 

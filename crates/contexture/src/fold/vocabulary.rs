@@ -3,13 +3,25 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::word_hash::HashWords;
-use super::words::words;
+use foldhash::fast::FixedState;
+
+use crate::text::words::words;
+
+/// Shortest and longest word that can tell one piece of code from another.
+const WORD_BYTES: std::ops::Range<usize> = 5..60;
+
+/// The words of a text that can tell one piece of code from another.
+pub(super) fn telling_words(text: &str) -> impl Iterator<Item = &str> {
+    words(text).filter(|word| WORD_BYTES.contains(&word.len()) && !word.starts_with(|c: char| c.is_ascii_digit()))
+}
 
 /// Numbers words in the order in which it meets them.
+///
+/// A fold looks up every word of every known line, so they are hashed fast. Words chosen to collide would only make one
+/// fold slow, and they would have to be said by the user or the model.
 #[derive(Default)]
 pub(super) struct Vocabulary {
-    numbers: HashMap<Box<str>, u32, HashWords>,
+    numbers: HashMap<Box<str>, u32, FixedState>,
     /// By number: the round of [`of_lines`](Self::of_lines) that last met the word.
     met: Vec<u64>,
     rounds: u64,
@@ -38,7 +50,7 @@ impl Vocabulary {
     pub(super) fn of_lines<'a>(&mut self, lines: impl IntoIterator<Item = &'a str>) -> Arc<[u32]> {
         self.rounds += 1;
         let mut found = Vec::new();
-        for word in lines.into_iter().flat_map(words) {
+        for word in lines.into_iter().flat_map(telling_words) {
             let number = self.number(word);
             if std::mem::replace(&mut self.met[number as usize], self.rounds) < self.rounds {
                 found.push(number);

@@ -4,65 +4,12 @@ use std::collections::HashSet;
 
 use super::tuning::{LEAST_WEIGHED_BYTES, WEIGHT_BYTES};
 use super::view::Chunk;
-use super::vocabulary::Vocabulary;
+use super::vocabulary::{Vocabulary, telling_words};
 use crate::files::model::FileModel;
 use crate::files::observation::Observation;
 
-/// Shortest and longest word that can tell one piece of code from another.
-const WORD_BYTES: std::ops::Range<usize> = 5..60;
-
 /// Longest text that is taken for talk; what is longer was pasted.
 const MAX_TALK_BYTES: usize = 20_000;
-
-/// The words of a text.
-pub fn words(text: &str) -> impl Iterator<Item = &str> {
-    Words { text, at: 0 }
-        .filter(|word| WORD_BYTES.contains(&word.len()) && !word.starts_with(|c: char| c.is_ascii_digit()))
-}
-
-/// Runs of letters, digits and underscores. A fold looks at every known line, so bytes are judged by a table.
-struct Words<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-const IS_WORD_BYTE: [bool; 128] = {
-    let mut table = [false; 128];
-    let mut byte = 0;
-    while byte < 128 {
-        table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_';
-        byte += 1;
-    }
-    table
-};
-
-impl Words<'_> {
-    /// Passes the characters that are in words or are not, as asked.
-    fn pass(&mut self, in_words: bool) {
-        let bytes = self.text.as_bytes();
-        while let Some(byte) = bytes.get(self.at) {
-            let (is_in, len) = match IS_WORD_BYTE.get(usize::from(*byte)) {
-                Some(is_in) => (*is_in, 1),
-                None => self.text[self.at..].chars().next().map_or((false, 1), |c| (c.is_alphanumeric(), c.len_utf8())),
-            };
-            if is_in != in_words {
-                return;
-            }
-            self.at += len;
-        }
-    }
-}
-
-impl<'a> Iterator for Words<'a> {
-    type Item = &'a str;
-
-    fn next(&mut self) -> Option<&'a str> {
-        self.pass(false);
-        let start = self.at;
-        self.pass(true);
-        (start < self.at).then(|| &self.text[start..self.at])
-    }
-}
 
 /// What one message adds to the words that count, by their numbers in the vocabulary.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +23,7 @@ pub(super) struct Spoken {
 impl Spoken {
     pub(super) fn talk(&mut self, text: &str, vocabulary: &mut Vocabulary) {
         if text.len() <= MAX_TALK_BYTES {
-            self.talk.extend(words(text).map(|word| vocabulary.number(word)));
+            self.talk.extend(telling_words(text).map(|word| vocabulary.number(word)));
         }
     }
 
@@ -86,15 +33,15 @@ impl Spoken {
         let mut new = HashSet::new();
         match observation {
             Observation::Edit { old: before, new: after, .. } => {
-                old.extend(words(before));
-                new.extend(words(after));
+                old.extend(telling_words(before));
+                new.extend(telling_words(after));
             }
             Observation::Patch { hunks, .. } => {
-                old.extend(hunks.iter().flat_map(|hunk| &hunk.old).flat_map(|line| words(line)));
-                new.extend(hunks.iter().flat_map(|hunk| &hunk.new).flat_map(|line| words(line)));
+                old.extend(hunks.iter().flat_map(|hunk| &hunk.old).flat_map(|line| telling_words(line)));
+                new.extend(hunks.iter().flat_map(|hunk| &hunk.new).flat_map(|line| telling_words(line)));
             }
             Observation::Write { text, .. } | Observation::Append { text, .. } | Observation::Insert { text, .. } => {
-                new.extend(words(text));
+                new.extend(telling_words(text));
             }
             _ => return,
         }
@@ -172,24 +119,6 @@ impl Recent {
                 named = (chunk.file, self.names(&model.files()[chunk.file].path, vocabulary));
             }
             chunk.signs.is_named = named.1;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn words_are_runs_of_letters_digits_and_underscores(text in "[a-zA-Z0-9_ .é日()−\\n]{0,120}") {
-            let split = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-            let expected: Vec<&str> = split
-                .filter(|word| WORD_BYTES.contains(&word.len()) && !word.starts_with(|c: char| c.is_ascii_digit()))
-                .collect();
-            prop_assert_eq!(words(&text).collect::<Vec<_>>(), expected);
         }
     }
 }

@@ -34,7 +34,6 @@ struct Guide;
 
 mod block;
 mod contents;
-mod counts;
 mod delta;
 mod draft;
 mod heard;

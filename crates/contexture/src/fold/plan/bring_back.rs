@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::parts::{shown_lines, view_bytes_in};
 use crate::fold::decision::{BringBack, FoldDecision};
 use crate::fold::knowledge::Touched;
-use crate::fold::meter::Meter;
 use crate::fold::settings::Settings;
 use crate::fold::state::State;
 use crate::fold::view::{self, Chunk};
+use crate::text::fit::{Made, fit};
 
 /// The title of known lines that a touch brings back.
 const TITLE: &str = "# What you know of this file besides\n";
@@ -62,14 +62,13 @@ fn render_within(
     is_out: &[bool],
     tokens: u64,
 ) -> Option<(Arc<str>, Vec<usize>)> {
-    let fitting = Meter::fit(tokens, view_bytes_in(state, tokens), |bytes| {
+    let fitting = fit(tokens, view_bytes_in(state, tokens), |bytes| {
         let chosen = view::choose(chunks, is_out, f64::NEG_INFINITY, bytes.saturating_sub(TITLE.len()));
         let listed = view::with_neighbours(chunks, is_out, &chosen);
         let listed: Vec<&Chunk> = listed.iter().map(|index| &chunks[*index]).collect();
         let text: Arc<str> = format!("{TITLE}{}", view::render(state.knowledge.model(), &listed)).into();
-        let count = settings.meter.made(&text);
-        let taken = view::bytes(chunks, &chosen);
-        ((text, chosen), taken, count)
+        let (bytes, tokens) = (view::bytes(chunks, &chosen), settings.meter.made(&text));
+        Made { made: (text, chosen), bytes, tokens }
     });
     fitting.filter(|(_, chosen)| !chosen.is_empty())
 }

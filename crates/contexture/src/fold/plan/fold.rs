@@ -8,6 +8,7 @@ use crate::fold::outline;
 use crate::fold::settings::Settings;
 use crate::fold::state::State;
 use crate::fold::view::{self, Chunk};
+use crate::text::fit::{Made, fit};
 
 /// The title of outlines.
 const OUTLINE_TITLE: &str = "# What you know besides, to be read again when needed\n";
@@ -75,16 +76,13 @@ fn finish(settings: &Settings, state: &State, frame: Frame, view: View, chunks: 
 /// The outlines of what is known but not in the window, within a number of tokens.
 fn outline(settings: &Settings, state: &State, chunks: &[Chunk], in_window: &[bool], tokens: u64) -> String {
     let model = state.knowledge.model();
-    let mut text = outline::outline(model, chunks, |index| in_window[index], tokens as usize * 4);
-    if text.is_empty() {
-        return text;
-    }
-    text.insert_str(0, OUTLINE_TITLE);
-    while settings.meter.text(&text) > tokens {
-        let Some(end) = text.trim_end().rfind('\n') else { return String::new() };
-        text.truncate(end + 1);
-    }
-    if text == OUTLINE_TITLE { String::new() } else { text }
+    let fitting = fit(tokens, tokens as usize * 4, |bytes| {
+        let body = outline::outline(model, chunks, |index| in_window[index], bytes.saturating_sub(OUTLINE_TITLE.len()));
+        let text = if body.is_empty() { body } else { format!("{OUTLINE_TITLE}{body}") };
+        let (bytes, tokens) = (text.len(), settings.meter.text(&text));
+        Made { made: text, bytes, tokens }
+    });
+    fitting.unwrap_or_default()
 }
 
 /// Reckons what a fold costs and saves.

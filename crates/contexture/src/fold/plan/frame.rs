@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use contexture_core::window::shorten;
+
 use super::losses::LEFT_OUT_TOKENS;
-use super::outputs::{cut, shortened};
+use super::outputs::shortened;
 use super::said::Said;
 use crate::fold::digest::changed_files;
 use crate::fold::settings::Settings;
@@ -63,7 +65,7 @@ fn squeezed(settings: &Settings, state: &State, squeeze: Squeeze, most: u64) -> 
     let recent = Recent::new(settings, state, start, limit);
     let mut digest = digest(settings, state, start);
     if squeeze >= Squeeze::Hard {
-        digest = cut(&settings.meter, &digest, budget / 8);
+        digest = shorten(settings.meter.counter(), &digest, budget / 8);
     }
     let outline_tokens = if squeeze == Squeeze::None { settings.tuning.outline_tokens } else { 0 };
     let beside = LEFT_OUT_TOKENS + outline_tokens + settings.meter.text(&digest) + recent.tokens;

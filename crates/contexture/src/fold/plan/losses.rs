@@ -1,6 +1,7 @@
 //! What a fold had no room for, said aloud.
 
-use super::outputs::cut;
+use contexture_core::window::shorten;
+
 use crate::files::model::FileModel;
 use crate::fold::decision::ShownLines;
 use crate::fold::settings::Settings;
@@ -46,7 +47,7 @@ pub(super) fn tell(settings: &Settings, paths: &[String]) -> String {
         return String::new();
     }
     let text = format!("Some of your own changes do not fit here, in {}: {}\n", files(paths), named(paths));
-    cut(&settings.meter, &text, LEFT_OUT_TOKENS.min(settings.policy.budget / SENTENCE_PART))
+    shorten(settings.meter.counter(), &text, LEFT_OUT_TOKENS.min(settings.policy.budget / SENTENCE_PART))
 }
 
 /// Why a fold was made, and what it could not keep.

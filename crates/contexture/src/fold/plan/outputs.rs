@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use contexture_core::item::Item;
+use contexture_core::window;
 
 use crate::files::observation::Seen;
 use crate::fold::cap::cap;
 use crate::fold::conversation::Speaker;
 use crate::fold::decision::FoldDecision;
-use crate::fold::digest::shorten as shorten_bytes;
 use crate::fold::doors;
-use crate::fold::meter::Meter;
 use crate::fold::settings::Settings;
 use crate::fold::state::{Arrived, ArrivedOutput, State};
 use crate::fold::terse::terse;
@@ -55,7 +54,7 @@ pub(super) fn shortened(settings: &Settings, state: &State, at: usize, tokens: u
     }
     match (state.conversation.speaker(at), settings.output_tool.as_deref()) {
         (Speaker::Tool, tool) | (_, tool @ Some(_)) => cap(counter, &text, tokens, tool).into(),
-        _ => cut(&settings.meter, &text, tokens).into(),
+        _ => window::shorten(counter, &text, tokens).into(),
     }
 }
 
@@ -63,16 +62,4 @@ pub(super) fn shortened(settings: &Settings, state: &State, at: usize, tokens: u
 fn is_shown_by_tool(settings: &Settings, state: &State, item: &Item) -> bool {
     let call = state.conversation.call_of(item);
     call.is_some_and(|made| settings.output_tool.as_deref() == Some(&*made.name))
-}
-
-/// Bytes of a text, cut in its middle to a number of tokens.
-pub(super) fn cut(meter: &Meter, text: &str, tokens: u64) -> String {
-    let mut bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(4);
-    loop {
-        let short = shorten_bytes(text, bytes);
-        if meter.text(&short) <= tokens || bytes == 0 {
-            return short;
-        }
-        bytes = bytes * 3 / 4;
-    }
 }

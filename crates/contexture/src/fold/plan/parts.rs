@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::frame::Frame;
 use crate::fold::decision::{Piece, ShownLines, ViewPart};
-use crate::fold::meter::{Meter, bytes_in};
+use crate::fold::meter::bytes_in;
 use crate::fold::settings::Settings;
 use crate::fold::shown::ShownItem;
 use crate::fold::state::State;
@@ -12,6 +12,7 @@ use crate::fold::tuning::{
     EXPECTED_REQUESTS, FREE_SHARE, FREE_SHARE_AFTER_LARGE_STEP, IDLE_SHARE, LARGE_STEP_SHARE, LEAST_PART_BYTES,
 };
 use crate::fold::view::{self, Chunk};
+use crate::text::fit::{Made, fit};
 
 /// The title of a view.
 const VIEW_TITLE: &str = "# Files as you know them now\n";
@@ -133,12 +134,12 @@ fn added_parts(settings: &Settings, state: &State, chunks: &[Chunk], is_shown: &
         AddedPart { text: text.into(), chunks: group }
     };
     let least = settings.tuning.least_need(state.conversation.now());
-    let fitting = Meter::fit(tokens, view_bytes_in(state, tokens), |bytes| {
+    let fitting = fit(tokens, view_bytes_in(state, tokens), |bytes| {
         let chosen = view::choose(chunks, is_shown, least, bytes);
-        let taken = view::bytes(chunks, &chosen);
+        let bytes = view::bytes(chunks, &chosen);
         let parts: Vec<AddedPart> = steadiest_first(state, chunks, chosen).into_iter().map(render).collect();
-        let count = parts.iter().map(|part| settings.meter.made(&part.text)).sum();
-        (parts, taken, count)
+        let tokens = parts.iter().map(|part| settings.meter.made(&part.text)).sum();
+        Made { made: parts, bytes, tokens }
     });
     fitting.unwrap_or_default()
 }

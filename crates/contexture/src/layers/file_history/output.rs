@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::fold::cap::has_hash;
 use crate::fold::rows::Rows;
+use crate::text::fit::{Made, fit};
 
 /// Most tokens of one answer. It is shown whole, so it must leave room in a small window.
 const MAX_ANSWER_TOKENS: u64 = 1_500;
@@ -109,16 +110,13 @@ impl<'a> Piece<'a> {
 
     /// As many lines as fit, with what they are above them and where to go on below.
     fn render(&self, counter: &dyn TokenCounter, of: usize, most: usize) -> String {
-        let mut count = self.lines.len().min(most);
-        loop {
+        let count = self.lines.len().min(most);
+        let make = |count: usize| {
             let text = self.first(count, of);
             let tokens = counter.count(&text);
-            if tokens <= MAX_ANSWER_TOKENS || count <= 1 {
-                return text;
-            }
-            let fitting = (count as f64 * MAX_ANSWER_TOKENS as f64 / tokens as f64) as usize;
-            count = fitting.clamp(1, count - 1);
-        }
+            Made { made: text, bytes: count, tokens }
+        };
+        fit(MAX_ANSWER_TOKENS, count, make).unwrap_or_else(|| self.first(count.min(1), of))
     }
 
     fn first(&self, count: usize, of: usize) -> String {

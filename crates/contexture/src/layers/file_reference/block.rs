@@ -5,19 +5,18 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use contexture_core::tokens::{ceil_boundary, floor_boundary};
+use contexture_core::window::fence_for;
 
-use super::counts::Counts;
 use crate::reference::LineRange;
 use crate::reference::kinds::language;
+use crate::text::counts::Counts;
+use crate::text::fit::{Made, fit};
 
 /// Of an excerpt, this part is taken from the start of the file.
 const HEAD_SHARE: f64 = 0.6;
 
 /// How much of each end of a text is counted to guess how many bytes make a token.
 const SAMPLE_BYTES: usize = 1024;
-
-/// How often an excerpt is cut anew until it fits.
-const MAX_CUTS: usize = 6;
 
 /// Excerpts aim this much below what they may have, since a guess can be too high.
 const AIM: f64 = 0.96;
@@ -55,20 +54,14 @@ impl Subject<'_> {
         let note = if self.lines.is_empty() { String::new() } else { self.note() };
         let frame = counts.count(&self.cut(&note, &selected, 0));
         let fitting = tokens.checked_sub(frame)? as f64 * bytes_per_token(&selected, counts);
-        let mut bytes = fitting.min(selected.len() as f64) * AIM;
-        for _ in 0..MAX_CUTS {
-            if bytes < 1.0 {
-                return None;
-            }
-            let block = self.cut(&note, &selected, bytes as usize);
+        let bytes = (fitting.min(selected.len() as f64) * AIM) as usize;
+        let room = tokens - frame;
+        let fitting = fit(room, bytes, |bytes| {
+            let block = self.cut(&note, &selected, bytes);
             let count = counts.count(&block);
-            if count <= tokens {
-                return Some((block, count));
-            }
-            let above = (count - frame.min(count)).max(1) as f64 / (tokens - frame).max(1) as f64;
-            bytes = bytes / above * AIM;
-        }
-        None
+            Made { made: (block, count, bytes), bytes, tokens: count.saturating_sub(frame) }
+        });
+        fitting.filter(|(_, _, bytes)| *bytes > 0).map(|(block, count, _)| (block, count))
     }
 
     /// The block with `bytes` of the text, at both ends, cut at the ends of lines where there are any.
@@ -98,7 +91,7 @@ impl Subject<'_> {
     }
 
     fn fenced(&self, note: &str, body: &str) -> String {
-        let fence = fence(body);
+        let fence = fence_for(body);
         let mut block = self.heading(note);
         block.reserve(body.len() + 2 * fence.len() + 16);
         block.push_str(&fence);
@@ -181,24 +174,6 @@ fn bytes_per_token(text: &str, counts: &mut Counts<'_>) -> f64 {
     let tail = &text[ceil_boundary(text, text.len().saturating_sub(SAMPLE_BYTES))..];
     let tokens = counts.count(head) + counts.count(tail);
     (head.len() + tail.len()) as f64 / tokens.max(1) as f64
-}
-
-/// A fence longer than any run of its character in `body`: backticks, or tildes if those are shorter.
-fn fence(body: &str) -> String {
-    let (backticks, tildes) = (longest_run(body, b'`'), longest_run(body, b'~'));
-    match backticks.max(2) <= tildes.max(2) {
-        true => "`".repeat(backticks.max(2) + 1),
-        false => "~".repeat(tildes.max(2) + 1),
-    }
-}
-
-fn longest_run(text: &str, mark: u8) -> usize {
-    let (mut longest, mut run) = (0, 0);
-    for byte in text.bytes() {
-        run = if byte == mark { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    longest
 }
 
 fn push_line(into: &mut String, text: &str) {

@@ -14,7 +14,6 @@ use futures_util::StreamExt;
 use futures_util::stream;
 
 use super::contents::{Content, Contents};
-use super::counts::{Counts, KeptCounts};
 use super::draft::{Draft, Outcome, Verdict, judge};
 use super::heard::{self, Heard};
 use super::options::Settings;
@@ -22,6 +21,7 @@ use super::render::{Fate, Page, Rendering, rank};
 use super::score::{self, Scorer, Sleep};
 use super::state::{ContentHash, FileReferences, FileStatus, TrackedFile};
 use super::words::QueryWords;
+use crate::text::counts::{Counts, KeptCounts};
 
 /// How many of the files that one message names are scored by a model; the rest is reckoned.
 const MAX_SCORED: usize = 64;

@@ -12,8 +12,8 @@ use contexture_core::tokens::ITEM_OVERHEAD_TOKENS;
 
 use super::block::{Subject, one_line};
 use super::contents::Content;
-use super::counts::Counts;
 use super::state::{ContentHash, FileReferences, FileStatus, TrackedFile};
+use crate::text::counts::Counts;
 
 const HEADING: &str = "# Referenced Files\n\n";
 

@@ -1,9 +1,16 @@
 //! Words that a query and a file have in common, without keeping the words.
 
-use std::ops::Range;
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+
+use crate::text::words::{parts, words};
 
 /// Words shorter than this say nothing.
 const MIN_WORD_BYTES: usize = 3;
+
+/// Words that differ only beyond this count as one.
+const MAX_WORD_BYTES: usize = 64;
 
 /// How much of a text is looked at: its beginning tells what it is about.
 const MAX_TEXT_BYTES: usize = 4 * 1024;
@@ -44,8 +51,7 @@ impl<const LINES: usize> Sketch<LINES> {
     /// The words of a text.
     pub(super) fn of(text: &str) -> Self {
         let mut sketch = Self(Box::new([[0; 8]; LINES]));
-        let bytes = text.as_bytes();
-        for_each_word(&bytes[..bytes.len().min(MAX_TEXT_BYTES)], |hash, _| {
+        for_each_word(text, |hash, _| {
             let (line, bits) = places::<LINES>(hash);
             for bit in bits {
                 sketch.0[line][bit / 64] |= 1 << (bit % 64);
@@ -73,11 +79,9 @@ pub(super) struct QueryWords(Vec<u64>);
 impl QueryWords {
     /// The distinct words of a text that say something.
     pub(super) fn of(text: &str) -> Self {
-        let bytes = text.as_bytes();
         let mut words = Vec::new();
-        for_each_word(&bytes[..bytes.len().min(MAX_TEXT_BYTES)], |hash, range| {
-            let word = bytes[range].to_ascii_lowercase();
-            let stops = STOP_WORDS.binary_search_by(|stop| stop.as_bytes().cmp(&word)).is_ok();
+        for_each_word(text, |hash, word| {
+            let stops = STOP_WORDS.binary_search_by(|stop| stop.as_bytes().cmp(word)).is_ok();
             if !stops && words.len() < MAX_QUERY_WORDS && !words.contains(&hash) {
                 words.push(hash);
             }
@@ -96,62 +100,17 @@ impl QueryWords {
     }
 }
 
-/// What a byte is in a word. `FileTracker` and `file_tracker` are two words each.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Between,
-    Lower,
-    Upper,
-    /// Digits, and all bytes of letters beyond ASCII.
-    Other,
-}
-
-const CLASSES: [Class; 256] = {
-    let mut classes = [Class::Between; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        classes[byte] = match byte as u8 {
-            b'a'..=b'z' => Class::Lower,
-            b'A'..=b'Z' => Class::Upper,
-            b'0'..=b'9' | 0x80.. => Class::Other,
-            _ => Class::Between,
-        };
-        byte += 1;
+/// Calls `found` with the hash of every word that is not too short, and the word. The case of letters does not matter.
+fn for_each_word(text: &str, mut found: impl FnMut(u64, &[u8])) {
+    let text = &text[..text.floor_char_boundary(MAX_TEXT_BYTES)];
+    let state = FixedState::with_seed(0);
+    for part in words(text).flat_map(parts).filter(|part| part.len() >= MIN_WORD_BYTES) {
+        let mut small = [0; MAX_WORD_BYTES];
+        let small = &mut small[..part.len().min(MAX_WORD_BYTES)];
+        small.copy_from_slice(&part.as_bytes()[..small.len()]);
+        small.make_ascii_lowercase();
+        found(state.hash_one(&*small), small);
     }
-    classes
-};
-
-/// Calls `found` with the hash and place of every word. The case of letters does not matter.
-fn for_each_word(bytes: &[u8], mut found: impl FnMut(u64, Range<usize>)) {
-    let (mut start, mut before) = (0, Class::Between);
-    // The last eight bytes of the word, and what came before them.
-    let (mut tail, mut hash) = (0_u64, 0_u64);
-    for (at, byte) in bytes.iter().enumerate() {
-        let class = CLASSES[usize::from(*byte)];
-        let between = class == Class::Between;
-        if between || (before == Class::Lower && class == Class::Upper) {
-            if at - start >= MIN_WORD_BYTES {
-                found(mix(hash ^ tail), start..at);
-            }
-            (start, tail, hash) = (at + usize::from(between), 0, 0);
-        } else if tail >> 56 != 0 {
-            (hash, tail) = (mix(hash ^ tail), 0);
-        }
-        if !between {
-            // This bit makes letters lower case and leaves digits alone.
-            tail = tail << 8 | u64::from(*byte | 0x20);
-        }
-        before = class;
-    }
-    if bytes.len() - start >= MIN_WORD_BYTES {
-        found(mix(hash ^ tail), start..bytes.len());
-    }
-}
-
-/// Spreads what differs over all bits.
-fn mix(hash: u64) -> u64 {
-    let hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    hash ^ (hash >> 32)
 }
 
 #[cfg(test)]

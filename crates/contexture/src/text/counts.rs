@@ -15,7 +15,7 @@ const PROBE: &str = "fn probe(text: &str) -> usize { text.len() } // 0123456789"
 
 /// The counts of texts.
 #[derive(Default)]
-pub(super) struct KeptCounts {
+pub(crate) struct KeptCounts {
     short: HashMap<Box<str>, u64>,
     long: HashMap<[u8; 16], u64>,
     /// The counter's name and its count of [`PROBE`].
@@ -24,20 +24,20 @@ pub(super) struct KeptCounts {
 
 impl KeptCounts {
     /// Whether this counter, as it counts now, made them.
-    pub(super) fn is_of(&self, counter: &dyn TokenCounter) -> bool {
+    pub(crate) fn is_of(&self, counter: &dyn TokenCounter) -> bool {
         self.counter.0 == counter.name() && self.counter.1 == counter.count(PROBE)
     }
 }
 
 /// A counter that remembers.
-pub(super) struct Counts<'a> {
+pub(crate) struct Counts<'a> {
     counter: &'a dyn TokenCounter,
     kept: &'a mut KeptCounts,
 }
 
 impl<'a> Counts<'a> {
     /// Goes on with the counts kept, if the counter is the one that made them.
-    pub(super) fn new(counter: &'a dyn TokenCounter, kept: &'a mut KeptCounts) -> Self {
+    pub(crate) fn new(counter: &'a dyn TokenCounter, kept: &'a mut KeptCounts) -> Self {
         let full = kept.short.len() + kept.long.len() > MAX_KEPT;
         if full || !kept.is_of(counter) {
             *kept = KeptCounts { counter: (counter.name().to_owned(), counter.count(PROBE)), ..KeptCounts::default() };
@@ -46,7 +46,7 @@ impl<'a> Counts<'a> {
     }
 
     /// The tokens of a text.
-    pub(super) fn count(&mut self, text: &str) -> u64 {
+    pub(crate) fn count(&mut self, text: &str) -> u64 {
         if text.len() > MAX_KEY_BYTES {
             let hash = blake3::hash(text.as_bytes());
             let key = *hash.as_bytes().first_chunk().expect("a hash has 32 bytes");

@@ -1,0 +1,58 @@
+//! Making something as large as a number of tokens allows.
+
+/// How often something is made anew because it came out too large.
+const MAX_TRIES: usize = 6;
+
+/// Each new try aims this much below what the last one says would fit, since tokens are not spread evenly.
+const AIM: f64 = 0.95;
+
+/// What was made, with what it took.
+pub(crate) struct Made<T> {
+    /// The thing itself.
+    pub(crate) made: T,
+    /// How many of the bytes it was given went into it.
+    pub(crate) bytes: usize,
+    /// The tokens that came out.
+    pub(crate) tokens: u64,
+}
+
+/// Makes something of a number of bytes, fewer each time, until it has at most a number of tokens; `None` if that does
+/// not come about in a few tries.
+pub(crate) fn fit<T>(tokens: u64, mut bytes: usize, mut make: impl FnMut(usize) -> Made<T>) -> Option<T> {
+    for _ in 0..MAX_TRIES {
+        let made = make(bytes);
+        if made.tokens <= tokens {
+            return Some(made.made);
+        }
+        let fitting = made.bytes.min(bytes) as f64 * tokens as f64 / made.tokens as f64;
+        bytes = (fitting * AIM) as usize;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_made_fits_and_is_not_much_smaller_than_it_may_be(
+            tokens in 1_u64..10_000,
+            bytes in 0_usize..1_000_000,
+            per_token in 1.0_f64..8.0,
+            around in 0_u64..20,
+        ) {
+            let make = |bytes: usize| {
+                Made { made: bytes, bytes, tokens: around + (bytes as f64 / per_token) as u64 }
+            };
+            if let Some(made) = fit(tokens, bytes, make) {
+                prop_assert!(make(made).tokens <= tokens);
+                prop_assert!(made == bytes || made as f64 / per_token >= tokens as f64 * 0.7 - 25.0);
+            } else {
+                prop_assert!(around * 5 > tokens, "{tokens} tokens are enough for a little of {bytes} bytes");
+            }
+        }
+    }
+}
