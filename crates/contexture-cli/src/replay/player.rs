@@ -162,8 +162,7 @@ impl<I: Iterator<Item = Record>> Player<I> {
             self.cold_requests += u64::from(self.requests > 0);
         }
         self.requests += 1;
-        let mut window: Vec<Sent> =
-            self.system.items().iter().map(|shown| Sent::new(shown.position, shown)).collect();
+        let mut window: Vec<Sent> = self.system.items().iter().map(|shown| Sent::new(shown.position, shown)).collect();
         for shown in self.folder.request() {
             let position = shown.position.map(|at| self.record_of[at]);
             match window.last_mut() {

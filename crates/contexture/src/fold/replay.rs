@@ -30,9 +30,9 @@ impl Replay {
         state.begin_message();
         for (item, tokens) in message {
             let arrived = state.take_in(settings, item, tokens);
-            let shorter = self.decisions.pop_front_if(|decision| {
-                matches!(decision, FoldDecision::Shorten { position, .. } if *position == arrived.at)
-            });
+            let shorter = self.decisions.pop_front_if(
+                |decision| matches!(decision, FoldDecision::Shorten { position, .. } if *position == arrived.at),
+            );
             let text = match &shorter {
                 Some(FoldDecision::Shorten { text, .. }) => Some(text),
                 _ => None,

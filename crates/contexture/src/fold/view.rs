@@ -67,7 +67,6 @@ const HEADING_BYTES: usize = 110;
 /// Bytes that the mark of a gap may take.
 const GAP_BYTES: usize = 24;
 
-
 /// Whether a chunk is what the agent changed, or stands around it. Such chunks go only when there is no room.
 pub fn is_own_work(signs: &Signs) -> bool {
     signs.edit_distance.is_some_and(|lines| lines <= NEAR_LINES)

@@ -90,7 +90,16 @@ pub(super) fn blocks_of(raw: &RawValue) -> Result<Vec<Block<'_>>, Error> {
 
 fn text_block(text: String) -> Block<'static> {
     let kind = Cow::Borrowed("text");
-    Block { kind, text: Some(text), id: None, name: None, input: None, tool_use_id: None, is_error: None, content: None }
+    Block {
+        kind,
+        text: Some(text),
+        id: None,
+        name: None,
+        input: None,
+        tool_use_id: None,
+        is_error: None,
+        content: None,
+    }
 }
 
 /// The text of a content: a text as it is, the texts of blocks joined by newlines.

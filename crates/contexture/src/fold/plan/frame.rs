@@ -161,7 +161,8 @@ fn digest(settings: &Settings, state: &State, start: usize, ask: Option<usize>) 
     let changed = changed_files(state.knowledge.model(), ledger_bytes * 2);
     let done = state.ledger.render(start, ledger_bytes * 4);
     let mut text = String::new();
-    for (title, body) in [("# What the user said", said), ("# What you changed", changed), ("# What you did last", done)]
+    for (title, body) in
+        [("# What the user said", said), ("# What you changed", changed), ("# What you did last", done)]
     {
         if !body.is_empty() {
             text.push_str(title);

@@ -79,8 +79,7 @@ fn kept_parts(settings: &Settings, state: &State, frame: &Frame, chunks: &[Chunk
     let fresh = view::choose(chunks, &shown, least, room);
     let slack = room.saturating_sub(view::bytes(chunks, &fresh)) + (room as f64 * IDLE_SHARE) as usize;
     let wanted: Vec<usize> = parts[..valid].iter().map(|part| wanted_bytes(state, part, chunks, &fresh)).collect();
-    let idle =
-        |kept: usize| -> usize { (0..kept).map(|index| parts[index].bytes.saturating_sub(wanted[index])).sum() };
+    let idle = |kept: usize| -> usize { (0..kept).map(|index| parts[index].bytes.saturating_sub(wanted[index])).sum() };
     let prices = settings.policy.prices;
     let requests = f64::from(state.billing.requests_since_fold()).max(EXPECTED_REQUESTS);
     let cost = |kept: usize| {
@@ -125,13 +124,7 @@ fn is_shown(state: &State, chunk: &Chunk, start: usize, marks: &[u32]) -> bool {
 }
 
 /// Chooses chunks and renders them as parts of the view, all of them within a number of tokens.
-fn added_parts(
-    settings: &Settings,
-    state: &State,
-    chunks: &[Chunk],
-    is_shown: &[bool],
-    tokens: u64,
-) -> Vec<AddedPart> {
+fn added_parts(settings: &Settings, state: &State, chunks: &[Chunk], is_shown: &[bool], tokens: u64) -> Vec<AddedPart> {
     let render = |group: Vec<usize>| {
         let listed = view::with_neighbours(chunks, is_shown, &group);
         let listed: Vec<&Chunk> = listed.iter().map(|index| &chunks[*index]).collect();
