@@ -130,19 +130,26 @@ fn items_that_another_process_put_in_between_are_taken_in() {
 }
 
 /// A conversation that goes on through a layer, as the engine would drive it.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Driven {
     log: ItemLog,
     decisions: Vec<Decision>,
+    /// The cache is cold whenever the number of items is a multiple of this.
+    cold_every: usize,
 }
 
 /// The most tokens of a window of what is driven: little, so that much is folded.
 const DRIVEN_BUDGET: u64 = 2_000;
 
 impl Driven {
-    /// The window of a request. Every ninth log finds the cache cold.
+    fn new(cold_every: usize) -> Self {
+        Self { log: ItemLog::new(), decisions: Vec::new(), cold_every }
+    }
+
+    /// The window of a request.
     fn request(&mut self, layer: &FileHistory) -> Vec<Item> {
-        let cache = if self.log.len() % 9 == 4 { CacheState::Cold } else { CacheState::Warm };
+        let is_cold = self.log.len().is_multiple_of(self.cold_every);
+        let cache = if is_cold { CacheState::Cold } else { CacheState::Warm };
         let history = History::of(&self.log);
         let result = layer.project(&ThreadId::from("thread"), &history, &self.decisions, DRIVEN_BUDGET, cache);
         commit(&mut self.decisions, &result, self.log.len());
@@ -167,8 +174,8 @@ fn drive(mut driven: Driven, layer: &FileHistory, records: &[Record]) -> (Vec<(u
     (requests, driven)
 }
 
-/// Steps of a conversation in which every call is answered, as an engine takes care of.
-fn answered_steps() -> impl Strategy<Value = Vec<Step>> {
+/// Steps that come back to the same few places.
+fn steps() -> impl Strategy<Value = Vec<Step>> {
     let place = (0..3_u8, prop_oneof![Just(1_usize), Just(40)], prop_oneof![Just(30_usize), Just(90)]);
     let step = prop_oneof![
         1 => (1..60_usize).prop_map(Step::Say),
@@ -177,8 +184,27 @@ fn answered_steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0..3_u8, 1..80_usize).prop_map(|(file, count)| Step::Write { file, count }),
         1 => (0..200_usize).prop_map(|lines| Step::Run { lines }),
         1 => Just(Step::Stray),
+        2 => Just(Step::Unanswered),
     ];
     prop::collection::vec(step, 4..24)
+}
+
+/// Those in which every call is answered, as an engine takes care of: no response follows another.
+fn answered_steps() -> impl Strategy<Value = Vec<Step>> {
+    steps().prop_map(|steps| steps.into_iter().filter(|step| !matches!(step, Step::Unanswered)).collect())
+}
+
+/// Checks that a restart before any request gives the windows and decisions that there are without it.
+fn check_restarts(records: &[Record], cold_every: usize) -> Result<(), TestCaseError> {
+    let (live, end) = drive(Driven::new(cold_every), &FileHistory::default(), records);
+    for (request, (next, before, _)) in live.iter().enumerate() {
+        let (again, end_again) = drive(before.clone(), &FileHistory::default(), &records[*next..]);
+        for ((.., window), (.., expected)) in again.iter().zip(&live[request..]) {
+            prop_assert!(window == expected, "a restart before record {} changes a window", next);
+        }
+        prop_assert!(end_again.decisions == end.decisions, "a restart before record {} decides otherwise", next);
+    }
+    Ok(())
 }
 
 fn tokens(window: &[Item]) -> u64 {
@@ -186,25 +212,23 @@ fn tokens(window: &[Item]) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(6))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
-    fn a_restart_at_any_request_gives_the_same_windows(steps in answered_steps()) {
-        let records = conversation(&steps);
-        let (live, end) = drive(Driven::default(), &FileHistory::default(), &records);
-        for (request, (next, before, _)) in live.iter().enumerate() {
-            let (again, end_again) = drive(before.clone(), &FileHistory::default(), &records[*next..]);
-            for ((.., window), (.., expected)) in again.iter().zip(&live[request..]) {
-                prop_assert!(window == expected, "a restart before record {} changes a window", next);
-            }
-            prop_assert!(end_again.decisions == end.decisions, "a restart before record {} decides otherwise", next);
-        }
+    fn a_restart_at_any_request_gives_the_same_windows(steps in answered_steps(), cold_every in 5..40_usize) {
+        check_restarts(&conversation(&steps), cold_every)?;
+    }
+
+    // Where one response follows another, only a decision tells that there was a request between them.
+    #[test]
+    fn responses_in_a_row_are_told_apart_by_what_was_decided_between_them(steps in steps()) {
+        check_restarts(&conversation(&steps), 1)?;
     }
 
     #[test]
-    fn an_unreadable_decision_does_no_harm_to_the_budget(steps in answered_steps(), spoilt in any::<prop::sample::Index>()) {
+    fn an_unreadable_decision_does_no_harm_to_the_budget(steps in steps(), spoilt in any::<prop::sample::Index>()) {
         let records = conversation(&steps);
-        let (_, mut driven) = drive(Driven::default(), &FileHistory::default(), &records);
+        let (_, mut driven) = drive(Driven::new(7), &FileHistory::default(), &records);
         prop_assume!(!driven.decisions.is_empty());
         let spoilt = spoilt.index(driven.decisions.len());
         spoil(&mut driven.decisions[spoilt]);
