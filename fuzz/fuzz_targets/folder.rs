@@ -6,11 +6,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arbitrary::Arbitrary;
-use contexture::fold::{FoldDecision, Folder, Policy, Slot};
+use contexture::Item;
+use contexture::fold::{FoldDecision, Folder, Meter, Policy, Replay, ShownItem};
+use contexture::item::{FunctionCall, Role};
 use contexture::tokens::{Estimate, TokenCounter};
-use contexture::transcript::{Message, Role, ToolCall};
+use contexture::transcript::Record;
 use libfuzzer_sys::fuzz_target;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[derive(Arbitrary, Debug)]
 enum Event {
@@ -47,83 +49,106 @@ enum Event {
 
 const TOOLS: [&str; 8] = ["Read", "Edit", "Write", "Bash", "apply_patch", "Grep", "str_replace_editor", "unknown"];
 
-fn said(role: Role, text: String) -> Message {
-    Message::said(role, text)
-}
-
-fn call(id: u8, tool: u8, file: u8, text: &str) -> ToolCall {
+fn call(id: u8, tool: u8, file: u8, text: &str) -> FunctionCall {
     let path = format!("src/{}.rs", file % 4);
     let arguments = match tool % 3 {
-        0 => json!({ "file_path": path, "old_string": text, "new_string": "new", "content": text }),
-        1 => json!({ "command": format!("cat {path} # {text}") }),
-        _ => json!(text),
+        0 => json!({ "file_path": path, "old_string": text, "new_string": "new", "content": text }).to_string(),
+        1 => json!({ "command": format!("cat {path} # {text}") }).to_string(),
+        _ => text.to_owned(),
     };
-    ToolCall { id: format!("c{}", id % 8), name: TOOLS[usize::from(tool) % TOOLS.len()].into(), arguments }
+    FunctionCall::new(&format!("c{}", id % 8), TOOLS[usize::from(tool) % TOOLS.len()], arguments)
 }
 
-fn message(event: &Event) -> Message {
+fn record(event: &Event) -> Record {
     match event {
         Event::Say { is_system, text, times } => {
-            said(if *is_system { Role::System } else { Role::User }, text.repeat(usize::from(*times)))
+            let role = if *is_system { Role::System } else { Role::User };
+            Item::message(role, text.repeat(usize::from(*times))).into()
         }
-        Event::Call { id, tool, file, text } => {
-            Message { tool_calls: vec![call(*id, *tool, *file, text)], ..said(Role::Assistant, String::new()) }
-        }
+        Event::Call { id, tool, file, text } => Record::response("", [call(*id, *tool, *file, text)]),
         Event::Several { first, count, tool } => {
-            let calls = (0..count % 8).map(|n| call(first.wrapping_add(n), *tool, n, "x"));
-            Message { tool_calls: calls.collect(), ..said(Role::Assistant, String::new()) }
+            Record::response("", (0..count % 8).map(|n| call(first.wrapping_add(n), *tool, n, "x")))
         }
         Event::Answer { id, text, times } => answer(*id, text.repeat(usize::from(*times) * 4)),
         Event::Lines { id, file, first, count } => {
             let lines = (*first..first.saturating_add(*count)).map(|n| format!("{n}\tlet line_{file}_{n} = {n};\n"));
             answer(*id, lines.collect())
         }
-        Event::Talk(text) => said(Role::Assistant, text.clone()),
+        Event::Talk(text) => Item::assistant(text.clone()).into(),
     }
 }
 
-fn answer(id: u8, text: String) -> Message {
-    Message { tool_call_id: Some(format!("c{}", id % 8)), ..said(Role::Tool, text) }
+fn answer(id: u8, text: String) -> Record {
+    Item::output(&format!("c{}", id % 8), text).into()
+}
+
+/// What was said, or what the tool returned.
+fn text(item: &Item) -> &str {
+    match item {
+        Item::Message(message) => message.content[0].as_text().unwrap_or_default(),
+        Item::FunctionCallOutput(output) => &output.output,
+        Item::FunctionCall(_) | Item::Reasoning(_) | Item::Opaque(_) => "",
+    }
+}
+
+/// The items of a record with their tokens, as recordings are counted.
+fn counted(record: &Record) -> Vec<(Arc<Item>, u64)> {
+    let tokens = |item: &Item| match item.as_call() {
+        Some(call) if matches!(call.parsed_arguments(), Value::String(_)) => 1 + Estimate.count(&call.arguments),
+        Some(call) => 5 + Estimate.count(&call.arguments),
+        None => Estimate.count(text(item)),
+    };
+    record.items().iter().map(|item| (Arc::new(item.clone()), tokens(item))).collect()
 }
 
 /// Calls whose answer stood behind them in the log, so that it must in every window.
-fn check_pairs(folder: &Folder, messages: &[Arc<Message>], window: &[Slot]) {
+fn check_pairs(log: &[&Item], window: &[ShownItem]) {
     let mut called = HashSet::new();
-    let mut recorded = HashSet::new();
-    for slot in window {
-        let shown = folder.render_slot(slot);
-        called.extend(shown.tool_calls.iter().map(|call| call.id.clone()));
-        let Some(at) = slot.position() else { continue };
-        let Some(id) = shown.tool_call_id else { continue };
-        recorded.clear();
-        recorded.extend(messages[..at].iter().flat_map(|message| &message.tool_calls).map(|call| &call.id));
-        assert!(!recorded.contains(&id) || called.contains(&id), "{id} is answered and its call is gone");
+    for shown in window {
+        called.extend(shown.item.as_call().map(|call| &call.call_id));
+        let (Some(at), Some(output)) = (shown.position, shown.item.as_output()) else { continue };
+        let id = &output.call_id;
+        let is_recorded = log[..at].iter().filter_map(|item| item.as_call()).any(|call| call.call_id == *id);
+        assert!(!is_recorded || called.contains(id), "{id} is answered and its call is gone");
     }
+}
+
+/// What can be compared of a window.
+fn sent(window: &[ShownItem]) -> Vec<(Option<usize>, bool, Arc<Item>)> {
+    window.iter().map(|shown| (shown.position, shown.is_logged, shown.item.clone())).collect()
+}
+
+fn folder(budget: u64) -> Folder {
+    Folder::new(Policy::new(budget), Meter::of_texts(Arc::new(Estimate)))
 }
 
 fuzz_target!(|input: (u16, Vec<Event>)| {
     let budget = 1_000 + u64::from(input.0);
-    let mut folder = Folder::new(Policy::new(budget), Arc::new(Estimate));
-    let mut windows: Vec<Vec<Slot>> = Vec::new();
-    let messages: Vec<Arc<Message>> = input.1.iter().take(200).map(|event| Arc::new(message(event))).collect();
-    for message in &messages {
-        if message.role == Role::Assistant {
-            let window = folder.request().to_vec();
-            let texts: u64 = folder.render(&window).map(|message| Estimate.count(&message.text)).sum();
-            assert!(folder.tokens() <= budget && texts <= budget, "{} of {budget} tokens", folder.tokens());
-            check_pairs(&folder, &messages, &window);
-            windows.push(window);
+    let mut live = folder(budget);
+    let mut windows = Vec::new();
+    let records: Vec<Record> = input.1.iter().take(200).map(record).collect();
+    let log: Vec<&Item> = records.iter().flat_map(Record::items).collect();
+    for record in &records {
+        if record.is_response() {
+            let window = live.request().to_vec();
+            let texts: u64 = window.iter().map(|shown| Estimate.count(text(&shown.item))).sum();
+            assert!(live.tokens() <= budget && texts <= budget, "{} of {budget} tokens", live.tokens());
+            check_pairs(&log, &window);
+            windows.push(sent(&window));
         }
-        folder.push(message.clone());
+        live.push(counted(record));
     }
-    let saved = serde_json::to_string(folder.decisions()).expect("decisions are JSON");
-    let decisions: Vec<FoldDecision> = serde_json::from_str(&saved).expect("and are read again");
-    let mut again = Folder::new(Policy::new(budget), Arc::new(Estimate)).replaying(decisions);
+    let stored = live.decisions().iter().map(FoldDecision::to_stored);
+    let saved = serde_json::to_string(&stored.collect::<Vec<_>>()).expect("decisions are JSON");
+    let saved: Vec<Value> = serde_json::from_str(&saved).expect("and are read again");
+    let decisions = saved.iter().map(|saved| FoldDecision::from_stored(saved).expect("as they were stored"));
+    let mut again = Replay::new(folder(budget), decisions.collect());
     let mut replayed = windows.iter();
-    for message in &messages {
-        if message.role == Role::Assistant {
-            assert_eq!(again.request(), replayed.next().expect("as many requests"), "a restart gives another window");
+    for record in &records {
+        if record.is_response() {
+            let window = replayed.next().expect("as many requests");
+            assert_eq!(&sent(again.request()), window, "a restart gives another window");
         }
-        again.push(message.clone());
+        again.push(counted(record));
     }
 });

@@ -10,7 +10,7 @@ use contexture::files::model::FileModel;
 use contexture::files::numbering::Passage;
 use contexture::files::observation::Observation;
 use contexture::files::patch::{parse_begin_patch, parse_search_replace, parse_unified};
-use contexture::transcript::ToolCall;
+use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
 use libfuzzer_sys::fuzz_target;
 use serde_json::json;
 
@@ -82,19 +82,20 @@ const GRAMMARS: u8 = 5;
 const SEARCH_REPLACE: u8 = 3;
 
 /// The call that would make a patch, in one of the grammars.
-fn call(grammar: u8, text: &str) -> ToolCall {
+fn call(grammar: u8, text: &str) -> FunctionCall {
     let (name, arguments) = match grammar % GRAMMARS {
         0 => ("apply_patch", json!({ "input": text })),
-        1 => ("apply_patch", json!(text)),
+        1 => return FunctionCall::new("c", "apply_patch", text),
         2 => ("shell", json!({ "command": format!("git apply <<'EOF'\n{text}\nEOF") })),
         SEARCH_REPLACE => ("replace_in_file", json!({ "path": PATH, "diff": text })),
         _ => ("shell", json!({ "command": ["bash", "-lc", format!("apply_patch <<'EOF'\n{text}\nEOF")] })),
     };
-    ToolCall { id: "c".into(), name: name.into(), arguments }
+    FunctionCall::new("c", name, arguments.to_string())
 }
 
 fuzz_target!(|input: Input| {
     let dialects = Dialects::builtin();
+    let output = FunctionCallOutput::new("c", "Done!", Outcome::Done);
     let mut model = FileModel::new();
     let known: Vec<String> = input.known.iter().take(200).map(|at| line(*at).to_owned()).collect();
     let mut sayable: HashSet<String> = known.iter().cloned().collect();
@@ -111,7 +112,7 @@ fuzz_target!(|input: Input| {
             sayable.extend(line.strip_prefix(['+', ' ', '-']).map(str::to_owned));
         }
         sayable.extend(text.split('\n').map(str::to_owned));
-        let seen = dialects.observe(&call(*grammar, &text), "Done!");
+        let seen = dialects.observe(&call(*grammar, &text), &output);
         for observation in &seen.observations {
             model.apply(at as u32 + 2, observation);
         }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::BufReader;
 
 use arbitrary::Arbitrary;
-use contexture::transcript::{Format, Message, Role, Transcript, write};
+use contexture::transcript::{self, Format, Transcript, write};
 
 /// The most records of a recording.
 const MAX_RECORDS: usize = 64;
@@ -79,32 +79,32 @@ pub fn recording(first: &str, templates: &[&str], records: &[Record], layout: La
 pub fn check(recording: &[u8], format: Format) {
     let (transcript, report) = Transcript::read(recording).expect("the first record names the format");
     assert_eq!(report.format, format);
-    assert_eq!(report.messages, transcript.messages.len() as u64);
+    assert_eq!(report.messages, transcript.records.len() as u64);
     if format != Format::Plain {
-        check_pairs(&transcript.messages);
+        check_pairs(&transcript.records);
     }
     let pieces = Transcript::read(BufReader::with_capacity(7, recording)).expect("the same recording");
     assert_eq!(pieces, (transcript.clone(), report));
-    if transcript.messages.is_empty() {
+    if transcript.records.is_empty() {
         return;
     }
     let mut plain = Vec::new();
-    transcript.messages.iter().for_each(|message| write(&mut plain, message).expect("memory takes all"));
+    transcript.records.iter().for_each(|record| write(&mut plain, record).expect("memory takes all"));
     let (again, report) = Transcript::read(&plain[..]).expect("the plain form");
     assert_eq!((report.format, report.broken_records), (Format::Plain, 0));
     assert_eq!(again, transcript);
 }
 
 /// Every call has an id of its own and exactly one later answer, and every answer a call.
-pub fn check_pairs(messages: &[Message]) {
+pub fn check_pairs(records: &[transcript::Record]) {
     let (mut seen, mut open) = (HashSet::new(), HashSet::new());
-    for message in messages {
-        for call in &message.tool_calls {
-            assert!(seen.insert(&call.id), "`{}` is used twice", call.id);
-            open.insert(&call.id);
+    for record in records {
+        for call in record.calls() {
+            assert!(seen.insert(&call.call_id), "`{}` is used twice", call.call_id);
+            open.insert(&call.call_id);
         }
-        if message.role == Role::Tool {
-            let id = message.tool_call_id.as_ref().expect("an answer names its call");
+        if let Some(output) = record.output() {
+            let id = &output.call_id;
             assert!(open.remove(id), "`{id}` was not called before, or was answered twice");
         }
     }

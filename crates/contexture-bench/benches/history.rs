@@ -7,10 +7,11 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use contexture::Item;
 use contexture::bpe::Bpe;
-use contexture::fold::{FoldDecision, Folder, Policy};
+use contexture::fold::{FoldDecision, Folder, Meter, Policy, Replay};
 use contexture::tokens::{Estimate, TokenCounter};
-use contexture::transcript::{Message, Role};
+use contexture::transcript::Record;
 use contexture_bench::{resident_mb, show, synthetic};
 
 /// How many messages the history has.
@@ -25,10 +26,47 @@ const BUDGETS: [u64; 3] = [32_000, 64_000, 200_000];
 /// Folders that are held at once to see what one takes.
 const HELD_FOLDERS: usize = 8;
 
+/// One message of the history.
+struct Told {
+    items: Vec<Arc<Item>>,
+    /// Whether it is what a read of a file returned.
+    is_read: bool,
+}
+
+impl Told {
+    fn new(record: Record, is_read: bool) -> Self {
+        Self { items: record.into_items().into_iter().map(Arc::new).collect(), is_read }
+    }
+
+    fn is_response(&self) -> bool {
+        self.items[0].is_of_model()
+    }
+
+    /// The items with their tokens. Counting is a part of taking them in.
+    fn counted(&self, counter: &dyn TokenCounter) -> impl Iterator<Item = (Arc<Item>, u64)> {
+        self.items.iter().map(move |item| (item.clone(), tokens(counter, item)))
+    }
+}
+
+fn tokens(counter: &dyn TokenCounter, item: &Item) -> u64 {
+    match item {
+        Item::Message(message) => counter.count(&message.text_cow()),
+        Item::FunctionCallOutput(output) => counter.count(&output.output),
+        Item::FunctionCall(call) => 5 + counter.count(&call.arguments),
+        Item::Reasoning(_) | Item::Opaque(_) => 0,
+    }
+}
+
 fn main() {
-    let messages: Vec<Arc<Message>> = synthetic::history(MESSAGES, 42).messages.into_iter().map(Arc::new).collect();
-    let reads = messages.iter().filter(|message| is_read(message)).count();
-    let bytes: usize = messages.iter().map(|message| message.text.len()).sum();
+    let records = synthetic::history(MESSAGES, 42).records;
+    let is_read: Vec<bool> = {
+        let mut reads = synthetic::reads(&records).peekable();
+        records.iter().map(|record| reads.next_if(|read| std::ptr::eq(*read, record)).is_some()).collect()
+    };
+    let messages: Vec<Told> =
+        records.into_iter().zip(is_read).map(|(record, is_read)| Told::new(record, is_read)).collect();
+    let reads = messages.iter().filter(|message| message.is_read).count();
+    let bytes: usize = messages.iter().flat_map(|message| &message.items).map(|item| text_bytes(item)).sum();
     println!("{MESSAGES} messages, {reads} of them reads, {:.1} MB of text", bytes as f64 / 1e6);
     let counters: [Arc<dyn TokenCounter>; 2] = [Arc::new(Estimate), Arc::new(Bpe::o200k())];
     for counter in &counters {
@@ -41,12 +79,28 @@ fn main() {
     report_memory(&messages, &counters[0]);
 }
 
-fn is_read(message: &Message) -> bool {
-    message.name.as_deref() == Some("read_file")
+fn text_bytes(item: &Item) -> usize {
+    match item {
+        Item::Message(message) => message.text_cow().len(),
+        Item::FunctionCallOutput(output) => output.output.len(),
+        Item::FunctionCall(_) | Item::Reasoning(_) | Item::Opaque(_) => 0,
+    }
 }
 
 fn folder(budget: u64, counter: &Arc<dyn TokenCounter>) -> Folder {
-    Folder::new(Policy::new(budget), counter.clone())
+    Folder::new(Policy::new(budget), Meter::of_texts(counter.clone()))
+}
+
+/// Goes through the history again with what was decided.
+fn resume(folder: Folder, counter: &dyn TokenCounter, messages: &[Told], decisions: Vec<FoldDecision>) -> Folder {
+    let mut replay = Replay::new(folder, decisions);
+    for message in messages {
+        if message.is_response() {
+            replay.request();
+        }
+        replay.push(message.counted(counter));
+    }
+    replay.go_on()
 }
 
 /// How long each thing took, in order.
@@ -75,18 +129,17 @@ impl Times {
         self
     }
 
-    /// Plays the history once, with a request before every assistant message, and asks for one more at its end.
-    fn play(&mut self, mut folder: Folder, messages: &[Arc<Message>]) -> Folder {
+    /// Plays the history once, with a request before every response, and asks for one more at its end.
+    fn play(&mut self, mut folder: Folder, counter: &dyn TokenCounter, messages: &[Told]) -> Folder {
         for message in messages {
-            if message.role == Role::Assistant {
+            if message.is_response() {
                 self.request(&mut folder);
             }
-            let message = message.clone();
-            let is_read = is_read(&message);
-            let took = time(|| folder.push(message));
-            if is_read { self.reads.push(took) } else { self.other_messages.push(took) }
+            let took = time(|| folder.push(message.counted(counter)));
+            if message.is_read { self.reads.push(took) } else { self.other_messages.push(took) }
         }
-        folder.push(Arc::new(Message::said(Role::User, "What is next on the list?")));
+        let question = Told::new(Item::user("What is next on the list?").into(), false);
+        folder.push(question.counted(counter));
         let took = time(|| _ = black_box(folder.request()));
         self.next.push(took);
         folder
@@ -109,13 +162,13 @@ fn time(run: impl FnOnce()) -> Duration {
     begin.elapsed()
 }
 
-fn report(messages: &[Arc<Message>], budget: u64, counter: &Arc<dyn TokenCounter>) {
+fn report(messages: &[Told], budget: u64, counter: &Arc<dyn TokenCounter>) {
     let round = |_| {
         let mut times = Times::default();
-        let played = times.play(folder(budget, counter), messages);
+        let played = times.play(folder(budget, counter), &**counter, messages);
         let decisions = played.decisions().to_vec();
         let fresh = folder(budget, counter);
-        times.resumes.push(time(|| drop(fresh.resume(messages.iter().cloned(), decisions))));
+        times.resumes.push(time(|| drop(resume(fresh, &**counter, messages, decisions))));
         times
     };
     let times = (0..ROUNDS).map(round).reduce(Times::least).expect("there are rounds");
@@ -141,10 +194,10 @@ fn print_row(what: &str, mut took: Vec<Duration>) {
 }
 
 /// What one folder takes beside the messages and its decisions, which whoever keeps the log has.
-fn report_memory(messages: &[Arc<Message>], counter: &Arc<dyn TokenCounter>) {
+fn report_memory(messages: &[Told], counter: &Arc<dyn TokenCounter>) {
     let Some(before) = resident_mb() else { return };
     let play = |_| {
-        let mut folder = Times::default().play(folder(BUDGETS[1], counter), messages);
+        let mut folder = Times::default().play(folder(BUDGETS[1], counter), &**counter, messages);
         drop(folder.take_decisions());
         folder
     };

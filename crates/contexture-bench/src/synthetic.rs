@@ -2,8 +2,11 @@
 //!
 //! Everything follows from a seed, byte for byte, on every machine.
 
+use std::collections::HashSet;
+
 use contexture::Item;
-use contexture::transcript::{Message, Role, ToolCall, Transcript};
+use contexture::item::{FunctionCall, Role};
+use contexture::transcript::{Record, Transcript};
 use serde_json::json;
 
 /// How many bytes a file has that is read in a [`history`].
@@ -137,14 +140,21 @@ fn read_arguments(rng: &mut Rng, reason_bytes: usize) -> String {
 pub fn history(count: usize, seed: u64) -> Transcript {
     let mut rng = Rng::new(seed);
     let files = (0..HISTORY_FILES).map(|n| (path(&mut rng, n), code(&mut rng, READ_BYTES))).collect();
-    let mut recorder = Recorder { rng, files, favourites: Vec::new(), calls: 0, messages: Vec::new() };
+    let mut recorder = Recorder { rng, files, favourites: Vec::new(), calls: 0, records: Vec::new() };
     let system = format!("You are a careful programmer. {}", prose(&mut recorder.rng, 1500));
     recorder.say(Role::System, system);
-    while recorder.messages.len() < count {
+    while recorder.records.len() < count {
         recorder.round();
     }
-    recorder.messages.truncate(count);
-    Transcript { messages: recorder.messages }
+    recorder.records.truncate(count);
+    Transcript { records: recorder.records }
+}
+
+/// Those of some records that are what a read of a file returned.
+pub fn reads(records: &[Record]) -> impl Iterator<Item = &Record> {
+    let calls = records.iter().flat_map(Record::calls).filter(|call| &*call.name == "read_file");
+    let ids: HashSet<&str> = calls.map(|call| &*call.call_id).collect();
+    records.iter().filter(move |record| record.output().is_some_and(|output| ids.contains(&*output.call_id)))
 }
 
 /// Writes a history, round by round.
@@ -153,7 +163,7 @@ struct Recorder {
     files: Vec<(String, String)>,
     favourites: Vec<usize>,
     calls: usize,
-    messages: Vec<Message>,
+    records: Vec<Record>,
 }
 
 impl Recorder {
@@ -181,23 +191,22 @@ impl Recorder {
     }
 
     fn say(&mut self, role: Role, text: String) {
-        self.messages.push(Message::said(role, text));
+        self.records.push(Item::message(role, text).into());
     }
 
-    /// One assistant message that makes these calls, and their answers.
+    /// One response that makes these calls, and their outputs.
     fn call(&mut self, calls: Vec<(&str, serde_json::Value, String)>) {
         let bytes = 60 + self.rng.below(120);
         let text = prose(&mut self.rng, bytes);
-        let (mut tool_calls, mut answers) = (Vec::new(), Vec::new());
-        for (name, arguments, answer) in calls {
+        let (mut made, mut outputs) = (Vec::new(), Vec::new());
+        for (name, arguments, output) in calls {
             self.calls += 1;
             let id = format!("call_{:08}", self.calls);
-            let (tool_call_id, name_of) = (Some(id.clone()), Some(name.into()));
-            answers.push(Message { tool_call_id, name: name_of, ..Message::said(Role::Tool, answer) });
-            tool_calls.push(ToolCall { id, name: name.into(), arguments });
+            outputs.push(Record::from(Item::output(&id, output)));
+            made.push(FunctionCall::new(&id, name, arguments.to_string()));
         }
-        self.messages.push(Message { tool_calls, ..Message::said(Role::Assistant, text) });
-        self.messages.extend(answers);
+        self.records.push(Record::response(text, made));
+        self.records.extend(outputs);
     }
 
     fn read(&mut self, chosen: &[usize]) {
@@ -366,21 +375,21 @@ mod tests {
     #[test]
     fn half_of_a_history_is_reads() {
         let transcript = history(2000, 42);
-        assert_eq!(transcript.messages.len(), 2000);
-        let reads = transcript.messages.iter().filter(|message| message.name.as_deref() == Some("read_file"));
-        let reads: Vec<_> = reads.collect();
+        assert_eq!(transcript.records.len(), 2000);
+        let reads: Vec<&Record> = reads(&transcript.records).collect();
         assert!((900..=1100).contains(&reads.len()), "{} reads", reads.len());
-        assert!(reads.iter().all(|read| read.text.len().abs_diff(READ_BYTES) < 2000));
+        assert!(reads.iter().all(|read| read.text().len().abs_diff(READ_BYTES) < 2000));
     }
 
     #[test]
     fn edits_of_a_history_apply_to_what_was_read() {
         let transcript = history(500, 9);
-        let calls = transcript.messages.iter().flat_map(|message| &message.tool_calls);
-        for edit in calls.filter(|call| call.name == "edit_file") {
-            let old = edit.arguments["old_string"].as_str().unwrap();
-            let mut before = transcript.messages.iter().take_while(|message| !message.tool_calls.contains(edit));
-            assert!(before.any(|message| message.text.contains(old)));
+        let calls = transcript.records.iter().flat_map(Record::calls);
+        for edit in calls.filter(|call| &*call.name == "edit_file") {
+            let arguments = edit.parsed_arguments();
+            let old = arguments["old_string"].as_str().unwrap();
+            let mut before = transcript.records.iter().take_while(|record| !record.calls().any(|call| call == edit));
+            assert!(before.any(|record| record.text().contains(old)));
         }
     }
 }

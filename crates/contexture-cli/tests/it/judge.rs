@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use contexture::transcript::{Message, Role, ToolCall, Transcript};
+use contexture::item::{FunctionCall, Item, Role};
+use contexture::transcript::{Record, Transcript};
 use contexture_cli::judge::{Judge, Measures};
 use contexture_cli::policies::{Entry, KNOWN, Made, Policy, Request, Shown};
 use contexture_cli::recorded::Recorded;
@@ -11,13 +12,18 @@ use serde_json::{Value, json};
 
 use crate::policies::{shape, transcript_of};
 
-fn calls(id: &str, name: &str, arguments: Value) -> Message {
-    let tool_calls = vec![ToolCall { id: id.into(), name: name.into(), arguments }];
-    Message { tool_calls, ..Message::said(Role::Assistant, "") }
+fn said(role: Role, text: &str) -> Record {
+    Item::message(role, text).into()
 }
 
-fn answers(id: &str, text: &str) -> Message {
-    Message { tool_call_id: Some(id.into()), ..Message::said(Role::Tool, text) }
+/// A response with one call; arguments that are a text are written as they are.
+fn calls(id: &str, name: &str, arguments: Value) -> Record {
+    let arguments = arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned);
+    Record::response("", [FunctionCall::new(id, name, arguments)])
+}
+
+fn answers(id: &str, text: &str) -> Record {
+    Item::output(id, text).into()
 }
 
 fn full(index: usize) -> Entry {
@@ -28,12 +34,12 @@ fn stub(index: usize) -> Entry {
     Entry::Recorded { index, shown: Shown::Stub }
 }
 
-fn made(message: &Message) -> Entry {
-    Entry::Made(Made::new(message.clone()))
+fn made(record: &Record) -> Entry {
+    Entry::Made(Made::new(record.clone()))
 }
 
-fn measure(messages: &[Message], requests: impl IntoIterator<Item = Request>) -> Measures {
-    let transcript = Transcript { messages: messages.to_vec() };
+fn measure(records: &[Record], requests: impl IntoIterator<Item = Request>) -> Measures {
+    let transcript = Transcript { records: records.to_vec() };
     let recorded = Recorded::new(&transcript);
     let mut judge = Judge::new(&recorded);
     requests.into_iter().for_each(|request| judge.take(request));
@@ -41,10 +47,10 @@ fn measure(messages: &[Message], requests: impl IntoIterator<Item = Request>) ->
 }
 
 /// A file is read, changed, and changed again.
-fn conversation() -> [Message; 6] {
+fn conversation() -> [Record; 6] {
     let edit = |old: &str| json!({"file_path": "a.rs", "old_string": old, "new_string": "x"});
     [
-        Message::said(Role::User, "go"),
+        said(Role::User, "go"),
         calls("r", "Read", json!({"file_path": "a.rs"})),
         answers("r", "     1→fn a() {\n     2→    twenty_characters();\n     3→}\n"),
         calls("e", "Edit", edit("fn a() {\n    twenty_characters();\n")),
@@ -76,45 +82,45 @@ fn an_edit_finds_its_text_without_the_line_numbers() {
 
 #[test]
 fn a_read_is_stale_when_a_later_change_is_hidden() {
-    let bytes = conversation()[2].text.len() as u64;
+    let bytes = conversation()[2].text().len() as u64;
     check_last(vec![full(0), full(1), full(2)], 1, bytes);
     check_last(vec![full(0), full(1), full(2), stub(3), full(4)], 1, bytes);
 }
 
 #[test]
 fn what_a_policy_wrote_is_judged_by_what_it_says() {
-    let messages = conversation();
-    let bytes = messages[2].text.len() as u64;
-    check_last((0..5).map(|index| made(&messages[index])).collect(), 1, 0);
-    check_last((0..3).map(|index| made(&messages[index])).collect(), 1, bytes);
-    let view = Message::said(Role::System, "1\t    twenty_characters();\n2\t}\n");
-    check_last(vec![made(&messages[0]), made(&view)], 1, 0);
-    let short = Message { text: "fn a() {".into(), ..messages[2].clone() };
-    check_last(vec![made(&messages[1]), made(&short)], 0, 0);
+    let records = conversation();
+    let bytes = records[2].text().len() as u64;
+    check_last((0..5).map(|index| made(&records[index])).collect(), 1, 0);
+    check_last((0..3).map(|index| made(&records[index])).collect(), 1, bytes);
+    let view = said(Role::System, "1\t    twenty_characters();\n2\t}\n");
+    check_last(vec![made(&records[0]), made(&view)], 1, 0);
+    let short = answers("r", "fn a() {");
+    check_last(vec![made(&records[1]), made(&short)], 0, 0);
 }
 
 #[test]
 fn patches_are_looked_for_hunk_by_hunk() {
     let patch = "*** Begin Patch\n*** Update File: a.rs\n@@\n one line of context\n-one line taken\n+x\n@@\n+only added here\n*** End Patch";
-    let messages = [
-        Message::said(Role::User, "one line of context\none line taken\nonly added here"),
+    let records = [
+        said(Role::User, "one line of context\none line taken\nonly added here"),
         calls("p", "apply_patch", json!({ "input": patch })),
     ];
     let request = Request { before: 1, keep: 0, added: vec![full(0)] };
-    let measures = measure(&messages, [request]);
+    let measures = measure(&records, [request]);
     assert_eq!((measures.targets, measures.hits), (1, 1));
 }
 
 #[test]
 fn what_a_request_shares_with_the_last_one_is_cheap() {
-    let messages = [
-        Message::said(Role::User, "0123456789"),
-        Message::said(Role::Assistant, "0123456789"),
-        Message::said(Role::User, "0123456789"),
-        Message::said(Role::Assistant, ""),
+    let records = [
+        said(Role::User, "0123456789"),
+        said(Role::Assistant, "0123456789"),
+        said(Role::User, "0123456789"),
+        said(Role::Assistant, ""),
     ];
     let first = Request { before: 1, keep: 0, added: vec![full(0)] };
-    let second = |keep, added| measure(&messages, [first.clone(), Request { before: 3, keep, added }]);
+    let second = |keep, added| measure(&records, [first.clone(), Request { before: 3, keep, added }]);
     let whole = second(1, vec![full(1), full(2)]);
     assert_eq!(whole, second(0, vec![full(0), full(1), full(2)]), "what is kept is found, not believed");
     assert_eq!((whole.bytes, whole.peak_bytes, whole.cost), (40, 30, 12.5 + 1.0 + 25.0));
@@ -125,23 +131,23 @@ fn what_a_request_shares_with_the_last_one_is_cheap() {
 
 #[test]
 fn equal_messages_of_a_policy_are_one_to_the_cache() {
-    let message = Message::said(Role::User, "0123456789");
-    let messages = [message.clone(), Message::said(Role::Assistant, ""), Message::said(Role::Assistant, "")];
-    let shared = Made::new(message.clone());
+    let record = said(Role::User, "0123456789");
+    let records = [record.clone(), said(Role::Assistant, ""), said(Role::Assistant, "")];
+    let shared = Made::new(record.clone());
     let request = |before, entry| Request { before, keep: 0, added: vec![entry] };
     let same = [request(1, Entry::Made(Arc::clone(&shared))), request(2, Entry::Made(shared))];
-    let equal = [request(1, made(&message)), request(2, made(&message))];
-    let other = [request(1, made(&message)), request(2, made(&Message::said(Role::User, "9876543210")))];
-    assert_eq!(measure(&messages, same.clone()).cost, 12.5 + 1.0);
-    assert_eq!(measure(&messages, equal), measure(&messages, same));
-    assert_eq!(measure(&messages, other).cost, 25.0);
+    let equal = [request(1, made(&record)), request(2, made(&record))];
+    let other = [request(1, made(&record)), request(2, made(&said(Role::User, "9876543210")))];
+    assert_eq!(measure(&records, same.clone()).cost, 12.5 + 1.0);
+    assert_eq!(measure(&records, equal), measure(&records, same));
+    assert_eq!(measure(&records, other).cost, 25.0);
 }
 
 #[test]
 fn sizes_are_those_of_spaced_json() {
     let check = |arguments: Value, bytes: u64| {
-        let messages = [calls("a", "t", arguments), Message::said(Role::Assistant, "")];
-        let transcript = Transcript { messages: messages.to_vec() };
+        let records = [calls("a", "t", arguments), said(Role::Assistant, "")];
+        let transcript = Transcript { records: records.to_vec() };
         assert_eq!(Recorded::new(&transcript).bytes_before(1), 1 + bytes);
     };
     check(json!({}), 2);

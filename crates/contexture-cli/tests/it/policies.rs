@@ -1,6 +1,7 @@
 //! The policies of other tools, against the same policies written without any memory of the last request.
 
-use contexture::transcript::{Message, Role, ToolCall, Transcript};
+use contexture::item::{FunctionCall, Item, Role};
+use contexture::transcript::{Record, Transcript};
 use contexture_cli::policies::{Entry, Known, Policy, STUB_BYTES, Shown};
 use contexture_cli::recorded::Recorded;
 use proptest::prelude::*;
@@ -9,29 +10,39 @@ use serde_json::json;
 /// What is sent before a step: the step, and each message with whether it is whole.
 type Windows = Vec<(usize, Vec<(usize, Shown)>)>;
 
-/// A transcript of one message for each pair of a role and a size.
-pub fn transcript_of(shape: &[(Role, usize)]) -> Transcript {
-    let message = |(index, &(role, size)): (usize, &(Role, usize))| {
-        let mut message = Message::said(role, "x".repeat(size));
-        match role {
-            Role::Assistant => {
-                let arguments = json!({ "file_path": "a" });
-                message.tool_calls = vec![ToolCall { id: index.to_string(), name: "Read".into(), arguments }];
+/// What one record of a conversation is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// Something that the user said.
+    User,
+    /// A response with one call.
+    Response,
+    /// What the call of the record before returned.
+    Output,
+}
+
+/// A transcript of one record for each pair of a kind and a size.
+pub fn transcript_of(shape: &[(Kind, usize)]) -> Transcript {
+    let record = |(index, &(kind, size)): (usize, &(Kind, usize))| {
+        let text = "x".repeat(size);
+        match kind {
+            Kind::User => Item::message(Role::User, text).into(),
+            Kind::Response => {
+                let arguments = json!({ "file_path": "a" }).to_string();
+                Record::response(text, [FunctionCall::new(&index.to_string(), "Read", arguments)])
             }
-            Role::Tool => message.tool_call_id = Some((index - 1).to_string()),
-            Role::System | Role::User => {}
+            Kind::Output => Item::output(&(index - 1).to_string(), text).into(),
         }
-        message
     };
-    Transcript { messages: shape.iter().enumerate().map(message).collect() }
+    Transcript { records: shape.iter().enumerate().map(record).collect() }
 }
 
 /// Shapes of conversations: people speak, the model calls tools and is answered.
-pub fn shape() -> impl Strategy<Value = Vec<(Role, usize)>> {
+pub fn shape() -> impl Strategy<Value = Vec<(Kind, usize)>> {
     let turn = prop_oneof![
-        (0_usize..200).prop_map(|size| vec![(Role::User, size)]),
-        (0_usize..200).prop_map(|size| vec![(Role::Assistant, size)]),
-        (0_usize..50, 0_usize..2_000).prop_map(|(said, answer)| vec![(Role::Assistant, said), (Role::Tool, answer)]),
+        (0_usize..200).prop_map(|size| vec![(Kind::User, size)]),
+        (0_usize..200).prop_map(|size| vec![(Kind::Response, size)]),
+        (0_usize..50, 0_usize..2_000).prop_map(|(said, answer)| vec![(Kind::Response, said), (Kind::Output, answer)]),
     ];
     prop::collection::vec(turn, 0..40).prop_map(|turns| turns.concat())
 }
@@ -65,16 +76,16 @@ struct Sizes {
 
 impl Sizes {
     fn new(transcript: &Transcript) -> Self {
-        let messages = &transcript.messages;
-        let size = |message: &Message| {
-            let calls = message.tool_calls.iter().map(|call| 1 + call.arguments.to_string().len() as u64 + 1);
-            message.text.len() as u64 + calls.sum::<u64>()
+        let records = &transcript.records;
+        let size = |record: &Record| {
+            let calls = record.calls().map(|call| 1 + call.arguments.len() as u64 + 1);
+            record.text().len() as u64 + calls.sum::<u64>()
         };
         Self {
-            bytes: messages.iter().map(size).collect(),
-            answers: messages.iter().map(|message| message.role == Role::Tool).collect(),
-            first: messages.iter().position(|message| message.role == Role::User).unwrap_or(0),
-            steps: (0..messages.len()).filter(|&index| messages[index].role == Role::Assistant).collect(),
+            bytes: records.iter().map(size).collect(),
+            answers: records.iter().map(|record| record.output().is_some()).collect(),
+            first: records.iter().position(|record| record.role() == Some(Role::User)).unwrap_or(0),
+            steps: (0..records.len()).filter(|&index| records[index].is_response()).collect(),
         }
     }
 

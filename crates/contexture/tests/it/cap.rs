@@ -1,15 +1,18 @@
 //! Outputs that are too long: what is kept of them, and that the rest can be had again.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use contexture::bpe::Bpe;
 use contexture::fold::cap::{cap, has_hash, short_hash};
 use contexture::fold::rows::Rows;
-use contexture::fold::{Folder, Policy, Slot};
+use contexture::fold::{Folder, Policy, ShownItem};
+use contexture::item::Role;
 use contexture::tokens::{Estimate, TokenCounter};
-use contexture::transcript::{Message, Role, ToolCall};
+use contexture::transcript::Record;
 use proptest::prelude::*;
 use serde_json::json;
+
+use crate::records::{answers, call, folder, push, said, shortened, text};
 
 const TOOL: &str = "file-history/output";
 
@@ -151,18 +154,22 @@ proptest! {
 
 /// A conversation in which one command printed a text.
 fn printed(folder: &mut Folder, name: &str, text: &str) {
-    let call = ToolCall { id: "run".into(), name: name.into(), arguments: json!({"command": "make"}) };
-    folder.push(Arc::new(Message::said(Role::User, "Build it.")));
-    folder.push(Arc::new(Message { tool_calls: vec![call], ..Message::said(Role::Assistant, "") }));
-    folder.push(Arc::new(Message { tool_call_id: Some("run".into()), ..Message::said(Role::Tool, text) }));
+    push(folder, &said(Role::User, "Build it."));
+    push(folder, &Record::response("", [call("run", name, &json!({"command": "make"}))]));
+    push(folder, &answers("run", text));
+}
+
+/// Whether a window shows an item of the log as it is.
+fn shows_whole(window: &[ShownItem], at: usize) -> bool {
+    window.iter().any(|shown| shown.position == Some(at) && shown.is_logged)
 }
 
 #[test]
 fn the_whole_can_be_found_by_the_hash_that_is_shown() {
     let text = log(4_000, &[]);
-    let mut folder = Folder::new(Policy::new(32_000), Arc::new(Estimate)).with_output_tool(TOOL);
+    let mut folder = folder(32_000).with_output_tool(TOOL);
     printed(&mut folder, "Bash", &text);
-    let Slot::Shortened(2, shown) = folder.request()[2].clone() else { panic!("it was not capped") };
+    let Some((2, shown)) = shortened(&folder.request()[2]) else { panic!("it was not capped") };
     let (_, behind) = shown.split_once("{\"hash\":\"").unwrap();
     assert!(has_hash(&text, &behind[..12]));
     assert!(!has_hash(&text, "000000000000") && !has_hash(&text, ""));
@@ -170,36 +177,43 @@ fn the_whole_can_be_found_by_the_hash_that_is_shown() {
 
 #[test]
 fn what_the_output_tool_shows_is_not_capped_again() {
-    let mut folder = Folder::new(Policy::new(32_000), Arc::new(Estimate)).with_output_tool(TOOL);
+    let mut folder = folder(32_000).with_output_tool(TOOL);
     printed(&mut folder, TOOL, &log(1_500, &[]));
-    assert_eq!(folder.request()[2], Slot::Logged(2));
+    let shown = folder.request()[2].clone();
+    assert_eq!((shown.position, shown.is_logged), (Some(2), true));
 }
 
 #[test]
 fn an_output_that_the_limit_itself_cuts_can_be_had_again_too() {
-    let text = log(3_000, &[(1_500, "error: the one that matters")]);
-    let mut policy = Policy::new(8_000);
-    policy.output_tokens = u64::MAX;
-    let mut folder = Folder::new(policy, Arc::new(Estimate)).with_output_tool(TOOL);
+    let text = log(80, &[(40, "error: the one that matters")]);
+    let mut folder = folder(32_000).with_output_tool(TOOL);
     printed(&mut folder, "Bash", &text);
+    assert!(shows_whole(folder.request(), 2), "it is not too long for a window of this size");
+    folder.set_policy(Policy::new(600));
     let window = folder.request().to_vec();
-    let shown = folder.render(&window).map(|message| message.text).collect::<String>();
+    assert!(!shows_whole(&window, 2), "the limit does not cut it");
+    let shown = said_in(&window);
     assert!(shown.contains(&format!("{{\"hash\":\"{}\",", short_hash(&text))), "{shown}");
     assert!(shown.contains("error: the one that matters"), "{shown}");
 }
 
 #[test]
 fn an_output_that_was_folded_away_is_named_in_what_was_done() {
-    let mut folder = Folder::new(Policy::new(8_000), Arc::new(Estimate)).with_output_tool(TOOL);
+    let mut folder = folder(8_000).with_output_tool(TOOL);
     let text = log(20, &[]);
     printed(&mut folder, "Bash", &text);
     for _ in 0..40 {
-        folder.push(Arc::new(Message::said(Role::Assistant, "I am thinking about it. ".repeat(40))));
+        push(&mut folder, &said(Role::Assistant, "I am thinking about it. ".repeat(40)));
         folder.request();
     }
     let window = folder.request().to_vec();
-    assert!(!window.contains(&Slot::Logged(2)), "it was not folded away");
-    let made = folder.render(&window).map(|message| message.text).collect::<String>();
+    assert!(!shows_whole(&window, 2), "it was not folded away");
+    let made = said_in(&window);
     assert!(made.contains(&format!("- Bash `make` (output {})", short_hash(&text))), "{made}");
     assert!(made.contains(&format!("({TOOL} shows an output by its hash)")), "{made}");
+}
+
+/// Everything that is said in a window.
+fn said_in(window: &[ShownItem]) -> String {
+    window.iter().map(|shown| text(&shown.item)).collect()
 }

@@ -1,10 +1,19 @@
 //! The layer `file-history` projects a log within its budget and the same way after a restart.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
 use contexture::decision::{Action, Decision};
 use contexture::layer::{CacheState, ProjectHistoryResult};
 use contexture::layers::file_history::FileHistory;
-use contexture::tokens::{Estimate, count_item};
+use contexture::tokens::{Estimate, TokenCounter, count_item};
+use contexture::transcript::Record;
 use contexture::{History, Item, ItemLog, ThreadId};
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::fold::{Step, conversation};
 
 const BUDGET: u64 = 4_000;
 
@@ -118,4 +127,258 @@ fn items_that_another_process_put_in_between_are_taken_in() {
         shown(&layer.project(&thread, &History::of(&merged), &[], BUDGET, CacheState::Warm))
     };
     assert_eq!(window(&ours), window(&fresh));
+}
+
+/// A conversation that goes on through a layer, as the engine would drive it.
+#[derive(Clone)]
+struct Driven {
+    log: ItemLog,
+    decisions: Vec<Decision>,
+    /// The cache is cold whenever the number of items is a multiple of this.
+    cold_every: usize,
+}
+
+/// The most tokens of a window of what is driven: little, so that much is folded.
+const DRIVEN_BUDGET: u64 = 2_000;
+
+impl Driven {
+    fn new(cold_every: usize) -> Self {
+        Self { log: ItemLog::new(), decisions: Vec::new(), cold_every }
+    }
+
+    /// The window of a request.
+    fn request(&mut self, layer: &FileHistory) -> Vec<Item> {
+        let is_cold = self.log.len().is_multiple_of(self.cold_every);
+        let cache = if is_cold { CacheState::Cold } else { CacheState::Warm };
+        let history = History::of(&self.log);
+        let result = layer.project(&ThreadId::from("thread"), &history, &self.decisions, DRIVEN_BUDGET, cache);
+        commit(&mut self.decisions, &result, self.log.len());
+        shown(&result)
+    }
+
+    fn append(&mut self, record: &Record) {
+        record.items().iter().for_each(|item| append(&mut self.log, item.clone()));
+    }
+}
+
+/// Goes through records; returns every window, with what there was before its request and which record follows it.
+fn drive(mut driven: Driven, layer: &FileHistory, records: &[Record]) -> (Vec<(usize, Driven, Vec<Item>)>, Driven) {
+    let mut requests = Vec::new();
+    for (next, record) in records.iter().enumerate() {
+        if record.is_response() {
+            let before = driven.clone();
+            requests.push((next, before, driven.request(layer)));
+        }
+        driven.append(record);
+    }
+    (requests, driven)
+}
+
+/// Steps that come back to the same few places.
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let place = (0..3_u8, prop_oneof![Just(1_usize), Just(40)], prop_oneof![Just(30_usize), Just(90)]);
+    let step = prop_oneof![
+        1 => (1..60_usize).prop_map(Step::Say),
+        6 => place.prop_map(|(file, first, count)| Step::Read { file, first, count }),
+        2 => (0..3_u8, 1..120_usize).prop_map(|(file, line)| Step::Edit { file, line }),
+        1 => (0..3_u8, 1..80_usize).prop_map(|(file, count)| Step::Write { file, count }),
+        1 => (0..200_usize).prop_map(|lines| Step::Run { lines }),
+        1 => Just(Step::Stray),
+        2 => Just(Step::Unanswered),
+    ];
+    prop::collection::vec(step, 4..24)
+}
+
+/// Those in which every call is answered, as an engine takes care of: no response follows another.
+fn answered_steps() -> impl Strategy<Value = Vec<Step>> {
+    steps().prop_map(|steps| steps.into_iter().filter(|step| !matches!(step, Step::Unanswered)).collect())
+}
+
+/// Checks that a restart before any request gives the windows and decisions that there are without it.
+fn check_restarts(records: &[Record], cold_every: usize) -> Result<(), TestCaseError> {
+    let (live, end) = drive(Driven::new(cold_every), &FileHistory::default(), records);
+    for (request, (next, before, _)) in live.iter().enumerate() {
+        let (again, end_again) = drive(before.clone(), &FileHistory::default(), &records[*next..]);
+        for ((.., window), (.., expected)) in again.iter().zip(&live[request..]) {
+            prop_assert!(window == expected, "a restart before record {} changes a window", next);
+        }
+        prop_assert!(end_again.decisions == end.decisions, "a restart before record {} decides otherwise", next);
+    }
+    Ok(())
+}
+
+fn tokens(window: &[Item]) -> u64 {
+    window.iter().map(|item| count_item(&Estimate, item)).sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    #[test]
+    fn a_restart_at_any_request_gives_the_same_windows(steps in answered_steps(), cold_every in 5..40_usize) {
+        check_restarts(&conversation(&steps), cold_every)?;
+    }
+
+    // Where one response follows another, only a decision tells that there was a request between them.
+    #[test]
+    fn responses_in_a_row_are_told_apart_by_what_was_decided_between_them(steps in steps()) {
+        check_restarts(&conversation(&steps), 1)?;
+    }
+
+    #[test]
+    fn an_unreadable_decision_does_no_harm_to_the_budget(steps in steps(), spoilt in any::<prop::sample::Index>()) {
+        let records = conversation(&steps);
+        let (_, mut driven) = drive(Driven::new(7), &FileHistory::default(), &records);
+        prop_assume!(!driven.decisions.is_empty());
+        let spoilt = spoilt.index(driven.decisions.len());
+        spoil(&mut driven.decisions[spoilt]);
+        let layer = FileHistory::default();
+        driven.append(&Item::user("Go on.").into());
+        let window = driven.request(&layer);
+        prop_assert!(tokens(&window) <= DRIVEN_BUDGET, "{} tokens", tokens(&window));
+        let (later, _) = drive(driven, &layer, &records[1..]);
+        for (.., window) in later {
+            prop_assert!(tokens(&window) <= DRIVEN_BUDGET, "{} tokens", tokens(&window));
+        }
+    }
+}
+
+/// Makes a decision one that a newer version of the program stored.
+fn spoil(decision: &mut Decision) {
+    let Action::Layer(what) = &mut decision.action else { panic!("a decision of the engine") };
+    what["version"] = 99.into();
+}
+
+/// A call that reads a numbered file, and what it returned: it is shown in fewer words.
+fn read(number: usize) -> [Item; 2] {
+    let id = format!("read-{number}");
+    let text: String = (1..40).map(|line| format!("{line}\tlet value_{number}_{line} = {line};\n")).collect();
+    let arguments = json!({"file_path": format!("/src/file_{number}.rs")}).to_string();
+    [Item::call(&id, "Read", arguments), Item::output(&id, text)]
+}
+
+fn reasons(result: &ProjectHistoryResult) -> Vec<&str> {
+    result.decisions.iter().map(|decision| decision.reason.as_str()).collect()
+}
+
+#[test]
+fn an_unreadable_decision_costs_no_new_one() {
+    let thread = ThreadId::from("thread");
+    let project = |layer: &FileHistory, log: &ItemLog, decisions: &[Decision]| {
+        layer.project(&thread, &History::of(log), decisions, 20_000, CacheState::Warm)
+    };
+    let layer = FileHistory::default();
+    let (mut log, mut decisions) = (ItemLog::new(), Vec::new());
+    append(&mut log, Item::user("Please fix the build."));
+    read(0).into_iter().for_each(|item| append(&mut log, item));
+    let first = project(&layer, &log, &decisions);
+    assert_eq!(reasons(&first), ["the same in fewer words"]);
+    commit(&mut decisions, &first, log.len());
+    spoil(&mut decisions[0]);
+
+    // Another process: what it decides about the second read is new, whatever it makes of the first decision.
+    let layer = FileHistory::default();
+    read(1).into_iter().for_each(|item| append(&mut log, item));
+    let second = project(&layer, &log, &decisions);
+    assert_eq!(reasons(&second), ["the same in fewer words"]);
+    assert_eq!(second.decisions[0].what["position"], 4);
+    commit(&mut decisions, &second, log.len());
+
+    // The same process goes on, and nothing is decided twice.
+    let third = project(&layer, &log, &decisions);
+    assert_eq!((reasons(&third), shown(&third)), (vec![], shown(&second)));
+    let again = project(&FileHistory::default(), &log, &decisions);
+    assert_eq!((reasons(&again), shown(&again)), (vec![], shown(&second)));
+}
+
+/// Counts how often it is asked.
+#[derive(Default)]
+struct Asked(AtomicUsize);
+
+impl TokenCounter for Asked {
+    fn name(&self) -> &str {
+        "asked"
+    }
+
+    fn count(&self, text: &str) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Estimate.count(text)
+    }
+}
+
+/// Folders that are held in memory.
+const MAX_THREADS: usize = 64;
+
+#[test]
+fn of_more_than_64_threads_the_one_used_longest_ago_is_rebuilt() {
+    let counter = Arc::new(Asked::default());
+    let layer = FileHistory::new(counter.clone());
+    let mut log = ItemLog::new();
+    append(&mut log, Item::user("Please fix the build."));
+    read(0).into_iter().for_each(|item| append(&mut log, item));
+    let mut decisions: Vec<Vec<Decision>> = vec![Vec::new(); MAX_THREADS + 1];
+    // A folder that is held has nothing to count when nothing happened since its last request.
+    let mut is_held = |thread: usize| {
+        let before = counter.0.load(Ordering::Relaxed);
+        let id = ThreadId::from(format!("thread-{thread}").as_str());
+        let result = layer.project(&id, &History::of(&log), &decisions[thread], BUDGET, CacheState::Warm);
+        commit(&mut decisions[thread], &result, log.len());
+        counter.0.load(Ordering::Relaxed) == before
+    };
+    assert!((0..MAX_THREADS).all(|thread| !is_held(thread)), "all of them are new");
+    assert!((0..MAX_THREADS).all(&mut is_held), "there is room for all of them");
+    assert!(is_held(0), "thread 1 is the one used longest ago now");
+    assert!(!is_held(MAX_THREADS), "one more than there is room for");
+    assert!(is_held(0) && (2..=MAX_THREADS).all(&mut is_held), "the others stay");
+    assert!(!is_held(1), "thread 1 had to go");
+}
+
+/// Waits in the middle of counting one text until it is told to go on.
+struct Waiting {
+    has_begun: mpsc::Sender<()>,
+    go_on: Mutex<mpsc::Receiver<()>>,
+    /// How often it was told in time.
+    told: AtomicUsize,
+}
+
+/// What makes it wait.
+const SLOW: &str = "value_7_";
+
+impl TokenCounter for Waiting {
+    fn name(&self) -> &str {
+        "waiting"
+    }
+
+    fn count(&self, text: &str) -> u64 {
+        if text.contains(SLOW) && self.told.load(Ordering::Relaxed) == 0 {
+            self.has_begun.send(()).unwrap();
+            // Only a test that fails waits so long.
+            if self.go_on.lock().unwrap().recv_timeout(Duration::from_secs(20)).is_ok() {
+                self.told.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        Estimate.count(text)
+    }
+}
+
+#[test]
+fn one_thread_does_not_wait_for_another() {
+    let (has_begun, begun) = mpsc::channel();
+    let (tell, go_on) = mpsc::channel();
+    let counter = Arc::new(Waiting { has_begun, go_on: Mutex::new(go_on), told: AtomicUsize::new(0) });
+    let layer = FileHistory::new(counter.clone());
+    let project = |thread: &str, number: usize| {
+        let mut log = ItemLog::new();
+        append(&mut log, Item::user("Please fix the build."));
+        read(number).into_iter().for_each(|item| append(&mut log, item));
+        shown(&layer.project(&ThreadId::from(thread), &History::of(&log), &[], BUDGET, CacheState::Warm)).len()
+    };
+    std::thread::scope(|scope| {
+        let slow = scope.spawn(|| project("slow", 7));
+        begun.recv().unwrap();
+        assert_eq!(project("fast", 1), 3);
+        tell.send(()).unwrap();
+        assert_eq!(slow.join().unwrap(), 3);
+    });
+    assert_eq!(counter.told.load(Ordering::Relaxed), 1, "the fast thread came through while the slow one waited");
 }

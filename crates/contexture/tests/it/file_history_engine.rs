@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contexture::decision::{Action, Decision};
 use contexture::error::FunctionError;
-use contexture::event::TraceNote;
+use contexture::event::{TraceNote, TraceValue};
 use contexture::layers::FileHistory;
 use contexture::layers::file_history::OutputQuery;
 use contexture::prelude::*;
@@ -323,6 +323,59 @@ async fn own_changes_that_do_not_fit_are_told_in_the_trace_and_in_the_decision()
     assert!(recorder.decisions().iter().any(told), "no decision says so");
     let is_told = |note: &TraceNote| matches!(note, TraceNote::Event { name, .. } if name == "own_changes_left_out");
     assert!(recorder.spans().iter().any(|span| span.notes.iter().any(is_told)), "no span says so");
+}
+
+/// Makes the first decision of the layer that is stored one of a newer version of the program.
+async fn spoil_first_decision(store: &dyn StorageAdapter) {
+    for key in store.list("threads/t/decisions/").await.unwrap() {
+        let record = store.get(&key).await.unwrap().unwrap();
+        let mut stored: Value = serde_json::from_slice(&record.value).unwrap();
+        if stored["decision"]["layer"] == FileHistory::ID {
+            stored["decision"]["action"]["what"]["version"] = 99.into();
+            store.set(&key, serde_json::to_vec(&stored).unwrap()).await.unwrap();
+            return;
+        }
+    }
+    panic!("the layer decided nothing");
+}
+
+#[tokio::test]
+async fn a_decision_that_cannot_be_read_is_told_in_the_trace_and_costs_no_new_one() {
+    let store: Arc<dyn StorageAdapter> = Arc::new(MemoryStore::new());
+    let read = |file: usize| {
+        ScriptedModel::new().calls("Read", format!(r#"{{"file_path":"src/file_{file}.rs"}}"#)).says("Read.")
+    };
+    let turn = async |model: ScriptedModel| {
+        let recorder = Recorder::new();
+        let built = engine(memory((FileHistory::default(),)))
+            .store(store.clone())
+            .model(model)
+            .tool(Read)
+            .observer(recorder.clone())
+            .policy(ProjectionPolicy { response_reserve: 0, ..ProjectionPolicy::new(BUDGET) })
+            .build();
+        built.unwrap().execution("t").start().await.unwrap().turn("Look.").await.unwrap();
+        recorder
+    };
+    let told = |recorder: &Recorder| -> Vec<TraceValue> {
+        let notes = recorder.spans().into_iter().flat_map(|span| span.notes);
+        let counts = notes.filter_map(|note| match note {
+            TraceNote::Event { name, attributes } if name == "unreadable_decisions" => Some(attributes),
+            _ => None,
+        });
+        counts.flatten().map(|(name, value)| (name == "count").then_some(value).unwrap()).collect()
+    };
+    let shortened = |recorder: &Recorder| {
+        let ours = recorder.decisions().into_iter().filter(|decision| decision.layer == Some(FileHistory::ID.into()));
+        ours.filter(|decision| decision.reason == "the same in fewer words").count()
+    };
+    let before = turn(read(0)).await;
+    assert_eq!((told(&before), shortened(&before)), (vec![], 1));
+    spoil_first_decision(&*store).await;
+    let after = turn(read(1)).await;
+    assert_eq!(told(&after), [TraceValue::Number(1.0), TraceValue::Number(1.0)], "once for each request");
+    assert_eq!(shortened(&after), 1, "what was decided about the second file is stored");
+    assert_eq!((before.faults(), after.faults()), (vec![], vec![]));
 }
 
 /// Writes nothing, and says that it did.

@@ -1,15 +1,14 @@
 //! What is known of a file after reads and changes.
 
-use std::sync::Arc;
-
 use contexture::files::model::{FileModel, MAX_MENTIONS, Mention, Trust, Who};
 use contexture::files::numbering::Passage;
 use contexture::files::observation::{LineChange, Observation};
 use contexture::files::patch::{FilePatch, parse_begin_patch};
-use contexture::fold::{Folder, Policy};
-use contexture::tokens::Estimate;
-use contexture::transcript::Message;
+use contexture::item::Role;
+use contexture::transcript::Record;
 use serde_json::json;
+
+use crate::records::{answers, call, folder, push, said, text};
 
 fn read(path: &str, first: usize, text: &str) -> Observation {
     Observation::Read { path: path.into(), block: Passage::plain(Some(first), text), whole: false }
@@ -227,22 +226,19 @@ fn a_file_knows_who_changed_and_who_named_it() {
 
 /// The text of all that a folder shows after calls with their answers, and a long talk behind them.
 fn shown_after(calls: &[(&str, serde_json::Value, String)]) -> String {
-    let mut folder = Folder::new(Policy::new(8_000), Arc::new(Estimate));
-    let mut push = |message: serde_json::Value| {
-        let message: Message = serde_json::from_value(message).expect("a message");
-        folder.push(Arc::new(message));
+    let mut folder = folder(8_000);
+    let mut push = |record: Record| {
+        push(&mut folder, &record);
         folder.request().to_vec()
     };
-    push(json!({"role": "user", "text": "go on with src/a.rs"}));
+    push(said(Role::User, "go on with src/a.rs"));
     for (index, (name, arguments, answer)) in calls.iter().enumerate() {
-        let call = json!({"id": index.to_string(), "name": name, "arguments": arguments});
-        push(json!({"role": "assistant", "text": "", "tool_calls": [call]}));
-        push(json!({"role": "tool", "text": answer, "tool_call_id": index.to_string(), "name": name}));
+        push(Record::response("", [call(&index.to_string(), name, arguments)]));
+        push(answers(&index.to_string(), answer));
     }
-    let windows = (0..8).map(|_| push(json!({"role": "assistant", "text": "a word ".repeat(600)})));
+    let windows = (0..8).map(|_| push(said(Role::Assistant, "a word ".repeat(600))));
     let last = windows.last().expect("eight requests were made");
-    let shown: Vec<Message> = folder.render(&last).collect();
-    shown.into_iter().map(|message| message.text + "\n").collect()
+    last.iter().map(|shown| text(&shown.item) + "\n").collect()
 }
 
 #[test]

@@ -3,27 +3,19 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use contexture::Item;
 use contexture::files::numbering::numbered;
-use contexture::fold::{FoldDecision, Folder, Policy, Prices, Slot};
-use contexture::tokens::{Estimate, TokenCounter};
-use contexture::transcript::{Message, Role, ToolCall};
+use contexture::fold::{FoldDecision, FoldWhen, Policy, Prices, ShownItem};
+use contexture::item::Role;
+use contexture::tokens::Estimate;
+use contexture::transcript::Record;
 use proptest::prelude::*;
 use serde_json::json;
 
-pub(crate) fn message(role: Role, text: impl Into<String>) -> Message {
-    Message::said(role, text)
-}
-
-pub(crate) fn asks(id: String, name: &str, arguments: serde_json::Value) -> Message {
-    Message {
-        tool_calls: vec![ToolCall { id, name: name.into(), arguments }],
-        ..message(Role::Assistant, "Let me see.")
-    }
-}
-
-pub(crate) fn answers(id: String, text: impl Into<String>) -> Message {
-    Message { tool_call_id: Some(id), ..message(Role::Tool, text) }
-}
+use crate::records::{
+    Counted, Sent, answers, asks, call, counted, folder, folder_of, items, made, push, resume, said, says, sent,
+    stored, text, tokens, windows,
+};
 
 /// What one step of a conversation does.
 #[derive(Clone, Debug)]
@@ -57,72 +49,40 @@ pub(crate) fn path(file: u8) -> String {
     format!("/project/src/file_{file}.rs")
 }
 
-pub(crate) fn conversation(steps: &[Step]) -> Vec<Arc<Message>> {
-    let mut messages = vec![message(Role::User, "Please fix the build.")];
+pub(crate) fn conversation(steps: &[Step]) -> Vec<Record> {
+    let mut records = vec![said(Role::User, "Please fix the build.")];
     for (index, step) in steps.iter().enumerate() {
         // Ids repeat on purpose: some agents count from one in every session.
         let id = format!("call-{}", index % 40);
         match step {
-            Step::Say(words) => messages.push(message(Role::User, "please ".repeat(*words))),
+            Step::Say(words) => records.push(said(Role::User, "please ".repeat(*words))),
             Step::Read { file, first, count } => {
                 let text: String = (*first..first + count).map(|n| format!("{n}\t{}\n", line(*file, n))).collect();
-                messages.push(asks(
-                    id.clone(),
-                    "Read",
-                    json!({"file_path": path(*file), "offset": first, "limit": count}),
-                ));
-                messages.push(answers(id, text));
+                records.push(asks(&id, "Read", json!({"file_path": path(*file), "offset": first, "limit": count})));
+                records.push(answers(&id, text));
             }
             Step::Edit { file, line: number } => {
                 let arguments = json!({"file_path": path(*file), "old_string": line(*file, *number), "new_string": format!("    // {index}\n{}", line(*file, *number))});
-                messages.push(asks(id.clone(), "Edit", arguments));
-                messages.push(answers(id, "The file has been updated successfully."));
+                records.push(asks(&id, "Edit", arguments));
+                records.push(answers(&id, "The file has been updated successfully."));
             }
             Step::Write { file, count } => {
                 let content: String = (1..*count).map(|n| line(*file, n) + "\n").collect();
-                messages.push(asks(id.clone(), "Write", json!({"file_path": path(*file), "content": content})));
-                messages.push(answers(id, "File created successfully."));
+                records.push(asks(&id, "Write", json!({"file_path": path(*file), "content": content})));
+                records.push(answers(&id, "File created successfully."));
             }
             Step::Run { lines } => {
-                messages.push(asks(id.clone(), "Bash", json!({"command": "cargo build"})));
+                records.push(asks(&id, "Bash", json!({"command": "cargo build"})));
                 let warning =
                     |n: usize| format!("warning: unused variable at {}:{}:5\n", path((n % 7) as u8), 1 + n * 5);
-                messages.push(answers(id, (0..*lines).map(warning).collect::<String>()));
+                records.push(answers(&id, (0..*lines).map(warning).collect::<String>()));
             }
-            Step::Unanswered => messages.push(asks(id, "Bash", json!({"command": "sleep 1"}))),
-            Step::Stray => messages.push(answers(format!("stray-{index}"), "an answer to nothing")),
+            Step::Unanswered => records.push(asks(&id, "Bash", json!({"command": "sleep 1"}))),
+            Step::Stray => records.push(answers(&format!("stray-{index}"), "an answer to nothing")),
         }
     }
-    messages.push(message(Role::Assistant, "Done."));
-    messages.into_iter().map(Arc::new).collect()
-}
-
-pub(crate) fn folder(budget: u64) -> Folder {
-    Folder::new(Policy::new(budget), Arc::new(Estimate))
-}
-
-/// All windows of a conversation.
-pub(crate) fn windows(mut folder: Folder, messages: &[Arc<Message>]) -> (Vec<Vec<Slot>>, Folder) {
-    let mut windows = Vec::new();
-    for message in messages {
-        if message.role == Role::Assistant {
-            windows.push(folder.request().to_vec());
-        }
-        folder.push(message.clone());
-    }
-    (windows, folder)
-}
-
-/// What a window of a conversation shows; a folder holds the messages of its last window only.
-pub(crate) fn render(messages: &[Arc<Message>], window: &[Slot]) -> Vec<Message> {
-    window.iter().map(|slot| slot.render(|at| &messages[at])).collect()
-}
-
-fn tokens(shown: impl IntoIterator<Item = Message>) -> u64 {
-    let arguments = |message: &Message| {
-        message.tool_calls.iter().map(|call| Estimate.count(&call.arguments.to_string())).sum::<u64>()
-    };
-    shown.into_iter().map(|message| Estimate.count(&message.text) + arguments(&message)).sum()
+    records.push(said(Role::Assistant, "Done."));
+    records
 }
 
 proptest! {
@@ -130,23 +90,21 @@ proptest! {
 
     #[test]
     fn every_window_is_within_its_budget(steps in prop::collection::vec(step(), 1..60), budget in prop_oneof![Just(2_000), Just(8_000), Just(32_000_u64)]) {
-        let messages = conversation(&steps);
-        let (windows, _) = windows(folder(budget), &messages);
+        let (windows, _) = windows(folder(budget), &conversation(&steps));
         for window in &windows {
-            prop_assert!(tokens(render(&messages, window)) <= budget);
+            prop_assert!(tokens(window) <= budget);
         }
     }
 
     #[test]
     fn answers_never_stand_without_their_calls(steps in prop::collection::vec(step(), 1..60)) {
-        let messages = conversation(&steps);
-        let (windows, _) = windows(folder(8_000), &messages);
+        let (windows, _) = windows(folder(8_000), &conversation(&steps));
         for window in &windows {
             let mut open = HashSet::new();
-            for shown in render(&messages, window) {
-                open.extend(shown.tool_calls.iter().map(|call| call.id.clone()));
-                if let Some(id) = shown.tool_call_id.filter(|id| !id.starts_with("stray")) {
-                    prop_assert!(open.contains(&id), "{id} is answered but not called");
+            for shown in window {
+                open.extend(shown.item.as_call().map(|call| &call.call_id));
+                if let Some(output) = shown.item.as_output().filter(|output| !output.call_id.starts_with("stray")) {
+                    prop_assert!(open.contains(&output.call_id), "{} is answered but not called", output.call_id);
                 }
             }
         }
@@ -154,51 +112,50 @@ proptest! {
 
     #[test]
     fn a_restart_in_the_middle_gives_the_same_windows(steps in prop::collection::vec(step(), 5..50), cut in 0.0..1.0_f64) {
-        let messages = conversation(&steps);
-        let (whole, _) = windows(folder(8_000), &messages);
-        let cut = (messages.len() as f64 * cut) as usize;
-        let (mut first, before) = windows(folder(8_000), &messages[..cut]);
-        let saved = serde_json::to_string(before.decisions()).unwrap();
-        let decisions: Vec<FoldDecision> = serde_json::from_str(&saved).unwrap();
-        let resumed = folder(8_000).resume(messages[..cut].iter().cloned(), decisions);
-        let (second, _) = windows(resumed, &messages[cut..]);
+        let records = conversation(&steps);
+        let all = |windows: &[Vec<ShownItem>]| windows.iter().map(|window| sent(window)).collect::<Vec<_>>();
+        let (whole, _) = windows(folder(8_000), &records);
+        let cut = (records.len() as f64 * cut) as usize;
+        let (mut first, before) = windows(folder(8_000), &records[..cut]);
+        let messages: Vec<Counted> = records[..cut].iter().map(|record| counted(&Estimate, record)).collect();
+        let resumed = resume(folder(8_000), &messages, stored(before.decisions()));
+        let (second, _) = windows(resumed, &records[cut..]);
         first.extend(second);
-        prop_assert_eq!(first, whole);
+        prop_assert_eq!(all(&first), all(&whole));
     }
 
     #[test]
     fn between_folds_the_window_only_grows(steps in prop::collection::vec(step(), 5..50)) {
-        let messages = conversation(&steps);
         let mut folder = folder(8_000);
-        let mut before: Vec<Slot> = Vec::new();
+        let mut before: Vec<Sent> = Vec::new();
         let mut folds = 0;
-        for message in &messages {
-            if message.role == Role::Assistant {
-                let window = folder.request().to_vec();
+        for record in conversation(&steps) {
+            if record.is_response() {
+                let window = sent(folder.request());
                 let now = folder.decisions().iter().filter(|decision| matches!(decision, FoldDecision::Fold(_))).count();
                 if now == folds {
                     prop_assert_eq!(&window[..before.len()], &before[..]);
                 }
                 (before, folds) = (window, now);
             }
-            folder.push(message.clone());
+            push(&mut folder, &record);
         }
     }
 
     #[test]
     fn a_view_shows_only_lines_that_the_agent_saw_or_made(steps in prop::collection::vec(step(), 5..50)) {
-        let messages = conversation(&steps);
-        let (windows, folder) = windows(folder(8_000), &messages);
+        let records = conversation(&steps);
+        let (windows, folder) = windows(folder(8_000), &records);
         let mut known = String::new();
-        for message in &messages {
-            known.push_str(&message.text);
+        for item in items(&records) {
+            known.push_str(&text(item));
             known.push('\n');
-            for call in &message.tool_calls {
-                known.push_str(&call.arguments.to_string().replace("\\n", "\n"));
+            if let Some(call) = item.as_call() {
+                known.push_str(&call.arguments.replace("\\n", "\n"));
                 known.push('\n');
             }
         }
-        for made in windows.iter().flatten().filter_map(|slot| match slot { Slot::Made(text) => Some(text), _ => None }) {
+        for made in windows.iter().flatten().filter_map(made) {
             for line in made.lines().filter(|line| line.starts_with("    let value_")) {
                 prop_assert!(known.contains(line), "{line} was never seen");
             }
@@ -214,35 +171,32 @@ proptest! {
 fn what_is_edited_is_shown_as_it_is_now() {
     let read = |id: &str, file: u8| {
         let text: String = (1..120).map(|n| format!("{n}\t{}\n", line(file, n))).collect();
-        [asks(id.into(), "Read", json!({"file_path": path(file)})), answers(id.into(), text)]
+        [asks(id, "Read", json!({"file_path": path(file)})), answers(id, text)]
     };
-    let mut messages = vec![message(Role::User, "Please fix the build.")];
-    messages.extend(read("r0", 0));
-    messages.push(asks(
-        "e0".into(),
+    let mut records = vec![said(Role::User, "Please fix the build.")];
+    records.extend(read("r0", 0));
+    records.push(asks(
+        "e0",
         "Edit",
         json!({"file_path": path(0), "old_string": line(0, 60), "new_string": "    changed();"}),
     ));
-    messages.push(answers("e0".into(), "The file has been updated successfully."));
+    records.push(answers("e0", "The file has been updated successfully."));
     for n in 1..40 {
-        messages.push(asks(format!("b{n}"), "Bash", json!({"command": "cargo build"})));
-        messages.push(answers(format!("b{n}"), "a line of output of no interest\n".repeat(40)));
+        records.push(asks(&format!("b{n}"), "Bash", json!({"command": "cargo build"})));
+        records.push(answers(&format!("b{n}"), "a line of output of no interest\n".repeat(40)));
     }
-    messages.push(message(Role::Assistant, "Done."));
-    let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
-    let (windows, _) = windows(folder(8_000), &messages);
-    let last = render(&messages, windows.last().unwrap());
-    let around = format!("{}\n    changed();\n{}", line(0, 59), line(0, 61));
-    assert!(last.iter().any(|message| message.text.contains(&around)));
-    assert!(!last.iter().any(|message| message.text.contains(&line(0, 60))));
+    records.push(said(Role::Assistant, "Done."));
+    let (windows, _) = windows(folder(8_000), &records);
+    let last = windows.last().unwrap();
+    assert!(says(last, &format!("{}\n    changed();\n{}", line(0, 59), line(0, 61))));
+    assert!(!says(last, &line(0, 60)));
 }
 
 #[test]
 fn one_message_larger_than_the_budget_is_cut() {
-    let messages =
-        vec![Arc::new(message(Role::User, "words ".repeat(50_000))), Arc::new(message(Role::Assistant, "ok"))];
-    let (windows, _) = windows(folder(8_000), &messages);
-    assert!(tokens(render(&messages, &windows[0])) <= 8_000);
+    let records = [said(Role::User, "words ".repeat(50_000)), said(Role::Assistant, "ok")];
+    let (windows, _) = windows(folder(8_000), &records);
+    assert!(tokens(&windows[0]) <= 8_000);
     assert!(!windows[0].is_empty());
 }
 
@@ -250,10 +204,10 @@ fn one_message_larger_than_the_budget_is_cut() {
 fn a_cold_request_is_billed_in_full_and_so_is_pass_through() {
     let prices = Prices::ANTHROPIC;
     let mut folder = folder(32_000);
-    folder.push(Arc::new(message(Role::User, "a".repeat(400))));
+    push(&mut folder, &said(Role::User, "a".repeat(400)));
     folder.request();
-    folder.push(Arc::new(message(Role::Assistant, "b".repeat(400))));
-    folder.push(Arc::new(message(Role::User, "c".repeat(400))));
+    push(&mut folder, &said(Role::Assistant, "b".repeat(400)));
+    push(&mut folder, &said(Role::User, "c".repeat(400)));
     folder.cache_is_cold();
     folder.request();
     let (first, cold) = (100.0 * prices.write, 300.0 * prices.write);
@@ -268,10 +222,10 @@ fn a_cold_request_is_billed_in_full_and_so_is_pass_through() {
 #[test]
 fn a_free_fold_that_would_save_little_is_not_made() {
     let mut folder = folder(32_000);
-    folder.push(Arc::new(message(Role::User, "Please fix the build. ".repeat(300))));
+    push(&mut folder, &said(Role::User, "Please fix the build. ".repeat(300)));
     for _ in 0..4 {
         folder.request();
-        folder.push(Arc::new(message(Role::Assistant, "I am thinking about it. ".repeat(20))));
+        push(&mut folder, &said(Role::Assistant, "I am thinking about it. ".repeat(20)));
         folder.cache_is_cold();
     }
     folder.request();
@@ -280,22 +234,19 @@ fn a_free_fold_that_would_save_little_is_not_made() {
 
 #[test]
 fn an_answer_that_comes_after_its_call_was_folded_away_does_not_stand_as_one() {
-    let mut messages = vec![
-        message(Role::User, "Please fix the build."),
-        asks("late".into(), "Bash", json!({"command": "sleep 100"})),
-    ];
+    let mut records =
+        vec![said(Role::User, "Please fix the build."), asks("late", "Bash", json!({"command": "sleep 100"}))];
     for n in 0..30 {
-        messages.push(message(Role::User, "and this ".repeat(60)));
-        messages.push(message(Role::Assistant, format!("Yes, {n}.")));
+        records.push(said(Role::User, "and this ".repeat(60)));
+        records.push(said(Role::Assistant, format!("Yes, {n}.")));
     }
-    messages.push(answers("late".into(), "slept well"));
-    messages.push(message(Role::Assistant, "Done."));
-    let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
-    let (windows, _) = windows(folder(2_000), &messages);
-    let last = render(&messages, windows.last().unwrap());
-    assert!(last.iter().all(|message| message.tool_call_id.is_none()), "its call is not in the window");
-    let said = last.last().unwrap();
-    assert_eq!((said.role, said.text.lines().last()), (Role::User, Some("slept well")));
+    records.push(answers("late", "slept well"));
+    records.push(said(Role::Assistant, "Done."));
+    let (windows, _) = windows(folder(2_000), &records);
+    let last = windows.last().unwrap();
+    assert!(last.iter().all(|shown| shown.item.as_output().is_none()), "its call is not in the window");
+    let message = last.last().unwrap().item.as_message().unwrap();
+    assert_eq!((message.role, message.text().lines().last()), (Role::Developer, Some("slept well")));
 }
 
 #[test]
@@ -304,9 +255,8 @@ fn windows_keep_to_the_smallest_budgets_too() {
         .flat_map(|n| [Step::Write { file: n % 6, count: 20 }, Step::Edit { file: n % 6, line: 3 }, Step::Say(5)])
         .collect();
     for budget in [1, 10, 50, 100, 300, 1_000] {
-        let messages = conversation(&steps);
-        let (windows, _) = windows(folder(budget), &messages);
-        let largest = windows.iter().map(|window| tokens(render(&messages, window))).max();
+        let (windows, _) = windows(folder(budget), &conversation(&steps));
+        let largest = windows.iter().map(|window| tokens(window)).max();
         assert!(largest <= Some(budget), "{largest:?} of {budget} tokens");
     }
 }
@@ -314,31 +264,32 @@ fn windows_keep_to_the_smallest_budgets_too() {
 #[test]
 fn an_answer_keeps_to_its_own_call_when_a_later_call_has_the_same_id() {
     // Everything but the first call fits the tail, so a window would like to begin right behind that.
-    let first = asks("same".into(), "Bash", json!({"command": "first ".repeat(80)}));
-    let mut messages = vec![message(Role::User, "Go."), first.clone()];
-    messages.extend((0..8).map(|_| message(Role::Assistant, "")));
-    messages.push(answers("same".into(), "the first answer"));
-    messages.push(Message { text: String::new(), ..asks("same".into(), "Bash", json!({})) });
-    messages.extend((0..40).map(|_| message(Role::Assistant, "")));
-    let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
-    let (windows, _) = windows(folder(1_000), &messages);
+    let first = asks("same", "Bash", json!({"command": "first ".repeat(80)}));
+    let mut records = vec![said(Role::User, "Go."), first.clone()];
+    records.extend((0..8).map(|_| said(Role::Assistant, "")));
+    records.push(answers("same", "the first answer"));
+    records.push(Record::response("", [call("same", "Bash", &json!({}))]));
+    records.extend((0..40).map(|_| said(Role::Assistant, "")));
+    let (windows, _) = windows(folder(1_000), &records);
     for window in &windows {
-        let shown = render(&messages, window);
-        let is_answered = shown.iter().any(|message| message.tool_call_id.is_some());
-        assert!(!is_answered || shown.contains(&first), "{shown:?}");
+        let is_answered = window.iter().any(|shown| shown.item.as_output().is_some());
+        let is_called = first.items().iter().all(|item| window.iter().any(|shown| *shown.item == *item));
+        assert!(!is_answered || is_called, "{window:?}");
     }
-    assert!(windows.iter().any(|window| !window.contains(&Slot::Logged(1))), "the first call is folded away");
+    // The first call is the third item.
+    let shows_first = |window: &Vec<ShownItem>| window.iter().any(|shown| shown.position == Some(2) && shown.is_logged);
+    assert!(windows.iter().any(|window| !shows_first(window)), "the first call is folded away");
 }
 
 #[test]
 fn outputs_are_sent_in_fewer_words_unless_they_are_asked_for_verbatim() {
-    let messages = conversation(&[Step::Read { file: 1, first: 8, count: 40 }]);
+    let records = conversation(&[Step::Read { file: 1, first: 8, count: 40 }]);
     let read = |policy: Policy| {
-        let (windows, _) = windows(Folder::new(policy, Arc::new(Estimate)), &messages);
-        render(&messages, &windows[1])[2].text.clone()
+        let (windows, _) = windows(folder_of(policy), &records);
+        text(&windows[1].iter().find(|shown| shown.position == Some(3)).unwrap().item)
     };
     let (terse, verbatim) = (read(Policy::new(8_000)), read(Policy::new(8_000).verbatim()));
-    assert_eq!(verbatim, messages[2].text);
+    assert_eq!(verbatim, records[2].text());
     assert!(terse.starts_with(&format!("8\t{}\n{}\n10\t{}\n", line(1, 8), line(1, 9), line(1, 10))), "{terse}");
     let plain: Vec<&str> = terse.lines().map(|line| line.split_once('\t').map_or(line, |(_, text)| text)).collect();
     assert_eq!(plain, numbered(&verbatim).unwrap()[0].lines);
@@ -349,30 +300,28 @@ fn a_file_that_is_named_again_is_shown_again() {
     const BUDGET: u64 = 40_000;
     let reads = (0..39).map(|file| Step::Read { file, first: 1, count: 120 });
     let (_, mut folder) = windows(folder(BUDGET), &conversation(&reads.collect::<Vec<_>>()));
-    let shows =
-        |folder: &Folder, window: &[Slot]| folder.render(window).any(|message| message.text.contains(" let value_0_"));
     let window = folder.request().to_vec();
-    assert!(!shows(&folder, &window), "it was read first, and there is no room for all that was read");
-    let sent = tokens(folder.render(&window));
+    assert!(!says(&window, " let value_0_"), "it was read first, and there is no room for all that was read");
+    let sent = tokens(&window);
     assert!(sent < BUDGET * 4 / 5, "{sent}");
-    folder.push(Arc::new(message(Role::User, "What does file_0.rs do?")));
+    push(&mut folder, &said(Role::User, "What does file_0.rs do?"));
     let window = folder.request().to_vec();
-    assert!(shows(&folder, &window), "{:?}", folder.decisions().last());
-    assert!(tokens(folder.render(&window)) <= BUDGET);
+    assert!(says(&window, " let value_0_"), "{:?}", folder.decisions().last());
+    assert!(tokens(&window) <= BUDGET);
 }
 
 #[test]
 fn a_file_that_a_task_or_a_plan_names_stays_until_it_is_changed() {
     let reads: Vec<Step> = (0..39).map(|file| Step::Read { file, first: 1, count: 120 }).collect();
-    let plan = asks("plan".into(), "TodoWrite", json!({"todos": [{"content": "Then change file_0.rs."}]}));
+    let plan = asks("plan", "TodoWrite", json!({"todos": [{"content": "Then change file_0.rs."}]}));
     let edit = Step::Edit { file: 0, line: 60 };
-    let shown_lines = |task: &str, plan: Option<&Message>, early: &[Step]| {
-        let mut messages = conversation(&[early, &reads].concat());
-        messages[0] = Arc::new(message(Role::User, task));
-        messages.splice(1..1, plan.map(|plan| Arc::new(plan.clone())));
-        let (windows, _) = windows(folder(40_000), &messages);
-        let shown = render(&messages, windows.last().unwrap());
-        (1..=120).filter(|number| shown.iter().any(|message| message.text.contains(&line(0, *number)))).count()
+    let shown_lines = |task: &str, plan: Option<&Record>, early: &[Step]| {
+        let mut records = conversation(&[early, &reads].concat());
+        records[0] = said(Role::User, task);
+        records.splice(1..1, plan.cloned());
+        let (windows, _) = windows(folder(40_000), &records);
+        let last = windows.last().unwrap();
+        (1..=120).filter(|number| says(last, &line(0, *number))).count()
     };
     assert!(shown_lines("Go on.", None, &[]) < 20);
     assert!(shown_lines("Change file_0.rs at last.", None, &[]) > 100);
@@ -385,25 +334,28 @@ fn a_file_that_a_task_or_a_plan_names_stays_until_it_is_changed() {
 fn lines_that_are_named_come_back_first() {
     const BUDGET: u64 = 40_000;
     let reads: Vec<Step> = (0..39).map(|file| Step::Read { file, first: 1, count: 120 }).collect();
-    let brought_back = |messages: Vec<Message>, touch_tokens: u64| -> Option<String> {
-        let policy = Policy { touch_tokens, ..Policy::new(BUDGET) };
-        let (_, mut folder) = windows(Folder::new(policy, Arc::new(Estimate)), &conversation(&reads));
+    let brought_back = |records: &[Record], room: Option<u64>| -> Option<String> {
+        let (_, mut folder) = windows(folder(BUDGET), &conversation(&reads));
         folder.request();
-        messages.into_iter().for_each(|message| folder.push(Arc::new(message)));
+        records.iter().for_each(|record| push(&mut folder, record));
+        if let Some(room) = room {
+            folder.set_policy(Policy::new(folder.tokens() + room).when(FoldWhen::Forced));
+        }
         folder.request();
         match folder.decisions().last() {
-            Some(FoldDecision::Recall(recall)) => Some(recall.text.to_string()),
+            Some(FoldDecision::BringBack(brought)) => Some(brought.text.to_string()),
             _ => None,
         }
     };
     let shows = |text: &str, number: usize| text.contains(&line(0, number));
 
-    let asked = brought_back(vec![message(Role::User, "What does file_0.rs:90 do?")], 300).expect("room for some");
+    let question = said(Role::User, "What does file_0.rs:90 do?");
+    let asked = brought_back(&[question], Some(300)).expect("room for some");
     assert!(shows(&asked, 90) && !shows(&asked, 10), "{asked}");
 
     let failed = |output: &str| {
-        let test = asks("test".into(), "Bash", json!({"command": "cargo test"}));
-        brought_back(vec![test, answers("test".into(), output)], 4_000)
+        let test = asks("test", "Bash", json!({"command": "cargo test"}));
+        brought_back(&[test, answers("test", output)], None)
     };
     let failure = failed("thread 'main' panicked at src/file_0.rs:90:5:").expect("the line is known and not shown");
     assert!(shows(&failure, 90) && !shows(&failure, 10), "{failure}");
@@ -413,26 +365,38 @@ fn lines_that_are_named_come_back_first() {
 #[test]
 fn what_was_folded_away_is_let_go() {
     let reads: Vec<Step> = (0..30).map(|file| Step::Read { file, first: 1, count: 60 }).collect();
-    let messages = conversation(&reads);
+    let messages: Vec<Counted> = conversation(&reads).iter().map(|record| counted(&Estimate, record)).collect();
     let mut folder = folder(4_000);
     let mut decided = Vec::new();
     for message in &messages {
-        if message.role == Role::Assistant {
+        if message[0].0.is_of_model() {
             folder.request();
             decided.extend(folder.take_decisions());
         }
-        folder.push(message.clone());
+        folder.push(message.iter().cloned());
     }
-    let window = folder.request().to_vec();
-    let shown: HashSet<usize> = window.iter().filter_map(Slot::position).collect();
+    let window = sent(folder.request());
+    let shown: HashSet<usize> = window.iter().filter_map(|(position, ..)| *position).collect();
     assert!(shown.len() < 10, "{shown:?}");
-    for (at, message) in messages.iter().enumerate().filter(|(_, message)| message.role != Role::User) {
-        let is_held = Arc::strong_count(message) > 1;
-        assert_eq!(is_held, shown.contains(&at), "message {at}");
+    // The folder holds the items of its window, and of those that are shown otherwise what stands in the log.
+    let held: HashSet<usize> = window.iter().filter(|(_, is_logged, _)| *is_logged).filter_map(|sent| sent.0).collect();
+    let log: Vec<Arc<Item>> = messages.iter().flatten().map(|(item, _)| item.clone()).collect();
+    let others = |at: usize| 2 + usize::from(held.contains(&at));
+    for (at, item) in log.iter().enumerate().filter(|(_, item)| !item.is_message_of(Role::User)) {
+        let is_held = Arc::strong_count(item) > others(at);
+        assert_eq!(is_held, shown.contains(&at), "item {at}");
     }
-    assert_eq!(folder.render(&window).collect::<Vec<_>>(), render(&messages, &window));
+    for (at, is_logged, item) in window.iter().filter_map(|(at, is_logged, item)| Some(((*at)?, is_logged, item))) {
+        let mut expected = (*log[at]).clone();
+        if let Item::FunctionCallOutput(output) = &mut expected
+            && !is_logged
+        {
+            output.output = text(item);
+        }
+        assert_eq!(**item, expected, "item {at} is shown as it is, or with another text and nothing else");
+    }
     assert!(folder.decisions().len() < 3 && decided.len() > 30, "they were taken");
-    let again = self::folder(4_000).resume(messages.iter().cloned(), decided).request().to_vec();
+    let again = sent(resume(self::folder(4_000), &messages, decided).request());
     assert_eq!(again, window, "what was taken is enough to go on");
 }
 
@@ -441,11 +405,10 @@ fn a_table_keeps_its_first_column() {
     let table: String = (1..40).map(|n| format!("{n}\tvalue {n}\n")).collect();
     let shown = |command: &str| {
         let mut folder = folder(8_000);
-        folder.push(Arc::new(message(Role::User, "Show me.")));
-        folder.push(Arc::new(asks("call-1".into(), "Bash", json!({ "command": command }))));
-        folder.push(Arc::new(answers("call-1".into(), table.clone())));
-        let window = folder.request().to_vec();
-        folder.render_slot(&window[2]).text
+        push(&mut folder, &said(Role::User, "Show me."));
+        push(&mut folder, &asks("call-1", "Bash", json!({ "command": command })));
+        push(&mut folder, &answers("call-1", table.clone()));
+        text(&folder.request()[3].item)
     };
     assert_eq!(shown("cat table.tsv"), table, "the numbers are the file's own");
     assert!(shown("cat -n values.txt").starts_with("1\tvalue 1\nvalue 2\n"), "the numbers are the command's");

@@ -4,13 +4,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
 use contexture::bpe::Bpe;
-use contexture::fold::{FoldDecision, Folder, Policy, Slot};
+use contexture::fold::{FoldDecision, Folder, Meter, Policy, ShownItem};
+use contexture::item::Role;
 use contexture::tokens::{Estimate, TokenCounter};
-use contexture::transcript::{Message, Role, ToolCall};
+use contexture::transcript::Record;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::fold::{Step, answers, asks, conversation, message, render, windows};
+use crate::fold::{Step, conversation};
+use crate::records::{
+    Counted, answers, asks, call, counted, folder, items, made, push, resume, said, sent, shortened, stored, text,
+    tokens_by, windows, windows_by,
+};
 
 static O200K: LazyLock<Arc<Bpe>> = LazyLock::new(|| Arc::new(Bpe::o200k()));
 
@@ -33,19 +38,21 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 4..28)
 }
 
-fn folder(budget: u64) -> Folder {
-    Folder::new(Policy::new(budget), Arc::new(Estimate))
-}
-
 /// The position of the call that each answer answers: of calls with the same id, the newest before it.
-fn pairs(messages: &[Arc<Message>]) -> Vec<(usize, usize)> {
+fn pairs(records: &[Record]) -> Vec<(usize, usize)> {
     let mut made: HashMap<&str, usize> = HashMap::new();
     let mut pairs = Vec::new();
-    for (at, message) in messages.iter().enumerate() {
-        made.extend(message.tool_calls.iter().map(|call| (call.id.as_str(), at)));
-        pairs.extend(message.tool_call_id.as_deref().and_then(|id| made.get(id)).map(|call| (*call, at)));
+    for (at, item) in items(records).into_iter().enumerate() {
+        made.extend(item.as_call().map(|call| (&*call.call_id, at)));
+        pairs.extend(item.as_output().and_then(|output| made.get(&*output.call_id)).map(|call| (*call, at)));
     }
     pairs
+}
+
+/// How many items the log had at each request.
+fn requests(records: &[Record]) -> Vec<usize> {
+    let before = |end: usize| items(&records[..end]).len();
+    (0..records.len()).filter(|at| records[*at].is_response()).map(before).collect()
 }
 
 /// A text without the numbers that a read puts before lines.
@@ -69,25 +76,24 @@ fn texts(arguments: &Value) -> Vec<&str> {
 }
 
 /// Every line that the agent saw or wrote.
-fn known_lines(messages: &[Arc<Message>]) -> HashSet<&str> {
-    let said = messages.iter().flat_map(|message| plain(&message.text));
-    let written = messages.iter().flat_map(|message| &message.tool_calls).flat_map(|call| texts(&call.arguments));
-    said.chain(written.flat_map(str::lines)).collect()
+fn known_lines(records: &[Record]) -> HashSet<String> {
+    let mut known = HashSet::new();
+    for item in items(records) {
+        known.extend(plain(&text(item)).into_iter().map(str::to_owned));
+        let arguments = item.as_call().map(|call| call.parsed_arguments());
+        known.extend(arguments.iter().flat_map(texts).flat_map(str::lines).map(str::to_owned));
+    }
+    known
 }
 
 /// Everything that a window says, calls and all.
-fn all_text(messages: &[Arc<Message>], window: &[Slot]) -> String {
-    let said = |message: Message| {
-        let calls = message.tool_calls.iter().flat_map(|call| texts(&call.arguments)).collect::<Vec<_>>().join("\n");
-        format!("{}\n{calls}\n", message.text)
+fn all_text(window: &[ShownItem]) -> String {
+    let said = |shown: &ShownItem| {
+        let arguments = shown.item.as_call().map(|call| call.parsed_arguments());
+        let calls = arguments.iter().flat_map(texts).collect::<Vec<_>>().join("\n");
+        format!("{}\n{calls}\n", text(&shown.item))
     };
-    render(messages, window).into_iter().map(said).collect()
-}
-
-fn sent_tokens(counter: &dyn TokenCounter, window: impl IntoIterator<Item = Message>) -> u64 {
-    let arguments = |call: &ToolCall| counter.count(&call.arguments.to_string());
-    let window = window.into_iter();
-    window.map(|message| counter.count(&message.text) + message.tool_calls.iter().map(arguments).sum::<u64>()).sum()
+    window.iter().map(said).collect()
 }
 
 proptest! {
@@ -95,12 +101,12 @@ proptest! {
 
     #[test]
     fn a_call_and_its_answer_stand_together_or_not_at_all(steps in steps()) {
-        let messages = conversation(&steps);
-        let pairs = pairs(&messages);
-        let (windows, _) = windows(folder(2_000), &messages);
-        let requests = messages.iter().enumerate().filter(|(_, message)| message.role == Role::Assistant);
-        for (window, (before, _)) in windows.iter().zip(requests) {
-            let shown: Vec<usize> = window.iter().filter_map(Slot::position).collect();
+        let records = conversation(&steps);
+        let pairs = pairs(&records);
+        let (windows, _) = windows(folder(2_000), &records);
+        prop_assert_eq!(windows.len(), requests(&records).len());
+        for (window, before) in windows.iter().zip(requests(&records)) {
+            let shown: Vec<usize> = window.iter().filter_map(|shown| shown.position).collect();
             let place = |at: usize| shown.iter().position(|shown| *shown == at);
             for (call, answer) in pairs.iter().filter(|(_, answer)| *answer < before) {
                 prop_assert_eq!(place(*call).is_some(), place(*answer).is_some(), "call {} and answer {}", call, answer);
@@ -111,45 +117,43 @@ proptest! {
 
     #[test]
     fn a_pointer_names_a_known_file_and_what_it_points_to_stands_above_it(steps in steps()) {
-        let messages = conversation(&steps);
+        let records = conversation(&steps);
+        let log = items(&records);
         let mut folder = folder(4_000);
-        for message in &messages {
-            if message.role == Role::Assistant {
+        for record in &records {
+            if record.is_response() {
                 let window = folder.request().to_vec();
-                for (index, slot) in window.iter().enumerate() {
-                    let Slot::Shortened(at, text) = slot else { continue };
-                    let Some(rest) = text.strip_prefix("[Unchanged: the same ") else { continue };
+                for (index, shown) in window.iter().enumerate() {
+                    let Some((at, pointer)) = shortened(shown) else { continue };
+                    let Some(rest) = pointer.strip_prefix("[Unchanged: the same ") else { continue };
                     let (_, rest) = rest.split_once(" lines of ").unwrap();
                     let path = rest.strip_suffix(" stand above]").unwrap();
                     prop_assert!(folder.model().get(path).is_some(), "{} is not a file", path);
-                    let needed = plain(&messages[*at].text).join("\n");
-                    let above = folder.render(&window[..index]).any(|shown| plain(&shown.text).join("\n").contains(&needed));
+                    let needed = plain(&text(log[at])).join("\n");
+                    let above = window[..index].iter().any(|shown| plain(&text(&shown.item)).join("\n").contains(&needed));
                     prop_assert!(above, "what the pointer at {} points to is gone", at);
                 }
             }
-            folder.push(message.clone());
+            push(&mut folder, record);
         }
     }
 
     #[test]
     fn no_view_shows_a_line_that_the_agent_never_saw_or_wrote(steps in steps()) {
-        let messages = conversation(&steps);
-        let known = known_lines(&messages);
-        let (windows, _) = windows(folder(3_000), &messages);
-        let views = windows.iter().flatten().filter_map(|slot| match slot {
-            Slot::Made(text) if text.contains("\n## ") => Some(text),
-            _ => None,
-        });
-        for line in views.flat_map(|text| text.lines()).filter(|line| !line.starts_with(['#', '['])) {
-            prop_assert!(known.contains(line), "{line:?} was never seen");
+        let records = conversation(&steps);
+        let log = items(&records);
+        let known = known_lines(&records);
+        let (windows, _) = windows(folder(3_000), &records);
+        for view in windows.iter().flatten().filter_map(made).filter(|text| text.contains("\n## ")) {
+            for line in view.lines().filter(|line| !line.starts_with(['#', '['])) {
+                prop_assert!(known.contains(line), "{line:?} was never seen");
+            }
         }
-        for (at, text) in windows.iter().flatten().filter_map(|slot| match slot {
-            Slot::Shortened(at, text) if !text.starts_with("[Unchanged") => Some((*at, text)),
-            _ => None,
-        }) {
-            let whole = &messages[at].text;
-            for line in text.lines().filter(|line| !line.starts_with("[…")) {
-                prop_assert!(whole.contains(line), "{line:?} does not stand in message {at}");
+        let shortened = windows.iter().flatten().filter_map(shortened);
+        for (at, short) in shortened.filter(|(_, text)| !text.starts_with("[Unchanged")) {
+            let whole = text(log[at]);
+            for line in short.lines().filter(|line| !line.starts_with("[…")) {
+                prop_assert!(whole.contains(line), "{line:?} does not stand in item {at}");
             }
         }
     }
@@ -160,32 +164,31 @@ proptest! {
 
     #[test]
     fn a_restart_at_any_position_gives_the_same_windows(steps in steps(), cold in 5..40_usize) {
-        let messages = conversation(&steps);
-        let play = |mut folder: Folder, messages: &[Arc<Message>]| {
+        let messages: Vec<Counted> = conversation(&steps).iter().map(|record| counted(&Estimate, record)).collect();
+        let play = |mut folder: Folder, messages: &[Counted]| {
             let mut windows = Vec::new();
             for message in messages {
-                if message.role == Role::Assistant {
+                if message[0].0.is_of_model() {
                     if folder.len().is_multiple_of(cold) {
                         folder.cache_is_cold();
                     }
-                    let window = folder.request().to_vec();
-                    windows.push(folder.render(&window).collect::<Vec<_>>());
+                    windows.push(sent(folder.request()));
                 }
-                folder.push(message.clone());
+                folder.push(message.iter().cloned());
             }
             (windows, folder)
         };
         let (whole, first) = play(folder(2_000), &messages);
         for cut in 0..=messages.len() {
+            let taken: usize = messages[..cut].iter().map(Vec::len).sum();
             let made = |decision: &&FoldDecision| match decision {
-                FoldDecision::Fold(fold) => fold.at < cut,
-                FoldDecision::Recall(recall) => recall.at < cut,
-                FoldDecision::Cold { at } => *at < cut,
-                FoldDecision::Shorten { position, .. } => *position < cut,
+                FoldDecision::Fold(fold) => fold.at < taken,
+                FoldDecision::BringBack(brought) => brought.at < taken,
+                FoldDecision::Cold { at } => *at < taken,
+                FoldDecision::Shorten { position, .. } => *position < taken,
             };
-            let stored = serde_json::to_string(&first.decisions().iter().take_while(made).collect::<Vec<_>>()).unwrap();
-            let decisions: Vec<FoldDecision> = serde_json::from_str(&stored).unwrap();
-            let resumed = folder(2_000).resume(messages[..cut].iter().cloned(), decisions);
+            let decisions = stored(first.decisions().iter().take_while(made));
+            let resumed = resume(folder(2_000), &messages[..cut], decisions);
             let (rest, second) = play(resumed, &messages[cut..]);
             let before = whole.len() - rest.len();
             prop_assert!(rest == whole[before..], "a restart before message {} changes a window", cut);
@@ -195,26 +198,19 @@ proptest! {
 }
 
 /// One message that is larger than any window, in every way a message can be.
-fn giants() -> Vec<(&'static str, Vec<Message>)> {
+fn giants() -> Vec<(&'static str, Vec<Record>)> {
     let words = "some words and ünïcödé 字 ".repeat(4_000);
     let code: String = (0..4_000).map(|n| format!("let value_{n} = {n};\n")).collect();
-    let many = (0..300).map(|n| ToolCall {
-        id: format!("m{n}"),
-        name: "Bash".into(),
-        arguments: json!({"command": "make all"}),
-    });
-    let many = Message { tool_calls: many.collect(), ..message(Role::Assistant, "") };
-    let replies = (0..300).map(|n| answers(format!("m{n}"), format!("reply {n} ").repeat(20)));
+    let many = (0..300).map(|n| call(&format!("m{n}"), "Bash", &json!({"command": "make all"})));
+    let many = Record::response("", many);
+    let replies = (0..300).map(|n| answers(&format!("m{n}"), format!("reply {n} ").repeat(20)));
     vec![
-        ("said by the user", vec![message(Role::User, words.clone())]),
-        ("said by the agent", vec![message(Role::Assistant, words.clone())]),
-        ("printed", vec![asks("p".into(), "Bash", json!({"command": "make"})), answers("p".into(), words.clone())]),
-        ("read", vec![asks("r".into(), "Read", json!({"file_path": "/a.rs"})), answers("r".into(), code.clone())]),
-        (
-            "written",
-            vec![asks("w".into(), "Write", json!({"file_path": "/a.rs", "content": code})), answers("w".into(), "ok")],
-        ),
-        ("one line", vec![asks("l".into(), "Bash", json!({"command": "x"})), answers("l".into(), "x".repeat(100_000))]),
+        ("said by the user", vec![said(Role::User, words.clone())]),
+        ("said by the agent", vec![said(Role::Assistant, words.clone())]),
+        ("printed", vec![asks("p", "Bash", json!({"command": "make"})), answers("p", words.clone())]),
+        ("read", vec![asks("r", "Read", json!({"file_path": "/a.rs"})), answers("r", code.clone())]),
+        ("written", vec![asks("w", "Write", json!({"file_path": "/a.rs", "content": code})), answers("w", "ok")]),
+        ("one line", vec![asks("l", "Bash", json!({"command": "x"})), answers("l", "x".repeat(100_000))]),
         ("many calls", std::iter::once(many).chain(replies).collect()),
     ]
 }
@@ -224,14 +220,13 @@ fn no_message_is_too_large_for_a_window_whoever_counts() {
     for (kind, giant) in giants() {
         for counter in counters() {
             for budget in [1_000, 8_000] {
-                let mut folder = Folder::new(Policy::new(budget), counter.clone());
-                folder.push(Arc::new(message(Role::User, "Please go on.")));
-                let rest =
-                    [message(Role::User, "And now?"), message(Role::Assistant, "Done."), message(Role::User, "Good.")];
-                for message in giant.iter().cloned().chain(rest) {
-                    folder.push(Arc::new(message));
+                let mut folder = Folder::new(Policy::new(budget), Meter::of_texts(counter.clone()));
+                folder.push(counted(&*counter, &said(Role::User, "Please go on.")));
+                let rest = [said(Role::User, "And now?"), said(Role::Assistant, "Done."), said(Role::User, "Good.")];
+                for record in giant.iter().chain(&rest) {
+                    folder.push(counted(&*counter, record));
                     let window = folder.request().to_vec();
-                    let tokens = sent_tokens(&*counter, folder.render(&window));
+                    let tokens = tokens_by(&*counter, &window);
                     assert!(tokens <= budget, "{kind}: {tokens} of {budget} by {}", counter.name());
                     assert!(!window.is_empty(), "{kind}: nothing is sent");
                 }
@@ -249,14 +244,15 @@ fn at_8000_tokens_work_goes_on_whoever_counts() {
         steps.push(Step::Edit { file, line: 5 + round });
         steps.push(Step::Run { lines: 40 });
     }
-    let messages = conversation(&steps);
+    let records = conversation(&steps);
     for counter in counters() {
-        let (windows, _) = windows(Folder::new(Policy::new(8_000), counter.clone()), &messages);
+        let folder = Folder::new(Policy::new(8_000), Meter::of_texts(counter.clone()));
+        let (windows, _) = windows_by(&*counter, folder, &records);
         for window in &windows {
-            let tokens = sent_tokens(&*counter, render(&messages, window));
+            let tokens = tokens_by(&*counter, window);
             assert!(tokens <= 8_000, "{tokens} by {}", counter.name());
         }
-        let last = all_text(&messages, windows.last().unwrap());
+        let last = all_text(windows.last().unwrap());
         assert!(last.contains("Please fix the build."), "what was asked for is gone by {}", counter.name());
         assert!(last.contains("    // 34\n"), "the newest change is gone by {}: {last}", counter.name());
     }
@@ -267,23 +263,22 @@ fn what_the_agent_wrote_stays_until_the_budget_itself_forces_it_out_and_that_is_
     let write = |file: usize, lines: usize| {
         let content: String = (0..lines).map(|n| format!("let own_{file}_{n} = compute({n});\n")).collect();
         [
-            asks(format!("w{file}"), "Write", json!({"file_path": format!("/src/own_{file}.rs"), "content": content})),
-            answers(format!("w{file}"), "File created successfully."),
+            asks(&format!("w{file}"), "Write", json!({"file_path": format!("/src/own_{file}.rs"), "content": content})),
+            answers(&format!("w{file}"), "File created successfully."),
         ]
     };
     let play = |lines: usize| {
-        let mut messages = vec![message(Role::User, "Please write it.")];
-        messages.extend((0..6).flat_map(|file| write(file, lines)));
-        messages.extend((0..30).flat_map(|n| {
+        let mut records = vec![said(Role::User, "Please write it.")];
+        records.extend((0..6).flat_map(|file| write(file, lines)));
+        records.extend((0..30).flat_map(|n| {
             [
-                asks(format!("b{n}"), "Bash", json!({"command": "make"})),
-                answers(format!("b{n}"), "nothing new\n".repeat(120)),
+                asks(&format!("b{n}"), "Bash", json!({"command": "make"})),
+                answers(&format!("b{n}"), "nothing new\n".repeat(120)),
             ]
         }));
-        messages.push(message(Role::Assistant, "Done."));
-        let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
-        let (windows, folder) = windows(folder(8_000), &messages);
-        (all_text(&messages, windows.last().unwrap()), folder)
+        records.push(said(Role::Assistant, "Done."));
+        let (windows, folder) = windows(folder(8_000), &records);
+        (all_text(windows.last().unwrap()), folder)
     };
     let folds = |folder: &Folder| -> Vec<(Vec<String>, String)> {
         let fold = |decision: &FoldDecision| match decision {

@@ -11,6 +11,7 @@ mod conversation;
 mod engine_kill;
 #[cfg(feature = "bpe")]
 mod cap;
+mod decisions;
 mod dialects;
 mod examples;
 mod file_history;
@@ -35,6 +36,7 @@ mod local_fs;
 mod local_fs_race;
 #[cfg(unix)]
 mod local_fs_tree;
+mod records;
 mod references;
 #[cfg(feature = "sqlite")]
 mod sqlite_store;

@@ -1,6 +1,7 @@
 //! Folders of threads, as they were after the last request.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use contexture_core::ThreadId;
@@ -29,14 +30,16 @@ pub(super) struct Held {
 impl Held {
     /// The folder as it was after the last request that the model responded to.
     ///
-    /// A request is taken to have been made before every response.
+    /// A request is taken to have been made before everything that the model made in a row, and wherever something was
+    /// decided.
     pub(super) fn rebuild(folder: Folder, history: &History, decisions: &[Decision]) -> Self {
         let read: Vec<_> = decisions.iter().filter_map(read_decision).collect();
         let unreadable = decisions.len() - read.len();
         let mut replay = Replay::new(folder, read);
         let log = history.log();
         let covered = log.range(0..log.len()).rev().find(|(_, entry)| entry.item.is_of_model());
-        for message in messages(log, 0, covered.map_or(0, |(position, _)| position + 1)) {
+        let requests: HashSet<usize> = decisions.iter().map(|decision| decision.at).collect();
+        for message in messages(log, 0..covered.map_or(0, |(position, _)| position + 1), &requests) {
             if message[0].0.is_of_model() {
                 replay.request();
             }
@@ -56,7 +59,7 @@ impl Held {
     /// Takes in what the log has beyond what the folder knows.
     pub(super) fn catch_up(&mut self, history: &History) -> &mut Folder {
         let log = history.log();
-        for message in messages(log, self.folder.len(), log.len()) {
+        for message in messages(log, self.folder.len()..log.len(), &HashSet::new()) {
             self.newest = message.last().map(|(item, _)| item.clone());
             self.folder.push(message);
         }
@@ -81,13 +84,14 @@ fn newest_of<'a>(folder: &Folder, history: &'a History) -> Option<&'a Arc<Item>>
     Some(&history.log().get(folder.len().checked_sub(1)?)?.item)
 }
 
-/// The messages of a part of a log: what the model made in a row is one.
-fn messages(log: &ItemLog, start: usize, end: usize) -> Vec<Vec<(Arc<Item>, u64)>> {
+/// The messages of a part of a log: what the model made in a row is one, unless a request was made in between.
+fn messages(log: &ItemLog, part: Range<usize>, requests: &HashSet<usize>) -> Vec<Vec<(Arc<Item>, u64)>> {
     let mut messages: Vec<Vec<(Arc<Item>, u64)>> = Vec::new();
-    for (_, entry) in log.range(start..end) {
+    for (position, entry) in log.range(part) {
         let item = (entry.item.clone(), entry.tokens);
+        let goes_on = entry.item.is_of_model() && !requests.contains(&position);
         match messages.last_mut() {
-            Some(message) if entry.item.is_of_model() && message[0].0.is_of_model() => message.push(item),
+            Some(message) if goes_on && message[0].0.is_of_model() => message.push(item),
             _ => messages.push(vec![item]),
         }
     }

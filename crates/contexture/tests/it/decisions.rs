@@ -1,0 +1,100 @@
+//! Decisions of a folder as they are stored, by this version and those before it.
+
+use std::error::Error;
+
+use contexture::fold::decision::{BringBack, DecisionError, Piece, ShownLines, ViewPart};
+use contexture::fold::{Fold, FoldDecision};
+use serde_json::{Value, json};
+
+fn fold() -> Fold {
+    Fold {
+        at: 9,
+        keep: 1,
+        head: vec![Piece::Logged(0), Piece::Made("x".into()), Piece::Shortened(1, "y".into())],
+        start: 6,
+        shortened: vec![(7, "z".into())],
+        parts: vec![ViewPart { mark: 1, lines: 2, bytes: 30 }],
+        shown: vec![vec![ShownLines { file: 0, segment: 1, first: 2, count: 2 }]],
+        cut_said: vec![],
+        left_out: vec!["a.rs".into()],
+        reason: "the window is full".into(),
+        before_tokens: 900,
+        after_tokens: 300,
+        cost: 12.5,
+        saves_per_request: 0.25,
+    }
+}
+
+fn decisions() -> [FoldDecision; 4] {
+    [
+        FoldDecision::Fold(fold()),
+        FoldDecision::BringBack(BringBack { at: 3, text: "x".into(), shown: Vec::new() }),
+        FoldDecision::Cold { at: 5 },
+        FoldDecision::Shorten { position: 4, text: "short".into(), reason: "too long".into() },
+    ]
+}
+
+/// The same decisions as version 0.1 stored them.
+fn stored_by_version_0_1() -> [Value; 4] {
+    [
+        json!({
+            "decision": "fold",
+            "at": 9,
+            "keep": 1,
+            "head": [{"logged": 0}, {"made": "x"}, {"shortened": [1, "y"]}],
+            "start": 6,
+            "shortened": [[7, "z"]],
+            "parts": [{"mark": 1, "lines": 2, "bytes": 30}],
+            "shown": [[{"file": 0, "segment": 1, "first": 2, "count": 2}]],
+            "left_out": ["a.rs"],
+            "reason": "the window is full",
+            "before_tokens": 900,
+            "after_tokens": 300,
+            "cost": 12.5,
+            "saves_per_request": 0.25,
+        }),
+        json!({"decision": "recall", "at": 3, "text": "x", "shown": []}),
+        json!({"decision": "cold", "at": 5}),
+        json!({"decision": "shorten", "position": 4, "text": "short", "reason": "too long"}),
+    ]
+}
+
+#[test]
+fn decisions_without_a_version_are_read_as_version_0_1_wrote_them() {
+    for (stored, decision) in stored_by_version_0_1().iter().zip(decisions()) {
+        assert_eq!(FoldDecision::from_stored(stored).unwrap(), decision);
+    }
+    let mut nothing_left_out = stored_by_version_0_1()[0].clone();
+    nothing_left_out.as_object_mut().unwrap().remove("left_out");
+    let expected = FoldDecision::Fold(Fold { left_out: Vec::new(), ..fold() });
+    assert_eq!(FoldDecision::from_stored(&nothing_left_out).unwrap(), expected);
+}
+
+#[test]
+fn what_is_stored_names_its_version_and_is_read_again() {
+    for (mut stored, decision) in stored_by_version_0_1().into_iter().zip(decisions()) {
+        stored["version"] = 2.into();
+        assert_eq!(decision.to_stored(), stored, "this is what is on disks");
+        assert_eq!(FoldDecision::from_stored(&stored).unwrap(), decision);
+    }
+}
+
+#[test]
+fn a_decision_of_a_newer_version_is_refused() {
+    for mut stored in stored_by_version_0_1() {
+        stored["version"] = 99.into();
+        let error = FoldDecision::from_stored(&stored).unwrap_err();
+        assert!(matches!(error, DecisionError::Newer(99)), "{error:?}");
+        assert_eq!(error.to_string(), "the decision is stored in version 99, and this program knows versions up to 2");
+    }
+}
+
+#[test]
+fn what_is_no_decision_is_refused() {
+    let incomplete = json!({"decision": "recall", "at": 3, "shown": []});
+    for stored in [incomplete, json!({"decision": "unheard of"}), json!({}), json!([]), Value::Null] {
+        let error = FoldDecision::from_stored(&stored).unwrap_err();
+        assert_eq!(error.to_string(), "the stored decision cannot be read");
+        assert!(error.source().is_some(), "the cause is told");
+    }
+}
