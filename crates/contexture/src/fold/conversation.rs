@@ -129,6 +129,13 @@ impl Conversation {
         self.moment
     }
 
+    /// The output of a moment, if it is still held.
+    pub(super) fn output_at(&self, moment: u32) -> Option<&Arc<Item>> {
+        let at = self.entries.partition_point(|entry| entry.moment < moment);
+        let item = self.entries.get(at).filter(|entry| entry.moment == moment)?.item.as_ref()?;
+        item.as_output().map(|_| item)
+    }
+
     /// How many messages come before the item at a position.
     pub(super) fn messages_before(&self, at: usize) -> u32 {
         self.entries.get(at).map_or(self.moment, |entry| entry.moment - 1)

@@ -7,8 +7,7 @@ use contexture_core::item::Item;
 
 use super::conversation::Conversation;
 use super::decision::ViewPart;
-use crate::files::model::{FileModel, Line, Trust};
-use crate::files::observation::{Observation, Seen};
+use crate::files::model::{Line, Trust};
 
 /// One item of the window.
 #[derive(Clone, Debug)]
@@ -177,19 +176,32 @@ impl Shown {
             || (line.shown > 0 && self.marks.contains(&line.shown))
     }
 
-    /// Whether an output only shows lines that stand in the window already, each run of them in one piece.
-    pub(super) fn repeats(&self, model: &FileModel, seen: &Seen) -> bool {
-        let repeated = |observation: &Observation| {
-            let Observation::Read { path, block, .. } = observation else { return false };
-            let Some(lines) = model.known(path, block) else { return false };
-            let Some(first) = lines.first() else { return false };
-            let in_view = first.shown > 0 && self.marks.contains(&first.shown);
-            let in_view = in_view && lines.iter().all(|line| line.shown == first.shown);
-            let in_item = first.seen > self.messages_before && !self.pointers.contains_key(&first.seen);
-            in_view || (in_item && lines.iter().all(|line| line.seen == first.seen && line.edited < line.seen))
-        };
-        !seen.observations.is_empty() && seen.observations.iter().all(repeated)
+    /// Where lines of a file stand in the window, as far as their marks tell.
+    pub(super) fn place_of(&self, lines: &[Line]) -> Option<Place> {
+        let first = lines.first()?;
+        let is_in_view = first.shown > 0 && self.marks.contains(&first.shown);
+        if is_in_view && lines.iter().all(|line| line.shown == first.shown) {
+            return Some(Place::View);
+        }
+        let is_in_item = first.seen > self.messages_before && !self.pointers.contains_key(&first.seen);
+        let is_same = |line: &Line| line.seen == first.seen && line.edited < line.seen;
+        (is_in_item && lines.iter().all(is_same)).then_some(Place::Item(first.seen))
     }
+
+    /// Whether a view shows a text in one piece.
+    pub(super) fn has_in_view(&self, text: &str) -> bool {
+        let made = self.items.iter().filter(|item| item.position.is_none());
+        made.filter_map(|item| item.item.as_message()).any(|message| message.text_cow().contains(text))
+    }
+}
+
+/// Where lines of a file stand in the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In a view.
+    View,
+    /// In the item of a moment, in its own place.
+    Item(u32),
 }
 
 /// A fold as it is shown.

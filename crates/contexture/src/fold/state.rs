@@ -11,10 +11,10 @@ use super::digest::Ledger;
 use super::doors;
 use super::knowledge::Knowledge;
 use super::settings::Settings;
-use super::shown::{Folded, Shown, ShownItem, logged};
+use super::shown::{Folded, Place, Shown, ShownItem, logged};
 use super::tuning::ROOM_FOR_NAMED_SHARE;
 use crate::files::model::Who;
-use crate::files::observation::Seen;
+use crate::files::observation::{Observation, Seen};
 
 /// Everything that changes while a conversation goes on. It decides nothing: decisions are applied to it.
 #[derive(Default)]
@@ -84,10 +84,40 @@ impl State {
         let (call, output) = (made.call()?, item.as_output()?);
         let seen = self.knowledge.look(call, output);
         let is_long = output.output.len() >= doors::LEAST_POINTED_BYTES;
-        let repeats = is_long && self.shown.repeats(self.knowledge.model(), &seen);
+        let repeats = is_long && self.repeats(&seen);
         self.knowledge.learn(moment, &seen);
         self.ledger.note(at, call, &seen, &output.output);
         Some(ArrivedOutput { tool: made.name.clone(), seen, repeats })
+    }
+
+    /// Whether an output only shows lines that stand in the window already, each run of them in one piece.
+    fn repeats(&self, seen: &Seen) -> bool {
+        let is_repeated = |observation: &Observation| {
+            let Observation::Read { path, block, .. } = observation else { return false };
+            let known = self.knowledge.model().known(path, block);
+            match known.and_then(|lines| self.shown.place_of(lines)) {
+                // Lines between them may have gone since they were shown, so marks alone do not tell.
+                Some(Place::View) => self.shown.has_in_view(&format!("\n{}\n", block.lines.join("\n"))),
+                Some(Place::Item(moment)) => self.showed(moment, path, &block.lines),
+                None => false,
+            }
+        };
+        !seen.observations.is_empty() && seen.observations.iter().all(is_repeated)
+    }
+
+    /// Whether the output of a moment shows lines of a file in one piece.
+    fn showed(&self, moment: u32, path: &str, lines: &[String]) -> bool {
+        let Some(item) = self.conversation.output_at(moment) else { return false };
+        let call = self.conversation.call_of(item).and_then(|made| made.call());
+        let Some((call, output)) = call.zip(item.as_output()) else { return false };
+        let seen = self.knowledge.look(call, output);
+        let shows = |observation: &Observation| match observation {
+            Observation::Read { path: other, block, .. } => {
+                path == other && block.lines.windows(lines.len()).any(|run| run == lines)
+            }
+            _ => false,
+        };
+        seen.observations.iter().any(shows)
     }
 
     /// Shows an item that was taken in, with another text if that was decided.
