@@ -18,8 +18,8 @@ use super::view::Chunk;
 use super::vocabulary::Vocabulary;
 use super::window::{Slot, Window};
 use super::words::{RECENT_MESSAGES, Spoken};
-use crate::files::dialect::Dialects;
-use crate::files::model::{FileModel, Line, Mention, Trust, Who};
+use crate::files::dialect::{Dialects, says_failed};
+use crate::files::model::{FileModel, Line, Mention, Who};
 use crate::files::observation::{Kind, Observation, Seen};
 use crate::tokens::TokenCounter;
 use crate::transcript::{Message, Role, ToolCall};
@@ -328,7 +328,8 @@ impl Folder {
             call.is_answered = true;
         }
         let Some(Call { call, .. }) = self.calls.get(id) else { return Slot::Logged(at) };
-        let seen = self.dialects.observe(&call.into(), &FunctionCallOutput::new(id, &*message.text, Outcome::Unknown));
+        let outcome = if says_failed(&message.text) { Outcome::Failed } else { Outcome::Done };
+        let seen = self.dialects.observe(&call.into(), &FunctionCallOutput::new(id, &*message.text, outcome));
         let repeats = message.text.len() >= doors::LEAST_POINTED_BYTES && self.repeats(&seen);
         for observation in &seen.observations {
             spoken.change(observation, &mut self.vocabulary);
@@ -336,7 +337,7 @@ impl Folder {
         }
         self.touched.extend(seen.paths.iter().filter_map(|path| self.model.place(path)));
         let pointed_at = seen.observations.iter().filter_map(|observation| match observation {
-            Observation::Mentioned { path, line: Some(_) } => self.model.place(path),
+            Observation::Mentioned { path, line: Some(_) } => self.model.place_like(path),
             _ => None,
         });
         self.pointed_at.extend(pointed_at);

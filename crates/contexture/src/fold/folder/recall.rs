@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Folder, Line, Recall, Trust, shown_lines};
+use super::{Folder, Line, Recall, shown_lines};
 use crate::fold::view::{self, Chunk};
 use crate::fold::window::Slot;
 
@@ -52,8 +52,7 @@ impl Folder {
     /// Whether a line stands in the window: in the messages from `start` on, or in a view.
     fn is_visible(&self, line: &Line) -> bool {
         // A line that was computed stands in no message.
-        (line.seen as usize > self.start && line.trust != Trust::Computed)
-            || (line.shown > 0 && self.visible.contains(&line.shown))
+        (line.seen as usize > self.start && !line.is_computed) || (line.shown > 0 && self.visible.contains(&line.shown))
     }
 
     /// Chooses chunks and renders them, within a number of tokens.
