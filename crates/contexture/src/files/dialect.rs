@@ -11,7 +11,7 @@ use super::fate::{self, Fate};
 use super::framing::{Framed, framed};
 use super::mentions::observe_mentions;
 use super::observation::{Kind, Observation, Seen};
-use super::path::Directory;
+use super::path::{Directory, Known};
 use super::{powershell, run};
 
 mod arguments;
@@ -245,7 +245,7 @@ impl Dialects {
     /// Looks into one call and what the tool returned, on its own: relative names stay relative unless the call says
     /// where it ran. [`Observer`](super::observer::Observer) follows the directory from call to call.
     pub fn observe(&self, call: &FunctionCall, output: &FunctionCallOutput) -> Seen {
-        self.observe_in(call, output, &Directory::Start, Ends::Kept).0
+        self.observe_in(call, output, &Standing { ends: Ends::Kept, ..Standing::default() }).0
     }
 
     /// The same for a call made in a directory; also returns the directory after it.
@@ -253,17 +253,16 @@ impl Dialects {
         &self,
         call: &FunctionCall,
         output: &FunctionCallOutput,
-        directory: &Directory,
-        ends: Ends,
+        standing: &Standing,
     ) -> (Seen, Directory) {
         let (value, result) = (arguments_of(call), &*output.output);
         let arguments = Arguments { value: &value, entry: self.entry(&call.name), tool: &call.name };
         let does = self.does_with(&call.name, &value);
         let stated = call.meta.directory.as_deref().map(|path| Directory::At(path.to_owned()));
-        let before = stated.as_ref().unwrap_or(directory);
+        let before = stated.as_ref().unwrap_or(&standing.directory);
         if does == Does::Run {
             let command = arguments.command();
-            return self.observe_run(&arguments, command, output, before, ends);
+            return self.observe_run(&arguments, command, output, before, standing);
         }
         let fate = fate::of_tool(output.outcome, result);
         let is_rehearsal = value_of(&value, None, REHEARSAL_NAMES).and_then(Value::as_bool) == Some(true);
@@ -285,11 +284,11 @@ impl Dialects {
         command: Option<String>,
         output: &FunctionCallOutput,
         before: &Directory,
-        ends: Ends,
+        standing: &Standing,
     ) -> (Seen, Directory) {
         let mut framed = framed(own_name(arguments.tool), &output.output);
         // Where blank lines are cut off, no output may be some.
-        framed.is_exact &= ends == Ends::Kept || !output.output.is_empty();
+        framed.is_exact &= standing.ends == Ends::Kept || !output.output.is_empty();
         let fate = fate::of_run(output.outcome, &output.output, framed.exit);
         let failed = matches!(fate, Fate::Undone | Fate::Failed);
         let Some(line) = command else {
@@ -308,7 +307,7 @@ impl Dialects {
         let is_power_shell = matches!(own_name(arguments.tool), "powershell" | "PowerShell" | "pwsh");
         let ran = match is_power_shell {
             true => powershell::observe(&line, &framed, fate, start.clone()),
-            false => run::observe(&line, &framed, fate, start.clone()),
+            false => run::observe(&line, &framed, fate, start.clone(), &standing.known),
         };
         let after = match (keeps_directory(arguments.tool), workdir) {
             (_, Some(_)) | (Keeps::Never, _) => before.clone(),
@@ -431,6 +430,16 @@ fn settled(observations: Vec<Observation>, fate: Fate, directory: &Directory, to
         }
     }
     settled
+}
+
+/// What earlier calls tell about the next one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Standing {
+    /// The directory that it runs in.
+    pub(crate) directory: Directory,
+    pub(crate) ends: Ends,
+    /// Directories that exist.
+    pub(crate) known: Known,
 }
 
 /// Whether a harness is known to hand over outputs with their last line feed.

@@ -2,7 +2,7 @@
 
 use contexture_core::item::{FunctionCall, FunctionCallOutput, Message, Origin};
 
-use super::dialect::{Dialects, Ends};
+use super::dialect::{Dialects, Ends, Standing};
 use super::numbering::{Passage, numbered};
 use super::observation::{Observation, Seen};
 use super::path::Directory;
@@ -26,8 +26,7 @@ use super::path::Directory;
 #[derive(Clone, Debug, Default)]
 pub struct Observer {
     dialects: Dialects,
-    directory: Directory,
-    ends: Ends,
+    standing: Standing,
 }
 
 impl Observer {
@@ -43,7 +42,7 @@ impl Observer {
 
     /// The directory that the next call runs in, if it is known.
     pub fn directory(&self) -> Option<&str> {
-        match &self.directory {
+        match &self.standing.directory {
             Directory::At(path) => Some(path),
             Directory::Start | Directory::Lost => None,
         }
@@ -51,22 +50,42 @@ impl Observer {
 
     /// Looks into a call and what the tool returned.
     pub fn observe(&mut self, call: &FunctionCall, output: &FunctionCallOutput) -> Seen {
-        let (seen, after) = self.dialects.observe_in(call, output, &self.directory, self.ends);
+        let (seen, after) = self.dialects.observe_in(call, output, &self.standing);
         if seen.command.is_some() && output.output.ends_with('\n') {
-            self.ends = Ends::Kept;
+            self.standing.ends = Ends::Kept;
         }
         let stated = output.meta.directory.as_deref().map(|path| Directory::At(path.to_owned()));
-        self.directory = stated.unwrap_or(after);
+        self.standing.directory = stated.unwrap_or(after);
+        self.note_directories(&seen);
         seen
+    }
+
+    /// Remembers which directories exist.
+    fn note_directories(&mut self, seen: &Seen) {
+        let known = &mut self.standing.known;
+        for observation in &seen.observations {
+            match observation {
+                Observation::Read { path, .. } | Observation::Write { path, .. } | Observation::Edit { path, .. } => {
+                    known.note_file(path);
+                }
+                Observation::Delete { path } => known.forget(path),
+                Observation::Move { from, .. } => known.forget(from),
+                Observation::Swept { under: Some(path), .. } => known.forget(path),
+                _ => {}
+            }
+        }
+        if let Directory::At(path) = &self.standing.directory {
+            known.note_file(&format!("{path}/x"));
+        }
     }
 
     /// What a message brings along of files: those that a harness attached, with text that they have now.
     pub fn hear(&mut self, message: &Message) -> Vec<Observation> {
         if let Some(directory) = message.meta.directory.as_deref() {
-            self.directory = Directory::At(directory.to_owned());
+            self.standing.directory = Directory::At(directory.to_owned());
         }
         let Origin::Harness { kind: Some(kind), path: Some(path) } = &message.meta.origin else { return Vec::new() };
-        let Some(path) = self.directory.place(path) else { return Vec::new() };
+        let Some(path) = self.standing.directory.place(path) else { return Vec::new() };
         let text = message.text_cow();
         match &**kind {
             "edited_text_file" => {

@@ -132,3 +132,40 @@ impl Directory {
         }
     }
 }
+
+/// Directories that are known to exist.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    directories: std::collections::HashSet<String>,
+}
+
+/// Most directories that are remembered.
+const MAX_KNOWN: usize = 10_000;
+
+impl Known {
+    /// Notes that a file exists, and with it the directories above it.
+    pub(crate) fn note_file(&mut self, path: &str) {
+        let normal = normalize(path);
+        let mut above = normal.as_str();
+        while let Some((parent, _)) = above.rsplit_once('/') {
+            if !is_absolute(parent)
+                || self.directories.len() >= MAX_KNOWN
+                || !self.directories.insert(parent.to_owned())
+            {
+                return;
+            }
+            above = parent;
+        }
+    }
+
+    /// Notes that a file or directory may be gone, with all beneath it.
+    pub(crate) fn forget(&mut self, path: &str) {
+        let under = normalize(path);
+        self.directories.retain(|directory| !is_beneath(directory, &under));
+    }
+
+    /// Whether a directory exists.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.directories.contains(&normalize(path))
+    }
+}

@@ -7,7 +7,7 @@ use super::framing::Framed;
 use super::mentions::observe_mentions;
 use super::numbering::Passage;
 use super::observation::Observation;
-use super::path::Directory;
+use super::path::{Directory, Known};
 use super::shell::{Joint, Pipeline, Script, Simple, parse};
 
 mod attribute;
@@ -21,7 +21,7 @@ pub(crate) struct Ran {
 }
 
 /// Looks into a command line that ran in a directory.
-pub(crate) fn observe(line: &str, output: &Framed<'_>, fate: Fate, directory: Directory) -> Ran {
+pub(crate) fn observe(line: &str, output: &Framed<'_>, fate: Fate, directory: Directory, known: &Known) -> Ran {
     if fate == Fate::Undone {
         return Ran { observations: Vec::new(), directory };
     }
@@ -33,7 +33,7 @@ pub(crate) fn observe(line: &str, output: &Framed<'_>, fate: Fate, directory: Di
     if !script.is_straight || output.is_running {
         return branching(&script, output, directory);
     }
-    straight(&script, output, fate, directory)
+    straight(&script, output, fate, directory, known)
 }
 
 /// A script of which nobody can say which commands ran.
@@ -81,9 +81,14 @@ fn compared(mut paths: Vec<String>, text: &str) -> Vec<Observation> {
 }
 
 /// A plain list of pipelines.
-fn straight(script: &Script, output: &Framed<'_>, fate: Fate, directory: Directory) -> Ran {
+fn straight(script: &Script, output: &Framed<'_>, fate: Fate, directory: Directory, known: &Known) -> Ran {
     let proven = proven(&script.pipelines, fate);
-    let mut walk = Walk { directory: directory.clone(), after: directory };
+    let mut walk = Walk {
+        reading: directory.clone(),
+        read_after: directory.clone(),
+        directory: directory.clone(),
+        after: directory,
+    };
     let mut steps = Vec::with_capacity(script.pipelines.len());
     // Substitutions run before the commands whose words they are.
     let inner = anyhow(&Script { others: script.others.clone(), ..Script::default() }, &walk.directory);
@@ -92,20 +97,20 @@ fn straight(script: &Script, output: &Framed<'_>, fate: Fate, directory: Directo
         if let [command] = pipeline.commands.as_slice()
             && moves(command)
         {
-            walk.change(command, *is_proven);
+            walk.change(command, *is_proven, known);
         }
         let changed = of_pipeline_effects(pipeline, *is_proven, &walk.directory);
-        let prints = of_pipeline(&pipeline.commands, &walk.directory);
+        let prints = of_pipeline(&pipeline.commands, &walk.reading);
         let is_mixed = !changed.is_empty() && matches!(prints, Prints::File(_) | Prints::Hits(_));
         let prints = if is_mixed { Prints::Unknown } else { prints };
-        let looked = pipeline.commands.iter().flat_map(|command| looked_at(command, &walk.directory)).collect();
+        let looked = pipeline.commands.iter().flat_map(|command| looked_at(command, &walk.reading)).collect();
         steps.push(attribute::Step { prints, is_proven: *is_proven, looked, changed });
         walk.end(pipeline.joint);
     }
     let is_failed = fate == Fate::Failed;
     let programs: Vec<&str> = script.commands().filter_map(Simple::program).collect();
     let says_more = steps.iter().any(|step| matches!(step.prints, Prints::Unknown));
-    observations.extend(attribute::attribute(steps, output, &programs, is_failed, &walk.directory));
+    observations.extend(attribute::attribute(steps, output, &programs, is_failed, &walk.reading));
     if says_more {
         observations.extend(observe_mentions(&output.text, base(&walk.directory)));
     }
@@ -157,14 +162,23 @@ fn of_pipeline_effects(pipeline: &Pipeline, is_proven: bool, directory: &Directo
             written_by_tee(&mut own, command, index.checked_sub(1).map(|before| &pipeline.commands[before]));
         }
         if !(is_proven && index == last) {
-            // A text that was probably written is shown as such, in doubt.
-            let written = own.changes.iter().filter(|change| matches!(change, Observation::Write { .. }));
-            observations.extend(written.cloned().collect::<Vec<_>>());
+            // What was probably done is shown as such, in doubt.
+            observations.extend(own.changes.iter().filter_map(probable));
             own = own.unproven(&by);
         }
         observations.extend(told_effects(own, &by));
     }
     observations
+}
+
+/// A change whose result is worth showing even if nobody can say that it was made.
+fn probable(change: &Observation) -> Option<Observation> {
+    match change {
+        Observation::Write { .. } | Observation::Append { .. } | Observation::Rewrite { .. } => Some(change.clone()),
+        Observation::Copy { .. } => Some(change.clone()),
+        Observation::Move { from, to } => Some(Observation::Copy { from: from.clone(), to: to.clone(), into: true }),
+        _ => None,
+    }
 }
 
 /// Gives what `tee` writes the text that it is fed, if the command line says it.
@@ -200,10 +214,13 @@ struct Walk {
     directory: Directory,
     /// Where the shell is after the list so far, whatever failed.
     after: Directory,
+    /// The same where nothing complains: a directory that exists can be gone into.
+    reading: Directory,
+    read_after: Directory,
 }
 
 impl Walk {
-    fn change(&mut self, command: &Simple, is_proven: bool) {
+    fn change(&mut self, command: &Simple, is_proven: bool, known: &Known) {
         let arguments = command.plain_arguments();
         let target = match (command.program(), arguments.as_deref()) {
             (Some("cd" | "pushd"), Some([target] | ["--", target]))
@@ -218,6 +235,12 @@ impl Walk {
             (Directory::At(new), Directory::At(old)) => super::path::normalize(new) == super::path::normalize(old),
             _ => false,
         };
+        let exists = matches!(&target, Directory::At(path) if known.has(path));
+        self.read_after = match () {
+            () if is_proven || exists || is_same => target.clone(),
+            () => Directory::Lost,
+        };
+        self.reading = target.clone();
         if is_proven {
             self.after = target.clone();
         } else if !is_same {
@@ -229,6 +252,7 @@ impl Walk {
     fn end(&mut self, joint: Joint) {
         if joint == Joint::Then {
             self.directory = self.after.clone();
+            self.reading = self.read_after.clone();
         }
     }
 }

@@ -21,6 +21,7 @@ use super::words::{RECENT_MESSAGES, Spoken};
 use crate::files::dialect::{Dialects, says_failed};
 use crate::files::model::{FileModel, Line, Mention, Who};
 use crate::files::observation::{Kind, Observation, Seen};
+use crate::files::observer::Observer;
 use crate::tokens::TokenCounter;
 use crate::transcript::{Message, Role, ToolCall};
 
@@ -77,7 +78,7 @@ pub struct Folder {
     counter: Arc<dyn TokenCounter>,
     /// Tokens of texts that stand for logged ones.
     counts: Counts,
-    dialects: Dialects,
+    observer: Observer,
     /// The tool that shows a text of the log by its hash.
     output_tool: Option<Arc<str>>,
     model: FileModel,
@@ -132,7 +133,7 @@ impl Folder {
             policy,
             counts: Counts::new(counter.clone()),
             counter,
-            dialects: Dialects::builtin(),
+            observer: Observer::default(),
             output_tool: None,
             model: FileModel::new(),
             ledger: Ledger::default(),
@@ -167,7 +168,7 @@ impl Folder {
 
     /// The same with other dialects.
     pub fn with_dialects(mut self, dialects: Dialects) -> Self {
-        self.dialects = dialects;
+        self.observer = Observer::new(dialects);
         self
     }
 
@@ -283,7 +284,7 @@ impl Folder {
         for call in &message.tool_calls {
             let made = Call { made: at, call: call.clone(), is_answered: false };
             self.calls.insert(call.id.clone(), made);
-            if self.dialects.kind(&call.into()) == Kind::Other {
+            if self.observer.dialects().kind(&call.into()) == Kind::Other {
                 spoken.talk(&call.arguments.to_string(), &mut self.vocabulary);
                 self.note_plan(at, call);
             }
@@ -329,7 +330,7 @@ impl Folder {
         }
         let Some(Call { call, .. }) = self.calls.get(id) else { return Slot::Logged(at) };
         let outcome = if says_failed(&message.text) { Outcome::Failed } else { Outcome::Done };
-        let seen = self.dialects.observe(&call.into(), &FunctionCallOutput::new(id, &*message.text, outcome));
+        let seen = self.observer.observe(&call.into(), &FunctionCallOutput::new(id, &*message.text, outcome));
         let repeats = message.text.len() >= doors::LEAST_POINTED_BYTES && self.repeats(&seen);
         for observation in &seen.observations {
             spoken.change(observation, &mut self.vocabulary);

@@ -319,7 +319,9 @@ impl FileState {
     }
 
     fn edit_once(&mut self, now: Now, edit: &Edit, counts: &[usize]) {
-        let is_placed = counts.iter().zip(&self.segments).any(|(count, segment)| *count > 0 && segment.first.is_some());
+        let is_placed = counts.iter().zip(&self.segments).any(|(count, segment)| {
+            *count > 0 && segment.first.is_some() && segment.lines.iter().all(super::Line::is_sure)
+        });
         let (old, _) = edit.pieces();
         let mut segments = Vec::with_capacity(self.segments.len() + 1);
         let mut moved: Option<(usize, Option<isize>)> = None;
@@ -334,7 +336,8 @@ impl FileState {
             let number = segment.first;
             let replaced = splice::replace_once(segment, now, &edit.old, &edit.new, edit.takes_feed);
             let is_exact = replaced.tail.is_none();
-            moved = moved.or(number.map(|first| (first + replaced.line, is_exact.then_some(edit.grown))));
+            let place = number.filter(|_| replaced.is_sure).map(|first| first + replaced.line);
+            moved = moved.or(place.map(|place| (place, is_exact.then_some(edit.grown))));
             segments.push(replaced.head);
             if let Some(tail) = replaced.tail {
                 self.whole = false;

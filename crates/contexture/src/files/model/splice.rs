@@ -21,6 +21,7 @@ pub(super) fn absorb(segments: &mut Vec<Segment>, mut new: Segment) {
     }
     let telling = telling_lines(&new.lines);
     let mut kept = Vec::with_capacity(segments.len() + 1);
+    let mut around = Around::default();
     for old in segments.drain(..) {
         match old.first {
             Some(_) => {
@@ -31,12 +32,73 @@ pub(super) fn absorb(segments: &mut Vec<Segment>, mut new: Segment) {
             None => {
                 let pairs = longest_rising(&common_lines(&old, &telling));
                 inherit(&mut new.lines, &old.lines, &pairs);
-                kept.extend(without_duplicates(old, &new, &pairs));
+                kept.extend(around.take(without_duplicates(old, &new, &pairs), &new, &pairs));
             }
         }
     }
+    around.attach(&mut kept, &mut new);
     *segments = kept;
     insert(segments, new);
+}
+
+/// Lines in doubt that were known right before and right after lines that are shown again. They stay next to them:
+/// that they are is as much in doubt as they are.
+#[derive(Default)]
+struct Around {
+    before: Option<Segment>,
+    after: Option<Segment>,
+}
+
+impl Around {
+    /// Takes the parts that are next to new lines out of what is left of a segment.
+    fn take(&mut self, left: Vec<Segment>, new: &Segment, pairs: &[(usize, usize)]) -> Vec<Segment> {
+        let (Some(first), Some(last)) = (pairs.first(), pairs.last()) else { return left };
+        let is_doubtful = |segment: &Segment| segment.lines.iter().all(|line| !line.is_sure());
+        let mut parts = left.into_iter();
+        let (head, tail, rest) = match (parts.next(), parts.next(), parts.next()) {
+            (Some(head), Some(tail), None) => (head, tail, None),
+            (head, tail, rest) => return head.into_iter().chain(tail).chain(rest).chain(parts).collect(),
+        };
+        let mut kept: Vec<Segment> = rest.into_iter().collect();
+        // The lines in common reach from the first new line to the last.
+        let is_inside = first.0 >= first.1 && last.1 < new.lines.len();
+        match is_inside && is_doubtful(&head) && self.before.is_none() {
+            true => self.before = Some(head),
+            false => kept.push(head),
+        }
+        match is_inside && is_doubtful(&tail) && self.after.is_none() {
+            true => self.after = Some(tail),
+            false => kept.push(tail),
+        }
+        kept
+    }
+
+    /// Puts the parts around new lines, unless others are known to be at their numbers.
+    fn attach(self, kept: &mut Vec<Segment>, new: &mut Segment) {
+        let Some(first) = new.first else { return };
+        let is_free = |kept: &[Segment], range: Range<usize>| {
+            let meets = |place: usize, len: usize| place < range.end && range.start < place + len;
+            !kept.iter().any(|other| other.first.is_some_and(|place| meets(place, other.lines.len())))
+        };
+        let end = first + new.lines.len();
+        if let Some(after) = self.after {
+            match is_free(kept, end..end + after.lines.len()) {
+                true => new.lines.extend(after.lines),
+                false => kept.push(after),
+            }
+        }
+        if let Some(mut before) = self.before {
+            let start = first.checked_sub(before.lines.len()).filter(|start| *start > 0);
+            match start.filter(|start| is_free(kept, *start..first)) {
+                Some(start) => {
+                    new.first = Some(start);
+                    before.lines.append(&mut new.lines);
+                    new.lines = before.lines;
+                }
+                None => kept.push(before),
+            }
+        }
+    }
 }
 
 /// Adds lines whose numbers are not known.
@@ -376,20 +438,23 @@ pub(super) struct Replaced {
     pub(super) tail: Option<Segment>,
     /// The first line that was touched.
     pub(super) line: usize,
+    /// Whether the lines that were touched are certain, so that their place is.
+    pub(super) is_sure: bool,
 }
 
 /// Replaces the only piece of a text in a segment. If the line feed after a removed piece may be gone too, what
 /// depends on it is left out.
 pub(super) fn replace_once(mut segment: Segment, now: Now, old: &str, new: &str, takes_feed: bool) -> Replaced {
     let text = join_lines(&segment.lines) + "\n";
-    let Some(start) = text.find(old) else { return Replaced { head: segment, tail: None, line: 0 } };
+    let Some(start) = text.find(old) else { return Replaced { head: segment, tail: None, line: 0, is_sure: false } };
     let range = start..start + old.len();
     let line = text[..start].matches('\n').count();
+    let last = (line + old.matches('\n').count()).min(segment.lines.len() - 1);
+    let is_sure = segment.lines[line..=last].iter().all(Line::is_sure);
     if !(takes_feed && text[range.end..].starts_with('\n')) {
         replace_range(&mut segment, now, &text, range, new);
-        return Replaced { head: segment, tail: None, line };
+        return Replaced { head: segment, tail: None, line, is_sure };
     }
-    let last = line + old.matches('\n').count();
     let begins_line = start == 0 || text[..start].ends_with('\n');
     // What is left of the first line may be joined with the line after the last.
     let after = (last + if begins_line { 1 } else { 2 }).min(segment.lines.len());
@@ -397,7 +462,7 @@ pub(super) fn replace_once(mut segment: Segment, now: Now, old: &str, new: &str,
     segment.lines.truncate(line);
     let guess = segment.place().map(|first| first + line);
     let tail = Segment { first: None, guess, lines: rest, is_hit: segment.is_hit };
-    Replaced { head: segment, tail: Some(tail), line }
+    Replaced { head: segment, tail: Some(tail), line, is_sure }
 }
 
 /// Replaces every piece of a text in a segment.

@@ -142,9 +142,10 @@ impl FileState {
         }
     }
 
-    /// The segment that begins at the first line, if one does.
+    /// The segment that begins at the first line, if one does and all of it is certain.
     pub(super) fn start(&self) -> Option<usize> {
-        self.segments.iter().position(|segment| segment.first == Some(1))
+        let is_start = |segment: &Segment| segment.first == Some(1) && segment.lines.iter().all(Line::is_sure);
+        self.segments.iter().position(is_start)
     }
 
     /// Takes in lines that were shown.
