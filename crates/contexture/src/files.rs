@@ -5,11 +5,19 @@
 //! ([`tracker`]).
 
 pub mod observation;
+pub mod observer;
 pub mod dialect;
+mod fate;
+mod framing;
 pub mod shell;
+pub mod commands;
+mod powershell;
+mod run;
+mod found;
 pub mod numbering;
 pub mod patch;
+mod patched;
+mod path;
 pub mod mentions;
-mod printed;
 pub mod model;
 pub mod tracker;

@@ -6,10 +6,19 @@ use contexture_core::item::{FunctionCall, FunctionCallOutput};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::numbering::{MAX_LINE_NUMBER, Passage, line_number, numbered_from};
+use super::commands::everything;
+use super::fate::{self, Fate};
+use super::framing::{Framed, framed};
+use super::mentions::observe_mentions;
 use super::observation::{Kind, Observation, Seen};
-use super::patch::{FilePatch, parse_begin_patch, parse_search_replace, parse_unified};
-use super::printed::{observe_mentions, observe_shell, strip_harness};
+use super::path::{Directory, Known};
+use super::{powershell, run};
+
+mod arguments;
+mod reads;
+
+pub use super::fate::says_failed;
+use arguments::Arguments;
 
 /// What a tool does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -33,6 +42,8 @@ pub enum Does {
     Search,
     /// Runs a command line.
     Run,
+    /// Changes a file in a way that its arguments do not say.
+    Rework,
     /// Removes a file.
     Delete,
     /// Renames a file.
@@ -88,12 +99,15 @@ impl ToolEntry {
 /// arguments decide (see [`Dialects::does`]).
 const TABLE: &[(Does, &[&str])] = &[
     // Claude Code
-    (Does::Read, &["Read", "NotebookRead"]),
+    (Does::Read, &["Read"]),
     (Does::Edit, &["Edit", "MultiEdit", "NotebookEdit"]),
     (Does::Write, &["Write"]),
     (Does::Search, &["Grep", "Glob", "LS"]),
     (Does::Run, &["Bash"]),
-    (Does::Nothing, &["Task", "Agent", "TodoWrite", "WebFetch", "WebSearch", "BashOutput", "KillShell", "Skill"]),
+    (
+        Does::Nothing,
+        &["Task", "Agent", "TodoWrite", "WebFetch", "WebSearch", "BashOutput", "KillShell", "Skill", "NotebookRead"],
+    ),
     // Codex
     (Does::Patch, &["apply_patch"]),
     (Does::Run, &["shell", "exec_command", "local_shell", "shell_command", "container.exec"]),
@@ -116,14 +130,15 @@ const TABLE: &[(Does, &[&str])] = &[
     // Cline and Roo
     (Does::Write, &["write_to_file"]),
     (Does::Patch, &["replace_in_file", "apply_diff"]),
-    (Does::Edit, &["search_and_replace", "search_replace"]),
+    (Does::Edit, &["search_replace"]),
+    (Does::Rework, &["search_and_replace"]),
     (Does::Insert, &["insert_content"]),
     (Does::Search, &["search_files", "list_files", "list_code_definition_names", "codebase_search"]),
     (Does::Run, &["execute_command"]),
     // Copilot CLI
     (Does::Read, &["view"]),
     (Does::Write, &["create"]),
-    (Does::Run, &["powershell"]),
+    (Does::Run, &["powershell", "PowerShell", "pwsh"]),
     (Does::Nothing, &["read_bash", "stop_bash", "write_bash", "report_intent"]),
     // OpenHands
     (Does::Editor, &["str_replace_editor", "str_replace_based_edit_tool", "file_editor"]),
@@ -227,37 +242,87 @@ impl Dialects {
         self.does(call).kind()
     }
 
-    /// Looks into a call and what the tool answered.
+    /// Looks into one call and what the tool returned, on its own: relative names stay relative unless the call says
+    /// where it ran. [`Observer`](super::observer::Observer) follows the directory from call to call.
     pub fn observe(&self, call: &FunctionCall, output: &FunctionCallOutput) -> Seen {
-        let (entry, value, result) = (self.entry(&call.name), call.parsed_arguments(), &*output.output);
-        let arguments = Arguments { value: &value, entry, takes_lines: TAKES_LINES.contains(&&*call.name) };
+        self.observe_in(call, output, &Standing { ends: Ends::Kept, ..Standing::default() }).0
+    }
+
+    /// The same for a call made in a directory; also returns the directory after it.
+    pub(crate) fn observe_in(
+        &self,
+        call: &FunctionCall,
+        output: &FunctionCallOutput,
+        standing: &Standing,
+    ) -> (Seen, Directory) {
+        let (value, result) = (call.parsed_arguments(), &*output.output);
+        let arguments = Arguments { value: &value, entry: self.entry(&call.name), tool: &call.name };
         let does = self.does_with(&call.name, &value);
-        let failed = says_failed(result);
-        let is_rehearsal = value_of(&value, None, REHEARSAL_NAMES).and_then(Value::as_bool) == Some(true);
-        let command = (does == Does::Run).then(|| arguments.command()).flatten();
-        let observations = match does {
-            _ if (failed || is_rehearsal) && does != Does::Run => Vec::new(),
-            Does::Run => match &command {
-                Some(command) => observe_shell(command, result, arguments.workdir(), failed),
-                None => Vec::new(),
-            },
-            Does::Nothing => observe_mentions(result, None),
-            _ => arguments.observe(does, result),
-        };
-        let mut paths = arguments.paths(does);
-        let is_about = |observation: &&Observation| !matches!(observation, Observation::Mentioned { .. });
-        for path in observations.iter().filter(is_about).flat_map(Observation::paths) {
-            if !paths.iter().any(|known| known == path) {
-                paths.push(path.to_owned());
-            }
+        let stated = call.meta.directory.as_deref().map(|path| Directory::At(path.to_owned()));
+        let before = stated.as_ref().unwrap_or(&standing.directory);
+        if does == Does::Run {
+            let command = arguments.command();
+            return self.observe_run(&arguments, command, output, before, standing);
         }
-        Seen { kind: does.kind(), paths, command, observations, failed }
+        let fate = fate::of_tool(output.outcome, result);
+        let is_rehearsal = value_of(&value, None, REHEARSAL_NAMES).and_then(Value::as_bool) == Some(true);
+        let observations = match fate {
+            _ if does == Does::Nothing => observe_mentions(result, None),
+            Fate::Undone => Vec::new(),
+            _ if is_rehearsal => Vec::new(),
+            fate => settled(arguments.observe(does, result), fate, before, &call.name),
+        };
+        let failed = fate == Fate::Undone || (fate == Fate::Failed && does != Does::Nothing);
+        let place = |path: String| before.place(&path).unwrap_or(path);
+        let paths = arguments.paths(does).into_iter().map(place).collect();
+        (seen(does, paths, None, observations, failed), before.clone())
+    }
+
+    fn observe_run(
+        &self,
+        arguments: &Arguments<'_>,
+        command: Option<String>,
+        output: &FunctionCallOutput,
+        before: &Directory,
+        standing: &Standing,
+    ) -> (Seen, Directory) {
+        let mut framed = framed(own_name(arguments.tool), &output.output);
+        // Where blank lines are cut off, no output may be some.
+        framed.is_exact &= standing.ends == Ends::Kept || !output.output.is_empty();
+        let fate = fate::of_run(output.outcome, &output.output, framed.exit);
+        let failed = matches!(fate, Fate::Undone | Fate::Failed);
+        let Some(line) = command else {
+            let observations = match fate {
+                Fate::Undone => Vec::new(),
+                _ => vec![everything(format!("`{}`", arguments.tool))],
+            };
+            return (seen(Does::Run, Vec::new(), None, observations, failed), before.clone());
+        };
+        let workdir = arguments.workdir();
+        let start = match workdir {
+            Some(workdir) => before.place(workdir).map_or(Directory::Lost, Directory::At),
+            None => before.clone(),
+        };
+        let framed = if arguments.is_in_background() { Framed { is_running: true, ..framed } } else { framed };
+        let is_power_shell = matches!(own_name(arguments.tool), "powershell" | "PowerShell" | "pwsh");
+        let ran = match is_power_shell {
+            true => powershell::observe(&line, &framed, fate, start.clone()),
+            false => run::observe(&line, &framed, fate, start.clone(), &standing.known),
+        };
+        let after = match (keeps_directory(arguments.tool), workdir) {
+            (_, Some(_)) | (Keeps::Never, _) => before.clone(),
+            (Keeps::Always, _) => ran.directory,
+            (Keeps::Unsure, _) if ran.directory == start => before.clone(),
+            (Keeps::Unsure, _) => Directory::Lost,
+        };
+        let told = framed.directory.map(Directory::At);
+        (seen(Does::Run, Vec::new(), Some(line), ran.observations, failed), told.unwrap_or(after))
     }
 
     /// The file that a call is about, if it names one.
     pub fn path(&self, call: &FunctionCall) -> Option<String> {
         let value = call.parsed_arguments();
-        let arguments = Arguments { value: &value, entry: self.entry(&call.name), takes_lines: false };
+        let arguments = Arguments { value: &value, entry: self.entry(&call.name), tool: &call.name };
         arguments.paths(self.does_with(&call.name, &value)).into_iter().next()
     }
 }
@@ -268,7 +333,9 @@ impl Does {
         match self {
             Does::Read => Kind::Read,
             Does::Write => Kind::Write,
-            Does::Edit | Does::Insert | Does::Patch | Does::Append | Does::Delete | Does::Move => Kind::Edit,
+            Does::Edit | Does::Insert | Does::Patch | Does::Append | Does::Delete | Does::Move | Does::Rework => {
+                Kind::Edit
+            }
             Does::Search => Kind::Search,
             Does::Run => Kind::Run,
             Does::Nothing | Does::Editor => Kind::Other,
@@ -308,226 +375,103 @@ fn says_write(name: &str) -> bool {
     ["write", "create", "save", "put"].iter().any(|verb| name.contains(verb))
 }
 
-/// Tools whose edits take the line feed behind a piece that is replaced by nothing.
-const TAKES_LINES: &[&str] = &["Edit", "MultiEdit"];
-
-/// The number of a value, at most the greatest that a line can have: a read from behind it is still a part of a file.
-fn number_in(value: &Value) -> Option<usize> {
-    let number = value.as_u64()?;
-    Some(usize::try_from(number).unwrap_or(MAX_LINE_NUMBER).min(MAX_LINE_NUMBER))
+/// A call that was looked into.
+fn seen(
+    does: Does,
+    mut paths: Vec<String>,
+    command: Option<String>,
+    observations: Vec<Observation>,
+    failed: bool,
+) -> Seen {
+    let is_about = |observation: &&Observation| !matches!(observation, Observation::Mentioned { .. });
+    for path in observations.iter().filter(is_about).flat_map(Observation::paths) {
+        if !paths.iter().any(|known| known == path) {
+            paths.push(path.to_owned());
+        }
+    }
+    Seen { kind: does.kind(), paths, command, observations, failed }
 }
 
-/// How a failed tool's answer begins, in lower case.
-const FAILURE_STARTS: &[&str] = &[
-    "<tool_use_error>",
-    "error",
-    "failed",
-    "the user doesn't want to proceed",
-    "apply_patch verification failed",
-    "no replacement was performed",
-    "no replacements were made",
-    "no match",
-    "permission denied",
-    "file not found",
-    "invalid",
-    "[error",
-    "[request interrupted",
-    "user rejected",
-    "tool execution failed",
+/// What a tool's observations are worth after what became of it, seen from a directory.
+fn settled(observations: Vec<Observation>, fate: Fate, directory: &Directory, tool: &str) -> Vec<Observation> {
+    let mut settled = Vec::with_capacity(observations.len());
+    for observation in observations {
+        let is_change = observation.is_change();
+        let Some(placed) = observation.placed(&|path| directory.place(path)) else {
+            // A name that leads nowhere for certain may lead to any file of that name.
+            if is_change {
+                settled.push(everything(format!("`{tool}`")));
+            }
+            continue;
+        };
+        let now: Vec<String> = placed.paths().into_iter().map(str::to_owned).collect();
+        match fate {
+            Fate::Done => settled.push(placed),
+            Fate::Failed if !is_change => {}
+            Fate::Failed | Fate::Open => {
+                let is_kept = fate == Fate::Open;
+                settled.extend(Some(placed).filter(|_| is_kept));
+                let doubt = |under: String| Observation::Swept {
+                    under: Some(under),
+                    extensions: Vec::new(),
+                    by: format!("`{tool}`, of which nobody said that it was done"),
+                };
+                settled.extend(now.into_iter().filter(|_| is_change).map(doubt));
+            }
+            Fate::Undone => {}
+        }
+    }
+    settled
+}
+
+/// What earlier calls tell about the next one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Standing {
+    /// The directory that it runs in.
+    pub(crate) directory: Directory,
+    pub(crate) ends: Ends,
+    /// Directories that exist.
+    pub(crate) known: Known,
+}
+
+/// Whether a harness is known to hand over outputs with their last line feed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// It does.
+    Kept,
+    /// Nobody can say yet.
+    #[default]
+    Unknown,
+}
+
+/// Whether a shell tool keeps its directory from one call to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keeps {
+    Always,
+    Never,
+    /// Agents that use the name differ.
+    Unsure,
+}
+
+/// Shell tools by whether they keep their directory.
+const KEEPS: &[(Keeps, &[&str])] = &[
+    // Claude Code
+    (Keeps::Always, &["Bash"]),
+    // Codex, Gemini CLI
+    (Keeps::Never, &["shell", "exec_command", "local_shell", "shell_command", "container.exec", "run_shell_command"]),
 ];
 
-/// Whether a tool's answer says that nothing was done.
-pub fn says_failed(result: &str) -> bool {
-    let body = result.trim_start();
-    let head: String = body.chars().take(80).collect::<String>().to_lowercase();
-    if FAILURE_STARTS.iter().any(|start| head.starts_with(start)) {
-        return true;
-    }
-    // Codex puts the exit code before the output.
-    head.strip_prefix("exit code: ").is_some_and(|rest| !rest.starts_with("0"))
+fn keeps_directory(tool: &str) -> Keeps {
+    let name = own_name(tool);
+    KEEPS.iter().find(|(_, names)| names.contains(&name)).map_or(Keeps::Unsure, |(keeps, _)| *keeps)
 }
 
-/// The arguments of a call, by meaning.
-struct Arguments<'a> {
-    value: &'a Value,
-    entry: Option<&'a ToolEntry>,
-    /// Whether an edit that leaves nothing takes the line feed behind the piece too.
-    takes_lines: bool,
-}
-
-impl<'a> Arguments<'a> {
-    fn path(&self) -> Option<&'a str> {
-        text_of(self.value, self.entry.and_then(|entry| entry.path.as_deref()), PATH_NAMES)
+/// The name of a tool without its server's.
+fn own_name(tool: &str) -> &str {
+    if tool == "container.exec" {
+        return tool;
     }
-
-    fn workdir(&self) -> Option<&'a str> {
-        text_of(self.value, None, WORKDIR_NAMES)
-    }
-
-    /// The command line; a list of words is joined, and `bash -lc TEXT` is opened.
-    fn command(&self) -> Option<String> {
-        let named = self.entry.and_then(|entry| entry.command.as_deref());
-        if let Some(text) = text_of(self.value, named, COMMAND_NAMES) {
-            return Some(text.to_owned());
-        }
-        let words = value_of(self.value, named, COMMAND_NAMES)?.as_array()?;
-        let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-        match words.as_slice() {
-            [shell, flag, text] if shell.ends_with("sh") && flag.starts_with('-') => Some((*text).to_owned()),
-            words => Some(words.join(" ")),
-        }
-    }
-
-    fn patch_text(&self) -> Option<&'a str> {
-        if let Value::String(text) = self.value {
-            return Some(text);
-        }
-        text_of(self.value, self.entry.and_then(|entry| entry.content.as_deref()), PATCH_NAMES)
-    }
-
-    fn paths(&self, does: Does) -> Vec<String> {
-        match does {
-            Does::Run | Does::Nothing => Vec::new(),
-            _ => self.path().map(str::to_owned).into_iter().collect(),
-        }
-    }
-
-    fn observe(&self, does: Does, result: &str) -> Vec<Observation> {
-        let path = self.path().map(str::to_owned);
-        match (does, path) {
-            (Does::Read, Some(path)) => self.observe_read(path, result),
-            (Does::Write, Some(path)) => {
-                self.content().map(|text| Observation::Write { path, text }).into_iter().collect()
-            }
-            (Does::Append, Some(path)) => {
-                self.content().map(|text| Observation::Append { path, text }).into_iter().collect()
-            }
-            (Does::Edit, Some(path)) => self.observe_edits(&path),
-            (Does::Insert, Some(path)) => self.observe_insert(path).into_iter().collect(),
-            (Does::Patch, path) => self.patch_text().map(|text| observe_patch(text, path)).unwrap_or_default(),
-            (Does::Delete, Some(path)) => vec![Observation::Delete { path }],
-            (Does::Move, _) => self.observe_move(),
-            (Does::Search, path) => super::printed::observe_search(result, path.as_deref()),
-            _ => Vec::new(),
-        }
-    }
-
-    fn content(&self) -> Option<String> {
-        let named = self.entry.and_then(|entry| entry.content.as_deref());
-        text_of(self.value, named, CONTENT_NAMES).map(str::to_owned)
-    }
-
-    fn number(&self, names: &[&str]) -> Option<usize> {
-        let value = value_of(self.value, None, names)?;
-        number_in(value).or_else(|| line_number(value.as_str()?.trim()))
-    }
-
-    /// The first line that a read was asked for; 1 if it was not narrowed.
-    fn first_line(&self) -> usize {
-        let range = value_of(self.value, None, &["view_range", "line_range"]).and_then(Value::as_array);
-        let first = range.and_then(|range| range.first()).and_then(number_in);
-        first.or_else(|| self.number(START_NAMES)).unwrap_or(1).max(1)
-    }
-
-    fn is_narrowed(&self) -> bool {
-        const LIMITS: &[&str] = &["limit", "n_lines", "view_range", "end_line", "endLine", "line_range"];
-        self.first_line() > 1 || value_of(self.value, None, LIMITS).is_some_and(|value| !value.is_null())
-    }
-
-    fn observe_read(&self, path: String, result: &str) -> Vec<Observation> {
-        let text = strip_harness(result);
-        if let Some(blocks) = numbered_from(text, self.first_line()) {
-            let whole = !self.is_narrowed() && blocks.len() == 1 && blocks[0].first == Some(1);
-            return blocks.into_iter().map(|block| Observation::Read { path: path.clone(), block, whole }).collect();
-        }
-        if text.trim().is_empty() || is_note(text) {
-            return Vec::new();
-        }
-        let block = Passage::plain(Some(self.first_line()), text);
-        vec![Observation::Read { path, block, whole: !self.is_narrowed() }]
-    }
-
-    fn observe_edits(&self, path: &str) -> Vec<Observation> {
-        let named_old = self.entry.and_then(|entry| entry.old.as_deref());
-        let named_new = self.entry.and_then(|entry| entry.new.as_deref());
-        let pair = |value: &Value| -> Option<Observation> {
-            let mut old = text_of(value, named_old, OLD_NAMES)?.to_owned();
-            let new = text_of(value, named_new, NEW_NAMES).unwrap_or_default().to_owned();
-            let all = value_of(value, None, ALL_NAMES).and_then(Value::as_bool).unwrap_or(false);
-            if self.takes_lines && new.is_empty() && !old.is_empty() && !old.ends_with('\n') {
-                old.push('\n');
-            }
-            Some(if old.is_empty() {
-                Observation::Write { path: path.to_owned(), text: new }
-            } else {
-                Observation::Edit { path: path.to_owned(), old, new, all }
-            })
-        };
-        let listed: &[Value] = match value_of(self.value, None, EDITS_NAMES) {
-            Some(Value::Array(list)) => list,
-            Some(one) => std::slice::from_ref(one),
-            None => &[],
-        };
-        let edits: Vec<Observation> = listed.iter().filter_map(pair).chain(pair(self.value)).collect();
-        if edits.is_empty() {
-            vec![Observation::Changed { path: path.to_owned(), by: "an edit".to_owned() }]
-        } else {
-            edits
-        }
-    }
-
-    /// Lines that are put in: `insert_line` is the line before them, `line` the one behind, 0 the end.
-    fn observe_insert(&self, path: String) -> Option<Observation> {
-        let text = self.content().or_else(|| text_of(self.value, None, NEW_NAMES).map(str::to_owned))?;
-        let after = match (self.number(&["insert_line", "after_line"]), self.number(&["line"])) {
-            (None, Some(0)) => return Some(Observation::Append { path, text }),
-            (None, Some(line)) => line - 1,
-            (after, _) => after.or_else(|| self.number(START_NAMES)).unwrap_or(0),
-        };
-        Some(Observation::Insert { path, after, text })
-    }
-
-    fn observe_move(&self) -> Vec<Observation> {
-        let from = text_of(self.value, None, &["source", "from", "old_path", "oldPath", "source_path"]);
-        let to = text_of(self.value, None, &["destination", "to", "new_path", "newPath", "destination_path"]);
-        match (from, to) {
-            (Some(from), Some(to)) => vec![Observation::Move { from: from.to_owned(), to: to.to_owned() }],
-            _ => Vec::new(),
-        }
-    }
-}
-
-/// Whether a read's answer is a remark of the tool and not a file's text.
-fn is_note(text: &str) -> bool {
-    let line = text.trim();
-    !line.contains('\n') && (line.starts_with("File unchanged") || line.starts_with("<system-reminder>"))
-}
-
-/// What a patch says about files; `path` names the file of patches that do not.
-pub(crate) fn observe_patch(text: &str, path: Option<String>) -> Vec<Observation> {
-    if text.contains("*** Begin Patch") {
-        return parse_begin_patch(text).into_iter().flat_map(observe_file_patch).collect();
-    }
-    if let Some(path) = &path {
-        let pairs = parse_search_replace(text);
-        if !pairs.is_empty() {
-            let edit = |(old, new)| Observation::Edit { path: path.clone(), old, new, all: false };
-            return pairs.into_iter().map(edit).collect();
-        }
-    }
-    parse_unified(text).into_iter().flat_map(observe_file_patch).collect()
-}
-
-fn observe_file_patch(patch: FilePatch) -> Vec<Observation> {
-    match patch {
-        FilePatch::Add { path, text } => vec![Observation::Write { path, text }],
-        FilePatch::Delete { path } => vec![Observation::Delete { path }],
-        FilePatch::Update { path, moved, hunks } => {
-            let mut observations = vec![Observation::Patch { path: path.clone(), hunks }];
-            observations.extend(moved.map(|to| Observation::Move { from: path, to }));
-            observations
-        }
-    }
+    SERVER_MARKS.iter().find_map(|mark| Some(tool.rsplit_once(mark)?.1)).unwrap_or(tool)
 }
 
 fn value_of<'a>(arguments: &'a Value, named: Option<&str>, names: &[&str]) -> Option<&'a Value> {

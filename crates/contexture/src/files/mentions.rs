@@ -1,6 +1,8 @@
 //! Places in files that the output of compilers, linters and tests names.
 
 use super::numbering::{line_number, split_lines};
+use super::observation::Observation;
+use super::path::join;
 
 /// Most places that one output may name; a long list of complaints says the same about its files many times.
 pub const MAX_MENTIONS: usize = 200;
@@ -42,6 +44,19 @@ pub fn places(output: &str) -> Vec<Place<'_>> {
         }
     }
     found
+}
+
+/// The places that an output names, as observations. A bare name is seen from the directory; longer ones are as often
+/// relative to the project, and the model finds them by their ends.
+pub(crate) fn observe_mentions(output: &str, directory: Option<&str>) -> Vec<Observation> {
+    let mentioned = |place: Place<'_>| {
+        let path = match directory {
+            Some(directory) if !place.path.contains('/') => join(directory, place.path),
+            _ => place.path.to_owned(),
+        };
+        Observation::Mentioned { path, line: place.line }
+    };
+    places(output).into_iter().map(mentioned).collect()
 }
 
 /// The places that a line of output names.

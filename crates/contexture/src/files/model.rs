@@ -1,41 +1,34 @@
 //! What is known of each file's current version.
 //!
 //! A pure fold over observations: the same observations in the same order give the same model. Reads add lines,
-//! edits and patches change known lines, writes replace them. A change that does not fit what is known takes
-//! away the lines that it contradicts; a change that nobody can follow makes the lines that it may have touched
-//! unsure. Lines are kept as the agent saw or made them, byte for byte.
+//! edits and patches change known lines, writes replace them. Nothing is joined because it looks alike: lines are put
+//! together by numbers that are certain, and where a change may have happened in more than one place, all of these
+//! places are in doubt. Forgetting a line is always allowed.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::numbering::Passage;
 use super::observation::Observation;
+use super::path::{extension_of, is_beneath, normalize};
 
 mod change;
+mod grade;
+mod index;
 mod names;
-mod path;
 mod rewrite;
 mod shelf;
 mod splice;
 mod state;
+mod verify;
 
+use grade::Presumptions;
+pub use grade::{Cause, Claim, Grade};
+use index::PathIndex;
 use names::Names;
 pub use names::named_places;
-use path::{PathIndex, extension_of, is_at_revision, is_beneath, normalize};
 use shelf::Shelf;
 pub use state::{MAX_MENTIONS, Mention, join_lines};
-
-/// How well a line is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Trust {
-    /// It was shown to the agent or written by it, and nothing that could have changed it happened since.
-    #[default]
-    Sure,
-    /// It follows from what was known and what a command did to it; no message shows it.
-    Computed,
-    /// Something happened since that may have changed it.
-    Unsure,
-}
+pub use verify::Verified;
 
 /// One known line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,25 +43,29 @@ pub struct Line {
     pub shown: u32,
     /// How many lines were shown or written together with it when it was last seen.
     pub span: u32,
-    /// How well it is known.
-    pub trust: Trust,
+    /// Whether it follows from what was known and what a command did to it, and no message shows it.
+    pub is_computed: bool,
+    /// How well it was known when it was last looked at; see [`FileModel::claim`] for what is known now.
+    grade: Grade,
+    /// How many observations were made when it was last certain.
+    certain_at: u64,
 }
 
 impl Line {
     /// Whether the file still has it, as far as anyone can say.
     pub fn is_sure(&self) -> bool {
-        self.trust != Trust::Unsure
+        self.grade != Grade::InDoubt
     }
 }
 
 /// A run of consecutive known lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The number of its first line, from 1, if that is known. Lines that are unsure are counted as they were.
+    /// The number of its first line, from 1, if that is certain.
     pub first: Option<usize>,
     /// The lines.
     pub lines: Vec<Line>,
-    /// What `first` was before a change at an unknown place.
+    /// What `first` was before it became uncertain.
     guess: Option<usize>,
     /// Whether it is only a hit of a search.
     pub is_hit: bool,
@@ -83,15 +80,6 @@ pub enum Who {
     User,
     /// Someone else: another program, another person.
     Other,
-}
-
-/// Why lines of a file are unsure.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Doubt {
-    /// When it arose.
-    pub at: u32,
-    /// What raised it, in short: a command, or a plain sentence's end.
-    pub by: String,
 }
 
 /// What is known of one file.
@@ -127,10 +115,8 @@ pub struct FileState {
     pub whole: bool,
     /// Whether something outside the agent's own edits changed it, as far as reads showed.
     pub changed_elsewhere: bool,
-    /// Why some of its lines are unsure, if some are.
-    pub doubt: Option<Doubt>,
-    /// Other entries that hold lines of this file, printed together with other files.
-    shared: Vec<usize>,
+    /// What put lines of it in doubt, the oldest first; empty if none is.
+    pub doubts: Vec<Cause>,
     /// Where outputs and the user named it, the newest first.
     mentions: Vec<Mention>,
     end: state::End,
@@ -143,7 +129,11 @@ pub struct FileModel {
     files: Shelf,
     index: PathIndex,
     names: Names,
-    together: HashMap<Vec<usize>, usize>,
+    presumptions: Presumptions,
+    /// Names that lead to one file or directory.
+    links: Vec<(String, String)>,
+    /// How many observations were made.
+    count: u64,
     bytes: usize,
 }
 
@@ -170,6 +160,7 @@ impl FileModel {
 
     /// Takes in an observation made at a moment; moments never go back.
     pub fn apply(&mut self, at: u32, observation: &Observation) {
+        self.count += 1;
         self.take(at, observation);
         for path in observation.paths() {
             if let Some(index) = self.place(path) {
@@ -178,13 +169,11 @@ impl FileModel {
         }
     }
 
-    /// Counts a file's bytes again, and those of the entries that hold lines of it.
+    /// Counts a file's bytes again.
     fn recount(&mut self, index: usize) {
-        for other in self.files[index].shared.clone().into_iter().chain([index]) {
-            self.bytes -= self.files[other].bytes;
-            self.files[other].count_bytes();
-            self.bytes += self.files[other].bytes;
-        }
+        self.bytes -= self.files[index].bytes;
+        self.files.recount(index);
+        self.bytes += self.files[index].bytes;
     }
 
     /// How many bytes are known of all files together.
@@ -193,31 +182,51 @@ impl FileModel {
     }
 
     fn take(&mut self, at: u32, observation: &Observation) {
+        let now = Now { at, count: self.count };
         match observation {
-            Observation::Read { path, block, whole } => self.open(path, at).read_block(at, block, *whole),
-            Observation::ReadTogether { paths, block } => self.read_together(at, paths, block),
+            Observation::Read { path, block, whole } => self.open(path, at).read(now, block, *whole),
             Observation::Old { path, blocks } => {
-                if let Some(index) = self.place(path) {
-                    self.files[index].compare(at, blocks);
+                if let Some(index) = self.index.find_like(&normalize(path)) {
+                    self.files.change(index).compare(at, blocks);
                 }
             }
-            Observation::Found { path, blocks } => self.open(path, at).found(at, blocks),
+            Observation::Found { path, blocks } => self.open(path, at).found(now, blocks),
             Observation::Mentioned { path, line } => {
-                if let Some(index) = self.place(path) {
+                if let Some(index) = self.index.find_like(&normalize(path)) {
                     self.mention(index, Mention { at, line: *line });
                 }
             }
-            change => self.change(at, change),
+            Observation::Presumed { by } => self.presumptions.note(now, by),
+            Observation::Linked { from, to } => self.link(from, to),
+            change => self.change(now, change),
         }
     }
 
-    /// Notes that someone named a file, the user or this agent; answers its place if it is known. A file that is not
+    /// How well lines of a segment are known now, and why no better.
+    pub fn claim(&self, file: usize, segment: usize, lines: std::ops::Range<usize>) -> Claim {
+        let file = &self.files()[file];
+        let segment = &file.segments[segment];
+        let known = segment.lines.get(lines.clone()).unwrap_or_default();
+        let first = segment.first.map(|first| first + lines.start).filter(|_| known.iter().all(Line::is_sure));
+        grade::claim(known, first, &file.doubts, &self.presumptions)
+    }
+
+    /// How well all known lines of a file are known; whether they are the whole file is certain only if the grade is
+    /// verified or sure.
+    pub fn claim_whole(&self, file: usize) -> Option<Claim> {
+        let state = &self.files()[file];
+        let whole = state.segments.first().filter(|_| state.whole)?;
+        let claim = self.claim(file, 0, 0..whole.lines.len());
+        matches!(claim.grade, Grade::Sure | Grade::Verified).then_some(claim)
+    }
+
+    /// Notes that someone named a file, the user or this agent; returns its place if it is known. A file that is not
     /// known yet is remembered.
     pub fn name(&mut self, at: u32, path: &str, who: Who) -> Option<usize> {
         let normal = normalize(path);
-        let known = self.index.find_named(&normal);
+        let known = self.index.find_like(&normal);
         match known {
-            Some(index) => self.files[index].name(at, who),
+            Some(index) => self.files.change(index).name(at, who),
             None => self.names.note(normal, at, who),
         }
         known
@@ -225,7 +234,7 @@ impl FileModel {
 
     /// Notes that a place in a file was named.
     pub(crate) fn mention(&mut self, file: usize, mention: Mention) {
-        self.files[file].mention(mention);
+        self.files.change(file).mention(mention);
     }
 
     /// Notes that the view with a mark shows lines of a segment.
@@ -254,55 +263,35 @@ impl FileModel {
         self.index.find(&normalize(path))
     }
 
+    /// The place of the file that a name in a text most likely means: the one file whose path ends with it.
+    pub fn place_like(&self, name: &str) -> Option<usize> {
+        self.index.find_like(&normalize(name))
+    }
+
     fn open(&mut self, path: &str, at: u32) -> &mut FileState {
         let index = self.open_index(path);
-        let file = &mut self.files[index];
+        let file = self.files.change(index);
         file.touched = at;
         file
     }
 
     fn open_index(&mut self, path: &str) -> usize {
         let normal = normalize(path);
-        let index = self.index.find(&normal).unwrap_or_else(|| {
-            let mut file = FileState::default();
+        self.index.find(&normal).unwrap_or_else(|| {
+            let mut file = FileState { path: path.to_owned(), ..FileState::default() };
             for (at, who) in self.names.take(&normal) {
                 file.name(at, who);
             }
-            self.files.add(file)
-        });
-        self.index.add(&normal, index);
-        let file = &mut self.files[index];
-        // A longer name says more; a name once shown is kept so that headings stay the same.
-        if file.path.is_empty() {
-            file.path = path.to_owned();
-        }
-        index
+            let index = self.files.add(file);
+            self.index.add(&normal, index);
+            index
+        })
     }
+}
 
-    fn read_together(&mut self, at: u32, paths: &[String], block: &Passage) {
-        let mut members: Vec<usize> = paths.iter().map(|path| self.open_index(path)).collect();
-        members.sort_unstable();
-        members.dedup();
-        for member in &members {
-            self.files[*member].touched = at;
-        }
-        if let [only] = members.as_slice() {
-            let block = Passage { first: None, lines: block.lines.clone() };
-            return self.files[*only].read_block(at, &block, false);
-        }
-        let index = match self.together.get(&members) {
-            Some(index) => *index,
-            None => {
-                let names: Vec<&str> = members.iter().map(|member| self.files[*member].path.as_str()).collect();
-                let index = self.files.add(FileState { path: names.join(" + "), ..FileState::default() });
-                for member in &members {
-                    self.files[*member].shared.push(index);
-                }
-                self.together.insert(members, index);
-                index
-            }
-        };
-        self.files[index].touched = at;
-        self.files[index].read_block(at, block, false);
-    }
+/// The moment of an observation, and how many there were.
+#[derive(Clone, Copy, Debug)]
+struct Now {
+    at: u32,
+    count: u64,
 }

@@ -15,18 +15,12 @@ pub enum Observation {
         /// Whether they are the whole file.
         whole: bool,
     },
-    /// Lines of several files were shown one after the other, and nobody can say where one ends.
-    ReadTogether {
-        /// The files as written.
-        paths: Vec<String>,
-        /// The lines.
-        block: Passage,
-    },
-    /// Lines of another version of the file were shown: of a commit, or of a stash.
+    /// Lines were shown that may be the file's: of a commit, among those of other files, or in another form. Nothing
+    /// is learnt from them; known lines that they repeat count as seen again.
     Old {
         /// The file as written.
         path: String,
-        /// Runs of consecutive lines, numbered as in that version.
+        /// Runs of consecutive lines.
         blocks: Vec<Passage>,
     },
     /// Single lines of the file were shown by a search.
@@ -60,6 +54,8 @@ pub enum Observation {
         new: String,
         /// Whether every such piece was replaced.
         all: bool,
+        /// Whether the line feed after a piece that was removed may be gone too.
+        takes_feed: bool,
     },
     /// Lines were put in after a line; 0 is the start.
     Insert {
@@ -86,13 +82,21 @@ pub enum Observation {
         /// The command that did it, in short.
         by: String,
     },
-    /// The file was written, and the text is likely but not certain.
-    Guess {
+    /// The file exists: an empty one was made, unless there was one already.
+    Made {
         /// The file as written.
         path: String,
-        /// The text.
-        text: String,
-        /// The command that did it, in short.
+    },
+    /// From now on both names may lead to one file or directory.
+    Linked {
+        /// What the link leads to.
+        from: String,
+        /// The link.
+        to: String,
+    },
+    /// A command ran that is only presumed not to change sources.
+    Presumed {
+        /// The command, in short.
         by: String,
     },
     /// The file changed and nobody can say how.
@@ -117,6 +121,8 @@ pub enum Observation {
         from: String,
         /// The file as written.
         to: String,
+        /// Whether it may name a directory that the copy is put into.
+        into: bool,
     },
     /// The file is gone.
     Delete {
@@ -130,7 +136,7 @@ pub enum Observation {
         /// The line.
         line: Option<usize>,
     },
-    /// The file has another name.
+    /// The file has another name, or is in the directory of that name.
     Move {
         /// The old name.
         from: String,
@@ -171,14 +177,15 @@ impl Observation {
     /// The files it is about, as written.
     pub fn paths(&self) -> Vec<&str> {
         match self {
-            Observation::ReadTogether { paths, .. } => paths.iter().map(String::as_str).collect(),
-            Observation::Move { from, to } | Observation::Copy { from, to } => vec![from, to],
-            Observation::Swept { .. } => Vec::new(),
+            Observation::Move { from, to } | Observation::Copy { from, to, .. } | Observation::Linked { from, to } => {
+                vec![from, to]
+            }
+            Observation::Swept { .. } | Observation::Presumed { .. } => Vec::new(),
             Observation::Read { path, .. }
             | Observation::Found { path, .. }
             | Observation::Old { path, .. }
             | Observation::Rewrite { path, .. }
-            | Observation::Guess { path, .. }
+            | Observation::Made { path }
             | Observation::Write { path, .. }
             | Observation::Append { path, .. }
             | Observation::Edit { path, .. }
@@ -190,14 +197,40 @@ impl Observation {
         }
     }
 
+    /// The same with its paths seen from a directory; `None` if one of them cannot be.
+    pub(crate) fn placed(mut self, place: &dyn Fn(&str) -> Option<String>) -> Option<Observation> {
+        match &mut self {
+            Observation::Move { from, to } | Observation::Copy { from, to, .. } | Observation::Linked { from, to } => {
+                (*from, *to) = (place(from)?, place(to)?);
+            }
+            Observation::Swept { under: Some(path), .. }
+            | Observation::Read { path, .. }
+            | Observation::Found { path, .. }
+            | Observation::Old { path, .. }
+            | Observation::Rewrite { path, .. }
+            | Observation::Made { path }
+            | Observation::Write { path, .. }
+            | Observation::Append { path, .. }
+            | Observation::Edit { path, .. }
+            | Observation::Insert { path, .. }
+            | Observation::Patch { path, .. }
+            | Observation::Changed { path, .. }
+            | Observation::Mentioned { path, .. }
+            | Observation::Delete { path } => *path = place(path)?,
+            Observation::Swept { under: None, .. } | Observation::Presumed { .. } => {}
+        }
+        Some(self)
+    }
+
     /// Whether it changes a file.
     pub fn is_change(&self) -> bool {
         !matches!(
             self,
             Observation::Read { .. }
-                | Observation::ReadTogether { .. }
                 | Observation::Found { .. }
                 | Observation::Old { .. }
+                | Observation::Presumed { .. }
+                | Observation::Linked { .. }
                 | Observation::Mentioned { .. }
         )
     }
@@ -240,7 +273,7 @@ impl Seen {
     /// The lines of files that it showed.
     pub fn blocks(&self) -> Vec<&Passage> {
         let blocks = self.observations.iter().filter_map(|observation| match observation {
-            Observation::Read { block, .. } | Observation::ReadTogether { block, .. } => Some(block),
+            Observation::Read { block, .. } => Some(block),
             _ => None,
         });
         blocks.collect()

@@ -50,6 +50,10 @@ pub struct Hunk {
     pub added: Vec<bool>,
     /// The number of the first new line, if the patch says it.
     pub first: Option<usize>,
+    /// A line that comes before it, if the patch names one.
+    pub after: Option<String>,
+    /// Whether it is at the end of the file.
+    pub is_at_end: bool,
 }
 
 impl Hunk {
@@ -85,11 +89,14 @@ pub fn parse_begin_patch(text: &str) -> Vec<FilePatch> {
     let mut patches: Vec<FilePatch> = Vec::new();
     let mut hunk = Hunk::default();
     for line in text.lines() {
-        if let Some(directive) = line.strip_prefix("*** ") {
+        if line.starts_with("*** End of File") {
+            hunk.is_at_end = true;
+        } else if let Some(directive) = line.strip_prefix("*** ") {
             end_hunk(&mut patches, &mut hunk);
             begin_file(&mut patches, directive);
-        } else if line.starts_with("@@") {
+        } else if let Some(named) = line.strip_prefix("@@") {
             end_hunk(&mut patches, &mut hunk);
+            hunk.after = Some(named.trim().to_owned()).filter(|named| !named.is_empty());
         } else {
             match patches.last_mut() {
                 Some(FilePatch::Add { text, .. }) => {

@@ -194,7 +194,13 @@ mod tests {
             (path(), block()).prop_map(|(path, block)| Observation::Read { path, block, whole: false }),
             (path(), block()).prop_map(|(path, block)| Observation::Found { path, blocks: vec![block] }),
             (path(), text()).prop_map(|(path, text)| Observation::Write { path, text }),
-            (path(), text()).prop_map(|(path, new)| Observation::Edit { path, old: "alpha\n".into(), new, all: false }),
+            (path(), text()).prop_map(|(path, new)| Observation::Edit {
+                path,
+                old: "alpha\n".into(),
+                new,
+                all: false,
+                takes_feed: false
+            }),
             (path(), 0..40_usize, text()).prop_map(|(path, after, text)| Observation::Insert { path, after, text }),
         ]
     }

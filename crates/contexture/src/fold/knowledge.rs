@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use contexture_core::item::{FunctionCall, FunctionCallOutput};
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Message};
 use serde_json::Value;
 
 use super::cuts::{Cuts, Moment};
@@ -13,11 +13,12 @@ use super::words::{Recent, Spoken};
 use crate::files::dialect::Dialects;
 use crate::files::model::{FileModel, Mention, Who, named_places};
 use crate::files::observation::{Kind, Observation, Seen};
+use crate::files::observer::Observer;
 
 /// What is known of files, with what is needed to say which of it matters now.
 #[derive(Default)]
 pub(super) struct Knowledge {
-    dialects: Dialects,
+    observer: Observer,
     model: FileModel,
     cuts: Cuts,
     vocabulary: Vocabulary,
@@ -44,7 +45,7 @@ pub(super) struct Touched {
 impl Knowledge {
     /// Sets other dialects.
     pub(super) fn set_dialects(&mut self, dialects: Dialects) {
-        self.dialects = dialects;
+        self.observer = Observer::new(dialects);
     }
 
     /// What is known of files.
@@ -85,7 +86,7 @@ impl Knowledge {
 
     /// Takes in a call that is made. One that does nothing to files may be a plan that names some.
     pub(super) fn plan(&mut self, moment: u32, call: &FunctionCall) {
-        if self.dialects.kind(call) != Kind::Other {
+        if self.observer.dialects().kind(call) != Kind::Other {
             return;
         }
         let arguments = call.parsed_arguments();
@@ -97,9 +98,21 @@ impl Knowledge {
         }
     }
 
-    /// Looks into a call and its output, without learning from them.
-    pub(super) fn look(&self, call: &FunctionCall, output: &FunctionCallOutput) -> Seen {
-        self.dialects.observe(call, output)
+    /// Looks into the newest call and its output, without learning from them.
+    pub(super) fn look(&mut self, call: &FunctionCall, output: &FunctionCallOutput) -> Seen {
+        self.observer.observe(call, output)
+    }
+
+    /// Looks into an older call and its output again. Where files are is not worked out again.
+    pub(super) fn look_back(&self, call: &FunctionCall, output: &FunctionCallOutput) -> Seen {
+        self.observer.dialects().observe(call, output)
+    }
+
+    /// Learns what a message brings along of files.
+    pub(super) fn take_attachments(&mut self, moment: u32, message: &Message) {
+        for observation in self.observer.hear(message) {
+            self.model.apply(moment, &observation);
+        }
     }
 
     /// Learns what a call and its output tell.
@@ -112,7 +125,7 @@ impl Knowledge {
         }
         self.touched.extend(seen.paths.iter().filter_map(|path| self.model.place(path)));
         let pointed_at = seen.observations.iter().filter_map(|observation| match observation {
-            Observation::Mentioned { path, line: Some(_) } => self.model.place(path),
+            Observation::Mentioned { path, line: Some(_) } => self.model.place_like(path),
             _ => None,
         });
         self.pointed_at.extend(pointed_at);

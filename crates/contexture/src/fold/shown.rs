@@ -7,7 +7,7 @@ use contexture_core::item::Item;
 
 use super::conversation::Conversation;
 use super::decision::ViewPart;
-use crate::files::model::{Line, Trust};
+use crate::files::model::Line;
 
 /// One item of the window.
 #[derive(Clone, Debug)]
@@ -172,7 +172,7 @@ impl Shown {
     /// Whether a line stands in the window: in an item that is shown in its own place, or in a view.
     pub(super) fn shows(&self, line: &Line) -> bool {
         // A line that was computed stands in no item.
-        (line.seen > self.messages_before && line.trust != Trust::Computed)
+        (line.seen > self.messages_before && !line.is_computed)
             || (line.shown > 0 && self.marks.contains(&line.shown))
     }
 

@@ -59,7 +59,10 @@ impl State {
         let moment = self.conversation.now();
         let mut output = None;
         match &*item {
-            Item::Message(_) => self.hear(settings, at, moment),
+            Item::Message(message) => {
+                self.knowledge.take_attachments(moment, message);
+                self.hear(settings, at, moment);
+            }
             Item::FunctionCall(call) => self.knowledge.plan(moment, call),
             Item::FunctionCallOutput(_) => output = self.look(at, moment),
             Item::Reasoning(_) | Item::Opaque(_) => {}
@@ -98,23 +101,21 @@ impl State {
             match known.and_then(|lines| self.shown.place_of(lines)) {
                 // Lines between them may have gone since they were shown, so marks alone do not tell.
                 Some(Place::View) => self.shown.has_in_view(&format!("\n{}\n", block.lines.join("\n"))),
-                Some(Place::Item(moment)) => self.showed(moment, path, &block.lines),
+                Some(Place::Item(moment)) => self.showed(moment, &block.lines),
                 None => false,
             }
         };
         !seen.observations.is_empty() && seen.observations.iter().all(is_repeated)
     }
 
-    /// Whether the output of a moment shows lines of a file in one piece.
-    fn showed(&self, moment: u32, path: &str, lines: &[String]) -> bool {
+    /// Whether the output of a moment shows lines in one piece.
+    fn showed(&self, moment: u32, lines: &[String]) -> bool {
         let Some(item) = self.conversation.output_at(moment) else { return false };
         let call = self.conversation.call_of(item).and_then(|made| made.call());
         let Some((call, output)) = call.zip(item.as_output()) else { return false };
-        let seen = self.knowledge.look(call, output);
+        let seen = self.knowledge.look_back(call, output);
         let shows = |observation: &Observation| match observation {
-            Observation::Read { path: other, block, .. } => {
-                path == other && block.lines.windows(lines.len()).any(|run| run == lines)
-            }
+            Observation::Read { block, .. } => block.lines.windows(lines.len()).any(|run| run == lines),
             _ => false,
         };
         seen.observations.iter().any(shows)

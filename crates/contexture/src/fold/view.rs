@@ -153,7 +153,7 @@ fn render_file(file: &FileState, chunks: &[&Chunk], text: &mut String) {
     let known = file.known_lines();
     let is_unsure =
         |chunk: &&Chunk| file.segments[chunk.segment].lines[chunk.lines.clone()].iter().any(|line| !line.is_sure());
-    let doubt = file.doubt.as_ref().filter(|_| chunks.iter().any(is_unsure));
+    let doubt = file.doubts.first().filter(|_| chunks.iter().any(is_unsure));
     let doubt = doubt.map_or(String::new(), |doubt| format!("; may have changed since {}", doubt.by));
     // Writing to a string cannot fail.
     let _ = if shown == known && file.whole {

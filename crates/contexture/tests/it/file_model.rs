@@ -1,6 +1,12 @@
 //! What is known of a file after reads and changes.
 
+<<<<<<< ours
 use contexture::files::model::{FileModel, MAX_MENTIONS, Mention, Trust, Who};
+=======
+use std::sync::Arc;
+
+use contexture::files::model::{FileModel, MAX_MENTIONS, Mention, Who};
+>>>>>>> theirs
 use contexture::files::numbering::Passage;
 use contexture::files::observation::{LineChange, Observation};
 use contexture::files::patch::{FilePatch, parse_begin_patch};
@@ -15,7 +21,7 @@ fn read(path: &str, first: usize, text: &str) -> Observation {
 }
 
 fn edit(old: &str, new: &str) -> Observation {
-    Observation::Edit { path: "a.rs".into(), old: old.into(), new: new.into(), all: false }
+    Observation::Edit { path: "a.rs".into(), old: old.into(), new: new.into(), all: false, takes_feed: false }
 }
 
 fn model_of(observations: &[Observation]) -> FileModel {
@@ -64,7 +70,7 @@ fn edits_change_what_is_known_and_move_what_follows() {
 fn an_edit_that_does_not_fit_takes_away_what_it_contradicts() {
     let observations =
         [read("a.rs", 1, "alpha beta\ngamma delta\nepsilon"), edit("gamma delta\nsomething unseen", "changed text")];
-    check(&observations, &[(None, "alpha beta"), (None, "epsilon"), (None, "changed text")]);
+    check(&observations, &[(Some(1), "alpha beta"), (None, "epsilon"), (None, "changed text")]);
 }
 
 #[test]
@@ -87,10 +93,22 @@ fn patches_apply_to_known_lines() {
 }
 
 #[test]
-fn one_file_under_several_names_is_one_file() {
-    let model = model_of(&[read("/home/ada/app/src/a.rs", 1, "line one"), read("src/a.rs", 2, "line two")]);
+fn names_that_may_mean_one_file_stay_apart_and_doubt_each_other() {
+    let mut model = model_of(&[read("/home/ada/app/src/a.rs", 1, "line one"), read("src/a.rs", 2, "line two")]);
+    assert_eq!(model.files().len(), 2);
+    model.apply(3, &Observation::Write { path: "src/a.rs".into(), text: "new\n".into() });
+    assert!(model.get("/home/ada/app/src/a.rs").unwrap().is_unsure());
+    assert!(!model.get("src/a.rs").unwrap().is_unsure());
+}
+
+#[test]
+fn names_on_drives_are_one_file_in_any_spelling() {
+    let mut model = model_of(&[read("D:\\app\\A.rs", 1, "line one")]);
+    for (at, path) in ["D:/app/A.rs", "/d/app/a.rs", "/mnt/d/app/A.rs", "d:\\app\\.\\a.rs"].iter().enumerate() {
+        model.apply(at as u32 + 2, &read(path, at + 2, "more"));
+    }
     assert_eq!(model.files().len(), 1);
-    assert_eq!(model.get("/home/ada/app/src/a.rs").unwrap().text(), "line one\nline two");
+    assert_eq!(model.files()[0].known_lines(), 5);
 }
 
 #[test]
@@ -137,17 +155,6 @@ fn lines_of_another_version_only_confirm_what_is_known() {
     assert!(model.get("a.rs").is_none());
 }
 
-#[test]
-fn a_file_at_a_revision_is_another_file() {
-    let model = model_of(&[
-        read("src/app/a.rs", 1, "now"),
-        read("HEAD~1:src/app/a.rs", 1, "before"),
-        read("app/a.rs", 1, "now"),
-    ]);
-    assert_eq!(model.get("src/app/a.rs").unwrap().text(), "now");
-    assert_eq!(model.files().len(), 2);
-}
-
 /// A segment's number and its lines, each with whether it is sure.
 type Trusts = (Option<usize>, Vec<(String, bool)>);
 
@@ -164,7 +171,7 @@ fn a_sweep_makes_lines_unsure_until_they_are_read_again() {
     let swept = Observation::Swept { under: None, extensions: vec!["rs".into()], by: "`cargo fmt`".into() };
     let mut model = model_of(&[read("a.rs", 1, "line one\nline two"), read("b.md", 1, "text"), swept]);
     assert_eq!(trusts(&model, "a.rs"), [(None, vec![("line one".into(), false), ("line two".into(), false)])]);
-    assert_eq!(model.get("a.rs").unwrap().doubt.as_ref().unwrap().by, "`cargo fmt`");
+    assert_eq!(model.get("a.rs").unwrap().doubts[0].by, "`cargo fmt`");
     assert!(!model.get("b.md").unwrap().is_unsure());
     model.apply(4, &read("a.rs", 1, "line one\nline two"));
     assert_eq!(trusts(&model, "a.rs"), [(Some(1), vec![("line one".into(), true), ("line two".into(), true)])]);
@@ -196,8 +203,8 @@ fn a_plain_substitution_is_computed() {
     let observations = [read("a.rs", 1, "line one\nline two"), read("a.rs", 9, "line nine"), rewrite];
     check(&observations, &[(Some(1), "line 2"), (Some(8), "line nine")]);
     let model = model_of(&observations);
-    let trusts: Vec<Trust> = model.get("a.rs").unwrap().segments.iter().map(|segment| segment.lines[0].trust).collect();
-    assert_eq!(trusts, [Trust::Computed, Trust::Sure]);
+    let segments = &model.get("a.rs").unwrap().segments;
+    assert_eq!(segments.iter().map(|segment| segment.lines[0].is_computed).collect::<Vec<_>>(), [true, false]);
 }
 
 #[test]
@@ -221,7 +228,7 @@ fn a_file_knows_who_changed_and_who_named_it() {
     assert_eq!(named("/p/src/a.rs"), (1, 0, None));
     assert_eq!(named("/p/src/b.rs"), (4, 2, None));
     model.apply(5, &Observation::Write { path: "/p/src/a.rs".into(), text: "two\n".into() });
-    assert_eq!(model.get("src/a.rs").unwrap().changed_by, Some(Who::Agent));
+    assert_eq!(model.get("/p/src/a.rs").unwrap().changed_by, Some(Who::Agent));
 }
 
 /// The text of all that a folder shows after calls with their answers, and a long talk behind them.

@@ -26,7 +26,7 @@ impl World {
         self.at += 1;
         let call = FunctionCall::new("1", name, arguments.to_string());
         for observation in
-            self.dialects.observe(&call, &FunctionCallOutput::new("1", result, Outcome::Unknown)).observations
+            self.dialects.observe(&call, &FunctionCallOutput::new("1", result, Outcome::Done)).observations
         {
             self.model.apply(self.at, &observation);
         }
@@ -45,9 +45,11 @@ impl World {
         for (name, real) in NAMES.iter().zip(&self.files) {
             let Some(known) = self.model.get(name) else { continue };
             let Some(real) = real else {
-                prop_assert!(known.deleted, "{name} is gone");
+                let mut lines = known.segments.iter().flat_map(|segment| &segment.lines);
+                prop_assert!(known.deleted || lines.all(|line| !line.is_sure()), "{name} is gone");
                 continue;
             };
+            prop_assert!(!known.deleted, "{name} is not gone");
             for segment in &known.segments {
                 for (index, line) in segment.lines.iter().enumerate().filter(|(_, line)| line.is_sure()) {
                     match segment.first {

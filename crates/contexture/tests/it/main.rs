@@ -22,6 +22,8 @@ mod file_reference_budget;
 mod file_reference_engine;
 #[cfg(unix)]
 mod file_reference_fresh;
+#[cfg(unix)]
+mod file_rig;
 mod file_tracker;
 mod file_truth;
 mod fold;

@@ -1,359 +1,476 @@
 //! What changes do to what is known of files.
 
-use super::splice::Replaced;
-use super::{Doubt, FileModel, FileState, Segment, Trust, extension_of, is_at_revision, is_beneath, normalize, splice};
+use super::state::End;
+use super::{FileModel, FileState, Grade, Now, Segment, extension_of, is_beneath, normalize, splice};
 use crate::files::numbering::Passage;
 use crate::files::observation::Observation;
 use crate::files::patch::Hunk;
-
-use super::state::End;
+use crate::files::path::last_part;
 
 /// What is said of lines that a change may or may not have touched.
-const UNPLACED: &str = "an edit at a place that is not known";
-
-/// How a text that replaced another begins and ends.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ends {
-    /// With whole lines.
-    Lines,
-    /// Maybe within a line.
-    Pieces,
-}
+pub(super) const UNPLACED: &str = "an edit at a place that is not known";
 
 impl FileModel {
     /// Takes in an observation that changes files.
-    pub(super) fn change(&mut self, at: u32, change: &Observation) {
+    pub(super) fn change(&mut self, now: Now, change: &Observation) {
+        let at = now.at;
         match change {
-            Observation::Write { path, text } => self.replace_with(at, path, |file| file.write(at, text)),
-            Observation::Guess { path, text, by } => self.replace_with(at, path, |file| {
-                file.write(at, text);
-                file.raise_doubt(at, by);
-            }),
-            Observation::Append { path, text } => self.open(path, at).append(at, text),
-            Observation::Edit { path, old, new, all } => self.edit(at, path, old, new, *all),
-            Observation::Insert { path, after, text } => {
-                self.doubt_shared(at, path, UNPLACED);
-                self.open(path, at).insert(at, *after, text);
+            Observation::Write { path, text } => self.open(path, at).write(now, text),
+            Observation::Append { path, text } => self.open(path, at).append(now, text),
+            Observation::Edit { path, old, new, all, takes_feed } => {
+                let edit = Edit::new(old, new, *takes_feed);
+                self.open(path, at).edit(now, &edit, *all);
             }
-            Observation::Patch { path, hunks } => self.patch(at, path, hunks),
-            Observation::Rewrite { path, changes, by } => {
-                self.doubt_shared(at, path, by);
-                self.open(path, at).rewrite(at, changes, by);
-            }
-            Observation::Changed { path, by } => {
-                self.doubt_shared(at, path, by);
-                self.open(path, at).change_somehow(at, by);
-            }
-            Observation::Swept { under, extensions, by } => self.sweep(at, under.as_deref(), extensions, by),
-            Observation::Delete { path } => self.replace_with(at, path, |file| file.delete(at)),
-            Observation::Copy { from, to } => self.copy(at, from, to),
+            Observation::Insert { path, after, text } => self.open(path, at).insert(now, *after, text),
+            Observation::Patch { path, hunks } => self.open(path, at).patch(now, hunks),
+            Observation::Rewrite { path, changes, by } => self.open(path, at).rewrite(now, changes, by),
+            Observation::Changed { path, by } => self.open(path, at).change_somehow(now, by),
+            Observation::Swept { under, extensions, by } => self.sweep(now, under.as_deref(), extensions, by),
+            Observation::Made { path } => self.make(now, path),
+            Observation::Delete { path } => self.delete(now, path),
+            Observation::Copy { from, to, into } => self.copy(now, from, to, *into),
             Observation::Move { from, to } => {
-                self.copy(at, from, to);
-                if let Some(source) = self.place(from).filter(|source| Some(*source) != self.place(to)) {
-                    self.files[source].delete(at);
-                    self.files[source].touched = at;
-                }
+                self.copy(now, from, to, true);
+                self.delete_unless(now, from, self.destination(from, to).0);
             }
             _ => {}
         }
-    }
-
-    /// Gives a file other text; what is known of it beside other files may be gone.
-    fn replace_with(&mut self, at: u32, path: &str, replace: impl FnOnce(&mut FileState)) {
-        self.doubt_shared(at, path, "a later write");
-        replace(self.open(path, at));
-    }
-
-    /// Makes the lines unsure that are known of a file together with those of others.
-    fn doubt_shared(&mut self, at: u32, path: &str, by: &str) {
-        let shared = self.place(path).map(|index| self.files[index].shared.clone());
-        for other in shared.unwrap_or_default() {
-            self.files[other].raise_doubt(at, by);
+        for path in change.paths() {
+            self.doubt_others(now, path);
         }
     }
 
-    /// Makes the lines unsure of every file that a command may have changed.
-    fn sweep(&mut self, at: u32, under: Option<&str>, extensions: &[String], by: &str) {
-        let under = under.map(normalize).unwrap_or_default();
-        for index in 0..self.files.len() {
-            let path = normalize(&self.files[index].path);
-            let is_of_kind =
-                extensions.is_empty() || extensions.iter().any(|extension| extension_of(&path) == extension);
-            if is_of_kind && is_beneath(&path, &under) && !is_at_revision(&path) {
-                self.files[index].raise_doubt(at, by);
+    /// Puts the files in doubt that may be one file with the one that changed.
+    fn doubt_others(&mut self, now: Now, path: &str) {
+        let normal = normalize(path);
+        for index in self.index.others(&normal) {
+            self.doubt(index, now, "a change of a file that may be this one");
+        }
+        for (one, other) in self.links.clone() {
+            for (here, there) in [(&one, &other), (&other, &one)] {
+                if is_beneath(&normal, here) {
+                    self.doubt_beneath(now, there, &[], "a change through a link", Some(&normal));
+                }
             }
         }
     }
 
-    fn copy(&mut self, at: u32, from: &str, to: &str) {
-        self.doubt_shared(at, to, "a copy over it");
-        let Some(source) = self.place(from).map(|index| &self.files[index]).filter(|file| !file.segments.is_empty())
-        else {
-            return self.open(to, at).change_somehow(at, "a copy over it");
+    /// Notes that two names lead to one file or directory from now on.
+    pub(super) fn link(&mut self, from: &str, to: &str) {
+        let (from, to) = (normalize(from), normalize(to));
+        // A link in a directory that is named has the name of what it leads to.
+        let inside = format!("{to}/{}", last_part(&from));
+        // What a symbolic link leads to is seen from where the link is.
+        let parent = to.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let beside = normalize(&format!("{parent}/{}", last_part(&from)));
+        self.links.extend([(from.clone(), to.clone()), (from, inside), (beside, to)]);
+    }
+
+    /// Puts every file in doubt that a command may have changed.
+    fn sweep(&mut self, now: Now, under: Option<&str>, extensions: &[String], by: &str) {
+        let under = under.map(normalize).unwrap_or_default();
+        self.doubt_beneath(now, &under, extensions, by, None);
+        for (one, other) in self.links.clone() {
+            for (here, there) in [(&one, &other), (&other, &one)] {
+                if is_beneath(&under, here) || is_beneath(here, &under) {
+                    self.doubt_beneath(now, there, &[], by, None);
+                }
+            }
+        }
+    }
+
+    fn doubt_beneath(&mut self, now: Now, under: &str, extensions: &[String], by: &str, but: Option<&str>) {
+        for index in 0..self.files.len() {
+            let path = self.normal(index);
+            let is_of_kind =
+                extensions.is_empty() || extensions.iter().any(|extension| extension_of(&path) == extension);
+            if is_of_kind && is_beneath(&path, under) && Some(path.as_str()) != but {
+                self.doubt(index, now, by);
+            }
+        }
+    }
+
+    fn doubt(&mut self, index: usize, now: Now, by: &str) {
+        let file = &self.files[index];
+        if file.deleted || !file.is_all_in_doubt() {
+            let file = self.files.change(index);
+            file.deleted = false;
+            file.raise_doubt(now, by);
+        }
+    }
+
+    /// The normal path of a file.
+    fn normal(&self, index: usize) -> String {
+        normalize(&self.files[index].path)
+    }
+
+    /// Notes that a file exists: empty, if it was gone.
+    fn make(&mut self, now: Now, path: &str) {
+        if let Some(index) = self.place(path).filter(|index| self.files[*index].deleted) {
+            self.files.change(index).write(now, "");
+        }
+    }
+
+    fn delete(&mut self, now: Now, path: &str) {
+        self.delete_unless(now, path, None);
+    }
+
+    /// Deletes the file of a path and all beneath it, but for one.
+    fn delete_unless(&mut self, now: Now, path: &str, but: Option<usize>) {
+        let under = normalize(path);
+        for index in (0..self.files.len()).filter(|index| Some(*index) != but) {
+            let file = self.normal(index);
+            let is_it = file == under || file.strip_prefix(under.as_str()).is_some_and(|rest| rest.starts_with('/'));
+            if is_it {
+                let file = self.files.change(index);
+                file.delete(now);
+                file.touched = now.at;
+            } else if is_beneath(&file, &under) {
+                self.doubt(index, now, "a deletion that may be of this file");
+            }
+        }
+    }
+
+    /// Where a copy goes: the file, if it is known, and its path; and whether that is certain.
+    fn destination(&self, from: &str, to: &str) -> (Option<usize>, String, bool) {
+        let inside = format!("{}/{}", to.trim_end_matches('/'), last_part(from.trim_end_matches('/')));
+        let normal = normalize(to);
+        let is_inside = |file: &super::FileState| {
+            let path = normalize(&file.path);
+            !file.deleted && path.strip_prefix(normal.as_str()).is_some_and(|rest| rest.starts_with('/'))
         };
-        let (mut segments, whole, doubt, end) =
-            (source.segments.clone(), source.whole, source.doubt.clone(), source.end);
+        if to.ends_with('/') || last_part(to) == "." || last_part(to) == ".." || self.files.iter().any(is_inside) {
+            return (self.place(&inside), inside, true);
+        }
+        let known = self.place(to).filter(|index| !self.files[*index].deleted);
+        (known, to.to_owned(), known.is_some())
+    }
+
+    fn copy(&mut self, now: Now, from: &str, to: &str, into: bool) {
+        let (_, path, is_certain) = match into {
+            true => self.destination(from, to),
+            false => (None, to.to_owned(), true),
+        };
+        let by = "a copy over it";
+        let known =
+            self.place(from).filter(|index| !self.files[*index].deleted && !self.files[*index].segments.is_empty());
+        let Some(source) = known else {
+            // What is copied is not known, or is a directory.
+            return self.doubt_beneath(now, &normalize(to), &[], by, None);
+        };
+        if self.place(&path) == Some(source) {
+            return;
+        }
+        let source = &self.files[source];
+        let (mut segments, whole, doubts, end) =
+            (source.segments.clone(), source.whole, source.doubts.clone(), source.end);
         for line in segments.iter_mut().flat_map(|segment| &mut segment.lines) {
             line.shown = 0;
         }
-        let file = self.open(to, at);
-        (file.segments, file.whole, file.doubt, file.end) = (segments, whole, doubt, end);
+        let file = self.open(&path, now.at);
+        (file.segments, file.whole, file.doubts, file.end) = (segments, whole, doubts, end);
         file.deleted = false;
-        file.mark_edited(at);
-    }
-
-    fn edit(&mut self, at: u32, path: &str, old: &str, new: &str, all: bool) {
-        let index = self.open_index(path);
-        self.files[index].touched = at;
-        let shared = self.files[index].shared.clone();
-        let mut hit = self.files[index].replace(at, old, new, all);
-        for other in shared {
-            if self.files[other].replace(at, old, new, all) {
-                self.files[other].touched = at;
-                hit = true;
-            }
-        }
-        let file = &mut self.files[index];
-        file.mark_edited(at);
-        if !hit {
-            let (old, new) = pieces(old, new);
-            file.replace_unknown(at, old, new, Ends::Pieces);
-        }
-    }
-
-    fn patch(&mut self, at: u32, path: &str, hunks: &[Hunk]) {
-        let index = self.open_index(path);
-        self.files[index].touched = at;
-        let shared = self.files[index].shared.clone();
-        let mut from = 0;
-        for hunk in hunks {
-            let mut hit = self.files[index].replace_lines(at, hunk, &mut from);
-            for other in &shared {
-                if self.files[*other].replace_lines(at, hunk, &mut 0) {
-                    self.files[*other].touched = at;
-                    hit = true;
-                }
-            }
-            let file = &mut self.files[index];
-            file.mark_edited(at);
-            if !hit {
-                let old = hunk.old.iter().map(String::as_str).collect();
-                file.replace_unknown(at, old, hunk.new.iter().map(String::as_str).collect(), Ends::Lines);
-            }
+        file.mark_edited(now.at);
+        if !is_certain {
+            file.raise_doubt(now, "a copy whose place is not certain");
         }
     }
 }
 
-/// The lines that a piece of text touches, and those that stand there now. One that the piece only ends before, or
-/// begins behind, is not touched if the line feed between them stays, or goes with the whole piece.
-fn pieces<'a>(old: &'a str, new: &'a str) -> (Vec<&'a str>, Vec<&'a str>) {
-    let (mut old, mut new) = (old, new);
-    if let (Some(bare), Some(bare_new)) =
-        (old.strip_suffix('\n'), new.strip_suffix('\n').or(Some(new).filter(|new| new.is_empty())))
-    {
-        (old, new) = (bare, bare_new);
+/// A piece of text and what replaces it.
+pub(super) struct Edit {
+    old: String,
+    new: String,
+    takes_feed: bool,
+    /// By how many lines the file grows.
+    grown: isize,
+}
+
+impl Edit {
+    fn new(old: &str, new: &str, takes_feed: bool) -> Self {
+        let (old, new) = (old.replace("\r\n", "\n"), new.replace("\r\n", "\n"));
+        let feeds = |text: &str| text.matches('\n').count() as isize;
+        let grown = feeds(&new) - feeds(&old);
+        Self { old, new, takes_feed, grown }
     }
-    if let (Some(bare), Some(bare_new)) = (old.strip_prefix('\n'), new.strip_prefix('\n')) {
-        (old, new) = (bare, bare_new);
+
+    /// The lines that the piece touches, and those that are there now. One that the piece only ends before, or
+    /// begins after, is not touched if the line feed between them stays, or goes with the whole piece.
+    fn pieces(&self) -> (Vec<&str>, Vec<&str>) {
+        let (mut old, mut new) = (self.old.as_str(), self.new.as_str());
+        if let (Some(bare), Some(bare_new)) =
+            (old.strip_suffix('\n'), new.strip_suffix('\n').or(Some(new).filter(|new| new.is_empty())))
+        {
+            (old, new) = (bare, bare_new);
+        }
+        if let (Some(bare), Some(bare_new)) = (old.strip_prefix('\n'), new.strip_prefix('\n')) {
+            (old, new) = (bare, bare_new);
+        }
+        (old.split('\n').collect(), new.split('\n').filter(|_| !new.is_empty()).collect())
     }
-    (old.split('\n').collect(), new.split('\n').filter(|_| !new.is_empty()).collect())
 }
 
 impl FileState {
-    fn write(&mut self, at: u32, text: &str) {
-        self.segments = vec![Segment::new(at, at, &Passage::plain(Some(1), text))];
+    fn write(&mut self, now: Now, text: &str) {
+        self.segments = vec![Segment::new(now, now.at, &Passage::plain(Some(1), text))];
         self.deleted = false;
         self.whole = true;
-        self.doubt = None;
+        self.doubts.clear();
         self.end = if text.is_empty() || text.ends_with('\n') { End::Closed } else { End::Open };
-        self.mark_edited(at);
+        self.mark_edited(now.at);
     }
 
-    fn delete(&mut self, at: u32) {
+    fn delete(&mut self, now: Now) {
         self.segments.clear();
         self.deleted = true;
         self.whole = false;
-        self.doubt = None;
-        self.mark_edited(at);
+        self.doubts.clear();
+        self.end = End::Unknown;
+        self.mark_edited(now.at);
     }
 
     /// Notes that it has a text that nobody knows; the lines known before are often still right.
-    fn change_somehow(&mut self, at: u32, by: &str) {
+    fn change_somehow(&mut self, now: Now, by: &str) {
         self.deleted = false;
-        self.mark_edited(at);
-        self.raise_doubt(at, by);
+        self.mark_edited(now.at);
+        self.raise_doubt(now, by);
     }
 
-    fn append(&mut self, at: u32, text: &str) {
+    fn append(&mut self, now: Now, text: &str) {
         if self.deleted {
-            return self.write(at, text);
+            return self.write(now, text);
         }
-        self.mark_edited(at);
-        let mut added = Segment::new(at, at, &Passage::plain(None, text));
+        self.mark_edited(now.at);
+        let mut added = Segment::new(now, now.at, &Passage::plain(None, text));
+        if added.lines.is_empty() {
+            return;
+        }
+        let end = std::mem::replace(&mut self.end, if text.ends_with('\n') { End::Closed } else { End::Open });
         let whole = self.segments.first_mut().filter(|_| self.whole);
-        match whole {
-            Some(whole) => {
-                if let (End::Open, Some(last), false) = (self.end, whole.lines.last_mut(), added.lines.is_empty()) {
-                    // The text goes on in the last line.
-                    let first = added.lines.remove(0);
+        match (end, whole) {
+            (End::Closed, Some(whole)) => whole.lines.extend(added.lines),
+            (End::Open, Some(whole)) if !whole.lines.is_empty() => {
+                // The text goes on in the last line.
+                let first = added.lines.remove(0);
+                if let Some(last) = whole.lines.last_mut() {
                     last.text = format!("{}{}", last.text, first.text).into();
-                    (last.seen, last.edited, last.shown, last.trust) = (at, at, 0, Trust::Computed);
+                    (last.seen, last.edited, last.shown, last.is_computed) = (now.at, now.at, 0, true);
                 }
                 whole.lines.extend(added.lines);
             }
-            None if added.lines.is_empty() => {}
-            None => self.segments.push(added),
-        }
-        if !text.is_empty() {
-            self.end = if text.ends_with('\n') { End::Closed } else { End::Open };
+            (end, whole) if end == End::Unknown && whole.as_ref().is_some_and(|whole| whole.lines.is_empty()) => {
+                self.write(now, text);
+            }
+            (end, _) => self.append_somewhere(now, added, end),
         }
     }
 
-    fn insert(&mut self, at: u32, after: usize, text: &str) {
-        self.mark_edited(at);
-        let added = Segment::new(at, at, &Passage::plain(Some(after + 1), text));
+    /// Adds lines to the end of a file whose end is not known.
+    fn append_somewhere(&mut self, now: Now, mut added: Segment, end: End) {
+        self.whole = false;
+        if end != End::Closed {
+            // Any last line of a run may be the file's last one, and the text may go on in it.
+            let lasts = self.segments.iter_mut().filter_map(|segment| segment.lines.last_mut());
+            lasts.for_each(|line| line.grade = Grade::InDoubt);
+            added.lines.first_mut().into_iter().for_each(|line| line.grade = Grade::InDoubt);
+        }
+        self.segments.push(added);
+        self.settle(now, UNPLACED);
+    }
+
+    fn insert(&mut self, now: Now, after: usize, text: &str) {
+        self.mark_edited(now.at);
+        let added = Segment::new(now, now.at, &Passage::plain(Some(after + 1), text));
         let count = added.lines.len();
-        // Lines without a number may stand on both sides of the place.
+        // Lines without a number may be on both sides of the place.
         let unnumbered = self.segments.iter_mut().filter(|segment| segment.first.is_none() && segment.lines.len() > 1);
-        let mut is_unsure = false;
-        for line in unnumbered.flat_map(|segment| &mut segment.lines) {
-            line.trust = Trust::Unsure;
-            is_unsure = true;
+        unnumbered.flat_map(|segment| &mut segment.lines).for_each(|line| line.grade = Grade::InDoubt);
+        self.segments =
+            std::mem::take(&mut self.segments).into_iter().flat_map(|segment| segment.split(after)).collect();
+        self.whole = false;
+        if text.ends_with('\n') || text.is_empty() {
+            // Some tools put in an empty line for the last line feed.
+            let later = self.segments.iter_mut().filter(|segment| segment.first.is_some_and(|first| first > after));
+            later.for_each(Segment::distrust);
+            self.segments.push(added);
+        } else {
+            self.shift_numbers(after, count as isize);
+            splice::insert(&mut self.segments, added);
         }
-        if is_unsure {
-            self.doubt = Some(Doubt { at, by: UNPLACED.to_owned() });
+        self.settle(now, UNPLACED);
+    }
+
+    /// Replaces a piece of text that the file has once, or all pieces.
+    fn edit(&mut self, now: Now, edit: &Edit, all: bool) {
+        self.deleted = false;
+        self.mark_edited(now.at);
+        let counts: Vec<usize> = self.segments.iter().map(|segment| splice::occurrences(segment, &edit.old)).collect();
+        let numbered =
+            counts.iter().zip(&self.segments).filter(|(count, segment)| **count > 0 && segment.first.is_some());
+        let is_ambiguous = counts.iter().any(|count| *count > 1) || numbered.count() > 1;
+        match () {
+            () if edit.old.is_empty() || (all && edit.takes_feed) => self.raise_doubt(now, UNPLACED),
+            () if all => self.edit_all(now, edit),
+            // The tool says that the piece was there once.
+            () if is_ambiguous => self.raise_doubt(now, UNPLACED),
+            () if counts.iter().all(|count| *count == 0) => self.edit_unknown(now, edit),
+            () => self.edit_once(now, edit, &counts),
         }
-        let inside = self.segments.iter().position(|segment| {
-            segment.first.is_some_and(|first| after + 1 >= first && after < first + segment.lines.len())
+    }
+
+    fn edit_once(&mut self, now: Now, edit: &Edit, counts: &[usize]) {
+        let is_placed = counts.iter().zip(&self.segments).any(|(count, segment)| {
+            *count > 0 && segment.first.is_some() && segment.lines.iter().all(super::Line::is_sure)
         });
-        self.shift_numbers(after, count as isize);
-        match inside {
-            Some(index) => {
-                // The segment itself moved if it begins right behind the place.
-                let segment = &mut self.segments[index];
-                let first = segment.first.map_or(1, |first| if first > after { first - count } else { first });
-                segment.first = Some(first);
-                let line = after + 1 - first;
-                segment.lines.splice(line..line, added.lines);
-            }
-            None => {
-                splice::absorb_numbered(&mut self.segments, added);
-                self.whole = false;
-            }
-        }
-    }
-
-    /// Replaces a piece of text wherever it is known; says whether it was.
-    fn replace(&mut self, at: u32, old: &str, new: &str, all: bool) -> bool {
-        let (old, new) = (old.replace("\r\n", "\n"), new.replace("\r\n", "\n"));
-        if self.replace_exact(at, &old, &new, all) {
-            return true;
-        }
-        // Blank lines around it that stay may stand in what is not known.
-        let (mut bare_old, mut bare_new) = (old.as_str(), new.as_str());
-        while let (Some(shorter), Some(shorter_new)) = (bare_old.strip_prefix('\n'), bare_new.strip_prefix('\n')) {
-            (bare_old, bare_new) = (shorter, shorter_new);
-        }
-        while let (Some(shorter), Some(shorter_new)) = (bare_old.strip_suffix('\n'), bare_new.strip_suffix('\n')) {
-            (bare_old, bare_new) = (shorter, shorter_new);
-        }
-        bare_old.len() < old.len() && !bare_old.is_empty() && self.replace_exact(at, bare_old, bare_new, all)
-    }
-
-    fn replace_exact(&mut self, at: u32, old: &str, new: &str, all: bool) -> bool {
-        let mut hits = vec![None; self.segments.len()];
-        for (index, hit) in hits.iter_mut().enumerate() {
-            *hit = splice::replace_text(&mut self.segments[index], at, old, new, all);
-            self.shift_after(index, hit.map_or(0, |hit| hit.grown));
-        }
-        if hits.iter().all(Option::is_none) {
-            return false;
-        }
-        let grows = old.matches('\n').count() != new.matches('\n').count();
-        if all && grows && !self.whole {
-            // Pieces that are not known were replaced too.
-            self.distrust_numbers(None);
-        }
-        self.doubt_around(&hits, &pieces(old, new).0, grows);
-        self.settle(at, UNPLACED);
-        self.whole &= !self.is_unsure();
-        let whole = self.whole;
-        self.segments.retain(|segment| whole || !segment.lines.is_empty());
-        true
-    }
-
-    /// What a change means for the lines that it did not hit. Those without a number may be a part of the same place;
-    /// those with one may be if only lines without a number were hit; and if only unsure lines were hit, the change
-    /// may really stand anywhere.
-    fn doubt_around(&mut self, hits: &[Option<Replaced>], old: &[&str], grows: bool) {
-        let sure_hits = || self.segments.iter().zip(hits).filter(|(_, hit)| hit.is_some_and(|hit| !hit.is_unsure));
-        let is_placed = sure_hits().any(|(segment, _)| segment.first.is_some());
-        let is_sure = sure_hits().next().is_some();
-        for (segment, hit) in self.segments.iter_mut().zip(hits) {
-            if hit.is_none() && !(is_placed && segment.first.is_some()) {
-                splice::doubt_edges(segment, old);
-            }
-        }
-        if grows && !is_sure {
-            self.distrust_numbers(None);
-        }
-    }
-
-    /// Replaces the lines of a hunk; `from` is where the one before it ended, in a file known whole.
-    fn replace_lines(&mut self, at: u32, hunk: &Hunk, from: &mut usize) -> bool {
-        if hunk.old.is_empty() {
-            return false;
-        }
-        let mut hits = vec![None; self.segments.len()];
-        let mut is_hit = false;
-        for (index, hit) in hits.iter_mut().enumerate() {
-            let segment = &mut self.segments[index];
-            // The first place with a number is the one; lines without a number may be the same ones.
-            if is_hit && segment.first.is_some() {
+        let (old, _) = edit.pieces();
+        let mut segments = Vec::with_capacity(self.segments.len() + 1);
+        let mut moved: Option<(usize, Option<isize>)> = None;
+        for (mut segment, count) in std::mem::take(&mut self.segments).into_iter().zip(counts) {
+            if *count == 0 {
+                if !(is_placed && segment.first.is_some()) {
+                    splice::doubt_edges(&mut segment, &old);
+                }
+                segments.push(segment);
                 continue;
             }
-            let Some(start) = splice::find_hunk(segment, hunk, if self.whole { *from } else { 0 }) else { continue };
-            let replaced = splice::replace_lines(segment, at, hunk, start);
-            *from = start + hunk.new.len();
-            self.shift_after(index, replaced.grown);
-            *hit = Some(replaced);
-            is_hit = true;
+            let number = segment.first;
+            let replaced = splice::replace_once(segment, now, &edit.old, &edit.new, edit.takes_feed);
+            let is_exact = replaced.tail.is_none();
+            let place = number.filter(|_| replaced.is_sure).map(|first| first + replaced.line);
+            moved = moved.or(place.map(|place| (place, is_exact.then_some(edit.grown))));
+            segments.push(replaced.head);
+            if let Some(tail) = replaced.tail {
+                self.whole = false;
+                segments.push(tail);
+            }
         }
-        if !is_hit {
-            return false;
+        self.segments = segments;
+        match moved {
+            Some((place, Some(grown))) => self.shift_numbers(place, grown),
+            Some((place, None)) => self.distrust_after(place),
+            None if edit.grown != 0 || edit.takes_feed => self.distrust_numbers(self.start()),
+            None => {}
         }
-        let old: Vec<&str> = hunk.old.iter().map(String::as_str).collect();
-        self.doubt_around(&hits, &old, hunk.old.len() != hunk.new.len());
-        if !self.whole && hunk.first.is_none() && !splice::tells(&hunk.old) {
-            self.raise_doubt(at, UNPLACED);
+        self.finish(now);
+    }
+
+    fn edit_all(&mut self, now: Now, edit: &Edit) {
+        let is_whole = self.whole;
+        let start = self.start();
+        let old: Vec<&str> = edit.old.split('\n').collect();
+        for segment in &mut self.segments {
+            splice::replace_all(segment, now, &edit.old, &edit.new);
+            if !is_whole && old.len() > 1 {
+                splice::doubt_edges(segment, &old);
+            }
         }
-        self.settle(at, UNPLACED);
-        true
+        if edit.grown != 0 && !is_whole {
+            self.distrust_numbers(start);
+        }
+        self.finish(now);
     }
 
     /// Notes a change of lines that are not known together: what is known of the old ones goes, the new ones come.
-    fn replace_unknown(&mut self, at: u32, old: Vec<&str>, new: Vec<&str>, ends: Ends) {
-        splice::forget(&mut self.segments, &old);
+    fn edit_unknown(&mut self, now: Now, edit: &Edit) {
+        let (old, new) = edit.pieces();
+        self.replace_unknown(now, &old, &new, edit.grown, 1);
+    }
+
+    /// The same for lines; so many at each end of the new ones may go on in lines that are not known.
+    fn replace_unknown(&mut self, now: Now, old: &[&str], new: &[&str], grown: isize, frayed: usize) {
+        let is_contradicted = self.whole;
+        splice::forget(&mut self.segments, old);
         for segment in &mut self.segments {
-            splice::doubt_edges(segment, &old);
+            splice::doubt_edges(segment, old);
         }
-        if self.whole {
+        if is_contradicted {
             // All of it was known and the old text was not in it, so some of it was wrong.
-            self.raise_doubt(at, UNPLACED);
+            self.raise_doubt(now, UNPLACED);
         }
-        if old.len() != new.len() {
-            self.distrust_numbers(None);
+        if grown != 0 {
+            self.distrust_numbers(self.start());
         }
         if !new.is_empty() {
-            let block = Passage { first: None, lines: new.into_iter().map(str::to_owned).collect() };
-            let mut segment = Segment::new(at, at, &block);
-            if ends == Ends::Pieces {
-                segment.lines.first_mut().into_iter().for_each(|line| line.trust = Trust::Unsure);
-                segment.lines.last_mut().into_iter().for_each(|line| line.trust = Trust::Unsure);
+            let lines = new.iter().map(|line| (*line).to_owned()).collect();
+            let mut segment = Segment::new(now, now.at, &Passage { first: None, lines });
+            let count = segment.lines.len();
+            for (index, line) in segment.lines.iter_mut().enumerate() {
+                if index < frayed || index + frayed >= count {
+                    line.grade = if frayed > 0 { Grade::InDoubt } else { line.grade };
+                }
             }
-            splice::absorb(&mut self.segments, segment);
+            self.segments.push(segment);
         }
         self.whole = false;
-        self.settle(at, UNPLACED);
+        self.finish(now);
+    }
+
+    fn patch(&mut self, now: Now, hunks: &[Hunk]) {
+        self.deleted = false;
+        self.mark_edited(now.at);
+        let mut from = 0;
+        for hunk in hunks {
+            self.patch_hunk(now, hunk, &mut from);
+        }
+        self.finish(now);
+    }
+
+    /// Replaces the lines of a hunk. It is applied at the first place from where the one before it ended; that place is
+    /// certain only if all lines up to it are known.
+    fn patch_hunk(&mut self, now: Now, hunk: &Hunk, from: &mut usize) {
+        let grown = hunk.new.len() as isize - hunk.old.len() as isize;
+        if hunk.old.is_empty() {
+            return self.raise_doubt(now, UNPLACED);
+        }
+        let start = self.start();
+        let certain = start.and_then(|index| {
+            let place = splice::find_first(&self.segments[index], hunk, *from)?;
+            Some((index, place)).filter(|_| !hunk.is_at_end)
+        });
+        let old: Vec<&str> = hunk.old.iter().map(String::as_str).collect();
+        if let Some((index, place)) = certain {
+            splice::replace_lines(&mut self.segments[index], now, hunk, place);
+            *from = place + hunk.new.len();
+            for (other, segment) in self.segments.iter_mut().enumerate() {
+                if other != index && segment.first.is_none() {
+                    splice::doubt_run(segment, &hunk.old);
+                    splice::doubt_edges(segment, &old);
+                }
+            }
+            return self.shift_numbers(place + 1, grown);
+        }
+        *from = usize::MAX;
+        let mut is_found = false;
+        for segment in &mut self.segments {
+            if let Some(place) = splice::find_lines(&segment.lines, &hunk.old) {
+                splice::replace_lines(segment, now, hunk, place);
+                let lines = &mut segment.lines[place..place + hunk.new.len()];
+                lines.iter_mut().for_each(|line| line.grade = Grade::InDoubt);
+                is_found = true;
+            } else {
+                splice::doubt_edges(segment, &old);
+            }
+        }
+        if !is_found {
+            let new: Vec<&str> = hunk.new.iter().map(String::as_str).collect();
+            return self.replace_unknown(now, &old, &new, grown, 0);
+        }
+        self.whole = false;
+        if grown != 0 {
+            self.distrust_numbers(None);
+        }
+    }
+
+    /// Makes the numbers of segments after a line guesses.
+    fn distrust_after(&mut self, place: usize) {
+        let later = self.segments.iter_mut().filter(|segment| segment.first.is_some_and(|first| first > place));
+        later.for_each(Segment::distrust);
+    }
+
+    /// Leaves out segments without lines, and notes what is in doubt.
+    fn finish(&mut self, now: Now) {
+        let whole = self.whole;
+        self.segments.retain(|segment| whole || !segment.lines.is_empty());
+        self.settle(now, UNPLACED);
     }
 }

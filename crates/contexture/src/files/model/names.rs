@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::Who;
-use super::path::last_part;
 use crate::files::mentions::{Place, leading_number, looks_like_file};
+use crate::files::path::last_part;
 
 /// Most names that are remembered of files that are not known yet.
 const MAX_NAMES: usize = 2_000;

@@ -1,40 +1,45 @@
 //! Changes that a command makes to every line of a file, computed.
 
-use super::{FileState, Line, Trust};
+use super::{FileState, Grade, Line, Now};
 use crate::files::observation::LineChange;
 
 impl FileState {
-    /// Does to the known lines what a command did to all; what cannot be computed is unsure.
-    pub(super) fn rewrite(&mut self, at: u32, changes: &[LineChange], by: &str) {
-        self.mark_edited(at);
+    /// Does to the known lines what a command did to all; what cannot be computed is in doubt.
+    pub(super) fn rewrite(&mut self, now: Now, changes: &[LineChange], by: &str) {
+        self.deleted = false;
+        self.mark_edited(now.at);
         let by_number = changes.iter().any(|change| match change {
             LineChange::Substitute { lines, .. } => lines.is_some(),
             LineChange::Delete { .. } => true,
             LineChange::DeleteMatching { .. } => false,
         });
-        for index in 0..self.segments.len() {
-            let first = self.segments[index].first;
+        let removes_unseen = changes.iter().any(|change| matches!(change, LineChange::DeleteMatching { .. }));
+        let is_whole = self.whole;
+        for segment in &mut self.segments {
+            let first = segment.first;
             if by_number && first.is_none() {
-                self.segments[index].lines.iter_mut().for_each(|line| line.trust = Trust::Unsure);
+                segment.lines.iter_mut().for_each(|line| line.grade = Grade::InDoubt);
                 continue;
             }
-            let lines = std::mem::take(&mut self.segments[index].lines);
+            let lines = std::mem::take(&mut segment.lines);
             let numbered = lines.into_iter().enumerate().map(|(line, known)| (first.map(|first| first + line), known));
-            self.segments[index].lines =
-                numbered.filter_map(|(number, line)| rewritten(line, number, at, changes)).collect();
-            self.segments[index].first = first.map(|first| first - removed_before(changes, first));
+            segment.lines = numbered.filter_map(|(number, line)| rewritten(line, number, now, changes)).collect();
+            segment.first = first.map(|first| first - removed_before(changes, first));
+            // A line in doubt may have been removed or not.
+            if removes_unseen && segment.lines.iter().any(|line| !line.is_sure()) {
+                segment.distrust();
+            }
         }
-        let removes_unseen = changes.iter().any(|change| matches!(change, LineChange::DeleteMatching { .. }));
-        if removes_unseen && !self.whole {
-            self.distrust_numbers(None);
+        if removes_unseen && !is_whole {
+            self.distrust_numbers(self.start());
         }
-        self.segments.retain(|segment| !segment.lines.is_empty() || self.whole);
-        self.settle(at, by);
+        self.segments.retain(|segment| !segment.lines.is_empty() || is_whole);
+        self.settle(now, by);
     }
 }
 
 /// A line after all changes, unless they remove it.
-fn rewritten(line: Line, number: Option<usize>, at: u32, changes: &[LineChange]) -> Option<Line> {
+fn rewritten(line: Line, number: Option<usize>, now: Now, changes: &[LineChange]) -> Option<Line> {
     let is_in = |first: usize, last: usize| number.is_some_and(|number| (first..=last).contains(&number));
     let mut text: Option<String> = None;
     for change in changes {
@@ -51,8 +56,8 @@ fn rewritten(line: Line, number: Option<usize>, at: u32, changes: &[LineChange])
         }
     }
     let Some(text) = text.filter(|text| **text != *line.text) else { return Some(line) };
-    let trust = if line.is_sure() { Trust::Computed } else { Trust::Unsure };
-    Some(Line { trust, ..Line::new(&text, at, at, 1) })
+    let (grade, certain_at) = (line.grade.min(Grade::Sure), line.certain_at);
+    Some(Line { grade, certain_at, is_computed: true, ..Line::new(&text, now, now.at, 1) })
 }
 
 /// How many lines before a line are removed by their numbers.

@@ -1,10 +1,10 @@
 //! The files of a model, with what tells that one of them may have changed.
 
-use std::ops::{Deref, Index, IndexMut};
+use std::ops::{Deref, Index};
 
 use super::{FileState, Line};
 
-/// Files in the order in which they were first seen. Whoever can change one also changes its revision.
+/// Files in the order in which they were first seen. Access that can change one also changes its revision.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shelf {
     files: Vec<FileState>,
@@ -12,7 +12,7 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
-    /// Adds a file; answers its place.
+    /// Adds a file; returns its place.
     pub(super) fn add(&mut self, file: FileState) -> usize {
         self.files.push(file);
         self.revisions.push(0);
@@ -22,6 +22,17 @@ impl Shelf {
     /// The revision of a file.
     pub(super) fn revision(&self, file: usize) -> u64 {
         self.revisions[file]
+    }
+
+    /// Counts a file's bytes again, which changes nothing of what is known.
+    pub(super) fn recount(&mut self, file: usize) {
+        self.files[file].count_bytes();
+    }
+
+    /// A file, to be changed.
+    pub(super) fn change(&mut self, file: usize) -> &mut FileState {
+        self.revisions[file] += 1;
+        &mut self.files[file]
     }
 
     /// The lines of a segment, to be marked as shown: that changes nothing of what is known.
@@ -43,12 +54,5 @@ impl Index<usize> for Shelf {
 
     fn index(&self, file: usize) -> &FileState {
         &self.files[file]
-    }
-}
-
-impl IndexMut<usize> for Shelf {
-    fn index_mut(&mut self, file: usize) -> &mut FileState {
-        self.revisions[file] += 1;
-        &mut self.files[file]
     }
 }

@@ -1,4 +1,4 @@
-//! Putting known lines together.
+//! Putting known lines together and taking them apart.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -6,95 +6,153 @@ use std::sync::Arc;
 
 use super::super::numbering::Passage;
 use super::super::patch::Hunk;
-use super::{Line, Segment, Trust, join_lines};
+use super::{Grade, Line, Now, Segment, join_lines};
 
-/// Shortest text that can tell where a line belongs; braces and blanks stand everywhere.
+/// Shortest text that can tell where a line belongs; braces and blanks are everywhere.
 const LEAST_TELLING_BYTES: usize = 5;
 
-/// Adds a segment to those known: where it overlaps another by content, both become one.
+/// Adds lines that a file has now to those that are known of it.
 ///
-/// The new lines win; what the old segment knew before and behind them is kept. Segments that stand directly
-/// before or behind by number are joined. Answers where the new lines are, and whether all that was joined to
-/// them agreed with them; where it did not, it is unsure.
-pub(super) fn absorb(segments: &mut Vec<Segment>, mut new: Segment) -> (usize, bool) {
+/// Segments with numbers are joined where their numbers meet. Lines that are known twice are forgotten in the place
+/// that is less certain; nothing is joined because it reads alike.
+pub(super) fn absorb(segments: &mut Vec<Segment>, mut new: Segment) {
+    if new.first.is_none() {
+        return absorb_unplaced(segments, new);
+    }
     let telling = telling_lines(&new.lines);
     let mut kept = Vec::with_capacity(segments.len() + 1);
-    let (mut before, mut behind): (Option<Segment>, Option<Segment>) = (None, None);
-    let mut is_certain = true;
+    let mut around = Around::default();
     for old in segments.drain(..) {
-        let Some(Overlap { before: mut head, behind: mut tail, pairs, is_exact }) = overlap(&old, &new, &telling)
-        else {
-            kept.extend(without_range(old, &new));
-            continue;
-        };
-        new.is_hit &= old.is_hit;
-        inherit(&mut new.lines, &old.lines, &pairs);
-        if let (None, Some((old_place, new_place))) = (new.first, pairs.first()) {
-            let moved = |first: usize| (first + old_place).checked_sub(*new_place).filter(|first| *first > 0);
-            // Where a few lines of many agree, the numbers of the rest are a guess.
-            new.first = old.first.filter(|_| is_exact).and_then(moved);
-            new.guess = old.place().and_then(moved);
-        }
-        // Behind an unsure line nobody can say how far it is.
-        let unsure = |line: &Line| !line.is_sure();
-        let far_head = head.iter().rposition(unsure).map_or(0, |index| index + 1);
-        let far_tail = tail.iter().position(unsure).unwrap_or(tail.len());
-        head[..far_head].iter_mut().chain(&mut tail[far_tail..]).for_each(|line| line.trust = Trust::Unsure);
-        if !is_exact {
-            head.iter_mut().chain(&mut tail).for_each(|line| line.trust = Trust::Unsure);
-            is_certain &= head.is_empty() && tail.is_empty();
-        }
-        let tail_place = old.place().map(|first| first + old.lines.len() - tail.len());
-        for (place, lines, first) in [(&mut before, head, old.place()), (&mut behind, tail, tail_place)] {
-            let part = Segment { first: None, guess: first, lines, is_hit: false };
-            match place {
-                _ if part.lines.is_empty() => {}
-                None => *place = Some(part),
-                Some(_) => kept.push(part),
+        match old.first {
+            Some(_) => {
+                new.is_hit &= old.is_hit || !meets(&old, &new);
+                inherit_by_number(&mut new, &old);
+                kept.extend(without_range(old, &new));
+            }
+            None => {
+                let pairs = longest_rising(&common_lines(&old, &telling));
+                inherit(&mut new.lines, &old.lines, &pairs);
+                kept.extend(around.take(without_duplicates(old, &new, &pairs), &new, &pairs));
             }
         }
     }
-    attach(&mut kept, &mut new, before, behind);
-    join_neighbours(&mut kept, &mut new);
-    let at = kept.partition_point(|segment| order(segment) <= order(&new));
-    kept.insert(at, new);
+    around.attach(&mut kept, &mut new);
     *segments = kept;
-    (at, is_certain)
+    insert(segments, new);
 }
 
-/// Adds a segment at its number, joined with those right before and behind it.
-pub(super) fn absorb_numbered(segments: &mut Vec<Segment>, mut new: Segment) {
+/// Lines in doubt that were known right before and right after lines that are shown again. They stay next to them:
+/// that they are is as much in doubt as they are.
+#[derive(Default)]
+struct Around {
+    before: Option<Segment>,
+    after: Option<Segment>,
+}
+
+impl Around {
+    /// Takes the parts that are next to new lines out of what is left of a segment.
+    fn take(&mut self, left: Vec<Segment>, new: &Segment, pairs: &[(usize, usize)]) -> Vec<Segment> {
+        let (Some(first), Some(last)) = (pairs.first(), pairs.last()) else { return left };
+        let is_doubtful = |segment: &Segment| segment.lines.iter().all(|line| !line.is_sure());
+        let mut parts = left.into_iter();
+        let (head, tail, rest) = match (parts.next(), parts.next(), parts.next()) {
+            (Some(head), Some(tail), None) => (head, tail, None),
+            (head, tail, rest) => return head.into_iter().chain(tail).chain(rest).chain(parts).collect(),
+        };
+        let mut kept: Vec<Segment> = rest.into_iter().collect();
+        // The lines in common reach from the first new line to the last.
+        let is_inside = first.0 >= first.1 && last.1 < new.lines.len();
+        match is_inside && is_doubtful(&head) && self.before.is_none() {
+            true => self.before = Some(head),
+            false => kept.push(head),
+        }
+        match is_inside && is_doubtful(&tail) && self.after.is_none() {
+            true => self.after = Some(tail),
+            false => kept.push(tail),
+        }
+        kept
+    }
+
+    /// Puts the parts around new lines, unless others are known to be at their numbers.
+    fn attach(self, kept: &mut Vec<Segment>, new: &mut Segment) {
+        let Some(first) = new.first else { return };
+        let is_free = |kept: &[Segment], range: Range<usize>| {
+            let meets = |place: usize, len: usize| place < range.end && range.start < place + len;
+            !kept.iter().any(|other| other.first.is_some_and(|place| meets(place, other.lines.len())))
+        };
+        let end = first + new.lines.len();
+        if let Some(after) = self.after {
+            match is_free(kept, end..end + after.lines.len()) {
+                true => new.lines.extend(after.lines),
+                false => kept.push(after),
+            }
+        }
+        if let Some(mut before) = self.before {
+            let start = first.checked_sub(before.lines.len()).filter(|start| *start > 0);
+            match start.filter(|start| is_free(kept, *start..first)) {
+                Some(start) => {
+                    new.first = Some(start);
+                    before.lines.append(&mut new.lines);
+                    new.lines = before.lines;
+                }
+                None => kept.push(before),
+            }
+        }
+    }
+}
+
+/// Adds lines whose numbers are not known.
+fn absorb_unplaced(segments: &mut Vec<Segment>, new: Segment) {
+    let texts: Vec<&str> = new.lines.iter().map(|line| &*line.text).collect();
+    for segment in segments.iter_mut() {
+        let Some(place) = find_texts(&segment.lines, &texts) else { continue };
+        let lines = &mut segment.lines[place..place + texts.len()];
+        if lines.iter().all(Line::is_sure) {
+            for (line, seen) in lines.iter_mut().zip(&new.lines) {
+                (line.seen, line.span, line.is_computed) = (seen.seen, seen.span, false);
+            }
+            return;
+        }
+    }
+    let mut parts = vec![new];
+    let mut kept = Vec::with_capacity(segments.len() + 1);
+    for old in segments.drain(..) {
+        if old.first.is_some() && old.lines.iter().all(Line::is_sure) {
+            let telling = telling_lines(&old.lines);
+            let forget = |part: Segment| {
+                let pairs = longest_rising(&common_lines(&part, &telling));
+                without_duplicates(part, &old, &pairs)
+            };
+            parts = parts.into_iter().flat_map(forget).collect();
+            kept.push(old);
+            continue;
+        }
+        let mut left = vec![old];
+        for part in &mut parts {
+            let telling = telling_lines(&part.lines);
+            let forget = |old: Segment| {
+                let pairs = longest_rising(&common_lines(&old, &telling));
+                inherit(&mut part.lines, &old.lines, &pairs);
+                without_duplicates(old, part, &pairs)
+            };
+            left = left.into_iter().flat_map(forget).collect();
+        }
+        kept.extend(left);
+    }
+    kept.extend(parts.into_iter().filter(|part| !part.lines.is_empty()));
+    *segments = kept;
+}
+
+/// Puts a segment where its number is, joined with those right before and after it.
+pub(super) fn insert(segments: &mut Vec<Segment>, mut new: Segment) {
     join_neighbours(segments, &mut new);
     let at = segments.partition_point(|segment| order(segment) <= order(&new));
     segments.insert(at, new);
 }
 
-/// Puts known lines before and behind a segment, unless others are known to stand there.
-fn attach(kept: &mut Vec<Segment>, new: &mut Segment, before: Option<Segment>, behind: Option<Segment>) {
-    let is_free = |kept: &[Segment], range: Range<usize>| {
-        let meets = |first: usize, len: usize| first < range.end && range.start < first + len;
-        !kept.iter().any(|other| other.first.is_some_and(|first| meets(first, other.lines.len())))
-    };
-    if let Some(mut part) = before {
-        let start = new.first.map(|first| first.checked_sub(part.lines.len()).filter(|start| *start > 0));
-        match (start, new.first) {
-            (Some(None), _) => kept.push(part),
-            (Some(Some(start)), Some(first)) if !is_free(kept, start..first) => kept.push(part),
-            (start, _) => {
-                new.first = start.flatten();
-                new.guess = new.guess.and_then(|guess| guess.checked_sub(part.lines.len()));
-                part.lines.append(&mut new.lines);
-                new.lines = part.lines;
-            }
-        }
-    }
-    if let Some(part) = behind {
-        let end = new.first.map(|first| first + new.lines.len());
-        match end {
-            Some(end) if !is_free(kept, end..end + part.lines.len()) => kept.push(part),
-            _ => new.lines.extend(part.lines),
-        }
-    }
+fn meets(old: &Segment, new: &Segment) -> bool {
+    let (Some(old_first), Some(new_first)) = (old.first, new.first) else { return false };
+    old_first < new_first + new.lines.len() && new_first < old_first + old.lines.len()
 }
 
 /// Whether a numbered segment has other text where lines are known by number.
@@ -109,6 +167,18 @@ pub(super) fn contradicts(segments: &[Segment], new: &Segment) -> bool {
             line.is_sure() && line.text != new.lines[number - new_first].text
         })
     })
+}
+
+/// Whether lines cannot be a part of a file that is known whole.
+pub(super) fn goes_beyond(segments: &[Segment], new: &Segment) -> bool {
+    let Some(whole) = segments.first() else { return true };
+    match new.first {
+        Some(first) => first + new.lines.len() > whole.lines.len() + 1,
+        None => {
+            let texts: Vec<&str> = new.lines.iter().map(|line| &*line.text).collect();
+            find_texts(&whole.lines, &texts).is_none()
+        }
+    }
 }
 
 fn order(segment: &Segment) -> usize {
@@ -126,68 +196,7 @@ fn telling_lines(lines: &[Line]) -> HashMap<Arc<str>, Option<usize>> {
     places
 }
 
-/// Least share of the telling lines in an overlap that both sides must have, for it to be one.
-const LEAST_SHARED: f64 = 0.6;
-
-/// Fewest lines in common that tell where a segment without a number belongs: one may stand at many places.
-const LEAST_PAIRS: usize = 2;
-
-/// If `old` overlaps the new segment, what it has before and behind it.
-fn overlap(old: &Segment, new: &Segment, telling: &HashMap<Arc<str>, Option<usize>>) -> Option<Overlap> {
-    let len = new.lines.len();
-    if let (Some(old_first), Some(new_first)) = (old.place(), new.first) {
-        let is_apart = old_first + old.lines.len() <= new_first || new_first + len <= old_first;
-        // Numbers are believed: code repeats itself, and likeness elsewhere is chance.
-        if is_apart && old.first.is_some() {
-            return None;
-        }
-        let around = overlap_by_number(old, &new.lines, old_first, new_first);
-        // A guess must tell as much as content alone would.
-        let telling = |around: &Overlap| around.pairs.iter().filter(|(from, _)| is_telling(&old.lines[*from])).count();
-        if let Some(around) = around.filter(|around| old.first.is_some() || telling(around) >= LEAST_PAIRS) {
-            return Some(around);
-        }
-    }
-    let pairs = longest_rising(&common_lines(old, telling));
-    let (first_old, first_new) = *pairs.first()?;
-    let (last_old, last_new) = *pairs.last()?;
-    let start = first_old.saturating_sub(first_new);
-    let end = (last_old + len - last_new).min(old.lines.len());
-    let new_range = first_new.saturating_sub(first_old)..(last_new + old.lines.len() - last_old).min(len);
-    let tells = |lines: &[Line]| lines.iter().filter(|line| is_telling(line)).count();
-    let unique = telling.values().flatten().filter(|place| new_range.contains(place)).count();
-    let shared = pairs.len() as f64;
-    let enough =
-        shared >= LEAST_SHARED * unique as f64 && shared >= LEAST_SHARED / 2.0 * tells(&old.lines[start..end]) as f64;
-    let is_exact = same_texts(&old.lines[start..end], &new.lines[new_range.clone()]);
-    // One line in common does not say for sure where lines without a number belong, unless nothing is added by it.
-    let is_known = new_range.len() == len && new.first.is_none();
-    let is_repeated = old.lines.len() == end - start && new.first.is_some();
-    let is_exact = is_exact && (pairs.len() >= LEAST_PAIRS || is_known || is_repeated);
-    enough.then(|| Overlap { before: old.lines[..start].to_vec(), behind: old.lines[end..].to_vec(), pairs, is_exact })
-}
-
-fn same_texts(old: &[Line], new: &[Line]) -> bool {
-    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| old.text == new.text)
-}
-
-/// The same for segments whose numbers overlap and whose lines agree there.
-fn overlap_by_number(old: &Segment, new: &[Line], old_first: usize, new_first: usize) -> Option<Overlap> {
-    let (start, end) = (old_first.max(new_first), (old_first + old.lines.len()).min(new_first + new.len()));
-    if start >= end {
-        return None;
-    }
-    let places = (start..end).map(|number| (number - old_first, number - new_first));
-    let pairs: Vec<(usize, usize)> = places.filter(|(from, to)| old.lines[*from].text == new[*to].text).collect();
-    if (pairs.len() as f64) < LEAST_SHARED * (end - start) as f64 {
-        return None;
-    }
-    let (before, behind) = (old.lines[..start - old_first].to_vec(), old.lines[end - old_first..].to_vec());
-    let is_exact = pairs.len() == end - start;
-    Some(Overlap { before, behind, pairs, is_exact })
-}
-
-/// Telling lines that both have exactly once: place in the old segment, place in the new one.
+/// Telling lines that both have exactly once: place in the segment, place among the telling ones.
 fn common_lines(old: &Segment, telling: &HashMap<Arc<str>, Option<usize>>) -> Vec<(usize, usize)> {
     let mut places: HashMap<usize, Option<usize>> = HashMap::new();
     for (index, line) in old.lines.iter().enumerate() {
@@ -203,11 +212,6 @@ fn common_lines(old: &Segment, telling: &HashMap<Arc<str>, Option<usize>>) -> Ve
 
 fn is_telling(line: &Line) -> bool {
     line.text.trim().len() >= LEAST_TELLING_BYTES
-}
-
-/// Whether lines say enough to be found by.
-pub(super) fn tells(lines: &[String]) -> bool {
-    lines.iter().any(|line| line.trim().len() >= LEAST_TELLING_BYTES)
 }
 
 /// The longest subsequence of pairs in which the second rises; the first rises already.
@@ -264,6 +268,19 @@ pub(super) fn inherit(new: &mut [Line], old: &[Line], pairs: &[(usize, usize)]) 
     }
 }
 
+/// The same where numbers say which lines are the same.
+fn inherit_by_number(new: &mut Segment, old: &Segment) {
+    let (Some(old_first), Some(new_first)) = (old.first, new.first) else { return };
+    let (start, end) = (old_first.max(new_first), (old_first + old.lines.len()).min(new_first + new.lines.len()));
+    for number in start..end {
+        let (from, to) = (&old.lines[number - old_first], &mut new.lines[number - new_first]);
+        if from.text == to.text {
+            to.edited = to.edited.max(from.edited);
+            to.shown = to.shown.max(from.shown);
+        }
+    }
+}
+
 /// The same for a segment that takes the place of all others.
 pub(super) fn inherit_all(new: &mut Segment, segments: &[Segment]) {
     let telling = telling_lines(&new.lines);
@@ -273,26 +290,69 @@ pub(super) fn inherit_all(new: &mut Segment, segments: &[Segment]) {
     }
 }
 
-/// Lines of an old segment around a new one, and the places of equal lines in both.
-struct Overlap {
-    before: Vec<Line>,
-    behind: Vec<Line>,
-    pairs: Vec<(usize, usize)>,
-    /// Whether both are the same all over the overlap.
-    is_exact: bool,
+/// Least share of the telling lines between the first and the last one in common that must be in common, for all
+/// between them to be another version of the same place.
+const LEAST_SHARED: f64 = 0.5;
+
+/// A segment without the lines that another one has too; `pairs` are places of equal lines in both.
+fn without_duplicates(segment: Segment, other: &Segment, pairs: &[(usize, usize)]) -> Vec<Segment> {
+    let (Some(first), Some(last)) = (pairs.first(), pairs.last()) else { return without_guessed(segment, other) };
+    let is_same = |from: usize, to: usize| match (segment.lines.get(from), other.lines.get(to)) {
+        (Some(from), Some(to)) => from.text == to.text,
+        _ => false,
+    };
+    let mut start = 0;
+    while start < first.0.min(first.1) && is_same(first.0 - start - 1, first.1 - start - 1) {
+        start += 1;
+    }
+    let mut end = 1;
+    while is_same(last.0 + end, last.1 + end) {
+        end += 1;
+    }
+    let range = first.0 - start..last.0 + end;
+    let tells = segment.lines[range.clone()].iter().filter(|line| is_telling(line)).count();
+    if (pairs.len() as f64) < LEAST_SHARED * tells as f64 {
+        return vec![segment];
+    }
+    without(segment, range)
 }
 
-/// What is left of a segment that has other content at the same numbers.
-fn without_range(mut old: Segment, new: &Segment) -> Vec<Segment> {
+/// A segment in doubt without the lines that had the numbers of another one.
+fn without_guessed(segment: Segment, other: &Segment) -> Vec<Segment> {
+    let (Some(guess), Some(first)) = (segment.guess, other.first) else { return vec![segment] };
+    if segment.lines.iter().any(Line::is_sure) {
+        return vec![segment];
+    }
+    let start = first.max(guess) - guess;
+    let end = (first + other.lines.len()).max(guess) - guess;
+    let len = segment.lines.len();
+    without(segment, start.min(len)..end.min(len))
+}
+
+/// A segment without a range of its lines.
+fn without(segment: Segment, range: Range<usize>) -> Vec<Segment> {
+    if range.is_empty() {
+        return vec![segment];
+    }
+    let Segment { first, mut lines, guess, is_hit } = segment;
+    let rest = lines.split_off(range.end);
+    lines.truncate(range.start);
+    let later = |place: Option<usize>| place.map(|place| place + range.end);
+    let rest = Segment { first: later(first), lines: rest, guess: later(guess), is_hit };
+    let head = Segment { first, lines, guess, is_hit };
+    [head, rest].into_iter().filter(|segment| !segment.lines.is_empty()).collect()
+}
+
+/// What is left of a segment that has lines at the same numbers.
+fn without_range(old: Segment, new: &Segment) -> Vec<Segment> {
     let (Some(old_first), Some(new_first)) = (old.first, new.first) else { return vec![old] };
-    let (old_end, new_end) = (old_first + old.lines.len(), new_first + new.lines.len());
-    if old_end <= new_first || new_end <= old_first {
+    if !meets(&old, new) {
         return vec![old];
     }
-    let behind = if new_end < old_end { old.lines.split_off(new_end - old_first) } else { Vec::new() };
-    old.lines.truncate(new_first.saturating_sub(old_first));
-    let rest = Segment { first: Some(new_end), lines: behind, guess: None, is_hit: old.is_hit };
-    [old, rest].into_iter().filter(|segment| !segment.lines.is_empty()).collect()
+    let len = old.lines.len();
+    let start = new_first.saturating_sub(old_first);
+    let end = (new_first + new.lines.len()).saturating_sub(old_first).min(len);
+    without(old, start..end)
 }
 
 /// Joins the segments that end where the new one begins, or begin where it ends.
@@ -309,36 +369,26 @@ fn join_neighbours(kept: &mut Vec<Segment>, new: &mut Segment) {
     let end = new.first.unwrap_or(first) + new.lines.len();
     let begins_there = |segment: &Segment| segment.first == Some(end);
     if let Some(index) = kept.iter().position(begins_there) {
-        let behind = kept.remove(index);
-        new.is_hit &= behind.is_hit;
-        new.lines.extend(behind.lines);
+        let after = kept.remove(index);
+        new.is_hit &= after.is_hit;
+        new.lines.extend(after.lines);
     }
 }
 
-/// Marks lines as seen again, and sure, if they are known at their numbers; says whether they are.
-///
-/// Lines without a number that read the same are seen again too, but nobody can say that they are the same ones.
-pub(super) fn touch(segments: &mut [Segment], at: u32, block: &Passage) -> bool {
-    let mut is_known = false;
+/// Marks lines as seen again, and sure, if they are known at their numbers; returns whether they are.
+pub(super) fn touch(segments: &mut [Segment], now: Now, block: &Passage) -> bool {
     for segment in segments {
-        let is_numbered = segment.first.is_some();
-        let Some(start) = segment.place().and_then(|first| block.first?.checked_sub(first)) else { continue };
+        let Some(start) = segment.first.and_then(|first| block.first?.checked_sub(first)) else { continue };
         let Some(lines) = segment.lines.get_mut(start..start + block.lines.len()) else { continue };
         if !lines.iter().zip(&block.lines).all(|(line, text)| *line.text == **text) {
             continue;
         }
         for line in lines {
-            line.seen = at;
-            if is_numbered && line.trust == Trust::Unsure {
-                line.trust = Trust::Sure;
-            }
+            (line.seen, line.grade, line.certain_at, line.is_computed) = (now.at, Grade::Sure, now.count, false);
         }
-        if is_numbered {
-            return true;
-        }
-        is_known = true;
+        return true;
     }
-    is_known
+    false
 }
 
 /// Fewest consecutive lines of another version that are taken for known ones, unless there are no more.
@@ -346,61 +396,90 @@ const LEAST_RUN: usize = 3;
 
 /// Marks known lines as seen again that another version has too, in runs; nothing else is learnt from it.
 pub(super) fn touch_old(segments: &mut [Segment], at: u32, block: &Passage) {
-    let new: Vec<Line> = block.lines.iter().map(|text| Line::new(text, at, 0, 0)).collect();
-    let telling = telling_lines(&new);
+    let mut telling: HashMap<&str, Option<usize>> = HashMap::with_capacity(block.lines.len());
+    for (index, text) in block.lines.iter().enumerate().filter(|(_, text)| text.trim().len() >= LEAST_TELLING_BYTES) {
+        telling.entry(text).and_modify(|place| *place = None).or_insert(Some(index));
+    }
     for segment in segments {
-        for (old_place, new_place) in longest_rising(&common_lines(segment, &telling)) {
-            let run =
-                segment.lines[old_place..].iter().zip(&new[new_place..]).take_while(|(old, new)| old.text == new.text);
-            let run = run.count();
-            if run < LEAST_RUN.min(new.len()) {
-                continue;
-            }
-            for line in &mut segment.lines[old_place..old_place + run] {
+        let mut old_place = 0;
+        while old_place < segment.lines.len() {
+            let place = telling.get(&*segment.lines[old_place].text).copied().flatten();
+            let run = place.map_or(0, |place| {
+                let pairs = segment.lines[old_place..].iter().zip(&block.lines[place..]);
+                pairs.take_while(|(old, new)| *old.text == ***new).count()
+            });
+            if run > 0 && run >= LEAST_RUN.min(block.lines.len()) {
                 // What no message showed until now is shown now.
-                line.seen = at;
-                if line.trust == Trust::Computed {
-                    line.trust = Trust::Sure;
-                }
+                segment.lines[old_place..old_place + run]
+                    .iter_mut()
+                    .for_each(|line| (line.seen, line.is_computed) = (at, false));
             }
+            old_place += run.max(1);
         }
     }
 }
 
-/// What a replacement did to a segment.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Replaced {
-    /// By how many lines what follows moved.
-    pub(super) grown: isize,
-    /// Whether the lines were unsure, so that the piece may really stand elsewhere.
-    pub(super) is_unsure: bool,
+/// How often a piece of text is in a segment; two are as good as many.
+pub(super) fn occurrences(segment: &Segment, old: &str) -> usize {
+    let Some(longest) = old.split('\n').max_by_key(|line| line.len()) else { return 0 };
+    if !segment.lines.iter().any(|line| line.text.contains(longest)) {
+        return 0;
+    }
+    let text = join_lines(&segment.lines) + "\n";
+    let Some(first) = text.find(old) else { return 0 };
+    let next = first + text[first..].chars().next().map_or(1, char::len_utf8);
+    1 + usize::from(text[next..].contains(old))
 }
 
-/// Replaces a piece of text in a segment, if it is there.
-pub(super) fn replace_text(segment: &mut Segment, at: u32, old: &str, new: &str, all: bool) -> Option<Replaced> {
-    let longest = old.split('\n').max_by_key(|line| line.len())?;
-    if !segment.lines.iter().any(|line| line.text.contains(longest)) {
-        return None;
+/// A segment in which a piece was replaced.
+pub(super) struct Replaced {
+    pub(super) head: Segment,
+    /// What follows the place, if it is not certain how both are joined.
+    pub(super) tail: Option<Segment>,
+    /// The first line that was touched.
+    pub(super) line: usize,
+    /// Whether the lines that were touched are certain, so that their place is.
+    pub(super) is_sure: bool,
+}
+
+/// Replaces the only piece of a text in a segment. If the line feed after a removed piece may be gone too, what
+/// depends on it is left out.
+pub(super) fn replace_once(mut segment: Segment, now: Now, old: &str, new: &str, takes_feed: bool) -> Replaced {
+    let text = join_lines(&segment.lines) + "\n";
+    let Some(start) = text.find(old) else { return Replaced { head: segment, tail: None, line: 0, is_sure: false } };
+    let range = start..start + old.len();
+    let line = text[..start].matches('\n').count();
+    let last = (line + old.matches('\n').count()).min(segment.lines.len() - 1);
+    let is_sure = segment.lines[line..=last].iter().all(Line::is_sure);
+    if !(takes_feed && text[range.end..].starts_with('\n')) {
+        replace_range(&mut segment, now, &text, range, new);
+        return Replaced { head: segment, tail: None, line, is_sure };
     }
-    let mut done = None;
+    let begins_line = start == 0 || text[..start].ends_with('\n');
+    // What is left of the first line may be joined with the line after the last.
+    let after = (last + if begins_line { 1 } else { 2 }).min(segment.lines.len());
+    let rest = segment.lines.split_off(after);
+    segment.lines.truncate(line);
+    let guess = segment.place().map(|first| first + line);
+    let tail = Segment { first: None, guess, lines: rest, is_hit: segment.is_hit };
+    Replaced { head: segment, tail: Some(tail), line, is_sure }
+}
+
+/// Replaces every piece of a text in a segment.
+pub(super) fn replace_all(segment: &mut Segment, now: Now, old: &str, new: &str) {
     let mut from = 0;
     loop {
-        // Every known line is a whole one, so the last one ends with a line feed too.
         let text = join_lines(&segment.lines) + "\n";
-        let Some(start) = text.get(from..).and_then(|rest| rest.find(old)).map(|found| from + found) else { break };
-        let part = replace_range(segment, at, &text, start..start + old.len(), new);
-        let so_far: Replaced = done.unwrap_or_default();
-        let is_unsure = so_far.is_unsure || part.is_unsure;
-        done = Some(Replaced { grown: so_far.grown + part.grown, is_unsure });
+        let Some(start) = text.get(from..).and_then(|rest| rest.find(old)).map(|found| from + found) else { return };
+        replace_range(segment, now, &text, start..start + old.len(), new);
         from = start + new.len();
-        if !all || segment.lines.is_empty() {
-            break;
+        if segment.lines.is_empty() {
+            return;
         }
     }
-    done
 }
 
-fn replace_range(segment: &mut Segment, at: u32, text: &str, range: Range<usize>, new: &str) -> Replaced {
+fn replace_range(segment: &mut Segment, now: Now, text: &str, range: Range<usize>, new: &str) {
     let before = segment.lines.len();
     let takes_end = range.end == text.len();
     let first = text[..range.start].matches('\n').count();
@@ -410,62 +489,82 @@ fn replace_range(segment: &mut Segment, at: u32, text: &str, range: Range<usize>
     let whole = [&text[line_start..range.start], new, &text[range.end..line_end]].concat();
     let is_closed = takes_end && (whole.is_empty() || whole.ends_with('\n'));
     let span = whole.matches('\n').count() as u32 + 1;
-    let mut lines: Vec<Line> = whole.split('\n').map(|text| Line::new(text, at, at, span)).collect();
+    let mut lines: Vec<Line> = whole.split('\n').map(|text| Line::new(text, now, now.at, span)).collect();
+    let touched = &segment.lines[first..=last];
+    // A part of an old line is as certain as that line was.
+    let certain_at = touched.iter().map(|line| line.certain_at).min().unwrap_or(now.count);
+    let grade = touched.iter().map(|line| line.grade).min().unwrap_or_default().min(Grade::Sure);
+    for line in &mut lines {
+        (line.certain_at, line.grade) = (certain_at, grade);
+    }
     if is_closed {
         lines.pop();
     } else if let (true, Some(last)) = (takes_end, lines.last_mut()) {
         // It goes on with a line that is not known.
-        last.trust = Trust::Unsure;
-    }
-    let is_unsure = segment.lines[first..=last].iter().any(|line| !line.is_sure());
-    if is_unsure {
-        lines.iter_mut().for_each(|line| line.trust = Trust::Unsure);
+        last.grade = Grade::InDoubt;
     }
     segment.lines.splice(first..=last, lines);
-    // What follows moves by the line feeds; the segment may keep one more line, a piece of one that goes on.
-    let feeds = |text: &str| text.matches('\n').count() as isize;
-    Replaced { grown: feeds(new) - feeds(&text[range]), is_unsure }
 }
 
-/// Where the old lines of a hunk stand in a segment: where the hunk says, or the first place from a line on.
-pub(super) fn find_hunk(segment: &Segment, hunk: &Hunk, from: usize) -> Option<usize> {
-    let named = hunk.first.zip(segment.first).and_then(|(wanted, first)| wanted.checked_sub(first));
-    let is_there =
-        |start: &usize| segment.lines.get(*start..).is_some_and(|lines| find_lines(lines, &hunk.old) == Some(0));
-    let later = || Some(from + find_lines(segment.lines.get(from..)?, &hunk.old)?);
-    named.filter(is_there).or_else(later).or_else(|| find_lines(&segment.lines, &hunk.old))
+/// Where the old lines of a hunk are in a segment that begins with the file: the first place from a line on, after the
+/// line that the hunk names. Only an exact match among certain lines says it for sure.
+pub(super) fn find_first(segment: &Segment, hunk: &Hunk, from: usize) -> Option<usize> {
+    let start = match &hunk.after {
+        Some(after) => {
+            let lines = segment.lines.get(from..)?;
+            from + lines.iter().position(|line| *line.text == **after)? + 1
+        }
+        None => from,
+    };
+    let place = start + find_exactly(segment.lines.get(start..)?, &hunk.old)?;
+    segment.lines[..place + hunk.old.len()].iter().all(Line::is_sure).then_some(place)
 }
 
 /// Replaces the lines of a hunk that begin at a place.
-pub(super) fn replace_lines(segment: &mut Segment, at: u32, hunk: &Hunk, start: usize) -> Replaced {
+pub(super) fn replace_lines(segment: &mut Segment, now: Now, hunk: &Hunk, start: usize) {
     let old: Vec<Line> = segment.lines[start..start + hunk.old.len()].to_vec();
     let mut context = old.iter();
     let span = hunk.new.len() as u32;
-    let is_unsure = old.iter().any(|line| !line.is_sure());
-    let trust = if is_unsure { Trust::Unsure } else { Trust::Sure };
-    let lines: Vec<Line> = hunk
-        .new
-        .iter()
-        .zip(&hunk.added)
-        .map(|(text, added)| {
-            let kept =
-                if *added { None } else { context.find(|line| line.text.trim_end() == text.trim_end()).cloned() };
-            let line = kept.unwrap_or_else(|| Line::new(text, at, at, span));
-            Line { seen: at, span, trust, ..line }
-        })
-        .collect();
-    let grown = lines.len() as isize - old.len() as isize;
+    let is_doubtful = old.iter().any(|line| !line.is_sure());
+    let grade = if is_doubtful { Grade::InDoubt } else { Grade::Sure };
+    let one = |(text, added): (&String, &bool)| {
+        let kept = if *added { None } else { context.find(|line| *line.text == **text).cloned() };
+        let line = kept.unwrap_or_else(|| Line::new(text, now, now.at, span));
+        Line { seen: now.at, span, grade, certain_at: now.count, ..line }
+    };
+    let lines: Vec<Line> = hunk.new.iter().zip(&hunk.added).map(one).collect();
     segment.lines.splice(start..start + old.len(), lines);
-    Replaced { grown, is_unsure }
 }
 
-/// Where consecutive lines stand: exactly, or up to blanks at their ends.
-fn find_lines(lines: &[Line], wanted: &[String]) -> Option<usize> {
-    let matches = |same: fn(&str, &str) -> bool| {
+fn find_exactly(lines: &[Line], wanted: &[String]) -> Option<usize> {
+    let texts: Vec<&str> = wanted.iter().map(String::as_str).collect();
+    find_texts(lines, &texts)
+}
+
+/// Where consecutive lines are.
+fn find_texts(lines: &[Line], wanted: &[&str]) -> Option<usize> {
+    let mut windows = lines.windows(wanted.len().max(1));
+    windows.position(|window| window.iter().zip(wanted).all(|(line, text)| *line.text == **text))
+}
+
+/// Where consecutive lines are: exactly, or up to blanks at their ends.
+pub(super) fn find_lines(lines: &[Line], wanted: &[String]) -> Option<usize> {
+    find_exactly(lines, wanted).or_else(|| {
         let mut windows = lines.windows(wanted.len().max(1));
-        windows.position(|window| window.iter().zip(wanted).all(|(line, text)| same(&line.text, text)))
-    };
-    matches(|line, text| line == text).or_else(|| matches(|line, text| line.trim_end() == text.trim_end()))
+        let is_like = |(line, text): (&Line, &String)| line.text.trim_end() == text.trim_end();
+        windows.position(|window| window.iter().zip(wanted).all(is_like))
+    })
+}
+
+/// Puts lines in doubt that read like old lines of a hunk.
+pub(super) fn doubt_run(segment: &mut Segment, old: &[String]) {
+    while let Some(place) = find_exactly(&segment.lines, old) {
+        let lines = &mut segment.lines[place..place + old.len()];
+        if lines.iter().all(|line| !line.is_sure()) {
+            return;
+        }
+        lines.iter_mut().for_each(|line| line.grade = Grade::InDoubt);
+    }
 }
 
 /// Takes away known lines that were changed at a place that is not wholly known.
@@ -489,26 +588,20 @@ pub(super) fn forget(segments: &mut Vec<Segment>, old: &[&str]) {
             left.push(segment);
             continue;
         }
-        let Segment { first: number, guess, mut lines, is_hit } = segment;
-        let behind = lines.split_off(last + 1);
-        lines.truncate(first);
-        let place = number.or(guess).map(|number| number + last + 1);
-        let rest = Segment { first: None, lines: behind, guess: place, is_hit };
-        let head = Segment { first: number, lines, guess, is_hit };
-        left.extend([head, rest].into_iter().filter(|segment| !segment.lines.is_empty()));
+        left.extend(without(segment, first..last + 1));
     }
     *segments = left;
 }
 
-/// Makes the lines of a segment unsure that may be a part of a text which stands half in what is not known.
+/// Puts the lines of a segment in doubt that may be a part of a text which is half in what is not known.
 pub(super) fn doubt_edges(segment: &mut Segment, old: &[&str]) {
-    // Beside an unsure line begins what is not known, just as at the segment's ends.
+    // Beside a line in doubt begins what is not known, just as at the segment's ends.
     for run in segment.lines.chunk_by_mut(|line, next| line.is_sure() == next.is_sure()) {
         let (start, end) = edges(run, old);
         let len = run.len();
         for (index, line) in run.iter_mut().enumerate() {
             if index < start || index >= len - end {
-                line.trust = Trust::Unsure;
+                line.grade = Grade::InDoubt;
             }
         }
     }
@@ -532,4 +625,19 @@ fn edges(run: &[Line], old: &[&str]) -> (usize, usize) {
     let start = (1..=longest).rev().find(|count| (0..*count).all(|line| fits(line, old.len() - count + line)));
     let end = (1..=longest).rev().find(|count| (0..*count).all(|line| fits(len - count + line, line)));
     (start.unwrap_or(0), end.unwrap_or(0))
+}
+
+impl Segment {
+    /// The segment before and after a line number, if it has lines on both sides.
+    pub(super) fn split(self, after: usize) -> Vec<Segment> {
+        let Some(first) = self.first else { return vec![self] };
+        let place = (after + 1).saturating_sub(first);
+        if place == 0 || place >= self.lines.len() {
+            return vec![self];
+        }
+        let Segment { first, mut lines, guess, is_hit } = self;
+        let rest = lines.split_off(place);
+        let later = first.map(|first| first + place);
+        vec![Segment { first, lines, guess, is_hit }, Segment { first: later, lines: rest, guess: None, is_hit }]
+    }
 }

@@ -1,6 +1,7 @@
 //! What is known of one file, and how reads add to it.
 
-use super::{Doubt, FileState, Line, Segment, Trust, Who, splice};
+use super::grade::note_doubt;
+use super::{FileState, Grade, Line, Now, Segment, Who, splice};
 use crate::files::numbering::Passage;
 
 /// An output named a file, or the user a line of it.
@@ -21,8 +22,10 @@ const MAX_HITS: usize = 40;
 /// How a file's last line ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum End {
-    /// With a line feed, as nearly all files do.
+    /// Nobody can say.
     #[default]
+    Unknown,
+    /// With a line feed.
     Closed,
     /// Without one.
     Open,
@@ -84,40 +87,50 @@ impl FileState {
         self.named.max(self.named_by_agent) > self.edited
     }
 
-    /// Whether any known line may have changed since it was seen.
+    /// Whether any known line is in doubt.
     pub fn is_unsure(&self) -> bool {
-        self.doubt.is_some()
+        !self.doubts.is_empty()
     }
 
-    /// Makes all known lines unsure, because of a change that nobody can follow.
-    pub(super) fn raise_doubt(&mut self, at: u32, by: &str) {
-        self.doubt_lines(at, by, |_| true);
+    /// Puts all known lines in doubt, because of a change that nobody can follow.
+    pub(super) fn raise_doubt(&mut self, now: Now, by: &str) {
+        self.doubt_lines(now, by, |_| true);
         self.distrust_numbers(None);
         self.whole = false;
+        self.end = End::Unknown;
     }
 
-    /// Makes some lines unsure.
-    pub(super) fn doubt_lines(&mut self, at: u32, by: &str, is_doubtful: impl Fn(&Line) -> bool) {
+    /// Puts some lines in doubt.
+    pub(super) fn doubt_lines(&mut self, now: Now, by: &str, is_doubtful: impl Fn(&Line) -> bool) {
         let lines = self.segments.iter_mut().flat_map(|segment| &mut segment.lines);
         let mut is_any = false;
         for line in lines.filter(|line| is_doubtful(line)) {
-            line.trust = Trust::Unsure;
-            is_any = true;
+            is_any |= line.is_sure();
+            line.grade = Grade::InDoubt;
         }
         if is_any {
-            self.doubt = Some(Doubt { at, by: by.to_owned() });
+            note_doubt(&mut self.doubts, now, by);
         }
     }
 
-    /// Keeps doubt and lines in step: a doubt that no line is left of goes, unsure lines without
-    /// one get this one.
-    pub(super) fn settle(&mut self, at: u32, by: &str) {
-        let is_unsure = self.segments.iter().flat_map(|segment| &segment.lines).any(|line| !line.is_sure());
-        match (is_unsure, &self.doubt) {
-            (false, _) => self.doubt = None,
-            (true, None) => self.doubt = Some(Doubt { at, by: by.to_owned() }),
-            (true, Some(_)) => {}
+    /// Whether all lines are in doubt already, so that another doubt changes nothing.
+    pub(super) fn is_all_in_doubt(&self) -> bool {
+        !self.whole
+            && self
+                .segments
+                .iter()
+                .all(|segment| segment.first.is_none() && segment.lines.iter().all(|line| !line.is_sure()))
+    }
+
+    /// Notes what put lines in doubt, or that none is any more.
+    pub(super) fn settle(&mut self, now: Now, by: &str) {
+        let is_doubtful = self.segments.iter().flat_map(|segment| &segment.lines).any(|line| !line.is_sure());
+        match is_doubtful {
+            false => self.doubts.clear(),
+            true if self.doubts.is_empty() => note_doubt(&mut self.doubts, now, by),
+            true => {}
         }
+        self.whole &= !is_doubtful;
     }
 
     /// Makes the numbers of all segments guesses, but for one.
@@ -129,27 +142,41 @@ impl FileState {
         }
     }
 
-    /// Takes in lines that were shown.
-    pub(super) fn read_block(&mut self, at: u32, block: &Passage, whole: bool) {
-        self.read = at;
-        self.reads += 1;
-        self.deleted = false;
-        let mut segment = Segment::new(at, 0, block);
-        if whole {
-            splice::inherit_all(&mut segment, &self.segments);
-            let differs = self.whole && self.segments.first().is_some_and(|before| !before.same_text(&segment));
-            if differs {
-                self.note_change_elsewhere();
-            }
-            self.segments = vec![segment];
-            self.doubt = None;
-            self.whole = true;
-            return;
-        }
-        self.absorb(at, segment);
+    /// The segment that begins at the first line, if one does and all of it is certain.
+    pub(super) fn start(&self) -> Option<usize> {
+        let is_start = |segment: &Segment| segment.first == Some(1) && segment.lines.iter().all(Line::is_sure);
+        self.segments.iter().position(is_start)
     }
 
-    fn note_change_elsewhere(&mut self) {
+    /// Takes in lines that were shown.
+    pub(super) fn read(&mut self, now: Now, block: &Passage, whole: bool) {
+        self.read = now.at;
+        self.reads += 1;
+        self.deleted = false;
+        let segment = Segment::new(now, 0, block);
+        if whole {
+            return self.read_whole(segment);
+        }
+        if segment.lines.is_empty() {
+            return;
+        }
+        self.absorb(now, segment);
+    }
+
+    fn read_whole(&mut self, mut segment: Segment) {
+        splice::inherit_all(&mut segment, &self.segments);
+        let differs = self.whole && self.segments.first().is_some_and(|before| !before.same_text(&segment));
+        if differs {
+            self.note_change_elsewhere();
+        }
+        let is_same = self.whole && !differs;
+        self.segments = vec![segment];
+        self.doubts.clear();
+        self.whole = true;
+        self.end = if is_same { self.end } else { End::Unknown };
+    }
+
+    pub(super) fn note_change_elsewhere(&mut self) {
         self.changed_elsewhere = true;
         self.changed_by = Some(Who::Other);
         self.version += 1;
@@ -157,34 +184,28 @@ impl FileState {
 
     /// Adds lines that the file has now. If they contradict what was known, someone else changed the file, and
     /// what was not shown again may have changed too.
-    fn absorb(&mut self, at: u32, segment: Segment) {
-        let contradicts = splice::contradicts(&self.segments, &segment);
-        let ends = self.segments.first().map(|first| first.lines.len()).filter(|_| self.whole);
-        let (place, is_certain) = splice::absorb(&mut self.segments, segment);
-        if contradicts || !is_certain {
-            self.doubt_lines(at, CHANGED_UNSEEN, |line| line.seen != at || !line.is_sure());
-        }
+    fn absorb(&mut self, now: Now, segment: Segment) {
+        let contradicts = splice::contradicts(&self.segments, &segment)
+            || (self.whole && splice::goes_beyond(&self.segments, &segment));
         if contradicts {
+            self.raise_doubt(now, CHANGED_UNSEEN);
             self.note_change_elsewhere();
-            self.distrust_numbers(Some(place));
         }
-        // A read that goes beyond a file known whole contradicts it too.
-        self.whole = !contradicts
-            && is_certain
-            && ends.is_some_and(|lines| self.segments.len() == 1 && self.segments[0].lines.len() == lines);
-        self.settle(at, CHANGED_UNSEEN);
+        splice::absorb(&mut self.segments, segment);
+        self.settle(now, CHANGED_UNSEEN);
     }
 
     /// Takes in lines that a search found.
-    pub(super) fn found(&mut self, at: u32, blocks: &[Passage]) {
+    pub(super) fn found(&mut self, now: Now, blocks: &[Passage]) {
+        self.deleted = false;
         for block in blocks.iter().take(MAX_HITS) {
-            if !splice::touch(&mut self.segments, at, block) {
-                let mut segment = Segment::new(at, 0, block);
+            if !splice::touch(&mut self.segments, now, block) {
+                let mut segment = Segment::new(now, 0, block);
                 segment.is_hit = true;
-                self.absorb(at, segment);
+                self.absorb(now, segment);
             }
         }
-        self.settle(at, CHANGED_UNSEEN);
+        self.settle(now, CHANGED_UNSEEN);
     }
 
     /// Notes that lines are seen again in another version; only those that are known are taken.
@@ -194,19 +215,7 @@ impl FileState {
         }
     }
 
-    /// Moves the numbers behind a segment whose length changed at a line.
-    pub(super) fn shift_after(&mut self, index: usize, delta: isize) {
-        if delta == 0 {
-            return;
-        }
-        let Some(place) = self.segments[index].first else {
-            // The change stands at an unknown place, so no other number can be trusted.
-            return self.distrust_numbers(None);
-        };
-        self.shift_numbers(place, delta);
-    }
-
-    /// Moves the numbers of segments that begin behind a line, and of mentions behind it.
+    /// Moves the numbers of segments that begin after a line, and of mentions after it.
     pub(super) fn shift_numbers(&mut self, place: usize, delta: isize) {
         for segment in &mut self.segments {
             if let Some(first) = segment.first.filter(|first| *first > place) {
@@ -220,9 +229,9 @@ impl FileState {
 }
 
 impl Segment {
-    pub(super) fn new(at: u32, edited: u32, block: &Passage) -> Self {
+    pub(super) fn new(now: Now, edited: u32, block: &Passage) -> Self {
         let span = block.lines.len() as u32;
-        let line = |text: &String| Line::new(text, at, edited, span);
+        let line = |text: &String| Line::new(text, now, edited, span);
         Self { first: block.first, lines: block.lines.iter().map(line).collect(), guess: None, is_hit: false }
     }
 
@@ -243,15 +252,24 @@ impl Segment {
     }
 
     fn same_text(&self, other: &Segment) -> bool {
-        let texts = |segment: &Segment| segment.lines.iter().map(|line| line.text.clone()).collect::<Vec<_>>();
-        texts(self) == texts(other)
+        self.lines.len() == other.lines.len()
+            && self.lines.iter().zip(&other.lines).all(|(one, two)| one.text == two.text)
     }
 }
 
 impl Line {
     /// A line that is shown or written now.
-    pub(super) fn new(text: &str, at: u32, edited: u32, span: u32) -> Self {
-        Self { text: text.into(), seen: at, edited, shown: 0, span, trust: Trust::Sure }
+    pub(super) fn new(text: &str, now: Now, edited: u32, span: u32) -> Self {
+        Self {
+            text: text.into(),
+            seen: now.at,
+            edited,
+            shown: 0,
+            span,
+            is_computed: false,
+            grade: Grade::Sure,
+            certain_at: now.count,
+        }
     }
 }
 

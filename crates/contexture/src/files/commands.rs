@@ -1,0 +1,445 @@
+//! What simple commands do to files: certainly, possibly, or certainly not.
+
+use super::observation::Observation;
+use super::patched::observe_patch;
+use super::path::Directory;
+use super::shell::{Expands, Redirect, Script, Simple, Word, parse};
+
+pub mod formatters;
+mod git;
+pub(crate) mod prints;
+pub(crate) mod sed;
+pub mod tables;
+pub(crate) mod text;
+mod wrapped;
+
+use tables::{MAKE_TARGETS, PRESUMED, READ_ONLY, RISKY_PREFIXES, RISKY_VARIABLES, WRITES, WRITES_WHOLE};
+
+/// What a command does to files.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Effects {
+    /// What it changed, if it succeeded.
+    pub(crate) changes: Vec<Observation>,
+    /// What it may have changed, whether it succeeded or not.
+    pub(crate) doubts: Vec<Observation>,
+    /// Whether it is only presumed to leave other files alone.
+    pub(crate) is_presumed: bool,
+}
+
+/// Most characters of a command that an observation tells.
+const MAX_TOLD_CHARS: usize = 40;
+
+/// A command in short, for people.
+pub(crate) fn told(command: &Simple) -> String {
+    let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
+    in_short(&words.join(" "))
+}
+
+/// A command line in short.
+pub(crate) fn in_short(line: &str) -> String {
+    let text = line.replace(['\n', '`'], " ");
+    match text.char_indices().nth(MAX_TOLD_CHARS) {
+        Some((end, _)) => format!("`{}…`", &text[..end]),
+        None => format!("`{text}`"),
+    }
+}
+
+/// Every file may have changed.
+pub(crate) fn everything(by: String) -> Observation {
+    Observation::Swept { under: None, extensions: Vec::new(), by }
+}
+
+impl Effects {
+    pub(crate) fn none() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn presumed() -> Self {
+        Self { is_presumed: true, ..Self::default() }
+    }
+
+    pub(crate) fn all(command: &Simple) -> Self {
+        Self { doubts: vec![everything(told(command))], ..Self::default() }
+    }
+
+    fn changes(changes: Vec<Observation>) -> Self {
+        Self { changes, ..Self::default() }
+    }
+
+    fn doubts(doubts: Vec<Observation>) -> Self {
+        Self { doubts, ..Self::default() }
+    }
+
+    /// The same for a command that nobody can say succeeded, or ran at all.
+    pub(crate) fn unproven(mut self, by: &str) -> Self {
+        let swept =
+            |path: &str| Observation::Swept { under: Some(path.to_owned()), extensions: vec![], by: by.to_owned() };
+        for change in self.changes.drain(..) {
+            self.doubts.extend(change.paths().into_iter().map(swept));
+        }
+        self
+    }
+
+    fn and(mut self, other: Effects) -> Self {
+        self.changes.extend(other.changes);
+        self.doubts.extend(other.doubts);
+        self.is_presumed |= other.is_presumed;
+        self
+    }
+}
+
+/// What a command does to files.
+pub(crate) fn effects(command: &Simple, directory: &Directory) -> Effects {
+    if command.assigns.iter().any(|name| is_risky(name)) {
+        return Effects::all(command);
+    }
+    let own = match command.words.is_empty() {
+        true => Effects::none(),
+        false => of_program(command, directory),
+    };
+    let redirected = redirected(command, directory);
+    if !own.changes.is_empty() && !redirected.changes.is_empty() {
+        let by = told(command);
+        return own.unproven(&by).and(redirected.unproven(&by));
+    }
+    own.and(redirected)
+}
+
+fn is_risky(name: &str) -> bool {
+    RISKY_VARIABLES.contains(&name) || RISKY_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Where a word that names files leads: one file, those of a pattern, or anywhere.
+pub(crate) fn reach(word: &Word, directory: &Directory, by: &str) -> Observation {
+    let swept = |under: Option<String>, extensions| Observation::Swept { under, extensions, by: by.to_owned() };
+    match word.expands {
+        Expands::Never => match directory.place(&word.text) {
+            Some(path) => swept(Some(path), Vec::new()),
+            None => everything(by.to_owned()),
+        },
+        // A part of a word may be quoted, and then its patterns are not where they seem to be.
+        Expands::ToNames if !word.is_quoted => {
+            let open = word.text.find(['*', '?', '[']).unwrap_or(0);
+            let fixed = word.text[..open].rfind('/').map_or("", |slash| &word.text[..=slash]);
+            let extension = word.text[open..].rsplit_once('.').map(|(_, extension)| extension.to_owned());
+            let is_plain = |text: &String| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
+            let extensions = extension.filter(is_plain).into_iter().collect();
+            match directory.place(if fixed.is_empty() { "." } else { fixed }) {
+                Some(path) => swept(Some(path), extensions),
+                None => swept(None, extensions),
+            }
+        }
+        _ => everything(by.to_owned()),
+    }
+}
+
+/// What redirections of output do.
+fn redirected(command: &Simple, directory: &Directory) -> Effects {
+    let by = told(command);
+    let is_device = |word: &Word| word.text.starts_with("/dev/") && word.plain().is_some();
+    let mut targets = Vec::new();
+    for redirect in &command.redirects {
+        match redirect {
+            Redirect::Write(word) | Redirect::Append(word) | Redirect::Errors(word) | Redirect::Other(word)
+                if !is_device(word) =>
+            {
+                targets.push((redirect, word));
+            }
+            _ => {}
+        }
+    }
+    if let [(redirect @ (Redirect::Write(_) | Redirect::Append(_)), word)] = targets.as_slice()
+        && let Some(path) = word.plain().filter(|path| !path.is_empty()).and_then(|path| directory.place(path))
+    {
+        let append = matches!(redirect, Redirect::Append(_));
+        return Effects::changes(vec![match text::printed(command) {
+            Some(text) if append => Observation::Append { path, text },
+            Some(text) => Observation::Write { path, text },
+            None => match copied_by_cat(command, directory).filter(|_| !append) {
+                Some(from) => Observation::Copy { from, to: path, into: false },
+                None => Observation::Changed { path, by },
+            },
+        }]);
+    }
+    Effects::doubts(targets.into_iter().map(|(_, word)| reach(word, directory, &by)).collect())
+}
+
+/// The file that `cat FILE > …` copies.
+fn copied_by_cat(command: &Simple, directory: &Directory) -> Option<String> {
+    let is_plain_cat = command.program() == Some("cat") && command.redirects.len() == 1;
+    match command.plain_arguments()?.as_slice() {
+        [from] if is_plain_cat && !from.starts_with('-') => directory.place(from),
+        _ => None,
+    }
+}
+
+/// What a program does, apart from redirections.
+fn of_program(command: &Simple, directory: &Directory) -> Effects {
+    let Some(program) = command.program() else { return Effects::all(command) };
+    match program {
+        "cd" | "pushd" | "popd" | "dirs" | "read" | "wait" | "unset" | "shift" | "return" => Effects::none(),
+        "set" => settings(command),
+        "export" | "local" | "declare" | "readonly" | "typeset" => declared(command),
+        "sed" => sed::effects(command, directory),
+        "awk" | "gawk" | "mawk" => awk(command),
+        "git" => git::effects(command, directory),
+        "make" => make(command),
+        "curl" => curl(command),
+        "touch" => touched(command, directory),
+        "rm" | "unlink" => removed(command, command.arguments(), directory),
+        "cp" => copied(command, command.arguments(), directory, Way::Copy),
+        "mv" => copied(command, command.arguments(), directory, Way::Move),
+        "ln" => linked(command, directory),
+        "tee" => teed(command, directory),
+        "truncate" => {
+            Effects::doubts(operands_of(command).map(|word| reach(word, directory, &told(command))).collect())
+        }
+        "apply_patch" => patched(command, directory),
+        _ => match wrapped::inner(command) {
+            Some(wrapped::Inner::Command(inner)) => effects(&inner, directory).unproven(&told(command)),
+            Some(wrapped::Inner::Line(line)) => of_line(&line, command, directory),
+            Some(wrapped::Inner::Fed(inner)) if is_harmless_with_anything(&inner) => Effects::none(),
+            Some(wrapped::Inner::Fed(_)) => Effects::all(command),
+            None => of_table(command, program),
+        },
+    }
+}
+
+/// What a command line that another command runs does; nobody can say how far it went.
+fn of_line(line: &str, command: &Simple, directory: &Directory) -> Effects {
+    let Some(script) = parse(line) else { return Effects::all(command) };
+    anyhow(&script, directory)
+}
+
+/// What the commands of a script do, whichever of them run, in whatever order.
+pub(crate) fn anyhow(script: &Script, directory: &Directory) -> Effects {
+    let moves = |command: &Simple| matches!(command.program(), Some("cd" | "pushd" | "popd"));
+    let lost = Directory::Lost;
+    let directory = if script.commands().any(moves) { &lost } else { directory };
+    script
+        .commands()
+        .fold(Effects::none(), |sum, command| sum.and(effects(command, directory).unproven(&told(command))))
+}
+
+/// What the tables say.
+fn of_table(command: &Simple, program: &str) -> Effects {
+    if let Some(entry) = READ_ONLY.iter().find(|entry| entry.name == program) {
+        let operands = operands_of(command).count();
+        let is_plain = entry.unless.is_empty() && entry.most_operands.is_none() || command.plain_arguments().is_some();
+        let is_within = entry.most_operands.is_none_or(|most| operands <= most);
+        if is_plain && is_within && !entry.unless.iter().any(|option| has_option(command, option)) {
+            return Effects::none();
+        }
+    }
+    let Some(words) = command.words.iter().map(Word::plain).collect::<Option<Vec<_>>>() else {
+        // What is not plain may be an option; a formatter's reach is known all the same.
+        return Effects::all(command);
+    };
+    let words = wrapped::without_starter(&words);
+    if let [_, "--version" | "-V" | "--help" | "version"] = words {
+        return Effects::presumed();
+    }
+    if is_presumed(words) && !command.assigns.iter().any(|name| asks_to_write(&name.to_lowercase().replace('_', "-"))) {
+        return Effects::presumed();
+    }
+    match formatter_of(words) {
+        Some(formatter) => {
+            let extensions = formatter.extensions.iter().map(|extension| (*extension).to_owned()).collect();
+            Effects::doubts(vec![Observation::Swept { under: None, extensions, by: told(command) }])
+        }
+        None => Effects::all(command),
+    }
+}
+
+/// The formatter that words begin with.
+fn formatter_of(words: &[&str]) -> Option<&'static formatters::Formatter> {
+    let needed = |needs: &[&str]| needs.is_empty() || words.iter().any(|word| needs.contains(word));
+    formatters::FORMATTERS.iter().find(|formatter| words.starts_with(formatter.words) && needed(formatter.needs))
+}
+
+/// Whether a command is in the table of those that are presumed not to change sources.
+fn is_presumed(words: &[&str]) -> bool {
+    let has = |needs: &[&str]| needs.is_empty() || words.iter().any(|word| needs.contains(word));
+    let is_git = words.first() == Some(&"git");
+    PRESUMED.iter().any(|entry| words.starts_with(entry.words) && has(entry.needs))
+        && (is_git || !words.iter().any(|word| word.starts_with('-') && asks_to_write(word)))
+}
+
+/// Whether an option, or the name of a variable, asks for files to be changed.
+fn asks_to_write(option: &str) -> bool {
+    let name = option.split('=').next().unwrap_or(option).to_lowercase();
+    name.split('-').any(|part| WRITES.iter().any(|begin| part.starts_with(begin)) || WRITES_WHOLE.contains(&part))
+}
+
+/// Whether an option is given, in any spelling that programs take.
+fn has_option(command: &Simple, option: &str) -> bool {
+    command.arguments().iter().any(|word| {
+        let text = word.text.as_str();
+        match option.strip_prefix("--") {
+            Some(_) => {
+                text.len() > 2 && text.starts_with("--") && {
+                    let name = text.split('=').next().unwrap_or(text);
+                    option.starts_with(name) || name.starts_with(option)
+                }
+            }
+            // A letter may stand among others; a word after one dash is itself.
+            None if option.len() == 2 => {
+                text.starts_with('-') && !text.starts_with("--") && text.contains(&option[1..])
+            }
+            None => text == option,
+        }
+    })
+}
+
+/// The arguments that are not options.
+fn operands_of(command: &Simple) -> impl Iterator<Item = &Word> {
+    command.arguments().iter().filter(|word| !word.text.starts_with('-') || word.text == "-")
+}
+
+/// Whether a program changes no file whatever arguments it is fed.
+fn is_harmless_with_anything(command: &Simple) -> bool {
+    let is_it = |entry: &tables::ReadOnly| {
+        Some(entry.name) == command.program() && entry.unless.is_empty() && entry.most_operands.is_none()
+    };
+    READ_ONLY.iter().any(is_it) && command.redirects.is_empty()
+}
+
+/// `set` with options that only decide when a script stops.
+fn settings(command: &Simple) -> Effects {
+    let is_known = |word: &Word| {
+        matches!(word.text.as_str(), "pipefail" | "errexit" | "nounset" | "xtrace")
+            || word.text.strip_prefix(['-', '+']).is_some_and(|letters| letters.chars().all(|c| "euxo".contains(c)))
+    };
+    if command.arguments().iter().all(is_known) { Effects::none() } else { Effects::all(command) }
+}
+
+fn declared(command: &Simple) -> Effects {
+    let name = |word: &Word| word.text.split('=').next().unwrap_or_default().to_owned();
+    if command.arguments().iter().any(|word| is_risky(&name(word))) { Effects::all(command) } else { Effects::none() }
+}
+
+/// `awk` writes only where its program says so.
+fn awk(command: &Simple) -> Effects {
+    let Some(arguments) = command.plain_arguments() else { return Effects::all(command) };
+    let is_risky = |word: &&str| {
+        ["system", "getline", "close", "fflush", "@"].iter().any(|name| word.contains(name))
+            || word.contains(['>', '|'])
+    };
+    let is_odd = |word: &&str| word.starts_with('-') && !word.starts_with("-F") && !word.starts_with("-v");
+    if arguments.iter().any(|word| is_risky(word) || is_odd(word)) { Effects::all(command) } else { Effects::none() }
+}
+
+fn make(command: &Simple) -> Effects {
+    let Some(arguments) = command.plain_arguments() else { return Effects::all(command) };
+    let is_known = |word: &&str| {
+        MAKE_TARGETS.contains(word)
+            || matches!(*word, "-s" | "-k" | "-j")
+            || word.strip_prefix("-j").is_some_and(|count| count.chars().all(|c| c.is_ascii_digit()))
+    };
+    if arguments.iter().all(is_known) { Effects::presumed() } else { Effects::all(command) }
+}
+
+fn curl(command: &Simple) -> Effects {
+    let Some(arguments) = command.plain_arguments() else { return Effects::all(command) };
+    let writes = |word: &&str| match word.strip_prefix("--") {
+        Some(name) => tables::CURL_WRITES.iter().any(|part| name.starts_with(part)),
+        None => word.starts_with('-') && word.contains(['o', 'O', 'J', 'c', 'D', 'K']),
+    };
+    if arguments.iter().any(writes) { Effects::all(command) } else { Effects::presumed() }
+}
+
+fn touched(command: &Simple, directory: &Directory) -> Effects {
+    let made = |word: &Word| Some(Observation::Made { path: directory.place(word.plain()?)? });
+    let made: Option<Vec<Observation>> = operands_of(command).map(made).collect();
+    Effects::changes(made.unwrap_or_default())
+}
+
+/// Options of `rm`, `cp` and `mv` that change neither what is done nor what is printed.
+const PLAIN_OPTIONS: [&str; 14] =
+    ["-f", "-r", "-R", "-rf", "-fr", "-Rf", "-fR", "-p", "-a", "-pr", "-rp", "--", "--force", "--recursive"];
+
+/// The operands of a command that is given as plain words with plain options.
+fn plain_operands(arguments: &[Word]) -> Option<Vec<&str>> {
+    let words: Vec<&str> = arguments.iter().map(Word::plain).collect::<Option<_>>()?;
+    let (options, operands): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| word.starts_with('-'));
+    let is_plain = options.iter().all(|option| PLAIN_OPTIONS.contains(option));
+    (is_plain && operands.iter().all(|operand| !operand.is_empty())).then_some(operands)
+}
+
+/// What `rm` does.
+fn removed(command: &Simple, arguments: &[Word], directory: &Directory) -> Effects {
+    let by = told(command);
+    let removed: Option<Vec<Observation>> = plain_operands(arguments).and_then(|operands| {
+        operands.into_iter().map(|path| Some(Observation::Delete { path: directory.place(path)? })).collect()
+    });
+    match removed {
+        Some(removed) => Effects::changes(removed),
+        None => Effects::doubts(arguments.iter().map(|word| reach(word, directory, &by)).collect()),
+    }
+}
+
+/// Whether files are copied or moved.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Copy,
+    Move,
+}
+
+/// What `cp` and `mv` do.
+fn copied(command: &Simple, arguments: &[Word], directory: &Directory, way: Way) -> Effects {
+    let by = told(command);
+    let one = |from: &str, to: &str| {
+        let (from, to) = (directory.place(from)?, directory.place(to)?);
+        Some(match way {
+            Way::Copy => Observation::Copy { from, to, into: true },
+            Way::Move => Observation::Move { from, to },
+        })
+    };
+    let changes: Option<Vec<Observation>> = plain_operands(arguments).and_then(|operands| match operands.as_slice() {
+        [from, to] => Some(vec![one(from, to)?]),
+        // More than one file can only go into a directory.
+        [from @ .., to] if from.len() > 1 => from.iter().map(|from| one(from, &format!("{to}/"))).collect(),
+        _ => None,
+    });
+    match changes {
+        Some(changes) => Effects::changes(changes),
+        None => Effects::doubts(arguments.iter().map(|word| reach(word, directory, &by)).collect()),
+    }
+}
+
+/// What `ln` does: from then on two names may be one file.
+fn linked(command: &Simple, directory: &Directory) -> Effects {
+    let operands: Option<Vec<&str>> = operands_of(command).map(Word::plain).collect();
+    let link = |from: &str, to: &str| {
+        let (from, to) = (directory.place(from)?, directory.place(to)?);
+        Some(vec![Observation::Linked { from, to }])
+    };
+    let doubts = match operands.as_deref() {
+        Some([from, to]) => link(from, to),
+        _ => None,
+    };
+    Effects::doubts(doubts.unwrap_or_else(|| vec![everything(told(command))]))
+}
+
+/// What `tee` writes, as far as its own input says it.
+fn teed(command: &Simple, directory: &Directory) -> Effects {
+    let by = told(command);
+    let one = |word: &Word| match word.plain().and_then(|path| directory.place(path)) {
+        Some(path) => Observation::Changed { path, by: by.clone() },
+        None => reach(word, directory, &by),
+    };
+    Effects::changes(operands_of(command).filter(|word| !word.text.starts_with("/dev/")).map(one).collect())
+}
+
+/// What `apply_patch` does, as a command.
+fn patched(command: &Simple, directory: &Directory) -> Effects {
+    let document = command.redirects.iter().find_map(|redirect| match redirect {
+        Redirect::Document { text, is_plain: true } => Some(text.as_str()),
+        _ => None,
+    });
+    let argument = command.plain_arguments().and_then(|arguments| arguments.first().copied());
+    let Some(patch) = document.or(argument) else { return Effects::all(command) };
+    let placed: Option<Vec<Observation>> =
+        observe_patch(patch, None).into_iter().map(|change| change.placed(&|path| directory.place(path))).collect();
+    placed.map_or_else(|| Effects::all(command), Effects::changes)
+}

@@ -1,0 +1,74 @@
+//! What `git` does to the files of a work tree.
+
+use super::tables::{GIT_READ_ONLY, GIT_UNLESS};
+use super::{Effects, Way, copied, is_presumed, reach, removed, told};
+use crate::files::observation::Observation;
+use crate::files::path::Directory;
+use crate::files::shell::{Simple, Word};
+
+/// The action of a `git` command and its arguments, and whether it runs in the directory of the command.
+pub(crate) fn action(command: &Simple) -> Option<(&str, &[Word], bool)> {
+    let mut words = command.arguments();
+    let mut is_here = true;
+    loop {
+        match words {
+            [first, rest @ ..] if matches!(first.plain()?, "--no-pager" | "-P") => words = rest,
+            [first, _, rest @ ..] if first.plain()? == "-C" => {
+                is_here = false;
+                words = rest;
+            }
+            [first, _, rest @ ..] if first.plain()? == "-c" => words = rest,
+            [first, ..] if first.plain()?.starts_with('-') => return None,
+            [first, rest @ ..] => return Some((first.plain()?, rest, is_here)),
+            [] => return None,
+        }
+    }
+}
+
+pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
+    let all = || Effects::all(command);
+    let Some((action, rest, is_here)) = action(command) else { return all() };
+    let lost = Directory::Lost;
+    let directory = if is_here { directory } else { &lost };
+    if GIT_READ_ONLY.contains(&action) {
+        let writes = |word: &Word| GIT_UNLESS.iter().any(|option| word.text.starts_with(option));
+        let is_hidden = |word: &Word| word.plain().is_none() && !word.is_quoted && word.text.starts_with('$');
+        return if rest.iter().any(|word| writes(word) || is_hidden(word)) { all() } else { Effects::none() };
+    }
+    let Some(words) = rest.iter().map(Word::plain).collect::<Option<Vec<_>>>() else {
+        // What is not plain after these is a message, a name, or files to be added.
+        let is_safe = matches!(action, "commit" | "add" | "push" | "fetch" | "tag" | "branch" | "config");
+        return if is_safe { Effects::presumed() } else { all() };
+    };
+    match (action, words.as_slice()) {
+        ("checkout", ["-b", name]) | ("switch", ["-c" | "--create", name]) if !name.starts_with('-') => Effects::none(),
+        ("checkout" | "restore", words) => restored(command, action, words, rest, directory),
+        ("rm", words) if words.contains(&"--cached") => Effects::presumed(),
+        ("rm", _) => removed(command, rest, directory),
+        ("mv", _) => copied(command, rest, directory, Way::Move),
+        ("apply", words) if words.contains(&"--check") || words.contains(&"--stat") => Effects::none(),
+        ("reset", words) if !words.iter().any(|word| ["--hard", "--merge", "--keep"].contains(word)) => {
+            Effects::presumed()
+        }
+        (action, words) => {
+            let line: Vec<&str> = ["git", action].into_iter().chain(words.iter().copied()).collect();
+            if is_presumed(&line) { Effects::presumed() } else { all() }
+        }
+    }
+}
+
+/// What `checkout -- FILES` and `restore FILES` change.
+fn restored(command: &Simple, action: &str, words: &[&str], rest: &[Word], directory: &Directory) -> Effects {
+    let is_staged = words.iter().any(|word| matches!(*word, "--staged" | "-S"));
+    if action == "restore" && is_staged && !words.iter().any(|word| matches!(*word, "--worktree" | "-W")) {
+        return Effects::presumed();
+    }
+    let start = match words.iter().position(|word| *word == "--") {
+        Some(at) => at + 1,
+        None if action == "restore" && words.iter().all(|word| !word.starts_with('-')) => 0,
+        None => return Effects::all(command),
+    };
+    let by = told(command);
+    let doubts: Vec<Observation> = rest[start..].iter().map(|word| reach(word, directory, &by)).collect();
+    if doubts.is_empty() { Effects::all(command) } else { Effects { doubts, ..Effects::default() } }
+}

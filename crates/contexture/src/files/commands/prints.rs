@@ -1,0 +1,314 @@
+//! What a pipeline prints: lines of a file, a known text, hits of a search, or something that nobody can say.
+
+use super::sed::{Ranges, Sed};
+use super::{git, text};
+use crate::files::mentions::looks_like_file;
+use crate::files::numbering::line_number;
+use crate::files::path::Directory;
+use crate::files::shell::{Redirect, Simple};
+
+/// What a pipeline prints, if it succeeds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Prints {
+    /// Nothing.
+    Nothing,
+    /// A known text.
+    Text(String),
+    /// Lines of a file, unchanged.
+    File(Shown),
+    /// Numbered lines that a search found, in one file or in several.
+    Hits(Option<String>),
+    /// Something about these files, or their text in another form.
+    Looked(Vec<String>),
+    /// A diff.
+    Diff,
+    /// Something else.
+    Unknown,
+}
+
+/// Which lines of a file are printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) path: String,
+    pub(crate) part: Part,
+    /// Whether each line begins with its number and a tab.
+    pub(crate) is_numbered: bool,
+}
+
+/// A part of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Ranges of lines that rise, each as its first line and how many there are at most.
+    Ranges(Ranges),
+    /// So many lines at most from the end.
+    Last(usize),
+}
+
+/// What a pipeline prints.
+pub(crate) fn of_pipeline(commands: &[Simple], directory: &Directory) -> Prints {
+    let Some((last, before)) = commands.split_last() else { return Prints::Unknown };
+    let takes_output = |redirect: &Redirect| {
+        matches!(redirect, Redirect::Write(_) | Redirect::Append(_) | Redirect::Other(_) | Redirect::Copy)
+    };
+    let takes_input = |redirect: &Redirect| matches!(redirect, Redirect::Read(_) | Redirect::Document { .. });
+    if commands.iter().any(|command| !command.assigns.is_empty())
+        || before.iter().any(|command| command.redirects.iter().any(takes_output))
+        || commands[1..].iter().any(|command| command.redirects.iter().any(takes_input))
+        || commands.iter().any(|command| command.redirects.contains(&Redirect::Copy))
+    {
+        return Prints::Unknown;
+    }
+    if last.redirects.iter().any(takes_output) {
+        return Prints::Nothing;
+    }
+    let mut prints = of_command(&commands[0], directory);
+    for filter in &commands[1..] {
+        prints = filtered(prints, filter);
+    }
+    prints
+}
+
+/// Programs that print nothing on success, unless an option asks for it.
+const SILENT: [&str; 12] = ["cd", "mkdir", "rm", "cp", "mv", "touch", "true", ":", "chmod", "ln", "sleep", "rmdir"];
+
+/// What a command prints by itself.
+fn of_command(command: &Simple, directory: &Directory) -> Prints {
+    let program = command.program().unwrap_or_default();
+    let has_input = command.redirects.iter().any(|redirect| matches!(redirect, Redirect::Read(_)));
+    if let Some(text) = text::printed(command) {
+        return if text.is_empty() { Prints::Nothing } else { Prints::Text(text) };
+    }
+    let looked = || match looked_at(command, directory) {
+        paths if paths.is_empty() => Prints::Unknown,
+        paths => Prints::Looked(paths),
+    };
+    let Some(arguments) = command.plain_arguments() else { return Prints::Unknown };
+    let is_verbose = arguments.iter().any(|word| word.starts_with('-') && word.contains('v'));
+    let shown = match program {
+        _ if has_input => None,
+        "cat" | "nl" => concatenated(program, &arguments),
+        "head" | "tail" => ends(program, &arguments),
+        "sed" => match Sed::printed(command) {
+            Some((Some(path), ranges)) => Some((path, Part::Ranges(ranges), false)),
+            _ if arguments.iter().any(|word| word.starts_with("-i") || *word == "--in-place") => {
+                return Prints::Nothing;
+            }
+            _ => None,
+        },
+        "grep" | "egrep" | "fgrep" | "rg" => return searched(program, &arguments, directory).unwrap_or_else(looked),
+        "git" => return of_git(command, directory),
+        "cd" if arguments.first() == Some(&"-") => return Prints::Unknown,
+        // Each command may be printed before it runs.
+        "set" if arguments.iter().any(|word| word.contains(['x', 'v'])) => return Prints::Unknown,
+        "set" | "export" if !arguments.is_empty() => return Prints::Nothing,
+        program if SILENT.contains(&program) && !is_verbose => return Prints::Nothing,
+        _ => None,
+    };
+    let Some((path, part, is_numbered)) = shown else { return looked() };
+    match directory.place(path).filter(|_| path != "-" && !path.starts_with("/dev/")) {
+        Some(path) => Prints::File(Shown { path, part, is_numbered }),
+        None => Prints::Unknown,
+    }
+}
+
+/// Programs whose operands are files that they show something of.
+const READERS: [&str; 16] = [
+    "cat", "head", "tail", "sed", "nl", "grep", "egrep", "fgrep", "rg", "less", "more", "bat", "awk", "cut", "tac",
+    "sort",
+];
+
+/// The files that a command looks at, as far as they are written out.
+pub(crate) fn looked_at(command: &Simple, directory: &Directory) -> Vec<String> {
+    if !command.program().is_some_and(|program| READERS.contains(&program)) {
+        return Vec::new();
+    }
+    let operands = command.arguments().iter().filter_map(|word| word.plain());
+    let inputs = command.redirects.iter().filter_map(|redirect| match redirect {
+        Redirect::Read(word) => word.plain(),
+        _ => None,
+    });
+    let files = operands.chain(inputs).filter(|word| !word.starts_with('-') && looks_like_file(word));
+    files.filter_map(|file| directory.place(file)).collect()
+}
+
+type Found<'a> = Option<(&'a str, Part, bool)>;
+
+fn concatenated<'a>(program: &str, arguments: &[&'a str]) -> Found<'a> {
+    let whole = |path: &'a str, is_numbered| Some((path, Part::Ranges(vec![(1, None)]), is_numbered));
+    match (program, arguments) {
+        ("cat", [path]) if !path.starts_with('-') => whole(path, false),
+        ("cat", ["-n", path]) | ("nl", ["-ba", path]) if !path.starts_with('-') => whole(path, true),
+        _ => None,
+    }
+}
+
+/// Lines that `head` and `tail` print when they are not told how many.
+const DEFAULT_LINES: usize = 10;
+
+/// What `head` and `tail` print of one file.
+fn ends<'a>(program: &str, arguments: &[&'a str]) -> Found<'a> {
+    let (count, files) = count_of(arguments)?;
+    let [path] = files else { return None };
+    let part = match (program, count) {
+        ("head", Count::Lines(count)) => Part::Ranges(vec![(1, Some(count))]),
+        ("tail", Count::Lines(count)) => Part::Last(count),
+        ("tail", Count::From(first)) => Part::Ranges(vec![(first.max(1), None)]),
+        _ => return None,
+    };
+    (!path.starts_with('-')).then_some((*path, part, false))
+}
+
+/// How many lines `head` and `tail` are asked for.
+enum Count {
+    Lines(usize),
+    From(usize),
+}
+
+/// The count in `-n 20`, `-n20`, `-20`, `--lines=20` and `-n +20`, and the operands.
+fn count_of<'a, 'b>(arguments: &'b [&'a str]) -> Option<(Count, &'b [&'a str])> {
+    let (written, files) = match arguments {
+        ["-n" | "--lines", count, files @ ..] => (*count, files),
+        [first, files @ ..] if first.starts_with('-') => {
+            let count = first.strip_prefix("--lines=").or_else(|| first.strip_prefix("-n"));
+            (count.or_else(|| first.strip_prefix('-'))?, files)
+        }
+        files => return Some((Count::Lines(DEFAULT_LINES), files)),
+    };
+    match written.strip_prefix('+') {
+        Some(first) => Some((Count::From(number(first)?), files)),
+        None => Some((Count::Lines(number(written)?), files)),
+    }
+}
+
+fn number(text: &str) -> Option<usize> {
+    text.chars().all(|c| c.is_ascii_digit()).then(|| line_number(text)).flatten()
+}
+
+/// Letters of options that leave the form of a search's hits alone, by whether a value follows.
+const SEARCH_LETTERS: &str = "niwEFPvsrRIxSUG";
+const SEARCH_VALUES: [&str; 10] = ["-e", "-A", "-B", "-C", "-m", "-g", "-t", "--include", "--exclude", "--glob"];
+
+/// The hits of a search that prints line numbers.
+fn searched(program: &str, arguments: &[&str], directory: &Directory) -> Option<Prints> {
+    let (mut is_numbered, mut is_recursive, mut has_pattern) = (false, program == "rg", false);
+    let mut operands = Vec::new();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--line-number" => is_numbered = true,
+            "--" => operands.extend(words.by_ref().copied()),
+            option if SEARCH_VALUES.contains(&option) => {
+                words.next()?;
+                has_pattern |= option == "-e";
+            }
+            option
+                if ["--include=", "--exclude=", "--exclude-dir=", "--glob="]
+                    .iter()
+                    .any(|name| option.starts_with(name)) => {}
+            option
+                if option.len() > 2
+                    && ["-A", "-B", "-C", "-m"].iter().any(|name| option.starts_with(name))
+                    && number(&option[2..]).is_some() => {}
+            option if option.starts_with('-') && option.len() > 1 => {
+                let letters = option[1..].chars();
+                if !letters.clone().all(|c| SEARCH_LETTERS.contains(c)) {
+                    return None;
+                }
+                is_numbered |= option.contains('n');
+                is_recursive |= program != "rg" && option.contains(['r', 'R']);
+            }
+            operand => operands.push(operand),
+        }
+    }
+    if !is_numbered {
+        return None;
+    }
+    let files = if has_pattern { operands.as_slice() } else { operands.get(1..)? };
+    match files {
+        [] if !is_recursive => None,
+        // One file is printed without its name; a directory is not.
+        [file] if !is_recursive || (program == "rg" && looks_like_file(file)) => {
+            Some(Prints::Hits(Some(directory.place(file)?)))
+        }
+        [file] if looks_like_file(file) => None,
+        _ if *directory == Directory::Lost => None,
+        _ => Some(Prints::Hits(None)),
+    }
+}
+
+fn of_git(command: &Simple, directory: &Directory) -> Prints {
+    let Some((action, rest, _)) = git::action(command) else { return Prints::Unknown };
+    let rest: Vec<&str> = rest.iter().filter_map(|word| word.plain()).collect();
+    match action {
+        "diff" | "show" | "log" | "stash" => Prints::Diff,
+        "grep" if rest.contains(&"-n") && rest.len() == 2 && *directory != Directory::Lost => Prints::Hits(None),
+        _ => Prints::Unknown,
+    }
+}
+
+/// What is left of a print after a filter.
+fn filtered(prints: Prints, filter: &Simple) -> Prints {
+    let Some(arguments) = filter.plain_arguments() else { return unshaped(prints) };
+    let program = filter.program().unwrap_or_default();
+    match (prints, program) {
+        (prints @ Prints::File(_), "cat") if arguments.is_empty() => prints,
+        (Prints::File(shown), "head" | "tail" | "sed") => narrowed(shown, program, filter, &arguments),
+        (prints @ (Prints::Hits(_) | Prints::Diff), "head" | "tail")
+            if count_of(&arguments).is_some_and(|(_, files)| files.is_empty()) =>
+        {
+            prints
+        }
+        (prints @ Prints::Hits(_), "grep" | "sort" | "cat")
+            if arguments.len() <= 1 && arguments.iter().all(|word| !word.starts_with('-')) =>
+        {
+            prints
+        }
+        (prints @ Prints::Hits(_), "grep")
+            if matches!(arguments.as_slice(), ["-v" | "-i" | "-E" | "-F" | "-vE" | "-iE", _]) =>
+        {
+            prints
+        }
+        (prints @ Prints::Diff, "sed" | "grep") => prints,
+        (Prints::Nothing, _) => Prints::Unknown,
+        (prints, _) => unshaped(prints),
+    }
+}
+
+/// A print whose lines are no longer the file's.
+fn unshaped(prints: Prints) -> Prints {
+    match prints {
+        Prints::File(shown) => Prints::Looked(vec![shown.path]),
+        Prints::Looked(paths) => Prints::Looked(paths),
+        _ => Prints::Unknown,
+    }
+}
+
+/// Lines of a file of which a filter keeps some.
+fn narrowed(shown: Shown, program: &str, filter: &Simple, arguments: &[&str]) -> Prints {
+    let wanted: Option<Part> = match program {
+        "sed" => Sed::printed(filter).filter(|(file, _)| file.is_none()).map(|(_, ranges)| Part::Ranges(ranges)),
+        _ => count_of(arguments).filter(|(_, files)| files.is_empty()).and_then(|(count, _)| match (program, count) {
+            ("head", Count::Lines(count)) => Some(Part::Ranges(vec![(1, Some(count))])),
+            ("tail", Count::Lines(count)) => Some(Part::Last(count)),
+            ("tail", Count::From(first)) => Some(Part::Ranges(vec![(first.max(1), None)])),
+            _ => None,
+        }),
+    };
+    let part = match (&shown.part, wanted) {
+        (Part::Ranges(ranges), Some(part)) if ranges.as_slice() == [(1, None)] => Some(part),
+        // The first lines of a range are a shorter range.
+        (Part::Ranges(ranges), Some(Part::Ranges(wanted))) => match (ranges.as_slice(), wanted.as_slice()) {
+            ([(first, count)], [(1, Some(most))]) => {
+                Some(Part::Ranges(vec![(*first, Some(count.map_or(*most, |count| count.min(*most))))]))
+            }
+            _ => None,
+        },
+        // The last lines of a part of a file are somewhere in it.
+        (Part::Ranges(_) | Part::Last(_), Some(Part::Last(count))) => Some(Part::Last(count)),
+        _ => None,
+    };
+    match part {
+        Some(part) => Prints::File(Shown { part, ..shown }),
+        None => Prints::Looked(vec![shown.path]),
+    }
+}

@@ -1,0 +1,131 @@
+//! What a read tool printed: whose numbers are the tool's, and which text is the file's.
+
+use crate::files::numbering::{Passage, Style, split_lines, split_number};
+
+/// What a read was asked for.
+pub(super) struct Asked<'a> {
+    pub(super) tool: &'a str,
+    /// The first line; 1 if the read was not narrowed.
+    pub(super) first: usize,
+    pub(super) is_narrowed: bool,
+}
+
+/// How read tools print, by name.
+const PRINTS: &[(Form, &[&str])] = &[
+    (
+        Form::Numbered(&[Style::Arrow, Style::Tab]),
+        &["Read", "ReadFile", "str_replace_editor", "str_replace_based_edit_tool", "file_editor"],
+    ),
+    (Form::Numbered(&[Style::Colon, Style::Bar]), &["read"]),
+    (Form::Numbered(&[Style::Dot]), &["view"]),
+];
+
+/// The form of what a read tool prints.
+#[derive(Clone, Copy)]
+enum Form {
+    /// Every line carries its number in one of these styles.
+    Numbered(&'static [Style]),
+    /// Some agents number the lines and some do not.
+    Either,
+}
+
+/// Most lines that read tools show when they are not asked for a number of lines.
+const MOST_LINES: usize = 2_000;
+
+/// Length from which read tools cut lines off, in characters.
+const LONG_LINE: usize = 2_000;
+
+/// Most lines that a tool prints before the first line of a file.
+const MOST_HEADINGS: usize = 4;
+
+/// The passages that a read shows, each with whether it is the whole file.
+pub(super) fn passages(asked: &Asked<'_>, result: &str) -> Vec<(Passage, bool)> {
+    let form = PRINTS.iter().find(|(_, names)| names.contains(&asked.tool)).map_or(Form::Either, |(form, _)| *form);
+    let lines: Vec<&str> = split_lines(result).collect();
+    let found = match form {
+        Form::Numbered(styles) => numbered(&lines, styles, asked),
+        Form::Either => either(&lines, asked, result),
+    };
+    let Some((passage, whole)) = found else { return Vec::new() };
+    without_long_lines(passage, whole)
+}
+
+/// Lines that carry consecutive numbers, after a few headings and before notes of the tool.
+fn numbered(lines: &[&str], styles: &[Style], asked: &Asked<'_>) -> Option<(Passage, bool)> {
+    let start = |style: Style| (0..lines.len().min(MOST_HEADINGS)).find(|at| split_number(lines[*at], style).is_some());
+    let (style, at) = styles.iter().find_map(|style| Some((*style, start(*style)?)))?;
+    let (first, _) = split_number(lines[at], style)?;
+    let mut passage = Passage { first: Some(first), lines: Vec::new() };
+    for line in &lines[at..] {
+        match split_number(line, style) {
+            Some((number, text)) if number == first + passage.lines.len() => passage.lines.push(text.to_owned()),
+            _ => break,
+        }
+    }
+    if first == 0 {
+        return None;
+    }
+    let count = passage.lines.len();
+    let notes = &lines[at + count..];
+    let is_more =
+        notes.iter().any(|note| ["more", "truncated", "limit", "offset"].iter().any(|word| note.contains(word)));
+    // Some tools show the end of a file's last line as one more line, which is empty.
+    let is_ended = passage.lines.last().is_some_and(|last| last.is_empty());
+    if is_ended {
+        passage.lines.pop();
+    }
+    let whole = first == 1 && !asked.is_narrowed && !is_ended && !is_more && count < MOST_LINES;
+    (!passage.lines.is_empty()).then_some((passage, whole))
+}
+
+/// Text of a tool that may number lines or not.
+fn either(lines: &[&str], asked: &Asked<'_>, result: &str) -> Option<(Passage, bool)> {
+    let sure = [Style::Arrow, Style::Tab, Style::Bar];
+    let is_run = |style: Style| {
+        let number = |index: usize| split_number(lines[index], style).map(|(number, _)| number);
+        (0..lines.len()).all(|index| number(index) == Some(asked.first + index))
+    };
+    if lines.is_empty() || result.trim().is_empty() || is_note(result) {
+        return None;
+    }
+    if let Some(style) = sure.into_iter().find(|style| is_run(*style)) {
+        return numbered(lines, &[style], asked);
+    }
+    // Numbers in other styles are as likely the file's own.
+    let looks_numbered = |line: &&&str| sure.into_iter().any(|style| split_number(line, style).is_some());
+    if [Style::Colon, Style::Dot, Style::Bare].into_iter().any(is_run) || lines.iter().any(|line| looks_numbered(&line))
+    {
+        return None;
+    }
+    let whole = !asked.is_narrowed && lines.len() < MOST_LINES;
+    Some((Passage::plain(Some(asked.first), result), whole))
+}
+
+/// Whether a read's output is a remark of the tool, or has one.
+fn is_note(text: &str) -> bool {
+    let starts =
+        ["File unchanged", "<system-reminder>", "IMPORTANT:", "[File content truncated", "<file", "<path", "<content"];
+    starts.iter().any(|start| text.trim_start().starts_with(start)) || text.contains("<system-reminder>")
+}
+
+/// The runs of a passage between lines that the tool may have cut off.
+fn without_long_lines(passage: Passage, whole: bool) -> Vec<(Passage, bool)> {
+    let is_long = |line: &String| line.len() >= LONG_LINE && line.chars().count() >= LONG_LINE;
+    if !passage.lines.iter().any(is_long) {
+        return vec![(passage, whole)];
+    }
+    let mut runs: Vec<(Passage, bool)> = Vec::new();
+    let mut is_open = false;
+    for (index, line) in passage.lines.into_iter().enumerate() {
+        if is_long(&line) {
+            is_open = false;
+            continue;
+        }
+        match runs.last_mut() {
+            Some((run, _)) if is_open => run.lines.push(line),
+            _ => runs.push((Passage { first: passage.first.map(|first| first + index), lines: vec![line] }, false)),
+        }
+        is_open = true;
+    }
+    runs
+}

@@ -1,0 +1,63 @@
+//! Single lines of files in what searches and diffs printed.
+
+use super::framing::is_cut_mark;
+use super::mentions::looks_like_file;
+use super::numbering::{Passage, line_number};
+use super::observation::Observation;
+use super::patch::{FilePatch, parse_unified};
+use super::path::Directory;
+
+/// Lines that a search found: `path:12:text`, or `12:text` for one file.
+pub(crate) fn observe_hits(lines: &[&str], only: Option<&str>, directory: &Directory) -> Vec<Observation> {
+    let mut found: Vec<(String, Vec<Passage>)> = Vec::new();
+    for line in lines.iter().filter(|line| !is_cut_mark(line)) {
+        let Some((path, number, text)) = hit(line, only, directory) else { continue };
+        if found.last().is_none_or(|(last, _)| *last != path) {
+            found.push((path, Vec::new()));
+        }
+        push_line(&mut found.last_mut().expect("one was just pushed").1, number, text);
+    }
+    found.into_iter().map(|(path, blocks)| Observation::Found { path, blocks }).collect()
+}
+
+fn hit<'a>(line: &'a str, only: Option<&str>, directory: &Directory) -> Option<(String, usize, &'a str)> {
+    if let Some(path) = only {
+        let (number, text) = split_location(line, &[':', '-'])?;
+        return Some((path.to_owned(), number, text));
+    }
+    // The colon of a drive is no end of a path.
+    let from = if super::path::on_drive(line).is_some() { 2 } else { 0 };
+    let end = from + line[from..].find(':')?;
+    let (number, text) = split_location(&line[end + 1..], &[':'])?;
+    let path = directory.place(&line[..end])?;
+    looks_like_file(&path).then_some((path, number, text))
+}
+
+fn split_location<'a>(text: &'a str, ends: &[char]) -> Option<(usize, &'a str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = text[digits..].strip_prefix(ends)?;
+    Some((line_number(&text[..digits]).filter(|number| *number > 0)?, rest))
+}
+
+/// The new sides of a printed diff. Which version they are of is not certain; what is known of the files is only
+/// marked as seen again.
+pub(crate) fn observe_old_diff(output: &str, directory: &Directory) -> Vec<Observation> {
+    let update = |patch: FilePatch| match patch {
+        FilePatch::Update { path, hunks, .. } => {
+            let blocks = hunks.into_iter().map(|hunk| Passage { first: hunk.first, lines: hunk.new }).collect();
+            Some(Observation::Old { path: directory.place(&path).unwrap_or(path), blocks })
+        }
+        _ => None,
+    };
+    parse_unified(output).into_iter().filter_map(update).collect()
+}
+
+/// Adds a line to the last passage if it follows it.
+fn push_line(blocks: &mut Vec<Passage>, number: usize, text: &str) {
+    match blocks.last_mut() {
+        Some(block) if block.first.is_some_and(|first| first + block.lines.len() == number) => {
+            block.lines.push(text.to_owned());
+        }
+        _ => blocks.push(Passage { first: Some(number), lines: vec![text.to_owned()] }),
+    }
+}

@@ -1,0 +1,147 @@
+//! What a harness puts around a command's output, taken off where that is certain.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// A command's output without what the harness added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Framed<'a> {
+    /// The output.
+    pub(crate) text: Cow<'a, str>,
+    /// Whether it is complete to the byte. Otherwise blank lines may be gone from both ends, and blanks from the end
+    /// of the last line.
+    pub(crate) is_exact: bool,
+    /// The exit status, if the harness says it.
+    pub(crate) exit: Option<i64>,
+    /// Whether the command still runs.
+    pub(crate) is_running: bool,
+    /// The directory of the shell after the command, if the harness says it.
+    pub(crate) directory: Option<String>,
+}
+
+/// Tools of Codex, which puts a head before the output.
+const CODEX: [&str; 7] =
+    ["exec_command", "shell", "local_shell", "shell_command", "container.exec", "write_stdin", "apply_patch"];
+
+/// How lines of that head begin.
+const CODEX_HEAD: [&str; 7] = [
+    "Command: ",
+    "Chunk ID: ",
+    "Wall time: ",
+    "Exit code: ",
+    "Process exited with code ",
+    "Original token count: ",
+    "Process running with session ID ",
+];
+
+/// Most lines that such a head has.
+const MAX_HEAD_LINES: usize = 200;
+
+/// Takes off what the harness of a tool adds to output.
+pub(crate) fn framed<'a>(tool: &str, result: &'a str) -> Framed<'a> {
+    if CODEX.contains(&tool)
+        && let Some(framed) = codex(result).or_else(|| codex_object(result))
+    {
+        return framed;
+    }
+    let mut framed = plain(result);
+    trailer(tool, &mut framed);
+    framed
+}
+
+fn plain(result: &str) -> Framed<'_> {
+    let is_exact = result.is_empty() || result.ends_with('\n');
+    Framed { text: Cow::Borrowed(result), is_exact, exit: None, is_running: false, directory: None }
+}
+
+/// `Chunk ID: …`, `Process exited with code 0`, …, `Output:` and the output.
+fn codex(result: &str) -> Option<Framed<'_>> {
+    let (head, text) = match result.strip_suffix("\nOutput:") {
+        Some(head) => (head, ""),
+        None => result.split_once("\nOutput:\n")?,
+    };
+    let begins = |line: &str| CODEX_HEAD.iter().find(|start| line.starts_with(**start));
+    begins(head.lines().next()?)?;
+    // A command of several lines fills the head with lines of its own.
+    let is_head = head.lines().count() <= MAX_HEAD_LINES
+        && (head.starts_with("Command: ") || head.lines().all(|line| begins(line).is_some()));
+    let value = |start: &str| head.lines().rev().find_map(|line| line.strip_prefix(start));
+    let exit = value("Process exited with code ").or_else(|| value("Exit code: "));
+    let exit = exit.and_then(|code| code.trim().parse().ok());
+    let is_running = value("Process running with session ID ").is_some();
+    let is_cut = text.starts_with("Total output lines: ");
+    is_head.then_some(Framed { text: Cow::Borrowed(text), is_exact: !is_cut, exit, is_running, directory: None })
+}
+
+/// `{"output": …, "metadata": {"exit_code": 0}}`.
+fn codex_object(result: &str) -> Option<Framed<'_>> {
+    if !result.starts_with('{') {
+        return None;
+    }
+    let value: Value = serde_json::from_str(result).ok()?;
+    let text = value.get("output")?.as_str()?.to_owned();
+    let exit = value.get("metadata")?.get("exit_code")?.as_i64()?;
+    Some(Framed { text: Cow::Owned(text), is_exact: true, exit: Some(exit), is_running: false, directory: None })
+}
+
+/// What harnesses put after the output, as how the line begins. What follows it is theirs, or nobody's.
+const TRAILERS: [&str; 9] = [
+    "<system-reminder>",
+    "<shellId: ",
+    "<exited with exit code ",
+    "<bash_metadata>",
+    "<metadata>",
+    "[The command completed with exit code ",
+    "[Current working directory: ",
+    "[Python interpreter: ",
+    "Shell cwd was reset to ",
+];
+
+/// What a harness says in place of no output.
+const NO_OUTPUT: [&str; 3] = ["(Bash completed with no output)", "(no output)", "Tool ran without output or errors"];
+
+/// Takes lines of the harness off the end.
+fn trailer<'a>(tool: &str, framed: &mut Framed<'a>) {
+    let Cow::Borrowed(result) = framed.text else { return };
+    // A file may have such lines as well: all from the first of them on is left out.
+    let starts = result.match_indices('\n').map(|(at, _)| at + 1);
+    let found = [0].into_iter().chain(starts).find(|at| TRAILERS.iter().any(|start| result[*at..].starts_with(start)));
+    if let Some(at) = found {
+        let added = &result[at..];
+        let value = |start: &str| added.lines().rev().find_map(|line| line.trim().strip_prefix(start));
+        let code = |text: &str| text.trim_end_matches(['>', '.', ']']).trim().parse().ok();
+        framed.exit = value("[The command completed with exit code ")
+            .or_else(|| value("<exited with exit code "))
+            .or_else(|| value("<shellId: ").and_then(|text| Some(text.split_once("exit code ")?.1)))
+            .and_then(code);
+        let directory = value("[Current working directory: ").map(|text| text.trim_end_matches(']'));
+        framed.directory = directory.or_else(|| value("Shell cwd was reset to ")).map(str::to_owned);
+        framed.text = Cow::Borrowed(result[..at].trim_end_matches('\n'));
+        framed.is_exact = false;
+    }
+    if NO_OUTPUT.contains(&framed.text.trim()) {
+        framed.text = Cow::Borrowed("");
+        framed.is_exact = false;
+    }
+    framed.is_running |= result.starts_with("Command running in background");
+    // This one tells of the exit status in the first line, and what follows is not the output alone.
+    if tool == "run_shell_command" && result.starts_with("Command: ") {
+        let exit = result.lines().rev().find_map(|line| line.strip_prefix("Exit Code: "));
+        framed.exit = exit.and_then(|code| code.trim().parse().ok());
+        framed.text = Cow::Borrowed("");
+        framed.is_exact = false;
+    }
+    // So does this one, but only where the command failed.
+    if let Some(code) = result.lines().next().and_then(|line| line.strip_prefix("Exit code ")) {
+        framed.exit = framed.exit.or_else(|| code.trim().parse().ok());
+    }
+}
+
+/// Whether a line stands for lines that a harness left out.
+pub(crate) fn is_cut_mark(line: &str) -> bool {
+    let is_whole = line.len() < 120
+        && line.contains("truncated")
+        && (line.contains('…') || line.contains("...") || line.starts_with('[') || line.starts_with('<'));
+    is_whole || line.contains(" truncated…") || line.contains("[Omitted long")
+}

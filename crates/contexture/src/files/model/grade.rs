@@ -1,0 +1,100 @@
+//! How well lines are known, and why no better.
+
+use super::{Line, Now};
+
+/// How well a line is known. Greater is better.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grade {
+    /// Some call may have changed it, or where it came from is not certain.
+    InDoubt,
+    /// It was certain, and since then commands ran that are only presumed not to change sources.
+    Presumed,
+    /// It was seen or written, and every call since was understood completely and did not touch it.
+    #[default]
+    Sure,
+    /// It was compared with the file on the disk.
+    Verified,
+}
+
+/// A call that lowered the grade of lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// When it was made.
+    pub at: u32,
+    /// What it was, in short: a command, or a plain sentence's end.
+    pub by: String,
+    /// How many observations were made by then.
+    pub(super) count: u64,
+}
+
+/// What can be said of some lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The least grade among them.
+    pub grade: Grade,
+    /// The moment since which all of them are known: that of the line that was seen, written or verified first.
+    pub since: u32,
+    /// What lowered the grade, the oldest first: the calls that may have changed lines, or the commands that are
+    /// presumed not to have. Empty if the grade is sure or verified.
+    pub by: Vec<Cause>,
+    /// The number of the first line, if numbers are certain.
+    pub first: Option<usize>,
+}
+
+/// Most causes that are remembered; of more, the oldest are kept, since they say since when.
+const MAX_CAUSES: usize = 8;
+
+/// Commands that are only presumed not to change sources, in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Presumptions {
+    /// The newest of them, at most [`MAX_PRESUMED`].
+    newest: Vec<Cause>,
+}
+
+/// Most commands that are remembered.
+const MAX_PRESUMED: usize = 64;
+
+impl Presumptions {
+    pub(super) fn note(&mut self, now: Now, by: &str) {
+        if self.newest.len() == MAX_PRESUMED {
+            // The oldest is kept, so that lines before it stay presumed.
+            self.newest.remove(1);
+        }
+        self.newest.push(Cause { at: now.at, by: by.to_owned(), count: now.count });
+    }
+
+    /// Those that ran after a number of observations; each command once.
+    fn since(&self, count: u64) -> Vec<Cause> {
+        let mut causes: Vec<Cause> = Vec::new();
+        for cause in self.newest.iter().filter(|cause| cause.count > count) {
+            if causes.len() < MAX_CAUSES && !causes.iter().any(|known| known.by == cause.by) {
+                causes.push(cause.clone());
+            }
+        }
+        causes
+    }
+}
+
+/// What can be said of lines of one file.
+pub(super) fn claim(lines: &[Line], first: Option<usize>, doubts: &[Cause], presumptions: &Presumptions) -> Claim {
+    let since = lines.iter().map(|line| line.seen).min().unwrap_or_default();
+    let certain_at = lines.iter().map(|line| line.certain_at).min().unwrap_or_default();
+    let grade = lines.iter().map(|line| line.grade).min().unwrap_or_default();
+    if grade == Grade::InDoubt {
+        let doubtful =
+            lines.iter().filter(|line| !line.is_sure()).map(|line| line.certain_at).min().unwrap_or_default();
+        let by = doubts.iter().filter(|cause| cause.count > doubtful).cloned().collect();
+        return Claim { grade, since, by, first: None };
+    }
+    let by = presumptions.since(certain_at);
+    let grade = if by.is_empty() { grade } else { Grade::Presumed };
+    Claim { grade, since, by, first }
+}
+
+/// Adds a cause of doubt to those of a file.
+pub(super) fn note_doubt(doubts: &mut Vec<Cause>, now: Now, by: &str) {
+    if doubts.len() == MAX_CAUSES {
+        doubts.remove(1);
+    }
+    doubts.push(Cause { at: now.at, by: by.to_owned(), count: now.count });
+}

@@ -1,0 +1,42 @@
+//! What a patch says about files.
+
+use super::observation::Observation;
+use super::patch::{FilePatch, Hunk, parse_begin_patch, parse_search_replace, parse_unified};
+
+/// What a patch says about files; `path` names the file of patches that do not.
+pub(crate) fn observe_patch(text: &str, path: Option<String>) -> Vec<Observation> {
+    if text.contains("*** Begin Patch") {
+        return parse_begin_patch(text).into_iter().flat_map(observe_file_patch).collect();
+    }
+    if let Some(path) = &path {
+        let pairs = parse_search_replace(text);
+        if !pairs.is_empty() {
+            let hunks = pairs.into_iter().map(|(old, new)| hunk_of(&old, &new)).collect();
+            return vec![Observation::Patch { path: path.clone(), hunks }];
+        }
+    }
+    // How much a diff may be off its place depends on the program that applies it.
+    let changed = |patch: FilePatch| Observation::Changed { path: patch.path().to_owned(), by: "a patch".to_owned() };
+    parse_unified(text).into_iter().map(changed).collect()
+}
+
+/// A block of search and replace as lines; the first place where the old ones are is replaced.
+fn hunk_of(old: &str, new: &str) -> Hunk {
+    let lines = |text: &str| -> Vec<String> {
+        if text.is_empty() { Vec::new() } else { text.split('\n').map(str::to_owned).collect() }
+    };
+    let new = lines(new);
+    Hunk { old: lines(old), added: vec![true; new.len()], new, ..Hunk::default() }
+}
+
+fn observe_file_patch(patch: FilePatch) -> Vec<Observation> {
+    match patch {
+        FilePatch::Add { path, text } => vec![Observation::Write { path, text }],
+        FilePatch::Delete { path } => vec![Observation::Delete { path }],
+        FilePatch::Update { path, moved, hunks } => {
+            let mut observations = vec![Observation::Patch { path: path.clone(), hunks }];
+            observations.extend(moved.map(|to| Observation::Move { from: path, to }));
+            observations
+        }
+    }
+}

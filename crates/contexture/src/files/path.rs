@@ -1,0 +1,171 @@
+//! Paths as agents write them: relative or absolute, of Unix or of Windows.
+
+/// A path without `.`, `..` and doubled slashes, as far as that can be said without looking. A path on a drive is
+/// written `d:/a` in lower case, since its file system does not tell cases apart.
+pub(crate) fn normalize(path: &str) -> String {
+    match on_drive(path) {
+        Some((drive, rest)) => {
+            let parts = parts_of(&rest.replace('\\', "/")).join("/");
+            format!("{}:/{parts}", drive.to_ascii_lowercase()).to_lowercase()
+        }
+        None => {
+            let joined = parts_of(path).join("/");
+            if path.starts_with('/') { format!("/{joined}") } else { joined }
+        }
+    }
+}
+
+/// The drive of a path such as `D:\a` or `D:/a`, and what follows it.
+pub(crate) fn on_drive(path: &str) -> Option<(char, &str)> {
+    let drive = path.chars().next().filter(char::is_ascii_alphabetic)?;
+    let rest = path[1..].strip_prefix(':')?;
+    rest.starts_with(['/', '\\']).then_some((drive, rest))
+}
+
+/// A path that a shell for Windows writes as `/d/a` or `/mnt/d/a`, as a path on a drive.
+pub(crate) fn mounted(path: &str) -> Option<String> {
+    let rest = path.strip_prefix("/mnt/").or_else(|| path.strip_prefix('/'))?;
+    let drive = rest.chars().next().filter(char::is_ascii_alphabetic)?;
+    let rest = rest[1..].strip_prefix('/').or(Some("").filter(|_| rest.len() == 1))?;
+    Some(format!("{drive}:/{rest}"))
+}
+
+fn parts_of(path: &str) -> Vec<&str> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            ".." if path.starts_with('/') => {}
+            part => parts.push(part),
+        }
+    }
+    parts
+}
+
+/// Whether a path does not depend on a directory.
+pub(crate) fn is_absolute(path: &str) -> bool {
+    path.starts_with('/') || path.starts_with('~') || path.starts_with("\\\\") || on_drive(path).is_some()
+}
+
+/// A path seen from a directory.
+pub(crate) fn join(directory: &str, path: &str) -> String {
+    if is_absolute(path) {
+        return path.to_owned();
+    }
+    if on_drive(directory).is_some() {
+        return format!("{}/{}", directory.trim_end_matches(['/', '\\']), path.replace('\\', "/"));
+    }
+    if directory.is_empty() {
+        return path.to_owned();
+    }
+    format!("{}/{path}", directory.trim_end_matches('/'))
+}
+
+/// The last part of a path.
+pub(crate) fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The extension of a path.
+pub(crate) fn extension_of(path: &str) -> &str {
+    last_part(path).rsplit_once('.').map_or("", |(_, extension)| extension)
+}
+
+/// Whether a normal path is at `under`, or beneath it. Where one of them is relative to a directory that nobody
+/// knows, it is if it may be.
+pub(crate) fn is_beneath(normal: &str, under: &str) -> bool {
+    let starts = |path: &str, start: &str| {
+        path.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || start.ends_with('/'))
+    };
+    if under.is_empty() || under.starts_with("..") || normal.starts_with("..") {
+        return true;
+    }
+    match (is_absolute(normal), is_absolute(under)) {
+        (true, true) => starts(normal, under),
+        (false, false) => starts(normal, under),
+        // The file may be anywhere.
+        (false, true) => true,
+        (true, false) => format!("{normal}/").contains(&format!("/{under}/")),
+    }
+}
+
+/// Whether two normal paths that differ may name one file, because one is relative to a directory that nobody knows.
+pub(crate) fn may_be_same(one: &str, other: &str) -> bool {
+    let (long, short) = match (is_absolute(one), is_absolute(other)) {
+        (true, false) => (one, other),
+        (false, true) => (other, one),
+        (true, true) => {
+            return mounted(one).is_some_and(|path| normalize(&path) == other)
+                || mounted(other).is_some_and(|path| normalize(&path) == one);
+        }
+        (false, false) => {
+            return last_part(one) == last_part(other) && (one.starts_with("..") || other.starts_with(".."));
+        }
+    };
+    let short = short.trim_start_matches("../");
+    long.strip_suffix(short).is_some_and(|rest| rest.ends_with('/')) || long.eq_ignore_ascii_case(short)
+}
+
+/// The directory that a command runs in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Directory {
+    /// Where the session began, which nobody said; names stay relative.
+    #[default]
+    Start,
+    /// This one; absolute, or relative to where the session began.
+    At(String),
+    /// Nobody can say.
+    Lost,
+}
+
+impl Directory {
+    /// A path seen from here, unless it is relative and the directory is lost.
+    pub(crate) fn place(&self, written: &str) -> Option<String> {
+        match self {
+            _ if is_absolute(written) => Some(written.to_owned()),
+            Directory::Start => Some(written.to_owned()),
+            Directory::At(directory) => Some(join(directory, written)),
+            Directory::Lost => None,
+        }
+    }
+}
+
+/// Directories that are known to exist.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    directories: std::collections::HashSet<String>,
+}
+
+/// Most directories that are remembered.
+const MAX_KNOWN: usize = 10_000;
+
+impl Known {
+    /// Notes that a file exists, and with it the directories above it.
+    pub(crate) fn note_file(&mut self, path: &str) {
+        let normal = normalize(path);
+        let mut above = normal.as_str();
+        while let Some((parent, _)) = above.rsplit_once('/') {
+            if !is_absolute(parent)
+                || self.directories.len() >= MAX_KNOWN
+                || !self.directories.insert(parent.to_owned())
+            {
+                return;
+            }
+            above = parent;
+        }
+    }
+
+    /// Notes that a file or directory may be gone, with all beneath it.
+    pub(crate) fn forget(&mut self, path: &str) {
+        let under = normalize(path);
+        self.directories.retain(|directory| !is_beneath(directory, &under));
+    }
+
+    /// Whether a directory exists.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.directories.contains(&normalize(path))
+    }
+}

@@ -1,0 +1,258 @@
+//! A command line and its output: what certainly happened, what may have, and whose text was printed.
+
+use super::commands::prints::{Prints, looked_at, of_pipeline};
+use super::commands::{Effects, anyhow, effects, everything, in_short, text, told};
+use super::fate::Fate;
+use super::framing::Framed;
+use super::mentions::observe_mentions;
+use super::numbering::Passage;
+use super::observation::Observation;
+use super::path::{Directory, Known};
+use super::shell::{Joint, Pipeline, Script, Simple, parse};
+
+mod attribute;
+
+/// What a command line tells.
+pub(crate) struct Ran {
+    /// What it tells about files, in the order in which it happened.
+    pub(crate) observations: Vec<Observation>,
+    /// The shell's directory after it.
+    pub(crate) directory: Directory,
+}
+
+/// Looks into a command line that ran in a directory.
+pub(crate) fn observe(line: &str, output: &Framed<'_>, fate: Fate, directory: Directory, known: &Known) -> Ran {
+    if fate == Fate::Undone {
+        return Ran { observations: Vec::new(), directory };
+    }
+    let Some(script) = parse(line) else {
+        let mut observations = vec![everything(in_short(line))];
+        observations.extend(observe_mentions(&output.text, None));
+        return Ran { observations, directory: Directory::Lost };
+    };
+    if !script.is_straight || output.is_running {
+        return branching(&script, output, directory);
+    }
+    straight(&script, output, fate, directory, known)
+}
+
+/// A script of which nobody can say which commands ran.
+fn branching(script: &Script, output: &Framed<'_>, directory: Directory) -> Ran {
+    let mut observations = told_effects(anyhow(script, &directory), &script_told(script));
+    let is_moved = script.commands().any(|command| !command.is_apart && moves(command));
+    let inner = if script.commands().any(moves) { Directory::Lost } else { directory.clone() };
+    let looked: Vec<String> = script.commands().flat_map(|command| looked_at(command, &inner)).collect();
+    observations.extend(compared(looked, &output.text));
+    observations.extend(observe_mentions(&output.text, base(&inner)));
+    Ran { observations, directory: if is_moved { Directory::Lost } else { directory } }
+}
+
+fn script_told(script: &Script) -> String {
+    let presumed = script.commands().find(|command| effects(command, &Directory::Start).is_presumed);
+    presumed.map_or(String::new(), told)
+}
+
+fn base(directory: &Directory) -> Option<&str> {
+    match directory {
+        Directory::At(path) => Some(path),
+        _ => None,
+    }
+}
+
+fn moves(command: &Simple) -> bool {
+    matches!(command.program(), Some("cd" | "pushd" | "popd" | "chdir"))
+}
+
+/// Effects as observations; changes first.
+fn told_effects(effects: Effects, by: &str) -> Vec<Observation> {
+    let presumed = effects.is_presumed.then(|| Observation::Presumed { by: by.to_owned() });
+    effects.changes.into_iter().chain(effects.doubts).chain(presumed).collect()
+}
+
+/// Files whose text an output may hold in some form: what is known of them is only marked as seen again.
+fn compared(mut paths: Vec<String>, text: &str) -> Vec<Observation> {
+    paths.sort_unstable();
+    paths.dedup();
+    let passage = Passage::plain(None, text);
+    if passage.lines.is_empty() {
+        return Vec::new();
+    }
+    paths.into_iter().map(|path| Observation::Old { path, blocks: vec![passage.clone()] }).collect()
+}
+
+/// A plain list of pipelines.
+fn straight(script: &Script, output: &Framed<'_>, fate: Fate, directory: Directory, known: &Known) -> Ran {
+    let proven = proven(&script.pipelines, fate);
+    let mut walk = Walk {
+        reading: directory.clone(),
+        read_after: directory.clone(),
+        directory: directory.clone(),
+        after: directory,
+    };
+    let mut steps = Vec::with_capacity(script.pipelines.len());
+    // Substitutions run before the commands whose words they are.
+    let inner = anyhow(&Script { others: script.others.clone(), ..Script::default() }, &walk.directory);
+    let mut observations = told_effects(inner, &script_told(script));
+    for (pipeline, is_proven) in script.pipelines.iter().zip(&proven) {
+        if let [command] = pipeline.commands.as_slice()
+            && moves(command)
+        {
+            walk.change(command, *is_proven, known);
+        }
+        let changed = of_pipeline_effects(pipeline, *is_proven, &walk.directory);
+        let prints = of_pipeline(&pipeline.commands, &walk.reading);
+        let is_mixed = !changed.is_empty() && matches!(prints, Prints::File(_) | Prints::Hits(_));
+        let prints = if is_mixed { Prints::Unknown } else { prints };
+        let looked = pipeline.commands.iter().flat_map(|command| looked_at(command, &walk.reading)).collect();
+        steps.push(attribute::Step { prints, is_proven: *is_proven, looked, changed });
+        walk.end(pipeline.joint);
+    }
+    let is_failed = fate == Fate::Failed;
+    let programs: Vec<&str> = script.commands().filter_map(Simple::program).collect();
+    let says_more = steps.iter().any(|step| matches!(step.prints, Prints::Unknown));
+    observations.extend(attribute::attribute(steps, output, &programs, is_failed, &walk.reading));
+    if says_more {
+        observations.extend(observe_mentions(&output.text, base(&walk.directory)));
+    }
+    let moved = script.pipelines.iter().flat_map(|pipeline| &pipeline.commands).any(moves);
+    let directory = if is_failed && moved { Directory::Lost } else { walk.after };
+    Ran { observations, directory }
+}
+
+/// Which pipelines are proven to have succeeded by the outcome of the whole.
+fn proven(pipelines: &[Pipeline], fate: Fate) -> Vec<bool> {
+    let mut proven = vec![false; pipelines.len()];
+    if fate != Fate::Done {
+        return proven;
+    }
+    let stops = pipelines.iter().position(stops_on_failure);
+    let is_alone = |index: usize| {
+        pipelines[index].joint == Joint::Then && (index == 0 || pipelines[index - 1].joint == Joint::Then)
+    };
+    for index in (0..pipelines.len()).rev() {
+        let is_last = index + 1 == pipelines.len();
+        let leads = pipelines[index].joint == Joint::And && proven.get(index + 1) == Some(&true);
+        proven[index] = is_last || leads || (stops.is_some_and(|stops| stops < index) && is_alone(index));
+    }
+    // After `exit` nothing runs, and the outcome is its own.
+    let exits = |pipeline: &Pipeline| {
+        pipeline.commands.iter().any(|command| matches!(command.program(), Some("exit" | "return" | "exec")))
+    };
+    if pipelines.iter().any(exits) {
+        proven.fill(false);
+    }
+    proven
+}
+
+/// Whether a pipeline is `set -e`.
+fn stops_on_failure(pipeline: &Pipeline) -> bool {
+    let [command] = pipeline.commands.as_slice() else { return false };
+    let asks = |word: &&str| *word == "errexit" || (word.starts_with('-') && word.contains('e'));
+    command.program() == Some("set") && command.plain_arguments().is_some_and(|words| words.iter().any(asks))
+}
+
+/// What the commands of a pipeline do. Only the last one's success is proven by the pipeline's.
+fn of_pipeline_effects(pipeline: &Pipeline, is_proven: bool, directory: &Directory) -> Vec<Observation> {
+    let last = pipeline.commands.len() - 1;
+    let mut observations = Vec::new();
+    for (index, command) in pipeline.commands.iter().enumerate() {
+        let by = told(command);
+        let mut own = effects(command, directory);
+        if command.program() == Some("tee") {
+            written_by_tee(&mut own, command, index.checked_sub(1).map(|before| &pipeline.commands[before]));
+        }
+        if !(is_proven && index == last) {
+            // What was probably done is shown as such, in doubt.
+            observations.extend(own.changes.iter().filter_map(probable));
+            own = own.unproven(&by);
+        }
+        observations.extend(told_effects(own, &by));
+    }
+    observations
+}
+
+/// A change whose result is worth showing even if nobody can say that it was made.
+fn probable(change: &Observation) -> Option<Observation> {
+    match change {
+        Observation::Write { .. } | Observation::Append { .. } | Observation::Rewrite { .. } => Some(change.clone()),
+        Observation::Copy { .. } => Some(change.clone()),
+        Observation::Move { from, to } => Some(Observation::Copy { from: from.clone(), to: to.clone(), into: true }),
+        _ => None,
+    }
+}
+
+/// Gives what `tee` writes the text that it is fed, if the command line says it.
+fn written_by_tee(effects: &mut Effects, command: &Simple, before: Option<&Simple>) {
+    let fed = match before {
+        Some(before)
+            if before.redirects.iter().all(|redirect| matches!(redirect, super::shell::Redirect::Document { .. })) =>
+        {
+            text::printed(before)
+        }
+        Some(_) => None,
+        None => text::document(command),
+    };
+    let options: Vec<&str> =
+        command.arguments().iter().map(|word| word.text.as_str()).filter(|word| word.starts_with('-')).collect();
+    let append = match options.as_slice() {
+        [] => false,
+        ["-a"] => true,
+        _ => return,
+    };
+    let Some(text) = fed else { return };
+    for change in &mut effects.changes {
+        if let Observation::Changed { path, .. } = change {
+            let (path, text) = (path.clone(), text.clone());
+            *change = if append { Observation::Append { path, text } } else { Observation::Write { path, text } };
+        }
+    }
+}
+
+/// The directory as a script goes on.
+struct Walk {
+    /// Where the next command of this list runs, if it runs.
+    directory: Directory,
+    /// Where the shell is after the list so far, whatever failed.
+    after: Directory,
+    /// The same where nothing complains: a directory that exists can be gone into.
+    reading: Directory,
+    read_after: Directory,
+}
+
+impl Walk {
+    fn change(&mut self, command: &Simple, is_proven: bool, known: &Known) {
+        let arguments = command.plain_arguments();
+        let target = match (command.program(), arguments.as_deref()) {
+            (Some("cd" | "pushd"), Some([target] | ["--", target]))
+                if !target.starts_with('-') && !target.is_empty() =>
+            {
+                self.directory.place(target).filter(|path| !path.starts_with('~'))
+            }
+            _ => None,
+        };
+        let target = target.map_or(Directory::Lost, Directory::At);
+        let is_same = match (&target, &self.after) {
+            (Directory::At(new), Directory::At(old)) => super::path::normalize(new) == super::path::normalize(old),
+            _ => false,
+        };
+        let exists = matches!(&target, Directory::At(path) if known.has(path));
+        self.read_after = match () {
+            () if is_proven || exists || is_same => target.clone(),
+            () => Directory::Lost,
+        };
+        self.reading = target.clone();
+        if is_proven {
+            self.after = target.clone();
+        } else if !is_same {
+            self.after = Directory::Lost;
+        }
+        self.directory = target;
+    }
+
+    fn end(&mut self, joint: Joint) {
+        if joint == Joint::Then {
+            self.directory = self.after.clone();
+            self.reading = self.read_after.clone();
+        }
+    }
+}

@@ -1,0 +1,543 @@
+//! The structure of a command line: lists, pipelines, compound commands and here-documents.
+
+use super::{Joint, Pipeline, Redirect, Script, Simple, Word};
+
+/// Most levels of substitutions and compound commands that are followed.
+const MAX_DEPTH: usize = 40;
+
+/// Reads a whole script.
+pub(super) fn script(line: &str) -> Option<Script> {
+    let mut parser = Parser::new(line);
+    parser.list(&[])?;
+    if !parser.rest().is_empty() || !parser.documents.is_empty() {
+        return None;
+    }
+    Some(parser.into_script())
+}
+
+/// A here-document whose text begins at the next line.
+struct Document {
+    /// The name that its redirection has until then.
+    id: usize,
+    end: String,
+    is_indented: bool,
+    is_quoted: bool,
+}
+
+pub(super) struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+    /// How many shells of their own the place is in.
+    apart: usize,
+    /// How many conditionals and loops the place is in.
+    inside: usize,
+    is_straight: bool,
+    pipelines: Vec<Pipeline>,
+    others: Vec<Simple>,
+    documents: Vec<Document>,
+    texts: Vec<Option<(String, bool)>>,
+}
+
+/// Words that begin or go on with a compound command.
+const RESERVED: [&str; 17] = [
+    "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "for", "case", "esac", "select", "function",
+    "coproc", "time", "in",
+];
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            at: 0,
+            depth: 0,
+            apart: 0,
+            inside: 0,
+            is_straight: true,
+            pipelines: Vec::new(),
+            others: Vec::new(),
+            documents: Vec::new(),
+            texts: Vec::new(),
+        }
+    }
+
+    pub(super) fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    pub(super) fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    pub(super) fn advance(&mut self, bytes: usize) {
+        self.at += bytes;
+    }
+
+    fn into_script(mut self) -> Script {
+        let documents = std::mem::take(&mut self.texts);
+        let fill = |simple: &mut Simple| {
+            for redirect in &mut simple.redirects {
+                if let Redirect::Document { text, is_plain } = redirect
+                    && let Some(id) = text.strip_prefix('\0').and_then(|id| id.parse::<usize>().ok())
+                    && let Some(Some((body, plain))) = documents.get(id)
+                {
+                    (*text, *is_plain) = (body.clone(), *plain);
+                }
+            }
+        };
+        self.pipelines.iter_mut().flat_map(|pipeline| &mut pipeline.commands).for_each(fill);
+        self.others.iter_mut().for_each(fill);
+        if !self.is_straight {
+            let straight = self.pipelines.drain(..).flat_map(|pipeline| pipeline.commands);
+            let others = std::mem::take(&mut self.others);
+            self.others = straight.chain(others).collect();
+        }
+        Script { pipelines: self.pipelines, others: self.others, is_straight: self.is_straight }
+    }
+
+    /// Skips blanks, comments and joined lines, not line feeds.
+    fn skip_blanks(&mut self) {
+        loop {
+            match self.peek() {
+                Some(' ' | '\t') => self.at += 1,
+                Some('\\') if self.rest().starts_with("\\\n") => self.at += 2,
+                Some('#') if self.is_at_word_start() => {
+                    self.at += self.rest().find('\n').unwrap_or(self.rest().len());
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn is_at_word_start(&self) -> bool {
+        self.text[..self.at].chars().next_back().is_none_or(|before| before.is_whitespace() || ";&|()".contains(before))
+    }
+
+    /// Skips line feeds too, and reads the here-documents that begin there.
+    fn skip_lines(&mut self) -> Option<()> {
+        loop {
+            self.skip_blanks();
+            if !self.take_line_feed()? {
+                return Some(());
+            }
+        }
+    }
+
+    fn take_line_feed(&mut self) -> Option<bool> {
+        if self.peek() != Some('\n') {
+            return Some(false);
+        }
+        self.at += 1;
+        self.take_documents()?;
+        Some(true)
+    }
+
+    /// A list of pipelines up to one of the words, or up to a closing parenthesis or the end.
+    fn list(&mut self, ends: &[&str]) -> Option<()> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return None;
+        }
+        loop {
+            self.skip_lines()?;
+            match self.peek() {
+                None | Some(')') => break,
+                _ if self.reserved().is_some_and(|word| ends.contains(&word)) => break,
+                _ if ends.contains(&"}") && self.at_brace('}') => break,
+                _ => {}
+            }
+            self.pipeline()?;
+            self.skip_blanks();
+            let joint = self.joint()?;
+            if let (Some(last), true) = (self.pipelines.last_mut(), self.depth == 1) {
+                last.joint = joint;
+            }
+        }
+        self.depth -= 1;
+        Some(())
+    }
+
+    /// What joins a pipeline to the next one.
+    fn joint(&mut self) -> Option<Joint> {
+        let rest = self.rest();
+        if rest.starts_with("&&") {
+            self.at += 2;
+            self.skip_lines()?;
+            // Something must follow.
+            return self.peek().filter(|next| *next != ')').map(|_| Joint::And);
+        }
+        if rest.starts_with("||") {
+            self.at += 2;
+            self.is_straight = false;
+            self.skip_lines()?;
+            return self.peek().map(|_| Joint::Then);
+        }
+        match self.peek() {
+            None | Some(')') => {}
+            Some('\n') => {
+                self.take_line_feed()?;
+            }
+            // What runs in the background changes files at any later time; `;;` belongs to a `case`.
+            Some(';') if !rest.starts_with(";;") => self.at += 1,
+            _ if self.reserved().is_some() || self.at_brace('}') => {}
+            _ => return None,
+        }
+        Some(Joint::Then)
+    }
+
+    fn pipeline(&mut self) -> Option<()> {
+        let mut commands = Vec::new();
+        loop {
+            self.skip_blanks();
+            if let Some(prefix) = ["! ", "time "].into_iter().find(|prefix| self.rest().starts_with(prefix)) {
+                self.at += prefix.len();
+                self.is_straight = false;
+                continue;
+            }
+            let before = self.others.len();
+            let simple = self.command()?;
+            commands.extend(simple);
+            self.skip_blanks();
+            let rest = self.rest();
+            if rest.starts_with('|') && !rest.starts_with("||") {
+                self.is_straight &= !rest.starts_with("|&");
+                self.at += if rest.starts_with("|&") { 2 } else { 1 };
+                // Each part of a pipeline has a shell of its own.
+                self.others[before..].iter_mut().for_each(|other| other.is_apart = true);
+                self.skip_lines()?;
+                self.peek()?;
+                continue;
+            }
+            break;
+        }
+        if commands.len() > 1 {
+            commands.iter_mut().for_each(|command| command.is_apart = true);
+        }
+        if self.inside == 0 && self.apart == 0 {
+            if !commands.is_empty() {
+                self.pipelines.push(Pipeline { commands, joint: Joint::Then });
+            }
+        } else {
+            self.others.extend(commands);
+        }
+        Some(())
+    }
+
+    /// The reserved word at this place, if there is one.
+    fn reserved(&self) -> Option<&'static str> {
+        let rest = self.rest();
+        RESERVED.into_iter().find(|word| {
+            rest.strip_prefix(word).is_some_and(|after| {
+                after.chars().next().is_none_or(|next| next.is_whitespace() || ";&|()<>".contains(next))
+            })
+        })
+    }
+
+    fn at_brace(&self, brace: char) -> bool {
+        self.rest().strip_prefix(brace).is_some_and(|after| {
+            after.chars().next().is_none_or(|next| next.is_whitespace() || (brace == '}' && ";&|)<>".contains(next)))
+        })
+    }
+
+    /// One command; `None` inside if it is a compound one, whose commands were noted.
+    fn command(&mut self) -> Option<Option<Simple>> {
+        if self.rest().starts_with("((") {
+            return None;
+        }
+        if self.peek() == Some('(') {
+            self.at += 1;
+            self.is_straight = false;
+            self.apart += 1;
+            self.list(&[])?;
+            self.apart -= 1;
+            self.expect(")")?;
+            return self.trailing_redirects();
+        }
+        if self.at_brace('{') {
+            self.at += 1;
+            self.compound(&["}"])?;
+            self.expect("}")?;
+            return self.trailing_redirects();
+        }
+        match self.reserved() {
+            Some("if") => self.conditional(),
+            Some(word @ ("while" | "until")) => {
+                self.at += word.len();
+                self.compound(&["do"])?;
+                self.body()
+            }
+            Some("for") => self.each(),
+            Some(_) => None,
+            None if self.starts_with_word("[[") => self.test(),
+            None => self.simple().map(Some),
+        }
+    }
+
+    fn starts_with_word(&self, word: &str) -> bool {
+        self.rest().strip_prefix(word).is_some_and(|after| after.starts_with(|c: char| c.is_whitespace()))
+    }
+
+    fn expect(&mut self, token: &str) -> Option<()> {
+        self.skip_blanks();
+        self.rest().starts_with(token).then(|| self.at += token.len())
+    }
+
+    /// The list inside a compound command.
+    fn compound(&mut self, ends: &[&str]) -> Option<()> {
+        self.is_straight = false;
+        self.inside += 1;
+        self.list(ends)?;
+        self.inside -= 1;
+        Some(())
+    }
+
+    fn conditional(&mut self) -> Option<Option<Simple>> {
+        self.at += "if".len();
+        loop {
+            self.compound(&["then"])?;
+            self.expect("then")?;
+            self.compound(&["elif", "else", "fi"])?;
+            match self.reserved()? {
+                "elif" => self.at += "elif".len(),
+                "else" => {
+                    self.at += "else".len();
+                    self.compound(&["fi"])?;
+                    self.expect("fi")?;
+                    return self.trailing_redirects();
+                }
+                _ => {
+                    self.expect("fi")?;
+                    return self.trailing_redirects();
+                }
+            }
+        }
+    }
+
+    fn each(&mut self) -> Option<Option<Simple>> {
+        self.at += "for".len();
+        self.skip_blanks();
+        let name = self.word()?;
+        let is_name = name.text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !is_name || name.text.is_empty() {
+            return None;
+        }
+        self.is_straight = false;
+        self.others.push(Simple { assigns: vec![name.text], ..Simple::default() });
+        self.skip_lines()?;
+        if self.reserved() == Some("in") {
+            self.at += "in".len();
+            loop {
+                self.skip_blanks();
+                match self.peek()? {
+                    '\n' | ';' => break,
+                    '&' | '|' | '(' | ')' | '<' | '>' => return None,
+                    _ => drop(self.word()?),
+                }
+            }
+        }
+        self.skip_blanks();
+        if self.peek() == Some(';') {
+            self.at += 1;
+        }
+        self.skip_lines()?;
+        self.body()
+    }
+
+    /// `do LIST done`.
+    fn body(&mut self) -> Option<Option<Simple>> {
+        self.expect("do")?;
+        self.compound(&["done"])?;
+        self.expect("done")?;
+        self.trailing_redirects()
+    }
+
+    /// `[[ … ]]`, which only tests.
+    fn test(&mut self) -> Option<Option<Simple>> {
+        self.at += 2;
+        self.is_straight = false;
+        loop {
+            self.skip_blanks();
+            match self.peek()? {
+                '\n' | ';' => return None,
+                '&' | '|' | '(' | ')' | '<' | '>' => self.at += 1,
+                _ if self.rest().starts_with("]]") => {
+                    self.at += 2;
+                    return self.trailing_redirects();
+                }
+                _ => drop(self.word()?),
+            }
+        }
+    }
+
+    /// Redirections of a compound command.
+    fn trailing_redirects(&mut self) -> Option<Option<Simple>> {
+        let mut simple = Simple::default();
+        loop {
+            self.skip_blanks();
+            if !self.redirect(&mut simple)? {
+                break;
+            }
+        }
+        if !simple.redirects.is_empty() {
+            self.others.push(simple);
+        }
+        Some(None)
+    }
+
+    fn simple(&mut self) -> Option<Simple> {
+        let mut simple = Simple { is_apart: self.apart > 0, ..Simple::default() };
+        loop {
+            self.skip_blanks();
+            if self.redirect(&mut simple)? {
+                continue;
+            }
+            match self.peek() {
+                None | Some('\n' | ';' | '&' | '|' | ')') => break,
+                // A function is defined, or something else that is not a simple command.
+                Some('(' | '<' | '>') => return None,
+                Some(_) => {}
+            }
+            let start = self.at;
+            let word = self.word()?;
+            if self.at == start {
+                return None;
+            }
+            let name = self.text[start..self.at].split_once('=').map(|(name, _)| name.trim_end_matches('+'));
+            match name.filter(|name| simple.words.is_empty() && is_name(name)) {
+                Some(name) => {
+                    // The elements of an array follow.
+                    if self.peek() == Some('(') {
+                        return None;
+                    }
+                    simple.assigns.push(name.to_owned());
+                }
+                None => simple.words.push(word),
+            }
+        }
+        let is_empty = simple.words.is_empty() && simple.assigns.is_empty() && simple.redirects.is_empty();
+        (!is_empty).then_some(simple)
+    }
+
+    /// Reads a redirection if one begins here.
+    fn redirect(&mut self, simple: &mut Simple) -> Option<bool> {
+        let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
+        let (number, rest) = self.rest().split_at(digits);
+        let is_redirect = rest.starts_with(['<', '>']) || (number.is_empty() && rest.starts_with("&>"));
+        if !is_redirect {
+            return Some(false);
+        }
+        // Reading from or writing to another process.
+        if rest.starts_with("<(") || rest.starts_with(">(") || rest.starts_with("<>") {
+            return None;
+        }
+        self.at += digits;
+        const SIGNS: [&str; 11] = ["&>>", "&>", ">>", ">|", ">&", ">", "<<<", "<<-", "<<", "<&", "<"];
+        let sign = SIGNS.into_iter().find(|sign| self.rest().starts_with(sign))?;
+        self.at += sign.len();
+        self.skip_blanks();
+        if sign.starts_with("<<") && sign != "<<<" {
+            simple.redirects.push(self.document(sign == "<<-")?);
+            return Some(true);
+        }
+        let start = self.at;
+        let word = self.word()?;
+        if self.at == start {
+            return None;
+        }
+        simple.redirects.push(redirect_of(sign, number, word)?);
+        Some(true)
+    }
+
+    fn document(&mut self, is_indented: bool) -> Option<Redirect> {
+        let start = self.at;
+        let end = self.word()?;
+        if self.at == start || end.expands != super::Expands::Never {
+            return None;
+        }
+        let id = self.texts.len();
+        self.texts.push(None);
+        self.documents.push(Document { id, end: end.text, is_indented, is_quoted: end.is_quoted });
+        Some(Redirect::Document { text: format!("\0{id}"), is_plain: false })
+    }
+
+    /// Reads the texts of the here-documents of the line that just ended.
+    fn take_documents(&mut self) -> Option<()> {
+        for document in std::mem::take(&mut self.documents) {
+            let mut text = String::new();
+            loop {
+                let rest = self.rest();
+                // Without its end the shell only warns, and takes all that is left.
+                if rest.is_empty() {
+                    return None;
+                }
+                let line = rest.split('\n').next().unwrap_or_default();
+                self.at += (line.len() + 1).min(rest.len());
+                let bare = if document.is_indented { line.trim_start_matches('\t') } else { line };
+                if bare == document.end {
+                    break;
+                }
+                text.push_str(bare);
+                text.push('\n');
+            }
+            let is_plain = document.is_quoted || !text.contains(['$', '`', '\\']);
+            if !is_plain && (text.contains("$(") || text.contains('`')) {
+                // Commands run inside, and their words follow rules of their own.
+                return None;
+            }
+            self.texts[document.id] = Some((text, is_plain));
+        }
+        Some(())
+    }
+
+    /// Reads a script that stands inside a word, such as one in back quotes.
+    pub(super) fn nested(&mut self, line: &str) -> Option<()> {
+        if self.depth + 1 >= MAX_DEPTH {
+            return None;
+        }
+        let script = script(line)?;
+        let commands = script.pipelines.into_iter().flat_map(|pipeline| pipeline.commands).chain(script.others);
+        self.others.extend(commands.map(|command| Simple { is_apart: true, ..command }));
+        Some(())
+    }
+
+    /// The commands of `$(…)`, after its parenthesis.
+    pub(super) fn substitution(&mut self) -> Option<()> {
+        let outer = (std::mem::take(&mut self.documents), self.is_straight, self.inside);
+        self.apart += 1;
+        self.inside += 1;
+        self.list(&[])?;
+        self.apart -= 1;
+        // A document must end inside.
+        if !self.documents.is_empty() {
+            return None;
+        }
+        (self.documents, self.is_straight, self.inside) = outer;
+        self.rest().starts_with(')').then(|| self.at += 1)
+    }
+}
+
+fn redirect_of(sign: &str, number: &str, word: Word) -> Option<Redirect> {
+    let descriptor = if number.is_empty() { None } else { number.parse::<u32>().ok() };
+    Some(match (sign, descriptor) {
+        ("<<<", _) => {
+            let is_plain = word.plain().is_some();
+            Redirect::Document { text: format!("{}\n", word.text), is_plain }
+        }
+        ("<", _) => Redirect::Read(word),
+        ("<&", _) => Redirect::Copy,
+        (">&", Some(2)) if word.text == "1" => Redirect::ErrorsToOutput,
+        (">&", _) if word.text == "-" || word.text.chars().all(|c| c.is_ascii_digit()) => Redirect::Copy,
+        (">&" | "&>" | "&>>", _) => Redirect::Other(word),
+        (">" | ">|", None | Some(1)) => Redirect::Write(word),
+        (">>", None | Some(1)) => Redirect::Append(word),
+        (_, Some(2)) => Redirect::Errors(word),
+        _ => Redirect::Other(word),
+    })
+}
+
+/// Whether a text can name a variable.
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}

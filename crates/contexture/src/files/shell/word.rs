@@ -1,0 +1,162 @@
+//! One word of a command line: quotes, escapes and what the shell would expand.
+
+use super::parse::Parser;
+use super::{Expands, Word};
+
+impl Parser<'_> {
+    /// Reads a word; it is empty if none begins here. `None` if a quote or a substitution does not end.
+    pub(super) fn word(&mut self) -> Option<Word> {
+        let mut word = Word::default();
+        while let Some(next) = self.peek() {
+            match next {
+                ' ' | '\t' | '\n' | ';' | '|' | '&' | '<' | '>' | '(' | ')' => break,
+                '\'' => self.single_quoted(&mut word)?,
+                '"' => self.double_quoted(&mut word)?,
+                '$' => self.dollar(&mut word, false)?,
+                '`' => self.backquoted(&mut word)?,
+                '\\' => self.escaped(&mut word)?,
+                _ => {
+                    let at_start = word.text.is_empty() && !word.is_quoted;
+                    word.expands = word.expands.max(expansion(next, at_start, self.rest()));
+                    word.text.push(next);
+                    self.advance(next.len_utf8());
+                }
+            }
+        }
+        // Where a name follows `=` or `:`, a tilde is expanded too.
+        if !word.is_quoted && (word.text.contains("=~") || word.text.contains(":~")) {
+            word.expands = Expands::ToAnything;
+        }
+        Some(word)
+    }
+
+    fn single_quoted(&mut self, word: &mut Word) -> Option<()> {
+        let inner = &self.rest()[1..];
+        let len = inner.find('\'')?;
+        word.text.push_str(&inner[..len]);
+        word.is_quoted = true;
+        self.advance(len + 2);
+        Some(())
+    }
+
+    fn escaped(&mut self, word: &mut Word) -> Option<()> {
+        let escaped = self.rest()[1..].chars().next()?;
+        self.advance(1 + escaped.len_utf8());
+        if escaped != '\n' {
+            word.text.push(escaped);
+            word.is_quoted = true;
+        }
+        Some(())
+    }
+
+    fn double_quoted(&mut self, word: &mut Word) -> Option<()> {
+        word.is_quoted = true;
+        self.advance(1);
+        loop {
+            let next = self.peek()?;
+            match next {
+                '"' => {
+                    self.advance(1);
+                    return Some(());
+                }
+                '\\' => {
+                    let escaped = self.rest()[1..].chars().next()?;
+                    match escaped {
+                        '"' | '\\' | '$' | '`' => word.text.push(escaped),
+                        '\n' => {}
+                        other => {
+                            word.text.push('\\');
+                            word.text.push(other);
+                        }
+                    }
+                    self.advance(1 + escaped.len_utf8());
+                }
+                '$' => self.dollar(word, true)?,
+                '`' => self.backquoted(word)?,
+                _ => {
+                    word.text.push(next);
+                    self.advance(next.len_utf8());
+                }
+            }
+        }
+    }
+
+    /// Something that begins with a dollar sign.
+    fn dollar(&mut self, word: &mut Word, in_quotes: bool) -> Option<()> {
+        let rest = self.rest();
+        let after = rest[1..].chars().next();
+        match after {
+            Some('(') if rest.starts_with("$((") => return None,
+            Some('(') => {
+                self.advance(2);
+                self.substitution()?;
+                word.text.push_str("$()");
+            }
+            Some('{') => {
+                let len = rest.find('}')?;
+                let inner = &rest[2..len];
+                // Anything beyond a name may hold quotes, commands and braces.
+                if !inner.chars().all(|c| c.is_ascii_alphanumeric() || "_@*#?!-:.,/%^+=".contains(c)) {
+                    return None;
+                }
+                word.text.push_str(&rest[..=len]);
+                self.advance(len + 1);
+            }
+            Some('\'') if !in_quotes => {
+                let mut chars = rest[2..].char_indices();
+                let len = loop {
+                    match chars.next()? {
+                        (index, '\'') => break index,
+                        (_, '\\') => drop(chars.next()?),
+                        _ => {}
+                    }
+                };
+                word.text.push_str(&rest[..len + 3]);
+                self.advance(len + 3);
+            }
+            Some('"') if !in_quotes => return None,
+            Some('[') => return None,
+            Some(c) if c.is_ascii_alphanumeric() || "_@*#?$!-".contains(c) => {
+                word.text.push('$');
+                self.advance(1);
+            }
+            // A lone dollar sign is itself.
+            _ => {
+                word.text.push('$');
+                self.advance(1);
+                return Some(());
+            }
+        }
+        word.expands = Expands::ToAnything;
+        Some(())
+    }
+
+    /// A command in back quotes; one with escapes in it is not followed.
+    fn backquoted(&mut self, word: &mut Word) -> Option<()> {
+        let inner = &self.rest()[1..];
+        let len = inner.find('`')?;
+        let line = &inner[..len];
+        if line.contains(['\\', '"', '\'']) {
+            return None;
+        }
+        self.advance(len + 2);
+        self.nested(line)?;
+        word.text.push_str("``");
+        word.expands = Expands::ToAnything;
+        Some(())
+    }
+}
+
+/// What an unquoted character makes of a word.
+fn expansion(next: char, at_start: bool, rest: &str) -> Expands {
+    match next {
+        '*' | '?' | '[' | ']' => Expands::ToNames,
+        '{' if rest.starts_with("{}") => Expands::Never,
+        '{' => Expands::ToAnything,
+        // A tilde is a home directory, an equals sign the place of a program in some shells.
+        '~' | '=' if at_start => Expands::ToAnything,
+        // Patterns of shells that have more of them.
+        '^' | '#' if at_start => Expands::ToAnything,
+        _ => Expands::Never,
+    }
+}
