@@ -15,6 +15,7 @@ mod knowledge;
 pub mod shown;
 mod billing;
 mod state;
+pub mod claims;
 pub mod view;
 pub mod words;
 mod vocabulary;

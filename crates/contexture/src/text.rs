@@ -4,4 +4,5 @@
 
 pub(crate) mod counts;
 pub(crate) mod fit;
+pub(crate) mod one_line;
 pub(crate) mod words;

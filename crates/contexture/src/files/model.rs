@@ -211,6 +211,11 @@ impl FileModel {
         grade::claim(known, first, &file.doubts, &self.presumptions)
     }
 
+    /// Commands that ran after a moment and are only presumed not to have changed sources, each once.
+    pub fn presumed_after(&self, at: u32) -> Vec<Cause> {
+        self.presumptions.after(at)
+    }
+
     /// How well all known lines of a file are known; whether they are the whole file is certain only if the grade is
     /// verified or sure.
     pub fn claim_whole(&self, file: usize) -> Option<Claim> {

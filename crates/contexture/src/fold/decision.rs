@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
+use super::claims::LinesClaim;
+use crate::files::model::FileModel;
+
 /// The field of a stored decision that holds its version.
 const VERSION: &str = "version";
 
@@ -139,7 +142,7 @@ pub struct CutSaid {
 }
 
 /// One part of the view: what one fold added to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewPart {
     /// The mark that its lines carry in the model.
     pub mark: u32,
@@ -147,6 +150,19 @@ pub struct ViewPart {
     pub lines: usize,
     /// Bytes of these lines.
     pub bytes: usize,
+    /// How many messages there were when it was written.
+    #[serde(default)]
+    pub message: u32,
+    /// What it claims of files. Version 0.1 did not say, so its parts are written anew with the next fold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<LinesClaim>,
+}
+
+impl ViewPart {
+    /// Whether all that it claims still holds.
+    pub(super) fn holds(&self, model: &FileModel) -> bool {
+        !self.claims.is_empty() && self.claims.iter().all(|claim| claim.holds(model))
+    }
 }
 
 /// Lines of the model that a view shows.

@@ -8,6 +8,7 @@ use contexture_core::item::FunctionCall;
 use super::cap::short_hash;
 use crate::files::model::FileModel;
 use crate::files::observation::{Kind, Seen};
+use crate::text::one_line::one_line;
 
 /// Longest line of the ledger, in characters.
 const MAX_LINE_CHARS: usize = 140;
@@ -46,8 +47,8 @@ impl Ledger {
     /// Notes a finished call whose answer is the message at a position.
     pub fn note(&mut self, at: usize, call: &FunctionCall, seen: &Seen, result: &str) {
         let subject = match (&seen.command, seen.paths.first()) {
-            (Some(command), _) => format!("`{}`", command.lines().next().unwrap_or_default()),
-            (None, Some(path)) => path.clone(),
+            (Some(command), _) => format!("`{}`", one_line(command.lines().next().unwrap_or_default())),
+            (None, Some(path)) => format!("`{}`", one_line(path)),
             (None, None) => String::new(),
         };
         let verb = match seen.kind {
@@ -56,10 +57,10 @@ impl Ledger {
             Kind::Edit => "changed",
             Kind::Search | Kind::Run | Kind::Other => &call.name,
         };
-        let mut line = clip(&format!("{verb} {subject}"), MAX_LINE_CHARS);
+        let mut line = clip(&format!("{} {subject}", one_line(verb)), MAX_LINE_CHARS);
         if let Some(failure) = failure(seen, result) {
             line.push_str(" — ");
-            line.push_str(&clip(failure, MAX_FAILURE_CHARS));
+            line.push_str(&clip(&one_line(failure), MAX_FAILURE_CHARS));
         }
         if self.entries.len() == MAX_ENTRIES {
             self.entries.pop_front();
@@ -133,7 +134,7 @@ pub fn changed_files(model: &FileModel, bytes: usize) -> String {
     for file in changed {
         let state = if file.deleted { "deleted" } else { "changed" };
         let times = if file.edits == 1 { "once".to_owned() } else { format!("{} times", file.edits) };
-        let line = format!("- {} ({state} {times})\n", file.path);
+        let line = format!("- `{}` ({state} {times})\n", one_line(&file.path));
         if line.len() > left {
             break;
         }

@@ -1,6 +1,9 @@
 //! What can be saved before an output is first sent, when saving costs nothing.
 
+use contexture_core::window::fence_for;
+
 use crate::files::observation::{Kind, Observation, Seen};
+use crate::text::one_line::one_line;
 
 /// Shortest output that is worth a pointer.
 pub(super) const LEAST_POINTED_BYTES: usize = 600;
@@ -16,8 +19,8 @@ pub(super) fn is_pointer(text: &str) -> bool {
 /// What stands for an output that is shown above already.
 pub(super) fn pointer(seen: &Seen, text: &str) -> String {
     let what = match (seen.paths.first(), &seen.command) {
-        (Some(path), _) => path.clone(),
-        (None, Some(command)) => format!("`{}`", command.lines().next().unwrap_or_default()),
+        (Some(path), _) => one_line(path).into_owned(),
+        (None, Some(command)) => format!("`{}`", one_line(command.lines().next().unwrap_or_default())),
         (None, None) => "this call".to_owned(),
     };
     format!("{POINTER_START}the same {} lines of {what} stand above]", text.lines().count())
@@ -25,7 +28,8 @@ pub(super) fn pointer(seen: &Seen, text: &str) -> String {
 
 /// What stands for an answer that came after its call was folded away.
 pub(super) fn late(tool: &str, text: &str) -> String {
-    format!("[`{tool}`, which you called earlier, answered only now]\n{text}")
+    let fence = fence_for(text);
+    format!("[`{}`, which you called earlier, returned this only now]\n{fence}\n{text}\n{fence}", one_line(tool))
 }
 
 /// Whether an output is no file's text, so that its middle can go.

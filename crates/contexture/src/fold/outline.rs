@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::view::Chunk;
 use crate::files::model::{FileModel, FileState};
+use crate::text::one_line::one_line;
 
 /// Fewest known lines for which a file is worth a line.
 const LEAST_KNOWN_LINES: usize = 10;
@@ -118,7 +119,7 @@ fn outline_of(file: &FileState, hidden: &[&Chunk]) -> Option<String> {
     let mut seen = HashSet::new();
     let names = hidden.iter().flat_map(of_chunk).filter_map(|line| defined(&line.text));
     let names: Vec<&str> = names.filter(|name| seen.insert(*name)).take(MAX_NAMES).collect();
-    let mut line = format!("- {} ({lines} of {} known lines not shown)", file.path, file.known_lines());
+    let mut line = format!("- `{}` ({lines} of {} known lines not shown)", one_line(&file.path), file.known_lines());
     for (index, name) in names.iter().enumerate() {
         if line.len() + name.len() > MAX_LINE_BYTES {
             break;

@@ -172,8 +172,7 @@ impl Shown {
     /// Whether a line stands in the window: in an item that is shown in its own place, or in a view.
     pub(super) fn shows(&self, line: &Line) -> bool {
         // A line that was computed stands in no item.
-        (line.seen > self.messages_before && !line.is_computed)
-            || (line.shown > 0 && self.marks.contains(&line.shown))
+        (line.seen > self.messages_before && !line.is_computed) || (line.shown > 0 && self.marks.contains(&line.shown))
     }
 
     /// Where lines of a file stand in the window, as far as their marks tell.

@@ -5,8 +5,12 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
+use contexture_core::window::fence_for;
+
+use super::claims::LinesClaim;
 use super::tuning::{NEAR_LINES, weight};
-use crate::files::model::{FileModel, FileState, Line};
+use crate::files::model::{Cause, Claim, FileModel, FileState, Grade, Line, join_lines};
+use crate::text::one_line::one_line;
 
 /// A run of lines that is shown or left out as one.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,8 +134,19 @@ pub fn with_neighbours(chunks: &[Chunk], shown: &[bool], chosen: &[usize]) -> Ve
     all
 }
 
+/// Chunks as they are shown, with what that claims.
+pub struct Rendered {
+    /// The text.
+    pub text: String,
+    /// What it claims of files.
+    pub claims: Vec<LinesClaim>,
+}
+
 /// Writes chunks, file by file, those touched longest ago first.
-pub fn render(model: &FileModel, chunks: &[&Chunk]) -> String {
+///
+/// The lines of a file are in fences that they cannot close, and paths and commands are kept within their line, so
+/// nothing that a file or an output holds can pass for a heading.
+pub fn render(model: &FileModel, chunks: &[&Chunk]) -> Rendered {
     let mut files: Vec<(u32, usize, Vec<&Chunk>)> = Vec::new();
     for chunk in chunks {
         match files.last_mut() {
@@ -140,42 +155,99 @@ pub fn render(model: &FileModel, chunks: &[&Chunk]) -> String {
         }
     }
     files.sort_by_key(|(touched, file, _)| (*touched, *file));
-    let mut text = String::new();
+    let mut rendered = Rendered { text: String::new(), claims: Vec::new() };
     for (_, file, list) in files {
-        render_file(&model.files()[file], &list, &mut text);
+        FileView::new(model, file, &list).write(&mut rendered);
     }
-    text
+    rendered
 }
 
-/// Writes the chosen chunks of one file, with a heading that says what is shown.
-fn render_file(file: &FileState, chunks: &[&Chunk], text: &mut String) {
-    let shown: usize = chunks.iter().map(|chunk| chunk.lines.len()).sum();
-    let known = file.known_lines();
-    let is_unsure =
-        |chunk: &&Chunk| file.segments[chunk.segment].lines[chunk.lines.clone()].iter().any(|line| !line.is_sure());
-    let doubt = file.doubts.first().filter(|_| chunks.iter().any(is_unsure));
-    let doubt = doubt.map_or(String::new(), |doubt| format!("; may have changed since {}", doubt.by));
-    // Writing to a string cannot fail.
-    let _ = if shown == known && file.whole {
-        writeln!(text, "## {} (whole file, {known} lines{doubt})", file.path)
-    } else {
-        writeln!(text, "## {} ({shown} of {known} known lines{doubt})", file.path)
-    };
-    let mut last: Option<&Chunk> = None;
-    for chunk in chunks {
-        let follows = last.is_some_and(|last| last.segment == chunk.segment && last.lines.end == chunk.lines.start);
-        let segment = &file.segments[chunk.segment];
-        if !follows {
-            let _ = match segment.first {
-                Some(first) => writeln!(text, "[from line {}]", first + chunk.lines.start),
-                None => writeln!(text, "[lines of unknown number]"),
+/// What is shown of one file.
+struct FileView<'a> {
+    file: &'a FileState,
+    index: usize,
+    /// Runs of lines that follow one another, with what can be said of them.
+    runs: Vec<(&'a [Line], Claim)>,
+    is_whole: bool,
+}
+
+impl<'a> FileView<'a> {
+    fn new(model: &'a FileModel, index: usize, chunks: &[&Chunk]) -> Self {
+        let file = &model.files()[index];
+        let mut ranges: Vec<(usize, Range<usize>)> = Vec::new();
+        for chunk in chunks {
+            match ranges.last_mut() {
+                Some((segment, lines)) if *segment == chunk.segment && lines.end == chunk.lines.start => {
+                    lines.end = chunk.lines.end;
+                }
+                _ => ranges.push((chunk.segment, chunk.lines.clone())),
+            }
+        }
+        let is_all = matches!(ranges.as_slice(), [(0, lines)] if *lines == (0..file.segments[0].lines.len()));
+        let is_whole = is_all && model.claim_whole(index).is_some();
+        let run = |(segment, lines): (usize, Range<usize>)| {
+            let claim = model.claim(index, segment, lines.clone());
+            (&file.segments[segment].lines[lines], claim)
+        };
+        Self { file, index, runs: ranges.into_iter().map(run).collect(), is_whole }
+    }
+
+    /// Writes a heading that says what is shown and how well it is known, then the lines.
+    fn write(&self, rendered: &mut Rendered) {
+        let Self { file, index, runs, is_whole } = self;
+        let text = &mut rendered.text;
+        let shown: usize = runs.iter().map(|(lines, _)| lines.len()).sum();
+        let whole = if *is_whole { "whole file, " } else { "" };
+        let noun = if shown == 1 { "line" } else { "lines" };
+        let same = runs.iter().all(|(_, claim)| (claim.grade, &claim.by) == (runs[0].1.grade, &runs[0].1.by));
+        let grade = if same { format!(", {}", told(&runs[0].1)) } else { String::new() };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "## `{}`: {whole}{shown} {noun}{grade}", one_line(&file.path));
+        for (lines, claim) in runs {
+            let grade = if same { String::new() } else { format!(", {}", told(claim)) };
+            let _ = match claim.first {
+                _ if *is_whole => Ok(()),
+                Some(first) => writeln!(text, "from line {first}{grade}:"),
+                None => writeln!(text, "lines of uncertain number{grade}:"),
             };
+            let body = join_lines(lines);
+            let fence = fence_for(&body);
+            let _ = writeln!(text, "{fence}\n{body}\n{fence}");
+            rendered.claims.push(LinesClaim::new(*index, lines, claim, *is_whole));
         }
-        for line in &segment.lines[chunk.lines.clone()] {
-            text.push_str(&line.text);
-            text.push('\n');
-        }
-        last = Some(chunk);
+    }
+}
+
+/// A grade in words, with what lowered it.
+fn told(claim: &Claim) -> String {
+    match (claim.grade, claim.by.as_slice()) {
+        (Grade::Verified, _) => "verified on disk".to_owned(),
+        (Grade::Sure, _) => "sure".to_owned(),
+        (Grade::Presumed, causes) => format!("presumed ({} ran since)", named_causes(causes)),
+        (Grade::InDoubt, []) => "in doubt".to_owned(),
+        (Grade::InDoubt, causes) => format!("in doubt (may have changed since {})", named_causes(causes)),
+    }
+}
+
+/// The first few of some calls, on one line.
+pub(super) fn named_causes(causes: &[Cause]) -> String {
+    let named: Vec<String> = causes.iter().take(MAX_NAMED_CAUSES).map(|cause| short_cause(&cause.by)).collect();
+    let more = if causes.len() > MAX_NAMED_CAUSES { " and others" } else { "" };
+    format!("{}{more}", named.join(", "))
+}
+
+/// Most calls that a heading names.
+const MAX_NAMED_CAUSES: usize = 3;
+
+/// Longest name of a call in a heading, in characters.
+const MAX_CAUSE_CHARS: usize = 60;
+
+/// The name of a call, on one line.
+fn short_cause(by: &str) -> String {
+    let by = one_line(by.trim_matches('`'));
+    match by.char_indices().nth(MAX_CAUSE_CHARS) {
+        Some((end, _)) => format!("`{}…`", &by[..end]),
+        None => format!("`{by}`"),
     }
 }
 

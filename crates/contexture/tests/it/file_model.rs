@@ -1,12 +1,6 @@
 //! What is known of a file after reads and changes.
 
-<<<<<<< ours
-use contexture::files::model::{FileModel, MAX_MENTIONS, Mention, Trust, Who};
-=======
-use std::sync::Arc;
-
 use contexture::files::model::{FileModel, MAX_MENTIONS, Mention, Who};
->>>>>>> theirs
 use contexture::files::numbering::Passage;
 use contexture::files::observation::{LineChange, Observation};
 use contexture::files::patch::{FilePatch, parse_begin_patch};

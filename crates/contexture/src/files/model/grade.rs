@@ -65,8 +65,17 @@ impl Presumptions {
 
     /// Those that ran after a number of observations; each command once.
     fn since(&self, count: u64) -> Vec<Cause> {
+        self.that(|cause| cause.count > count)
+    }
+
+    /// Those that ran after a moment; each command once.
+    pub(super) fn after(&self, at: u32) -> Vec<Cause> {
+        self.that(|cause| cause.at > at)
+    }
+
+    fn that(&self, is_wanted: impl Fn(&Cause) -> bool) -> Vec<Cause> {
         let mut causes: Vec<Cause> = Vec::new();
-        for cause in self.newest.iter().filter(|cause| cause.count > count) {
+        for cause in self.newest.iter().filter(|cause| is_wanted(cause)) {
             if causes.len() < MAX_CAUSES && !causes.iter().any(|known| known.by == cause.by) {
                 causes.push(cause.clone());
             }

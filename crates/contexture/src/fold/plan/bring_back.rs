@@ -66,7 +66,7 @@ fn render_within(
         let chosen = view::choose(chunks, is_out, f64::NEG_INFINITY, bytes.saturating_sub(TITLE.len()));
         let listed = view::with_neighbours(chunks, is_out, &chosen);
         let listed: Vec<&Chunk> = listed.iter().map(|index| &chunks[*index]).collect();
-        let text: Arc<str> = format!("{TITLE}{}", view::render(state.knowledge.model(), &listed)).into();
+        let text: Arc<str> = format!("{TITLE}{}", view::render(state.knowledge.model(), &listed).text).into();
         let (bytes, tokens) = (view::bytes(chunks, &chosen), settings.meter.made(&text));
         Made { made: (text, chosen), bytes, tokens }
     });

@@ -36,14 +36,16 @@ fn finish(settings: &Settings, state: &State, frame: Frame, view: View, chunks: 
         let lines = shown_lines(chunks, &part.chunks);
         let mark = state.shown.next_mark() + shown.len() as u32;
         let count = lines.iter().map(|lines| lines.count).sum();
-        parts.push(ViewPart { mark, lines: count, bytes: view::bytes(chunks, &part.chunks) });
+        let bytes = view::bytes(chunks, &part.chunks);
+        parts.push(ViewPart { mark, lines: count, bytes, message: state.conversation.now(), claims: part.claims });
         head.push(Piece::Made(part.text));
         shown.push(lines);
     }
     head.extend(said);
     let left_out = losses::left_out(state.knowledge.model(), chunks, &view.is_shown, &shown);
     let outline = outline(settings, state, chunks, &in_window, frame.outline_tokens);
-    let digest = format!("{}{outline}{}", frame.digest, losses::tell(settings, &left_out));
+    let presumed = presumed_since(state, view.kept);
+    let digest = format!("{presumed}{}{outline}{}", frame.digest, losses::tell(settings, &left_out));
     if !digest.is_empty() {
         head.push(Piece::Made(digest.into()));
     }
@@ -71,6 +73,17 @@ fn finish(settings: &Settings, state: &State, frame: Frame, view: View, chunks: 
     };
     price(settings, state, &mut fold);
     fold
+}
+
+/// Which commands ran since the oldest kept part was written that are only presumed to have left files as they are.
+fn presumed_since(state: &State, kept: usize) -> String {
+    let Some(oldest) = state.shown.parts()[..kept].iter().map(|part| part.message).min() else { return String::new() };
+    let causes = state.knowledge.model().presumed_after(oldest);
+    if causes.is_empty() {
+        return String::new();
+    }
+    let commands = view::named_causes(&causes);
+    format!("Since message {oldest} these ran, and are presumed to have left the files above as they are: {commands}\n")
 }
 
 /// The outlines of what is known but not in the window, within a number of tokens.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::frame::Frame;
+use crate::fold::claims::LinesClaim;
 use crate::fold::decision::{Piece, ShownLines, ViewPart};
 use crate::fold::meter::bytes_in;
 use crate::fold::settings::Settings;
@@ -14,8 +15,10 @@ use crate::fold::tuning::{
 use crate::fold::view::{self, Chunk};
 use crate::text::fit::{Made, fit};
 
-/// The title of a view.
-const VIEW_TITLE: &str = "# Files as you know them now\n";
+/// The title of a view. A part that stays says what was known when it was written.
+fn title(message: u32) -> String {
+    format!("# Files as you know them at message {message}\n")
+}
 
 /// The view of a fold.
 pub(super) struct View {
@@ -30,6 +33,7 @@ pub(super) struct View {
 /// A part that a fold adds to the view.
 pub(super) struct AddedPart {
     pub(super) text: Arc<str>,
+    pub(super) claims: Vec<LinesClaim>,
     pub(super) chunks: Vec<usize>,
 }
 
@@ -66,15 +70,14 @@ pub(super) fn same_said(settings: &Settings, state: &State, frame: &Frame) -> us
 
 /// How many parts of the view stay as they are: as many as cost less to keep than to write again.
 ///
-/// A part of which one line changed must go, and every part after it with it.
+/// A part of which one claim no longer holds must go, and every part after it with it.
 fn kept_parts(settings: &Settings, state: &State, frame: &Frame, chunks: &[Chunk], room_tokens: u64) -> usize {
     let is_same_front = same_said(settings, state, frame) >= state.shown.front();
     if !state.shown.is_folded() || !is_same_front || state.billing.is_cold() {
         return 0;
     }
     let parts = state.shown.parts();
-    let current = current_lines(state);
-    let valid = parts.iter().zip(&current).take_while(|(part, lines)| part.lines == **lines).count();
+    let valid = parts.iter().take_while(|part| part.holds(state.knowledge.model())).count();
     let shown: Vec<bool> = chunks.iter().map(|chunk| is_shown(state, chunk, frame.start, &[])).collect();
     let room = bytes_in(room_tokens, state.conversation.texts());
     let least = settings.tuning.least_need(state.conversation.now());
@@ -91,20 +94,6 @@ fn kept_parts(settings: &Settings, state: &State, frame: &Frame, chunks: &[Chunk
     let taken = |kept: usize| state.shown.part_items().take(kept).map(|item| item.tokens).sum::<u64>();
     let fitting = (0..=valid).filter(|kept| idle(*kept) <= slack && taken(*kept) <= room_tokens);
     fitting.min_by(|a, b| cost(*a).total_cmp(&cost(*b)).then(b.cmp(a))).unwrap_or(0)
-}
-
-/// How many lines of each part still stand in the model as they are shown.
-fn current_lines(state: &State) -> Vec<usize> {
-    let parts = state.shown.parts();
-    let mut counts = vec![0; parts.len()];
-    let files = state.knowledge.model().files().iter();
-    let lines = files.flat_map(|file| &file.segments).flat_map(|segment| &segment.lines);
-    for line in lines.filter(|line| line.shown > 0) {
-        if let Some(index) = parts.iter().position(|part| part.mark == line.shown) {
-            counts[index] += 1;
-        }
-    }
-    counts
 }
 
 /// Bytes of a part that a fresh view would show too.
@@ -130,8 +119,9 @@ fn added_parts(settings: &Settings, state: &State, chunks: &[Chunk], is_shown: &
     let render = |group: Vec<usize>| {
         let listed = view::with_neighbours(chunks, is_shown, &group);
         let listed: Vec<&Chunk> = listed.iter().map(|index| &chunks[*index]).collect();
-        let text = format!("{VIEW_TITLE}{}", view::render(state.knowledge.model(), &listed));
-        AddedPart { text: text.into(), chunks: group }
+        let rendered = view::render(state.knowledge.model(), &listed);
+        let text = title(state.conversation.now()) + &rendered.text;
+        AddedPart { text: text.into(), claims: rendered.claims, chunks: group }
     };
     let least = settings.tuning.least_need(state.conversation.now());
     let fitting = fit(tokens, view_bytes_in(state, tokens), |bytes| {

@@ -11,6 +11,7 @@ use crate::reference::LineRange;
 use crate::reference::kinds::language;
 use crate::text::counts::Counts;
 use crate::text::fit::{Made, fit};
+use crate::text::one_line::one_line;
 
 /// Of an excerpt, this part is taken from the start of the file.
 const HEAD_SHARE: f64 = 0.6;
@@ -188,13 +189,4 @@ fn push_marker(into: &mut String, what: &str) {
         into.push('\n');
     }
     writeln!(into, "[… {what} left out …]").expect("writing to a string cannot fail");
-}
-
-/// Text that stands in one line and in backticks without leaving either.
-pub(super) fn one_line(text: &str) -> Cow<'_, str> {
-    let breaks = |c: char| c.is_control() || c == '`' || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if !text.contains(breaks) {
-        return Cow::Borrowed(text);
-    }
-    text.chars().map(|c| if breaks(c) { char::REPLACEMENT_CHARACTER } else { c }).collect::<String>().into()
 }

@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use contexture_core::tokens::ITEM_OVERHEAD_TOKENS;
 
-use super::block::{Subject, one_line};
+use super::block::Subject;
 use super::contents::Content;
 use super::state::{ContentHash, FileReferences, FileStatus, TrackedFile};
 use crate::text::counts::Counts;
+use crate::text::one_line::one_line;
 
 const HEADING: &str = "# Referenced Files\n\n";
 
