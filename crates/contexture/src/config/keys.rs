@@ -158,6 +158,7 @@ const DOES: &[Choice] = &[
     Choice { name: "editor", says: "does what its argument `command` says: `view`, `create`, `str_replace`, `insert`" },
     Choice { name: "search", says: "searches file contents or names" },
     Choice { name: "run", says: "runs a command line" },
+    Choice { name: "rework", says: "changes files in a way that its arguments do not tell" },
     Choice { name: "delete", says: "removes a file" },
     Choice { name: "move", says: "renames a file" },
     Choice { name: "nothing", says: "has nothing to do with files" },

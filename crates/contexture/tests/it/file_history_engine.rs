@@ -104,7 +104,7 @@ async fn between_folds_a_window_only_grows_at_its_end() {
 async fn a_folded_file_can_still_be_seen() {
     let (windows, _) = converse(BUDGET, None).await;
     let said = windows.iter().flatten().filter_map(|item| item.as_message()).map(|message| message.text());
-    let mut made = said.filter(|text| text.contains("## src/file_"));
+    let mut made = said.filter(|text| text.contains("## `src/file_"));
     assert!(made.any(|text| text.contains("= compute(\"src/file_")), "no window shows what is known of a folded file");
 }
 

@@ -248,7 +248,7 @@ fn a_view_says_since_when_lines_may_have_changed() {
     let read = ("Read", json!({"file_path": "src/a.rs"}), text);
     let format = ("Bash", json!({"command": "cargo fmt"}), String::new());
     let sure = shown_after(std::slice::from_ref(&read));
-    assert!(sure.contains("## src/a.rs (whole file, 30 lines)"));
+    assert!(sure.contains("## `src/a.rs`: whole file, 30 lines, sure\n"), "{sure}");
     let unsure = shown_after(&[read, format]);
-    assert!(unsure.contains("## src/a.rs (30 of 30 known lines; may have changed since `cargo fmt`)"));
+    assert!(unsure.contains("## `src/a.rs`: 30 lines, in doubt (may have changed since `cargo fmt`)\n"), "{unsure}");
 }
