@@ -21,6 +21,7 @@ mod file_reference_budget;
 mod file_reference_engine;
 #[cfg(unix)]
 mod file_reference_fresh;
+mod command_tables;
 #[cfg(unix)]
 mod file_rig;
 mod file_tracker;
@@ -38,6 +39,8 @@ mod local_fs_race;
 #[cfg(unix)]
 mod local_fs_tree;
 mod references;
+#[cfg(unix)]
+mod shell_lines;
 #[cfg(feature = "sqlite")]
 mod sqlite_store;
 mod transcript;
