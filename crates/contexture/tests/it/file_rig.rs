@@ -463,6 +463,7 @@ fn claims_hold_on_the_disk() {
         for _ in 0..steps {
             rig.step();
             if let Err(error) = rig.check() {
+                eprintln!("{}\n=> {error}\n", rig.history);
                 failures.push(format!("{}\n=> {error}\n", rig.history));
                 break;
             }
@@ -472,6 +473,9 @@ fn claims_hold_on_the_disk() {
             }
         }
         counted = (counted.0 + rig.counted.0, counted.1 + rig.counted.1);
+        if (session - seed) % 100 == 99 {
+            eprintln!("{} sessions", session - seed + 1);
+        }
         if failures.len() >= 5 {
             break;
         }
