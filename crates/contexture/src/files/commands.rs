@@ -304,6 +304,23 @@ fn is_harmless_with_anything(command: &Simple) -> bool {
     READ_ONLY.iter().any(is_it) && command.redirects.is_empty()
 }
 
+/// Commands of the shell that change what later ones mean, or whether they run.
+const SHELL_CHANGERS: [&str; 14] = [
+    "eval", "source", ".", "alias", "unalias", "exec", "trap", "shopt", "enable", "hash", "bind", "builtin", "ulimit",
+    "umask",
+];
+
+/// Whether a command may change what the commands after it do.
+pub(crate) fn changes_shell(command: &Simple) -> bool {
+    let is_unknown = match command.program() {
+        Some("set") => settings(command) != Effects::none(),
+        Some("export" | "local" | "declare" | "readonly" | "typeset") => declared(command) != Effects::none(),
+        Some(program) => SHELL_CHANGERS.contains(&program),
+        None => false,
+    };
+    is_unknown || command.assigns.iter().any(|name| is_risky(name))
+}
+
 /// `set` with options that only decide when a script stops.
 fn settings(command: &Simple) -> Effects {
     let is_known = |word: &Word| {

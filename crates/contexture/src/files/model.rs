@@ -283,7 +283,10 @@ impl FileModel {
     fn open_index(&mut self, path: &str) -> usize {
         let normal = normalize(path);
         self.index.find(&normal).unwrap_or_else(|| {
-            let mut file = FileState { path: path.to_owned(), ..FileState::default() };
+            // A name that leads through other directories would end with them.
+            let is_plain = !path.split('/').any(|part| matches!(part, "." | ".."));
+            let path = if is_plain { path.to_owned() } else { normal.clone() };
+            let mut file = FileState { path, ..FileState::default() };
             for (at, who) in self.names.take(&normal) {
                 file.name(at, who);
             }

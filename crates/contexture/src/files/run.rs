@@ -1,7 +1,7 @@
 //! A command line and its output: what certainly happened, what may have, and whose text was printed.
 
 use super::commands::prints::{Prints, looked_at, of_pipeline};
-use super::commands::{Effects, anyhow, effects, everything, in_short, text, told};
+use super::commands::{Effects, anyhow, changes_shell, effects, everything, in_short, text, told};
 use super::fate::Fate;
 use super::framing::Framed;
 use super::mentions::observe_mentions;
@@ -30,7 +30,7 @@ pub(crate) fn observe(line: &str, output: &Framed<'_>, fate: Fate, directory: Di
         observations.extend(observe_mentions(&output.text, None));
         return Ran { observations, directory: Directory::Lost };
     };
-    if !script.is_straight || output.is_running {
+    if !script.is_straight || output.is_running || script.commands().any(changes_shell) {
         return branching(&script, output, directory);
     }
     straight(&script, output, fate, directory, known)

@@ -116,7 +116,7 @@ impl Cut {
 
     /// Whether a mention names one of its lines.
     fn holds(&self, file: &FileState, mention: &Mention) -> bool {
-        let place = file.segments[self.segment].first.zip(mention.line);
+        let place = file.segments[self.segment].likely_first().zip(mention.line);
         place.and_then(|(first, line)| line.checked_sub(first)).is_some_and(|line| self.lines.contains(&line))
     }
 

@@ -68,6 +68,14 @@ fn an_edit_that_does_not_fit_takes_away_what_it_contradicts() {
 }
 
 #[test]
+fn replacing_all_line_feeds_comes_to_an_end() {
+    let edit =
+        Observation::Edit { path: "a.rs".into(), old: "\n".into(), new: "".into(), all: true, takes_feed: false };
+    let model = model_of(&[read("a.rs", 1, "one\ntwo\n\nthree"), edit]);
+    assert_eq!(model.get("a.rs").unwrap().text(), "onetwothree");
+}
+
+#[test]
 fn a_write_replaces_everything() {
     let write = Observation::Write { path: "a.rs".into(), text: "new\n".into() };
     check(&[read("a.rs", 1, "old one\nold two"), write], &[(Some(1), "new")]);

@@ -2,7 +2,8 @@
 //!
 //! Every session has a folder of its own with a repository in it. After every call each line that is not in doubt must
 //! be in its file, at its number if that is claimed, next to its neighbours; a whole file must have the right lines;
-//! a deleted file must be gone. `CONTEXTURE_RIG_SESSIONS` runs more sessions, `CONTEXTURE_RIG_SEED` others.
+//! a deleted file must be gone. `CONTEXTURE_RIG_SESSIONS` runs more sessions, `CONTEXTURE_RIG_SEED` others, and
+//! `CONTEXTURE_RIG_FROM` leaves out the first commands of the list.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +18,7 @@ use contexture::files::observer::Observer;
 use contexture::item::{FunctionCall, FunctionCallOutput, Meta, Outcome};
 use serde_json::{Value, json};
 
-/// Commands with places to be filled in, one a line; `⏎` is a line feed.
+/// Commands with places to be filled in, one a line; `⏎` is a line feed in one.
 const COMMANDS: &str = include_str!("file_rig/commands.txt");
 
 /// A small generator of numbers, so that every session can be run again.
@@ -261,7 +262,8 @@ impl Rig {
             3 => self.patch(),
             _ => {
                 let commands: Vec<&str> = COMMANDS.lines().filter(|line| !line.is_empty()).collect();
-                let template = *self.dice.pick(&commands);
+                let from = number_of("CONTEXTURE_RIG_FROM", 0) as usize;
+                let template = *self.dice.pick(&commands[from.min(commands.len() - 1)..]);
                 let line = self.filled(template);
                 self.run(&line);
             }
@@ -461,6 +463,7 @@ fn claims_hold_on_the_disk() {
         for _ in 0..steps {
             rig.step();
             if let Err(error) = rig.check() {
+                eprintln!("{}\n=> {error}\n", rig.history);
                 failures.push(format!("{}\n=> {error}\n", rig.history));
                 break;
             }
@@ -470,6 +473,9 @@ fn claims_hold_on_the_disk() {
             }
         }
         counted = (counted.0 + rig.counted.0, counted.1 + rig.counted.1);
+        if (session - seed) % 100 == 99 {
+            eprintln!("{} sessions", session - seed + 1);
+        }
         if failures.len() >= 5 {
             break;
         }

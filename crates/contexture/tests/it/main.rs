@@ -22,6 +22,7 @@ mod file_reference_budget;
 mod file_reference_engine;
 #[cfg(unix)]
 mod file_reference_fresh;
+mod command_tables;
 #[cfg(unix)]
 mod file_rig;
 mod file_tracker;
@@ -40,6 +41,8 @@ mod local_fs_race;
 mod local_fs_tree;
 mod records;
 mod references;
+#[cfg(unix)]
+mod shell_lines;
 #[cfg(feature = "sqlite")]
 mod sqlite_store;
 mod transcript;

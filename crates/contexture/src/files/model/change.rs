@@ -311,8 +311,11 @@ impl FileState {
         match () {
             () if edit.old.is_empty() || (all && edit.takes_feed) => self.raise_doubt(now, UNPLACED),
             () if all => self.edit_all(now, edit),
-            // The tool says that the piece was there once.
-            () if is_ambiguous => self.raise_doubt(now, UNPLACED),
+            // The tool says that the piece was there once, so some of what is known is wrong.
+            () if is_ambiguous => {
+                self.edit_once(now, edit, &counts);
+                self.raise_doubt(now, UNPLACED);
+            }
             () if counts.iter().all(|count| *count == 0) => self.edit_unknown(now, edit),
             () => self.edit_once(now, edit, &counts),
         }
@@ -420,6 +423,8 @@ impl FileState {
     fn patch_hunk(&mut self, now: Now, hunk: &Hunk, from: &mut usize) {
         let grown = hunk.new.len() as isize - hunk.old.len() as isize;
         if hunk.old.is_empty() {
+            let lines = Segment::new(now, now.at, &Passage { first: None, lines: hunk.new.clone() });
+            self.segments.push(lines);
             return self.raise_doubt(now, UNPLACED);
         }
         let start = self.start();

@@ -471,9 +471,11 @@ pub(super) fn replace_all(segment: &mut Segment, now: Now, old: &str, new: &str)
     loop {
         let text = join_lines(&segment.lines) + "\n";
         let Some(start) = text.get(from..).and_then(|rest| rest.find(old)).map(|found| from + found) else { return };
+        let is_last = start + old.len() == text.len();
         replace_range(segment, now, &text, start..start + old.len(), new);
         from = start + new.len();
-        if segment.lines.is_empty() {
+        // The last line feed is not a part of the lines, and would be found again.
+        if segment.lines.is_empty() || is_last {
             return;
         }
     }

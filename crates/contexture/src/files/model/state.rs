@@ -240,7 +240,12 @@ impl Segment {
         join_lines(&self.lines)
     }
 
-    /// Where it begins, or began before a change at an unknown place.
+    /// The number that its first line has, or had before that became uncertain: to find it by, not to be shown.
+    pub fn likely_first(&self) -> Option<usize> {
+        self.place()
+    }
+
+    /// The same, inside.
     pub(super) fn place(&self) -> Option<usize> {
         self.first.or(self.guess)
     }

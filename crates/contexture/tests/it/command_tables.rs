@@ -1,0 +1,72 @@
+//! The page about what commands do is made from the tables.
+
+use std::fmt::Write as _;
+
+use contexture::files::commands::formatters::FORMATTERS;
+use contexture::files::commands::tables::{
+    GIT_READ_ONLY, MAKE_TARGETS, PRESUMED, READ_ONLY, RISKY_PREFIXES, RISKY_VARIABLES, WRITES, WRITES_WHOLE,
+};
+
+const PAGE: &str = include_str!("../../../../docs/what-commands-do.md");
+
+fn code(words: &[&str]) -> String {
+    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// The tables as the page shows them.
+fn tables() -> String {
+    let mut text = String::from("## Commands that change no file\n\n| command | unless |\n| --- | --- |\n");
+    for entry in READ_ONLY {
+        let operands = entry.most_operands.map(|most| format!("more than {most} operand"));
+        let unless: Vec<String> =
+            [code(entry.unless)].into_iter().filter(|text| !text.is_empty()).chain(operands).collect();
+        let _ = writeln!(text, "| `{}` | {} |", entry.name, unless.join(", "));
+    }
+    let _ = writeln!(text, "\nAnd these actions of `git`: {}.", code(GIT_READ_ONLY));
+    text.push_str("\n## Commands that are presumed to leave sources alone\n\n| command | only with |\n| --- | --- |\n");
+    for entry in PRESUMED {
+        let _ = writeln!(text, "| `{}` | {} |", entry.words.join(" "), code(entry.needs));
+    }
+    let _ = writeln!(text, "\nAnd `make` alone or with these targets: {}.", code(MAKE_TARGETS));
+    let _ = writeln!(
+        text,
+        "Nothing is presumed with an option of which a part begins with {}, or is {}.",
+        code(WRITES),
+        code(WRITES_WHOLE)
+    );
+    text.push_str("\n## Formatters\n\n| command | only with | files |\n| --- | --- | --- |\n");
+    for entry in FORMATTERS {
+        let _ = writeln!(text, "| `{}` | {} | {} |", entry.words.join(" "), code(entry.needs), code(entry.extensions));
+    }
+    let _ = writeln!(
+        text,
+        "\n## Variables\n\nA command line that sets one of {}, or one that begins with {}, is not understood.",
+        code(RISKY_VARIABLES),
+        code(RISKY_PREFIXES)
+    );
+    text
+}
+
+#[test]
+fn the_page_shows_the_tables_as_they_are() {
+    let tables = tables();
+    if std::env::var_os("CONTEXTURE_WRITE_DOCS").is_some() {
+        let head = PAGE.split("## Commands that change no file").next().unwrap_or_default();
+        std::fs::write(
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/what-commands-do.md"),
+            format!("{head}{tables}"),
+        )
+        .unwrap();
+        return;
+    }
+    assert!(PAGE.ends_with(&tables), "run the test with CONTEXTURE_WRITE_DOCS=1 to write the page again");
+}
+
+#[test]
+fn the_tables_are_in_order_and_name_nothing_twice() {
+    let names: Vec<&str> = READ_ONLY.iter().map(|entry| entry.name).collect();
+    assert!(names.is_sorted_by(|one, next| one < next));
+    for entry in PRESUMED {
+        assert!(!names.contains(&entry.words[0]), "{:?} is read-only and presumed", entry.words);
+    }
+}
