@@ -75,7 +75,10 @@ impl Effects {
         let swept =
             |path: &str| Observation::Swept { under: Some(path.to_owned()), extensions: vec![], by: by.to_owned() };
         for change in self.changes.drain(..) {
-            self.doubts.extend(change.paths().into_iter().map(swept));
+            match change {
+                Observation::Swept { .. } => self.doubts.push(change),
+                change => self.doubts.extend(change.paths().into_iter().map(swept)),
+            }
         }
         self
     }

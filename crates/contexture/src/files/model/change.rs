@@ -159,7 +159,8 @@ impl FileModel {
             return self.doubt_beneath(now, &normalize(to), &[], by, None);
         };
         if self.place(&path) == Some(source) {
-            return;
+            // Output that goes into the file that it comes from empties it first.
+            return self.doubt(source, now, by);
         }
         let source = &self.files[source];
         let (mut segments, whole, doubts, end) =

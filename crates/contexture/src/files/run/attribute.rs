@@ -215,7 +215,7 @@ fn take_plain(shown: &Shown, lines: Lines<'_>, is_proven: bool) -> Option<Vec<Ob
         return (kept > 0).then(|| vec![read(&shown.path, None, &lines.lines[..kept], false)]);
     };
     if count == 0 {
-        let is_empty = is_proven && ranges.as_slice() == [(1, None)] && lines.to_end;
+        let is_empty = is_proven && ranges.as_slice() == [(1, None)] && lines.from_start && lines.to_end;
         return Some(if is_empty { vec![read(&shown.path, Some(1), &[], true)] } else { Vec::new() });
     }
     if let Some(at) = lines.lines.iter().position(|line| is_cut_mark(line)) {
