@@ -29,13 +29,15 @@ mod layout;
 mod opencode;
 mod plain;
 mod read;
+mod reading;
 mod record;
 mod repair;
 mod time;
 
 pub use format::Format;
 pub use plain::{plain_form, write};
-pub use read::{Broken, MAX_BROKEN_NOTES, MAX_LINE_BYTES, ReadError, Report, read};
+pub use read::read;
+pub use reading::{Broken, MAX_BROKEN_NOTES, MAX_LINE_BYTES, ReadError, Report};
 pub use record::Record;
 
 /// A recorded conversation, oldest record first.

@@ -27,7 +27,7 @@ use index::PathIndex;
 use names::Names;
 pub use names::named_places;
 use shelf::Shelf;
-pub use state::{MAX_MENTIONS, Mention, join_lines};
+pub use state::{MAX_MENTIONS, Mention};
 pub use verify::Verified;
 
 /// One known line.
@@ -302,4 +302,16 @@ impl FileModel {
 struct Now {
     at: u32,
     count: u64,
+}
+
+/// Lines joined by line feeds.
+pub fn join_lines(lines: &[Line]) -> String {
+    let mut text = String::with_capacity(lines.iter().map(|line| line.text.len() + 1).sum());
+    for (index, line) in lines.iter().enumerate() {
+        if index > 0 {
+            text.push('\n');
+        }
+        text.push_str(&line.text);
+    }
+    text
 }

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::digest::says_error;
 use super::rows::Rows;
 use crate::text::fit::{Made, fit};
 use crate::tokens::TokenCounter;
@@ -131,6 +130,13 @@ fn errors(rows: &Rows<'_>, between: Range<usize>, bytes: usize) -> Vec<Range<usi
         pieces.push(piece);
     }
     pieces
+}
+
+/// Whether a line of output reports an error.
+pub fn says_error(line: &str) -> bool {
+    const MARKS: &[&str] =
+        &["error:", "Error:", "error[", "FAIL", "panicked at", "Traceback", "fatal:", "✗", "undefined:"];
+    MARKS.iter().any(|mark| line.contains(mark))
 }
 
 /// Whether a row says how a command ended.

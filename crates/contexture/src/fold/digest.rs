@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use contexture_core::item::FunctionCall;
 
-use super::cap::short_hash;
+use super::cap::{says_error, short_hash};
 use crate::files::model::FileModel;
 use crate::files::observation::{Kind, Seen};
 use crate::text::one_line::one_line;
@@ -109,13 +109,6 @@ fn failure<'a>(seen: &Seen, result: &'a str) -> Option<&'a str> {
         return result.lines().find(|line| !line.trim().is_empty());
     }
     result.lines().find(|line| says_error(line))
-}
-
-/// Whether a line of output reports an error.
-pub fn says_error(line: &str) -> bool {
-    const MARKS: &[&str] =
-        &["error:", "Error:", "error[", "FAIL", "panicked at", "Traceback", "fatal:", "✗", "undefined:"];
-    MARKS.iter().any(|mark| line.contains(mark))
 }
 
 fn clip(text: &str, chars: usize) -> String {

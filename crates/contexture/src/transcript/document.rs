@@ -5,7 +5,7 @@
 
 use std::io::{self, BufRead};
 
-use super::read::{MAX_LINE_BYTES, ReadError, Reading};
+use super::reading::{MAX_LINE_BYTES, ReadError, Reading};
 
 /// Reads the messages of a document one by one. What stands before a place that is not JSON is used.
 pub(super) fn read(reader: impl BufRead, reading: &mut Reading<'_>) -> Result<(), ReadError> {

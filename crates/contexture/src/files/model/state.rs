@@ -1,7 +1,7 @@
 //! What is known of one file, and how reads add to it.
 
 use super::grade::note_doubt;
-use super::{FileState, Grade, Line, Now, Segment, Who, splice};
+use super::{FileState, Grade, Line, Now, Segment, Who, join_lines, splice};
 use crate::files::numbering::Passage;
 
 /// An output named a file, or the user a line of it.
@@ -276,16 +276,4 @@ impl Line {
             certain_at: now.count,
         }
     }
-}
-
-/// Lines joined by line feeds.
-pub fn join_lines(lines: &[Line]) -> String {
-    let mut text = String::with_capacity(lines.iter().map(|line| line.text.len() + 1).sum());
-    for (index, line) in lines.iter().enumerate() {
-        if index > 0 {
-            text.push('\n');
-        }
-        text.push_str(&line.text);
-    }
-    text
 }

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use contexture_core::host::{FileError, FileErrorCode, relative_path};
+use contexture_core::host::{FileError, relative_path};
 use contexture_core::item::{Content, Item, Role};
 use contexture_core::log::ItemLog;
 use serde_json::Value;
 
-use super::state::FileReferences;
+use super::state::{FileReferences, disallowed};
 use crate::reference::kinds::AllowList;
 use crate::reference::{LineRange, Reference, find, rewrite};
 
@@ -103,12 +103,6 @@ fn resolve<'a>(written: &'a str, allow_list: &AllowList) -> (Cow<'a, str>, Optio
     }
 }
 
-/// What is said of a file that is not on the list.
-pub(super) fn disallowed(written: &str) -> FileError {
-    let message = "files with this ending are not on the list of those that may be read";
-    FileError::new(FileErrorCode::DisallowedExtension, written, message)
-}
-
 /// Makes links of the references to tracked files in user messages. Everything else passes untouched.
 pub(super) fn link(items: &mut [Item], state: &FileReferences, allow_list: &AllowList) {
     let messages = items.iter_mut().filter_map(|item| match item {
@@ -169,6 +163,8 @@ fn tracked(word: &str, state: &FileReferences) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use contexture_core::host::FileErrorCode;
+
     use super::*;
 
     type Told = (String, Option<String>, Vec<LineRange>, Option<FileErrorCode>);

@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use contexture_core::host::{FileErrorCode, FileStamp, relative_path};
+use contexture_core::host::{FileError, FileErrorCode, FileStamp, relative_path};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::heard::disallowed;
 use super::words::{PathSketch, TextSketch};
 use crate::reference::LineRange;
 use crate::reference::anchor;
@@ -332,4 +331,10 @@ impl<'de> Deserialize<'de> for Version1 {
             other => Err(serde::de::Error::custom(format!("file references of version {other}; this program knows 1"))),
         }
     }
+}
+
+/// What is said of a file that is not on the list.
+pub(super) fn disallowed(written: &str) -> FileError {
+    let message = "files with this ending are not on the list of those that may be read";
+    FileError::new(FileErrorCode::DisallowedExtension, written, message)
 }

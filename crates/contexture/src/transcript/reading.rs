@@ -1,0 +1,222 @@
+//! A recording being read, record by record.
+
+use std::io::{self, BufRead, Read};
+
+use thiserror::Error;
+
+use super::assemble::{Assembler, Tally};
+use super::format::{Format, Guess, guess};
+use super::{Record, chat, repair};
+
+/// The longest line that is read; a longer one is reported and skipped.
+pub const MAX_LINE_BYTES: usize = 64 << 20;
+
+/// How many broken records are reported one by one; the rest are only counted.
+pub const MAX_BROKEN_NOTES: usize = 100;
+
+/// Records that may go by before one of them must belong to a known format.
+const MAX_UNKNOWN_RECORDS: u64 = 1_000;
+
+/// What a recording was found to be, and what could not be used of it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Report {
+    /// Who wrote it.
+    pub format: Format,
+    /// Records handed out.
+    pub messages: u64,
+    /// The first broken records, at most [`MAX_BROKEN_NOTES`].
+    pub broken: Vec<Broken>,
+    /// All broken records.
+    pub broken_records: u64,
+    /// Calls that nobody answered; each was given an empty answer.
+    pub unanswered_calls: u64,
+    /// Answers to no call; left out.
+    pub orphan_results: u64,
+    /// Calls whose id was used before; each was given another.
+    pub duplicate_ids: u64,
+    /// Records of agents below this one; left out.
+    pub side_chain_records: u64,
+    /// Blocks of thinking; left out.
+    pub thinking_blocks: u64,
+    /// Images; each is noted in the text as `[image]`.
+    pub images: u64,
+}
+
+/// A record that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Its line, counted from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Why a recording could not be read at all.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The file could not be read.
+    #[error("read the recording")]
+    Io(#[from] io::Error),
+    /// There is nothing in it.
+    #[error("the recording is empty")]
+    Empty,
+    /// No record belongs to a known format.
+    #[error("the recording is in no known format")]
+    UnknownFormat,
+}
+
+/// A recording being read.
+pub(super) struct Reading<'a> {
+    guess: Option<Guess>,
+    unknown_records: u64,
+    assembler: Assembler<'a>,
+    broken: Vec<Broken>,
+    broken_records: u64,
+}
+
+impl<'a> Reading<'a> {
+    pub fn new(sink: &'a mut dyn FnMut(Record)) -> Self {
+        let assembler = Assembler::new(sink);
+        Self { guess: None, unknown_records: 0, assembler, broken: Vec::new(), broken_records: 0 }
+    }
+
+    pub fn lines(&mut self, mut reader: impl BufRead) -> Result<(), ReadError> {
+        let mut bytes = Vec::new();
+        for line in 1.. {
+            match next_line(&mut reader, &mut bytes)? {
+                Line::End => break,
+                Line::TooLong => self.report(line, format!("longer than {MAX_LINE_BYTES} bytes")),
+                Line::Read => self.record(line, &bytes)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Uses one record; one that cannot be used is reported.
+    pub fn record(&mut self, line: u64, bytes: &[u8]) -> Result<(), ReadError> {
+        let json = repair::text(bytes.trim_ascii());
+        let json = json.trim_start_matches('\u{feff}');
+        if json.is_empty() {
+            return Ok(());
+        }
+        let Some(format) = self.format_of(json) else {
+            self.unknown_records += 1;
+            return self.unknown(line, json);
+        };
+        if let Err(error) = self.mended_record(format, json) {
+            self.report(line, reason(&error));
+        }
+        Ok(())
+    }
+
+    /// The format of the recording, by this record if it was not known before.
+    fn format_of(&mut self, json: &str) -> Option<Format> {
+        if !matches!(self.guess, Some(Guess::Sure(_))) {
+            self.guess = match (self.guess, guess(json)) {
+                (Some(Guess::EitherChat), Some(Guess::Sure(format))) if !is_chat(format) => self.guess,
+                (known, new) => new.or(known),
+            };
+        }
+        self.guess.map(Guess::format)
+    }
+
+    /// Uses the system prompt that stands beside the messages, as only one format has it.
+    pub fn system(&mut self, line: u64, bytes: &[u8]) {
+        self.guess.get_or_insert(Guess::Sure(Format::AnthropicMessages));
+        if let Err(error) = chat::system(&repair::text(bytes), &mut self.assembler) {
+            self.report(line, reason(&error));
+        }
+    }
+
+    fn unknown(&mut self, line: u64, json: &str) -> Result<(), ReadError> {
+        if self.unknown_records > MAX_UNKNOWN_RECORDS {
+            return Err(ReadError::UnknownFormat);
+        }
+        if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(json) {
+            self.report(line, reason(&error));
+        }
+        Ok(())
+    }
+
+    fn mended_record(&mut self, format: Format, json: &str) -> Result<(), serde_json::Error> {
+        let result = format.record(json, &mut self.assembler);
+        match result {
+            Err(error) if error.is_syntax() => match repair::without_lone_surrogates(json) {
+                Some(json) => format.record(&json, &mut self.assembler),
+                None => Err(error),
+            },
+            result => result,
+        }
+    }
+
+    pub fn report(&mut self, line: u64, reason: String) {
+        self.broken_records += 1;
+        if self.broken.len() < MAX_BROKEN_NOTES {
+            self.broken.push(Broken { line, reason });
+        }
+    }
+
+    pub fn finish(self) -> Result<Report, ReadError> {
+        let Tally {
+            messages,
+            unanswered_calls,
+            orphan_results,
+            duplicate_ids,
+            side_chain_records,
+            thinking_blocks,
+            images,
+        } = self.assembler.finish();
+        Ok(Report {
+            format: self.guess.ok_or(ReadError::UnknownFormat)?.format(),
+            messages,
+            broken: self.broken,
+            broken_records: self.broken_records,
+            unanswered_calls,
+            orphan_results,
+            duplicate_ids,
+            side_chain_records,
+            thinking_blocks,
+            images,
+        })
+    }
+}
+
+fn is_chat(format: Format) -> bool {
+    matches!(format, Format::OpenAiChat | Format::AnthropicMessages)
+}
+
+enum Line {
+    Read,
+    TooLong,
+    End,
+}
+
+/// Reads up to the next line end into `bytes`.
+fn next_line(reader: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<Line> {
+    bytes.clear();
+    let limit = MAX_LINE_BYTES as u64;
+    if reader.by_ref().take(limit).read_until(b'\n', bytes)? == 0 {
+        return Ok(Line::End);
+    }
+    if bytes.len() < MAX_LINE_BYTES || bytes.ends_with(b"\n") {
+        return Ok(Line::Read);
+    }
+    loop {
+        bytes.clear();
+        let count = reader.by_ref().take(limit).read_until(b'\n', bytes)?;
+        if count == 0 || bytes.ends_with(b"\n") {
+            return Ok(Line::TooLong);
+        }
+    }
+}
+
+/// An error of a record without the line that it counts for itself, which is always 1.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once(" at line ") {
+        Some((text, _)) => format!("{text} (column {})", error.column()),
+        None => text,
+    }
+}
