@@ -376,12 +376,16 @@ fn what_the_system_says_first_stands_first_in_every_window() {
     let windows = whole_windows("2000", &chat(20, &prompt));
     assert_eq!(windows.len(), 21);
     for window in &windows {
-        assert_eq!((&window[0]["role"], &window[0]["text"]), (&json!("system"), &json!(prompt)));
+        assert_eq!((&window[0]["meta"]["origin"], &window[0]["text"]), (&json!("system"), &json!(prompt)));
         assert!(bytes(window) / 4 <= 2000, "{} bytes are sent", bytes(window));
     }
     assert!(windows[20].len() < 30, "20 files do not fit, so something is folded");
     let told = windows[2].iter().find(|message| message["text"] == "be brief").expect("it is told once it was said");
-    assert_eq!(told["role"], json!("system"));
+    assert_eq!(
+        (&told["role"], &told["meta"]["origin"]),
+        (&json!("user"), &json!("system")),
+        "as the plain form has it"
+    );
 }
 
 #[test]
@@ -389,7 +393,10 @@ fn a_system_prompt_that_leaves_no_room_is_cut_in_its_middle() {
     let prompt = format!("first {} last", "word ".repeat(4_000));
     for window in whole_windows("2000", &chat(5, &prompt)) {
         let text = window[0]["text"].as_str().unwrap();
-        assert!(text.starts_with("first word") && text.ends_with("word  last") && text.contains("left out"), "{text}");
+        assert!(
+            text.starts_with("first word") && text.ends_with("word  last") && text.contains(" bytes cut "),
+            "{text}"
+        );
         assert!(window.len() > 1 && bytes(&window) / 4 <= 2000, "{} bytes are sent", bytes(&window));
     }
 }

@@ -5,6 +5,7 @@
 //! together by numbers that are certain, and where a change may have happened in more than one place, all of these
 //! places are in doubt. Forgetting a line is always allowed.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::numbering::Passage;
@@ -29,6 +30,12 @@ pub use names::named_places;
 use shelf::Shelf;
 pub use state::{MAX_MENTIONS, Mention};
 pub use verify::Verified;
+
+/// How many printed lines are worth an entry of their own: fewer say little, more are no look at files.
+const PRINTED_LINES: std::ops::Range<usize> = 6..800;
+
+/// Most files that such an entry names.
+const MAX_PRINTED_NAMES: usize = 4;
 
 /// One known line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,6 +139,8 @@ pub struct FileModel {
     presumptions: Presumptions,
     /// Names that lead to one file or directory.
     links: Vec<(String, String)>,
+    /// Entries of lines that were printed of several files, by these.
+    printed: HashMap<Vec<String>, usize>,
     /// How many observations were made.
     count: u64,
     bytes: usize,
@@ -191,6 +200,7 @@ impl FileModel {
                 }
             }
             Observation::Found { path, blocks } => self.open(path, at).found(now, blocks),
+            Observation::Printed { paths, block } => self.printed(now, paths, block),
             Observation::Mentioned { path, line } => {
                 if let Some(index) = self.index.find_like(&normalize(path)) {
                     self.mention(index, Mention { at, line: *line });
@@ -200,6 +210,28 @@ impl FileModel {
             Observation::Linked { from, to } => self.link(from, to),
             change => self.change(now, change),
         }
+    }
+
+    /// Keeps lines that were printed among which those of some files may be, as an entry of their own: in doubt, and no
+    /// file's. The newest of the same files take the place of older ones.
+    fn printed(&mut self, now: Now, paths: &[String], block: &Passage) {
+        if !PRINTED_LINES.contains(&block.lines.len()) {
+            return;
+        }
+        let index = self.printed.get(paths).copied().unwrap_or_else(|| {
+            let named = paths[..paths.len().min(MAX_PRINTED_NAMES)].join(", ");
+            let more = if paths.len() > MAX_PRINTED_NAMES { " and others" } else { "" };
+            let path = format!("{named}{more}, as printed");
+            let index = self.files.add(FileState { path, ..FileState::default() });
+            self.printed.insert(paths.to_vec(), index);
+            index
+        });
+        let mut segment = Segment::new(now, 0, &Passage { first: None, ..block.clone() });
+        segment.lines.iter_mut().for_each(|line| line.grade = Grade::InDoubt);
+        let file = self.files.change(index);
+        (file.touched, file.read, file.reads) = (now.at, now.at, file.reads + 1);
+        file.segments = vec![segment];
+        self.recount(index);
     }
 
     /// How well lines of a segment are known now, and why no better.

@@ -23,6 +23,13 @@ pub enum Observation {
         /// Runs of consecutive lines.
         blocks: Vec<Passage>,
     },
+    /// Lines were printed among which those of some files may be, nobody can say which or in which form.
+    Printed {
+        /// The files as written.
+        paths: Vec<String>,
+        /// The lines.
+        block: Passage,
+    },
     /// Single lines of the file were shown by a search.
     Found {
         /// The file as written.
@@ -181,6 +188,7 @@ impl Observation {
                 vec![from, to]
             }
             Observation::Swept { .. } | Observation::Presumed { .. } => Vec::new(),
+            Observation::Printed { paths, .. } => paths.iter().map(String::as_str).collect(),
             Observation::Read { path, .. }
             | Observation::Found { path, .. }
             | Observation::Old { path, .. }
@@ -217,6 +225,11 @@ impl Observation {
             | Observation::Changed { path, .. }
             | Observation::Mentioned { path, .. }
             | Observation::Delete { path } => *path = place(path)?,
+            Observation::Printed { paths, .. } => {
+                for path in paths {
+                    *path = place(path)?;
+                }
+            }
             Observation::Swept { under: None, .. } | Observation::Presumed { .. } => {}
         }
         Some(self)
@@ -229,6 +242,7 @@ impl Observation {
             Observation::Read { .. }
                 | Observation::Found { .. }
                 | Observation::Old { .. }
+                | Observation::Printed { .. }
                 | Observation::Presumed { .. }
                 | Observation::Linked { .. }
                 | Observation::Mentioned { .. }

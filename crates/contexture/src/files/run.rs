@@ -74,10 +74,13 @@ fn compared(mut paths: Vec<String>, text: &str) -> Vec<Observation> {
     paths.sort_unstable();
     paths.dedup();
     let passage = Passage::plain(None, text);
-    if passage.lines.is_empty() {
+    if passage.lines.is_empty() || paths.is_empty() {
         return Vec::new();
     }
-    paths.into_iter().map(|path| Observation::Old { path, blocks: vec![passage.clone()] }).collect()
+    let old = |path: &String| Observation::Old { path: path.clone(), blocks: vec![passage.clone()] };
+    let mut told: Vec<Observation> = paths.iter().map(old).collect();
+    told.push(Observation::Printed { paths, block: passage });
+    told
 }
 
 /// A plain list of pipelines.

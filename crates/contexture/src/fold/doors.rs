@@ -34,6 +34,8 @@ pub(super) fn late(tool: &str, text: &str) -> String {
 
 /// Whether an output is no file's text, so that its middle can go.
 pub(super) fn can_cap(seen: &Seen) -> bool {
-    let is_mention = |seen: &Observation| matches!(seen, Observation::Mentioned { .. });
-    matches!(seen.kind, Kind::Run | Kind::Search | Kind::Other) && seen.observations.iter().all(is_mention)
+    let is_text = |seen: &Observation| {
+        matches!(seen, Observation::Read { .. } | Observation::Found { .. } | Observation::Printed { .. })
+    };
+    matches!(seen.kind, Kind::Run | Kind::Search | Kind::Other) && !seen.observations.iter().any(is_text)
 }
