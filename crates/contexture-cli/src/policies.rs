@@ -91,7 +91,8 @@ pub struct Made {
 impl Made {
     /// Takes a message into account.
     pub fn new(record: Record) -> Arc<Self> {
-        let plain = plain_text(&record, record.role() != Some(Role::User));
+        // What people say may number its lines itself.
+        let plain = plain_text(&record, record.role().is_none_or(|role| role == Role::Assistant));
         Arc::new(Self { bytes: sent_bytes(&record), chars: record.text().chars().count(), plain, record })
     }
 }

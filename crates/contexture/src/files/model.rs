@@ -31,10 +31,7 @@ use shelf::Shelf;
 pub use state::{MAX_MENTIONS, Mention};
 pub use verify::Verified;
 
-/// How many printed lines are worth an entry of their own: fewer say little, more are no look at files.
-const PRINTED_LINES: std::ops::Range<usize> = 6..800;
-
-/// Most files that such an entry names.
+/// Most files that an entry of printed lines names.
 const MAX_PRINTED_NAMES: usize = 4;
 
 /// One known line.
@@ -215,9 +212,6 @@ impl FileModel {
     /// Keeps lines that were printed among which those of some files may be, as an entry of their own: in doubt, and no
     /// file's. The newest of the same files take the place of older ones.
     fn printed(&mut self, now: Now, paths: &[String], block: &Passage) {
-        if !PRINTED_LINES.contains(&block.lines.len()) {
-            return;
-        }
         let index = self.printed.get(paths).copied().unwrap_or_else(|| {
             let named = paths[..paths.len().min(MAX_PRINTED_NAMES)].join(", ");
             let more = if paths.len() > MAX_PRINTED_NAMES { " and others" } else { "" };

@@ -69,6 +69,9 @@ fn told_effects(effects: Effects, by: &str) -> Vec<Observation> {
     effects.changes.into_iter().chain(effects.doubts).chain(presumed).collect()
 }
 
+/// How many printed lines are worth keeping as printed: fewer say little, more are no look at files.
+const PRINTED_LINES: std::ops::Range<usize> = 6..800;
+
 /// Files whose text an output may hold in some form: what is known of them is only marked as seen again.
 fn compared(mut paths: Vec<String>, text: &str) -> Vec<Observation> {
     paths.sort_unstable();
@@ -79,7 +82,9 @@ fn compared(mut paths: Vec<String>, text: &str) -> Vec<Observation> {
     }
     let old = |path: &String| Observation::Old { path: path.clone(), blocks: vec![passage.clone()] };
     let mut told: Vec<Observation> = paths.iter().map(old).collect();
-    told.push(Observation::Printed { paths, block: passage });
+    if PRINTED_LINES.contains(&passage.lines.len()) {
+        told.push(Observation::Printed { paths, block: passage });
+    }
     told
 }
 

@@ -1,6 +1,7 @@
 //! Which call tells what about which file.
 
 use contexture::files::dialect::{Dialects, Does, ToolEntry};
+use contexture::files::model::{FileModel, Grade};
 use contexture::files::numbering::Passage;
 use contexture::files::observation::{LineChange, Observation};
 use contexture::files::patch::Hunk;
@@ -187,6 +188,21 @@ fn output_that_nobody_can_tell_apart_teaches_nothing() {
     let old = |path: &str| Observation::Old { path: path.into(), blocks: vec![block(None, &["x", "y", "z"])] };
     let command = json!({"command": "sed -n '1,50p' a.rs && sed -n '1,50p' b.rs"});
     check("Bash", command, "x\ny\nz\n", vec![old("a.rs"), old("b.rs")]);
+}
+
+#[test]
+fn many_lines_that_nobody_can_tell_apart_are_kept_as_printed() {
+    let lines = ["a", "b", "c", "d", "e", "f"];
+    let old = |path: &str| Observation::Old { path: path.into(), blocks: vec![block(None, &lines)] };
+    let printed = Observation::Printed { paths: vec!["a.rs".into(), "b.rs".into()], block: block(None, &lines) };
+    let command = json!({"command": "sed -n '1,50p' a.rs && sed -n '1,50p' b.rs"});
+    check("Bash", command, "a\nb\nc\nd\ne\nf\n", vec![old("a.rs"), old("b.rs"), printed.clone()]);
+    let mut model = FileModel::new();
+    model.apply(1, &printed);
+    let entry = &model.files()[0];
+    assert_eq!((entry.path.as_str(), entry.known_lines()), ("a.rs, b.rs, as printed", 6));
+    assert_eq!(model.claim(0, 0, 0..6).grade, Grade::InDoubt);
+    assert!(model.get("a.rs").is_none() && model.claim_whole(0).is_none(), "nothing is learnt of the files");
 }
 
 #[test]

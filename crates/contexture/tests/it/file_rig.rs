@@ -409,7 +409,8 @@ impl Rig {
         for path in paths {
             let text = fs::read(self.root.join(&path)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
             let verified = self.model.verify(self.at, &path, text.as_deref());
-            let file = self.model.get(&path).unwrap();
+            // Lines that were printed of several files are an entry of their own, and no file's.
+            let Some(file) = self.model.get(&path) else { continue };
             assert!(!file.is_unsure() || verified == Verified::Unknown, "{path} is verified\n{}", self.history);
         }
         let _ = writeln!(self.history, "(verified)");
