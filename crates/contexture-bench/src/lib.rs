@@ -1,11 +1,12 @@
-//! What the benchmarks are made of: a stopwatch, and synthetic histories and files.
+//! What the benchmarks are made of: a stopwatch, and synthetic histories and files; and the tool that fits weights.
 //!
 //! Each file in `benches/` is a program of its own: it makes its input with [`synthetic`], runs closures through
 //! [`measure`], and prints what came out with [`print_table`]. Run one with `cargo bench -p contexture-bench
-//! --bench tokens`.
+//! --bench tokens`. The program `fit` is what [`fit`] says.
 
 pub mod store;
 pub mod synthetic;
+pub mod fit;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

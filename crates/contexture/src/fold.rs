@@ -30,6 +30,8 @@ pub mod decision;
 mod plan;
 pub mod folder;
 pub mod replay;
+#[cfg(feature = "tuning")]
+pub mod fitting;
 
 pub use decision::{Fold, FoldDecision};
 pub use folder::Folder;

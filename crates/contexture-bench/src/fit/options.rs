@@ -1,0 +1,32 @@
+//! What to fit to.
+
+use std::path::PathBuf;
+
+use contexture::fold::fitting::{WEIGHT_COUNT, WEIGHTS};
+use contexture_cli::failure::Failure;
+
+/// The budget in tokens unless another one is asked for.
+pub const DEFAULT_BUDGET: u64 = 32_000;
+
+/// What to fit to.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Files and directories with recordings.
+    pub paths: Vec<PathBuf>,
+    /// Requests are sampled where the conversation is longer than this many tokens: only there is anything chosen.
+    pub budget: u64,
+    /// Weights that are left out of everything, by their names.
+    pub without: Vec<String>,
+}
+
+impl Options {
+    /// For each weight, whether it is used.
+    pub(super) fn used(&self) -> Result<[bool; WEIGHT_COUNT], Failure> {
+        let names = WEIGHTS.map(|(name, _)| name);
+        if let Some(unknown) = self.without.iter().find(|name| !names.contains(&name.as_str())) {
+            return Err(Failure::usage(format!("there is no weight `{unknown}`"))
+                .hint(format!("the weights are {}", names.join(", "))));
+        }
+        Ok(names.map(|name| !self.without.iter().any(|left_out| left_out == name)))
+    }
+}
