@@ -135,7 +135,6 @@ impl Cut {
             is_named: false,
             is_pending: file.is_pending(),
             is_pointed_at: new_mentions.any(|mention| self.holds(file, mention)),
-            change_words: 0.0,
             talk_words: 0.0,
         }
     }

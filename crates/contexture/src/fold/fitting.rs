@@ -5,7 +5,7 @@ use super::tuning::weight;
 use super::view::{Chunk, Signs};
 
 /// How many weights there are.
-pub const WEIGHT_COUNT: usize = 11;
+pub const WEIGHT_COUNT: usize = 10;
 
 /// The weights with their names, in the order of [`terms`].
 pub const WEIGHTS: [(&str, f64); WEIGHT_COUNT] = [
@@ -16,7 +16,6 @@ pub const WEIGHTS: [(&str, f64); WEIGHT_COUNT] = [
     ("named", weight::NAMED),
     ("pending", weight::PENDING),
     ("pointed-at", weight::POINTED_AT),
-    ("change-words", weight::CHANGE_WORDS),
     ("talk-words", weight::TALK_WORDS),
     ("span", weight::SPAN),
     ("asks", weight::ASKS),
@@ -34,7 +33,6 @@ pub fn terms(signs: &Signs) -> [f64; WEIGHT_COUNT] {
         flag(signs.is_named),
         flag(signs.is_pending),
         flag(signs.is_pointed_at),
-        signs.change_words,
         signs.talk_words,
         f64::from(signs.span).ln_1p() - weight::MIDDLE_SPAN,
         (signs.asks as f64).ln_1p(),
@@ -66,7 +64,6 @@ mod tests {
         is_named: false,
         is_pending: false,
         is_pointed_at: false,
-        change_words: 0.0,
         talk_words: 0.0,
     };
 
@@ -82,7 +79,7 @@ mod tests {
         check(Signs { seen_age: 9.0, is_hit: true, ..NOTHING });
         check(Signs { edit_age: Some(7.0), is_file_edited: true, edit_distance: Some(0), ..NOTHING });
         check(Signs { is_named: true, asks: 3, span: 80, ..NOTHING });
-        check(Signs { is_pending: true, change_words: 1.5, ..NOTHING });
+        check(Signs { is_pending: true, ..NOTHING });
         check(Signs { is_pointed_at: true, talk_words: 0.5, ..NOTHING });
     }
 }

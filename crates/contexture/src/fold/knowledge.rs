@@ -118,9 +118,6 @@ impl Knowledge {
     /// Learns what a call and its output tell.
     pub(super) fn learn(&mut self, moment: u32, seen: &Seen) {
         for observation in &seen.observations {
-            if let Some(spoken) = self.spoken.front_mut() {
-                spoken.change(observation, &mut self.vocabulary);
-            }
             self.model.apply(moment, observation);
         }
         self.touched.extend(seen.paths.iter().filter_map(|path| self.model.place(path)));

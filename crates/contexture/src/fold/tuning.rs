@@ -106,8 +106,6 @@ pub(super) mod weight {
     pub(in crate::fold) const PENDING: f64 = 0.7;
     /// Of a chunk of which a line was just named. Chosen: enough to come before all else that is known of the file.
     pub(in crate::fold) const POINTED_AT: f64 = 3.0;
-    /// Of rare words in common with recent changes. Fitted.
-    pub(in crate::fold) const CHANGE_WORDS: f64 = 0.09;
     /// Of rare words in common with recent talk. Fitted.
     pub(in crate::fold) const TALK_WORDS: f64 = 0.17;
     /// Of the logarithm of how many lines were seen together: who reads much needs little of it. Fitted.

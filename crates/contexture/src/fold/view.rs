@@ -52,8 +52,6 @@ pub struct Signs {
     pub is_pending: bool,
     /// Whether one of its lines was named since the last request.
     pub is_pointed_at: bool,
-    /// Rare words in common with recent changes, as a logarithm.
-    pub change_words: f64,
     /// Rare words in common with recent talk, as a logarithm.
     pub talk_words: f64,
 }
@@ -255,7 +253,7 @@ fn short_cause(by: &str) -> String {
 ///
 /// Most weights were fitted to recorded work (a Poisson regression of "an edit within the next 40 requests needs this
 /// text, and nothing touches the file before it" on the signs, per byte) and rounded. What was seen lately is needed;
-/// what the agent changed stays needed longer; what shares rare words with recent talk and recent changes is needed
+/// what the agent changed stays needed longer; what shares rare words with recent talk is needed
 /// more, and so is what a task or a plan names; mere hits of searches are hardly ever.
 pub fn need(signs: &Signs) -> f64 {
     let log = |count: f64| count.ln_1p();
@@ -273,7 +271,6 @@ pub fn need(signs: &Signs) -> f64 {
         + named
         + pending
         + pointed_at
-        + weight::CHANGE_WORDS * signs.change_words
         + weight::TALK_WORDS * signs.talk_words
         + weight::SPAN * (log(f64::from(signs.span)) - weight::MIDDLE_SPAN)
         + weight::ASKS * log(signs.asks as f64)
