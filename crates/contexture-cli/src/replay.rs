@@ -127,7 +127,9 @@ impl Settings {
             Provider::Openai => Prices::OPENAI,
             Provider::None => Prices::NONE,
         };
-        Self { policy: Policy::new(budget).with_prices(prices), counter, dialects: config.dialects() }
+        let policy = Policy::new(budget).with_prices(prices).when(config.get(&keys::FOLD));
+        let policy = if config.get(&keys::VERBATIM) { policy.verbatim() } else { policy };
+        Self { policy, counter, dialects: config.dialects() }
     }
 
     fn play(&self, transcript: Transcript) -> Player<impl Iterator<Item = Record>> {

@@ -20,6 +20,8 @@ pub struct Decided {
     pub folds: Vec<FoldRow>,
     /// Files with changes of the agent's own that a fold had no room for.
     left_out: BTreeSet<String>,
+    /// Messages of people, by their position, that had to be cut.
+    cut_said: BTreeSet<usize>,
     /// How many outputs were shown shorter, by why.
     shortened: BTreeMap<String, usize>,
     /// How often touching or naming a file brought back what was known of it.
@@ -42,6 +44,7 @@ impl Decided {
                         price: fold.cost,
                     });
                     self.left_out.extend(fold.left_out);
+                    self.cut_said.extend(fold.cut_said.iter().map(|cut| cut.position));
                 }
                 FoldDecision::Shorten { reason, .. } => *self.shortened.entry(reason).or_default() += 1,
                 FoldDecision::BringBack(_) => self.recalls += 1,
@@ -78,6 +81,10 @@ impl Decided {
             let files = counted(self.left_out.len(), "file");
             text.push_str(&format!("WARNING: the agent's own changes in {files} did not fit:\n"));
             self.left_out.iter().take(MAX_PATHS_SHOWN).for_each(|path| text.push_str(&format!("  {path}\n")));
+        }
+        if !self.cut_said.is_empty() {
+            let messages = counted(self.cut_said.len(), "message");
+            text.push_str(&format!("WARNING: what people said did not fit: {messages} had to be cut\n"));
         }
         if self.cold_requests > 0 {
             let requests = counted(self.cold_requests, "request");

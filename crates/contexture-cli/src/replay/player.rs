@@ -211,7 +211,7 @@ impl<I: Iterator<Item = Record>> Player<I> {
     fn of_records(&self, mut decision: FoldDecision) -> FoldDecision {
         let record = |at: usize| self.record_of.get(at).copied().unwrap_or(self.taken);
         match &mut decision {
-            FoldDecision::Fold(Fold { at, keep, head, start, shortened, .. }) => {
+            FoldDecision::Fold(Fold { at, keep, head, start, shortened, cut_said, .. }) => {
                 (*at, *start, *keep) = (record(*at), record(*start), *keep + self.system.len());
                 for piece in head {
                     if let Piece::Logged(at) | Piece::Shortened(at, _) = piece {
@@ -219,6 +219,7 @@ impl<I: Iterator<Item = Record>> Player<I> {
                     }
                 }
                 shortened.iter_mut().for_each(|(at, _)| *at = record(*at));
+                cut_said.iter_mut().for_each(|cut| cut.position = record(cut.position));
             }
             FoldDecision::BringBack(brought) => brought.at = record(brought.at),
             FoldDecision::Cold { at } => *at = record(*at),

@@ -82,6 +82,8 @@ budget                             32000 (window, compare), 64000 (replay)  defa
 overflow                           \"truncate\"                               default
 counter                            \"estimate\"                               default
 provider                           \"anthropic\"                              default
+fold                               \"pays\"                                   default
+verbatim                           false                                    default
 file-reference.slot                350                                      default
 file-reference.max_file_size       1048576                                  default
 file-reference.follow_symlinks     false                                    default

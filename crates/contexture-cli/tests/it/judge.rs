@@ -93,7 +93,7 @@ fn what_a_policy_wrote_is_judged_by_what_it_says() {
     let bytes = records[2].text().len() as u64;
     check_last((0..5).map(|index| made(&records[index])).collect(), 1, 0);
     check_last((0..3).map(|index| made(&records[index])).collect(), 1, bytes);
-    let view = said(Role::System, "1\t    twenty_characters();\n2\t}\n");
+    let view = said(Role::Assistant, "1\t    twenty_characters();\n2\t}\n");
     check_last(vec![made(&records[0]), made(&view)], 1, 0);
     let short = answers("r", "fn a() {");
     check_last(vec![made(&records[1]), made(&short)], 0, 0);

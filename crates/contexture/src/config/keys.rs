@@ -7,6 +7,7 @@ use super::kind::{Choice, Field, Kind};
 use super::row::Command::{Compare, Replay, Window};
 use super::row::{Fallback, Key, Row};
 use crate::files::dialect::ToolEntry;
+use crate::fold::FoldWhen;
 use crate::layers::file_reference::{MAX_FILE_SIZE, MAX_READ_CONCURRENCY};
 use crate::layers::{FileReference, FileReferenceOptions};
 use crate::slot::Slot;
@@ -74,6 +75,25 @@ keys! {
         used_by: &[Replay],
         has_flag: true,
         example: r#""openai""#,
+    };
+
+    FOLD: FoldWhen = "fold", "When the past is folded.", {
+        kind: Kind::Choice(&[
+            Choice { name: "forced", says: "only when the window is full" },
+            Choice { name: "free", says: "also when the provider's cache is cold, so that it costs nothing" },
+            Choice { name: "pays", says: "also when what it saves has paid for it" },
+        ]),
+        default: Fallback::Value(|| json!(FoldWhen::default())),
+        used_by: &[Replay],
+        has_flag: true,
+        example: r#""free""#,
+    };
+
+    VERBATIM: bool = "verbatim", "Whether outputs of tools are sent as they are, for as long as they fit.", {
+        kind: Kind::Switch,
+        default: Fallback::Value(|| json!(false)),
+        used_by: &[Replay],
+        example: "true",
     };
 
     FILE_SLOT: Slot = "file-reference.slot",

@@ -175,6 +175,7 @@ impl MemoryLayer for FileHistory {
         }
         for decision in &result.decisions {
             tell_left_out(&ctx.trace, decision);
+            tell_cut_said(&ctx.trace, decision);
         }
         Ok(result)
     }
@@ -186,6 +187,14 @@ fn tell_left_out(trace: &HookTrace, decision: &NewDecision) {
     let paths = paths.collect::<Vec<_>>().join(", ");
     if !paths.is_empty() {
         trace.add_event("own_changes_left_out", &[("files", paths.as_str().into())]);
+    }
+}
+
+/// Notes in the trace that what people said had to be cut.
+fn tell_cut_said(trace: &HookTrace, decision: &NewDecision) {
+    let cut = decision.what["cut_said"].as_array().map_or(0, Vec::len);
+    if cut > 0 {
+        trace.add_event("said_cut", &[("messages", (cut as f64).into())]);
     }
 }
 
