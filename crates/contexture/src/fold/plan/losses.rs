@@ -6,6 +6,7 @@ use crate::files::model::FileModel;
 use crate::fold::decision::ShownLines;
 use crate::fold::settings::Settings;
 use crate::fold::view::Chunk;
+use crate::text::one_line::one_line;
 
 /// Most files that are named as not fitting, to the model and in a reason.
 const MAX_NAMED_PATHS: usize = 4;
@@ -75,5 +76,6 @@ fn files(paths: &[String]) -> String {
 
 /// The last few of some paths.
 fn named(paths: &[String]) -> String {
-    paths[paths.len().saturating_sub(MAX_NAMED_PATHS)..].join(", ")
+    let named = &paths[paths.len().saturating_sub(MAX_NAMED_PATHS)..];
+    named.iter().map(|path| one_line(path)).collect::<Vec<_>>().join(", ")
 }
