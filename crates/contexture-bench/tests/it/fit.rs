@@ -46,7 +46,7 @@ impl Recording {
 }
 
 fn path(file: usize) -> String {
-    format!("/work/src/part{file}.rs")
+    format!("/project/src/part{file}.rs")
 }
 
 /// Lines that have no word in common with others or with what is said.
