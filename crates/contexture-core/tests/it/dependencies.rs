@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// Everything that the core is made of, its own dependencies and theirs.
-const ALLOWED: [&str; 30] = [
+const ALLOWED: [&str; 31] = [
     "contexture-core",
     // Futures.
+    "foldhash",
     "futures-core",
     "futures-task",
     "futures-util",
