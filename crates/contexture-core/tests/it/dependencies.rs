@@ -6,8 +6,9 @@ use std::process::Command;
 /// Everything that the core is made of, its own dependencies and theirs.
 const ALLOWED: [&str; 31] = [
     "contexture-core",
-    // Futures.
+    // Hashes of tables in memory.
     "foldhash",
+    // Futures.
     "futures-core",
     "futures-task",
     "futures-util",
