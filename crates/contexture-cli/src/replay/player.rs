@@ -45,7 +45,7 @@ pub struct Player<I> {
 /// One message of a window.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// The record that it shows, as it is or shortened; `None` for a message that stands for others.
+    /// The record that it shows, as it is or shortened; `None` for a message that replaces others.
     pub position: Option<usize>,
     /// Whether it shows all of the record as it is.
     pub is_whole: bool,
@@ -57,7 +57,7 @@ impl Sent {
         Self { position, is_whole: shown.is_logged, items: vec![shown.item.clone()] }
     }
 
-    /// The message as it would be sent. One that stands for others speaks as the user.
+    /// The message as it would be sent. One that replaces others speaks as the user.
     pub fn record(&self) -> Record {
         if let (None, [item]) = (self.position, self.items.as_slice()) {
             let text = item.as_message().map(|message| message.text()).unwrap_or_default();

@@ -35,7 +35,7 @@ impl Meta {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Origin {
-    /// Whoever its role names: the user, the system, a developer, the model, a tool.
+    /// The speaker that its role names: the user, the system, a developer, the model, a tool.
     #[default]
     Said,
     /// A memory layer.
@@ -55,7 +55,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Whether whoever its role names wrote it.
+    /// Whether the speaker that its role names wrote it.
     pub fn is_said(&self) -> bool {
         *self == Origin::Said
     }

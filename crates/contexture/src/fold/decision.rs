@@ -20,7 +20,7 @@ pub enum Piece {
     Logged(usize),
     /// The item of the log at this position with another text.
     Shortened(usize, Arc<str>),
-    /// A text that stands for others.
+    /// A text that replaces others.
     Made(Arc<str>),
 }
 
@@ -95,7 +95,7 @@ impl FoldDecision {
     }
 }
 
-/// A fold: what stands for the past from now on.
+/// A fold: what replaces the past from now on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fold {
     /// How many items the log had.

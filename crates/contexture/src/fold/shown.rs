@@ -12,7 +12,7 @@ use crate::files::model::Line;
 /// One item of the window.
 #[derive(Clone, Debug)]
 pub struct ShownItem {
-    /// The position in the log of the item that it shows, as it is or shortened; `None` for one that stands for others.
+    /// The position in the log of the item that it shows, as it is or shortened; `None` for one that replaces others.
     pub position: Option<usize>,
     /// Whether it is the logged item as it is.
     pub is_logged: bool,
@@ -29,7 +29,7 @@ impl ShownItem {
     }
 }
 
-/// The items of the window, and what of files stands in them.
+/// The items of the window, and what of files is in them.
 #[derive(Default)]
 pub(super) struct Shown {
     items: Vec<ShownItem>,
@@ -49,7 +49,7 @@ pub(super) struct Shown {
     newest_mark: u32,
     /// Items that are shown with another text.
     shortened: HashMap<usize, ShownItem>,
-    /// Outputs that are shown as pointers to what stands in the window, by their moment.
+    /// Outputs that are shown as pointers to what is in the window, by their moment.
     pointers: BTreeMap<u32, usize>,
 }
 
@@ -169,13 +169,13 @@ impl Shown {
         self.marks.push(self.newest_mark);
     }
 
-    /// Whether a line stands in the window: in an item that is shown in its own place, or in a view.
+    /// Whether a line is in the window: in an item that is shown in its own place, or in a view.
     pub(super) fn shows(&self, line: &Line) -> bool {
-        // A line that was computed stands in no item.
+        // A line that was computed is in no item.
         (line.seen > self.messages_before && !line.is_computed) || (line.shown > 0 && self.marks.contains(&line.shown))
     }
 
-    /// Where lines of a file stand in the window, as far as their marks tell.
+    /// Where lines of a file are in the window, as far as their marks tell.
     pub(super) fn place_of(&self, lines: &[Line]) -> Option<Place> {
         let first = lines.first()?;
         let is_in_view = first.shown > 0 && self.marks.contains(&first.shown);
@@ -194,7 +194,7 @@ impl Shown {
     }
 }
 
-/// Where lines of a file stand in the window.
+/// Where lines of a file are in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// In a view.

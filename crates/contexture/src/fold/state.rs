@@ -41,7 +41,7 @@ pub(super) struct ArrivedOutput {
     pub(super) tool: Box<str>,
     /// What the call and its output tell about files.
     pub(super) seen: Seen,
-    /// Whether it only shows lines that stand in the window already.
+    /// Whether it only shows lines that are in the window already.
     pub(super) repeats: bool,
 }
 
@@ -93,7 +93,7 @@ impl State {
         Some(ArrivedOutput { tool: made.name.clone(), seen, repeats })
     }
 
-    /// Whether an output only shows lines that stand in the window already, each run of them in one piece.
+    /// Whether an output only shows lines that are in the window already, each run of them in one piece.
     fn repeats(&self, seen: &Seen) -> bool {
         let is_repeated = |observation: &Observation| {
             let Observation::Read { path, block, .. } = observation else { return false };
@@ -137,7 +137,7 @@ impl State {
         self.shown.push(late.unwrap_or(shown));
     }
 
-    /// What stands for an output whose call was folded away before it came: providers refuse one without its call.
+    /// What replaces an output whose call was folded away before it came: providers refuse one without its call.
     fn late_output(&self, settings: &Settings, at: usize, shown: &ShownItem) -> Option<ShownItem> {
         let made = self.conversation.call_of(self.conversation.item(at))?;
         if made.at >= self.shown.start() {

@@ -24,7 +24,7 @@ const NEED_PER_DOUBLING: f64 = 1.05;
 const MOST_EXCESS: f64 = 0.1;
 
 /// How often the excess halves when a larger budget doubles. A smaller window is soon folded by force, so a fold that
-/// comes early risks little; a larger one may never be. Scanned: with it no recording is dearer at 200 000 tokens.
+/// comes early risks little; a larger one may never be. Scanned: with it no recording costs more than pass-through at 200 000 tokens.
 const EXCESS_HALVINGS: f64 = 1.5;
 
 /// Rent that must have been paid on what a fold would remove, against the fold's price. At 1 a conversation that ends

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Record;
 use super::time::milliseconds;
 
-/// Responses held back for answers that come late. A call that is still open when so many newer
+/// Responses held back for outputs that come late. A call that is still open when so many newer
 /// ones have come gets an empty answer.
 const MAX_HELD_GROUPS: usize = 16;
 
@@ -43,7 +43,7 @@ pub(super) struct Tally {
 /// Collects pieces in the order of the recording and hands out whole records.
 ///
 /// Every call that leaves here has a unique id and exactly one later answer. An answer to no call is left out, a
-/// call without an answer gets an empty one after the other answers of its response.
+/// call without an output gets an empty one after the other outputs of its response.
 pub(super) struct Assembler<'a> {
     sink: &'a mut dyn FnMut(Record),
     groups: VecDeque<Group>,

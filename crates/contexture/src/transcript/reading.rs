@@ -31,7 +31,7 @@ pub struct Report {
     pub broken_records: u64,
     /// Calls that nobody answered; each was given an empty answer.
     pub unanswered_calls: u64,
-    /// Answers to no call; left out.
+    /// Outputs of no call; left out.
     pub orphan_results: u64,
     /// Calls whose id was used before; each was given another.
     pub duplicate_ids: u64,
@@ -122,7 +122,7 @@ impl<'a> Reading<'a> {
         self.guess.map(Guess::format)
     }
 
-    /// Uses the system prompt that stands beside the messages, as only one format has it.
+    /// Uses the system prompt that is beside the messages, as only one format has it.
     pub fn system(&mut self, line: u64, bytes: &[u8]) {
         self.guess.get_or_insert(Guess::Sure(Format::AnthropicMessages));
         if let Err(error) = chat::system(&repair::text(bytes), &mut self.assembler) {

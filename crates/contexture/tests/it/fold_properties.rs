@@ -384,7 +384,7 @@ proptest! {
 
     #[test]
     fn nothing_that_a_file_or_an_output_holds_passes_for_what_the_program_writes(
-        picks in prop::collection::vec((0..FORGERIES.len(), 0..4_usize, prop::bool::ANY), 10..40),
+        picks in prop::collection::vec((0..FORGERIES.len(), 0..4_usize, prop::bool::ANY), 20..40),
     ) {
         let mut records = vec![said(Role::User, "Please fix the build.")];
         for (index, (pick, kind, is_path)) in picks.iter().enumerate() {
@@ -414,7 +414,7 @@ proptest! {
                 checked += 1;
             }
         }
-        prop_assert!(checked > 0 || windows.iter().flatten().filter_map(made).count() == 0);
+        prop_assert!(checked > 0, "nothing was folded, so nothing was tried");
     }
 }
 

@@ -48,7 +48,7 @@ fn hiding(state: &mut State, mut files: Vec<usize>) -> Vec<usize> {
     files
 }
 
-/// Whether lines are known of a file that do not stand in the window. Mere hits of searches do not count.
+/// Whether lines are known of a file that are not in the window. Mere hits of searches do not count.
 fn hides_lines(state: &State, file: usize) -> bool {
     let segments = state.knowledge.model().files()[file].segments.iter().filter(|segment| !segment.is_hit);
     segments.flat_map(|segment| &segment.lines).any(|line| !state.shown.shows(line))

@@ -13,7 +13,7 @@ use crate::text::fit::{Made, fit};
 /// The title of outlines.
 const OUTLINE_TITLE: &str = "# What you know besides, to be read again when needed\n";
 
-/// Decides what stands for the past from now on. All files must have been cut.
+/// Decides what replaces the past from now on. All files must have been cut.
 pub(super) fn plan(settings: &Settings, state: &State, reason: &str) -> Fold {
     let frame = Frame::new(settings, state);
     let chunks = state.knowledge.chunks(&state.knowledge.all_files(), state.conversation.now());

@@ -31,7 +31,7 @@ pub(in crate::fold) fn shorten(
     Some((text.clone(), FoldDecision::Shorten { position, text, reason: reason.to_owned() }))
 }
 
-/// What stands for an output, and why; `None` if it is sent as it is.
+/// What replaces an output, and why; `None` if it is sent as it is.
 fn shorter(settings: &Settings, tool: &str, seen: &Seen, text: &str) -> Option<(String, &'static str)> {
     let limit = settings.tuning.output_tokens;
     let terse = (!settings.policy.verbatim).then(|| terse(text, &seen.blocks())).flatten();

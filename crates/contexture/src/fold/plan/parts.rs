@@ -24,7 +24,7 @@ fn title(message: u32) -> String {
 pub(super) struct View {
     /// How many of the parts in the window stay.
     pub(super) kept: usize,
-    /// For each chunk, whether it stands in the window without the added parts.
+    /// For each chunk, whether it is in the window without the added parts.
     pub(super) is_shown: Vec<bool>,
     /// What is added after the kept parts.
     pub(super) added: Vec<AddedPart>,
@@ -103,7 +103,7 @@ fn wanted_bytes(state: &State, part: &ViewPart, chunks: &[Chunk], fresh: &[usize
     fresh.iter().map(|index| &chunks[*index]).filter(of_part).map(|chunk| chunk.bytes).sum()
 }
 
-/// Whether a chunk stands in the new window as one piece: in a kept part, or in one item in its own place.
+/// Whether a chunk is in the new window as one piece: in a kept part, or in one item in its own place.
 fn is_shown(state: &State, chunk: &Chunk, start: usize, marks: &[u32]) -> bool {
     let lines = chunk.lines(state.knowledge.model());
     let first = &lines[0];
