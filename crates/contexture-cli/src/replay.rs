@@ -127,7 +127,7 @@ impl Settings {
             Provider::Openai => Prices::OPENAI,
             Provider::None => Prices::NONE,
         };
-        let policy = Policy::new(budget).with_prices(prices).when(config.get(&keys::FOLD));
+        let policy = Policy::new(budget).with_prices(prices).with_pins(config.pins()).when(config.get(&keys::FOLD));
         let policy = if config.get(&keys::VERBATIM) { policy.verbatim() } else { policy };
         Self { policy, counter, dialects: config.dialects() }
     }

@@ -1,10 +1,11 @@
 //! Folding the past of a coding agent into what it still needs.
 //!
-//! Modules in reading order: what it keeps to ([`policy`], [`price`], [`meter`], and in private `tuning`), what a
+//! Modules in reading order: what it keeps to ([`pins`], [`policy`], [`price`], [`meter`], and in private `tuning`), what a
 //! conversation under way is made of (`conversation`, `knowledge`, `shown`, `billing`, together `state`), what a view
 //! shows ([`view`], [`words`], [`outline`], [`digest`]), what is done before anything is sent ([`doors`], [`terse`],
 //! [`cap`], [`rows`]), what is decided (`plan`, [`decision`]), and who drives it all ([`folder`], [`replay`]).
 
+pub mod pins;
 pub mod policy;
 pub mod price;
 pub mod meter;
@@ -36,6 +37,7 @@ pub mod fitting;
 pub use decision::{Fold, FoldDecision};
 pub use folder::Folder;
 pub use meter::Meter;
+pub use pins::Pins;
 pub use policy::{FoldWhen, Policy};
 pub use price::{Account, Prices};
 pub use replay::Replay;

@@ -84,6 +84,9 @@ counter                            \"estimate\"                               de
 provider                           \"anthropic\"                              default
 fold                               \"pays\"                                   default
 verbatim                           false                                    default
+pin.roles                          []                                       default
+pin.tools                          []                                       default
+pin.paths                          []                                       default
 file-reference.slot                350                                      default
 file-reference.max_file_size       1048576                                  default
 file-reference.follow_symlinks     false                                    default

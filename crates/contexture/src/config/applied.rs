@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::keys;
 use super::resolved::Config;
 use crate::files::dialect::Dialects;
+use crate::fold::Pins;
 use crate::layers::FileReferenceOptions;
 use crate::layers::working_memory::{Notes, WorkingMemory};
 
@@ -12,6 +13,13 @@ impl Config {
     /// The built-in table of tools, and the `[[tool]]` entries.
     pub fn dialects(&self) -> Dialects {
         self.get(&keys::TOOLS).into_iter().fold(Dialects::builtin(), Dialects::with)
+    }
+
+    /// What is never folded.
+    pub fn pins(&self) -> Pins {
+        let roles = self.get(&keys::PIN_ROLES).into_iter().fold(Pins::new(), Pins::role);
+        let tools = self.get(&keys::PIN_TOOLS).into_iter().fold(roles, Pins::tool);
+        self.get(&keys::PIN_PATHS).into_iter().fold(tools, Pins::path)
     }
 
     /// The options of the layer `file-reference`, beneath a base directory.

@@ -1,5 +1,6 @@
 //! The table of keys.
 
+use contexture_core::item::Role;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -94,6 +95,30 @@ keys! {
         default: Fallback::Value(|| json!(false)),
         used_by: &[Replay],
         example: "true",
+    };
+
+    PIN_ROLES: Vec<Role> = "pin.roles",
+        "The roles whose messages are kept as they are: `system`, `developer`, `user` or `assistant`.", {
+        kind: Kind::Texts,
+        default: Fallback::Value(|| json!([])),
+        check: check_roles,
+        used_by: &[Replay],
+        example: r#"["assistant"]"#,
+    };
+
+    PIN_TOOLS: Vec<String> = "pin.tools", "The tools whose calls and outputs are kept as they are.", {
+        kind: Kind::Texts,
+        default: Fallback::Value(|| json!([])),
+        used_by: &[Replay],
+        example: r#"["Skill"]"#,
+    };
+
+    PIN_PATHS: Vec<String> = "pin.paths",
+        "The files that stay in view, as far as they are known; `*` and `**` as in `docs/**/*.md`.", {
+        kind: Kind::Texts,
+        default: Fallback::Value(|| json!([])),
+        used_by: &[Replay],
+        example: r#"["docs/PLAN.md", "schema/*.sql"]"#,
     };
 
     FILE_SLOT: Slot = "file-reference.slot",
@@ -206,6 +231,12 @@ pub enum Provider {
     Openai,
     /// There is no cache.
     None,
+}
+
+/// Only the roles that a message can have.
+fn check_roles(value: &Value) -> Result<(), String> {
+    let wanted = "roles are `system`, `developer`, `user` and `assistant`";
+    Vec::<Role>::deserialize(value).map(drop).map_err(|_| wanted.to_owned())
 }
 
 /// The layer judges its own options, so that its rules are written once.

@@ -301,6 +301,7 @@ fn two_values(row: &Row) -> [String; 2] {
         Kind::Switch => ["true", "false"].map(str::to_owned),
         Kind::Whole { .. } => ["7", "8"].map(str::to_owned),
         Kind::Choice(choices) => [0, 1].map(|index| format!("\"{}\"", choices[index].name)),
+        Kind::Texts if row.name == keys::PIN_ROLES.row.name => ["[\"user\"]", "[\"assistant\"]"].map(str::to_owned),
         Kind::Texts => ["[\"one\"]", "[\"two\"]"].map(str::to_owned),
         Kind::Entries(_) => ["read", "write"].map(|does| format!("[{{ name = \"x\", does = \"{does}\" }}]")),
     }

@@ -18,7 +18,7 @@ pub(super) struct Conversation {
     /// The newest call of each id.
     calls: HashMap<Box<str>, MadeCall>,
     tokens: u64,
-    /// Of those, the tokens of what people said.
+    /// Of those, the tokens of what people said or pinned.
     said_tokens: u64,
     /// Bytes and tokens of all texts.
     texts: (u64, u64),
@@ -60,7 +60,7 @@ pub const NOTE_KINDS: &[&str] = &[
 
 /// One item with what is known of it once and for all.
 struct Entry {
-    /// `None` once it was folded away, unless a person said it.
+    /// `None` once it was folded away, unless a person said it or it is pinned.
     item: Option<Arc<Item>>,
     tokens: u64,
     speaker: Speaker,
@@ -69,6 +69,8 @@ struct Entry {
     call: Option<usize>,
     /// Whether it is the first item of its message.
     is_first: bool,
+    /// Whether the user pinned it, or the call that it belongs to.
+    is_pinned: bool,
 }
 
 /// A call that was made.
@@ -93,7 +95,7 @@ impl Conversation {
     }
 
     /// Adds an item to the message that was begun last; returns its position.
-    pub(super) fn push(&mut self, item: Arc<Item>, tokens: u64, text_tokens: u64) -> usize {
+    pub(super) fn push(&mut self, item: Arc<Item>, tokens: u64, text_tokens: u64, is_pinned: bool) -> usize {
         let at = self.entries.len();
         let call = match &*item {
             Item::FunctionCall(call) => {
@@ -113,10 +115,22 @@ impl Conversation {
             self.texts.0 += text.len() as u64;
             self.texts.1 += text_tokens;
         }
+        if is_pinned && item.as_call().is_some() {
+            self.pin_reasoning();
+        }
+        let is_pinned = is_pinned || call.is_some_and(|call| self.entries[call].is_pinned);
         self.tokens += tokens;
-        self.said_tokens += if speaker.is_person() { tokens } else { 0 };
-        self.entries.push(Entry { item: Some(item), tokens, speaker, moment, call, is_first });
+        self.said_tokens += if speaker.is_person() || is_pinned { tokens } else { 0 };
+        self.entries.push(Entry { item: Some(item), tokens, speaker, moment, call, is_first, is_pinned });
         at
+    }
+
+    /// Pins the reasoning of the newest message: providers want it beside the call that it led to.
+    fn pin_reasoning(&mut self) {
+        let moment = self.moment;
+        for entry in self.entries.iter_mut().rev().take_while(|entry| entry.moment == moment) {
+            entry.is_pinned |= matches!(entry.item.as_deref(), Some(Item::Reasoning(_)));
+        }
     }
 
     /// How many items there are.
@@ -146,7 +160,7 @@ impl Conversation {
         self.tokens
     }
 
-    /// The tokens of what people said.
+    /// The tokens of what people said or pinned.
     pub(super) fn said_tokens(&self) -> u64 {
         self.said_tokens
     }
@@ -171,6 +185,26 @@ impl Conversation {
         self.entries[at].tokens
     }
 
+    /// Whether an item is pinned.
+    pub(super) fn is_pinned(&self, at: usize) -> bool {
+        self.entries[at].is_pinned
+    }
+
+    /// The position of the call that the output at a position belongs to.
+    pub(super) fn call_at(&self, at: usize) -> Option<usize> {
+        self.entries[at].call
+    }
+
+    /// The moment of an item.
+    pub(super) fn moment(&self, at: usize) -> u32 {
+        self.entries[at].moment
+    }
+
+    /// Whether an item was not folded away.
+    pub(super) fn holds(&self, at: usize) -> bool {
+        self.entries.get(at).is_some_and(|entry| entry.item.is_some())
+    }
+
     /// Who is heard in an item.
     pub(super) fn speaker(&self, at: usize) -> Speaker {
         self.entries[at].speaker
@@ -193,7 +227,7 @@ impl Conversation {
     /// answered everything is needed.
     pub(super) fn forget(&mut self, folded: Range<usize>) {
         for at in folded {
-            if self.entries[at].speaker.is_person() {
+            if self.entries[at].speaker.is_person() || self.entries[at].is_pinned {
                 continue;
             }
             let Some(item) = self.entries[at].item.take() else { continue };

@@ -131,6 +131,7 @@ impl Cut {
             edit_distance: self.edit_distance,
             is_hit: self.is_hit,
             span: self.span,
+            is_pinned: false,
             asks: asks.len() - asks.partition_point(|moment| *moment <= self.seen),
             is_named: false,
             is_pending: file.is_pending(),

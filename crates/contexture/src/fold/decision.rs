@@ -24,6 +24,16 @@ pub enum Piece {
     Made(Arc<str>),
 }
 
+impl Piece {
+    /// The position of the item that it shows.
+    pub(super) fn position(&self) -> Option<usize> {
+        match self {
+            Piece::Logged(at) | Piece::Shortened(at, _) => Some(*at),
+            Piece::Made(_) => None,
+        }
+    }
+}
+
 /// Something that was done to the window, to be replayed as it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]

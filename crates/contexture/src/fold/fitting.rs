@@ -59,6 +59,7 @@ mod tests {
         is_file_edited: false,
         edit_distance: None,
         is_hit: false,
+        is_pinned: false,
         span: 0,
         asks: 0,
         is_named: false,

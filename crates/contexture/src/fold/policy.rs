@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::pins::Pins;
 use super::price::Prices;
 
 /// How a folder folds: what a user can reason about. How a view is weighed is no policy.
@@ -12,6 +13,9 @@ pub struct Policy {
     pub budget: u64,
     /// The provider's prices.
     pub prices: Prices,
+    /// What is never folded.
+    #[serde(default, skip_serializing_if = "Pins::is_empty")]
+    pub pins: Pins,
     /// Whether outputs are sent as the tools gave them, for as long as they need not shrink; see [`super::terse`].
     pub verbatim: bool,
     /// When the past is folded.
@@ -34,7 +38,7 @@ pub enum FoldWhen {
 impl Policy {
     /// The policy for a budget, with Anthropic's prices.
     pub fn new(budget: u64) -> Self {
-        Self { budget, prices: Prices::ANTHROPIC, verbatim: false, when: FoldWhen::default() }
+        Self { budget, prices: Prices::ANTHROPIC, pins: Pins::new(), verbatim: false, when: FoldWhen::default() }
     }
 
     /// The same with another budget.
@@ -52,6 +56,12 @@ impl Policy {
     /// The same with a provider's prices.
     pub fn with_prices(mut self, prices: Prices) -> Self {
         self.prices = prices;
+        self
+    }
+
+    /// The same with pins, for everything that is taken in from then on.
+    pub fn with_pins(mut self, pins: Pins) -> Self {
+        self.pins = pins;
         self
     }
 

@@ -26,6 +26,9 @@ pub(super) struct State {
     pub(super) billing: Billing,
 }
 
+/// What replaces an item that a decision shows, and that was folded away since nothing pins it any longer.
+const NO_LONGER_HELD: &str = "[A message that is no longer pinned was here.]";
+
 /// An item that was taken in and is still to be shown.
 pub(super) struct Arrived {
     /// Its position in the log.
@@ -55,7 +58,7 @@ impl State {
     /// Takes in an item of the message that was begun last.
     pub(super) fn take_in(&mut self, settings: &Settings, item: Arc<Item>, tokens: u64) -> Arrived {
         let text_tokens = settings.meter.text_in_item(tokens);
-        let at = self.conversation.push(item.clone(), tokens, text_tokens);
+        let at = self.conversation.push(item.clone(), tokens, text_tokens, settings.policy.pins.has_item(&item));
         let moment = self.conversation.now();
         let mut output = None;
         match &*item {
@@ -158,6 +161,10 @@ impl State {
     /// A piece as it is shown.
     pub(super) fn item_of(&self, settings: &Settings, piece: &Piece) -> ShownItem {
         match piece {
+            Piece::Logged(at) if !self.conversation.holds(*at) => {
+                // A decision of a time when it was pinned.
+                self.item_of(settings, &Piece::Made(NO_LONGER_HELD.into()))
+            }
             Piece::Logged(at) => logged(*at, &self.conversation),
             Piece::Shortened(at, text) => ShownItem {
                 position: Some(*at),

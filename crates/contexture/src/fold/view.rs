@@ -44,6 +44,8 @@ pub struct Signs {
     pub is_hit: bool,
     /// How many lines were shown together with it.
     pub span: u32,
+    /// Whether the user pinned the file.
+    pub is_pinned: bool,
     /// What the user said since it was seen, in messages.
     pub asks: usize,
     /// Whether recent talk names the file.
@@ -77,11 +79,15 @@ pub fn is_own_work(signs: &Signs) -> bool {
 /// Chooses the chunks that are most likely needed, for their size, within a number of bytes.
 ///
 /// Chunks below the least need and those that are shown already stay out; what the agent changed is never below
-/// it. The answer is in the order of `chunks`.
+/// it, and what is pinned comes first. The result is in the order of `chunks`.
 pub fn choose(chunks: &[Chunk], shown: &[bool], least: f64, bytes: usize) -> Vec<usize> {
     let needs = chunks.iter().enumerate().map(|(index, chunk)| {
         let need = need(&chunk.signs);
-        (if is_own_work(&chunk.signs) { need.max(least) } else { need }, index)
+        match chunk.signs {
+            Signs { is_pinned: true, .. } => (f64::INFINITY, index),
+            signs if is_own_work(&signs) => (need.max(least), index),
+            _ => (need, index),
+        }
     });
     let mut order: Vec<(f64, usize)> = needs.filter(|(need, index)| *need >= least && !shown[*index]).collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

@@ -31,7 +31,8 @@ use serde_json::Value;
 
 use self::held::{Held, Shelf};
 pub use self::output::OutputQuery;
-use crate::fold::{FoldDecision, FoldWhen, Folder, Meter, Policy, Prices, ShownItem};
+use crate::files::dialect::Dialects;
+use crate::fold::{FoldDecision, FoldWhen, Folder, Meter, Pins, Policy, Prices, ShownItem};
 
 /// The layer `file-history`.
 #[derive(Default)]
@@ -39,6 +40,8 @@ pub struct FileHistory {
     counter: Option<Arc<dyn TokenCounter>>,
     prices: Prices,
     when: FoldWhen,
+    pins: Pins,
+    dialects: Option<Dialects>,
     is_verbatim: bool,
     has_no_tool: bool,
     threads: Shelf,
@@ -75,6 +78,18 @@ impl FileHistory {
     /// The same with another choice of when to fold; otherwise it is when that pays.
     pub fn when(mut self, when: FoldWhen) -> Self {
         self.when = when;
+        self
+    }
+
+    /// The same with pins: what is never folded.
+    pub fn with_pins(mut self, pins: Pins) -> Self {
+        self.pins = pins;
+        self
+    }
+
+    /// The same with other dialects: what is known of the agent's tools. Otherwise it is the built-in table.
+    pub fn with_dialects(mut self, dialects: Dialects) -> Self {
+        self.dialects = Some(dialects);
         self
     }
 
@@ -124,12 +139,16 @@ impl FileHistory {
     }
 
     fn policy(&self, budget: u64) -> Policy {
-        let policy = Policy::new(budget.max(1)).with_prices(self.prices).when(self.when);
+        let policy = Policy::new(budget.max(1)).with_prices(self.prices).with_pins(self.pins.clone()).when(self.when);
         if self.is_verbatim { policy.verbatim() } else { policy }
     }
 
     fn new_folder(&self, budget: u64, counter: Arc<dyn TokenCounter>) -> Folder {
         let folder = Folder::new(self.policy(budget), Meter::new(counter));
+        let folder = match &self.dialects {
+            Some(dialects) => folder.with_dialects(dialects.clone()),
+            None => folder,
+        };
         if self.has_no_tool {
             return folder;
         }

@@ -29,7 +29,7 @@ pub(crate) enum Step {
     Stray,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         1 => (1..400_usize).prop_map(Step::Say),
         5 => (0..6_u8, 1..200_usize, 1..300_usize).prop_map(|(file, first, count)| Step::Read { file, first, count }),

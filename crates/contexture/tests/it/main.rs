@@ -39,6 +39,7 @@ mod local_fs;
 mod local_fs_race;
 #[cfg(unix)]
 mod local_fs_tree;
+mod pins;
 mod records;
 mod references;
 #[cfg(unix)]

@@ -16,9 +16,17 @@ const OUTLINE_TITLE: &str = "# What you know besides, to be read again when need
 /// Decides what replaces the past from now on. All files must have been cut.
 pub(super) fn plan(settings: &Settings, state: &State, reason: &str) -> Fold {
     let frame = Frame::new(settings, state);
-    let chunks = state.knowledge.chunks(&state.knowledge.all_files(), state.conversation.now());
+    let mut chunks = state.knowledge.chunks(&state.knowledge.all_files(), state.conversation.now());
+    pin(settings, state, &mut chunks);
     let view = View::choose(settings, state, &frame, &chunks);
     finish(settings, state, frame, view, &chunks, reason)
+}
+
+/// Marks the chunks of pinned files.
+fn pin(settings: &Settings, state: &State, chunks: &mut [Chunk]) {
+    let files = state.knowledge.model().files();
+    let is_pinned: Vec<bool> = files.iter().map(|file| settings.policy.pins.has_path(&file.path)).collect();
+    chunks.iter_mut().for_each(|chunk| chunk.signs.is_pinned = is_pinned[chunk.file]);
 }
 
 fn finish(settings: &Settings, state: &State, frame: Frame, view: View, chunks: &[Chunk], reason: &str) -> Fold {

@@ -86,7 +86,8 @@ impl Recent {
         let mut recent = Self { shortened: Vec::new(), tokens: 0 };
         for at in start..state.conversation.len() {
             let ShownItem { tokens, .. } = state.shown.after_fold(at, &state.conversation);
-            let is_long = tokens > limit && settings.meter.text(&state.conversation.text(at)) > limit;
+            let can_cut = !state.conversation.is_pinned(at);
+            let is_long = can_cut && tokens > limit && settings.meter.text(&state.conversation.text(at)) > limit;
             if !is_long {
                 recent.tokens += tokens;
                 continue;

@@ -17,7 +17,7 @@ pub(super) const LEFT_OUT_TOKENS: u64 = 80;
 /// A sentence to the model takes at most one part in this many of the budget.
 const SENTENCE_PART: u64 = 12;
 
-/// The files with changes of the agent's own that the view has no room for, in the order of the model.
+/// The files with changes of the agent's own, or pinned, that the view has no room for, in the order of the model.
 pub(super) fn left_out(
     model: &FileModel,
     chunks: &[Chunk],
@@ -32,7 +32,7 @@ pub(super) fn left_out(
     };
     let mut paths: Vec<String> = Vec::new();
     for (chunk, is_shown) in chunks.iter().zip(is_shown) {
-        if chunk.signs.edit_age.is_some() && !is_shown && !is_in(chunk) {
+        if (chunk.signs.edit_age.is_some() || chunk.signs.is_pinned) && !is_shown && !is_in(chunk) {
             let path = &model.files()[chunk.file].path;
             if !paths.contains(path) {
                 paths.push(path.clone());
@@ -47,7 +47,8 @@ pub(super) fn tell(settings: &Settings, paths: &[String]) -> String {
     if paths.is_empty() {
         return String::new();
     }
-    let text = format!("Some of your own changes do not fit here, in {}: {}\n", files(paths), named(paths));
+    let or_pinned = if settings.policy.pins.is_empty() { "" } else { " or pinned files" };
+    let text = format!("Some of your own changes{or_pinned} do not fit here, in {}: {}\n", files(paths), named(paths));
     shorten(settings.meter.counter(), &text, LEFT_OUT_TOKENS.min(settings.policy.budget / SENTENCE_PART))
 }
 
@@ -61,8 +62,8 @@ pub(super) fn reason(why: &str, has_recent: bool, cut_items: usize, cut_said: us
     }
     match cut_said {
         0 => {}
-        1 => reason.push_str("; one message that was said does not fit whole"),
-        count => reason.push_str(&format!("; {count} messages that were said do not fit whole")),
+        1 => reason.push_str("; one message that was said or pinned does not fit whole"),
+        count => reason.push_str(&format!("; {count} messages that were said or pinned do not fit whole")),
     }
     if !left_out.is_empty() {
         reason.push_str(&format!("; the agent's own changes in {} do not fit: {}", files(left_out), named(left_out)));

@@ -22,6 +22,9 @@ pub(in crate::fold) fn shorten(
 ) -> Option<(Arc<str>, FoldDecision)> {
     let ArrivedOutput { tool, seen, repeats } = arrived.output.as_ref()?;
     let position = arrived.at;
+    if state.conversation.is_pinned(position) {
+        return None;
+    }
     let text = state.conversation.text(position);
     let (text, reason) = match repeats {
         true => (doors::pointer(seen, &text), "the same text stands above"),

@@ -1,13 +1,16 @@
 //! What people said, kept as they said it.
 //!
-//! User, system and developer text stays verbatim, in its order and with its speaker. Only where it does not fit is it
-//! cut: what users said first, the longest texts before others, instructions last.
+//! User, system and developer text stays verbatim, in its order and with its speaker, and so does what is pinned. Only
+//! where it does not fit is it cut: what users said first, the longest texts before others, then instructions. What is
+//! pinned goes last, the oldest first.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use contexture_core::item::Item;
 
 use super::outputs::shortened;
 use crate::fold::cap::short_hash;
-use crate::fold::conversation::Speaker;
+use crate::fold::conversation::{Conversation, Speaker};
 use crate::fold::decision::{CutSaid, Piece};
 use crate::fold::settings::Settings;
 use crate::fold::state::State;
@@ -18,7 +21,7 @@ const LEAST_REPEATED_BYTES: usize = 400;
 /// One part in so many of the room is the newest message's own.
 const NEWEST_PART: u64 = 4;
 
-/// What people said before a position.
+/// What people said or pinned before a position.
 pub(super) struct Said {
     /// The messages, in order.
     pub(super) pieces: Vec<Piece>,
@@ -31,28 +34,96 @@ pub(super) struct Said {
 impl Said {
     /// What was said before a position, within a number of tokens.
     pub(super) fn new(settings: &Settings, state: &State, end: usize, room: u64) -> Self {
-        let positions = positions(state, end);
-        let limits = limits(state, &positions, room);
-        let mut said = Self { pieces: Vec::new(), cut: Vec::new(), tokens: 0 };
+        let Pinned { kept, left_out, tokens } = Pinned::new(state, end, room);
+        let positions: Vec<usize> = positions(state, end).into_iter().filter(|at| !kept.contains(at)).collect();
+        let limits = limits(state, &positions, room - tokens);
+        let mut said = Self { pieces: kept.into_iter().map(Piece::Logged).collect(), cut: Vec::new(), tokens };
         for (at, limit) in positions.into_iter().zip(limits) {
-            let tokens = state.conversation.item_tokens(at);
-            if tokens <= limit {
-                said.tokens += tokens;
-                said.pieces.push(Piece::Logged(at));
-                continue;
-            }
-            let text = shortened(settings, state, at, settings.meter.text_in_item(limit));
-            let hash = short_hash(&state.conversation.text(at));
-            let piece = Piece::Shortened(at, text);
-            let shown = state.piece_tokens(settings, &piece);
-            said.cut.push(CutSaid { position: at, hash, tokens: tokens.saturating_sub(shown) });
-            if limit > 0 {
-                said.tokens += shown;
-                said.pieces.push(piece);
-            }
+            said.add(settings, state, at, limit);
         }
+        // A pinned message of a person that did not fit as such was added like any other.
+        let was_said = |at: &usize| state.conversation.speaker(*at).is_person();
+        said.cut.extend(left_out.into_iter().filter(|at| !was_said(at)).map(|at| cut_said(state, at, 0)));
+        said.pieces.sort_by_key(Piece::position);
+        said.cut.sort_by_key(|cut| cut.position);
         said
     }
+
+    /// Adds a message, cut if it has more than a number of tokens.
+    fn add(&mut self, settings: &Settings, state: &State, at: usize, limit: u64) {
+        let tokens = state.conversation.item_tokens(at);
+        if tokens <= limit {
+            self.tokens += tokens;
+            self.pieces.push(Piece::Logged(at));
+            return;
+        }
+        let text = shortened(settings, state, at, settings.meter.text_in_item(limit));
+        let piece = Piece::Shortened(at, text);
+        let shown = state.piece_tokens(settings, &piece);
+        self.cut.push(cut_said(state, at, shown));
+        if limit > 0 {
+            self.tokens += shown;
+            self.pieces.push(piece);
+        }
+    }
+}
+
+/// The record of a message of which only some tokens are shown.
+fn cut_said(state: &State, at: usize, shown: u64) -> CutSaid {
+    let hash = short_hash(&state.conversation.text(at));
+    CutSaid { position: at, hash, tokens: state.conversation.item_tokens(at).saturating_sub(shown) }
+}
+
+/// What is pinned before a position.
+#[derive(Default)]
+struct Pinned {
+    /// What there is room for, in order.
+    kept: BTreeSet<usize>,
+    /// What there is no room for.
+    left_out: Vec<usize>,
+    /// Tokens of what is kept.
+    tokens: u64,
+}
+
+impl Pinned {
+    /// The newest of what is pinned that has no more than a number of tokens. A call, its output and the reasoning
+    /// before it stay or go together.
+    fn new(state: &State, end: usize, room: u64) -> Self {
+        let conversation = &state.conversation;
+        let mut pinned = Self::default();
+        for unit in units(conversation, end).into_iter().rev() {
+            let tokens: u64 = unit.iter().map(|at| conversation.item_tokens(*at)).sum();
+            if pinned.left_out.is_empty() && pinned.tokens + tokens <= room {
+                pinned.tokens += tokens;
+                pinned.kept.extend(unit);
+            } else {
+                pinned.left_out.extend(unit);
+            }
+        }
+        pinned
+    }
+}
+
+/// What is pinned before a position, in units that stay or go together: a message, or the answered calls of one
+/// response with their outputs and the reasoning that led to them.
+fn units(conversation: &Conversation, end: usize) -> Vec<Vec<usize>> {
+    let mut units: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for at in (0..end).filter(|at| conversation.is_pinned(*at)) {
+        match (conversation.speaker(at), conversation.call_at(at)) {
+            (Speaker::Tool, Some(call)) => units.entry(conversation.moment(call)).or_default().extend([call, at]),
+            (Speaker::Tool, None) => {}
+            _ if conversation.item(at).as_message().is_some() => {
+                units.entry(conversation.moment(at)).or_default().push(at)
+            }
+            _ => {}
+        }
+    }
+    for at in (0..end).filter(|at| conversation.is_pinned(*at)) {
+        if let (Item::Reasoning(_), Some(unit)) = (&**conversation.item(at), units.get_mut(&conversation.moment(at))) {
+            unit.push(at);
+        }
+    }
+    units.into_values().collect()
 }
 
 /// Where people said something before a position, long repetitions left out.
