@@ -83,7 +83,10 @@ impl Around {
         let end = first + new.lines.len();
         if let Some(after) = self.after {
             match is_free(kept, end..end + after.lines.len()) {
-                true => new.lines.extend(after.lines),
+                true => {
+                    new.is_hit &= after.is_hit;
+                    new.lines.extend(after.lines);
+                }
                 false => kept.push(after),
             }
         }
@@ -92,6 +95,7 @@ impl Around {
             match start.filter(|start| is_free(kept, *start..first)) {
                 Some(start) => {
                     new.first = Some(start);
+                    new.is_hit &= before.is_hit;
                     before.lines.append(&mut new.lines);
                     new.lines = before.lines;
                 }
