@@ -1,4 +1,5 @@
-//! What folding a long history costs: the next request, the request that folds, taking in a read, and a restart.
+//! What folding a long history costs: the next request, the request that folds, taking in a read, a restart, and a
+//! folder at rest.
 //!
 //! Every round does the same, so each thing's time is the least of all rounds: what it costs when nothing interferes.
 //! The history has 2 000 messages, about half of them reads of 8 kB, as [`synthetic::history`] makes it.
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use contexture::Item;
 use contexture::bpe::Bpe;
-use contexture::fold::{FoldDecision, Folder, Meter, Policy, Replay};
+use contexture::fold::{FoldDecision, Folder, Meter, Policy, Replay, Rest};
 use contexture::tokens::{Estimate, TokenCounter};
 use contexture::transcript::Record;
 use contexture_bench::{resident_mb, show, synthetic};
@@ -46,6 +47,11 @@ impl Told {
     fn counted(&self, counter: &dyn TokenCounter) -> impl Iterator<Item = (Arc<Item>, u64)> {
         self.items.iter().map(move |item| (item.clone(), tokens(counter, item)))
     }
+}
+
+/// What is asked at the end of the history.
+fn question() -> Told {
+    Told::new(Item::user("What is next on the list?").into(), false)
 }
 
 fn tokens(counter: &dyn TokenCounter, item: &Item) -> u64 {
@@ -112,6 +118,11 @@ struct Times {
     other_messages: Vec<Duration>,
     next: Vec<Duration>,
     resumes: Vec<Duration>,
+    rests: Vec<Duration>,
+    wakes: Vec<Duration>,
+    first_requests: Vec<Duration>,
+    /// Bytes of the folder at rest.
+    rest_bytes: usize,
 }
 
 impl Times {
@@ -126,6 +137,9 @@ impl Times {
         keep(&mut self.other_messages, round.other_messages);
         keep(&mut self.next, round.next);
         keep(&mut self.resumes, round.resumes);
+        keep(&mut self.rests, round.rests);
+        keep(&mut self.wakes, round.wakes);
+        keep(&mut self.first_requests, round.first_requests);
         self
     }
 
@@ -138,11 +152,24 @@ impl Times {
             let took = time(|| folder.push(message.counted(counter)));
             if message.is_read { self.reads.push(took) } else { self.other_messages.push(took) }
         }
-        let question = Told::new(Item::user("What is next on the list?").into(), false);
-        folder.push(question.counted(counter));
+        folder.push(question().counted(counter));
         let took = time(|| _ = black_box(folder.request()));
         self.next.push(took);
         folder
+    }
+
+    /// Puts a folder to rest, stores it, and wakes it with the log.
+    fn rest(&mut self, played: &Folder, fresh: Folder, log: &[(Arc<Item>, u64)]) {
+        let begin = Instant::now();
+        let stored = played.rest(log).expect("it is its log").as_bytes().to_vec();
+        self.rests.push(begin.elapsed());
+        self.rest_bytes = stored.len();
+        let begin = Instant::now();
+        let mut woken = fresh.wake(&Rest::from_bytes(stored).expect("as it was stored"), log).expect("it is its log");
+        self.wakes.push(begin.elapsed());
+        woken.cache_is_cold();
+        let took = time(|| _ = black_box(woken.request()));
+        self.first_requests.push(took);
     }
 
     fn request(&mut self, folder: &mut Folder) {
@@ -163,12 +190,15 @@ fn time(run: impl FnOnce()) -> Duration {
 }
 
 fn report(messages: &[Told], budget: u64, counter: &Arc<dyn TokenCounter>) {
+    let question = question();
+    let log: Vec<_> = messages.iter().chain([&question]).flat_map(|message| message.counted(&**counter)).collect();
     let round = |_| {
         let mut times = Times::default();
         let played = times.play(folder(budget, counter), &**counter, messages);
         let decisions = played.decisions().to_vec();
         let fresh = folder(budget, counter);
         times.resumes.push(time(|| drop(resume(fresh, &**counter, messages, decisions))));
+        times.rest(&played, folder(budget, counter), &log);
         times
     };
     let times = (0..ROUNDS).map(round).reduce(Times::least).expect("there are rounds");
@@ -180,9 +210,13 @@ fn report(messages: &[Told], budget: u64, counter: &Arc<dyn TokenCounter>) {
         ("taking in a read of 8 kB", times.reads),
         ("taking in another message", times.other_messages),
         ("a restart from log and decisions", times.resumes),
+        ("putting the folder to rest", times.rests),
+        ("waking it with the log", times.wakes),
+        ("a folding request after waking", times.first_requests),
     ] {
         print_row(what, took);
     }
+    println!("  the folder at rest has {} kB", times.rest_bytes.div_ceil(1_000));
 }
 
 /// Prints the middle, what 99 of 100 stay below, and the worst.

@@ -3,7 +3,8 @@
 //! Modules in reading order: what it keeps to ([`pins`], [`policy`], [`price`], [`meter`], and in private `tuning`), what a
 //! conversation under way is made of (`conversation`, `knowledge`, `shown`, `billing`, together `state`), what a view
 //! shows ([`view`], [`words`], [`outline`], [`digest`]), what is done before anything is sent ([`doors`], [`terse`],
-//! [`cap`], [`rows`]), what is decided (`plan`, [`decision`]), and who drives it all ([`folder`], [`replay`]).
+//! [`cap`], [`rows`]), what is decided (`plan`, [`decision`]), and who drives it all ([`folder`], [`replay`]), or lets
+//! it rest ([`rest`]).
 
 pub mod pins;
 pub mod policy;
@@ -11,6 +12,7 @@ pub mod price;
 pub mod meter;
 mod tuning;
 mod settings;
+mod fingerprint;
 mod conversation;
 mod knowledge;
 pub mod shown;
@@ -31,6 +33,7 @@ pub mod decision;
 mod plan;
 pub mod folder;
 pub mod replay;
+pub mod rest;
 #[cfg(feature = "tuning")]
 pub mod fitting;
 
@@ -41,4 +44,5 @@ pub use pins::Pins;
 pub use policy::{FoldWhen, Policy};
 pub use price::{Account, Prices};
 pub use replay::Replay;
+pub use rest::{Rest, RestError};
 pub use shown::ShownItem;

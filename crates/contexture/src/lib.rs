@@ -18,6 +18,7 @@ pub mod store;
 pub mod bpe;
 pub mod transcript;
 mod text;
+mod packed;
 #[cfg(feature = "config")]
 pub mod config;
 

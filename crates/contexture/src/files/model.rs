@@ -16,6 +16,7 @@ mod change;
 mod grade;
 mod index;
 mod names;
+mod rest;
 mod rewrite;
 mod shelf;
 mod splice;

@@ -5,7 +5,8 @@ use contexture_core::item::{FunctionCall, FunctionCallOutput, Message, Origin};
 use super::dialect::{Dialects, Ends, Standing};
 use super::numbering::{Passage, numbered};
 use super::observation::{Observation, Seen};
-use super::path::Directory;
+use super::path::{Directory, Known};
+use crate::packed::{Damaged, Packer, Unpacker};
 
 /// Looks into calls in the order in which they were made.
 ///
@@ -46,6 +47,22 @@ impl Observer {
             Directory::At(path) => Some(path),
             Directory::Start | Directory::Lost => None,
         }
+    }
+
+    /// Writes what it remembers of earlier calls.
+    pub(crate) fn rest(&self, packer: &mut Packer<'_>) {
+        let Self { dialects: _, standing: Standing { directory, ends, known } } = self;
+        directory.rest(packer);
+        packer.flag(*ends == Ends::Kept);
+        known.rest(packer);
+    }
+
+    /// Remembers again what was written.
+    pub(crate) fn wake(&mut self, unpacker: &mut Unpacker<'_>) -> Result<(), Damaged> {
+        let directory = Directory::wake(unpacker)?;
+        let ends = if unpacker.flag()? { Ends::Kept } else { Ends::Unknown };
+        self.standing = Standing { directory, ends, known: Known::wake(unpacker)? };
+        Ok(())
     }
 
     /// Looks into a call and what the tool returned.

@@ -1,5 +1,7 @@
 //! Paths as agents write them: relative or absolute, of Unix or of Windows.
 
+use crate::packed::{Damaged, Packer, Unpacker};
+
 /// A path without `.`, `..` and doubled slashes, as far as that can be said without looking. A path on a drive is
 /// written `d:/a` in lower case, since its file system does not tell cases apart.
 pub(crate) fn normalize(path: &str) -> String {
@@ -131,6 +133,28 @@ impl Directory {
             Directory::Lost => None,
         }
     }
+
+    /// Writes it.
+    pub(crate) fn rest(&self, packer: &mut Packer<'_>) {
+        match self {
+            Directory::Start => packer.number(0_u64),
+            Directory::Lost => packer.number(1_u64),
+            Directory::At(path) => {
+                packer.number(2_u64);
+                packer.text(path);
+            }
+        }
+    }
+
+    /// Reads it again.
+    pub(crate) fn wake(unpacker: &mut Unpacker<'_>) -> Result<Self, Damaged> {
+        match unpacker.number::<u64>()? {
+            0 => Ok(Directory::Start),
+            1 => Ok(Directory::Lost),
+            2 => Ok(Directory::At(unpacker.text()?.as_ref().to_owned())),
+            _ => Err(Damaged),
+        }
+    }
 }
 
 /// Directories that are known to exist.
@@ -167,5 +191,26 @@ impl Known {
     /// Whether a directory exists.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.directories.contains(&normalize(path))
+    }
+
+    /// Writes all of them.
+    pub(crate) fn rest(&self, packer: &mut Packer<'_>) {
+        let mut directories: Vec<&String> = self.directories.iter().collect();
+        directories.sort_unstable();
+        let mut before = "";
+        packer.list(directories, |packer, directory| {
+            packer.text_after(before, directory);
+            before = directory;
+        });
+    }
+
+    /// Reads them again.
+    pub(crate) fn wake(unpacker: &mut Unpacker<'_>) -> Result<Self, Damaged> {
+        let mut before = String::new();
+        let directories = unpacker.list(|unpacker| {
+            before = unpacker.text_after(&before)?;
+            Ok(before.clone())
+        })?;
+        Ok(Self { directories: directories.into_iter().collect() })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::price::{Account, Prices};
 use super::tuning::Tuning;
+use crate::packed::{Damaged, Packer, Unpacker};
 
 /// What was billed so far, and what is needed to say whether a fold pays.
 #[derive(Debug, Default)]
@@ -85,5 +86,39 @@ impl Billing {
         self.account.note(prices.bill(cached, tokens), prices.bill(found, passed_through));
         self.is_cold = false;
         self.passed_through = passed_through;
+    }
+
+    /// Writes all of it.
+    pub(super) fn rest(&self, packer: &mut Packer<'_>) {
+        let Self { account, is_cold, passed_through, last_fold, requests_since_fold } = self;
+        let Account { billed, passed_through: other, worst_excess, rent } = account;
+        for real in [billed, other, worst_excess, rent] {
+            packer.real(*real);
+        }
+        packer.flag(*is_cold);
+        packer.number(*passed_through);
+        packer.list(last_fold.as_slice(), |packer, FoldSize { after, rewritten }| {
+            packer.number(*after);
+            packer.number(*rewritten);
+        });
+        packer.number(*requests_since_fold);
+    }
+
+    /// Reads it again.
+    pub(super) fn wake(unpacker: &mut Unpacker<'_>) -> Result<Self, Damaged> {
+        Ok(Self {
+            account: Account {
+                billed: unpacker.real()?,
+                passed_through: unpacker.real()?,
+                worst_excess: unpacker.real()?,
+                rent: unpacker.real()?,
+            },
+            is_cold: unpacker.flag()?,
+            passed_through: unpacker.number()?,
+            last_fold: unpacker
+                .list(|unpacker| Ok(FoldSize { after: unpacker.number()?, rewritten: unpacker.number()? }))?
+                .pop(),
+            requests_since_fold: unpacker.number()?,
+        })
     }
 }

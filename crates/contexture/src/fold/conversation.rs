@@ -7,6 +7,9 @@ use std::sync::Arc;
 
 use contexture_core::item::{FunctionCall, Item, Origin, Role};
 
+use super::fingerprint::Fingerprint;
+use crate::packed::{Damaged, Packer, Unpacker};
+
 /// The items of a conversation, in order.
 ///
 /// Moments count messages from 1: what a recording holds as one message, or what the model made in one response, is
@@ -22,6 +25,7 @@ pub(super) struct Conversation {
     said_tokens: u64,
     /// Bytes and tokens of all texts.
     texts: (u64, u64),
+    fingerprint: Fingerprint,
 }
 
 /// Who is heard in an item.
@@ -109,6 +113,7 @@ impl Conversation {
             }),
             _ => None,
         };
+        self.fingerprint.add(&item, tokens);
         let is_first = self.entries.last().is_none_or(|entry| entry.moment < self.moment);
         let (speaker, moment) = (speaker_of(&item), self.moment);
         if let Some(text) = text_of(&item) {
@@ -236,6 +241,78 @@ impl Conversation {
                 made.item = None;
             }
         }
+    }
+}
+
+/// At rest. Items are in the log, and nearly everything else follows from them.
+impl Conversation {
+    /// What tells these items from others.
+    pub(super) fn fingerprint(&self) -> [u8; 32] {
+        self.fingerprint.to_bytes()
+    }
+
+    /// The positions of the items of a message, and of the calls that they answer.
+    pub(super) fn positions_of(&self, moment: u32) -> impl Iterator<Item = usize> {
+        let first = self.entries.partition_point(|entry| entry.moment < moment);
+        let own = self.entries[first..].iter().take_while(move |entry| entry.moment == moment);
+        own.enumerate().flat_map(move |(index, entry)| [first + index].into_iter().chain(entry.call))
+    }
+
+    /// Writes what the log does not say: where messages begin, what was pinned, and what was forgotten.
+    pub(super) fn rest(&self, packer: &mut Packer<'_>) {
+        let Self { entries, moment, calls, tokens: _, said_tokens: _, texts: _, fingerprint: _ } = self;
+        let mut counts = vec![0_usize; *moment as usize];
+        for entry in entries {
+            counts[entry.moment as usize - 1] += 1;
+        }
+        packer.list(counts, Packer::number);
+        let pinned: Vec<usize> = (0..entries.len()).filter(|at| entries[*at].is_pinned).collect();
+        packer.list(pinned, Packer::number);
+        let is_forgotten: Vec<bool> = entries.iter().map(|entry| entry.item.is_none()).collect();
+        packer.list(is_forgotten.chunk_by(|one, other| one == other).collect::<Vec<_>>(), |packer, run| {
+            packer.flag(run[0]);
+            packer.number(run.len());
+        });
+        let is_kept = |made: &&MadeCall| made.item.is_some() && is_forgotten[made.at];
+        let mut kept: Vec<usize> = calls.values().filter(is_kept).map(|made| made.at).collect();
+        kept.sort_unstable();
+        packer.list(kept, Packer::number);
+    }
+
+    /// Takes in the items of the log again. Items are given with the tokens of their texts.
+    pub(super) fn wake(unpacker: &mut Unpacker<'_>, text_tokens: impl Fn(u64) -> u64) -> Result<Self, Damaged> {
+        let mut conversation = Self::default();
+        let mut left = unpacker.log().iter();
+        let counts = unpacker.list(Unpacker::number::<usize>)?;
+        let pinned = unpacker.list(Unpacker::number::<usize>)?;
+        for count in counts {
+            conversation.begin_message();
+            if count > left.len() {
+                return Err(Damaged);
+            }
+            for (item, tokens) in left.by_ref().take(count) {
+                // Reasoning is pinned by the call that it led to.
+                let is_reasoning = matches!(**item, Item::Reasoning(_));
+                let is_pinned = !is_reasoning && pinned.binary_search(&conversation.len()).is_ok();
+                conversation.push(item.clone(), *tokens, text_tokens(*tokens), is_pinned);
+            }
+        }
+        if left.len() > 0 {
+            return Err(Damaged);
+        }
+        let mut at = 0;
+        for (is_forgotten, count) in unpacker.list(|unpacker| Ok((unpacker.flag()?, unpacker.number::<usize>()?)))? {
+            let run = conversation.entries[at..].get_mut(..count).ok_or(Damaged)?;
+            run.iter_mut().filter(|_| is_forgotten).for_each(|entry| entry.item = None);
+            at += count;
+        }
+        let kept = unpacker.list(Unpacker::number::<usize>)?;
+        for made in conversation.calls.values_mut() {
+            if conversation.entries[made.at].item.is_none() && kept.binary_search(&made.at).is_err() {
+                made.item = None;
+            }
+        }
+        Ok(conversation)
     }
 }
 

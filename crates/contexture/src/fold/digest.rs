@@ -8,6 +8,7 @@ use contexture_core::item::FunctionCall;
 use super::cap::{says_error, short_hash};
 use crate::files::model::FileModel;
 use crate::files::observation::{Kind, Seen};
+use crate::packed::{Damaged, Packer, Unpacker};
 use crate::text::one_line::one_line;
 
 /// Longest line of the ledger, in characters.
@@ -97,6 +98,32 @@ impl Ledger {
         }
         lines.extend(names_any.then_some(hint));
         lines.iter().rev().map(String::as_str).collect()
+    }
+
+    /// Writes all lines.
+    pub(super) fn rest(&self, packer: &mut Packer<'_>) {
+        let Self { entries, tool: _ } = self;
+        let mut before = (0, "");
+        packer.list(entries, |packer, Entry { at, line, output }| {
+            packer.number(at - before.0);
+            packer.text_after(before.1, line);
+            packer.text(output.as_deref().unwrap_or_default());
+            before = (*at, line);
+        });
+    }
+
+    /// Reads them again.
+    pub(super) fn wake(&mut self, unpacker: &mut Unpacker<'_>) -> Result<(), Damaged> {
+        let mut before = (0_usize, String::new());
+        let entries = unpacker.list(|unpacker| {
+            let at = before.0.checked_add(unpacker.number()?).ok_or(Damaged)?;
+            let line = unpacker.text_after(&before.1)?;
+            let output = Some(unpacker.text()?.as_ref().to_owned()).filter(|hash| !hash.is_empty());
+            before = (at, line.clone());
+            Ok(Entry { at, line, output })
+        })?;
+        self.entries = entries.into();
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use contexture_core::item::{FunctionCall, FunctionCallOutput, Message};
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Item, Message};
 use serde_json::Value;
 
 use super::cuts::{Cuts, Moment};
@@ -14,6 +14,7 @@ use crate::files::dialect::Dialects;
 use crate::files::model::{FileModel, Mention, Who, named_places};
 use crate::files::observation::{Kind, Observation, Seen};
 use crate::files::observer::Observer;
+use crate::packed::{Damaged, Packer, Unpacker};
 
 /// What is known of files, with what is needed to say which of it matters now.
 #[derive(Default)]
@@ -69,9 +70,7 @@ impl Knowledge {
         if who == Who::User {
             self.asks.push(moment);
         }
-        if let Some(spoken) = self.spoken.front_mut() {
-            spoken.talk(text, &mut self.vocabulary);
-        }
+        self.note_talk(text);
         for place in named_places(text) {
             let Some(file) = self.model.name(moment, place.path, who) else { continue };
             if has_room {
@@ -84,15 +83,20 @@ impl Knowledge {
         }
     }
 
+    /// Takes in words of the newest message.
+    fn note_talk(&mut self, text: &str) {
+        if let Some(spoken) = self.spoken.front_mut() {
+            spoken.talk(text, &mut self.vocabulary);
+        }
+    }
+
     /// Takes in a call that is made. One that does nothing to files may be a plan that names some.
     pub(super) fn plan(&mut self, moment: u32, call: &FunctionCall) {
         if self.observer.dialects().kind(call) != Kind::Other {
             return;
         }
         let arguments = call.parsed_arguments();
-        if let Some(spoken) = self.spoken.front_mut() {
-            spoken.talk(&arguments.to_string(), &mut self.vocabulary);
-        }
+        self.note_talk(&arguments.to_string());
         for place in texts_in(&arguments).into_iter().flat_map(named_places) {
             self.model.name(moment, place.path, Who::Agent);
         }
@@ -161,6 +165,47 @@ impl Knowledge {
         let mut chunks = self.cuts.chunks(&self.model, files, moment);
         Recent::of(&self.spoken).weigh(&self.model, &self.vocabulary, &mut chunks);
         chunks
+    }
+}
+
+/// At rest. Chunks and words are found again when they are needed.
+impl Knowledge {
+    /// Writes what cannot be found again.
+    pub(super) fn rest(&self, packer: &mut Packer<'_>) {
+        let Self { observer, model, cuts: _, vocabulary: _, spoken: _, asks: _, touched, pointed_at, last_request } =
+            self;
+        observer.rest(packer);
+        model.rest(packer);
+        packer.list(touched, |packer, file| packer.number(*file));
+        packer.list(pointed_at, |packer, file| packer.number(*file));
+        packer.number(*last_request);
+    }
+
+    /// Reads it again; dialects are those that were set.
+    pub(super) fn wake(&mut self, unpacker: &mut Unpacker<'_>) -> Result<(), Damaged> {
+        self.observer.wake(unpacker)?;
+        self.model = FileModel::wake(unpacker)?;
+        let files = self.model.files().len();
+        self.touched = unpacker.list(|unpacker| unpacker.place(files))?;
+        self.pointed_at = unpacker.list(|unpacker| unpacker.place(files))?;
+        self.last_request = unpacker.number()?;
+        Ok(())
+    }
+
+    /// Hears again that a person said something at a moment.
+    pub(super) fn hear_again(&mut self, moment: u32) {
+        self.asks.push(moment);
+    }
+
+    /// Takes in again what the newest message said.
+    pub(super) fn talk_again(&mut self, item: &Item) {
+        match item {
+            Item::Message(message) => self.note_talk(&message.text_cow()),
+            Item::FunctionCall(call) if self.observer.dialects().kind(call) == Kind::Other => {
+                self.note_talk(&call.parsed_arguments().to_string());
+            }
+            _ => {}
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! What the window shows, and how much of it is cached.
 
+mod rest;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 

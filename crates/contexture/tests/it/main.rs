@@ -28,6 +28,7 @@ mod file_rig;
 mod file_tracker;
 mod file_truth;
 mod fold;
+mod fold_rest;
 #[cfg(feature = "bpe")]
 mod fold_properties;
 #[cfg(feature = "sqlite")]

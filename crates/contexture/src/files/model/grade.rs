@@ -1,6 +1,7 @@
 //! How well lines are known, and why no better.
 
 use super::{Line, Now};
+use crate::packed::{Damaged, Packer, Unpacker};
 
 /// How well a line is known. Greater is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +26,21 @@ pub struct Cause {
     pub by: String,
     /// How many observations were made by then.
     pub(super) count: u64,
+}
+
+impl Cause {
+    /// Writes it.
+    pub(super) fn rest(&self, packer: &mut Packer<'_>) {
+        let Self { at, by, count } = self;
+        packer.number(*at);
+        packer.text(by);
+        packer.number(*count);
+    }
+
+    /// Reads it again.
+    pub(super) fn wake(unpacker: &mut Unpacker<'_>) -> Result<Self, Damaged> {
+        Ok(Self { at: unpacker.number()?, by: unpacker.text()?.as_ref().to_owned(), count: unpacker.number()? })
+    }
 }
 
 /// What can be said of some lines.
@@ -71,6 +87,17 @@ impl Presumptions {
     /// Those that ran after a moment; each command once.
     pub(super) fn after(&self, at: u32) -> Vec<Cause> {
         self.that(|cause| cause.at > at)
+    }
+
+    /// Writes the newest of them.
+    pub(super) fn rest(&self, packer: &mut Packer<'_>) {
+        let Self { newest } = self;
+        packer.list(newest, |packer, cause| cause.rest(packer));
+    }
+
+    /// Reads them again.
+    pub(super) fn wake(unpacker: &mut Unpacker<'_>) -> Result<Self, Damaged> {
+        Ok(Self { newest: unpacker.list(Cause::wake)? })
     }
 
     fn that(&self, is_wanted: impl Fn(&Cause) -> bool) -> Vec<Cause> {

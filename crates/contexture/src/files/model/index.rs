@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::files::path::{last_part, may_be_same, mounted, normalize, on_drive};
+use crate::packed::{Damaged, Packer, Unpacker};
 
 /// Knows files by their normal paths. One path is one file: a longer and a shorter name are never united by their
 /// ends, since another package may have a file of that name.
@@ -48,6 +49,39 @@ impl PathIndex {
         let Some(paths) = self.by_name.get(&last_part(normal).to_lowercase()) else { return Vec::new() };
         let is_other = |path: &&String| path.as_str() != normal && may_be_same(path, normal);
         paths.iter().filter(is_other).map(|path| self.by_path[path]).collect()
+    }
+
+    /// Writes all paths with their files.
+    pub(super) fn rest(&self, packer: &mut Packer<'_>) {
+        let Self { by_path, by_name, has_drives } = self;
+        let mut names: Vec<(&String, &Vec<String>)> = by_name.iter().collect();
+        names.sort_unstable();
+        let mut before = "";
+        packer.list(names, |packer, (_, paths)| {
+            packer.list(paths, |packer, path| {
+                packer.text_after(before, path);
+                packer.number(by_path[path]);
+                before = path;
+            });
+        });
+        packer.flag(*has_drives);
+    }
+
+    /// Reads them again; there are so many files.
+    pub(super) fn wake(unpacker: &mut Unpacker<'_>, files: usize) -> Result<Self, Damaged> {
+        let mut index = Self::default();
+        let mut before = String::new();
+        unpacker.list(|unpacker| {
+            unpacker.list(|unpacker| {
+                let path = unpacker.text_after(&before)?;
+                before.clone_from(&path);
+                index.by_name.entry(last_part(&path).to_lowercase()).or_default().push(path.clone());
+                index.by_path.insert(path, unpacker.place(files)?);
+                Ok(())
+            })
+        })?;
+        index.has_drives = unpacker.flag()?;
+        Ok(index)
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::Who;
 use crate::files::mentions::{Place, leading_number, looks_like_file};
 use crate::files::path::last_part;
+use crate::packed::{Damaged, Packer, Unpacker};
 
 /// Most names that are remembered of files that are not known yet.
 const MAX_NAMES: usize = 2_000;
@@ -36,6 +37,30 @@ impl Names {
         // A name is any end of the path, from the whole of it to its last part.
         let starts = normal.match_indices('/').map(|(at, _)| at + 1);
         [0].into_iter().chain(starts).filter_map(|start| self.noted.remove(&normal[start..])).collect()
+    }
+
+    /// Writes all names.
+    pub(super) fn rest(&self, packer: &mut Packer<'_>) {
+        let mut noted: Vec<(&String, &(u32, Who))> = self.noted.iter().collect();
+        noted.sort_unstable_by_key(|(name, _)| *name);
+        let mut before = "";
+        packer.list(noted, |packer, (name, (at, who))| {
+            packer.text_after(before, name);
+            packer.number(*at);
+            who.rest(packer);
+            before = name;
+        });
+    }
+
+    /// Reads them again.
+    pub(super) fn wake(unpacker: &mut Unpacker<'_>) -> Result<Self, Damaged> {
+        let mut before = String::new();
+        let noted = unpacker.list(|unpacker| {
+            let name = unpacker.text_after(&before)?;
+            before.clone_from(&name);
+            Ok((name, (unpacker.number()?, Who::wake(unpacker)?)))
+        })?;
+        Ok(Self { noted: noted.into_iter().collect() })
     }
 }
 

@@ -19,6 +19,11 @@ impl Shelf {
         self.files.len() - 1
     }
 
+    /// Files that are put back, as they were; revisions begin anew.
+    pub(super) fn of(files: Vec<FileState>) -> Self {
+        Self { revisions: vec![0; files.len()], files }
+    }
+
     /// The revision of a file.
     pub(super) fn revision(&self, file: usize) -> u64 {
         self.revisions[file]
