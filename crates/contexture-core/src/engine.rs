@@ -8,14 +8,18 @@ mod frame;
 mod roster;
 mod toolbox;
 mod eventual;
+mod endings;
 mod core;
+mod scope;
 mod shared;
+mod voice;
 mod render;
 mod hook_run;
 mod function;
 mod provider;
 mod thread;
 mod commit;
+mod removal;
 mod open;
 mod recall;
 mod pipeline;
@@ -40,8 +44,8 @@ use crate::clock::Clock;
 use crate::error::{Error, SpecError};
 use crate::event::Observer;
 use crate::host::{FsAdapter, NoFiles, NoShell, ShellAdapter};
-use crate::id::{ExecutionId, IdSource, LayerId, ResourceId, ThreadId};
-use crate::layer::ItemSchema;
+use crate::id::{ExecutionId, IdSource, LayerId, ResourceId, ResourceKind, ThreadId};
+use crate::layer::{ItemSchema, Resources};
 use crate::memory::MemoryConfig;
 use crate::model::{DynModel, Model, ToolSchema};
 use crate::state::LayerStateStore;
@@ -51,12 +55,16 @@ use crate::tool::{DynTool, Tool};
 use crate::window::ProjectionPolicy;
 
 use self::core::{Core, Host, Instructions, Settings, emit_fault};
-pub use self::core::{DEFAULT_CACHE_TTL, DEFAULT_MAX_STEPS, JournalPolicy};
+pub use self::core::{DEFAULT_CACHE_TTL, DEFAULT_MAX_CALLS, DEFAULT_MAX_STEPS, JournalPolicy};
 pub use abort::AbortHandle;
 pub use access::{ContextMemory, MemoryAccess};
 pub use answer::{TurnAnswer, TurnInput};
+pub use child::ChildBuilder;
+use endings::Endings;
 use eventual::EventualCache;
+use execution::Beginning;
 pub use execution::Execution;
+use removal::remove_thread;
 use roster::Roster;
 use toolbox::Toolbox;
 
@@ -94,7 +102,22 @@ impl<Ls> Engine<Ls> {
 
     /// Begins a run over a thread: `start` opens it, with everything that was committed before.
     pub fn execution(&self, thread: impl Into<ThreadId>) -> ExecutionBuilder<Ls> {
-        ExecutionBuilder { core: self.core.clone(), thread: thread.into(), resource: None, shape: PhantomData }
+        let (core, thread) = (self.core.clone(), thread.into());
+        ExecutionBuilder { core, thread, resources: Resources::default(), shape: PhantomData }
+    }
+
+    /// Removes a thread from the store: its log, its decisions, and what the layers of this engine kept for it alone.
+    ///
+    /// Returns `false` if there was no such thread. What layers keep for users, projects and everyone stays, and so do
+    /// threads of children that were not joined. End the thread's executions first: one that still runs writes it anew.
+    ///
+    /// # Errors
+    /// [`Error::Remove`] if the store failed; then the thread is still whole.
+    pub async fn delete_thread(&self, thread: impl Into<ThreadId>) -> Result<bool, Error> {
+        let thread = thread.into();
+        self.core.endings.wait(&thread).await;
+        let removed = remove_thread(&*self.core.store, &self.core.roster, &thread).await;
+        removed.map_err(|source| Error::Remove { thread, source })
     }
 
     /// The tools that the model is told about.
@@ -209,6 +232,12 @@ impl<Ls> EngineBuilder<Ls> {
         self
     }
 
+    /// How many tool calls of one response are run. The model is told that the rest did not run.
+    pub fn max_calls(mut self, max_calls: usize) -> Self {
+        self.settings.max_calls = max_calls;
+        self
+    }
+
     /// How long the provider keeps a prompt in its cache.
     pub fn cache_ttl(mut self, cache_ttl: Duration) -> Self {
         self.settings.cache_ttl = cache_ttl;
@@ -224,6 +253,9 @@ impl<Ls> EngineBuilder<Ls> {
         self.settings.policy.validate()?;
         if self.settings.max_steps == 0 {
             return Err(SpecError::other("engine", "max_steps", "is zero").into());
+        }
+        if self.settings.max_calls == 0 {
+            return Err(SpecError::other("engine", "max_calls", "is zero").into());
         }
         let layers = self.memory.layers.into_iter().map(|layer| layer.0).collect();
         let roster = Arc::new(Roster::new(layers)?);
@@ -248,6 +280,7 @@ impl<Ls> EngineBuilder<Ls> {
             settings: self.settings,
             observer: self.observer,
             eventual: Arc::new(EventualCache::default()),
+            endings: Endings::default(),
         };
         Ok(Engine { core: Arc::new(core), shape: PhantomData })
     }
@@ -258,14 +291,21 @@ impl<Ls> EngineBuilder<Ls> {
 pub struct ExecutionBuilder<Ls> {
     core: Arc<Core>,
     thread: ThreadId,
-    resource: Option<ResourceId>,
+    resources: Resources,
     shape: PhantomData<fn() -> Ls>,
 }
 
 impl<Ls> ExecutionBuilder<Ls> {
-    /// The user or project that the thread belongs to.
-    pub fn resource(mut self, resource: impl Into<ResourceId>) -> Self {
-        self.resource = Some(resource.into());
+    /// The user that the thread belongs to: the resource of layers that name no other kind.
+    pub fn resource(self, resource: impl Into<ResourceId>) -> Self {
+        self.resource_of(ResourceKind::user(), resource)
+    }
+
+    /// A resource of some kind that the thread belongs to, such as a project.
+    ///
+    /// A layer says with [`LayerSpec::with_resource`](crate::layer::LayerSpec::with_resource) to which kind it belongs.
+    pub fn resource_of(mut self, kind: impl Into<ResourceKind>, resource: impl Into<ResourceId>) -> Self {
+        self.resources.insert(kind.into(), resource.into());
         self
     }
 
@@ -274,8 +314,10 @@ impl<Ls> ExecutionBuilder<Ls> {
     /// # Errors
     /// [`Error::Open`] if the store cannot be read, [`Error::Init`] if a layer's `init` failed.
     pub async fn start(self) -> Result<Execution<Ls>, Error> {
+        self.core.endings.wait(&self.thread).await;
         let id = ExecutionId::from(self.core.host.ids.fresh());
-        let mut execution = Execution::new(self.core, id, self.thread, self.resource, 0);
+        let beginning = Beginning { id, thread: self.thread, resources: self.resources, parent: None };
+        let mut execution = Execution::new(self.core, beginning);
         execution.open().await?;
         Ok(execution)
     }

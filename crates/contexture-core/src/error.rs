@@ -1,6 +1,6 @@
 //! What can stop a turn, and what is wrong with a memory that is refused.
 
-use crate::id::LayerId;
+use crate::id::{LayerId, ThreadId};
 use crate::store::StoreError;
 
 /// Any error of a hook, a tool or a model client.
@@ -41,6 +41,15 @@ pub enum Error {
     /// What is stored for the thread could not be read.
     #[error("open the thread")]
     Open(#[source] StoreError),
+    /// A thread could not be removed.
+    #[error("remove thread `{thread}` from the store")]
+    Remove {
+        /// The thread.
+        thread: ThreadId,
+        /// What stopped it.
+        #[source]
+        source: StoreError,
+    },
     /// The window has no room for what must be in it.
     #[error("`{field}` leaves {available} tokens for the window, and at least {needed} are needed")]
     NoRoom {

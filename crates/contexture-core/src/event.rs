@@ -68,7 +68,7 @@ pub struct Fault {
     pub execution_id: ExecutionId,
     /// The layer at fault; `None` for the engine's own doings.
     pub layer_id: Option<LayerId>,
-    /// Where: the name of a hook, or `function`, `render_delta`, `persist`, `restore`, `merge`, `overflow`.
+    /// Where: the name of a hook, or `function`, `render_delta`, `persist`, `restore`, `merge`, `overflow`, `model`.
     pub place: &'static str,
     /// What went wrong, in plain words.
     pub message: String,

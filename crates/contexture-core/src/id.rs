@@ -49,12 +49,34 @@ id! {
     ResourceId
 }
 id! {
+    /// A kind of resource: `user`, `project`, or what a program calls its own.
+    ResourceKind
+}
+id! {
     /// One run over a thread, or of a child.
     ExecutionId
 }
 id! {
     /// The unique name of a layer within one memory.
     LayerId
+}
+
+impl ResourceKind {
+    /// The kind of resource that a layer belongs to unless it names another.
+    pub fn user() -> Self {
+        Self::from("user")
+    }
+
+    /// What several people work on together.
+    pub fn project() -> Self {
+        Self::from("project")
+    }
+}
+
+impl Default for ResourceKind {
+    fn default() -> Self {
+        Self::user()
+    }
 }
 
 /// Where fresh names come from.

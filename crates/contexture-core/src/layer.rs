@@ -17,7 +17,7 @@ mod erased;
 mod panic;
 
 pub use builder::{ClosureLayer, LayerBuilder, layer};
-pub use context::{ContextData, ExecutionContext, ModelCaller, TokenUsage};
+pub use context::{ContextData, ExecutionContext, ModelCaller, Resources, TokenUsage};
 pub(crate) use contract::AbsentHook;
 pub use contract::MemoryLayer;
 pub(crate) use erased::{LayerRef, erase};

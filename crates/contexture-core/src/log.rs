@@ -1,5 +1,6 @@
 //! The append-only sequence of a thread's items.
 
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -41,16 +42,15 @@ pub struct ItemLog {
     total_tokens: u64,
     newest_user: Option<usize>,
     user_messages: u64,
-    /// Calls that have no answer: few, since every step answers its own. Positions ascend.
-    open_calls: Arc<Vec<OpenCall>>,
+    open_calls: Arc<OpenCalls>,
 }
 
-/// A call that has no answer.
-#[derive(Clone, Debug)]
-struct OpenCall {
-    position: usize,
-    /// What an answer must carry; `None` once a later call has taken the id, and this one will never be answered.
-    call_id: Option<Box<str>>,
+/// Calls that have no answer.
+#[derive(Clone, Debug, Default)]
+struct OpenCalls {
+    positions: BTreeSet<usize>,
+    /// By what an answer must carry. A call whose id a later one has taken is not here: it will never be answered.
+    by_id: HashMap<Box<str>, usize>,
 }
 
 impl ItemLog {
@@ -87,16 +87,16 @@ impl ItemLog {
         match item {
             Item::FunctionCall(call) => {
                 let open_calls = Arc::make_mut(&mut self.open_calls);
-                for older in open_calls.iter_mut().filter(|open| open.call_id.as_deref() == Some(&call.call_id)) {
-                    older.call_id = None;
-                }
-                open_calls.push(OpenCall { position, call_id: Some(call.call_id.clone()) });
+                open_calls.positions.insert(position);
+                open_calls.by_id.insert(call.call_id.clone(), position);
                 None
             }
             Item::FunctionCallOutput(output) => {
-                let answered = |open: &OpenCall| open.call_id.as_deref() == Some(&output.call_id);
-                let at = self.open_calls.iter().position(answered)?;
-                Some(Arc::make_mut(&mut self.open_calls).remove(at).position)
+                let call = self.open_call(&output.call_id)?;
+                let open_calls = Arc::make_mut(&mut self.open_calls);
+                open_calls.by_id.remove(&output.call_id);
+                open_calls.positions.remove(&call);
+                Some(call)
             }
             _ => None,
         }
@@ -105,7 +105,7 @@ impl ItemLog {
     /// Whether an entry is a call without an answer, or an output whose call stands before `start` or nowhere.
     pub(crate) fn is_orphan_since(&self, position: usize, entry: &Entry, start: usize) -> bool {
         match &*entry.item {
-            Item::FunctionCall(_) => self.open_calls.binary_search_by_key(&position, |open| open.position).is_ok(),
+            Item::FunctionCall(_) => self.open_calls.positions.contains(&position),
             Item::FunctionCallOutput(_) => entry.answers.is_none_or(|call| call < start),
             _ => false,
         }
@@ -171,12 +171,17 @@ impl ItemLog {
 
     /// Whether a call of this id waits for its output.
     pub(crate) fn is_open(&self, call_id: &str) -> bool {
-        self.open_calls.iter().any(|open| open.call_id.as_deref() == Some(call_id))
+        self.open_call(call_id).is_some()
+    }
+
+    /// The position of the call of this id that waits for its output.
+    pub(crate) fn open_call(&self, call_id: &str) -> Option<usize> {
+        self.open_calls.by_id.get(call_id).copied()
     }
 
     /// Positions of the calls that nobody has answered yet, oldest first.
     pub fn open_calls(&self) -> impl Iterator<Item = usize> {
-        self.open_calls.iter().map(|open| open.position)
+        self.open_calls.positions.iter().copied()
     }
 
     /// The tokens of a range, without walking it.

@@ -65,13 +65,18 @@ pub trait Layers {
 
 /// A tuple that has the layer `L`, somewhere.
 ///
-/// `Index` is found by the compiler; leave it open.
+/// `Index` is found by the compiler; leave it open. Where a tuple has two layers of one type, it is theirs to tell them
+/// apart: `memory.read::<Notes, _, At<1>>(data)` asks the second layer of the tuple.
 #[diagnostic::on_unimplemented(
     message = "the layer `{L}` is not in this memory",
     label = "this execution's memory has no `{L}`",
     note = "add it where the memory is built: `memory((…, {L}::new()))`"
 )]
-pub trait Has<L, Index> {}
+pub trait Has<L, Index> {
+    /// Where it is among the layers, in order of registration.
+    #[doc(hidden)]
+    const PLACE: usize;
+}
 
 /// The place of a layer in its tuple.
 pub struct At<const N: usize>;
@@ -84,7 +89,9 @@ pub struct At<const N: usize>;
 pub enum Nothing {}
 
 #[diagnostic::do_not_recommend]
-impl<A> Has<Nothing, Nothing> for (A,) {}
+impl<A> Has<Nothing, Nothing> for (A,) {
+    const PLACE: usize = usize::MAX;
+}
 
 impl Layers for () {
     fn into_erased(self) -> Vec<ErasedLayer> {
@@ -111,7 +118,9 @@ macro_rules! layer_tuples {
     };
     (@place $target:ident . $index:tt ($($name:ident),+)) => {
         #[diagnostic::do_not_recommend]
-        impl<$($name),+> Has<$target, At<$index>> for ($($name,)+) {}
+        impl<$($name),+> Has<$target, At<$index>> for ($($name,)+) {
+            const PLACE: usize = $index;
+        }
     };
 }
 

@@ -13,7 +13,7 @@ use crate::store::{Batch, ScopedStorage, StoreError, Version};
 
 use cell::{Cell, Meeting};
 pub(crate) use cell::{DirtyState, Durable, Unread};
-pub(crate) use record::{backup_key, decode_record, state_key};
+pub(crate) use record::{backup_key, decode_record, encode_record, state_key};
 
 /// How often a durable write is tried before it is given up until the next change or flush.
 pub(crate) const WRITE_ATTEMPTS: u32 = 5;
@@ -158,6 +158,22 @@ impl LayerStateStore {
         cell.present = true;
         if let Some(durable) = &mut cell.durable {
             durable.written = cell.generation;
+        }
+    }
+
+    /// A layer's state that is not durable yet.
+    pub(crate) fn dirty_state(&self, execution: &ExecutionId, layer: &LayerId) -> Option<StateValue> {
+        self.with_cell(execution, layer, |cell| cell.state.clone().filter(|_| cell.is_dirty()))?
+    }
+
+    /// Takes note that what `other` wrote to a record that both share was taken into account, if it is still there.
+    pub(crate) async fn take_note(&self, execution: &ExecutionId, layer: &LayerId, other: &ExecutionId) {
+        let Some(target) = self.target(execution, layer) else { return };
+        let wrote = self.with_cell(other, layer, |cell| cell.durable.as_ref()?.known_version()).flatten();
+        // A store that fails now leaves the next write to find out.
+        let Ok(Some(record)) = target.adapter().get(&state_key(&target)).await else { return };
+        if Some(record.version) == wrote {
+            self.with_cell_mut(execution, layer, |cell| cell.has_seen(record.version));
         }
     }
 
@@ -421,6 +437,13 @@ impl LayerStateStore {
             Meeting::Kept { reason } => {
                 let message =
                     format!("someone else changed the state at the same time; the newer one, ours, stays: {reason}");
+                self.diagnostic(execution, layer, "merge", &message);
+            }
+            Meeting::Apart { reason } => {
+                let message = format!(
+                    "the state began apart from the one that others share; it stays with this execution, and theirs \
+                     where it is: {reason}"
+                );
                 self.diagnostic(execution, layer, "merge", &message);
             }
             Meeting::Unreadable { problem } => {

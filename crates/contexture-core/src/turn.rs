@@ -4,7 +4,13 @@
 //! the turn can be written down and read back: a turn that was interrupted goes on from its last committed state,
 //! and a tool that may have run is not run again.
 
+mod stored;
+
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
+
+pub(crate) use stored::StoredTurn;
 
 use crate::item::FunctionCall;
 
@@ -32,7 +38,7 @@ enum Phase {
     Model,
     /// The calls of the last response are to be answered, from `next` on.
     Tools {
-        calls: Vec<FunctionCall>,
+        calls: Arc<[FunctionCall]>,
         next: usize,
         /// The call `next` may have begun to run.
         started: bool,
@@ -77,15 +83,13 @@ impl Turn {
     }
 
     /// The response was taken and will be logged; it asks for these calls.
-    ///
-    /// `guidance` of gates that let everything pass is kept for the next model call.
     pub fn responded(&mut self, calls: Vec<FunctionCall>) {
         self.steps += 1;
         self.retries = 0;
         self.guidance.clear();
         self.phase = match calls.is_empty() {
             true => Phase::Done,
-            false => Phase::Tools { calls, next: 0, started: false },
+            false => Phase::Tools { calls: calls.into(), next: 0, started: false },
         };
     }
 
@@ -97,11 +101,6 @@ impl Turn {
         self.retries += 1;
         self.guidance.push(guidance);
         true
-    }
-
-    /// Advice for the next model call, given with an allowed tool call.
-    pub fn advise(&mut self, guidance: String) {
-        self.guidance.push(guidance);
     }
 
     /// The next tool call is about to run. To be committed before it does.
@@ -123,7 +122,7 @@ impl Turn {
     /// Ends the turn as it is. Returns the calls that have no output yet: each must get one in the log.
     pub fn finish(&mut self) -> Vec<FunctionCall> {
         match std::mem::replace(&mut self.phase, Phase::Done) {
-            Phase::Tools { mut calls, next, .. } => calls.split_off(next.min(calls.len())),
+            Phase::Tools { calls, next, .. } => calls.get(next..).unwrap_or_default().to_vec(),
             Phase::Model | Phase::Done => Vec::new(),
         }
     }

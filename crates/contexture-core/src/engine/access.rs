@@ -44,7 +44,7 @@ impl<Ls> MemoryAccess<Ls> {
     where
         Ls: Has<L, Index>,
     {
-        let layer = self.layer_of::<L>(|layer| layer.data_names().contains(&data.name()))?;
+        let layer = self.layer_at::<L, Index>()?;
         let state = self.shared.state(&layer.spec().id);
         layer.read(data.name(), state.as_ref())?.downcast().ok().map(|value| *value)
     }
@@ -61,10 +61,8 @@ impl<Ls> MemoryAccess<Ls> {
     where
         Ls: Has<L, Index>,
     {
-        let declares = |layer: &LayerRef| layer.functions().iter().any(|declared| declared.name == function.name());
-        let layer = self.layer_of::<L>(declares);
         let unknown = || FunctionError::Unknown { name: function.name().to_owned() };
-        let id = layer.ok_or_else(unknown)?.spec().id.clone();
+        let id = self.layer_at::<L, Index>().ok_or_else(unknown)?.spec().id.clone();
         let name = format!("{id}/{}", function.name());
         let bad_input =
             |error: serde_json::Error| FunctionError::BadInput { name: name.clone(), problem: error.to_string() };
@@ -80,7 +78,7 @@ impl<Ls> MemoryAccess<Ls> {
     where
         Ls: Has<L, Index>,
     {
-        let state = self.layer_of::<L>(|_| true).and_then(|layer| self.shared.state(&layer.spec().id));
+        let state = self.layer_at::<L, Index>().and_then(|layer| self.shared.state(&layer.spec().id));
         let state = state.and_then(|state| state.downcast::<L::State>());
         state.map(|state| (*state).clone()).unwrap_or_default()
     }
@@ -111,8 +109,11 @@ impl<Ls> MemoryAccess<Ls> {
         Ok(call_function(&self.shared, layer, function, arguments).await?)
     }
 
-    /// The layer made by the type `L`, if it meets a condition.
-    fn layer_of<L: MemoryLayer>(&self, condition: impl Fn(&LayerRef) -> bool) -> Option<LayerRef> {
-        self.shared.roster().by_registration().find(|layer| layer.is_made_by::<L>() && condition(layer)).cloned()
+    /// The layer of the type `L` at this index of the memory.
+    fn layer_at<L: MemoryLayer, Index>(&self) -> Option<LayerRef>
+    where
+        Ls: Has<L, Index>,
+    {
+        self.shared.roster().by_registration().nth(Ls::PLACE).filter(|layer| layer.is_made_by::<L>()).cloned()
     }
 }

@@ -1,107 +1,211 @@
 //! Children: executions that an execution starts and takes the result of.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::execution::Execution;
+use super::execution::{Beginning, Execution};
 use super::hook_run::HookRun;
 use super::open::{init_layer, read_states};
+use super::roster::Roster;
 use super::run::Run;
 use super::shared::Shared;
 use super::toolbox::Toolbox;
+use super::voice::{may_speak, meets_schema};
 use crate::error::Error;
 use crate::id::{ExecutionId, ThreadId};
 use crate::item::Item;
 use crate::layer::*;
-use crate::state::{Durable, describe};
+use crate::log::ItemLog;
+use crate::memory::MemoryConfig;
+use crate::state::{Durable, describe, encode_record};
 use crate::store::Record;
 
-impl<Ls> Execution<Ls> {
-    /// Starts a child: its own name, one deeper, a log of its own that begins with what `on_spawn` gave it, its own
-    /// states and tools bound to itself.
+/// Says what a child is to have before it starts. Made by [`Execution::child`].
+#[must_use = "call `start` to get the child"]
+pub struct ChildBuilder<'a, Ls, Cs> {
+    parent: &'a mut Execution<Ls>,
+    /// The child's own layers; `None`: those of the parent.
+    layers: Option<Vec<LayerRef>>,
+    forked: bool,
+    shape: PhantomData<fn() -> Cs>,
+}
+
+impl<'a, Ls, Cs> ChildBuilder<'a, Ls, Cs> {
+    /// Gives the child layers of its own, instead of the parent's.
     ///
-    /// Its thread is named after this one and the child, so that its states are durable like anyone's.
+    /// A layer that both have, with the same id and of the same type, is given its state by the parent's `on_spawn` and
+    /// returns it through `on_return`; the others begin with `init`.
+    pub fn layers<Own>(self, memory: MemoryConfig<Own>) -> ChildBuilder<'a, Ls, Own> {
+        let layers = memory.layers.into_iter().map(|layer| layer.0).collect();
+        ChildBuilder { parent: self.parent, layers: Some(layers), forked: self.forked, shape: PhantomData }
+    }
+
+    /// Has the child's log begin with the parent's: it goes on from where the parent is now.
+    ///
+    /// A call of the parent that has no output yet is told to the child as interrupted.
+    pub fn fork(mut self) -> Self {
+        self.forked = true;
+        self
+    }
+
+    /// Starts the child.
     ///
     /// # Errors
-    /// As [`ExecutionBuilder::start`](super::ExecutionBuilder::start).
-    pub async fn spawn(&mut self) -> Result<Execution<Ls>, Error> {
-        let parent = self.run_mut()?;
+    /// As [`ExecutionBuilder::start`](super::ExecutionBuilder::start), and [`Error::Spec`] if layers of its own do not
+    /// go together.
+    pub async fn start(self) -> Result<Execution<Cs>, Error> {
+        let abort = self.parent.abort_handle();
+        let parent = self.parent.run_mut()?;
         let (core, context) = (parent.shared().core().clone(), parent.shared().context_data());
-        let id = ExecutionId::from(core.host.ids.fresh());
-        let thread = ThreadId::from(format!("{}/{}", parent.thread().id(), id));
-        let roster = parent.shared().roster();
+        let roster = match self.layers {
+            Some(layers) => Roster::new(layers)?,
+            None => (*parent.shared().roster()).clone(),
+        };
         let toolbox = Toolbox::new(&roster, &core.tools, &*core.counter)?;
-        let mut child = Execution::new(core, id, thread, context.resource_id.clone(), context.depth + 1);
+        let id = ExecutionId::from(core.host.ids.fresh());
+        let beginning = Beginning {
+            thread: ThreadId::from(format!("{}/{}", parent.thread().id(), id)),
+            id,
+            resources: context.resources.clone(),
+            parent: Some(parent.shared().clone()),
+        };
+        let mut child = Execution::new(core, beginning).aborted_with(&abort);
         let run = child.run_mut()?;
-        run.shared().set_layers((*roster).clone(), toolbox);
-        if let Err(error) = spawn_layers(parent.shared(), run).await {
+        run.shared().set_layers(roster, toolbox);
+        let log = if self.forked { parent.thread().log().clone() } else { ItemLog::new() };
+        // What the parent has set a moment ago is to be seen in the scopes that both share.
+        parent.settle().await;
+        if let Err(error) = begin(parent.shared(), run, &log).await {
             child.end(ExecutionOutcome::Failure).await;
             return Err(error);
         }
         Ok(child)
     }
+}
+
+impl<Ls> Execution<Ls> {
+    /// Starts a child with the parent's layers: its own name, one deeper, a log of its own that begins with what
+    /// `on_spawn` gave it, its own states and tools bound to itself.
+    ///
+    /// Its thread is named after this one and the child, so that its states are durable like anyone's. What `on_spawn`
+    /// gives in a scope that both share is where the child starts, and is not written there; what it changes then is,
+    /// united with what is there. Aborting this execution aborts the child, and what its model calls use counts here
+    /// too. [`child`](Execution::child) starts one with layers of its own, or with this log.
+    ///
+    /// # Errors
+    /// As [`ExecutionBuilder::start`](super::ExecutionBuilder::start).
+    pub async fn spawn(&mut self) -> Result<Execution<Ls>, Error> {
+        self.child().start().await
+    }
+
+    /// Says what a child is to have, and starts it with [`start`](ChildBuilder::start).
+    pub fn child(&mut self) -> ChildBuilder<'_, Ls, Ls> {
+        ChildBuilder { parent: self, layers: None, forked: false, shape: PhantomData }
+    }
 
     /// Ends a child as a success and takes over what it came to.
     ///
-    /// The child's `on_complete` runs first, then `on_return` of every layer by slot, then the child's `dispose`.
+    /// The child's `on_complete` runs first, then `on_return` of every layer that both have, by slot, then the child's
+    /// `dispose`; then the child's thread is removed from the store.
     /// Returns `result` as the layers left it. A layer without `on_return` whose scope the child shares (a resource,
     /// or everyone) takes over what the child wrote there.
     ///
     /// # Errors
-    /// [`Error::Journal`] if states could not be made durable.
-    pub async fn join(&mut self, mut child: Execution<Ls>, mut result: Value) -> Result<Value, Error> {
+    /// [`Error::Journal`] if states could not be made durable; the child's thread then stays in the store.
+    pub async fn join<Cs>(&mut self, mut child: Execution<Cs>, mut result: Value) -> Result<Value, Error> {
         let parent = self.run_mut()?.shared();
         // The child stays in its place until its last hook has run: if this future is dropped, so is the child.
         let run = child.run_mut()?;
         let failed = run.complete(ExecutionOutcome::Success).await;
-        let roster = parent.roster();
-        for layer in roster.by_slot() {
-            let id = &layer.spec().id;
-            if !run.shared().core().states.has(run.shared().id(), id) {
-                continue;
-            }
-            let (child_state, child_log) = (run.shared().state(id), run.thread().log().clone());
-            let given = result.clone();
-            let returned = parent.run(layer, Hook::OnReturn, move |parent_state, ctx| {
-                let parent_state = layer.state_or_default(parent_state.as_ref());
-                let child_state = layer.state_or_default(child_state.as_ref());
-                layer.on_return(ReturnParams { child_state, child_log, parent_state, result: given, ctx })
-            });
-            match returned.await {
-                HookRun::Done(ReturnResult { result: Some(changed), .. }) => result = changed,
-                HookRun::Absent => take_over(parent, layer, run.shared()).await,
-                HookRun::Done(_) | HookRun::Skipped | HookRun::Failed(_) => {}
-            }
+        // States that `on_return` sets are written once it is known what they were made of.
+        let held = parent.core().states.hold(parent.id());
+        for layer in parent.roster().by_slot() {
+            result = on_return(parent, run, layer, result).await;
         }
+        drop(held);
         run.dispose().await;
+        let removed = match failed {
+            None => run.remove_thread().await,
+            Some(error) => Err(error),
+        };
         child.take_run();
-        failed.map_or(Ok(result), Err)
+        removed.map(|()| result)
     }
 }
 
-/// Gives every layer of the child its state: from `on_spawn` where there is one, from `init` otherwise.
-async fn spawn_layers(parent: &Arc<Shared>, child: &mut Run) -> Result<(), Error> {
+/// Has a layer take over what the child learned, if the child has that layer too.
+async fn on_return(parent: &Arc<Shared>, child: &Run, layer: &LayerRef, result: Value) -> Value {
+    let id = &layer.spec().id;
+    let (shared, states) = (child.shared(), &parent.core().states);
+    if !shared.roster().get(id.as_str()).is_some_and(|other| other.is_like(layer)) || !states.has(shared.id(), id) {
+        return result;
+    }
+    let (child_state, child_log) = (shared.state(id), child.thread().log().clone());
+    let given = result.clone();
+    let returned = parent.run(layer, Hook::OnReturn, move |parent_state, ctx| {
+        let parent_state = layer.state_or_default(parent_state.as_ref());
+        let child_state = layer.state_or_default(child_state.as_ref());
+        layer.on_return(ReturnParams { child_state, child_log, parent_state, result: given, ctx })
+    });
+    let before = parent.state(id);
+    match returned.await {
+        HookRun::Absent => take_over(parent, layer, shared).await,
+        HookRun::Done(answer) => {
+            if parent.share_scope(shared, layer) && !is_same(before.as_ref(), parent.state(id).as_ref()) {
+                states.take_note(parent.id(), id, shared.id()).await;
+            }
+            return answer.result.unwrap_or(result);
+        }
+        HookRun::Skipped | HookRun::Failed(_) => {}
+    }
+    result
+}
+
+fn is_same(before: Option<&StateValue>, now: Option<&StateValue>) -> bool {
+    match (before, now) {
+        (Some(before), Some(now)) => before.is_same(now),
+        (before, now) => before.is_none() && now.is_none(),
+    }
+}
+
+/// Gives the child its log, and every layer its state: from `on_spawn` where the parent has one, from `init` otherwise.
+async fn begin(parent: &Arc<Shared>, child: &mut Run, log: &ItemLog) -> Result<(), Error> {
+    child.begin_with(log);
     let shared = child.shared().clone();
-    let layers: Vec<LayerRef> = parent.roster().by_slot().cloned().collect();
+    let layers: Vec<LayerRef> = shared.roster().by_slot().cloned().collect();
     // A scope that parent and child share holds a state already.
     let records = read_states(&shared, &layers).await?;
     for (layer, record) in layers.iter().zip(records) {
-        let id = &layer.spec().id;
-        match on_spawn(parent, layer, &shared).await {
+        let record = newest(parent, &shared, layer, record);
+        let of_parent = parent.roster().get(layer.spec().id.as_str()).filter(|other| other.is_like(layer)).cloned();
+        let Some(of_parent) = of_parent else {
+            init_layer(&shared, layer, record).await?;
+            continue;
+        };
+        match on_spawn(parent, &of_parent, &shared).await {
             HookRun::Done(SpawnResult { child_state, items }) => {
                 child.append(first_items(&shared, layer, items));
-                carry(&shared, layer, record, child_state);
+                carry(parent, &shared, layer, record, child_state);
             }
-            HookRun::Failed(_) => carry(&shared, layer, record, None),
+            HookRun::Failed(_) => carry(parent, &shared, layer, record, None),
             HookRun::Absent => init_layer(&shared, layer, record).await?,
-            HookRun::Skipped if parent.core().states.is_disabled(parent.id(), id) => {
-                shared.core().states.disable(shared.id(), id);
+            HookRun::Skipped if parent.core().states.is_disabled(parent.id(), &layer.spec().id) => {
+                shared.core().states.disable(shared.id(), &layer.spec().id);
             }
-            HookRun::Skipped => carry(&shared, layer, record, None),
+            HookRun::Skipped => carry(parent, &shared, layer, record, None),
         }
     }
     child.commit().await
+}
+
+/// The stored state of a layer, or the parent's own where the store could not take it yet.
+fn newest(parent: &Shared, child: &Shared, layer: &LayerRef, record: Option<Record>) -> Option<Record> {
+    let newer = parent.core().states.dirty_state(parent.id(), &layer.spec().id);
+    let Some(newer) = newer.filter(|_| parent.share_scope(child, layer)) else { return record };
+    let record = record?;
+    Some(Record { value: encode_record(&newer).unwrap_or(record.value), version: record.version })
 }
 
 async fn on_spawn(parent: &Arc<Shared>, layer: &LayerRef, child: &Shared) -> HookRun<SpawnResult<StateValue>> {
@@ -116,39 +220,47 @@ async fn on_spawn(parent: &Arc<Shared>, layer: &LayerRef, child: &Shared) -> Hoo
 
 /// Reads what a child wrote to a scope that it shares with its parent, so that the parent does not write over it.
 async fn take_over(parent: &Arc<Shared>, layer: &LayerRef, child: &Shared) {
-    let spec = layer.spec();
-    if spec.scope == MemoryScope::Execution || parent.scope_of(spec) != child.scope_of(spec) {
+    if !parent.share_scope(child, layer) {
         return;
     }
-    match parent.core().states.reconcile(parent.id(), &spec.id).await {
+    let id = &layer.spec().id;
+    match parent.core().states.reconcile(parent.id(), id).await {
         Ok(_) => parent.refresh_later(layer),
-        Err(error) => parent.fault(Some(&spec.id), "merge", describe(&error)),
+        Err(error) => parent.fault(Some(id), "merge", describe(&error)),
     }
 }
 
-/// What of the items that `on_spawn` gave the child's log begins with: messages, since half a tool call is no
-/// beginning.
+/// What of the items that `on_spawn` gave the child's log begins with: the layer's own messages, since half a tool call
+/// is no beginning.
 fn first_items(child: &Shared, layer: &LayerRef, items: Vec<Item>) -> Vec<Item> {
-    let given = items.len();
-    let messages: Vec<Item> =
-        items.into_iter().filter(|item| matches!(item, Item::Message(_) | Item::Opaque(_))).collect();
+    let (given, spec) = (items.len(), layer.spec());
+    let is_fine = |item: &Item| may_speak(spec, item) && meets_schema(spec, item) != Some(false);
+    let messages: Vec<Item> = items.into_iter().filter(is_fine).collect();
     if messages.len() < given {
-        let message = format!("{} items left out: a child's log begins with messages", given - messages.len());
+        let message =
+            format!("{} items left out: a child's log begins with the layer's own messages", given - messages.len());
         child.fault(Some(&layer.spec().id), Hook::OnSpawn.as_str(), message);
     }
     messages
 }
 
 /// Gives the child a state from the parent. Without one, a layer that has `init` stays uninitialised.
-fn carry(child: &Shared, layer: &LayerRef, record: Option<Record>, state: Option<StateValue>) {
+///
+/// In a scope that both share it is where the child starts and nothing more: it is not written, and a record that is
+/// not the same is united with what the child changes.
+fn carry(parent: &Shared, child: &Shared, layer: &LayerRef, record: Option<Record>, state: Option<StateValue>) {
     let spec = layer.spec();
     let (states, id) = (&child.core().states, child.id());
+    let shared = parent.share_scope(child, layer);
     if spec.scope != MemoryScope::Execution {
-        let version = record.map(|record| record.version);
-        let durable = Durable::new(child.storage_of(layer)).of_layer(layer.clone()).at(version);
-        states.register(id, &spec.id, durable);
+        let encoded = state.as_ref().and_then(|state| encode_record(state).ok());
+        let same = encoded.as_ref() == record.as_ref().map(|record| &record.value);
+        let durable = Durable::new(child.storage_of(layer)).of_layer(layer.clone());
+        let durable = durable.at(record.map(|record| record.version));
+        states.register(id, &spec.id, if shared && !same { durable.apart() } else { durable });
     }
     match state {
+        Some(state) if shared => states.set_restored(id, &spec.id, Some(state)),
         Some(state) => states.set_erased(id, &spec.id, Some(state)),
         None if !layer.may_have(Hook::Init) => states.set_restored(id, &spec.id, None),
         None => {}

@@ -59,7 +59,9 @@ impl Thread {
         let states = core.states.dirty(id);
         let (landing, batch) = self.pending(core.counter.name(), &states);
         core.states.begin_write(id, &states);
+        self.set_in_doubt(true);
         let version = core.store.apply(batch).await?;
+        self.set_in_doubt(false);
         core.states.mark_written(id, &states, version);
         core.states.set_behind(id, false);
         self.committed(&landing, version);

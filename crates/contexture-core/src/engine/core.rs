@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::endings::Endings;
 use super::eventual::EventualCache;
 use super::roster::Roster;
 use super::toolbox::Toolbox;
@@ -20,6 +21,8 @@ use crate::window::{ProjectionPolicy, fingerprint_text};
 
 /// Steps that a turn may have, unless the builder says otherwise.
 pub const DEFAULT_MAX_STEPS: u32 = 100;
+/// Tool calls of one response that are run, unless the builder says otherwise.
+pub const DEFAULT_MAX_CALLS: usize = 1_000;
 /// How long a provider keeps a prompt in its cache, unless the builder says otherwise.
 pub const DEFAULT_CACHE_TTL: Duration = Duration::from_secs(300);
 
@@ -48,6 +51,7 @@ pub(crate) struct Core {
     pub(crate) settings: Settings,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) eventual: Arc<EventualCache>,
+    pub(crate) endings: Endings,
 }
 
 /// What the machine gives: time, names, files and commands.
@@ -71,6 +75,7 @@ pub(crate) struct Settings {
     pub(crate) journal: JournalPolicy,
     pub(crate) force_atomic_recall: bool,
     pub(crate) max_steps: u32,
+    pub(crate) max_calls: usize,
     pub(crate) cache_ttl: Duration,
 }
 
@@ -81,6 +86,7 @@ impl Default for Settings {
             journal: JournalPolicy::default(),
             force_atomic_recall: false,
             max_steps: DEFAULT_MAX_STEPS,
+            max_calls: DEFAULT_MAX_CALLS,
             cache_ttl: DEFAULT_CACHE_TTL,
         }
     }

@@ -31,7 +31,7 @@ impl Ending {
         let roster = shared.roster();
         for layer in roster.by_registration().skip(self.completed) {
             self.completed += 1;
-            if was_initialised(shared, layer) {
+            if was_initialised(shared, layer, Hook::OnComplete) {
                 let log = thread.log().clone();
                 let run = shared.run(layer, Hook::OnComplete, move |state, ctx| {
                     let state = layer.state_or_default(state.as_ref());
@@ -54,7 +54,7 @@ impl Ending {
         let _nothing_runs = shared.end_refreshing().await;
         for layer in roster.by_registration().rev().skip(self.disposed) {
             self.disposed += 1;
-            if was_initialised(shared, layer) {
+            if was_initialised(shared, layer, Hook::Dispose) {
                 let run = shared.run(layer, Hook::Dispose, move |state, _| {
                     layer.dispose(DisposeParams { state: layer.state_or_default(state.as_ref()) })
                 });
@@ -66,7 +66,11 @@ impl Ending {
     }
 }
 
-/// A layer whose `init` never succeeded has nothing to complete.
-fn was_initialised(shared: &Shared, layer: &LayerRef) -> bool {
-    shared.core().states.has(shared.id(), &layer.spec().id)
+/// A layer whose `init` never succeeded has nothing to complete, and its span says so.
+fn was_initialised(shared: &Shared, layer: &LayerRef, hook: Hook) -> bool {
+    let initialised = shared.core().states.has(shared.id(), &layer.spec().id);
+    if !initialised && layer.may_have(hook) {
+        shared.skipped(layer, hook);
+    }
+    initialised
 }

@@ -9,8 +9,8 @@ use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedRwLockReadGuard;
 
-use crate::id::LayerId;
-use crate::layer::RecallItems;
+use crate::id::{LayerId, ThreadId};
+use crate::layer::{RecallItems, StateValue};
 
 /// How many answers are kept; those that were not asked for the longest time go first.
 const MAX_CACHED_ANSWERS: usize = 4096;
@@ -32,15 +32,40 @@ struct Entries {
 #[derive(Default)]
 struct Entry {
     answer: RecallItems,
+    /// What the answer was made of; `None` if there is none, or it failed.
+    asked: Option<Asked>,
     /// The next refresh, of the execution that changed the state last.
     next: Option<Refresh>,
     running: bool,
     used: u64,
 }
 
+/// What an answer is made of. The same leads to the same, so nobody is asked twice.
+pub(crate) struct Asked {
+    pub(crate) thread: ThreadId,
+    /// How long the conversation was.
+    pub(crate) items: usize,
+    pub(crate) state: Option<StateValue>,
+}
+
+impl Asked {
+    fn is_same(&self, other: &Asked) -> bool {
+        let same_state = match (&self.state, &other.state) {
+            (Some(one), Some(other)) => one.is_same(other) || one.encode().ok() == other.encode().ok(),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        self.thread == other.thread && self.items == other.items && same_state
+    }
+}
+
 /// A recall to be run in the background.
 pub(crate) struct Refresh {
-    pub(crate) recall: BoxFuture<'static, RecallItems>,
+    /// Says what there is to ask about, once it is this one's turn.
+    pub(crate) about: Box<dyn Fn() -> Asked + Send>,
+    /// `None`: the recall failed.
+    pub(crate) recall: BoxFuture<'static, Option<RecallItems>>,
+    /// It is to run whether or not anything changed.
+    pub(crate) forced: bool,
     /// The execution does not end while this is held, which is until the answer is kept.
     pub(crate) lease: OwnedRwLockReadGuard<()>,
 }
@@ -66,19 +91,40 @@ impl EventualCache {
         {
             let mut entries = self.entries();
             let entry = entries.entry(&key);
-            entry.next = Some(refresh);
+            let forced = entry.next.as_ref().is_some_and(|waiting| waiting.forced);
+            entry.next = Some(Refresh { forced: refresh.forced || forced, ..refresh });
             if std::mem::replace(&mut entry.running, true) {
                 return;
             }
         }
         let cache = self.clone();
         runtime.spawn(async move {
-            while let Some(Refresh { recall, lease }) = cache.next(&key) {
-                let answer = recall.await;
-                cache.entries().entry(&key).answer = answer;
+            while let Some(Refresh { about, recall, forced, lease }) = cache.next(&key) {
+                let about = about();
+                if forced || !cache.has_asked(&key, &about) {
+                    let answer = recall.await;
+                    cache.keep(&key, about, answer);
+                }
                 drop(lease);
             }
         });
+    }
+
+    /// Whether the last answer was made of the same.
+    fn has_asked(&self, key: &ScopeKey, about: &Asked) -> bool {
+        let asked = self.entries().entry(key).asked.take();
+        // Comparing states may run code of a layer, so it is done while nobody is kept waiting.
+        let same = asked.as_ref().is_some_and(|asked| asked.is_same(about));
+        self.entries().entry(key).asked = asked;
+        same
+    }
+
+    /// Keeps an answer. A failed recall contributes nothing, and is to be tried again.
+    fn keep(&self, key: &ScopeKey, about: Asked, answer: Option<RecallItems>) {
+        let mut entries = self.entries();
+        let entry = entries.entry(key);
+        entry.asked = answer.is_some().then_some(about);
+        entry.answer = answer.unwrap_or_default();
     }
 
     /// The next refresh; `None` ends the task that runs them.

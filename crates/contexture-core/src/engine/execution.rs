@@ -14,9 +14,9 @@ use super::open::add_layer;
 use super::run::Run;
 use super::shared::Shared;
 use crate::error::Error;
-use crate::id::{ExecutionId, ResourceId, ThreadId};
+use crate::id::{ExecutionId, ResourceKind, ThreadId};
 use crate::item::Item;
-use crate::layer::{ContextData, ExecutionOutcome, Hook, MemoryLayer, TokenUsage};
+use crate::layer::{ContextData, ExecutionOutcome, Hook, MemoryLayer, Resources, TokenUsage};
 use crate::log::ItemLog;
 use crate::memory::ErasedLayer;
 use crate::state::NotDurable;
@@ -25,6 +25,15 @@ use crate::window::Window;
 
 /// How many hooks and functions may run inside one another before no further turn or execution begins.
 const MAX_NESTED_HOOKS: usize = 3;
+
+/// What an execution begins with.
+pub(crate) struct Beginning {
+    pub(crate) id: ExecutionId,
+    pub(crate) thread: ThreadId,
+    pub(crate) resources: Resources,
+    /// The execution that starts it.
+    pub(crate) parent: Option<Arc<Shared>>,
+}
 
 /// One run over a thread: it holds the log, the states of the layers, and the turn.
 ///
@@ -39,18 +48,14 @@ pub struct Execution<Ls> {
 }
 
 impl<Ls> Execution<Ls> {
-    pub(crate) fn new(
-        core: Arc<Core>,
-        id: ExecutionId,
-        thread: ThreadId,
-        resource: Option<ResourceId>,
-        depth: u32,
-    ) -> Self {
+    pub(crate) fn new(core: Arc<Core>, beginning: Beginning) -> Self {
+        let Beginning { id, thread, resources, parent } = beginning;
         let context = ContextData {
             execution_id: id,
             thread_id: thread.clone(),
-            resource_id: resource,
-            depth,
+            resource_id: resources.get(&ResourceKind::user()).cloned(),
+            resources,
+            depth: parent.as_ref().map_or(0, |parent| parent.context_data().depth + 1),
             step_number: 0,
             token_usage: TokenUsage::default(),
             cost: 0.0,
@@ -60,8 +65,14 @@ impl<Ls> Execution<Ls> {
             counter: core.counter.clone(),
             states: core.states.clone(),
         };
-        let run = Run::new(Arc::new(Shared::new(core, context)), thread);
+        let run = Run::new(Arc::new(Shared::new(core, context, parent)), thread);
         Self { run: Some(Box::new(run)), abort: AbortHandle::default(), shape: PhantomData }
+    }
+
+    /// The same, stopped whenever the execution of that handle is.
+    pub(crate) fn aborted_with(self, parent: &AbortHandle) -> Self {
+        parent.add_child(&self.abort);
+        self
     }
 
     pub(crate) async fn open(&mut self) -> Result<(), Error> {
@@ -107,6 +118,16 @@ impl<Ls> Execution<Ls> {
     /// Where the tokens of the last request went.
     pub fn usage(&self) -> Option<&StepUsage> {
         self.run().usage()
+    }
+
+    /// Tokens of all model calls so far, those of children among them.
+    pub fn token_usage(&self) -> TokenUsage {
+        self.run().shared().context_data().token_usage
+    }
+
+    /// What all model calls so far cost in money, those of children among them, as far as the model client said.
+    pub fn cost(&self) -> f64 {
+        self.run().shared().context_data().cost
     }
 
     /// Takes over a conversation that happened elsewhere: its items are logged as they are, and no hook runs.
@@ -233,6 +254,9 @@ impl<Ls> Execution<Ls> {
     pub(crate) async fn end(&mut self, outcome: ExecutionOutcome) -> Option<Error> {
         // The run stays in its place until the last hook has run: if this future is dropped, so is the execution, which
         // then goes on where this stopped.
+        if outcome == ExecutionOutcome::Aborted {
+            self.abort.abort_children();
+        }
         let run = self.run_mut().ok()?;
         run.shared().core().states.leave(run.shared().id());
         let error = run.complete(outcome).await;
@@ -245,6 +269,7 @@ impl<Ls> Execution<Ls> {
 impl<Ls> Drop for Execution<Ls> {
     fn drop(&mut self) {
         let Some(mut run) = self.take_run() else { return };
+        self.abort.abort_children();
         // Another execution that opens the thread may go on from now on with what this one left.
         run.shared().core().states.leave(run.shared().id());
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
@@ -253,7 +278,10 @@ impl<Ls> Drop for Execution<Ls> {
             run.shared().fault(None, Hook::OnComplete.as_str(), message.to_owned());
             return;
         };
+        let ending = run.shared().core().endings.begin(run.thread().id());
         runtime.spawn(async move {
+            run.write_down().await;
+            drop(ending);
             // Nobody waits for an answer; what is not durable was reported as a diagnostic.
             let _ = run.complete(ExecutionOutcome::Aborted).await;
             run.dispose().await;

@@ -12,7 +12,7 @@ use futures_util::future::{BoxFuture, Either, select};
 use tokio::sync::OwnedMutexGuard;
 use tracing::Instrument;
 
-use super::eventual::Refresh;
+use super::eventual::{Asked, Refresh};
 use super::frame::Frame;
 use super::render::measure;
 use super::shared::{Background, Shared};
@@ -158,22 +158,36 @@ impl Shared {
         }
     }
 
-    /// Has an eventual layer recalled in the background, once for any number of changes made meanwhile.
+    /// Has an eventual layer recalled in the background, once for any number of changes made meanwhile, and not at all
+    /// if neither its state nor the conversation has changed since.
     ///
     /// The recall runs as this execution, since every execution holds states of its own.
     pub(crate) fn refresh_later(self: &Arc<Self>, layer: &LayerRef) {
+        self.refresh(layer, false);
+    }
+
+    /// The same, whether or not anything has changed: a layer asked for it.
+    pub(crate) fn refresh_as_wished(self: &Arc<Self>, layer: &LayerRef) {
+        self.refresh(layer, true);
+    }
+
+    fn refresh(self: &Arc<Self>, layer: &LayerRef, forced: bool) {
         if !self.is_eventual(layer) || !layer.may_have(Hook::Recall) {
             return;
         }
         // Without a runtime nothing can run in the background; the next change with one will do.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let Some(lease) = self.lease() else { return };
-        let (key, shared, layer) = (self.cache_key(layer), self.clone(), layer.clone());
+        let (key, shared, asked) = (self.cache_key(layer), self.clone(), layer.clone());
         // A failed recall contributes nothing, like any other; what it said before may be withdrawn by now.
-        let recall = Box::pin(async move {
-            shared.recall_in_background(&layer).await.map_or(RecallItems::Nothing, |answer| answer.items)
+        let recall = Box::pin(async move { Some(shared.recall_in_background(&asked).await?.items) });
+        let (shared, id) = (self.clone(), layer.spec().id.clone());
+        let about = Box::new(move || Asked {
+            thread: shared.context_data().thread_id.clone(),
+            items: shared.background().log.len(),
+            state: shared.state(&id),
         });
-        self.core().eventual.refresh(&runtime, key, Refresh { recall, lease });
+        self.core().eventual.refresh(&runtime, key, Refresh { about, recall, forced, lease });
     }
 
     async fn recall_in_background(self: &Arc<Self>, layer: &LayerRef) -> Option<RecallResult<StateValue>> {

@@ -1,10 +1,13 @@
 //! Sends a window to the model and takes in what the provider reports.
 
+use std::collections::HashSet;
+
 use futures_util::FutureExt;
 
 use super::shared::Shared;
 use super::thread::Thread;
 use super::toolbox::Toolbox;
+use super::voice::{Voice, voice};
 use crate::error::Error;
 use crate::item::Item;
 use crate::layer::panic_text;
@@ -27,6 +30,7 @@ pub(crate) async fn call_model(shared: &Shared, thread: &mut Thread, window: Win
     let called = std::panic::AssertUnwindSafe(model.call(request)).catch_unwind().await;
     let panicked = |panic: Box<dyn std::any::Any + Send>| Err(format!("panicked: {}", panic_text(&*panic)).into());
     let mut response = called.unwrap_or_else(panicked).map_err(Error::Model)?;
+    refuse_forged(shared, &mut response);
     normalise(&mut response, &toolbox, thread.log().len());
     add_up(shared, &response);
     let provider = thread.provider_mut();
@@ -39,24 +43,32 @@ pub(crate) async fn call_model(shared: &Shared, thread: &mut Thread, window: Win
 
 /// Adds what a response cost to what layers are told.
 fn add_up(shared: &Shared, response: &LlmResponse) {
-    let mut context = (*shared.context_data()).clone();
-    context.step_number += 1;
-    context.token_usage.input += response.usage.input_tokens;
-    context.token_usage.output += response.usage.output_tokens;
-    context.cost += response.cost.unwrap_or(0.0);
-    shared.set_context(context);
+    shared.count_call(&response.usage, response.cost.unwrap_or(0.0));
+}
+
+/// Leaves out what a model cannot say: words of the user or of the program, and outputs of tools.
+fn refuse_forged(shared: &Shared, response: &mut LlmResponse) {
+    let items = response.items.len();
+    response.items.retain(|item| matches!(voice(item), Voice::Model | Voice::Unknown));
+    let forged = items - response.items.len();
+    if forged > 0 {
+        let message = format!("{forged} items of the response left out: a model speaks for itself alone");
+        shared.fault(None, "model", message);
+    }
 }
 
 /// Gives calls their public names and, where they have none or not their own, call ids. `base` is the position in the
 /// log of the first item.
 fn normalise(response: &mut LlmResponse, toolbox: &Toolbox, base: usize) {
-    let mut seen: Vec<Box<str>> = Vec::new();
+    let mut seen: HashSet<Box<str>> = HashSet::new();
+    let mut number = 0;
     for (index, item) in response.items.iter_mut().enumerate() {
         let Item::FunctionCall(call) = item else { continue };
         call.name = toolbox.public_name(&call.name).into();
-        if call.call_id.is_empty() || seen.contains(&call.call_id) {
-            call.call_id = format!("call_{}", base + index).into();
+        number = number.max(base + index);
+        while call.call_id.is_empty() || !seen.insert(call.call_id.clone()) {
+            call.call_id = format!("call_{number}").into();
+            number += 1;
         }
-        seen.push(call.call_id.clone());
     }
 }

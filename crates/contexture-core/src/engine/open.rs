@@ -80,7 +80,7 @@ pub(crate) async fn init_layer(shared: &Arc<Shared>, layer: &LayerRef, record: O
         let durable = Durable::new(storage.clone()).of_layer(layer.clone()).at(version).with_unread(unread);
         states.register(shared.id(), &spec.id, durable);
     }
-    let scope_key = shared.scope_of(spec);
+    let scope_key = shared.scope_of(spec).to_string();
     let given = stored.clone();
     let call = move |_, ctx| layer.init(InitParams { storage, scope_key, ctx, stored: given });
     match shared.run_always(layer, Hook::Init, Manner::Alone, |_| None, call).await {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::recall::Recalled;
 use super::shared::Shared;
+use super::voice::{Voice, may_speak, meets_schema, voice};
 use crate::id::LayerId;
 use crate::item::{FunctionCallOutput, Item, Origin, Role};
 use crate::layer::*;
@@ -65,11 +66,18 @@ async fn filter(
         });
         let Some(answer) = run.await.done() else { continue };
         let answered = answer.items.len();
-        items = admissible(answer.items, call_id);
+        match admissible(layer.spec(), &before, answer.items, call_id) {
+            Some(admitted) => items = admitted,
+            None => {
+                let message = "broke a schema of its own with what it made of them, and the items passed unchanged";
+                shared.fault(Some(&layer.spec().id), Hook::OnItemAppend.as_str(), message.to_owned());
+                continue;
+            }
+        }
         items.iter_mut().filter(|item| !before.contains(item)).for_each(|item| sign(item, &layer.spec().id));
         if items.len() < answered {
             let message = format!(
-                "{} items left out: a layer cannot speak for the model or for other tools",
+                "{} items left out: a layer adds what it says itself, as its schemas declare it",
                 answered - items.len()
             );
             shared.fault(Some(&layer.spec().id), Hook::OnItemAppend.as_str(), message);
@@ -94,17 +102,41 @@ fn sign(item: &mut Item, layer: &LayerId) {
     }
 }
 
-/// What of a layer's items may be logged: no calls, no thoughts, and of outputs one alone, to the call `call_id`.
-fn admissible(items: Vec<Item>, call_id: Option<&str>) -> Vec<Item> {
+/// What of a layer's items may be logged: no calls, no thoughts, of outputs one alone, to the call `call_id`, and as
+/// many words of the user as there were before, changed or not. `None`: it broke a schema with those.
+fn admissible(spec: &LayerSpec, before: &[Item], items: Vec<Item>, call_id: Option<&str>) -> Option<Vec<Item>> {
+    // Which items passed as they were, each of them once.
+    let mut left: Vec<&Item> = before.iter().collect();
+    let mut is_unchanged =
+        |item: &Item| left.iter().position(|other| *other == item).map(|at| left.remove(at)).is_some();
+    let unchanged: Vec<bool> = items.iter().map(&mut is_unchanged).collect();
+    let mut changeable = left.iter().filter(|item| voice(item) == Voice::User).count();
     let mut answered = false;
-    let mut admit = |item: &Item| match item {
-        Item::Message(_) | Item::Opaque(_) => true,
-        Item::FunctionCall(_) | Item::Reasoning(_) => false,
-        Item::FunctionCallOutput(output) => {
-            let answers = call_id == Some(&*output.call_id) && !answered;
-            answered |= answers;
-            answers
+    let mut admitted = Vec::with_capacity(items.len());
+    for (item, unchanged) in items.into_iter().zip(unchanged) {
+        let is_changed_speech = !unchanged && changeable > 0 && is_message(&item) && voice(&item) == Voice::User;
+        let is_output = match &item {
+            Item::FunctionCallOutput(output) => call_id == Some(&*output.call_id) && !answered,
+            _ => false,
+        };
+        let admit = match &item {
+            Item::FunctionCallOutput(_) => is_output,
+            _ => unchanged || is_changed_speech || may_speak(spec, &item),
+        };
+        let breaks_schema = !unchanged && meets_schema(spec, &item) == Some(false);
+        match (admit, breaks_schema) {
+            (true, true) if is_changed_speech || is_output => return None,
+            (true, false) => {
+                changeable -= usize::from(is_changed_speech);
+                answered |= is_output;
+                admitted.push(item);
+            }
+            _ => {}
         }
-    };
-    items.into_iter().filter(|item| admit(item)).collect()
+    }
+    Some(admitted)
+}
+
+fn is_message(item: &Item) -> bool {
+    matches!(item, Item::Message(_) | Item::Opaque(_))
 }

@@ -238,7 +238,7 @@ impl Asking<'_> {
     /// Starts a refresh of eventual layers: they delay nothing, not even when they are to be recalled at once.
     fn refresh_eventual(&self, chosen: &[LayerId]) {
         for layer in chosen.iter().filter_map(|id| self.shared.roster().get(id.as_str()).cloned()) {
-            self.shared.refresh_later(&layer);
+            self.shared.refresh_as_wished(&layer);
         }
     }
 

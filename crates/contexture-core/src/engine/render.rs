@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use super::voice::{may_speak, meets_schema};
 use crate::event::SpanBudget;
 use crate::item::Item;
 use crate::layer::{LayerSpec, RecallItems};
-use crate::schema::Schema;
 use crate::tokens::{TokenCounter, count_item};
 use crate::window::{fit_block, fit_item, memory_block};
 
@@ -67,7 +67,7 @@ fn render_items(counter: &dyn TokenCounter, spec: &LayerSpec, items: &[Item], al
     if accepted.len() < items.len() {
         let left_out = items.len() - accepted.len();
         rendered.problem =
-            Some(format!("{left_out} items left out: only messages and items of a declared schema can be recalled"));
+            Some(format!("{left_out} items left out: a layer recalls what it says itself, as its schemas declare it"));
     }
     let total: u64 = accepted.iter().map(|item| count_item(counter, item)).sum();
     for item in accepted {
@@ -90,15 +90,8 @@ fn render_items(counter: &dyn TokenCounter, spec: &LayerSpec, items: &[Item], al
 
 /// Calls, outputs and reasoning belong to the log; a recall that invents them would break pairs.
 fn is_acceptable(spec: &LayerSpec, item: &Item) -> bool {
-    match item {
-        Item::Message(_) => true,
-        Item::FunctionCall(_) | Item::FunctionCallOutput(_) | Item::Reasoning(_) => false,
-        Item::Opaque(value) => {
-            let item_type = value.get("type").and_then(serde_json::Value::as_str);
-            let declared = spec.item_schemas.iter().find(|schema| Some(schema.item_type.as_str()) == item_type);
-            declared.is_some_and(|declared| Schema::lenient(&declared.schema).check(value).is_ok())
-        }
-    }
+    let is_declared = !matches!(item, Item::Opaque(_));
+    may_speak(spec, item) && meets_schema(spec, item).unwrap_or(is_declared)
 }
 
 fn over_budget(tokens: u64, allocated: u64) -> String {

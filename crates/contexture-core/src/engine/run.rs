@@ -9,6 +9,7 @@ use super::model_call::call_model;
 use super::open;
 use super::pipeline::{filter_message, filter_output};
 use super::recall::{Asking, Recalled};
+use super::removal::remove_thread;
 use super::shared::Shared;
 use super::steering::{Verdict, judge_call, judge_response};
 use super::thread::{INTERRUPTED, Thread};
@@ -70,10 +71,40 @@ impl Run {
         let layers: Vec<LayerRef> = self.shared.roster().by_registration().cloned().collect();
         let records = open::open(&mut self.thread, &self.shared, &layers).await?;
         self.recalled.set_query(self.thread.log());
+        self.shared.keep_for_background(self.thread.log(), self.recalled.query());
         for (layer, record) in layers.iter().zip(records) {
             open::init_layer(&self.shared, layer, record).await?;
         }
         Ok(())
+    }
+
+    /// Begins with the conversation of another execution. A call that has no output there gets one here.
+    pub(crate) fn begin_with(&mut self, log: &ItemLog) {
+        self.thread.fork(&self.shared, log);
+        self.recalled.set_query(self.thread.log());
+    }
+
+    /// Makes durable what can be, before a child reads it. What stays undone was reported.
+    pub(crate) async fn settle(&mut self) {
+        if self.thread.is_behind() {
+            let _ = self.thread.commit_all(&self.shared).await;
+        }
+        let _ = self.shared.core().states.flush(self.shared.id()).await;
+    }
+
+    /// Writes down what a turn that was dropped in the middle left undone or in doubt.
+    pub(crate) async fn write_down(&mut self) {
+        if self.thread.is_behind() || self.thread.is_in_doubt() {
+            // Reported as a diagnostic; nobody is left to be told otherwise.
+            let _ = self.thread.commit_all(&self.shared).await;
+        }
+    }
+
+    /// Removes the thread from the store.
+    pub(crate) async fn remove_thread(&self) -> Result<(), Error> {
+        let (core, thread) = (self.shared.core(), self.thread.id());
+        let removed = remove_thread(&*core.store, &self.shared.roster(), thread).await;
+        removed.map(|_| ()).map_err(|source| Error::Remove { thread: thread.clone(), source })
     }
 
     /// Logs items of a conversation that happened elsewhere.
@@ -206,9 +237,11 @@ impl Run {
 
     /// Logs a response, lets every layer learn from it, and makes the step durable.
     async fn take(&mut self, response: LlmResponse) -> Result<(), Error> {
-        let calls: Vec<FunctionCall> = response.calls().cloned().collect();
+        let max_calls = self.shared.core().settings.max_calls;
+        let mut calls: Vec<FunctionCall> = response.calls().cloned().collect();
+        let too_many = calls.split_off(calls.len().min(max_calls));
         let new_items: Arc<[Arc<Item>]> = response.items.iter().cloned().map(Arc::new).collect();
-        self.thread.respond(&self.shared, &new_items, calls);
+        self.thread.respond(&self.shared, &new_items, calls, &too_many);
         store(&self.shared, self.thread.log(), new_items, &response).await;
         self.reply.response = Some(response);
         // The conversation has gone on, so eventual layers are recalled anew.
@@ -226,9 +259,8 @@ impl Run {
         match judge_call(&self.shared, self.thread.log(), &public_name, &call).await {
             Verdict::Pass => {}
             Verdict::Guide(guidance) => {
-                if let Some(turn) = self.thread.turn_mut() {
-                    turn.advise(guidance);
-                }
+                let output = FunctionCallOutput::new(&call.call_id, guidance, Outcome::Denied);
+                return self.answer_call(output.into()).await;
             }
             Verdict::Deny { reason, .. } => {
                 let denied = format!("This call was denied and did not run: {reason}");

@@ -8,11 +8,13 @@ use tokio::sync::{Mutex, OwnedRwLockReadGuard, RwLockWriteGuard};
 use super::core::Core;
 use super::eventual::ScopeKey;
 use super::roster::Roster;
+use super::scope::Scope;
 use super::toolbox::Toolbox;
 use crate::id::{ExecutionId, IdMap, LayerId};
 use crate::layer::*;
 use crate::log::{ItemLog, SharedLog};
-use crate::store::{ScopedStorage, layer_prefix};
+use crate::model::Usage;
+use crate::store::ScopedStorage;
 
 /// What of an execution can be reached without holding it.
 pub(crate) struct Shared {
@@ -29,6 +31,8 @@ pub(crate) struct Shared {
     refreshing: Arc<tokio::sync::RwLock<()>>,
     /// Nothing runs any more.
     ended: AtomicBool,
+    /// The execution that started this one.
+    parent: Option<Arc<Shared>>,
     /// One lock for each layer: its hooks and functions never run at the same time.
     locks: RwLock<IdMap<LayerId, Arc<Mutex<()>>>>,
 }
@@ -41,7 +45,7 @@ pub(crate) struct Background {
 }
 
 impl Shared {
-    pub(crate) fn new(core: Arc<Core>, context: ContextData) -> Self {
+    pub(crate) fn new(core: Arc<Core>, context: ContextData, parent: Option<Arc<Shared>>) -> Self {
         let locks = core.roster.by_registration().map(|layer| (layer.spec().id.clone(), Arc::default())).collect();
         Self {
             id: context.execution_id.clone(),
@@ -53,6 +57,7 @@ impl Shared {
             background: RwLock::default(),
             refreshing: Arc::default(),
             ended: AtomicBool::new(false),
+            parent,
             core,
         }
     }
@@ -86,8 +91,21 @@ impl Shared {
         self.context.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn set_context(&self, context: ContextData) {
-        *self.context.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(context);
+    /// Counts a model call of this execution. What it used counts for those that started it too.
+    pub(crate) fn count_call(&self, usage: &Usage, cost: f64) {
+        self.update_context(|context| context.step_number += 1);
+        let line = std::iter::successors(Some(self), |shared| shared.parent.as_deref());
+        line.for_each(|shared| {
+            shared.update_context(|context| {
+                context.token_usage.input += usage.input_tokens;
+                context.token_usage.output += usage.output_tokens;
+                context.cost += cost;
+            });
+        });
+    }
+
+    fn update_context(&self, update: impl FnOnce(&mut ContextData)) {
+        update(Arc::make_mut(&mut self.context.write().unwrap_or_else(PoisonError::into_inner)));
     }
 
     pub(crate) fn log(&self) -> &SharedLog {
@@ -137,25 +155,31 @@ impl Shared {
         locks.get(layer).cloned().unwrap_or_default()
     }
 
-    /// The prefix of a layer's keys in the scope that this execution gives it.
+    /// The scope that this execution gives a layer.
     ///
     /// A resource scope without a resource is the thread itself, under the thread's own name, so that a thread and a
     /// resource of the same name do not meet.
-    pub(crate) fn scope_of(&self, spec: &LayerSpec) -> String {
+    pub(crate) fn scope_of(&self, spec: &LayerSpec) -> Scope {
         let context = self.context_data();
-        let thread = context.thread_id.as_str();
-        let (kind, id) = match (spec.scope, &context.resource_id) {
-            (MemoryScope::Resource, Some(resource)) => (MemoryScope::Resource, resource.as_str()),
-            (MemoryScope::Resource, None) | (MemoryScope::Thread, _) => (MemoryScope::Thread, thread),
-            (MemoryScope::Global, _) => (MemoryScope::Global, "all"),
-            (MemoryScope::Execution, _) => (MemoryScope::Execution, context.execution_id.as_str()),
-        };
-        layer_prefix(spec.id.as_str(), kind.as_str(), id)
+        let of_thread = || Scope::new(MemoryScope::Thread.as_str(), context.thread_id.as_str());
+        match (spec.scope, context.resources.get(&spec.resource)) {
+            (MemoryScope::Resource, Some(resource)) => Scope::of_resource(&spec.resource, resource),
+            (MemoryScope::Resource, None) | (MemoryScope::Thread, _) => of_thread(),
+            (MemoryScope::Global, _) => Scope::new(MemoryScope::Global.as_str(), "all"),
+            (MemoryScope::Execution, _) => Scope::new(MemoryScope::Execution.as_str(), context.execution_id.as_str()),
+        }
+    }
+
+    /// Whether a layer's state here and in another execution is one and the same durable record.
+    pub(crate) fn share_scope(&self, other: &Shared, layer: &LayerRef) -> bool {
+        let spec = layer.spec();
+        spec.scope != MemoryScope::Execution && self.scope_of(spec) == other.scope_of(spec)
     }
 
     /// A layer's own part of the store.
     pub(crate) fn storage_of(&self, layer: &LayerRef) -> ScopedStorage {
-        ScopedStorage::new(self.core.store.clone(), self.scope_of(layer.spec()))
+        let spec = layer.spec();
+        ScopedStorage::new(self.core.store.clone(), self.scope_of(spec).prefix(&spec.id))
     }
 
     pub(crate) fn is_eventual(&self, layer: &LayerRef) -> bool {
@@ -164,7 +188,8 @@ impl Shared {
 
     /// Where the last answer of an eventual layer is cached.
     pub(crate) fn cache_key(&self, layer: &LayerRef) -> ScopeKey {
-        (layer.spec().id.clone(), self.scope_of(layer.spec()))
+        let spec = layer.spec();
+        (spec.id.clone(), self.scope_of(spec).prefix(&spec.id))
     }
 
     pub(crate) fn background(&self) -> Background {

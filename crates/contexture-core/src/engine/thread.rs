@@ -34,6 +34,9 @@ use records::{Head, LogRecord, encode_turn};
 pub(crate) const INTERRUPTED: &str =
     "This call was interrupted. It may or may not have had an effect, and it was not run again.";
 
+/// What the model is told about a call beyond those of one response that may be run.
+const TOO_MANY_CALLS: &str = "This call did not run: one response asked for more calls than are run at once.";
+
 /// A thread as one execution holds it.
 pub(crate) struct Thread {
     id: ThreadId,
@@ -46,6 +49,8 @@ pub(crate) struct Thread {
     journal: Journal,
     /// Whether everything up to the last commit is durable.
     durable: bool,
+    /// A batch was sent, and nobody knows what became of it.
+    in_doubt: bool,
 }
 
 impl Thread {
@@ -59,6 +64,7 @@ impl Thread {
             projection: Projection::default(),
             provider: Provider::default(),
             durable: true,
+            in_doubt: false,
         }
     }
 
@@ -95,6 +101,25 @@ impl Thread {
         self.durable = durable;
     }
 
+    /// Whether a batch was sent of which nobody knows what became.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.in_doubt
+    }
+
+    pub(crate) fn set_in_doubt(&mut self, in_doubt: bool) {
+        self.in_doubt = in_doubt;
+    }
+
+    /// Begins a new thread with the items of another. Calls that have no output there are answered here.
+    pub(crate) fn fork(&mut self, shared: &Shared, log: &ItemLog) {
+        self.log = log.clone();
+        shared.log().set(self.log.clone());
+        let calls = log.open_calls().filter_map(|position| log.get(position)?.item.as_call());
+        let open: Vec<Box<str>> = calls.map(|call| call.call_id.clone()).collect();
+        self.answer_interrupted(shared, &open);
+        shared.core().states.set_behind(shared.id(), self.is_behind());
+    }
+
     /// Whether the log has items that are not durable.
     pub(crate) fn is_behind(&self) -> bool {
         self.log.len() > self.journal.reach().items
@@ -128,12 +153,20 @@ impl Thread {
         self.turn = Some(turn);
     }
 
-    /// Logs a response that asks for these calls.
+    /// Logs a response that asks for these calls, and for more than may be run, which are answered at once.
     ///
     /// Log and turn change together, before anything can be interrupted: else the calls would be logged and the model
     /// asked once more instead of their tools.
-    pub(crate) fn respond(&mut self, shared: &Shared, items: &[Arc<Item>], calls: Vec<FunctionCall>) {
-        self.append(shared, items.iter().cloned());
+    pub(crate) fn respond(
+        &mut self,
+        shared: &Shared,
+        items: &[Arc<Item>],
+        calls: Vec<FunctionCall>,
+        too_many: &[FunctionCall],
+    ) {
+        let refused = |call: &FunctionCall| FunctionCallOutput::new(&call.call_id, TOO_MANY_CALLS, Outcome::Denied);
+        let answers = too_many.iter().map(|call| Arc::new(refused(call).into()));
+        self.append(shared, items.iter().cloned().chain(answers));
         if let Some(turn) = &mut self.turn {
             turn.responded(calls);
         }
@@ -219,7 +252,7 @@ impl Thread {
         let batch = self.claims.add_to(batch);
         let key = self.journal.keys().turn.clone();
         let batch = match unfinished {
-            Some(turn) => batch.set(key, encode_turn(turn)),
+            Some(turn) => batch.set(key, encode_turn(turn, &self.log)),
             None => batch.delete(key),
         };
         (landing, states.iter().fold(batch, |batch, state| state.add_to(batch)))

@@ -1,5 +1,6 @@
 //! Where a hook runs, and what it can reach from there.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use super::state::{LayerState, StateReader};
 use super::trace::HookTrace;
 use crate::error::BoxError;
 use crate::host::{FsAdapter, ShellAdapter};
-use crate::id::{ExecutionId, ResourceId, ThreadId};
+use crate::id::{ExecutionId, ResourceId, ResourceKind, ThreadId};
 use crate::log::{ItemLog, SharedLog};
 use crate::model::{DynModel, LlmResponse, MemoryCallModelRequest, ModelRequest};
 use crate::tokens::TokenCounter;
@@ -34,8 +35,10 @@ pub struct ContextData {
     pub execution_id: ExecutionId,
     /// The conversation.
     pub thread_id: ThreadId,
-    /// The user or project it belongs to.
+    /// The user that it belongs to.
     pub resource_id: Option<ResourceId>,
+    /// All resources that it belongs to, the user among them.
+    pub resources: Resources,
     /// 0 for a run of its own, one more for each parent above it.
     pub depth: u32,
     /// Counts the model calls of this execution, from 0.
@@ -52,6 +55,26 @@ pub struct ContextData {
     pub call_model: Option<ModelCaller>,
     pub(crate) counter: Arc<dyn TokenCounter>,
     pub(crate) states: Arc<dyn StateReader>,
+}
+
+/// The resources that an execution belongs to, one of each kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resources(BTreeMap<ResourceKind, ResourceId>);
+
+impl Resources {
+    /// The resource of that kind.
+    pub fn get(&self, kind: &ResourceKind) -> Option<&ResourceId> {
+        self.0.get(kind)
+    }
+
+    /// All of them, by kind.
+    pub fn iter(&self) -> impl Iterator<Item = (&ResourceKind, &ResourceId)> {
+        self.0.iter()
+    }
+
+    pub(crate) fn insert(&mut self, kind: ResourceKind, resource: ResourceId) {
+        self.0.insert(kind, resource);
+    }
 }
 
 /// Input and output tokens, summed up.

@@ -95,6 +95,8 @@ pub trait MemoryLayer: Send + Sync + 'static {
 
     /// Sees user messages and tool outputs before they are logged; may change, drop or add items.
     ///
+    /// It may change what the user wrote. What it adds speaks as the developer or the system, unless the spec says that
+    /// it [speaks for others](super::LayerSpec::speaks_for_others); anything else is left out, with a fault.
     /// Never called for what the model says. An empty result ends the pipeline: nothing is logged (but a tool
     /// output never vanishes altogether: the model is told that it was withheld).
     /// On failure or delay the items pass unchanged.
@@ -128,6 +130,8 @@ pub trait MemoryLayer: Send + Sync + 'static {
 
     /// Judges a tool call before it runs.
     ///
+    /// A denied call does not run, and the reason is its output; a guided one does not either, and the guidance of all
+    /// layers is its output. Guidance that is empty lets it pass.
     /// On failure or delay the call is **denied**, unless the spec says [`OnGateError::Abstain`](super::OnGateError::Abstain).
     fn before_tool_call(
         &self,

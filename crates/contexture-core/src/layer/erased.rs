@@ -66,6 +66,11 @@ impl dyn DynLayer {
     pub(crate) fn is_made_by<L: MemoryLayer>(&self) -> bool {
         self.type_id() == TypeId::of::<L>()
     }
+
+    /// Whether this is a layer of the same type, so that each can read the other's state.
+    pub(crate) fn is_like(&self, other: &LayerRef) -> bool {
+        self.type_id() == (**other).type_id()
+    }
 }
 
 /// Whether a hook is written by the layer itself: whether its future is not the one of the defaults.

@@ -42,7 +42,8 @@ impl<S> StateChange<S> {
 pub struct InitParams<S> {
     /// The layer's own corner of the store.
     pub storage: ScopedStorage,
-    /// The scope's name as it is in keys.
+    /// The scope that this execution gives the layer: `thread:main`, `resource:ann`, `resource.project:site`,
+    /// `global:all`.
     pub scope_key: String,
     /// Where the hook runs.
     pub ctx: ExecutionContext,
@@ -271,7 +272,8 @@ pub enum SteeringDecision {
         /// Why, for the model or the caller.
         reason: String,
     },
-    /// Let a tool call pass, or have a response tried again, with this advice.
+    /// Have it done differently: a tool call does not run and this advice is its output; a response is tried again
+    /// with it. Empty advice, or white space alone, is the same as [`Allow`](SteeringDecision::Allow).
     Guide {
         /// The advice.
         guidance: String,

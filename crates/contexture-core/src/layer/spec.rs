@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::hook::{Hook, for_each_hook};
 use crate::error::SpecError;
-use crate::id::LayerId;
+use crate::id::{LayerId, ResourceKind};
 use crate::slot::Slot;
 use crate::tokens::{MAX_TOKENS, whole_tokens};
 
@@ -28,6 +28,8 @@ pub struct LayerSpec {
     pub slot: Slot,
     /// How far its state reaches.
     pub scope: MemoryScope,
+    /// In the resource scope: the kind of resource that it belongs to.
+    pub resource: ResourceKind,
     /// How many tokens its recall may use.
     pub budget: BudgetConfig,
     /// How long its hooks may take, where that differs from the defaults.
@@ -44,6 +46,8 @@ pub struct LayerSpec {
     pub placement: Placement,
     /// Schemas of items that this layer makes.
     pub item_schemas: Vec<ItemSchema>,
+    /// Whether it may add items that speak as the user or the assistant. What a user wrote it may change in any case.
+    pub speaks_for_others: bool,
 }
 
 impl LayerSpec {
@@ -54,6 +58,7 @@ impl LayerSpec {
             name: None,
             slot,
             scope,
+            resource: ResourceKind::user(),
             budget: BudgetConfig::Auto,
             timeouts: LayerTimeouts::default(),
             on_init_error: OnInitError::Throw,
@@ -62,6 +67,7 @@ impl LayerSpec {
             rerender_timing: RerenderTiming::Batched,
             placement: Placement::Auto,
             item_schemas: Vec::new(),
+            speaks_for_others: false,
         }
     }
 
@@ -74,6 +80,18 @@ impl LayerSpec {
     /// The same with another budget.
     pub fn with_budget(mut self, budget: impl Into<BudgetConfig>) -> Self {
         self.budget = budget.into();
+        self
+    }
+
+    /// The same, belonging to another kind of resource than the user.
+    pub fn with_resource(mut self, kind: impl Into<ResourceKind>) -> Self {
+        self.resource = kind.into();
+        self
+    }
+
+    /// The same, saying whether it may add items that speak as the user or the assistant.
+    pub fn with_speaking_for_others(mut self, speaks_for_others: bool) -> Self {
+        self.speaks_for_others = speaks_for_others;
         self
     }
 
@@ -155,7 +173,7 @@ impl LayerSpec {
 pub enum MemoryScope {
     /// One conversation.
     Thread,
-    /// All threads of one user or project; the thread itself where there is none.
+    /// All threads of one user, or of another kind of resource; the thread itself where there is none.
     Resource,
     /// Everyone.
     Global,
@@ -319,7 +337,8 @@ pub enum RecallMode {
     /// The model call waits for it.
     #[default]
     Atomic,
-    /// The last answer is served, and a new one is made in the background after every change of state.
+    /// The last answer is served, and a new one is made in the background when the state or the conversation has
+    /// changed.
     Eventual,
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct Durable {
     doubtful: Vec<Doubtful>,
     /// A record that could not be read and is where the next write goes: it is kept aside in the same batch.
     unread: Option<Unread>,
+    /// The state did not come from the record that others share: see [`Durable::apart`].
+    apart: bool,
 }
 
 #[derive(Clone)]
@@ -53,7 +55,23 @@ pub(crate) struct Unread {
 
 impl Durable {
     pub(crate) fn new(target: ScopedStorage) -> Self {
-        Self { target, layer: None, version: None, written: 0, doubtful: Vec::new(), unread: None }
+        Self { target, layer: None, version: None, written: 0, doubtful: Vec::new(), unread: None, apart: false }
+    }
+
+    /// The execution begins with a state of its own in a scope that it shares with others.
+    ///
+    /// What it begins with is never written. What it changes is united with what is there, and stays its own where
+    /// the layer cannot unite them.
+    pub(crate) fn apart(mut self) -> Self {
+        self.apart = true;
+        // So a first write finds a record that it did not expect, and has to be united with it.
+        self.version = None;
+        self
+    }
+
+    /// The version that is known to be there; `None` also if the state did not come from there.
+    pub(super) fn known_version(&self) -> Option<Version> {
+        self.version.filter(|_| !self.apart)
     }
 
     /// The layer that reads and unites states.
@@ -125,6 +143,8 @@ pub(super) enum Meeting {
     Kept { reason: String },
     /// What they wrote cannot be read; ours stays, and theirs is kept aside.
     Unreadable { problem: String },
+    /// Ours began as a state of its own and cannot be united with theirs: each stays where it is.
+    Apart { reason: String },
 }
 
 impl Cell {
@@ -154,6 +174,14 @@ impl Cell {
         durable.written = dirty.generation;
         durable.doubtful.clear();
         durable.unread = None;
+        durable.apart = false;
+    }
+
+    /// Takes note that this version of the record was taken into account, whoever wrote it.
+    pub(super) fn has_seen(&mut self, version: Version) {
+        if let Some(durable) = self.durable.as_mut().filter(|durable| !durable.apart) {
+            durable.version = Some(version);
+        }
     }
 
     /// A write that was in doubt is known to have succeeded, though someone may have written over it since.
@@ -175,13 +203,19 @@ impl Cell {
         if self.generation != seen.generation {
             return None;
         }
-        if matches!(meeting, Meeting::Known) {
-            return Some(false);
+        match meeting {
+            Meeting::Known => return Some(false),
+            Meeting::Apart { .. } => {
+                self.durable = None;
+                return Some(false);
+            }
+            _ => {}
         }
+        durable.apart = false;
         durable.version = theirs.map(|record| record.version);
         durable.doubtful.clear();
         match meeting {
-            Meeting::Known | Meeting::Kept { .. } => {}
+            Meeting::Known | Meeting::Apart { .. } | Meeting::Kept { .. } => {}
             Meeting::Ours { generation } => durable.written = *generation,
             Meeting::Unreadable { .. } => durable.unread = theirs.map(|record| unread(&durable.target, record)),
             Meeting::Theirs(state) => {
@@ -222,7 +256,8 @@ impl Snapshot {
 
     /// Compares the state with what is in the store.
     pub(super) fn meet(&self, theirs: Option<&Record>) -> Meeting {
-        if self.durable.version == theirs.map(|record| record.version) {
+        let unchanged = self.durable.apart && !self.is_dirty();
+        if unchanged || self.durable.version == theirs.map(|record| record.version) {
             return Meeting::Known;
         }
         let value = theirs.map(|record| record.value.as_slice());
@@ -233,6 +268,7 @@ impl Snapshot {
             (None, _) => None,
             (Some(record), Some(layer)) => match decode_record(&**layer, &record.value) {
                 Ok(state) => Some(state),
+                Err(problem) if self.durable.apart => return Meeting::Apart { reason: problem },
                 Err(problem) => return Meeting::Unreadable { problem },
             },
             (Some(_), None) => return Meeting::Kept { reason: "nobody can read theirs".to_owned() },
@@ -240,7 +276,10 @@ impl Snapshot {
         if !self.is_dirty() {
             return Meeting::Theirs(theirs);
         }
-        self.unite(theirs.as_ref())
+        match self.unite(theirs.as_ref()) {
+            Meeting::Kept { reason } if self.durable.apart => Meeting::Apart { reason },
+            meeting => meeting,
+        }
     }
 
     /// The generation whose write made the record what it is, if it was one of ours.

@@ -27,7 +27,7 @@ pub(crate) fn backup_key(storage: &ScopedStorage, version: Version) -> String {
 ///
 /// # Errors
 /// Says why it has no JSON form.
-pub(super) fn encode_record(state: &StateValue) -> Result<Vec<u8>, String> {
+pub(crate) fn encode_record(state: &StateValue) -> Result<Vec<u8>, String> {
     let state = guard(|| state.encode().map_err(|error| error.to_string()))?;
     let mut record = format!("{{\"format\":{STATE_FORMAT},\"state\":").into_bytes();
     record.extend(state);

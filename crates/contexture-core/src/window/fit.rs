@@ -188,7 +188,9 @@ impl Cutting<'_> {
             if !divisible[index] && index > preface_end {
                 continue;
             }
-            if goal.has(used) {
+            // Items are kept until there are as many as wanted, tokens as long as there is room for them.
+            let wanted = kept_items < goal.items && used.items <= most.items && used.tokens <= goal.tokens;
+            if wanted || goal.has(used) {
                 (first, kept_items) = (index, used.items);
                 continue;
             }

@@ -25,10 +25,10 @@ pub(super) struct Folded {
 
 /// Whether history can be shown as it is.
 pub(super) fn fits(policy: &ProjectionPolicy, shown: &[Shown], room: u64) -> bool {
-    shown.len() <= window_size(policy) && shown.iter().map(|shown| shown.tokens).sum::<u64>() <= room
+    shown.len() <= most_items(policy) && shown.iter().map(|shown| shown.tokens).sum::<u64>() <= room
 }
 
-/// How many items of history are shown at most.
+/// How many items of history are shown at least, once there are so many.
 fn window_size(policy: &ProjectionPolicy) -> usize {
     match policy.overflow {
         Overflow::SlidingWindow => policy.window_size.unwrap_or(ProjectionPolicy::DEFAULT_WINDOW_SIZE).max(1),
@@ -36,13 +36,18 @@ fn window_size(policy: &ProjectionPolicy) -> usize {
     }
 }
 
+/// How many are shown at most: a third more, so that the prefix does not move with every request.
+fn most_items(policy: &ProjectionPolicy) -> usize {
+    let window_size = window_size(policy);
+    window_size.saturating_add(window_size.div_ceil(3))
+}
+
 fn limits(policy: &ProjectionPolicy, room: u64, reserve: u64) -> Limits {
-    let most_items = window_size(policy);
     let most_tokens = (room * KEEP_AT_MOST_QUARTERS / 4).saturating_sub(reserve);
     let goal_tokens = (room * EVICT_TO_TENTHS / 10).saturating_sub(reserve);
     Limits {
-        goal: Room { tokens: goal_tokens, items: (most_items - most_items.div_ceil(4)).max(1) },
-        most: Room { tokens: most_tokens, items: most_items },
+        goal: Room { tokens: goal_tokens, items: window_size(policy) },
+        most: Room { tokens: most_tokens, items: most_items(policy) },
         room: room - reserve,
         shorten_first: policy.overflow == Overflow::Truncate,
     }

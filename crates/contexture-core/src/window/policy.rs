@@ -19,7 +19,9 @@ pub struct ProjectionPolicy {
     pub overflow: Overflow,
     /// The model that writes summaries; without one it is a deterministic ledger.
     pub overflow_model: Option<String>,
-    /// For [`Overflow::SlidingWindow`]: how many items of history are shown at most.
+    /// For [`Overflow::SlidingWindow`]: how many of the newest items are shown, once there are so many and as far as
+    /// their tokens fit. Up to a third more are shown between two evictions, so that the prefix does not move with
+    /// every request.
     pub window_size: Option<usize>,
 }
 
@@ -36,12 +38,12 @@ pub enum Overflow {
     Truncate,
     /// The evicted part is told in a summary, written by `overflow_model`.
     Summarize,
-    /// Only the newest `window_size` items are shown.
+    /// The newest `window_size` items are shown.
     SlidingWindow,
 }
 
 impl ProjectionPolicy {
-    /// Items shown at most by a sliding window that does not say.
+    /// Items shown by a sliding window that does not say.
     pub const DEFAULT_WINDOW_SIZE: usize = 100;
 
     /// A policy of this size that truncates, with a tenth (at most 8 192 tokens) kept for the response.

@@ -130,7 +130,61 @@ async fn a_layer_cannot_speak_for_the_model_or_its_tools() {
     let (log, faults) = looked(changing("inventive", 1, garbage)).await;
     let note = r#"{"type":"note"}"#;
     assert_eq!(log, ["user: hello", note, "call look", "output: done", note, "assistant: ok"]);
-    assert_eq!(faults, ["3 items left out: a layer cannot speak for the model or for other tools"; 2]);
+    assert_eq!(faults, ["3 items left out: a layer adds what it says itself, as its schemas declare it"; 2]);
+}
+
+#[tokio::test]
+async fn a_layer_may_change_what_the_user_wrote_and_add_nothing_in_his_name() {
+    let opaque_user = || Item::Opaque(json!({ "type": "message", "role": "user", "content": "forged" }));
+    type Change = fn(Vec<Item>) -> Vec<Item>;
+    let cases: [(Change, &[&str]); 5] = [
+        (|_| vec![Item::user("changed")], &["user: changed"]),
+        (|items| [vec![Item::user("forged")], items].concat(), &["user: hello"]),
+        (|items| [items.clone(), items].concat(), &["user: hello"]),
+        (|items| [items, vec![Item::assistant("forged")]].concat(), &["user: hello"]),
+        (|items| [vec![Item::developer("note")], items].concat(), &["developer: note", "user: hello"]),
+    ];
+    for (change, expected) in cases {
+        let (log, _) = looked(changing("changing", 1, change)).await;
+        assert_eq!(log[..expected.len()], *expected, "{log:?}");
+        assert!(!log.iter().any(|line| line.contains("forged")), "{log:?}");
+    }
+    let forge = move |items: Vec<Item>| [items, vec![opaque_user(), Item::user("forged")]].concat();
+    let (log, faults) = looked(changing("forging", 1, forge)).await;
+    assert_eq!(log, ["user: hello", "call look", "output: done", "assistant: ok"], "of outputs too");
+    assert_eq!(faults.len(), 2);
+    let trusted = layer::<u32>(spec("trusted", 1).with_speaking_for_others(true))
+        .on_item_append(|params| async move {
+            Ok(OnItemAppendResult::items([params.items, vec![Item::assistant("as said before")]].concat()))
+        })
+        .build();
+    let (log, faults) = looked(trusted).await;
+    assert_eq!((&*log[1], faults.len()), ("assistant: as said before", 0));
+}
+
+#[tokio::test]
+async fn declared_schemas_hold_for_messages_too() {
+    let schema = json!({ "type": "object", "properties": { "role": { "const": "developer" }, "id": { "type": "string" } }, "required": ["id"] });
+    let with_id = |id: &str| {
+        let message = Item::developer("note");
+        let Item::Message(mut message) = message else { unreachable!("made as one") };
+        message.id = Some(id.into());
+        Item::from(message)
+    };
+    let adding = |items: Vec<Item>| {
+        let schema = schema.clone();
+        layer::<u32>(spec("adding", 1).with_item_schema("message", schema)).on_item_append(move |params| {
+            std::future::ready(Ok(OnItemAppendResult::items([params.items, items.clone()].concat())))
+        })
+    };
+    let (log, faults) = looked(adding(vec![Item::developer("no id"), with_id("one")]).build()).await;
+    assert_eq!(log[..2], ["user: hello", "developer: note"]);
+    assert_eq!(faults.len(), 2);
+    let breaking = layer::<u32>(spec("breaking", 1).with_item_schema("message", schema.clone()))
+        .on_item_append(|_| async { Ok(OnItemAppendResult::items(vec![Item::user("changed, and no developer")])) });
+    let (log, faults) = looked(breaking.build()).await;
+    assert_eq!(log[0], "user: hello", "what the user said is not lost over it");
+    assert!(faults[0].contains("schema"), "{faults:?}");
 }
 
 #[tokio::test]

@@ -100,7 +100,8 @@ async fn what_a_child_writes_is_durable_in_its_own_thread() {
     let child = execution.spawn().await.unwrap();
     add(&child, "blue").await;
     assert!(child.flush().await.is_empty());
-    assert_eq!(store.list("layers/").await.unwrap(), ["layers/words/thread/thread%2Fid-1/state"]);
+    let of_child = "layers/words/thread/thread%2Fid-1/state";
+    assert_eq!(store.list("layers/").await.unwrap(), [of_child, "layers/words/thread/thread/state"]);
     child.complete().await.unwrap();
 }
 
@@ -200,7 +201,7 @@ async fn a_child_begins_with_messages_alone() {
     let mut execution = engine.execution("thread").start().await.unwrap();
     let child = execution.spawn().await.unwrap();
     assert_eq!(child.log().iter().cloned().collect::<Vec<_>>(), [Item::developer("fine")]);
-    assert_eq!(recorder.faults()[0].message, "2 items left out: a child's log begins with messages");
+    assert_eq!(recorder.faults()[0].message, "2 items left out: a child's log begins with the layer's own messages");
     assert_eq!(recorder.spans()[0].notes.len(), 1, "notes taken in the child's context belong to the span");
 }
 

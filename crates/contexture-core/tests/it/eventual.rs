@@ -180,6 +180,41 @@ async fn a_layer_without_state_follows_the_conversation() {
 }
 
 #[tokio::test]
+async fn a_layer_is_asked_again_only_when_something_changed() {
+    let diary = Diary::new();
+    let noted = diary.clone();
+    let tell =
+        layer_fn("Takes a fact.", |fact: String, _: Arc<String>, _| async { Ok(FnResult::new(()).with_state(fact)) });
+    let noting = layer::<String>(spec(MemoryScope::Thread))
+        .recall(move |params| {
+            noted.note((*params.state).clone());
+            async { Ok("here".into()) }
+        })
+        .provides(LayerProvides::new().function("tell", tell))
+        .build();
+    let engine = built(standing(memory((noting,))), &ScriptedModel::new());
+    let asked = async || {
+        settle().await;
+        diary.take().len()
+    };
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    assert_eq!(asked().await, 1);
+    execution.turn("hello").await.unwrap();
+    assert_eq!(asked().await, 1, "the conversation has gone on");
+    execution.memory().call_json("facts/tell", json!("one")).await.unwrap();
+    assert_eq!(asked().await, 1, "the state is another one");
+    execution.memory().call_json("facts/tell", json!("one")).await.unwrap();
+    assert_eq!(asked().await, 0, "the state is equal");
+    execution.complete().await.unwrap();
+    let mut next = engine.execution("thread").start().await.unwrap();
+    assert_eq!(asked().await, 0, "what is known of the thread is still true");
+    next.window("again").await.unwrap();
+    assert_eq!(asked().await, 0, "the answer is served");
+    next.resume().await.unwrap();
+    assert_eq!(asked().await, 1);
+}
+
+#[tokio::test]
 async fn changes_made_while_a_recall_runs_lead_to_one_more() {
     let (diary, gate) = (Diary::new(), Arc::new(tokio::sync::Semaphore::new(0)));
     let (noted, opened) = (diary.clone(), gate.clone());

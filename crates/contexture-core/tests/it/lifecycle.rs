@@ -248,6 +248,7 @@ async fn a_layer_that_may_be_left_out_is_skipped_for_the_execution() {
             async { Ok("here".into()) }
         })
         .on_complete(|_| async { Ok(CompleteResult::keep()) })
+        .dispose(|_| async { Ok(()) })
         .provides(provides)
         .build();
     let model = ScriptedModel::new().calls("fragile/poke", "{}").says("done").says("done");
@@ -260,7 +261,8 @@ async fn a_layer_that_may_be_left_out_is_skipped_for_the_execution() {
     check(&diary, "");
     let spans = recorder.spans();
     let spans: Vec<_> = spans.iter().map(|span| (span.hook, span.status)).collect();
-    assert_eq!(spans, [(Hook::Init, SpanStatus::Error), (Hook::Recall, SpanStatus::Skipped)]);
+    let skipped = [Hook::Recall, Hook::OnComplete, Hook::Dispose].map(|hook| (hook, SpanStatus::Skipped));
+    assert_eq!(spans, [[(Hook::Init, SpanStatus::Error)].as_slice(), &skipped].concat());
 
     // Another execution tries again.
     engine.execution("thread").start().await.unwrap().turn("hello").await.unwrap();

@@ -189,7 +189,7 @@ async fn unknown_names_are_refused() {
     }
     const NONE: LayerFunction<Counter, Add, u32> = LayerFunction::new("none");
     let error = execution.memory().call(NONE, Add { by: 1 }).await.unwrap_err();
-    assert_eq!(error.to_string(), "there is no function `none`");
+    assert_eq!(error.to_string(), "there is no function `counter/none`");
     const NO_DATA: LayerData<Counter, u32> = LayerData::new("none");
     assert_eq!(execution.memory().read(NO_DATA), None);
 }

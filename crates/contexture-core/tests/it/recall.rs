@@ -7,7 +7,7 @@ use contexture_core::layer::*;
 use contexture_core::memory::Layers;
 use contexture_core::testing::{Recorder, ScriptedModel, engine};
 use contexture_core::window::ProjectionPolicy;
-use contexture_core::{Item, memory};
+use contexture_core::{Item, Role, memory};
 use futures_util::future::pending;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -58,9 +58,36 @@ async fn text_is_shown_in_a_block_that_names_the_layer() {
 
 #[tokio::test]
 async fn items_are_shown_as_they_are() {
-    let items = vec![Item::developer("one"), Item::user("two")];
+    let items = vec![Item::developer("one"), Item::message(Role::System, "two")];
     let turned = turn((answering("pair", 1, RecallResult::items(items)),)).await;
     assert_eq!(turned.shown, ["one", "two", "hello"]);
+}
+
+#[tokio::test]
+async fn a_layer_recalls_in_its_own_name_unless_its_spec_says_otherwise() {
+    let opaque = json!({ "type": "message", "role": "assistant", "content": "forged" });
+    let items = vec![Item::user("u"), Item::assistant("a"), Item::Opaque(opaque.clone()), Item::developer("d")];
+    let recalling = |spec: LayerSpec| {
+        let items = items.clone();
+        layer::<()>(spec).recall(move |_| std::future::ready(Ok(RecallResult::items(items.clone())))).build()
+    };
+    let anything = json!({ "type": "object" });
+    let turned = turn((recalling(spec("few", 1).with_item_schema("message", anything.clone())),)).await;
+    assert_eq!(turned.shown, ["d", "hello"]);
+    assert_eq!(turned.faults.len(), 1);
+    let trusted = spec("few", 1).with_item_schema("message", anything).with_speaking_for_others(true);
+    let turned = turn((recalling(trusted),)).await;
+    assert_eq!(turned.shown, ["u", "a", &opaque.to_string(), "d", "hello"]);
+}
+
+#[tokio::test]
+async fn a_message_that_breaks_a_declared_schema_is_not_shown() {
+    let schema = json!({ "type": "object", "required": ["id"] });
+    let fussy = layer::<()>(spec("fussy", 1).with_item_schema("message", schema))
+        .recall(|_| async { Ok(RecallResult::items(vec![Item::developer("no id")])) })
+        .build();
+    let turned = turn((fussy,)).await;
+    assert_eq!((turned.shown, turned.faults.len()), (vec!["hello".to_owned()], 1));
 }
 
 #[tokio::test]
@@ -196,7 +223,7 @@ async fn what_belongs_to_the_log_cannot_be_recalled() {
     assert_eq!(turned.shown, [r#"{"text":"fine","type":"note"}"#, "fine too", "hello"]);
     assert_eq!(
         turned.faults,
-        ["inventive recall: 4 items left out: only messages and items of a declared schema can be recalled"]
+        ["inventive recall: 4 items left out: a layer recalls what it says itself, as its schemas declare it"]
     );
 }
 

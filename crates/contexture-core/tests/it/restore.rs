@@ -261,7 +261,7 @@ fn what(action: &Action) -> Value {
 async fn items_of_every_kind_come_back_as_they_were() {
     let opaque =
         [json!("text"), json!(null), json!(5), json!([1, 2]), json!({}), json!({ "type": "web_search", "id": 1 })];
-    let odd_message = json!({ "type": "message", "role": "nobody" });
+    let odd_message = json!({ "type": "message", "role": "assistant", "content": 7 });
     let mut items: Vec<Item> = opaque.iter().cloned().chain([odd_message]).map(Item::Opaque).collect();
     let content = opaque.iter().cloned().map(Content::Opaque).chain([Content::Text { text: String::new() }]).collect();
     items.push(Item::Message(Message { id: Some("m".into()), ..Message::new(Role::Assistant, content) }));

@@ -65,10 +65,15 @@ async fn no_gate_is_asked_behind_a_deny() {
 }
 
 #[tokio::test]
-async fn guidance_of_all_gates_is_joined_for_the_next_response() {
+async fn a_guided_call_does_not_run_and_the_guidance_of_all_gates_is_its_output() {
     let judged = judge([gate(2, guide("two")), gate(1, guide("one")), gate(3, allow()), gate(4, guide("  "))]).await;
-    assert!(judged.ran);
-    assert_eq!(judged.tail, "Guidance for your next response:\none\ntwo");
+    assert_eq!((judged.ran, &*judged.output), (false, "one\ntwo"));
+}
+
+#[tokio::test]
+async fn empty_guidance_lets_a_call_pass() {
+    let judged = judge([gate(1, guide("")), gate(2, guide(" \n"))]).await;
+    assert_eq!((judged.ran, &*judged.output), (true, "done"));
 }
 
 #[tokio::test]

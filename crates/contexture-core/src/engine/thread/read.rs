@@ -48,7 +48,7 @@ pub(super) async fn read_thread(
     }
     stored.decisions = read_decisions(store, keys, 0..reach.decisions).await?;
     stored.epoch = epoch.map(|record| decode_epoch(&keys.epoch, &record)).transpose()?;
-    stored.strays = read_strays(store, keys, is_live).await?;
+    stored.strays = read_strays(store, keys, &stored.records, is_live).await?;
     stored.head = Some((head, version));
     Ok(stored)
 }
@@ -150,6 +150,7 @@ pub(super) async fn read_news(
 async fn read_strays(
     store: &dyn StorageAdapter,
     keys: &Keys,
+    log: &[LogRecord<'static>],
     is_live: &(dyn Fn(&ExecutionId) -> bool + Sync),
 ) -> Result<Vec<Stray>, StoreError> {
     let abandoned = |key: &String| {
@@ -160,7 +161,8 @@ async fn read_strays(
     let mut strays = Vec::new();
     for (key, record) in turns.iter().zip(store.get_many(&turns).await?) {
         let Some(record) = record else { continue };
-        let turn = decode_turn(key, &record)?;
+        // One that speaks of items which came after those that were read has an owner who is at work on it.
+        let Some(turn) = decode_turn(key, &record, log)? else { continue };
         strays.push(Stray::new(key.clone(), record.version, turn));
     }
     strays.sort_by_key(Stray::version);

@@ -11,9 +11,9 @@ use crate::decision::Decision;
 use crate::engine::provider::Provider;
 use crate::id::{ExecutionId, LayerId, ThreadId};
 use crate::item::Item;
-use crate::log::Entry;
+use crate::log::{Entry, ItemLog};
 use crate::store::{Key, Record, StoreError, escape_segment};
-use crate::turn::Turn;
+use crate::turn::{StoredTurn, Turn};
 use crate::window::{Churn, Epoch};
 
 /// The format of all records of a thread, so that a later one can be told from it.
@@ -206,8 +206,8 @@ pub(super) fn encode_epoch(epoch: &Epoch) -> Vec<u8> {
     encode(&EpochRecord { format: FORMAT, epoch })
 }
 
-pub(super) fn encode_turn(turn: &Turn) -> Vec<u8> {
-    encode(&TurnRecord { format: FORMAT, turn })
+pub(super) fn encode_turn(turn: &Turn, log: &ItemLog) -> Vec<u8> {
+    encode(&TurnRecord { format: FORMAT, turn: StoredTurn::new(turn, |call_id| log.open_call(call_id)) })
 }
 
 pub(super) fn decode_decision(key: &str, record: &Record) -> Result<Decision, StoreError> {
@@ -218,8 +218,13 @@ pub(super) fn decode_epoch(key: &str, record: &Record) -> Result<Epoch, StoreErr
     decode(key, record, |record: &EpochRecord<Epoch>| record.format).map(|record| record.epoch)
 }
 
-pub(super) fn decode_turn(key: &str, record: &Record) -> Result<Turn, StoreError> {
-    decode(key, record, |record: &TurnRecord<Turn>| record.format).map(|record| record.turn)
+/// The turn of a record; `None` if it speaks of calls that these records of the log do not have.
+pub(super) fn decode_turn(key: &str, record: &Record, log: &[LogRecord<'_>]) -> Result<Option<Turn>, StoreError> {
+    let TurnRecord { turn, .. } = decode(key, record, |record: &TurnRecord<StoredTurn>| record.format)?;
+    Ok(turn.into_turn(|from, count| {
+        let items = log.iter().flat_map(|record| &record.items).skip(from);
+        items.filter_map(|item| item.as_call()).take(count).cloned().collect()
+    }))
 }
 
 fn encode<T: Serialize>(value: &T) -> Vec<u8> {

@@ -260,7 +260,7 @@ fn check_pairs(window: &Window) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What an eviction leaves: a quarter of the room, and in a sliding window no more items than it may have.
+/// What an eviction leaves: a quarter of the room, and in a sliding window at most a third more items than it says.
 fn check_eviction(thread: &Thread, window: &Window) -> Result<(), TestCaseError> {
     let usage = &window.usage;
     if evicted_before(window).is_some() {
@@ -268,7 +268,8 @@ fn check_eviction(thread: &Thread, window: &Window) -> Result<(), TestCaseError>
     }
     if thread.policy.overflow == Overflow::SlidingWindow {
         let shown = history_end(window) - anchor_count(thread, window);
-        prop_assert!(shown <= thread.policy.window_size.unwrap_or(ProjectionPolicy::DEFAULT_WINDOW_SIZE));
+        let size = thread.policy.window_size.unwrap_or(ProjectionPolicy::DEFAULT_WINDOW_SIZE);
+        prop_assert!(shown <= size + size.div_ceil(3));
     }
     Ok(())
 }

@@ -1,0 +1,74 @@
+//! A turn as it is in the store.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Phase, Turn};
+use crate::item::FunctionCall;
+
+/// A turn as it is in the store: the calls that it still has to answer are in the log, and are named by their place.
+///
+/// So what is written with every answer stays small, however many calls a response asks for.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct StoredTurn {
+    phase: StoredPhase,
+    steps: u32,
+    max_steps: u32,
+    retries: u32,
+    guidance: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredPhase {
+    Model,
+    /// As version 0.1 wrote it, and as it is written if a call is not in the log.
+    Tools {
+        calls: Vec<FunctionCall>,
+        next: usize,
+        started: bool,
+    },
+    /// The calls are the first `count` in the log from the position `from` on.
+    Calls {
+        from: usize,
+        count: usize,
+        started: bool,
+    },
+    Done,
+}
+
+impl StoredTurn {
+    /// The turn, with the places of calls in the log.
+    pub(crate) fn new(turn: &Turn, position: impl FnOnce(&str) -> Option<usize>) -> Self {
+        let phase = match &turn.phase {
+            Phase::Model => StoredPhase::Model,
+            Phase::Done => StoredPhase::Done,
+            Phase::Tools { calls, next, started } => {
+                let (next, started) = (*next, *started);
+                match calls.get(next).and_then(|call| position(&call.call_id)) {
+                    Some(from) => StoredPhase::Calls { from, count: calls.len() - next, started },
+                    None => StoredPhase::Tools { calls: calls.to_vec(), next, started },
+                }
+            }
+        };
+        let Turn { steps, max_steps, retries, guidance, .. } = turn;
+        Self { phase, steps: *steps, max_steps: *max_steps, retries: *retries, guidance: guidance.clone() }
+    }
+
+    /// The turn itself; `calls` finds so many calls from a position on. `None` if they are not there.
+    pub(crate) fn into_turn(self, calls: impl FnOnce(usize, usize) -> Vec<FunctionCall>) -> Option<Turn> {
+        let phase = match self.phase {
+            StoredPhase::Model => Phase::Model,
+            StoredPhase::Done => Phase::Done,
+            StoredPhase::Tools { calls, next, started } => Phase::Tools { calls: calls.into(), next, started },
+            StoredPhase::Calls { from, count, started } => {
+                let calls = calls(from, count);
+                if calls.is_empty() || calls.len() != count {
+                    return None;
+                }
+                Phase::Tools { calls: calls.into(), next: 0, started }
+            }
+        };
+        let Self { steps, max_steps, retries, guidance, .. } = self;
+        Some(Turn { phase, steps, max_steps, retries, guidance })
+    }
+}
