@@ -37,7 +37,7 @@ keys! {
 
     BUDGET: u64 = "budget", "How many tokens a window may have.", {
         kind: Kind::Whole { min: 1, max: MAX_TOKENS as i64, unit: "tokens" },
-        default: Fallback::ByCommand(|command| json!(if command == Replay { 64_000 } else { 32_000 })),
+        default: Fallback::Value(|| json!(64_000)),
         used_by: &[Window, Replay, Compare],
         has_flag: true,
         example: "32000",
@@ -72,7 +72,7 @@ keys! {
             Choice { name: "none", says: "no cache" },
         ]),
         default: Fallback::Value(|| json!(Provider::default())),
-        used_by: &[Replay],
+        used_by: &[Replay, Compare],
         has_flag: true,
         example: r#""openai""#,
     };
@@ -84,7 +84,7 @@ keys! {
             Choice { name: "pays", says: "also when what it saves has paid for it" },
         ]),
         default: Fallback::Value(|| json!(FoldWhen::default())),
-        used_by: &[Replay],
+        used_by: &[Replay, Compare],
         has_flag: true,
         example: r#""free""#,
     };
@@ -92,7 +92,7 @@ keys! {
     VERBATIM: bool = "verbatim", "Whether outputs of tools are sent as they are, for as long as they fit.", {
         kind: Kind::Switch,
         default: Fallback::Value(|| json!(false)),
-        used_by: &[Replay],
+        used_by: &[Replay, Compare],
         example: "true",
     };
 
