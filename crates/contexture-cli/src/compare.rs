@@ -4,7 +4,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use contexture::config::{Command, keys};
+use contexture::config::Command;
+use contexture::config::keys::{self, Counter};
+use contexture::fold::Prices;
 use contexture::transcript::Report;
 use serde::Serialize;
 
@@ -15,6 +17,7 @@ use crate::policies::own::Own;
 use crate::policies::{KNOWN, Policy};
 use crate::progress::Progress;
 use crate::recorded::Recorded;
+use crate::replay::settings::Settings;
 use crate::source::{self, Source, Unread};
 use crate::table::{Align, Table, counted};
 use crate::work::in_parallel;
@@ -30,6 +33,7 @@ use crate::work::in_parallel;
 /// over: recordings with a window above the budget.
 /// stale: of the file contents shown, the share changed since by a call that is no longer shown.
 /// dearer: recordings that cost more than sending everything.
+/// said: of the lines that the user and the system said so far, the share of bytes in the window, over all requests.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub struct Compare {
@@ -62,6 +66,7 @@ struct Row {
     over: u64,
     stale: f64,
     dearer: u64,
+    said: f64,
     /// The sums that these were made of.
     sums: Measures,
 }
@@ -69,14 +74,15 @@ struct Row {
 /// Carries out the command.
 pub fn run(compare: &Compare) -> Result<(), Failure> {
     let config = compare.config.load(Command::Compare, Path::new("."))?;
-    let own = Own { dialects: config.dialects() };
     let budget: u64 = config.get(&keys::BUDGET);
+    let own = Own { settings: Settings::new(&config, budget, Counter::Estimate) };
+    let prices = own.settings.policy.prices;
     let sources = source::find(&compare.files)?;
     let known = KNOWN.iter().map(|known| known as &dyn Policy);
     let policies: Vec<&dyn Policy> = std::iter::once(&own as &dyn Policy).chain(known).collect();
     let progress = Progress::new("comparing", sources.len());
     let judged = in_parallel(&sources, |source| {
-        let judged = judge_source(source, &policies, budget as f64);
+        let judged = judge_source(source, &policies, budget as f64, prices);
         progress.advance();
         judged
     });
@@ -91,11 +97,11 @@ struct Judged {
     measures: Vec<Measures>,
 }
 
-fn judge_source(source: &Source, policies: &[&dyn Policy], budget: f64) -> Result<Judged, Unread> {
+fn judge_source(source: &Source, policies: &[&dyn Policy], budget: f64, prices: Prices) -> Result<Judged, Unread> {
     let (transcript, report) = source.transcript()?;
     let recorded = Recorded::new(&transcript);
     let judge_one = |policy: &&dyn Policy| {
-        let mut judge = Judge::new(&recorded);
+        let mut judge = Judge::new(&recorded, prices);
         for request in policy.requests(&transcript, &recorded, budget) {
             judge.take(request.map_err(Unread::Failed)?);
         }
@@ -144,6 +150,7 @@ impl Row {
             over: measures.over,
             stale: measures.stale(),
             dearer: measures.dearer,
+            said: measures.said_share(),
             sums: measures,
         }
     }
@@ -164,7 +171,7 @@ fn print(comparison: &Comparison, as_json: bool) -> Result<(), Failure> {
 }
 
 fn table(rows: &[Row]) -> Table {
-    let numbers = ["recall", "cost", "tokens", "peak", "over", "stale", "dearer"];
+    let numbers = ["recall", "cost", "tokens", "peak", "over", "stale", "dearer", "said"];
     let numbers = numbers.map(|title| (title, Align::Right));
     let mut table = Table::new([("policy", Align::Left)].into_iter().chain(numbers));
     for row in rows {
@@ -177,6 +184,7 @@ fn table(rows: &[Row]) -> Table {
             row.over.to_string(),
             format!("{:.3}", row.stale),
             row.dearer.to_string(),
+            format!("{:.4}", row.said),
         ]);
     }
     table

@@ -5,16 +5,14 @@
 
 use std::collections::HashMap;
 
+use contexture::fold::Prices;
 use serde::Serialize;
 
+use crate::bill::{Bill, Sizes};
+use crate::pauses::Pauses;
 use crate::policies::{Entry, HEAD_BYTES, Request, STUB_BYTES, Shown};
 use crate::recorded::Recorded;
-
-/// What reading a cached byte costs, where sending one without a cache costs 1.
-const CACHE_READ: f64 = 0.1;
-
-/// What sending a byte costs that is to be cached.
-const CACHE_WRITE: f64 = 1.25;
+use crate::said::with_single_spaces;
 
 /// Bytes that count as one token.
 const TOKEN_BYTES: f64 = 4.0;
@@ -48,6 +46,10 @@ pub struct Measures {
     pub targets: u64,
     /// Of those, edits whose old text stands in the window.
     pub hits: u64,
+    /// Requests before which people had said something.
+    pub said_requests: u64,
+    /// Summed over those, the share of what people said that is in the window.
+    pub said: f64,
     /// Transcripts that cost more than pass-through.
     pub dearer: u64,
     /// Transcripts with a request over budget.
@@ -58,6 +60,11 @@ impl Measures {
     /// The share of edits whose old text stands in the window.
     pub fn recall(&self) -> f64 {
         self.hits as f64 / self.targets.max(1) as f64
+    }
+
+    /// The share of what people said that is in the window, averaged over requests; 1 where nobody said anything.
+    pub fn said_share(&self) -> f64 {
+        ratio(self.said, self.said_requests as f64)
     }
 
     /// The price, against pass-through.
@@ -92,6 +99,8 @@ impl Measures {
         self.stale_bytes += other.stale_bytes;
         self.targets += other.targets;
         self.hits += other.hits;
+        self.said_requests += other.said_requests;
+        self.said += other.said;
         self.dearer += other.dearer;
         self.over += other.over;
     }
@@ -102,45 +111,64 @@ fn ratio(part: f64, whole: f64) -> f64 {
     if whole == 0.0 { 1.0 } else { part / whole }
 }
 
-/// The price of a request of which the leading bytes are in the cache.
-fn price(cached: u64, all: u64) -> f64 {
-    CACHE_READ * cached as f64 + CACHE_WRITE * (all - cached) as f64
-}
-
 /// Takes a policy's requests one by one and measures them.
 pub struct Judge<'a> {
     recorded: &'a Recorded<'a>,
     window: Window<'a>,
-    /// What pass-through sent last.
-    passed_bytes: u64,
+    bill: Bill,
+    pauses: Pauses,
+    /// How many messages were taken note of.
+    heard: usize,
+    /// Bytes of what people said that the last request did not show.
+    unsaid_bytes: u64,
     measures: Measures,
 }
 
 impl<'a> Judge<'a> {
-    /// Begins with an empty window.
-    pub fn new(recorded: &'a Recorded<'a>) -> Self {
-        let window = Window::new(recorded);
-        Self { recorded, window, passed_bytes: 0, measures: Measures::default() }
+    /// Begins with an empty window, at a provider's prices.
+    pub fn new(recorded: &'a Recorded<'a>, prices: Prices) -> Self {
+        Self {
+            recorded,
+            window: Window::new(recorded),
+            bill: Bill::new(prices),
+            pauses: Pauses::new(prices.cache_life),
+            heard: 0,
+            unsaid_bytes: 0,
+            measures: Measures::default(),
+        }
     }
 
     /// Takes the next request.
     pub fn take(&mut self, request: Request) {
         let Request { before, keep, added } = request;
-        let cached = self.window.advance(keep, added);
-        let bytes = self.window.bytes();
-        let measures = &mut self.measures;
-        measures.requests += 1;
-        measures.bytes += bytes;
-        measures.cost += price(cached, bytes);
-        measures.peak_bytes = measures.peak_bytes.max(bytes);
-        let passed = self.recorded.bytes_before(before);
-        measures.pass_through_bytes += passed;
-        measures.pass_through_cost += price(self.passed_bytes, passed);
-        self.passed_bytes = passed;
+        let shared = self.window.advance(keep, added);
+        self.recorded.records[self.heard..before].iter().for_each(|record| self.pauses.note(record));
+        self.heard = before;
+        self.bill.note(Sizes {
+            cached: shared.bytes,
+            sent: self.window.bytes(),
+            passed_through: self.recorded.bytes_before(before),
+            is_cold: self.pauses.has_expired(),
+        });
+        self.take_said(before, shared.is_all);
         if self.recorded.records[before].calls().next().is_some() {
             self.take_stale(before);
             self.take_recall(before);
         }
+    }
+
+    /// Measures what of all that people said is shown. A window that only grew shows what it showed, and what is new.
+    fn take_said(&mut self, before: usize, has_only_grown: bool) {
+        let said = &self.recorded.said;
+        let count = said.said_before(before);
+        if count == 0 {
+            return;
+        }
+        if !has_only_grown {
+            self.unsaid_bytes = self.window.lines_not_shown(count).map(|line| said.bytes(line)).sum();
+        }
+        self.measures.said_requests += 1;
+        self.measures.said += 1.0 - self.unsaid_bytes as f64 / said.bytes_of_first(count) as f64;
     }
 
     fn take_stale(&mut self, before: usize) {
@@ -172,7 +200,10 @@ impl<'a> Judge<'a> {
 
     /// What was measured, against a budget in tokens.
     pub fn finish(mut self, budget: f64) -> Measures {
-        let measures = &mut self.measures;
+        let (measures, bill) = (&mut self.measures, &self.bill);
+        (measures.requests, measures.bytes, measures.peak_bytes) = (bill.requests(), bill.sent(), bill.peak());
+        measures.pass_through_bytes = bill.passed_through();
+        (measures.cost, measures.pass_through_cost) = (bill.account().billed, bill.account().passed_through);
         measures.dearer = u64::from(measures.cost > measures.pass_through_cost * DEARER_FACTOR);
         measures.over = u64::from(measures.peak_tokens() > budget * OVER_FACTOR);
         self.measures
@@ -191,21 +222,32 @@ struct Window<'a> {
     made_calls: HashMap<Box<str>, u32>,
     /// How many entries the policy wrote.
     made: usize,
+    /// For each line that people say, how many entries have it.
+    said: Vec<u32>,
+}
+
+/// What a request has in common with the one before, from the start.
+struct Shared {
+    bytes: u64,
+    /// Whether that is all of the one before, and there was one.
+    is_all: bool,
 }
 
 impl<'a> Window<'a> {
     fn new(recorded: &'a Recorded<'a>) -> Self {
         let whole = vec![0; recorded.records.len()];
-        Self { recorded, entries: Vec::new(), bytes_before: vec![0], whole, made_calls: HashMap::new(), made: 0 }
+        let said = vec![0; recorded.said.len()];
+        Self { recorded, entries: Vec::new(), bytes_before: vec![0], whole, made_calls: HashMap::new(), made: 0, said }
     }
 
     fn bytes(&self) -> u64 {
         self.bytes_before[self.entries.len()]
     }
 
-    /// Goes on to the next request and gives the bytes that it shares with the last one, from the start.
-    fn advance(&mut self, keep: usize, added: Vec<Entry>) -> u64 {
-        let keep = keep.min(self.entries.len());
+    /// Goes on to the next request and says what it shares with the last one.
+    fn advance(&mut self, keep: usize, added: Vec<Entry>) -> Shared {
+        let last_len = self.entries.len();
+        let keep = keep.min(last_len);
         let removed = self.entries.split_off(keep);
         self.bytes_before.truncate(keep + 1);
         removed.iter().for_each(|entry| self.uncount(entry));
@@ -215,15 +257,19 @@ impl<'a> Window<'a> {
             self.bytes_before.push(self.bytes() + entry_bytes(self.recorded, &entry));
             self.entries.push(entry);
         }
-        self.bytes_before[keep + same]
+        Shared { bytes: self.bytes_before[keep + same], is_all: last_len > 0 && keep + same == last_len }
     }
 
     fn count(&mut self, entry: &Entry) {
         match entry {
-            Entry::Recorded { index, shown: Shown::Full } => self.whole[*index] += 1,
+            Entry::Recorded { index, shown: Shown::Full } => {
+                self.whole[*index] += 1;
+                self.recorded.said.lines_of(*index).iter().for_each(|&line| self.said[line] += 1);
+            }
             Entry::Recorded { .. } => {}
             Entry::Made(made) => {
                 self.made += 1;
+                self.recorded.said.ids_in(&made.plain).into_iter().for_each(|line| self.said[line] += 1);
                 for call in made.record.calls() {
                     *self.made_calls.entry(call.call_id.clone()).or_insert(0) += 1;
                 }
@@ -233,10 +279,14 @@ impl<'a> Window<'a> {
 
     fn uncount(&mut self, entry: &Entry) {
         match entry {
-            Entry::Recorded { index, shown: Shown::Full } => self.whole[*index] -= 1,
+            Entry::Recorded { index, shown: Shown::Full } => {
+                self.whole[*index] -= 1;
+                self.recorded.said.lines_of(*index).iter().for_each(|&line| self.said[line] -= 1);
+            }
             Entry::Recorded { .. } => {}
             Entry::Made(made) => {
                 self.made -= 1;
+                self.recorded.said.ids_in(&made.plain).into_iter().for_each(|line| self.said[line] -= 1);
                 for call in made.record.calls() {
                     if let Some(count) = self.made_calls.get_mut(&call.call_id) {
                         *count -= 1;
@@ -265,6 +315,23 @@ impl<'a> Window<'a> {
             }
         };
         Some((index, self.recorded.facts[index].read?))
+    }
+
+    /// Of the first so many lines that people said, those that are not shown, not even broken into lines differently.
+    fn lines_not_shown(&self, count: usize) -> impl Iterator<Item = usize> {
+        let absent: Vec<usize> = (0..count).filter(|&line| self.said[line] == 0).collect();
+        let is_searched = !absent.is_empty() && self.made > 0;
+        let joined: Vec<String> = match is_searched {
+            true => self.entries.iter().filter_map(Entry::made).map(|made| with_single_spaces(&made.plain)).collect(),
+            false => Vec::new(),
+        };
+        let said = &self.recorded.said;
+        absent.into_iter().filter(move |&line| {
+            let mut holders = said.holders(line, self.recorded.records).iter();
+            let finder = said.finder(line);
+            !holders.any(|&holder| self.whole[holder] > 0)
+                && !joined.iter().any(|text| finder.find(text.as_bytes()).is_some())
+        })
     }
 
     /// Whether a message that the policy wrote holds a text.

@@ -1,15 +1,18 @@
 //! The program `contexture`, as a library: its commands, and the measures that they print.
 
+pub mod bill;
 pub mod compare;
 pub mod config;
 pub mod failure;
 pub mod import;
 pub mod judge;
+pub mod pauses;
 pub mod plot;
 pub mod policies;
 pub mod progress;
 pub mod recorded;
 pub mod replay;
+pub mod said;
 pub mod source;
 pub mod table;
 pub mod terminal;

@@ -64,6 +64,16 @@ pub enum Entry {
     Made(Arc<Made>),
 }
 
+impl Entry {
+    /// The message, if the policy wrote it.
+    pub fn made(&self) -> Option<&Made> {
+        match self {
+            Entry::Recorded { .. } => None,
+            Entry::Made(made) => Some(made),
+        }
+    }
+}
+
 /// How much of a recorded message is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {

@@ -8,6 +8,8 @@ use contexture::transcript::{Record, Transcript};
 use memchr::memmem;
 use serde_json::Value;
 
+use crate::said::Said;
+
 /// The shortest text, in characters, that is looked for in a window: shorter ones stand everywhere.
 const MIN_TARGET_CHARS: usize = 20;
 
@@ -22,6 +24,8 @@ pub struct Recorded<'a> {
     pub steps: Vec<usize>,
     /// For each path that is written: who writes it, in order.
     pub writes: Vec<Vec<Write<'a>>>,
+    /// What people said.
+    pub said: Said,
     /// The bytes of all messages before each one, and of all of them last.
     bytes_before: Vec<u64>,
     /// What the calls of a step need to find, by the position of the step.
@@ -92,6 +96,7 @@ impl<'a> Recorded<'a> {
             facts,
             steps: all().filter(|(_, record)| record.is_response()).map(|(index, _)| index).collect(),
             writes: paths.writes,
+            said: Said::new(records),
             bytes_before,
             targets: find_targets(records),
             answers: answers.collect(),

@@ -3,20 +3,16 @@
 pub mod decided;
 pub mod example;
 pub mod player;
+pub mod ruler;
+pub mod settings;
 pub mod summary;
 pub mod system;
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use contexture::bpe::Bpe;
-use contexture::config::keys::{self, Counter, Provider};
-use contexture::config::{Command, Config};
-use contexture::files::dialect::Dialects;
-use contexture::fold::{Policy, Prices};
-use contexture::tokens::{Estimate, TokenCounter};
+use contexture::config::{Command, Config, keys};
 use contexture::transcript::{Record, Transcript, plain_form};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -29,6 +25,7 @@ use crate::terminal;
 use crate::work::in_parallel;
 
 use player::Player;
+use settings::Settings;
 use summary::{Summaries, Summary};
 
 /// Play recorded work and show what the model would have been sent
@@ -65,7 +62,7 @@ pub fn run(replay: &Replay) -> Result<(), Failure> {
         return replay.play_example();
     }
     let config = replay.config()?;
-    let settings = Settings::new(&config, config.get(&keys::BUDGET));
+    let settings = Settings::new(&config, config.get(&keys::BUDGET), config.get(&keys::COUNTER));
     let sources = source::find(&replay.files)?;
     match replay.emit {
         Emit::Summary => {
@@ -83,7 +80,8 @@ impl Replay {
 
     fn play_example(&self) -> Result<(), Failure> {
         let config = self.config()?;
-        let settings = Settings::new(&config, config.given(&keys::BUDGET).unwrap_or(example::BUDGET));
+        let budget = config.given(&keys::BUDGET).unwrap_or(example::BUDGET);
+        let settings = Settings::new(&config, budget, config.get(&keys::COUNTER));
         let (transcript, report) = example::transcript();
         if self.emit != Emit::Summary {
             let mut writer = BufWriter::new(io::stdout().lock());
@@ -93,7 +91,7 @@ impl Replay {
         if !self.json {
             io::stdout().write_all(example::INTRODUCTION.as_bytes())?;
         }
-        let summary = Summary::new(example::NAME.to_owned(), &report, settings.play(transcript));
+        let summary = Summary::new(example::NAME.to_owned(), &report, transcript, &settings);
         self.print(&Summaries { budget: settings.policy.budget, recordings: vec![summary], skipped: 0 }, &config)
     }
 
@@ -109,42 +107,12 @@ impl Replay {
     }
 }
 
-/// What every transcript is played with.
-struct Settings {
-    policy: Policy,
-    counter: Arc<dyn TokenCounter>,
-    dialects: Dialects,
-}
-
-impl Settings {
-    fn new(config: &Config, budget: u64) -> Self {
-        let counter: Arc<dyn TokenCounter> = match config.get(&keys::COUNTER) {
-            Counter::O200k => Arc::new(Bpe::o200k()),
-            Counter::Estimate => Arc::new(Estimate),
-        };
-        let prices = match config.get(&keys::PROVIDER) {
-            Provider::Anthropic => Prices::ANTHROPIC,
-            Provider::Openai => Prices::OPENAI,
-            Provider::None => Prices::NONE,
-        };
-        let policy = Policy::new(budget).with_prices(prices).with_pins(config.pins()).when(config.get(&keys::FOLD));
-        let policy = if config.get(&keys::VERBATIM) { policy.verbatim() } else { policy };
-        Self { policy, counter, dialects: config.dialects() }
-    }
-
-    fn play(&self, transcript: Transcript) -> Player<impl Iterator<Item = Record>> {
-        Player::new(self.policy.clone(), Arc::clone(&self.counter), transcript.records)
-            .with_dialects(self.dialects.clone())
-            .with_cache_life(self.policy.prices.cache_life)
-    }
-}
-
 fn sum_up(sources: &[Source], settings: &Settings) -> Result<Summaries, Failure> {
     let progress = Progress::new("replaying", sources.len());
     let played = in_parallel(sources, |source| {
         let read = source.transcript();
         let played = read.map(|(transcript, report)| {
-            let summary = Summary::new(source.to_string(), &report, settings.play(transcript));
+            let summary = Summary::new(source.to_string(), &report, transcript, settings);
             (summary, report)
         });
         progress.advance();
@@ -186,7 +154,7 @@ fn emit_all(sources: &[Source], settings: &Settings, emit: Emit) -> Result<(), F
 }
 
 fn emit_one(transcript: Transcript, settings: &Settings, emit: Emit, writer: &mut impl Write) -> Result<(), Failure> {
-    let mut player = settings.play(transcript);
+    let mut player = settings.play(transcript.records);
     while let Some(step) = player.step() {
         if emit == Emit::Windows {
             let added = player.window()[step.keep..].iter();

@@ -109,7 +109,7 @@ fn argument<C: FlagsOf>(row: &'static Row) -> Arg {
     };
     let says = row.says.trim_end_matches('.');
     let help = match C::COMMANDS {
-        [command] => format!("{says} [default: {}]", in_words(&row.default_for(*command))),
+        [_] => format!("{says} [default: {}]", in_words(&row.default_value())),
         _ => says.to_owned(),
     };
     let argument = Arg::new(row.name).long(flag.trim_start_matches('-').to_owned());

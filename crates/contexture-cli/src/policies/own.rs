@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 
-use contexture::files::dialect::Dialects;
-use contexture::fold::Policy as FoldPolicy;
-use contexture::tokens::Estimate;
 use contexture::transcript::{Record, Transcript};
 
 use super::{Entry, Made, Policy, Request};
 use crate::recorded::Recorded;
 use crate::replay::player::{Player, Sent, Step};
+use crate::replay::settings::Settings;
 
-/// The folder as `contexture replay` runs it, with its tokens counted in four bytes.
+/// The folder as `contexture replay` runs it.
 pub struct Own {
-    /// What the tools of the recorded agents do.
-    pub dialects: Dialects,
+    /// What recordings are played with.
+    pub settings: Settings,
 }
 
 impl Policy for Own {
@@ -28,9 +26,7 @@ impl Policy for Own {
         _recorded: &'a Recorded<'a>,
         budget: f64,
     ) -> Box<dyn Iterator<Item = anyhow::Result<Request>> + 'a> {
-        let records = transcript.records.iter().cloned();
-        let player = Player::new(FoldPolicy::new(budget as u64), Arc::new(Estimate), records)
-            .with_dialects(self.dialects.clone());
+        let player = self.settings.clone().with_budget(budget as u64).play(transcript.records.iter().cloned());
         let mut own = Playing { player, made: vec![None; transcript.records.len()] };
         Box::new(std::iter::from_fn(move || own.request().map(Ok)))
     }
@@ -45,7 +41,7 @@ struct Playing<I> {
 
 impl<I: Iterator<Item = Record>> Playing<I> {
     fn request(&mut self) -> Option<Request> {
-        let Step { before, keep } = self.player.step()?;
+        let Step { before, keep, .. } = self.player.step()?;
         let Self { player, made } = self;
         let added = player.window()[keep..].iter().map(|sent| Entry::Made(entry(sent, made)));
         Some(Request { before, keep, added: added.collect() })

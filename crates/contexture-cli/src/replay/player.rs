@@ -5,16 +5,14 @@ use std::time::Duration;
 
 use contexture::files::dialect::Dialects;
 use contexture::fold::decision::Piece;
-use contexture::fold::{Account, Fold, FoldDecision, Folder, Meter, Policy, ShownItem};
-use contexture::item::{FunctionCall, Item, Role};
+use contexture::fold::{Fold, FoldDecision, Folder, Meter, Policy, ShownItem};
+use contexture::item::{Item, Role};
 use contexture::tokens::TokenCounter;
 use contexture::transcript::Record;
-use serde_json::Value;
 
+use super::ruler;
 use super::system::System;
-
-/// Tokens that blanks and names add to the arguments of a call on the wire.
-const ARGUMENTS_TOKENS: u64 = 4;
+use crate::pauses::Pauses;
 
 /// A conversation that is being played: before every response the folder is asked for a window.
 ///
@@ -33,13 +31,7 @@ pub struct Player<I> {
     /// The response to the last request, not taken in yet.
     response: Option<Record>,
     window: Vec<Sent>,
-    cache_life: Option<Duration>,
-    /// When the model last responded, and when something was last said to it, in milliseconds since the Unix epoch.
-    responded_ms: Option<u64>,
-    heard_ms: Option<u64>,
-    requests: u64,
-    /// Of those after the first, requests that found the provider's cache empty.
-    cold_requests: u64,
+    pauses: Pauses,
 }
 
 /// One message of a window.
@@ -82,6 +74,8 @@ pub struct Step {
     pub before: usize,
     /// How many leading messages of the last request it begins with.
     pub keep: usize,
+    /// Whether the provider's cache has expired since the last request.
+    pub is_cold: bool,
 }
 
 impl<I: Iterator<Item = Record>> Player<I> {
@@ -101,11 +95,7 @@ impl<I: Iterator<Item = Record>> Player<I> {
             taken: 0,
             response: None,
             window: Vec::new(),
-            cache_life: None,
-            responded_ms: None,
-            heard_ms: None,
-            requests: 0,
-            cold_requests: 0,
+            pauses: Pauses::new(None),
         }
     }
 
@@ -117,14 +107,14 @@ impl<I: Iterator<Item = Record>> Player<I> {
 
     /// The same with a provider whose cache expires after a pause, where the recording says how long it was.
     pub fn with_cache_life(mut self, cache_life: Option<Duration>) -> Self {
-        self.cache_life = cache_life;
+        self.pauses = Pauses::new(cache_life);
         self
     }
 
     /// Goes on to the next request. There is none when all records are taken in.
     pub fn step(&mut self) -> Option<Step> {
         if let Some(response) = self.response.take() {
-            self.responded_ms = response.time_ms().or(self.responded_ms);
+            self.pauses.note(&response);
             self.push(response);
         }
         while let Some(record) = self.records.next() {
@@ -132,7 +122,7 @@ impl<I: Iterator<Item = Record>> Player<I> {
                 self.response = Some(record);
                 return Some(self.ask());
             }
-            self.heard_ms = record.time_ms().or(self.heard_ms);
+            self.pauses.note(&record);
             self.take_in(record);
         }
         None
@@ -151,17 +141,16 @@ impl<I: Iterator<Item = Record>> Player<I> {
     fn push(&mut self, record: Record) {
         self.record_of.extend(record.items().iter().map(|_| self.taken));
         self.taken += 1;
-        let items: Vec<(Arc<Item>, u64)> =
-            record.into_items().into_iter().map(|item| (self.counter.as_ref(), item)).map(counted).collect();
-        self.folder.push(items);
+        let counted = |item: Item| (ruler::tokens(&*self.counter, &item), Arc::new(item));
+        let items = record.into_items().into_iter().map(counted).map(|(tokens, item)| (item, tokens));
+        self.folder.push(items.collect::<Vec<_>>());
     }
 
     fn ask(&mut self) -> Step {
-        if self.has_expired() {
+        let is_cold = self.pauses.has_expired();
+        if is_cold {
             self.folder.cache_is_cold();
-            self.cold_requests += u64::from(self.requests > 0);
         }
-        self.requests += 1;
         let mut window: Vec<Sent> = self.system.items().iter().map(|shown| Sent::new(shown.position, shown)).collect();
         for shown in self.folder.request() {
             let position = shown.position.map(|at| self.record_of[at]);
@@ -175,15 +164,7 @@ impl<I: Iterator<Item = Record>> Player<I> {
         }
         let keep = self.window.iter().zip(&window).take_while(|(old, new)| old.is_same(new)).count();
         self.window = window;
-        Step { before: self.taken, keep }
-    }
-
-    /// Whether so much time went by since the model responded that the provider has forgotten the last request.
-    fn has_expired(&self) -> bool {
-        let (Some(life), Some(responded), Some(heard)) = (self.cache_life, self.responded_ms, self.heard_ms) else {
-            return false;
-        };
-        u128::from(heard.saturating_sub(responded)) > life.as_millis()
+        Step { before: self.taken, keep, is_cold }
     }
 
     /// The window of the last request.
@@ -227,45 +208,4 @@ impl<I: Iterator<Item = Record>> Player<I> {
         }
         decision
     }
-
-    /// The tokens of the last window.
-    pub fn tokens(&self) -> u64 {
-        self.system.tokens() + self.folder.tokens()
-    }
-
-    /// The tokens that pass-through would have sent.
-    pub fn passed_through_tokens(&self) -> u64 {
-        self.system.whole_tokens() + self.folder.passed_through_tokens()
-    }
-
-    /// What was billed so far, against pass-through.
-    pub fn account(&self) -> Account {
-        let prices = self.policy.prices;
-        let mut account = *self.folder.account();
-        if let Some(later) = self.requests.checked_sub(1) {
-            let (written, read) = (1 + self.cold_requests, later - self.cold_requests);
-            let bill =
-                |tokens: u64| prices.bill(0, tokens) * written as f64 + prices.bill(tokens, tokens) * read as f64;
-            account.billed += bill(self.system.tokens());
-            account.passed_through += bill(self.system.whole_tokens());
-        }
-        account
-    }
-}
-
-/// An item with its tokens, as recordings are counted: texts and arguments, without what providers add around them.
-fn counted((counter, item): (&dyn TokenCounter, Item)) -> (Arc<Item>, u64) {
-    let tokens = match &item {
-        Item::Message(message) => counter.count(&message.text_cow()),
-        Item::FunctionCallOutput(output) => counter.count(&output.output),
-        Item::FunctionCall(call) => call_tokens(counter, call),
-        Item::Reasoning(reasoning) => counter.count(&reasoning.text),
-        Item::Opaque(value) => counter.count(&value.to_string()),
-    };
-    (Arc::new(item), tokens)
-}
-
-fn call_tokens(counter: &dyn TokenCounter, call: &FunctionCall) -> u64 {
-    let around = if matches!(call.parsed_arguments(), Value::String(_)) { 0 } else { ARGUMENTS_TOKENS };
-    1 + counter.count(&call.arguments) + around
 }

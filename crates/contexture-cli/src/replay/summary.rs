@@ -2,12 +2,15 @@
 
 use contexture::files::model::FileState;
 use contexture::fold::Folder;
-use contexture::transcript::{Record, Report};
+use contexture::transcript::{Report, Transcript};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::decided::Decided;
-use super::player::Player;
+use super::player::{Sent, Step};
+use super::ruler::Ruler;
+use super::settings::Settings;
+use crate::bill::{Bill, Sizes};
 use crate::plot::{Series, plot};
 use crate::table::{Align, Table, counted};
 
@@ -29,7 +32,7 @@ pub struct Summary {
     window_tokens: Vec<u64>,
     /// What pass-through would have sent at each step.
     passed_through_tokens: Vec<u64>,
-    bill: Bill,
+    bill: Billed,
     #[serde(flatten)]
     decided: Decided,
     files_known: usize,
@@ -39,7 +42,7 @@ pub struct Summary {
 
 /// What was billed, in tokens at the plain input price.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-struct Bill {
+struct Billed {
     billed: f64,
     passed_through: f64,
     /// The most that the bill was ever above pass-through's.
@@ -58,31 +61,27 @@ struct FileRow {
 
 impl Summary {
     /// Plays a recording to its end.
-    pub fn new(file: String, report: &Report, mut player: Player<impl Iterator<Item = Record>>) -> Self {
-        let (mut steps, mut window_tokens, mut passed_through_tokens) = (Vec::new(), Vec::new(), Vec::new());
+    pub fn new(file: String, report: &Report, transcript: Transcript, settings: &Settings) -> Self {
+        let mut counts = Counts::new(&transcript, settings);
+        let mut player = settings.play(transcript.records);
+        let mut steps = Vec::new();
         let mut decided = Decided::default();
-        while player.step().is_some() {
+        while let Some(step) = player.step() {
             steps.push(player.folded_records());
             decided.note(steps.len(), player.take_decisions());
-            window_tokens.push(player.tokens());
-            passed_through_tokens.push(player.passed_through_tokens());
+            counts.note(step, player.window());
         }
         decided.note(steps.len(), player.take_decisions());
         let folder = player.folder();
-        let account = player.account();
         Self {
             file,
             format: report.format.to_string(),
             messages: report.messages,
             broken: report.broken_records,
             requests: steps.len(),
-            window_tokens,
-            passed_through_tokens,
-            bill: Bill {
-                billed: account.billed,
-                passed_through: account.passed_through,
-                worst_excess: account.worst_excess,
-            },
+            bill: counts.billed(),
+            window_tokens: counts.window_tokens,
+            passed_through_tokens: counts.passed_through_tokens,
             decided,
             files_known: folder.model().files().len(),
             files: files(folder, &steps),
@@ -111,7 +110,7 @@ impl Summary {
         ]);
         let (sent, passed) = (sum(&self.window_tokens), sum(&self.passed_through_tokens));
         let (peak, passed_peak) = (largest(&self.window_tokens), largest(&self.passed_through_tokens));
-        let Bill { billed, passed_through, .. } = self.bill;
+        let Billed { billed, passed_through, .. } = self.bill;
         let rows = [("largest window", peak, passed_peak), ("tokens sent", sent, passed)];
         for (title, ours, theirs) in rows.map(|(title, ours, theirs)| (title, ours as f64, theirs as f64)) {
             table.row([title.to_owned(), format!("{ours:.0}"), format!("{theirs:.0}"), ratio(ours, theirs)]);
@@ -141,6 +140,51 @@ impl Summary {
             text.push_str(&format!("and {} more that were touched earlier\n", self.files_known - self.files.len()));
         }
         text
+    }
+}
+
+/// The sizes of a recording's requests.
+struct Counts<'a> {
+    ruler: &'a Ruler,
+    /// The sizes of all messages of the recording before each one, and of all of them last.
+    recorded: Vec<u64>,
+    /// The same for the messages of the last window.
+    shown: Vec<u64>,
+    bill: Bill,
+    window_tokens: Vec<u64>,
+    passed_through_tokens: Vec<u64>,
+}
+
+impl<'a> Counts<'a> {
+    fn new(transcript: &Transcript, settings: &'a Settings) -> Self {
+        let mut recorded = vec![0];
+        for record in &transcript.records {
+            recorded.push(recorded[recorded.len() - 1] + settings.ruler.size(record));
+        }
+        let bill = Bill::new(settings.policy.prices);
+        let (window_tokens, passed_through_tokens) = (Vec::new(), Vec::new());
+        Self { ruler: &settings.ruler, recorded, shown: vec![0], bill, window_tokens, passed_through_tokens }
+    }
+
+    fn note(&mut self, step: Step, window: &[Sent]) {
+        self.shown.truncate(step.keep + 1);
+        let cached = self.shown[step.keep];
+        let mut sent = cached;
+        for message in &window[step.keep..] {
+            sent += self.ruler.size(&message.record());
+            self.shown.push(sent);
+        }
+        let passed_through = self.recorded[step.before];
+        self.bill.note(Sizes { cached, sent, passed_through, is_cold: step.is_cold });
+        self.window_tokens.push(self.ruler.whole_tokens(sent));
+        self.passed_through_tokens.push(self.ruler.whole_tokens(passed_through));
+    }
+
+    fn billed(&self) -> Billed {
+        let account = self.bill.account();
+        let [billed, passed_through, worst_excess] =
+            [account.billed, account.passed_through, account.worst_excess].map(|size| self.ruler.tokens(size));
+        Billed { billed, passed_through, worst_excess }
     }
 }
 
@@ -210,7 +254,7 @@ struct Totals {
     passed_through_peak_tokens: u64,
     tokens: u64,
     passed_through_tokens: u64,
-    bill: Bill,
+    bill: Billed,
 }
 
 impl Totals {

@@ -19,13 +19,12 @@ pub struct System {
     /// Tokens that more messages may take.
     left: u64,
     tokens: u64,
-    whole_tokens: u64,
 }
 
 impl System {
     /// Nothing yet, in windows of a number of tokens.
     pub fn new(budget: u64, counter: Arc<dyn TokenCounter>) -> Self {
-        Self { counter, items: Vec::new(), left: budget / LARGEST_PART, tokens: 0, whole_tokens: 0 }
+        Self { counter, items: Vec::new(), left: budget / LARGEST_PART, tokens: 0 }
     }
 
     /// Takes in the next message.
@@ -43,7 +42,6 @@ impl System {
         };
         self.left = self.left.saturating_sub(tokens);
         self.tokens += tokens;
-        self.whole_tokens += whole;
         self.items.push(ShownItem { position: Some(self.items.len()), is_logged, item: Arc::new(item), tokens });
     }
 
@@ -65,10 +63,5 @@ impl System {
     /// Tokens of what is shown.
     pub fn tokens(&self) -> u64 {
         self.tokens
-    }
-
-    /// Tokens of what was said.
-    pub fn whole_tokens(&self) -> u64 {
-        self.whole_tokens
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::tempdir;
 
 use crate::program::{Run, run_in};
@@ -30,13 +30,13 @@ fn policies_are_compared_in_a_table() {
     let expected = "\
 1 recording, 11 requests, budget 1000 tokens; 0 files skipped
 
-policy            recall   cost  tokens  peak  over  stale  dearer
-pass-through      1.0000  1.000   1.000  2889     1  0.000       0
-sliding window    0.0000  1.782   0.491   868     0  0.000       1
-half-window drop  0.0000  0.788   0.346   868     0  0.000       0
-keep the last 10  1.0000  1.000   1.000  2889     1  0.000       0
-clear all but 3   0.0000  1.851   0.554  1116     1  0.000       1
-prune beyond 40k  1.0000  1.000   1.000  2889     1  0.000       0
+policy            recall   cost  tokens  peak  over  stale  dearer    said
+pass-through      1.0000  1.000   1.000  2889     1  0.000       0  1.0000
+sliding window    0.0000  1.782   0.491   868     0  0.000       1  1.0000
+half-window drop  0.0000  0.788   0.346   868     0  0.000       0  1.0000
+keep the last 10  1.0000  1.000   1.000  2889     1  0.000       0  1.0000
+clear all but 3   0.0000  1.851   0.554  1116     1  0.000       1  1.0000
+prune beyond 40k  1.0000  1.000   1.000  2889     1  0.000       0  1.0000
 ";
     let mut run = run_in(Path::new("."), &["compare", "-", "--budget", "1000"], &recording());
     let own = run.stdout.lines().nth(3).unwrap_or_default().to_owned();
@@ -49,7 +49,7 @@ prune beyond 40k  1.0000  1.000   1.000  2889     1  0.000       0
 #[test]
 fn the_table_is_there_as_json_too() {
     let run = run_in(Path::new("."), &["compare", "-", "--budget", "1000", "--json"], &recording());
-    let comparison: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let comparison: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!((run.code, &comparison["recordings"], &comparison["budget"]), (0, &json!(1), &json!(1000)));
     let policies = comparison["policies"].as_array().unwrap();
     let names: Vec<_> = policies.iter().map(|row| row["policy"].as_str().unwrap()).collect();
@@ -65,7 +65,7 @@ fn files_that_are_no_recordings_are_skipped() {
     fs::write(directory.path().join("notes.md"), "# notes\n").unwrap();
     let run = run_in(directory.path(), &["compare", "."], "");
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
-    assert_eq!(run.stdout.lines().next(), Some("1 recording, 11 requests, budget 32000 tokens; 1 file skipped"));
+    assert_eq!(run.stdout.lines().next(), Some("1 recording, 11 requests, budget 64000 tokens; 1 file skipped"));
     let run = run_in(directory.path(), &["compare", "notes.md"], "");
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     assert!(run.stderr.contains("error: none of the files is a recording in a known format\nhint: "), "{}", run.stderr);
@@ -75,4 +75,38 @@ fn files_that_are_no_recordings_are_skipped() {
 fn broken_lines_are_told_with_their_number() {
     let run = run_in(Path::new("."), &["compare", "-"], &format!("{}{{\"role\":\n", recording()));
     assert_eq!((run.code, run.stderr.as_str()), (0, "-:24: skipped, EOF while parsing a value (column 8)\n"));
+}
+
+/// A value of the row of our own policy, and of the sums of `replay` for the same recording.
+#[track_caller]
+fn check_agreement(recording: &str, flags: &[&str]) {
+    let json = |command: &str| -> Value {
+        let arguments: Vec<&str> = [command, "-", "--json"].into_iter().chain(flags.iter().copied()).collect();
+        let run = run_in(Path::new("."), &arguments, recording);
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+        serde_json::from_str(&run.stdout).expect("`--json` prints JSON")
+    };
+    let (compared, replayed) = (json("compare"), json("replay"));
+    assert_eq!(compared["budget"], replayed["budget"]);
+    let (own, sum) = (&compared["policies"][0], &replayed["sum"]);
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let bill = number(&sum["bill"]["billed"]) / number(&sum["bill"]["passed_through"]);
+    assert_eq!(number(&own["cost"]), bill, "{flags:?}");
+    assert_eq!(own["sums"]["requests"], sum["requests"]);
+    assert_eq!(number(&own["peak"]).ceil(), number(&sum["peak_tokens"]));
+    let tokens = number(&sum["tokens"]) / number(&sum["passed_through_tokens"]);
+    assert!((number(&own["tokens"]) - tokens).abs() < 0.001, "{} and {tokens}", own["tokens"]);
+}
+
+#[test]
+fn compare_and_replay_keep_the_same_account() {
+    let with_system = format!("{}\n{}", json!({"role": "system", "text": "You are careful. ".repeat(40)}), recording());
+    for recording in [recording(), with_system, crate::replay::timed_recording(1), crate::replay::timed_recording(60)] {
+        for budget in ["1000", "4000", "64000"] {
+            check_agreement(&recording, &["--budget", budget]);
+            check_agreement(&recording, &["--budget", budget, "--provider", "openai", "--fold", "forced"]);
+            check_agreement(&recording, &["--budget", budget, "--provider", "none"]);
+        }
+        check_agreement(&recording, &[]);
+    }
 }

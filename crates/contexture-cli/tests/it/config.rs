@@ -76,24 +76,24 @@ impl Place {
 #[test]
 fn without_files_everything_is_a_default() {
     let expected = "\
-key                                value                                    from
-instructions                       \"\"                                       default
-budget                             32000 (window, compare), 64000 (replay)  default
-overflow                           \"truncate\"                               default
-counter                            \"estimate\"                               default
-provider                           \"anthropic\"                              default
-fold                               \"pays\"                                   default
-verbatim                           false                                    default
-pin.roles                          []                                       default
-pin.tools                          []                                       default
-pin.paths                          []                                       default
-file-reference.slot                350                                      default
-file-reference.max_file_size       1048576                                  default
-file-reference.follow_symlinks     false                                    default
-file-reference.allowed_extensions  not set                                  default
-file-reference.read_concurrency    16                                       default
-working-memory.text                not set                                  default
-tool                               []                                       default
+key                                value        from
+instructions                       \"\"           default
+budget                             64000        default
+overflow                           \"truncate\"   default
+counter                            \"estimate\"   default
+provider                           \"anthropic\"  default
+fold                               \"pays\"       default
+verbatim                           false        default
+pin.roles                          []           default
+pin.tools                          []           default
+pin.paths                          []           default
+file-reference.slot                350          default
+file-reference.max_file_size       1048576      default
+file-reference.follow_symlinks     false        default
+file-reference.allowed_extensions  not set      default
+file-reference.read_concurrency    16           default
+working-memory.text                not set      default
+tool                               []           default
 
 file     path                                       state
 project  contexture.toml                            not found, nor in a parent directory
@@ -135,8 +135,7 @@ fn the_project_s_file_is_the_nearest_in_a_parent() {
     };
     let project = json!({ "source": "project", "file": "ROOT/project/contexture.toml", "line": 1 });
     assert_eq!(budget(&place, "project/sub", &[]), json!({ "key": "budget", "value": 2, "from": project }));
-    let by_command = json!({ "window": 32_000, "compare": 32_000, "replay": 64_000 });
-    let default = json!({ "key": "budget", "value": null, "by_command": by_command, "from": { "source": "default" } });
+    let default = json!({ "key": "budget", "value": 64_000, "from": { "source": "default" } });
     assert_eq!(budget(&place, "home", &[]), default);
     let place = place.with("project/sub/contexture.toml", "budget = 3\n");
     assert_eq!(budget(&place, "project/sub", &[])["from"]["file"], "contexture.toml");
@@ -171,7 +170,7 @@ fn another_file_can_be_used_instead_of_the_project_s() {
 #[test]
 fn both_files_can_be_ignored() {
     let place = Place::new().with_user("budget = 1\n").with_project("nonsense\n");
-    let default = "32000 (window, compare), 64000 (replay) default";
+    let default = "64000 default";
     assert_eq!(place.line(&["config", "--no-config"], "budget"), default);
     assert_eq!(place.line(&["CONTEXTURE_CONFIG=none.toml", "config", "--no-config"], "budget"), default);
     assert_eq!(place.line(&["CONTEXTURE_BUDGET=3", "config", "--no-config"], "budget"), "3 CONTEXTURE_BUDGET");

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use contexture::fold::Prices;
 use contexture::item::{FunctionCall, Item, Role};
 use contexture::transcript::{Record, Transcript};
 use contexture_cli::judge::{Judge, Measures};
@@ -41,7 +42,7 @@ fn made(record: &Record) -> Entry {
 fn measure(records: &[Record], requests: impl IntoIterator<Item = Request>) -> Measures {
     let transcript = Transcript { records: records.to_vec() };
     let recorded = Recorded::new(&transcript);
-    let mut judge = Judge::new(&recorded);
+    let mut judge = Judge::new(&recorded, Prices::ANTHROPIC);
     requests.into_iter().for_each(|request| judge.take(request));
     judge.finish(1_000.0)
 }
@@ -162,7 +163,7 @@ proptest! {
         let transcript = transcript_of(&shape);
         let recorded = Recorded::new(&transcript);
         for policy in &KNOWN {
-            let (mut told, mut repeated) = (Judge::new(&recorded), Judge::new(&recorded));
+            let (mut told, mut repeated) = (Judge::new(&recorded, Prices::ANTHROPIC), Judge::new(&recorded, Prices::ANTHROPIC));
             let mut window: Vec<Entry> = Vec::new();
             for request in policy.requests(&transcript, &recorded, f64::from(budget)) {
                 let request = request.expect("these policies cannot fail");

@@ -10,4 +10,5 @@ mod plot;
 mod policies;
 mod program;
 mod replay;
+mod said;
 mod window;

@@ -147,7 +147,10 @@ fn a_fold_is_told_at_the_step_whose_window_it_made() {
     let recording = &summary["recordings"][0];
     for fold in recording["folds"].as_array().unwrap() {
         let step = fold["step"].as_u64().unwrap() as usize;
-        assert_eq!(recording["window_tokens"][step - 1], fold["after_tokens"], "{fold}");
+        let window = recording["window_tokens"][step - 1].as_u64().unwrap();
+        // A fold is planned with every text rounded up to whole tokens; the window is counted as a whole.
+        let rounded = fold["after_tokens"].as_u64().unwrap() - window;
+        assert!(rounded < 10, "{rounded} tokens more in {fold}");
     }
 }
 
@@ -164,9 +167,9 @@ fn several_recordings_have_a_line_each_and_a_sum() {
 tokens and bill are ratios to pass-through
 
 recording  requests  folds  peak  pass-through peak  tokens   bill
-./a.jsonl         3      0   450                618   0.729  0.728
+./a.jsonl         3      0   440                608   0.725  0.724
 ./b.json          1      0     1                  1   1.000  1.000
-all               4      0   450                618   0.729  0.729
+all               4      0   440                608   0.725  0.724
 ";
     assert_eq!(run, Run { code: 0, stdout: expected.to_owned(), stderr: String::new() });
 }
@@ -203,7 +206,7 @@ fn what_cannot_be_played_is_one_sentence_and_a_hint() {
 }
 
 /// Reads of forty files as Claude Code writes them down, with an hour between the thirtieth answer and the next request.
-fn timed_recording(pause_minutes: u64) -> String {
+pub fn timed_recording(pause_minutes: u64) -> String {
     let line = |kind: &str, minute: u64, message: Value| {
         let time = format!("2025-01-01T{:02}:{:02}:00.000Z", minute / 60, minute % 60);
         json!({"type": kind, "timestamp": time, "message": message}).to_string() + "\n"

@@ -48,7 +48,7 @@ fn main() {
 ── history · TOKENS tokens
 [user] Explain [#src/main.rs:1-2](#src-main-rs)
 
-TOTAL of 32000 tokens
+TOTAL of 64000 tokens
 ";
     let masked = mask_numbers(&run.stdout);
     assert_eq!((run.code, masked.as_str(), run.stderr.as_str()), (0, expected, ""));
@@ -58,7 +58,7 @@ TOTAL of 32000 tokens
 fn mask_numbers(text: &str) -> String {
     let lines = text.lines().map(|line| match line.rsplit_once(" · ") {
         Some((start, count)) if count.ends_with(" tokens") => format!("{start} · TOKENS tokens"),
-        _ if line.ends_with(" of 32000 tokens") => "TOTAL of 32000 tokens".to_owned(),
+        _ if line.ends_with(" of 64000 tokens") => "TOTAL of 64000 tokens".to_owned(),
         _ => line.to_owned(),
     });
     lines.map(|line| line + "\n").collect()
@@ -80,7 +80,7 @@ fn json_has_items_usage_and_references() {
     let bands = window["usage"]["bands"].as_object().expect("bands are an object");
     let sum: u64 = bands.values().filter_map(Value::as_u64).sum();
     assert_eq!(Some(sum), window["usage"]["total"].as_u64());
-    assert_eq!(window["usage"]["budget"], 32_000);
+    assert_eq!(window["usage"]["budget"], 64_000);
     assert_eq!(window["usage"]["layers"][0]["layer_id"], "file-reference");
     assert_eq!(window["items"].as_array().map(Vec::len), Some(2));
     let host = directory.path().to_str().expect("its name is text");

@@ -38,7 +38,7 @@ keys! {
 
     BUDGET: u64 = "budget", "How many tokens a window may have.", {
         kind: Kind::Whole { min: 1, max: MAX_TOKENS as i64, unit: "tokens" },
-        default: Fallback::ByCommand(|command| json!(if command == Replay { 64_000 } else { 32_000 })),
+        default: Fallback::Value(|| json!(64_000)),
         used_by: &[Window, Replay, Compare],
         has_flag: true,
         example: "32000",
@@ -73,7 +73,7 @@ keys! {
             Choice { name: "none", says: "no cache" },
         ]),
         default: Fallback::Value(|| json!(Provider::default())),
-        used_by: &[Replay],
+        used_by: &[Replay, Compare],
         has_flag: true,
         example: r#""openai""#,
     };
@@ -85,7 +85,7 @@ keys! {
             Choice { name: "pays", says: "also when what it saves has paid for it" },
         ]),
         default: Fallback::Value(|| json!(FoldWhen::default())),
-        used_by: &[Replay],
+        used_by: &[Replay, Compare],
         has_flag: true,
         example: r#""free""#,
     };
@@ -93,7 +93,7 @@ keys! {
     VERBATIM: bool = "verbatim", "Whether outputs of tools are sent as they are, for as long as they fit.", {
         kind: Kind::Switch,
         default: Fallback::Value(|| json!(false)),
-        used_by: &[Replay],
+        used_by: &[Replay, Compare],
         example: "true",
     };
 
@@ -102,14 +102,14 @@ keys! {
         kind: Kind::Texts,
         default: Fallback::Value(|| json!([])),
         check: check_roles,
-        used_by: &[Replay],
+        used_by: &[Replay, Compare],
         example: r#"["assistant"]"#,
     };
 
     PIN_TOOLS: Vec<String> = "pin.tools", "The tools whose calls and outputs are kept as they are.", {
         kind: Kind::Texts,
         default: Fallback::Value(|| json!([])),
-        used_by: &[Replay],
+        used_by: &[Replay, Compare],
         example: r#"["Skill"]"#,
     };
 
@@ -117,7 +117,7 @@ keys! {
         "The files that stay in view, as far as they are known; `*` and `**` as in `docs/**/*.md`.", {
         kind: Kind::Texts,
         default: Fallback::Value(|| json!([])),
-        used_by: &[Replay],
+        used_by: &[Replay, Compare],
         example: r#"["docs/PLAN.md", "schema/*.sql"]"#,
     };
 

@@ -133,8 +133,8 @@ impl Resolved {
         lines
     }
 
-    /// Every key as an object with `key`, `value` and `from`. A default that differs by command has the value null, and
-    /// `by_command` in addition; a list of tables has `from` as a list, in the order of its entries.
+    /// Every key as an object with `key`, `value` and `from`; a list of tables has `from` as a list, in the order of its
+    /// entries.
     pub fn to_json(&self) -> Value {
         self.rows.iter().map(|row| self.key_to_json(row)).collect()
     }
@@ -143,11 +143,7 @@ impl Resolved {
         let settings = self.settings(row);
         let mut object = Map::new();
         object.insert("key".to_owned(), json!(row.name));
-        if let (Fallback::ByCommand(value), []) = (row.default, settings) {
-            let values = row.used_by.iter().map(|command| (command.name().to_owned(), value(*command)));
-            object.insert("by_command".to_owned(), Value::Object(values.collect()));
-        }
-        object.insert("value".to_owned(), self.value(row, None));
+        object.insert("value".to_owned(), self.value(row));
         let mut origins = settings.iter().map(|setting| setting.origin.to_json());
         let from = if matches!(row.kind, Kind::Entries(_)) {
             origins.collect()
@@ -158,15 +154,11 @@ impl Resolved {
         Value::Object(object)
     }
 
-    fn value(&self, row: &Row, command: Option<Command>) -> Value {
-        match (self.settings(row), row.kind, row.default, command) {
-            (settings @ [_, ..], Kind::Entries(_), ..) => {
-                settings.iter().map(|setting| setting.value.clone()).collect()
-            }
-            ([setting, ..], ..) => setting.value.clone(),
-            ([], _, Fallback::Value(value), _) => value(),
-            ([], _, Fallback::ByCommand(value), Some(command)) => value(command),
-            ([], ..) => Value::Null,
+    fn value(&self, row: &Row) -> Value {
+        match (self.settings(row), row.kind) {
+            (settings @ [_, ..], Kind::Entries(_)) => settings.iter().map(|setting| setting.value.clone()).collect(),
+            ([setting, ..], _) => setting.value.clone(),
+            ([], _) => row.default_value(),
         }
     }
 }
@@ -187,7 +179,7 @@ impl Config {
     pub fn get<T: DeserializeOwned>(&self, key: &'static Key<T>) -> T {
         let Row { name, used_by, .. } = key.row;
         assert!(used_by.contains(&self.command), "the row of `{name}` does not list `{}`", self.command);
-        let value = self.resolved.value(&key.row, Some(self.command));
+        let value = self.resolved.value(&key.row);
         T::deserialize(value).expect("values are checked when they are read, and defaults by a test")
     }
 
@@ -222,17 +214,5 @@ pub(super) fn default_in_words(row: &Row) -> String {
     match row.default {
         Fallback::Nothing(_) => "not set".to_owned(),
         Fallback::Value(value) => in_words(&value()),
-        Fallback::ByCommand(value) => {
-            let mut values: Vec<(Value, Vec<String>)> = Vec::new();
-            for command in row.used_by {
-                let name = command.to_string();
-                match values.iter_mut().find(|(other, _)| *other == value(*command)) {
-                    Some((_, names)) => names.push(name),
-                    None => values.push((value(*command), vec![name])),
-                }
-            }
-            let words = values.iter().map(|(value, names)| format!("{} ({})", in_words(value), names.join(", ")));
-            words.collect::<Vec<_>>().join(", ")
-        }
     }
 }

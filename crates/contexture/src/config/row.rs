@@ -50,10 +50,8 @@ pub struct Row {
 pub enum Fallback {
     /// There is none; says what happens then, to be read after "by default".
     Nothing(&'static str),
-    /// The same value for every command.
+    /// A value, the same for every command.
     Value(fn() -> Value),
-    /// A value for each command.
-    ByCommand(fn(Command) -> Value),
 }
 
 /// Who may set a key.
@@ -118,12 +116,11 @@ impl Row {
         }
     }
 
-    /// The value for a command when nobody sets the key; null if there is none.
-    pub fn default_for(&self, command: Command) -> Value {
+    /// The value when nobody sets the key; null if there is none.
+    pub fn default_value(&self) -> Value {
         match self.default {
             Fallback::Nothing(_) => Value::Null,
             Fallback::Value(value) => value(),
-            Fallback::ByCommand(value) => value(command),
         }
     }
 

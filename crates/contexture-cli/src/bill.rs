@@ -1,0 +1,74 @@
+//! What requests are billed, against sending everything every time: one account for every command.
+
+use contexture::fold::{Account, Prices};
+
+/// The sizes of one request, all in the same unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// What the provider has seen in the request before, from the start.
+    pub cached: u64,
+    /// What is sent.
+    pub sent: u64,
+    /// What pass-through would have sent.
+    pub passed_through: u64,
+    /// Whether the provider's cache has expired since the request before.
+    pub is_cold: bool,
+}
+
+/// The requests of a policy, summed up.
+#[derive(Clone, Debug)]
+pub struct Bill {
+    prices: Prices,
+    account: Account,
+    requests: u64,
+    sent: u64,
+    passed_through: u64,
+    peak: u64,
+    /// What pass-through sent last.
+    last_passed_through: u64,
+}
+
+impl Bill {
+    /// Nothing yet, at a provider's prices.
+    pub fn new(prices: Prices) -> Self {
+        let account = Account::default();
+        Self { prices, account, requests: 0, sent: 0, passed_through: 0, peak: 0, last_passed_through: 0 }
+    }
+
+    /// Takes note of the next request.
+    pub fn note(&mut self, sizes: Sizes) {
+        let Sizes { cached, sent, passed_through, is_cold } = sizes;
+        let (cached, seen) = if is_cold { (0, 0) } else { (cached, self.last_passed_through) };
+        self.account.note(self.prices.bill(cached, sent), self.prices.bill(seen, passed_through));
+        self.requests += 1;
+        self.sent += sent;
+        self.passed_through += passed_through;
+        self.peak = self.peak.max(sent);
+        self.last_passed_through = passed_through;
+    }
+
+    /// What was billed, against what pass-through would have been.
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// How many requests there were.
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// The sum of what was sent.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// The sum of what pass-through would have sent.
+    pub fn passed_through(&self) -> u64 {
+        self.passed_through
+    }
+
+    /// The largest request.
+    pub fn peak(&self) -> u64 {
+        self.peak
+    }
+}
