@@ -4,7 +4,7 @@
 //! beyond what it asks for. Two steps, in the order in which a request is made:
 //!
 //! 1. [`allocate`] says what everyone may use, before any layer is asked.
-//! 2. [`Allotments::settle`] says what was left unused, after all have answered, and gives it to history.
+//! 2. [`Allotments::settle`] says what was left unused, once all layers have returned, and gives it to history.
 //!
 //! Every share is rounded down to whole tokens, and history takes what rounding leaves, at most one token for
 //! each layer. Rounding to the nearest by largest remainder would give layers those few tokens, but then a larger
@@ -41,7 +41,7 @@ pub struct Allotments {
     pub history: u64,
 }
 
-/// What was left once every layer had answered.
+/// What was left once every layer had returned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settlement {
     /// What each layer left of its allotment, in the order in which they asked.
@@ -175,7 +175,7 @@ impl Allotments {
     /// Gives to history what layers did not use. `used` is in the order of `layers`; a layer beyond its end used
     /// nothing.
     ///
-    /// A layer's answer is cut to its allotment before it comes here. One that is still larger yields nothing, and
+    /// What a layer returns is cut to its allotment before this is called. One that is still larger yields nothing, and
     /// history pays for the excess as long as it has anything.
     ///
     /// ```

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::item::Item;
 use crate::log::ItemLog;
 
-/// What of the past is to be shown: ranges of the log, and items that stand in for others.
+/// What of the past is to be shown: ranges of the log, and items that replace others.
 ///
 /// A history is a list of parts, so that passing on a log of any length costs nothing. The engine starts with
 /// everything that is not evicted; each layer's `project_history` may replace it.
@@ -31,7 +31,7 @@ pub struct History {
 pub enum Part {
     /// Items of the log as they are.
     Log(Range<usize>),
-    /// An item that stands in for something.
+    /// An item that replaces others.
     Item(Arc<Item>),
 }
 

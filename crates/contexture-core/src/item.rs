@@ -21,7 +21,7 @@ pub enum Item {
     Message(Message),
     /// The model asks for a tool.
     FunctionCall(FunctionCall),
-    /// What a tool answered.
+    /// What a tool returned.
     FunctionCallOutput(FunctionCallOutput),
     /// What the model thought before it spoke.
     Reasoning(Reasoning),
@@ -34,7 +34,7 @@ pub enum Item {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Instructions that stand above all.
+    /// Instructions above all others.
     System,
     /// The program that runs the agent; memory layers speak in this role.
     Developer,
@@ -85,7 +85,7 @@ pub struct FunctionCall {
     /// The provider's name for this item, if it gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Box<str>>,
-    /// What the answer must carry to be recognised as this call's.
+    /// The id that the output of this call carries.
     pub call_id: Box<str>,
     /// The tool's public name.
     pub name: Box<str>,
@@ -99,16 +99,16 @@ pub struct FunctionCall {
     pub extra: Extra,
 }
 
-/// What a tool answered.
+/// What a tool returned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredOutput")]
 pub struct FunctionCallOutput {
     /// The provider's name for this item, if it gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Box<str>>,
-    /// The call that this answers.
+    /// The call that this is the output of.
     pub call_id: Box<str>,
-    /// The answer.
+    /// What the tool returned.
     pub output: String,
     /// What became of the call.
     #[serde(default, skip_serializing_if = "Outcome::is_done")]
@@ -247,7 +247,7 @@ impl FunctionCall {
 }
 
 impl FunctionCallOutput {
-    /// The answer to the call `call_id`.
+    /// The output of the call `call_id`.
     pub fn new(call_id: &str, output: impl Into<String>, outcome: Outcome) -> Self {
         let (call_id, output) = (call_id.into(), output.into());
         Self { id: None, call_id, output, outcome, meta: Meta::default(), extra: Extra::default() }
@@ -323,12 +323,12 @@ impl Item {
         FunctionCall::new(call_id, name, arguments).into()
     }
 
-    /// The answer to the call `call_id`.
+    /// The output of the call `call_id`.
     pub fn output(call_id: &str, output: impl Into<String>) -> Item {
         FunctionCallOutput::new(call_id, output, Outcome::Done).into()
     }
 
-    /// The answer to the call `call_id`, saying that it failed.
+    /// The output of the call `call_id`, saying that it failed.
     pub fn error_output(call_id: &str, output: impl Into<String>) -> Item {
         FunctionCallOutput::new(call_id, output, Outcome::Failed).into()
     }

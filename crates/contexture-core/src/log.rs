@@ -16,7 +16,7 @@ pub struct Entry {
     pub item: Arc<Item>,
     /// Its tokens, counted when it was appended.
     pub tokens: u64,
-    /// For an output, the position of the call it answers.
+    /// For an output, the position of its call.
     pub answers: Option<usize>,
     /// The tokens of all entries before this one.
     before_tokens: u64,
@@ -45,11 +45,11 @@ pub struct ItemLog {
     open_calls: Arc<OpenCalls>,
 }
 
-/// Calls that have no answer.
+/// Calls that have no output.
 #[derive(Clone, Debug, Default)]
 struct OpenCalls {
     positions: BTreeSet<usize>,
-    /// By what an answer must carry. A call whose id a later one has taken is not here: it will never be answered.
+    /// By the id that an output must carry. A call whose id a later one has taken is not here: it never gets an output.
     by_id: HashMap<Box<str>, usize>,
 }
 
@@ -79,10 +79,10 @@ impl ItemLog {
         position
     }
 
-    /// Remembers an open call, or finds and closes the one that `item` answers.
+    /// Remembers an open call, or finds and closes the one that `item` belongs to.
     ///
-    /// Ids are not always unique: some models count from zero in every response. So an output answers the newest
-    /// open call of its id, and no output that comes later can answer an older one.
+    /// Ids are not always unique: some models count from zero in every response. So an output belongs to the newest
+    /// open call of its id, and no later output can belong to an older one.
     fn pair(&mut self, item: &Item, position: usize) -> Option<usize> {
         match item {
             Item::FunctionCall(call) => {
@@ -102,7 +102,7 @@ impl ItemLog {
         }
     }
 
-    /// Whether an entry is a call without an answer, or an output whose call stands before `start` or nowhere.
+    /// Whether an entry is a call without an output, or an output whose call is before `start` or nowhere.
     pub(crate) fn is_orphan_since(&self, position: usize, entry: &Entry, start: usize) -> bool {
         match &*entry.item {
             Item::FunctionCall(_) => self.open_calls.positions.contains(&position),
@@ -179,7 +179,7 @@ impl ItemLog {
         self.open_calls.by_id.get(call_id).copied()
     }
 
-    /// Positions of the calls that nobody has answered yet, oldest first.
+    /// Positions of the calls that have no output yet, oldest first.
     pub fn open_calls(&self) -> impl Iterator<Item = usize> {
         self.open_calls.positions.iter().copied()
     }
@@ -199,7 +199,7 @@ impl ItemLog {
     }
 }
 
-/// The conversation so far, for whoever asks: cheap to pass on, and copied only when it is asked for.
+/// The conversation so far: cheap to clone, and copied only when it is asked for.
 #[derive(Clone, Default)]
 pub(crate) struct SharedLog(Arc<RwLock<ItemLog>>);
 

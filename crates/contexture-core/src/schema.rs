@@ -88,7 +88,7 @@ enum Rule {
     Size(Measure, Limit, u64),
     UniqueItems,
     PrefixItems(Vec<PartId>),
-    /// `items`: all items behind the first `skip`.
+    /// `items`: all items after the first `skip`.
     Items {
         skip: usize,
         part: PartId,

@@ -9,7 +9,7 @@ mod input;
 mod output;
 mod room;
 mod epoch;
-mod seat;
+mod block_place;
 mod bands;
 mod updates;
 mod shown;

@@ -40,7 +40,7 @@ const WARY_CALLS: u32 = 64;
 /// otherwise. Symbolic links are refused, or followed as long as they stay beneath the base. Only regular files of
 /// valid UTF-8 text are read, never more than the limit, and nothing blocks on a pipe or a device.
 ///
-/// Calls that the page cache answers run on the calling thread, since they take microseconds. Large reads, and all
+/// Calls that the page cache can serve run on the calling thread, since they take microseconds. Large reads, and all
 /// calls for a while after one was slow (a network, a sleeping disk), go to tokio's blocking threads.
 ///
 /// ```
@@ -273,7 +273,7 @@ fn interrupted(path: &str) -> FileError {
     FileError::new(FileErrorCode::ReadFailed, path, "the program is ending")
 }
 
-/// What an answer of the system means for the one who asked for a file.
+/// What an error of the system means for the one who asked for a file.
 fn refused(path: &str, errno: Errno) -> FileError {
     use FileErrorCode::*;
     let (code, message) = match errno {

@@ -45,11 +45,11 @@ impl LineRange {
 /// One reference in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference<'t> {
-    /// Where it stands, in bytes, from the `#` to the end of its line range.
+    /// Where it is, in bytes, from the `#` to the end of its line range.
     pub range: Range<usize>,
     /// The path as written, without `#` and quotes. It may be absolute or lead anywhere: nothing was checked.
     pub path: &'t str,
-    /// Whether the path stands in quotes.
+    /// Whether the path is in quotes.
     pub quoted: bool,
     /// The lines it narrows to.
     pub lines: Option<LineRange>,
@@ -114,21 +114,21 @@ pub fn rewrite<'t>(
     Cow::Owned(rewritten)
 }
 
-/// Whether a reference may begin behind this.
+/// Whether a reference may begin after this.
 fn may_start(before: &str) -> bool {
     before.chars().next_back().is_none_or(|c| c.is_whitespace() || "([{<\"'“‘„‚«‹（［【「『《〈".contains(c))
 }
 
-/// What stands in quotes behind a `#`.
+/// What is in quotes after a `#`.
 fn quoted<'t>(text: &'t str, at: usize) -> Option<Reference<'t>> {
-    let behind = &text[at + 1..];
-    let open = behind.chars().next()?;
+    let after = &text[at + 1..];
+    let open = after.chars().next()?;
     let close = match open {
         '"' => '"',
         '“' => '”',
         _ => return None,
     };
-    let inside = &behind[open.len_utf8()..];
+    let inside = &after[open.len_utf8()..];
     let length = inside.find([close, '\n', '`'])?;
     let path = &inside[..length];
     // A lone `"#"` is followed by a space, not by a name.
@@ -141,7 +141,7 @@ fn quoted<'t>(text: &'t str, at: usize) -> Option<Reference<'t>> {
     Some(Reference { range: at..end + length, path, quoted: true, lines })
 }
 
-/// A path behind a `#` that looks like a file.
+/// A path after a `#` that looks like a file.
 fn plain<'t>(text: &'t str, at: usize, is_file_name: &impl Fn(&str) -> bool) -> Option<Reference<'t>> {
     let path = shape::file_path(&text[at + 1..], is_file_name)?;
     let end = at + 1 + path.len();
@@ -149,7 +149,7 @@ fn plain<'t>(text: &'t str, at: usize, is_file_name: &impl Fn(&str) -> bool) -> 
     Some(Reference { range: at..end + length, path, quoted: false, lines })
 }
 
-/// Writes text so that it stands in the brackets of a link without closing them, and opens no tag there.
+/// Escapes text so that in the brackets of a link it neither closes them nor opens a tag.
 fn push_escaped(into: &mut String, text: &str) {
     for c in text.chars() {
         if matches!(c, '[' | ']' | '<' | '\\') {

@@ -34,7 +34,7 @@ pub(super) fn is_within_depth(value: &Value, depth: usize) -> bool {
 
 /// Why checking ends. Only a mismatch can be made good by another alternative.
 ///
-/// Boxed so that it is small: it is the answer of functions that recurse.
+/// Boxed so that it is small: functions that recurse return it.
 enum Stop {
     Mismatch(Box<Mismatch>),
     TooDeep,
@@ -131,7 +131,7 @@ impl Checker<'_> {
         let mut order: Vec<usize> = (0..items.len()).collect();
         order.sort_by(|&a, &b| compare(&items[a], &items[b]));
         let twins = order.windows(2).filter(|pair| compare(&items[pair[0]], &items[pair[1]]).is_eq());
-        // The sort is stable, so the smaller index of equal items stands first.
+        // The sort is stable, so the smaller index of equal items is first.
         match twins.min_by_key(|pair| pair[1]) {
             Some(pair) => Err(Mismatch::other(format!("repeats item {}", pair[0])).in_item(pair[1]).into()),
             None => Ok(()),

@@ -114,7 +114,7 @@ enum Mode {
 struct Reader {
     mode: Mode,
     parts: Vec<Part>,
-    /// Where each part stands: `#` and a JSON pointer.
+    /// Where each part is: `#` and a JSON pointer.
     places: HashMap<String, PartId>,
     references: Vec<Reference>,
     has_left_out: bool,
@@ -131,7 +131,7 @@ struct Reference {
 struct Keyword<'a> {
     name: &'a str,
     value: &'a Value,
-    /// The schema that it stands in, with its siblings.
+    /// The schema that it is in, with its siblings.
     map: &'a Map<String, Value>,
     part: PartId,
     place: String,
@@ -149,7 +149,7 @@ impl Reader {
             return Err(format!("`{place}` is nested more than {MAX_SCHEMA_DEPTH} deep"));
         }
         if self.parts.len() == MAX_SCHEMA_PARTS {
-            return Err(format!("`{place}` is one schema too many; at most {MAX_SCHEMA_PARTS} may stand in one"));
+            return Err(format!("`{place}` is one schema too many; at most {MAX_SCHEMA_PARTS} may be in one"));
         }
         let part = self.parts.len();
         self.parts.push(Part::new());
@@ -413,12 +413,12 @@ fn type_named(name: &str) -> Option<Type> {
     })
 }
 
-/// A name as it stands in a JSON pointer.
+/// A name as it is written in a JSON pointer.
 fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// A pointer as it stands in a URI fragment, as plain text; `None` if that is not text.
+/// A pointer as it is written in a URI fragment, as plain text; `None` if that is not text.
 fn percent_decoded(fragment: &str) -> Option<String> {
     let mut bytes = fragment.bytes();
     let mut decoded = Vec::with_capacity(fragment.len());

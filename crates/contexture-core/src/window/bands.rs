@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::block_place::{BlockPlace, places};
 use super::epoch::{Churn, Epoch, Pin, Place, Placed, is_live};
 use super::input::{Block, WindowInput};
 use super::output::Section;
 use super::room::least_history;
-use super::seat::{Seat, seats};
 use super::shorten::fit_item;
 use super::text::escape_tags;
 use super::updates::{self, Rendered};
@@ -30,7 +30,7 @@ pub(super) struct Bands {
     /// Where each layer is shown in the epoch, in slot order.
     pub(super) layers: Arc<[Placed]>,
     /// Where each block of the input is shown.
-    seats: Vec<Seat>,
+    places: Vec<BlockPlace>,
     pub(super) updates: Option<Arc<Rendered>>,
     tail: Option<(Arc<Item>, u64)>,
     pub(super) anchor_tokens: u64,
@@ -63,13 +63,13 @@ impl Bands {
         if epoch.system_fingerprint != input.system_fingerprint || epoch.counter != input.counter.name() {
             return Err(EpochReason::SystemChanged);
         }
-        let seats = seats(&epoch.layers, input.blocks).ok_or(EpochReason::AnchorsOutgrew)?;
-        let updates = updates::render(input, &epoch.layers, &seats, past.updates);
+        let places = places(&epoch.layers, input.blocks).ok_or(EpochReason::AnchorsOutgrew)?;
+        let updates = updates::render(input, &epoch.layers, &places, past.updates);
         let updates_tokens = updates.as_ref().map_or(0, |updates| updates.tokens);
         if updates_tokens > available / UPDATES_SHARE {
             return Err(EpochReason::UpdatesOutgrew);
         }
-        let mut bands = Bands::new(None, epoch.layers.clone(), seats, updates, input);
+        let mut bands = Bands::new(None, epoch.layers.clone(), places, updates, input);
         let room = available - least_history(available, input.history.log());
         if bands.anchor_tokens + updates_tokens > room {
             return Err(EpochReason::AnchorsOutgrew);
@@ -97,9 +97,9 @@ impl Bands {
             layers.push(Placed { layer: block.layer.clone(), place });
         }
         layers.reverse();
-        let seat = |(index, placed): (usize, &Placed)| Seat::of(index, placed);
-        let seats = layers.iter().enumerate().map(seat).collect();
-        let mut bands = Bands::new(Some(reason), layers.into(), seats, None, input);
+        let place = |(index, placed): (usize, &Placed)| BlockPlace::of(index, placed);
+        let places = layers.iter().enumerate().map(place).collect();
+        let mut bands = Bands::new(Some(reason), layers.into(), places, None, input);
         bands.add_tail(input, available, room);
         bands
     }
@@ -107,27 +107,27 @@ impl Bands {
     fn new(
         reason: Option<EpochReason>,
         layers: Arc<[Placed]>,
-        seats: Vec<Seat>,
+        places: Vec<BlockPlace>,
         updates: Option<Arc<Rendered>>,
         input: &WindowInput<'_>,
     ) -> Bands {
         let anchor_tokens = layers.iter().filter_map(Placed::pin).map(|pin| pin.tokens).sum();
-        let live = input.blocks.iter().zip(&seats).filter(|(_, seat)| **seat == Seat::Live);
+        let live = input.blocks.iter().zip(&places).filter(|(_, place)| **place == BlockPlace::Live);
         let live_tokens = live.map(|(block, _)| block.tokens).sum();
-        Bands { reason, layers, seats, updates, tail: None, anchor_tokens, live_tokens }
+        Bands { reason, layers, places, updates, tail: None, anchor_tokens, live_tokens }
     }
 
     /// Adds the guidance. Live blocks give way to it, from the highest slot on; anchors do not.
     fn add_tail(&mut self, input: &WindowInput<'_>, available: u64, room: u64) {
         let held = self.anchor_tokens + self.updates_tokens();
         self.tail = tail(input, (available / TAIL_SHARE).min(room - held));
-        for (block, seat) in input.blocks.iter().zip(&mut self.seats).rev() {
+        for (block, place) in input.blocks.iter().zip(&mut self.places).rev() {
             if held + self.live_tokens + self.tail.as_ref().map_or(0, |(_, tokens)| *tokens) <= room {
                 return;
             }
-            if *seat == Seat::Live && block.tokens > 0 {
+            if *place == BlockPlace::Live && block.tokens > 0 {
                 self.live_tokens -= block.tokens;
-                *seat = Seat::LeftOut;
+                *place = BlockPlace::LeftOut;
             }
         }
     }
@@ -152,7 +152,7 @@ impl Bands {
 
     /// The items after history.
     pub(super) fn after_history<'a>(&'a self, blocks: &'a [Block]) -> impl Iterator<Item = &'a Arc<Item>> {
-        let live = blocks.iter().zip(&self.seats).filter(|(_, seat)| **seat == Seat::Live);
+        let live = blocks.iter().zip(&self.places).filter(|(_, place)| **place == BlockPlace::Live);
         live.flat_map(|(block, _)| block.items.iter())
             .chain(self.updates.as_ref().map(|updates| &updates.item))
             .chain(self.tail.as_ref().map(|(item, _)| item))
@@ -164,7 +164,7 @@ impl Bands {
         let anchors = self.layers.iter().filter_map(|placed| Some((&placed.layer, placed.pin()?)));
         let anchors =
             anchors.map(|(layer, pin)| section(Band::Anchor, Some(layer.clone()), pin.items.len(), pin.tokens));
-        let live = blocks.iter().zip(&self.seats).filter(|(_, seat)| **seat == Seat::Live);
+        let live = blocks.iter().zip(&self.places).filter(|(_, place)| **place == BlockPlace::Live);
         let live =
             live.map(|(block, _)| section(Band::Live, Some(block.layer.clone()), block.items.len(), block.tokens));
         let updates = self.updates.as_ref().map(|updates| section(Band::Updates, None, 1, updates.tokens));
@@ -176,24 +176,24 @@ impl Bands {
     pub(super) fn layer_usages(&self, blocks: &[Block]) -> Vec<LayerUsage> {
         blocks
             .iter()
-            .zip(&self.seats)
+            .zip(&self.places)
             .enumerate()
-            .map(|(index, (block, seat))| self.usage(index, block, *seat))
+            .map(|(index, (block, place))| self.usage(index, block, *place))
             .collect()
     }
 
-    fn usage(&self, index: usize, block: &Block, seat: Seat) -> LayerUsage {
+    fn usage(&self, index: usize, block: &Block, place: BlockPlace) -> LayerUsage {
         let corrected = self.updates.as_ref().and_then(|updates| updates.tokens_of(index));
-        let pinned = match seat {
-            Seat::Anchor(Some(at)) => self.layers[at].pin().map_or(0, |pin| pin.tokens),
-            Seat::Anchor(None) | Seat::Live | Seat::LeftOut => 0,
+        let pinned = match place {
+            BlockPlace::Anchor(Some(at)) => self.layers[at].pin().map_or(0, |pin| pin.tokens),
+            BlockPlace::Anchor(None) | BlockPlace::Live | BlockPlace::LeftOut => 0,
         };
-        let (band, served, used) = match seat {
-            Seat::Live => (Band::Live, block.served, block.tokens),
-            Seat::LeftOut => (Band::Anchor, block.served, 0),
-            Seat::Anchor(_) if pinned == 0 && corrected.is_some() => (Band::Updates, block.served, 0),
-            Seat::Anchor(_) if pinned > 0 && self.reason.is_none() => (Band::Anchor, Served::Pinned, pinned),
-            Seat::Anchor(_) => (Band::Anchor, block.served, pinned),
+        let (band, served, used) = match place {
+            BlockPlace::Live => (Band::Live, block.served, block.tokens),
+            BlockPlace::LeftOut => (Band::Anchor, block.served, 0),
+            BlockPlace::Anchor(_) if pinned == 0 && corrected.is_some() => (Band::Updates, block.served, 0),
+            BlockPlace::Anchor(_) if pinned > 0 && self.reason.is_none() => (Band::Anchor, Served::Pinned, pinned),
+            BlockPlace::Anchor(_) => (Band::Anchor, block.served, pinned),
         };
         let used = used + corrected.unwrap_or(0);
         let yielded = block.allocated.saturating_sub(used);

@@ -1,4 +1,4 @@
-//! Numbers that tell texts apart, the same on every machine and in every version, unlike the standard hasher.
+//! Numbers that identify texts, the same on every machine and in every version, unlike the standard hasher.
 
 use std::sync::Arc;
 

@@ -98,7 +98,7 @@ impl Cutting<'_> {
 
     /// Shortens large items, oldest first, until the goal is met.
     ///
-    /// The newest half of the goal is left alone, and so are the outputs that the model is about to answer.
+    /// The newest half of the goal is left alone, and so are the outputs that the model has not responded to yet.
     fn shorten_large(&mut self, limits: Limits) {
         let large = (limits.room / LARGE_SHARE).max(LARGE_TOKENS);
         let unanswered = self.shown.iter().rev().take_while(|shown| shown.item.as_output().is_some()).count().max(1);

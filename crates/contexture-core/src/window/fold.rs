@@ -68,7 +68,7 @@ pub(super) fn fold(
     let is_last = |shown: &Shown| last.is_some_and(|last| Arc::ptr_eq(&last.item, &shown.item));
     if input.policy.overflow == Overflow::Summarize {
         let reserve = room / summary::SHARE;
-        // The last summary is told again in the new one, so it takes no room of its own.
+        // The last summary is included in the new one, so it takes no room of its own.
         let fitted = cut(shown.iter().filter(|shown| !is_last(shown)).cloned().collect(), reserve);
         if fitted.start > start {
             let summary = summary::summarize(input, start..fitted.start, last, reserve)?;

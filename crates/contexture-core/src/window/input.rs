@@ -29,7 +29,7 @@ pub struct Block {
     pub allocated: u64,
     /// What its spec says about where it is shown.
     pub placement: Placement,
-    /// Where the answer came from.
+    /// Where the block came from.
     pub served: Served,
 }
 

@@ -21,11 +21,11 @@ pub enum Assembly {
 /// What is needed before the window can be made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SummaryRequest {
-    /// The positions of the log to be told, after what the last summary told.
+    /// The positions of the log to be summarised, after those of the last summary.
     pub start: usize,
-    /// The first position that is not to be told.
+    /// The first position that is not to be summarised.
     pub end: usize,
-    /// The last summary, to be told again.
+    /// The last summary, to be included in the new one.
     pub previous: Option<String>,
     /// How many tokens the text may have: fewer than what it replaces.
     pub max_tokens: u64,

@@ -36,7 +36,7 @@ pub enum Overflow {
     /// The oldest large items are shown as head, marker and tail; then the oldest items are dropped.
     #[default]
     Truncate,
-    /// The evicted part is told in a summary, written by `overflow_model`.
+    /// The evicted part is replaced by a summary, written by `overflow_model`.
     Summarize,
     /// The newest `window_size` items are shown.
     SlidingWindow,

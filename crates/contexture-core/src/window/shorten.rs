@@ -29,7 +29,7 @@ pub fn shorten(counter: &dyn TokenCounter, text: &str, tokens: u64) -> String {
 
 /// What of `text` fits into `tokens` tokens as the block of a layer: all of it, or its start and end.
 ///
-/// For `recall`: an answer that is made to fit is not cut by the engine, and leaves no fault. `None` if not even an
+/// For `recall`: a result that is made to fit is not cut by the engine, and leaves no fault. `None` if not even an
 /// empty block fits.
 ///
 /// ```

@@ -102,8 +102,8 @@ impl Kept {
         }
         let Some((position, entry)) = log.newest_user().and_then(|user| Some((user, log.get(user)?))) else { return };
         let user = self.logged(input, position, entry, cuts.get(&position).copied());
-        let behind = shown.iter().position(|shown| shown.position.is_some_and(|other| other > position));
-        shown.insert(behind.unwrap_or(shown.len()), user);
+        let after = shown.iter().position(|shown| shown.position.is_some_and(|other| other > position));
+        shown.insert(after.unwrap_or(shown.len()), user);
     }
 
     /// Forgets what is no longer shown shortened.
@@ -147,8 +147,8 @@ fn is_half(item: &Item) -> bool {
     matches!(item, Item::FunctionCall(_) | Item::FunctionCallOutput(_))
 }
 
-/// For each call the index of its output and the reverse, by the same rule as the log: an output answers the newest
-/// call of its id, and an older one is never answered.
+/// For each call the index of its output and the reverse, by the same rule as the log: an output belongs to the newest
+/// call of its id, and an older one never gets an output.
 pub(super) fn partners(shown: &[Shown]) -> Vec<Option<usize>> {
     let mut partners = vec![None; shown.len()];
     let mut open: HashMap<&str, usize> = HashMap::new();

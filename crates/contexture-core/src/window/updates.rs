@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::block_place::BlockPlace;
 use super::epoch::{Pin, Placed};
 use super::input::{Block, SharedItems, WindowInput};
-use super::seat::Seat;
 use super::text::{attribute, escape_tags};
 use crate::item::Item;
 use crate::tokens::count_item;
@@ -57,10 +57,10 @@ impl Rendered {
 pub(super) fn render(
     input: &WindowInput<'_>,
     layers: &[Placed],
-    seats: &[Seat],
+    places: &[BlockPlace],
     last: Option<&Arc<Rendered>>,
 ) -> Option<Arc<Rendered>> {
-    let changed: Vec<Changed<'_>> = changed(input, layers, seats).collect();
+    let changed: Vec<Changed<'_>> = changed(input, layers, places).collect();
     if changed.is_empty() {
         return None;
     }
@@ -86,10 +86,10 @@ pub(super) fn render(
 fn changed<'a>(
     input: &'a WindowInput<'_>,
     layers: &'a [Placed],
-    seats: &'a [Seat],
+    places: &'a [BlockPlace],
 ) -> impl Iterator<Item = Changed<'a>> {
-    input.blocks.iter().zip(seats).enumerate().filter_map(|(index, (block, seat))| {
-        let Seat::Anchor(pinned) = seat else { return None };
+    input.blocks.iter().zip(places).enumerate().filter_map(|(index, (block, place))| {
+        let BlockPlace::Anchor(pinned) = place else { return None };
         let pin = pinned.and_then(|at| layers[at].pin());
         let same = match pin {
             Some(pin) => Arc::ptr_eq(&pin.items, &block.items) || pin.items == block.items,
@@ -99,7 +99,7 @@ fn changed<'a>(
     })
 }
 
-/// One layer's correction: added, retracted, told as a delta, or replaced.
+/// One layer's correction: added, retracted, given as a delta, or replaced.
 fn correction(input: &WindowInput<'_>, pin: Option<&Pin>, block: &Block) -> String {
     let layer = attribute(&block.layer);
     let Some(pin) = pin else {

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Here each line is a function that does by hand what the expression does with backtracking. No piece depends
-//! on what is before it, and what is behind it matters only up to [`MAX_PIECE_BYTES`].
+//! on what is before it, and what is after it matters only up to [`MAX_PIECE_BYTES`].
 
 use contexture_core::tokens::floor_boundary;
 
@@ -61,7 +61,7 @@ impl Window<'_> {
         }
     }
 
-    /// A word behind one character that is neither letter nor number.
+    /// A word after one character that is neither letter nor number.
     fn led_word(&self, start: usize) -> Option<usize> {
         let word = self.word(start);
         word.cased.or(word.upper).map(|end| self.with_contraction(end))
@@ -90,7 +90,7 @@ impl Window<'_> {
         at
     }
 
-    /// The end of a word, or of the English contraction behind it.
+    /// The end of a word, or of the English contraction after it.
     fn with_contraction(&self, end: usize) -> usize {
         let Some(b'\'') = self.text.as_bytes().get(end) else { return end };
         let rest = &self.text.as_bytes()[end + 1..];

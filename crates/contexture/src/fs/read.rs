@@ -52,7 +52,7 @@ pub(super) fn stamp(stat: &Stat, now_ns: i64) -> FileStamp {
 
 /// Reads an opened file that passed [`check_stat`].
 ///
-/// If it changes while it is read, it is read again. If it never stands still, the last text is given with the
+/// If it changes while it is read, it is read again. If it keeps changing, the last text is given with the
 /// stamp from before, so that the next look sees a difference.
 pub(super) fn read_handle(file: OwnedFd, path: &str, limits: ReadLimits) -> Result<FileText, FileError> {
     let mut file = File::from(file);

@@ -181,7 +181,7 @@ const NAMES: &[(&str, &str)] = &[
 pub struct AllowList {
     /// In lower case, without a leading dot.
     extensions: HashSet<Box<str>>,
-    /// As they stand.
+    /// As they are.
     names: HashSet<Box<str>>,
 }
 
@@ -205,7 +205,7 @@ impl AllowList {
     pub fn allows(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
         let lower = name.to_lowercase();
-        // Every suffix that begins behind a dot is an extension: `d.ts` and `ts` of `index.d.ts`.
+        // Every suffix that begins after a dot is an extension: `d.ts` and `ts` of `index.d.ts`.
         let mut suffixes = lower.match_indices('.').map(|(dot, _)| &lower[dot + 1..]);
         self.names.contains(name) || suffixes.any(|suffix| self.extensions.contains(suffix))
     }

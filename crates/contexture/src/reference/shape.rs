@@ -68,7 +68,7 @@ fn judge(name: &str, is_file_name: &impl Fn(&str) -> bool) -> Judgement {
         return Judgement::File;
     }
     let Some(dot) = last_dot(name) else {
-        // `#Makefile()` is a Makefile with something behind it.
+        // `#Makefile()` is a Makefile with something after it.
         return match name.find(['(', '[']) {
             Some(bracket) if bracket > 0 && name.ends_with([')', ']']) => Judgement::Cut(bracket),
             _ => Judgement::NoFile,
@@ -78,7 +78,7 @@ fn judge(name: &str, is_file_name: &impl Fn(&str) -> bool) -> Judgement {
     if let Some(bracket) = extension.find(['(', '[']) {
         return Judgement::Cut(dot + 1 + bracket);
     }
-    // Scripts without spaces go on right behind an extension: `#a.mdを見て`.
+    // Scripts without spaces go on right after an extension: `#a.mdを見て`.
     if extension.starts_with(|c: char| c.is_ascii())
         && let Some(foreign) = extension.find(|c: char| !c.is_ascii())
     {

@@ -15,8 +15,8 @@ pub(crate) fn parts(word: &str) -> impl Iterator<Item = &str> {
         if rest.is_empty() {
             return None;
         }
-        let (part, behind) = rest.split_at(part_len(rest));
-        rest = behind;
+        let (part, after) = rest.split_at(part_len(rest));
+        rest = after;
         Some(part)
     })
 }

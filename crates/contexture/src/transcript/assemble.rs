@@ -1,4 +1,4 @@
-//! Puts together what agents write in pieces: messages, their calls and the answers.
+//! Puts together what agents write in pieces: messages, their calls and outputs.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,7 +11,7 @@ use super::Record;
 use super::time::milliseconds;
 
 /// Responses held back for outputs that come late. A call that is still open when so many newer
-/// ones have come gets an empty answer.
+/// ones have come gets an empty output.
 const MAX_HELD_GROUPS: usize = 16;
 
 /// Records held back in all.
@@ -20,7 +20,7 @@ const MAX_HELD_MESSAGES: usize = 256;
 /// Which pieces of assistant output belong to one message.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Join<'a> {
-    /// Pieces with the same name of the response, also when answers stand between them.
+    /// Pieces with the same name of the response, also when outputs are between them.
     Response(&'a str),
     /// Pieces that follow one another with nothing between them.
     Adjacent,
@@ -42,7 +42,7 @@ pub(super) struct Tally {
 
 /// Collects pieces in the order of the recording and hands out whole records.
 ///
-/// Every call that leaves here has a unique id and exactly one later answer. An answer to no call is left out, a
+/// Every call that leaves here has a unique id and exactly one later output. An output without a call is left out, a
 /// call without an output gets an empty one after the other outputs of its response.
 pub(super) struct Assembler<'a> {
     sink: &'a mut dyn FnMut(Record),
@@ -183,7 +183,7 @@ impl<'a> Assembler<'a> {
         *uses
     }
 
-    /// The answer to a call, recognised by the id that both carry in the recording.
+    /// The output of a call, recognised by the id that both carry in the recording.
     pub fn answer(&mut self, recorded_id: &str, text: String, outcome: Outcome) {
         let newest = self.groups.len().wrapping_sub(1);
         let found = self.groups.iter().enumerate().rev().find_map(|(index, group)| {
@@ -201,7 +201,7 @@ impl<'a> Assembler<'a> {
         self.release();
     }
 
-    /// Hands out what can no longer change: groups whose calls are answered, but not the newest group, which may
+    /// Hands out what can no longer change: groups whose calls all have an output, but not the newest group, which may
     /// still grow.
     fn release(&mut self) {
         loop {
@@ -260,7 +260,7 @@ impl Group {
         }
     }
 
-    /// The place after the newest answer, or the start of what came after the response.
+    /// The place after the newest output, or the start of what came after the response.
     fn end_of_answers(&self) -> usize {
         self.rest.iter().rposition(|record| record.output().is_some()).map_or(0, |newest| newest + 1)
     }

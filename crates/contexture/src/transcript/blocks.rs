@@ -10,10 +10,10 @@ use contexture_core::item::{Outcome, Role};
 
 use super::assemble::{Assembler, Join, append_text, call};
 
-/// What stands in a text for an image, which is noted and not kept.
+/// What replaces an image in a text: images are noted and not kept.
 pub(super) const IMAGE_NOTE: &str = "[image]";
 
-/// What stands in a text for a file that is not an image.
+/// What replaces a file in a text that is not an image.
 const FILE_NOTE: &str = "[file]";
 
 /// One block of any chat format, with the fields that any of them uses.
@@ -59,7 +59,7 @@ impl Block<'_> {
         }
     }
 
-    /// What the block adds to a text, with images noted; nothing for calls, answers and thinking.
+    /// What the block adds to a text, with images noted; nothing for calls, outputs and thinking.
     pub fn take_text(&mut self, assembler: &mut Assembler<'_>) -> Option<String> {
         match self.kind() {
             BlockKind::Text => self.text.take(),
@@ -140,13 +140,13 @@ pub(super) fn speak(content: Option<&RawValue>, join: Join<'_>, assembler: &mut 
     Ok(())
 }
 
-/// Hands on the answers of a user message written as blocks, then what is said beside them.
+/// Passes on the outputs in a user message written as blocks, then the text beside them.
 pub(super) fn say(content: Option<&RawValue>, role: Role, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     let mut text = String::new();
     for mut block in content.map_or(Ok(Vec::new()), blocks_of)? {
         if block.kind() == BlockKind::Answer {
             let answer = text_of(block.content, assembler)?;
-            // This format marks failures, so an answer without the mark is a success.
+            // This format marks failures, so an output without the mark is a success.
             let outcome = if block.is_error == Some(true) { Outcome::Failed } else { Outcome::Done };
             assembler.answer(block.tool_use_id.as_deref().unwrap_or_default(), answer, outcome);
         } else if let Some(more) = block.take_text(assembler) {

@@ -1,6 +1,6 @@
 //! The two chat formats of providers: OpenAI chat and Anthropic messages.
 //!
-//! They differ in where calls and answers stand, and one record never has both, so one reader serves both.
+//! They differ in where calls and outputs are, and one record never has both, so one reader serves both.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ struct Record<'a> {
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     tool_calls: Option<Vec<Call>>,
-    /// The single call of old OpenAI recordings, answered by name.
+    /// The single call of old OpenAI recordings, whose output names the function.
     function_call: Option<Function>,
     tool_call_id: Option<String>,
     name: Option<String>,

@@ -1,6 +1,6 @@
-//! Codex: one event a line; text, calls and answers are items of their own.
+//! Codex: one event a line; text, calls and outputs are items of their own.
 //!
-//! What the model was sent and said stands in `response_item`; the events beside it repeat it for display. Old
+//! What the model was sent and said is in `response_item`; the events beside it repeat it for display. Old
 //! recordings have the items without the wrapper.
 
 use std::borrow::Cow;
@@ -41,7 +41,7 @@ struct Item<'a> {
     output: Option<&'a RawValue>,
 }
 
-/// What a tool answered, where it is neither a text nor a list of blocks.
+/// The output of a tool, where it is neither a text nor a list of blocks.
 #[derive(Deserialize)]
 struct Output<'a> {
     #[serde(borrow)]

@@ -7,7 +7,7 @@ use std::io::{self, BufRead};
 
 use super::reading::{MAX_LINE_BYTES, ReadError, Reading};
 
-/// Reads the messages of a document one by one. What stands before a place that is not JSON is used.
+/// Reads the messages of a document one by one. Everything before a place that is not JSON is used.
 pub(super) fn read(reader: impl BufRead, reading: &mut Reading<'_>) -> Result<(), ReadError> {
     let mut cutter = Cutter { reader, line: 1 };
     cutter.skip_mark()?;
@@ -109,7 +109,7 @@ fn member(
     match value {
         Value::Cut => return Ok(ENDS_TOO_SOON),
         Value::Whole if key == SYSTEM_KEY && has_messages => {
-            reading.report(line, "the system prompt stands behind the messages and is left out".to_owned());
+            reading.report(line, "the system prompt comes after the messages and is left out".to_owned());
         }
         Value::Whole if key == SYSTEM_KEY => reading.system(line, &system),
         Value::Whole | Value::TooLong => {}
@@ -133,7 +133,7 @@ struct Cutter<R> {
     line: u64,
 }
 
-/// Where a walk through a value stands.
+/// How far a walk through a value has come.
 #[derive(Default)]
 struct Walk {
     depth: usize,
@@ -205,7 +205,7 @@ impl<R: BufRead> Cutter<R> {
 }
 
 impl Walk {
-    /// Walks on through `buffer` and says behind which byte the value ends, if it does.
+    /// Walks on through `buffer` and returns the byte after which the value ends, if it does.
     fn end_in(&mut self, buffer: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < buffer.len() {

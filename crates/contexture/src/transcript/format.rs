@@ -1,4 +1,4 @@
-//! Which agent wrote a recording, told by what stands in it.
+//! Which agent wrote a recording, recognised by its content.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -74,7 +74,7 @@ struct Marks<'a> {
 /// How sure a record makes us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Guess {
-    /// The record could stand in no other format.
+    /// The record could be in no other format.
     Sure(Format),
     /// A chat message that both chat formats share.
     EitherChat,

@@ -11,10 +11,10 @@ pub(super) enum Layout {
     Document,
 }
 
-/// Bytes that are looked at to tell the layout, at first.
+/// Bytes that are looked at first to recognise the layout.
 const FIRST_LOOK_BYTES: usize = 64 << 10;
 
-/// Bytes that are looked at when the first ones do not tell.
+/// Bytes that are looked at when the first ones are not enough.
 const LONGEST_LOOK_BYTES: usize = 8 << 20;
 
 /// Tells the layout by the beginning of a file, and returns what was read of it.
@@ -41,7 +41,7 @@ enum Look {
 /// What the beginning of a file says about its layout.
 ///
 /// A document is a list of objects, or an object that has `messages` or is spread over lines; a record with a type or a
-/// role that has neither stands alone on its line.
+/// role that has neither is alone on its line.
 fn look(prefix: &[u8]) -> Look {
     let mut scan = Scan { bytes: prefix.strip_prefix(b"\xef\xbb\xbf").unwrap_or(prefix), at: 0 };
     scan.skip_space();
@@ -105,7 +105,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// What stands up to the closing quote, which is passed.
+    /// The text up to the closing quote, which is skipped.
     fn rest_of_string(&mut self) -> Option<&'a [u8]> {
         let start = self.at;
         loop {
@@ -117,7 +117,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// What an object is that goes on behind a line end: a document, unless the next line begins an object at its very
+    /// What an object is that goes on after a line end: a document, unless the next line begins an object at its very
     /// start. Then the first line was a record and is cut.
     fn layout_by_next_line(&self) -> Layout {
         match self.bytes.get(self.at) {

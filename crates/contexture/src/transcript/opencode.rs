@@ -80,7 +80,7 @@ fn user(role: Role, parts: Vec<Part<'_>>, assembler: &mut Assembler<'_>) {
     }
 }
 
-/// One model call with the answers to what it asked for.
+/// One model call with the outputs of the calls it asked for.
 #[derive(Default)]
 struct Step {
     text: String,

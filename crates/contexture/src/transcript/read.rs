@@ -8,7 +8,7 @@ use super::{Record, document};
 
 /// Reads a recording and hands its records out one by one, oldest first.
 ///
-/// The format is told by the content. Broken records are reported and skipped. Of a recording with one record a line
+/// The format is recognised by the content. Broken records are reported and skipped. Of a recording with one record a line
 /// only the newest few are held in memory; of one JSON document, one at a time.
 ///
 /// # Errors

@@ -29,7 +29,7 @@ pub struct Report {
     pub broken: Vec<Broken>,
     /// All broken records.
     pub broken_records: u64,
-    /// Calls that nobody answered; each was given an empty answer.
+    /// Calls without an output; each was given an empty one.
     pub unanswered_calls: u64,
     /// Outputs of no call; left out.
     pub orphan_results: u64,

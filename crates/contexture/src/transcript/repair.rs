@@ -10,7 +10,7 @@ pub(super) fn text(bytes: &[u8]) -> Cow<'_, str> {
 /// The same JSON with every lone surrogate escape (`\ud83d` without its other half) replaced by `\ufffd`, or
 /// nothing if there is none.
 ///
-/// Agents cut long output by UTF-16 units and so leave half of a character behind.
+/// Agents cut long output by UTF-16 units, which can leave half of a character at the end.
 pub(super) fn without_lone_surrogates(json: &str) -> Option<String> {
     let mut mended: Option<String> = None;
     let (mut done, mut at) = (0, 0);
@@ -49,7 +49,7 @@ fn unit_at(json: &str, at: usize) -> Option<u16> {
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// The place behind the character that a backslash escapes.
+/// The place after the character that a backslash escapes.
 fn next_boundary(json: &str, at: usize) -> usize {
     at + json[at..].chars().next().map_or(0, char::len_utf8)
 }

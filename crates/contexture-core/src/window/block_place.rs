@@ -6,19 +6,19 @@ use crate::layer::Placement;
 
 /// Where one block of the input is shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Seat {
-    /// In the anchor band, held in the epoch under this index. `None`: the layer is new, and only told in updates.
+pub(super) enum BlockPlace {
+    /// In the anchor band, held in the epoch under this index. `None`: the layer is new, and only shown in updates.
     Anchor(Option<usize>),
     Live,
     LeftOut,
 }
 
-impl Seat {
-    pub(super) fn of(index: usize, placed: &Placed) -> Seat {
+impl BlockPlace {
+    pub(super) fn of(index: usize, placed: &Placed) -> BlockPlace {
         match placed.place {
-            Place::Anchor(_) => Seat::Anchor(Some(index)),
-            Place::Live => Seat::Live,
-            Place::LeftOut => Seat::LeftOut,
+            Place::Anchor(_) => BlockPlace::Anchor(Some(index)),
+            Place::Live => BlockPlace::Live,
+            Place::LeftOut => BlockPlace::LeftOut,
         }
     }
 }
@@ -27,15 +27,15 @@ impl Seat {
 /// its layer is gone.
 ///
 /// Layers and blocks are both in slot order, so that each block is found at the first look.
-pub(super) fn seats(layers: &[Placed], blocks: &[Block]) -> Option<Vec<Seat>> {
-    let mut seats = Vec::with_capacity(blocks.len());
+pub(super) fn places(layers: &[Placed], blocks: &[Block]) -> Option<Vec<BlockPlace>> {
+    let mut places = Vec::with_capacity(blocks.len());
     let (mut next, mut pins) = (0, 0);
     for block in blocks {
         let is_next = layers.get(next).is_some_and(|placed| placed.layer == block.layer);
         let found = if is_next { Some(next) } else { layers.iter().position(|placed| placed.layer == block.layer) };
         let Some(at) = found else {
             // Added since the epoch began: it has no pin, and all of it is an update.
-            seats.push(if block.placement == Placement::Live { Seat::Live } else { Seat::Anchor(None) });
+            places.push(if block.placement == Placement::Live { BlockPlace::Live } else { BlockPlace::Anchor(None) });
             continue;
         };
         next = at + 1;
@@ -44,8 +44,8 @@ pub(super) fn seats(layers: &[Placed], blocks: &[Block]) -> Option<Vec<Seat>> {
             return None;
         }
         pins += usize::from(pinned > 0);
-        seats.push(Seat::of(at, &layers[at]));
+        places.push(BlockPlace::of(at, &layers[at]));
     }
     let held = layers.iter().filter_map(Placed::pin).filter(|pin| pin.tokens > 0).count();
-    (pins == held).then_some(seats)
+    (pins == held).then_some(places)
 }
