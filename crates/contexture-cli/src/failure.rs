@@ -138,6 +138,13 @@ fn nearest(error: &clap::Error) -> Option<String> {
     command.or_else(|| first(ContextKind::SuggestedArg)).or_else(|| first(ContextKind::SuggestedValue))
 }
 
+impl From<clap::Error> for Failure {
+    /// The same for a program without commands.
+    fn from(error: clap::Error) -> Self {
+        Self::from_clap(&error, Screen::of_output(), &clap::Command::new(""), &[])
+    }
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
