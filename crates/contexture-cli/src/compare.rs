@@ -7,38 +7,50 @@ use clap::Args;
 use contexture::config::Command;
 use contexture::config::keys::{self, Counter};
 use contexture::fold::Prices;
-use contexture::transcript::Report;
+use contexture::transcript::{Report, Transcript};
 use serde::Serialize;
 
 use crate::config::{ConfigFlags, OfCompare};
 use crate::failure::Failure;
 use crate::judge::{Judge, Measures};
+use crate::plot::short_count;
 use crate::policies::own::Own;
 use crate::policies::{KNOWN, Policy};
 use crate::progress::Progress;
 use crate::recorded::Recorded;
+use crate::replay::example;
 use crate::replay::settings::Settings;
 use crate::source::{self, Source, Unread};
 use crate::table::{Align, Table, counted};
+use crate::terminal::Screen;
 use crate::work::in_parallel;
 
-/// Compare context policies on recorded work, without a model
+/// Compare what becomes of recorded work under context policies, without a model
 ///
+/// Without a file, a small example is compared that the program carries.
 /// Tokens are counted as bytes divided by four.
 ///
-/// recall: of the edits that follow, the share whose old text stands in the window.
-/// cost: billed input at cache prices, against sending everything every time.
-/// tokens: input tokens, against sending everything every time.
-/// peak: the largest window, in tokens of four bytes.
-/// over: recordings with a window above the budget.
-/// stale: of the file contents shown, the share changed since by a call that is no longer shown.
-/// dearer: recordings that cost more than sending everything.
-/// said: of the lines that the user and the system said so far, the share of bytes in the window, over all requests.
+/// - recall: of the edits that follow, the share whose old text is in the window
+/// - cost: what is billed for input, against sending everything every time
+/// - said: of what the user and the system said so far, the share that is in the window
+/// - tokens: what is sent, against sending everything every time
+/// - peak: the largest window, in tokens
+/// - over: recordings with a window above the budget
+/// - stale: of the file contents shown, the share that was changed since by a call that is not shown
+/// - costlier: recordings that cost more than sending everything
+///
+/// - contexture folds the past into what the agent still needs, as `contexture replay` shows
+/// - pass-through sends everything, every time
+/// - sliding window drops the oldest messages, as far as needed
+/// - half-window drop drops the oldest messages until half of the budget is free
+/// - keep the last 10 replaces all but the ten newest results of tools by a note
+/// - clear all but 3 does that with all but three results when the window is full
+/// - prune beyond 40k does that with results beyond the newest 40 000 tokens of them
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub struct Compare {
     /// Recordings, directories to walk, or - for standard input
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     config: ConfigFlags<OfCompare>,
@@ -72,23 +84,46 @@ struct Row {
 }
 
 /// Carries out the command.
-pub fn run(compare: &Compare) -> Result<(), Failure> {
+pub fn run(compare: &Compare, screen: Screen) -> Result<(), Failure> {
     let config = compare.config.load(Command::Compare, Path::new("."))?;
-    let budget: u64 = config.get(&keys::BUDGET);
+    let is_example = compare.files.is_empty();
+    let budget = match config.given(&keys::BUDGET) {
+        None if is_example => example::BUDGET,
+        given => given.unwrap_or_else(|| config.get(&keys::BUDGET)),
+    };
     let own = Own { settings: Settings::new(&config, budget, Counter::Estimate) };
-    let prices = own.settings.policy.prices;
-    let sources = source::find(&compare.files)?;
     let known = KNOWN.iter().map(|known| known as &dyn Policy);
     let policies: Vec<&dyn Policy> = std::iter::once(&own as &dyn Policy).chain(known).collect();
-    let progress = Progress::new("comparing", sources.len());
-    let judged = in_parallel(&sources, |source| {
-        let judged = judge_source(source, &policies, budget as f64, prices);
-        progress.advance();
-        judged
-    });
-    drop(progress);
-    let comparison = sum_up(&sources, judged, &policies, budget)?;
-    print(&comparison, compare.json)
+    let field = Field { policies: &policies, budget, prices: own.settings.policy.prices };
+    let comparison = if is_example {
+        let (transcript, report) = example::transcript();
+        let judged = field.judge(&transcript, report).map_err(Unread::into_error)?;
+        field.comparison(judged.measures, 1, 0)
+    } else {
+        field.compare(&source::find(&compare.files)?)?
+    };
+    if compare.json {
+        return comparison.print_json();
+    }
+    let mut text = String::new();
+    if is_example {
+        text.push_str(&example::introduction(screen));
+    }
+    text.push_str(&comparison.render(screen));
+    let next = if is_example {
+        "`contexture compare ~/.claude/projects` compares on your own sessions, `contexture help compare` explains the columns"
+    } else {
+        "`contexture help compare` explains the columns, `contexture replay FILE` shows what became of one recording"
+    };
+    text.push_str(&screen.next(next));
+    Ok(io::stdout().write_all(text.as_bytes())?)
+}
+
+/// What is compared, and by which measure.
+struct Field<'a> {
+    policies: &'a [&'a dyn Policy],
+    budget: u64,
+    prices: Prices,
 }
 
 /// One recording with the measures of every policy.
@@ -97,46 +132,54 @@ struct Judged {
     measures: Vec<Measures>,
 }
 
-fn judge_source(source: &Source, policies: &[&dyn Policy], budget: f64, prices: Prices) -> Result<Judged, Unread> {
-    let (transcript, report) = source.transcript()?;
-    let recorded = Recorded::new(&transcript);
-    let judge_one = |policy: &&dyn Policy| {
-        let mut judge = Judge::new(&recorded, prices);
-        for request in policy.requests(&transcript, &recorded, budget) {
-            judge.take(request.map_err(Unread::Failed)?);
+impl Field<'_> {
+    fn compare(&self, sources: &[Source]) -> Result<Comparison, Failure> {
+        let progress = Progress::new("comparing", sources.len());
+        let judged = in_parallel(sources, |source| {
+            let read = source.transcript();
+            let judged = read.and_then(|(transcript, report)| self.judge(&transcript, report));
+            progress.advance();
+            judged
+        });
+        drop(progress);
+        let mut sums = vec![Measures::default(); self.policies.len()];
+        let (mut recordings, mut skipped) = (0, 0);
+        for (source, judged) in sources.iter().zip(judged) {
+            match judged {
+                Ok(Judged { report, measures }) => {
+                    recordings += 1;
+                    source.tell(&report);
+                    sums.iter_mut().zip(&measures).for_each(|(sum, measures)| sum.add(measures));
+                }
+                Err(unread) => {
+                    skipped += 1;
+                    source.tell_unread(&unread);
+                }
+            }
         }
-        Ok(judge.finish(budget))
-    };
-    let measures: Result<Vec<Measures>, Unread> = policies.iter().map(judge_one).collect();
-    Ok(Judged { report, measures: measures? })
-}
+        if recordings == 0 {
+            return Err(source::none_read());
+        }
+        Ok(self.comparison(sums, recordings, skipped))
+    }
 
-fn sum_up(
-    sources: &[Source],
-    judged: Vec<Result<Judged, Unread>>,
-    policies: &[&dyn Policy],
-    budget: u64,
-) -> Result<Comparison, Failure> {
-    let mut sums = vec![Measures::default(); policies.len()];
-    let (mut recordings, mut skipped) = (0, 0);
-    for (source, judged) in sources.iter().zip(judged) {
-        match judged {
-            Ok(Judged { report, measures }) => {
-                recordings += 1;
-                source.tell(&report);
-                sums.iter_mut().zip(&measures).for_each(|(sum, measures)| sum.add(measures));
+    fn judge(&self, transcript: &Transcript, report: Report) -> Result<Judged, Unread> {
+        let (recorded, budget) = (Recorded::new(transcript), self.budget as f64);
+        let judge_one = |policy: &&dyn Policy| {
+            let mut judge = Judge::new(&recorded, self.prices);
+            for request in policy.requests(transcript, &recorded, budget) {
+                judge.take(request.map_err(Unread::Failed)?);
             }
-            Err(unread) => {
-                skipped += 1;
-                source.tell_unread(&unread);
-            }
-        }
+            Ok(judge.finish(budget))
+        };
+        let measures: Result<Vec<Measures>, Unread> = self.policies.iter().map(judge_one).collect();
+        Ok(Judged { report, measures: measures? })
     }
-    if recordings == 0 {
-        return Err(source::none_read());
+
+    fn comparison(&self, sums: Vec<Measures>, recordings: usize, skipped: usize) -> Comparison {
+        let rows = self.policies.iter().zip(sums).map(|(policy, measures)| Row::new(policy.name(), measures));
+        Comparison { recordings, skipped, budget: self.budget, policies: rows.collect() }
     }
-    let rows = policies.iter().zip(sums).map(|(policy, measures)| Row::new(policy.name(), measures));
-    Ok(Comparison { recordings, skipped, budget, policies: rows.collect() })
 }
 
 impl Row {
@@ -156,36 +199,44 @@ impl Row {
     }
 }
 
-fn print(comparison: &Comparison, as_json: bool) -> Result<(), Failure> {
-    let mut stdout = io::stdout().lock();
-    if as_json {
-        serde_json::to_writer_pretty(&mut stdout, comparison)?;
-        return Ok(stdout.write_all(b"\n")?);
+impl Comparison {
+    fn print_json(&self) -> Result<(), Failure> {
+        let mut stdout = io::stdout().lock();
+        serde_json::to_writer_pretty(&mut stdout, self)?;
+        Ok(stdout.write_all(b"\n")?)
     }
-    let Comparison { recordings, skipped, budget, policies } = comparison;
-    let requests = policies.first().map_or(0, |row| row.sums.requests);
-    let (recordings, skipped) = (counted(*recordings, "recording"), counted(*skipped, "file"));
-    writeln!(stdout, "{recordings}, {requests} requests, budget {budget} tokens; {skipped} skipped\n")?;
-    stdout.write_all(table(policies).render().as_bytes())?;
-    Ok(())
-}
 
-fn table(rows: &[Row]) -> Table {
-    let numbers = ["recall", "cost", "tokens", "peak", "over", "stale", "dearer", "said"];
-    let numbers = numbers.map(|title| (title, Align::Right));
-    let mut table = Table::new([("policy", Align::Left)].into_iter().chain(numbers));
-    for row in rows {
-        table.row([
-            row.policy.clone(),
-            format!("{:.4}", row.recall),
-            format!("{:.3}", row.cost),
-            format!("{:.3}", row.tokens),
-            format!("{:.0}", row.peak),
-            row.over.to_string(),
-            format!("{:.3}", row.stale),
-            row.dearer.to_string(),
-            format!("{:.4}", row.said),
-        ]);
+    fn render(&self, screen: Screen) -> String {
+        let requests = self.policies.first().map_or(0, |row| row.sums.requests);
+        let recordings = counted(self.recordings, "recording");
+        let budget = short_count(self.budget);
+        let mut heading = format!("{recordings}, {} requests, budget {budget} tokens", short_count(requests));
+        if self.skipped > 0 {
+            heading.push_str(&format!("; {} skipped", counted(self.skipped, "other file")));
+        }
+        format!("{}\n\n{}", screen.wrap(&heading, 0), self.table().fit(screen))
     }
-    table
+
+    fn table(&self) -> Table {
+        let numbers = ["recall", "cost", "said", "tokens", "peak", "over", "stale", "costlier"];
+        let numbers = numbers.map(|title| (title, Align::Right));
+        let mut table = Table::new([("policy", Align::Left)].into_iter().chain(numbers));
+        for (index, row) in self.policies.iter().enumerate() {
+            table.row([
+                row.policy.clone(),
+                format!("{:.4}", row.recall),
+                format!("{:.3}", row.cost),
+                format!("{:.4}", row.said),
+                format!("{:.3}", row.tokens),
+                short_count(row.peak.ceil() as u64),
+                row.over.to_string(),
+                format!("{:.3}", row.stale),
+                row.dearer.to_string(),
+            ]);
+            if index == 0 {
+                table.strong();
+            }
+        }
+        table
+    }
 }

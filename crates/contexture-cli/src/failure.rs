@@ -1,9 +1,12 @@
 //! Why the program could not do what it was asked: one sentence, a hint and an exit code.
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use crate::terminal::{Screen, Style};
 
 /// The exit code of work that failed.
 const FAILED_WORK: u8 = 1;
@@ -56,33 +59,89 @@ impl Failure {
             }
             Kind::Usage | Kind::Work => {}
         }
-        eprintln!("error: {}", self.sentence);
+        let screen = Screen::of_errors();
+        eprintln!("{} {}", screen.paint(Style::Error, "error:"), self.sentence);
         if let Some(hint) = &self.hint {
-            eprintln!("hint: {hint}");
+            eprintln!("{} {hint}", screen.paint(Style::Hint, "hint:"));
         }
         ExitCode::from(if matches!(self.kind, Kind::Usage) { BAD_USAGE } else { FAILED_WORK })
     }
 }
 
-impl From<clap::Error> for Failure {
-    fn from(error: clap::Error) -> Self {
-        let text = error.render().to_string();
+impl Failure {
+    /// What the reader of the command line said: help that was asked for, or why the words were not understood.
+    pub fn from_clap(error: &clap::Error, screen: Screen, program: &clap::Command, words: &[OsString]) -> Self {
+        let text = error.render();
         if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-            return Self { kind: Kind::Asked, sentence: text, hint: None };
+            let text = if screen.has_colours { text.ansi().to_string() } else { text.to_string() };
+            return Self { kind: Kind::Asked, sentence: screen.wrap_lines(&text), hint: None };
         }
+        let text = text.to_string();
         let mut paragraphs = text.split("\n\n");
         let first = paragraphs.next().unwrap_or_default();
-        let sentence = first.strip_prefix("error: ").unwrap_or(first);
-        let sentence = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
         let usage = paragraphs.find_map(|paragraph| paragraph.trim_start().strip_prefix("Usage: "));
-        let failure = Self::usage(sentence);
-        match usage {
-            Some(usage) => failure.hint(format!("write it as `{}`", usage.trim())),
-            None if matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue) => {
-                failure.hint("`contexture COMMAND --help` says what can be asked for")
+        let command = words.iter().skip(1).find_map(|word| program.find_subcommand(word));
+        let command = command.map(|command| format!("contexture {}", command.get_name()));
+        let failure = Self::usage(sentence(error, first, command.as_deref()));
+        let nearest = nearest(error).or_else(|| nearest_help(program, words));
+        let nearest = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
+        let is_value = matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue);
+        let hint = match (nearest, usage, command) {
+            (Some(nearest), ..) => nearest,
+            (None, _, Some(command)) if is_value => {
+                let command = command.trim_start_matches("contexture ");
+                format!("`contexture help {command}` says what can be asked for")
             }
-            None => failure.hint("`contexture --help` lists all commands"),
+            (None, Some(usage), Some(_)) => format!("write it as `{}`", usage.trim()),
+            _ => "`contexture help` lists all commands".to_owned(),
+        };
+        failure.hint(hint)
+    }
+}
+
+/// What is wrong, in a sentence of our own where clap's is about clap.
+fn sentence(error: &clap::Error, first: &str, command: Option<&str>) -> String {
+    let named = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text),
+        _ => None,
+    };
+    match (error.kind(), named(ContextKind::InvalidSubcommand), named(ContextKind::InvalidArg)) {
+        (ErrorKind::InvalidSubcommand, Some(word), _) => format!("there is no command `{word}`"),
+        (ErrorKind::UnknownArgument, _, Some(word)) => {
+            format!("`{}` has no use for `{word}`", command.unwrap_or("contexture"))
         }
+        _ => {
+            let sentence = first.strip_prefix("error: ").unwrap_or(first);
+            sentence.split_whitespace().collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+/// What was probably meant after `help`, of which clap says nothing.
+fn nearest_help(program: &clap::Command, words: &[OsString]) -> Option<String> {
+    let [name, help, word] = words else { return None };
+    if help != "help" {
+        return None;
+    }
+    let error = program.clone().try_get_matches_from([name, word]).err()?;
+    Some(nearest(&error)?.replace("contexture ", "contexture help "))
+}
+
+/// What was probably meant.
+fn nearest(error: &clap::Error) -> Option<String> {
+    let first = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(texts)) => texts.first().cloned(),
+        _ => None,
+    };
+    let command = first(ContextKind::SuggestedSubcommand).map(|name| format!("contexture {name}"));
+    command.or_else(|| first(ContextKind::SuggestedArg)).or_else(|| first(ContextKind::SuggestedValue))
+}
+
+impl From<clap::Error> for Failure {
+    /// The same for a program without commands.
+    fn from(error: clap::Error) -> Self {
+        Self::from_clap(&error, Screen::of_output(), &clap::Command::new(""), &[])
     }
 }
 

@@ -10,9 +10,11 @@ use contexture::transcript::{self, Report};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::names::Names;
 use crate::progress::Progress;
 use crate::source::{self, Source, Unread};
-use crate::table::{Align, Table};
+use crate::table::{Align, Table, counted};
+use crate::terminal::Screen;
 
 /// Turn recorded work of agents into the plain form, one message a line
 ///
@@ -30,10 +32,6 @@ pub struct Import {
     #[arg(long, requires = "out")]
     json: bool,
 }
-
-/// What a person may do whose file is in no known format.
-const KNOWN_FORMATS: &str =
-    "known are Claude Code, Codex, OpenCode, Copilot CLI, OpenAI chat, Anthropic messages and the plain form";
 
 /// What became of one source.
 #[derive(Serialize)]
@@ -57,29 +55,43 @@ struct Skipped {
 }
 
 /// Carries out the command.
-pub fn run(import: &Import) -> Result<(), Failure> {
+pub fn run(import: &Import, screen: Screen) -> Result<(), Failure> {
     let sources = source::find(&import.files)?;
     let mut skipped = Skipped::default();
-    match &import.out {
+    let count = match &import.out {
         Some(directory) => {
             let imported = to_directory(&sources, directory, &mut skipped)?;
-            print(&imported, import.json)?;
+            if !imported.is_empty() || import.json {
+                print(&imported, directory, import.json, screen)?;
+            }
+            imported.len()
         }
-        None if sources.len() > 1 => {
-            return Err(Failure::usage(format!("{} files cannot share one output", sources.len()))
-                .hint("add `--out DIR` to write one file for each"));
-        }
-        None => to_output(&sources[0], &mut skipped)?,
-    }
-    skipped.outcome()
+        None => to_output(&sources, &mut skipped)?,
+    };
+    skipped.outcome(count)
 }
 
-fn to_output(source: &Source, skipped: &mut Skipped) -> Result<(), Failure> {
-    let mut writer = BufWriter::new(io::stdout().lock());
-    if let Some(report) = copy(source, &mut writer, skipped)? {
-        source.tell(&report);
+/// Writes the only recording among the sources to standard output, and says how many there were.
+fn to_output(sources: &[Source], skipped: &mut Skipped) -> Result<usize, Failure> {
+    let mut found = Vec::new();
+    for source in sources {
+        // What is alone need not be read twice; standard input could not be.
+        if sources.len() == 1 || source.read(&mut |_| {}).is_ok() {
+            found.push(source);
+        } else {
+            copy(source, &mut io::sink(), skipped)?;
+        }
+        if found.len() > 1 {
+            return Err(Failure::usage("several recordings cannot share one output")
+                .hint("add `--out DIR` to write one file for each"));
+        }
     }
-    Ok(writer.flush()?)
+    let [source] = found.as_slice() else { return Ok(0) };
+    let mut writer = BufWriter::new(io::stdout().lock());
+    let report = copy(source, &mut writer, skipped)?;
+    writer.flush()?;
+    report.iter().for_each(|report| source.tell(report));
+    Ok(report.iter().count())
 }
 
 fn to_directory(sources: &[Source], directory: &Path, skipped: &mut Skipped) -> Result<Vec<Imported>, Failure> {
@@ -90,6 +102,8 @@ fn to_directory(sources: &[Source], directory: &Path, skipped: &mut Skipped) -> 
         let out = free_name(directory, &source.short, &mut taken);
         if let Some(report) = to_file(source, &out, skipped)? {
             imported.push(Imported::new(source, &report, &out));
+        } else {
+            taken.remove(&out);
         }
         progress.advance();
     }
@@ -97,27 +111,47 @@ fn to_directory(sources: &[Source], directory: &Path, skipped: &mut Skipped) -> 
     Ok(imported)
 }
 
-/// Writes one recording to a new file. Nothing that exists is overwritten, and no file is left of what is no recording.
+/// Writes one recording to a new file. Nothing that exists is overwritten, and nothing is made for what is no recording.
 fn to_file(source: &Source, out: &Path, skipped: &mut Skipped) -> Result<Option<Report>, Failure> {
-    let failed = |error: io::Error| Failure::work(format!("write `{}`: {error}", out.display()));
-    fs::create_dir_all(out.parent().unwrap_or(Path::new("."))).map_err(failed)?;
-    let file = File::create_new(out).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => failed(error).hint("name an empty directory with --out"),
-        _ => failed(error),
-    })?;
-    let mut writer = BufWriter::new(file);
-    let report = copy(source, &mut writer, skipped)?;
-    writer.flush().map_err(failed)?;
-    if let Some(report) = &report {
-        source.tell(report);
-    } else {
-        fs::remove_file(out).map_err(failed)?;
+    let mut writer = NewFile { path: out, writer: None };
+    let copied = copy(source, &mut writer, skipped).and_then(|report| writer.flush().map(|()| report));
+    let failed = |error: io::Error| {
+        let failure = Failure::work(format!("write `{}`: {error}", out.display()));
+        let is_there = error.kind() == io::ErrorKind::AlreadyExists;
+        if is_there { failure.hint("name an empty directory with --out") } else { failure }
+    };
+    let report = copied.map_err(failed)?;
+    match &report {
+        Some(report) => source.tell(report),
+        // What was begun and could not be read to its end is no recording.
+        None if writer.writer.is_some() => fs::remove_file(out).map_err(failed)?,
+        None => {}
     }
     Ok(report)
 }
 
+/// A file that is made when something is first written to it.
+struct NewFile<'a> {
+    path: &'a Path,
+    writer: Option<BufWriter<File>>,
+}
+
+impl Write for NewFile<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.writer.is_none() {
+            fs::create_dir_all(self.path.parent().unwrap_or(Path::new(".")))?;
+            self.writer = Some(BufWriter::new(File::create_new(self.path)?));
+        }
+        self.writer.as_mut().map_or(Ok(0), |writer| writer.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
 /// Copies a recording to a writer; what is no recording is reported and gives nothing.
-fn copy(source: &Source, writer: &mut impl Write, skipped: &mut Skipped) -> Result<Option<Report>, Failure> {
+fn copy(source: &Source, writer: &mut impl Write, skipped: &mut Skipped) -> io::Result<Option<Report>> {
     let mut written = Ok(());
     let result = source.read(&mut |record| {
         if written.is_ok() {
@@ -144,22 +178,26 @@ fn copy(source: &Source, writer: &mut impl Write, skipped: &mut Skipped) -> Resu
     Ok(None)
 }
 
-fn print(imported: &[Imported], as_json: bool) -> Result<(), Failure> {
+fn print(imported: &[Imported], directory: &Path, as_json: bool, screen: Screen) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     if as_json {
         serde_json::to_writer_pretty(&mut stdout, imported)?;
         return Ok(stdout.write_all(b"\n")?);
     }
-    let titles = [("recording", Align::Left), ("format", Align::Left), ("messages", Align::Right)];
-    let counts = [("broken", Align::Right), ("unanswered", Align::Right), ("written to", Align::Left)];
+    let titles = [("recording", Align::Name), ("format", Align::Left), ("messages", Align::Right)];
+    let counts = [("broken", Align::Right), ("unanswered", Align::Right), ("written to", Align::Name)];
     let mut table = Table::new(titles.into_iter().chain(counts));
+    let names = Names::of(imported.iter().map(|row| row.file.as_str()));
     for row in imported {
         let Imported { file, format, messages, broken, unanswered, orphans: _, out } = row;
-        let counts = [messages, broken, unanswered].map(u64::to_string);
-        let [messages, broken, unanswered] = counts;
-        table.row([file.clone(), format.clone(), messages, broken, unanswered, out.clone()]);
+        let [messages, broken, unanswered] = [messages, broken, unanswered].map(u64::to_string);
+        let out = Path::new(out).strip_prefix(directory).unwrap_or(Path::new(out)).display().to_string();
+        table.row([names.short(file), format.clone(), messages, broken, unanswered, out]);
     }
-    Ok(stdout.write_all(table.render().as_bytes())?)
+    let from = names.folder().map(|folder| format!(" from {folder}")).unwrap_or_default();
+    let heading = format!("{}{from} to {}", counted(imported.len(), "recording"), directory.display());
+    let next = screen.next(&format!("`contexture replay {}` plays them", directory.display()));
+    Ok(stdout.write_all(format!("{}\n\n{}{next}", screen.wrap(&heading, 2), table.fit(screen)).as_bytes())?)
 }
 
 impl Imported {
@@ -177,18 +215,20 @@ impl Imported {
 }
 
 impl Skipped {
-    fn outcome(self) -> Result<(), Failure> {
+    /// The end of the command, by how many recordings were imported.
+    fn outcome(self, imported: usize) -> Result<(), Failure> {
         match self.unknown {
             0 => {}
             1 => eprintln!("1 file skipped that is no recording"),
             count => eprintln!("{count} files skipped that are no recordings"),
         }
         let sentence = match self.failed {
-            0 => return Ok(()),
+            0 if imported > 0 => return Ok(()),
+            0 => return Err(source::none_read()),
             1 => "one file could not be imported".to_owned(),
             count => format!("{count} files could not be imported"),
         };
-        Err(Failure::work(sentence).hint(KNOWN_FORMATS))
+        Err(Failure::work(sentence).hint(source::KNOWN_FORMATS))
     }
 }
 

@@ -2,10 +2,12 @@
 
 pub mod bill;
 pub mod compare;
+pub mod completions;
 pub mod config;
 pub mod failure;
 pub mod import;
 pub mod judge;
+pub mod names;
 pub mod pauses;
 pub mod plot;
 pub mod policies;
@@ -19,16 +21,19 @@ pub mod terminal;
 pub mod window;
 pub mod work;
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use failure::Failure;
+use terminal::Screen;
 
 /// Weaves the context window of an LLM agent out of memory layers.
 #[derive(Parser)]
-#[command(name = "contexture", version, disable_help_subcommand = true)]
+#[command(name = "contexture", version)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -38,44 +43,63 @@ struct Arguments {
 enum Command {
     Window(window::WindowCommand),
     Replay(replay::Replay),
-    Import(import::Import),
     Compare(compare::Compare),
+    Import(import::Import),
     Config(config::command::ConfigCommand),
+    Completions(completions::Completions),
 }
 
-/// What `contexture` without arguments prints.
-const SHORT_HELP: &str = "\
-contexture weaves the context window of an LLM agent out of memory layers.
-
-  contexture window --message 'Look at #README.md' --map
-                              what a model would be sent right now, and what it takes
-  contexture replay ~/.claude/projects
-                              what models would have been sent, and what was folded when
-  contexture compare ~/.claude/projects --budget 32000
-                              what context policies would have kept, and at what price
-
-`contexture --help` lists all commands, `contexture COMMAND --help` explains one.
-";
+/// What `contexture` without arguments prints: commands, and what they show.
+const EXAMPLES: [(&str, &str); 3] = [
+    ("contexture window -m 'See #README.md'", "what a model would be sent right now"),
+    (
+        "contexture replay ~/.claude/projects",
+        "what models would have been sent in your recorded sessions, and at what price",
+    ),
+    ("contexture compare ~/.claude/projects", "the same beside what other tools do with a full window"),
+];
 
 /// Runs the program with the arguments of the process, and gives its exit code.
 pub fn main() -> ExitCode {
-    let outcome = match Arguments::try_parse() {
-        Ok(arguments) => run(arguments),
-        Err(error) => Err(Failure::from(error)),
-    };
+    let screen = Screen::of_output();
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let outcome =
+        match program(screen).try_get_matches_from(&words).and_then(|matches| Arguments::from_arg_matches(&matches)) {
+            Ok(arguments) => run(arguments, screen),
+            Err(error) => Err(Failure::from_clap(&error, screen, &program(screen), &words)),
+        };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
 }
 
-fn run(arguments: Arguments) -> Result<(), Failure> {
+/// The commands and flags, with a help that fits the screen.
+fn program(screen: Screen) -> clap::Command {
+    let styles =
+        Styles::styled().header(AnsiColor::Green.on_default().bold()).usage(AnsiColor::Green.on_default().bold());
+    Arguments::command().term_width(screen.columns).styles(styles)
+}
+
+fn run(arguments: Arguments, screen: Screen) -> Result<(), Failure> {
     match arguments.command {
-        None => Ok(io::stdout().write_all(SHORT_HELP.as_bytes())?),
-        Some(Command::Window(window)) => window::run(&window),
-        Some(Command::Replay(replay)) => replay::run(&replay),
-        Some(Command::Import(import)) => import::run(&import),
-        Some(Command::Compare(compare)) => compare::run(&compare),
-        Some(Command::Config(config)) => config::command::run(&config),
+        None => Ok(io::stdout().write_all(short_help(screen).as_bytes())?),
+        Some(Command::Window(window)) => window::run(&window, screen),
+        Some(Command::Replay(replay)) => replay::run(&replay, screen),
+        Some(Command::Compare(compare)) => compare::run(&compare, screen),
+        Some(Command::Import(import)) => import::run(&import, screen),
+        Some(Command::Config(config)) => config::command::run(&config, screen),
+        Some(Command::Completions(completions)) => completions::run(&completions, program(screen)),
     }
+}
+
+fn short_help(screen: Screen) -> String {
+    let mut text = screen.wrap("contexture weaves the context window of an LLM agent out of memory layers.", 0);
+    text.push_str("\n\n");
+    for (command, shows) in EXAMPLES {
+        text.push_str(&format!("  {}\n", screen.paint(terminal::Style::Bold, command)));
+        text.push_str(&format!("{}\n", screen.wrap(&format!("      {shows}"), 6)));
+    }
+    let more = "`contexture help` lists all commands, `contexture help COMMAND` explains one.";
+    format!("{text}\n{}\n", screen.wrap(more, 0))
 }

@@ -21,7 +21,7 @@ use crate::config::{ConfigFlags, OfReplay};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::source::{self, Source};
-use crate::terminal;
+use crate::terminal::Screen;
 use crate::work::in_parallel;
 
 use player::Player;
@@ -57,9 +57,9 @@ enum Emit {
 }
 
 /// Carries out the command.
-pub fn run(replay: &Replay) -> Result<(), Failure> {
+pub fn run(replay: &Replay, screen: Screen) -> Result<(), Failure> {
     if replay.files.is_empty() {
-        return replay.play_example();
+        return replay.play_example(screen);
     }
     let config = replay.config()?;
     let settings = Settings::new(&config, config.get(&keys::BUDGET), config.get(&keys::COUNTER));
@@ -67,7 +67,7 @@ pub fn run(replay: &Replay) -> Result<(), Failure> {
     match replay.emit {
         Emit::Summary => {
             let summaries = sum_up(&sources, &settings)?;
-            replay.print(&summaries, &config)
+            replay.print(&summaries, &config, screen)
         }
         emit => emit_all(&sources, &settings, emit),
     }
@@ -78,27 +78,37 @@ impl Replay {
         self.config.load(Command::Replay, Path::new("."))
     }
 
-    fn play_example(&self) -> Result<(), Failure> {
+    fn play_example(&self, screen: Screen) -> Result<(), Failure> {
         let config = self.config()?;
         let budget = config.given(&keys::BUDGET).unwrap_or(example::BUDGET);
         let settings = Settings::new(&config, budget, config.get(&keys::COUNTER));
         let (transcript, report) = example::transcript();
         if self.emit != Emit::Summary {
             let mut writer = BufWriter::new(io::stdout().lock());
-            emit_one(transcript, &settings, self.emit, &mut writer)?;
+            emit_one(transcript, &settings, self.emit, &mut Lines { writer: &mut writer, recording: None })?;
             return Ok(writer.flush()?);
         }
         if !self.json {
-            io::stdout().write_all(example::INTRODUCTION.as_bytes())?;
+            io::stdout().write_all(example::introduction(screen).as_bytes())?;
         }
         let summary = Summary::new(example::NAME.to_owned(), &report, transcript, &settings);
-        self.print(&Summaries { budget: settings.policy.budget, recordings: vec![summary], skipped: 0 }, &config)
+        self.print(
+            &Summaries { budget: settings.policy.budget, recordings: vec![summary], skipped: 0 },
+            &config,
+            screen,
+        )
     }
 
-    fn print(&self, summaries: &Summaries, config: &Config) -> Result<(), Failure> {
+    fn print(&self, summaries: &Summaries, config: &Config, screen: Screen) -> Result<(), Failure> {
         let mut stdout = io::stdout().lock();
         if !self.json {
-            return Ok(stdout.write_all(summaries.render(terminal::columns()).as_bytes())?);
+            let next = match (self.files.is_empty(), summaries.recordings.len()) {
+                (true, _) => "`contexture replay ~/.claude/projects` plays your own sessions",
+                (_, 1) => "`contexture compare` with the same file holds this against what other tools do",
+                _ => "`contexture replay` with one of these files shows it at length",
+            };
+            let text = summaries.render(screen) + &screen.next(next);
+            return Ok(stdout.write_all(text.as_bytes())?);
         }
         let chosen = json!({ "counter": config.get(&keys::COUNTER), "provider": config.get(&keys::PROVIDER) });
         let json = summaries.to_json(chosen);
@@ -144,7 +154,8 @@ fn emit_all(sources: &[Source], settings: &Settings, emit: Emit) -> Result<(), F
             Ok((transcript, report)) => {
                 is_any_read = true;
                 source.tell(&report);
-                emit_one(transcript, settings, emit, &mut writer)?;
+                let recording = (sources.len() > 1).then(|| source.to_string());
+                emit_one(transcript, settings, emit, &mut Lines { writer: &mut writer, recording })?;
             }
             Err(unread) => source.tell_unread(&unread),
         }
@@ -153,32 +164,56 @@ fn emit_all(sources: &[Source], settings: &Settings, emit: Emit) -> Result<(), F
     if is_any_read { Ok(()) } else { Err(source::none_read()) }
 }
 
-fn emit_one(transcript: Transcript, settings: &Settings, emit: Emit, writer: &mut impl Write) -> Result<(), Failure> {
+fn emit_one(
+    transcript: Transcript,
+    settings: &Settings,
+    emit: Emit,
+    lines: &mut Lines<'_, impl Write>,
+) -> Result<(), Failure> {
     let mut player = settings.play(transcript.records);
     while let Some(step) = player.step() {
         if emit == Emit::Windows {
             let added = player.window()[step.keep..].iter();
             let messages: Vec<Value> = added.map(|sent| plain_form(&sent.record())).collect();
-            let window = json!({ "before": step.before, "keep": step.keep, "messages": messages });
-            write_line(writer, &window)?;
+            lines.write(&json!({ "before": step.before, "keep": step.keep, "messages": messages }))?;
         }
-        emit_decisions(&mut player, emit, writer)?;
+        emit_decisions(&mut player, emit, lines)?;
     }
     // What comes behind the last request is decided about, too.
-    emit_decisions(&mut player, emit, writer)
+    emit_decisions(&mut player, emit, lines)
 }
 
 /// Prints what was decided since the last time, if that is asked for; it is not held any longer either way.
 fn emit_decisions(
     player: &mut Player<impl Iterator<Item = Record>>,
     emit: Emit,
-    writer: &mut impl Write,
+    lines: &mut Lines<'_, impl Write>,
 ) -> Result<(), Failure> {
     let decisions = player.take_decisions();
-    decisions.iter().filter(|_| emit == Emit::Decisions).try_for_each(|decision| write_line(writer, decision))
+    decisions.iter().filter(|_| emit == Emit::Decisions).try_for_each(|decision| lines.write(decision))
 }
 
-fn write_line(writer: &mut impl Write, value: &impl Serialize) -> Result<(), Failure> {
-    serde_json::to_writer(&mut *writer, value)?;
-    Ok(writer.write_all(b"\n")?)
+/// Objects, one a line.
+struct Lines<'a, W> {
+    writer: &'a mut W,
+    /// The recording that they are of; said in each where there are several.
+    recording: Option<String>,
+}
+
+/// An object with the recording that it is of.
+#[derive(Serialize)]
+struct Named<'a, T> {
+    recording: &'a str,
+    #[serde(flatten)]
+    value: &'a T,
+}
+
+impl<W: Write> Lines<'_, W> {
+    fn write(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+        match &self.recording {
+            Some(recording) => serde_json::to_writer(&mut *self.writer, &Named { recording, value })?,
+            None => serde_json::to_writer(&mut *self.writer, value)?,
+        }
+        Ok(self.writer.write_all(b"\n")?)
+    }
 }

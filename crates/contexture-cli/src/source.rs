@@ -1,5 +1,7 @@
 //! The recordings that a person names: files, directories to walk, or standard input.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{self, File};
@@ -16,6 +18,10 @@ const BUFFER_BYTES: usize = 256 << 10;
 
 /// The name that stands for standard input.
 const STANDARD_INPUT: &str = "-";
+
+/// What a person may do whose files are in no known format.
+pub const KNOWN_FORMATS: &str = "name recordings of Claude Code, Codex, OpenCode or Copilot CLI, chat messages as JSON, \
+                                 or what `contexture import` writes";
 
 /// One file that may be a recording.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,6 +49,17 @@ pub enum Unread {
     Empty,
     /// It could not be read.
     Failed(anyhow::Error),
+}
+
+impl Unread {
+    /// The same as the reason why work failed.
+    pub fn into_error(self) -> anyhow::Error {
+        match self {
+            Unread::Unknown => anyhow::anyhow!("it is in no known format"),
+            Unread::Empty => anyhow::anyhow!("it is empty"),
+            Unread::Failed(error) => error,
+        }
+    }
 }
 
 impl Source {
@@ -108,6 +125,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
             sources.push(Source { path: path.clone(), short, is_named: true });
         }
     }
+    let sources = each_once(sources);
     if sources.is_empty() {
         return Err(Failure::work("there is no file in the directories that were named")
             .hint("name a directory with recordings, such as ~/.claude/projects"));
@@ -115,10 +133,27 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
     Ok(sources)
 }
 
+/// The sources without those that are the same file as an earlier one. A file that was also named counts as named.
+fn each_once(sources: Vec<Source>) -> Vec<Source> {
+    let mut places: HashMap<PathBuf, usize> = HashMap::new();
+    let mut once: Vec<Source> = Vec::new();
+    for source in sources {
+        // What has no place of its own, such as standard input, is known by its name.
+        let place = fs::canonicalize(&source.path).unwrap_or_else(|_| source.path.clone());
+        match places.entry(place) {
+            Entry::Vacant(free) => {
+                free.insert(once.len());
+                once.push(source);
+            }
+            Entry::Occupied(taken) => once[*taken.get()].is_named |= source.is_named,
+        }
+    }
+    once
+}
+
 /// What a command says that found no recording in any of its sources.
 pub fn none_read() -> Failure {
-    Failure::work("none of the files is a recording in a known format")
-        .hint("name recordings of Claude Code, Codex, OpenCode, Copilot CLI, or chat messages as JSON")
+    Failure::work("none of the files is a recording in a known format").hint(KNOWN_FORMATS)
 }
 
 fn missing(path: &Path, error: &io::Error) -> Failure {

@@ -1,13 +1,23 @@
-//! Tables of plain text: columns by width, numbers to the right.
+//! Tables of plain text: columns by width, numbers to the right, and no line wider than the screen.
+
+use crate::terminal::{Screen, Style};
 
 /// Spaces between two columns.
-const GAP: &str = "  ";
+const GAP: usize = 2;
 
-/// Where the cells of a column stand.
+/// The fewest characters that a name is shortened to; below that, rows are broken into lines.
+const MIN_NAME_CHARS: usize = 16;
+
+/// Spaces before the values of a row that is broken into lines.
+const INDENT: usize = 2;
+
+/// Where the cells of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// Words.
     Left,
+    /// Words that may lose their middle, such as paths.
+    Name,
     /// Numbers.
     Right,
 }
@@ -19,13 +29,15 @@ pub enum Align {
 pub struct Table {
     columns: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
+    /// A row that is shown in bold.
+    strong: Option<usize>,
 }
 
 impl Table {
     /// An empty table with these titles.
     pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
         let columns = columns.into_iter().map(|(title, align)| (title.to_owned(), align)).collect();
-        Self { columns, rows: Vec::new() }
+        Self { columns, rows: Vec::new(), strong: None }
     }
 
     /// Adds a row; cells beyond the columns are not shown.
@@ -33,21 +45,38 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// The table, a line for the titles and one for each row.
+    /// The same with its last row in bold, where there are colours.
+    pub fn strong(&mut self) {
+        self.strong = self.rows.len().checked_sub(1);
+    }
+
+    /// The table, a line for the titles and one for each row, however wide they are.
     pub fn render(&self) -> String {
-        let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.width(column)).collect();
-        let titles: Vec<String> = self.columns.iter().map(|(title, _)| title.clone()).collect();
-        let mut text = String::new();
-        for cells in std::iter::once(&titles).chain(&self.rows) {
-            let cells = cells.iter().zip(&self.columns).zip(&widths);
-            let cells = cells.map(|((cell, (_, align)), width)| match align {
-                Align::Left => format!("{cell:<width$}"),
-                Align::Right => format!("{cell:>width$}"),
-            });
-            text.push_str(cells.collect::<Vec<_>>().join(GAP).trim_end());
-            text.push('\n');
+        self.fit(Screen { columns: usize::MAX, has_colours: false })
+    }
+
+    /// The table on a screen. If it is too wide, names lose their middle; if that is not enough, every row is broken
+    /// into lines, with the title before each value.
+    pub fn fit(&self, screen: Screen) -> String {
+        match self.widths(screen.columns) {
+            Some(widths) => self.in_columns(&widths, screen),
+            None => self.in_lines(screen),
         }
-        text
+    }
+
+    /// How wide each column is; nothing if they cannot be narrow enough.
+    fn widths(&self, columns: usize) -> Option<Vec<usize>> {
+        let mut widths: Vec<usize> = (0..self.columns.len()).map(|column| self.width(column)).collect();
+        loop {
+            let width = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+            if width <= columns {
+                return Some(widths);
+            }
+            let names = (0..widths.len()).filter(|&column| self.columns[column].1 == Align::Name);
+            let widest =
+                names.max_by_key(|&column| widths[column]).filter(|&column| widths[column] > MIN_NAME_CHARS)?;
+            widths[widest] -= (width - columns).min(widths[widest] - MIN_NAME_CHARS);
+        }
     }
 
     fn width(&self, column: usize) -> usize {
@@ -55,6 +84,71 @@ impl Table {
         let title = &self.columns[column].0;
         cells.chain([title]).map(|cell| cell.chars().count()).max().unwrap_or(0)
     }
+
+    fn in_columns(&self, widths: &[usize], screen: Screen) -> String {
+        let titles: Vec<String> = self.columns.iter().map(|(title, _)| title.clone()).collect();
+        let mut text = String::new();
+        for (index, cells) in std::iter::once(&titles).chain(&self.rows).enumerate() {
+            let cells = cells.iter().zip(&self.columns).zip(widths);
+            let cells = cells.map(|((cell, (_, align)), &width)| match align {
+                Align::Left | Align::Name => format!("{:<width$}", shortened(cell, width)),
+                Align::Right => format!("{cell:>width$}"),
+            });
+            let line = cells.collect::<Vec<_>>().join(&" ".repeat(GAP));
+            let is_bold = index == 0 || self.strong.is_some_and(|strong| strong + 1 == index);
+            match is_bold {
+                true => text.push_str(&screen.paint(Style::Bold, line.trim_end())),
+                false => text.push_str(line.trim_end()),
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    fn in_lines(&self, screen: Screen) -> String {
+        let mut text = String::new();
+        for row in &self.rows {
+            let (name, values) = row.split_first().map_or(("", row.as_slice()), |(name, rest)| (name.as_str(), rest));
+            let name = match self.columns.first() {
+                Some((title, Align::Right)) => format!("{title} {name}"),
+                _ => name.to_owned(),
+            };
+            text.push_str(&screen.paint(Style::Bold, &shortened(&name, screen.columns)));
+            text.push('\n');
+            let mut line = " ".repeat(INDENT);
+            for (value, (title, _)) in
+                values.iter().zip(self.columns.iter().skip(1)).filter(|(value, _)| !value.is_empty())
+            {
+                let value = shortened(value, screen.columns.saturating_sub(INDENT + title.chars().count() + 1));
+                let pair = if title.is_empty() { value } else { format!("{title} {value}") };
+                let is_first = line.len() == INDENT;
+                if !is_first && line.chars().count() + GAP + pair.chars().count() > screen.columns {
+                    text.push_str(&line);
+                    text.push('\n');
+                    line = " ".repeat(INDENT);
+                } else if !is_first {
+                    line.push_str(&" ".repeat(GAP));
+                }
+                line.push_str(&pair);
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// A text of at most so many characters: what is too long loses its middle.
+pub fn shortened(text: &str, chars: usize) -> String {
+    let len = text.chars().count();
+    if len <= chars {
+        return text.to_owned();
+    }
+    let kept = chars.saturating_sub(1);
+    // The ends of names tell more of them apart than their beginnings.
+    let head: String = text.chars().take(kept / 3).collect();
+    let tail: String = text.chars().skip(len - (kept - kept / 3)).collect();
+    format!("{head}…{tail}")
 }
 
 /// A count with its noun: `1 file`, `2 files`.
@@ -66,11 +160,49 @@ pub fn counted(count: usize, noun: &str) -> String {
 mod tests {
     use super::*;
 
+    fn table() -> Table {
+        let mut table = Table::new([("policy", Align::Name), ("cost", Align::Right), ("why", Align::Left)]);
+        table.row(["mask".to_owned(), "1.33".to_owned(), "so".to_owned()]);
+        table.row(["größer als alles andere hier".to_owned(), "0.5".to_owned(), String::new()]);
+        table
+    }
+
+    #[track_caller]
+    fn check(columns: usize, expected: &str) {
+        let screen = Screen { columns, has_colours: false };
+        assert_eq!(table().fit(screen), expected);
+    }
+
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
-        let mut table = Table::new([("policy", Align::Left), ("cost", Align::Right)]);
-        table.row(["mask".to_owned(), "1.33".to_owned()]);
-        table.row(["größer als alles".to_owned(), "0.5".to_owned()]);
-        assert_eq!(table.render(), "policy            cost\nmask              1.33\ngrößer als alles   0.5\n");
+        let expected = "\
+policy                        cost  why
+mask                          1.33  so
+größer als alles andere hier   0.5
+";
+        check(39, expected);
+        assert_eq!(table().render(), expected);
+    }
+
+    #[test]
+    fn names_lose_their_middle_first() {
+        let expected = "\
+policy            cost  why
+mask              1.33  so
+größe…ndere hier   0.5
+";
+        check(27, expected);
+    }
+
+    #[test]
+    fn what_is_still_too_wide_is_broken_into_lines() {
+        check(26, "mask\n  cost 1.33  why so\ngrößer a…alles andere hier\n  cost 0.5\n");
+        check(12, "mask\n  cost 1.33\n  why so\ngrö…ere hier\n  cost 0.5\n");
+    }
+
+    #[test]
+    fn titles_are_bold_where_there_are_colours() {
+        let screen = Screen { columns: 80, has_colours: true };
+        assert!(table().fit(screen).starts_with("\x1b[1mpolicy "));
     }
 }

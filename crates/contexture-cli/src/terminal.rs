@@ -1,13 +1,170 @@
-//! How wide the output may be.
+//! What the output may look like: how wide it is, and whether it has colours.
 
-use std::io;
+use std::env;
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal};
 
-/// Columns where nothing says otherwise, so that lines fit a common terminal.
-const DEFAULT_COLUMNS: usize = 78;
+/// Columns where nothing says otherwise.
+const DEFAULT_COLUMNS: usize = 80;
 
-/// The columns of the terminal that standard output is, at most the usual number; that number where it is none.
-pub fn columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(io::stdout());
-    let columns = size.map_or(0, |size| usize::from(size.ws_col));
-    if columns == 0 { DEFAULT_COLUMNS } else { columns.min(DEFAULT_COLUMNS) }
+/// The fewest columns that output is made for; narrower terminals break its lines.
+const MIN_COLUMNS: usize = 20;
+
+/// Where output goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Screen {
+    /// How wide lines may be.
+    pub columns: usize,
+    /// Whether text may have colours.
+    pub has_colours: bool,
+}
+
+/// How a text looks where there are colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Titles, and what matters most.
+    Bold,
+    /// What matters least.
+    Dim,
+    /// What is ours.
+    Own,
+    /// What went wrong.
+    Error,
+    /// What to do about it.
+    Hint,
+}
+
+impl Style {
+    fn code(self) -> &'static str {
+        match self {
+            Style::Bold => "1",
+            Style::Dim => "2",
+            Style::Own => "32",
+            Style::Error => "1;31",
+            Style::Hint => "1;36",
+        }
+    }
+}
+
+impl Screen {
+    /// Standard output: as wide as the terminal, or else as the variable `COLUMNS` says.
+    pub fn of_output() -> Self {
+        let size = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| usize::from(size.ws_col));
+        let variable = || env::var("COLUMNS").ok()?.trim().parse().ok().filter(|columns| *columns > 0);
+        let columns = Some(size).filter(|columns| *columns > 0).or_else(variable).unwrap_or(DEFAULT_COLUMNS);
+        Self { columns: columns.max(MIN_COLUMNS), has_colours: has_colours_on(io::stdout().is_terminal()) }
+    }
+
+    /// Standard error, which people read whole.
+    pub fn of_errors() -> Self {
+        Self { columns: usize::MAX, has_colours: has_colours_on(io::stderr().is_terminal()) }
+    }
+
+    /// A text in a style.
+    pub fn paint(&self, style: Style, text: &str) -> String {
+        match self.has_colours && !text.is_empty() {
+            true => format!("\x1b[{}m{text}\x1b[0m", style.code()),
+            false => text.to_owned(),
+        }
+    }
+
+    /// A text of one line broken into lines that fit; all but the first begin with an indent.
+    pub fn wrap(&self, text: &str, indent: usize) -> String {
+        let mut wrapped = String::new();
+        let mut column = 0;
+        for (index, word) in text.split(' ').enumerate() {
+            let len = visible_len(word);
+            if index > 0 && column > indent && column + 1 + len > self.columns {
+                wrapped.push('\n');
+                wrapped.push_str(&" ".repeat(indent));
+                column = indent;
+            } else if index > 0 {
+                wrapped.push(' ');
+                column += 1;
+            }
+            wrapped.push_str(word);
+            column += len;
+        }
+        wrapped
+    }
+
+    /// A text whose lines are broken where they do not fit, further to the right than they begin.
+    pub fn wrap_lines(&self, text: &str) -> String {
+        let wrapped = text.split_inclusive('\n').map(|line| {
+            let (bare, end) = line.strip_suffix('\n').map_or((line, ""), |bare| (bare, "\n"));
+            let indent = bare.len() - bare.trim_start().len();
+            match visible_len(bare) > self.columns {
+                true => self.wrap(bare, indent + 2) + end,
+                false => line.to_owned(),
+            }
+        });
+        wrapped.collect()
+    }
+
+    /// What can be done next, as the last lines of an output.
+    pub fn next(&self, text: &str) -> String {
+        let line = self.wrap(&format!("next: {text}"), 2);
+        format!("\n{}\n", self.paint(Style::Dim, &line))
+    }
+}
+
+/// How many characters of a text are seen: those of colours are not.
+fn visible_len(text: &str) -> usize {
+    let mut pieces = text.split("\x1b[");
+    let first = pieces.next().map_or(0, |piece| piece.chars().count());
+    let seen = |piece: &str| piece.split_once('m').map_or(0, |(_, seen)| seen.chars().count());
+    first + pieces.map(seen).sum::<usize>()
+}
+
+fn has_colours_on(is_terminal: bool) -> bool {
+    has_colours(is_terminal, env::var_os("NO_COLOR").as_deref(), env::var_os("TERM").as_deref())
+}
+
+/// Whether there are colours: on a terminal that can show them, unless the person wants none.
+fn has_colours(is_terminal: bool, no_color: Option<&OsStr>, term: Option<&OsStr>) -> bool {
+    let is_unwanted = no_color.is_some_and(|value| !value.is_empty());
+    is_terminal && !is_unwanted && term != Some(OsStr::new("dumb"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_for_terminals_and_can_be_turned_off() {
+        let check = |is_terminal, no_color: Option<&str>, term: Option<&str>| {
+            has_colours(is_terminal, no_color.map(OsStr::new), term.map(OsStr::new))
+        };
+        assert!(check(true, None, Some("xterm")));
+        assert!(check(true, None, None));
+        assert!(check(true, Some(""), None));
+        assert!(!check(false, None, Some("xterm")));
+        assert!(!check(true, Some("1"), Some("xterm")));
+        assert!(!check(true, None, Some("dumb")));
+    }
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        let screen = Screen { columns: 20, has_colours: false };
+        assert_eq!(screen.wrap("one two three four five six", 2), "one two three four\n  five six");
+        assert_eq!(
+            screen.wrap("a-word-that-is-longer-than-a-line and more", 2),
+            "a-word-that-is-longer-than-a-line\n  and more"
+        );
+        assert_eq!(screen.wrap("    one two three four", 4), "    one two three\n    four");
+        assert_eq!(screen.wrap("", 2), "");
+        assert_eq!(
+            screen.wrap_lines("as it is\n  one two three four five\n"),
+            "as it is\n  one two three four\n    five\n"
+        );
+        let painted = screen.wrap_lines("\x1b[1mone\x1b[0m \x1b[1;31mtwo three four\x1b[0m five");
+        assert_eq!(painted, "\x1b[1mone\x1b[0m \x1b[1;31mtwo three four\x1b[0m\n  five");
+    }
+
+    #[test]
+    fn painted_text_is_reset() {
+        let screen = Screen { columns: 20, has_colours: true };
+        assert_eq!(screen.paint(Style::Error, "no"), "\x1b[1;31mno\x1b[0m");
+        assert_eq!(Screen { has_colours: false, ..screen }.paint(Style::Error, "no"), "no");
+    }
 }

@@ -18,16 +18,22 @@ use serde_json::{Value, json};
 
 use crate::config::{ConfigFlags, OfWindow};
 use crate::failure::Failure;
+use crate::plot::short_count;
 use crate::table::{Align, Table};
+use crate::terminal::{Screen, Style};
 
 /// How often `--watch` looks at the files.
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 /// How long the longest bar of a map is.
 const BAR_CELLS: u64 = 32;
+/// How long it is at least.
+const MIN_BAR_CELLS: u64 = 4;
+/// The columns of a map that are not names or bars: two numbers with their titles, and what is between columns.
+const MAP_NUMBERS: usize = 19;
 /// The name of the thread that the window belongs to; nothing of it is kept.
 const THREAD: &str = "window";
 
-/// Shows the window that a model would be sent for a message.
+/// Show the window that a model would be sent for a message
 ///
 /// Files that the message names, as in `Look at #src/main.rs`, are part of it. No model is called and nothing is
 /// written.
@@ -62,14 +68,14 @@ struct Shown {
 ///
 /// # Errors
 /// Bad usage, or a window that cannot be made: one sentence each.
-pub fn run(command: &WindowCommand) -> Result<(), Failure> {
+pub fn run(command: &WindowCommand, screen: Screen) -> Result<(), Failure> {
     let config = command.config.load(Command::Window, &command.base)?;
     let message = message(command)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let shown = assemble(command, &config, &message).await?;
-        print(command, &shown)?;
-        if command.watch { watch(command, &config, &message, shown).await } else { Ok(()) }
+        print(command, &shown, screen)?;
+        if command.watch { watch(command, &config, &message, shown, screen).await } else { Ok(()) }
     })
 }
 
@@ -112,7 +118,13 @@ async fn first_window<Ls>(engine: &Engine<Ls>, message: &str) -> Result<Window, 
 }
 
 /// Prints the window again whenever a referenced file changed, until the program is stopped.
-async fn watch(command: &WindowCommand, config: &Config, message: &str, first: Shown) -> Result<(), Failure> {
+async fn watch(
+    command: &WindowCommand,
+    config: &Config,
+    message: &str,
+    first: Shown,
+    screen: Screen,
+) -> Result<(), Failure> {
     let files = LocalFs::open(&command.base).map_err(|error| Failure::usage(error.to_string()))?;
     let paths: Vec<String> = first.references.iter().map(|reference| reference.path.clone()).collect();
     let mut printed = first;
@@ -121,7 +133,7 @@ async fn watch(command: &WindowCommand, config: &Config, message: &str, first: S
         let before = stamps(&files, &paths).await;
         let shown = assemble(command, config, message).await?;
         if shown.window.items != printed.window.items {
-            print(command, &shown)?;
+            print(command, &shown, screen)?;
             printed = shown;
         }
         while stamps(&files, &paths).await == before {
@@ -138,11 +150,11 @@ async fn stamps(files: &LocalFs, paths: &[String]) -> Vec<Option<FileStamp>> {
     stamps.into_iter().map(|stamp| stamp.ok().map(|stamp| FileStamp { settled: true, ..stamp })).collect()
 }
 
-fn print(command: &WindowCommand, shown: &Shown) -> Result<(), Failure> {
+fn print(command: &WindowCommand, shown: &Shown, screen: Screen) -> Result<(), Failure> {
     let text = match (command.json, command.map) {
         (true, _) => format!("{}\n", as_json(shown)),
-        (_, true) => as_map(shown),
-        _ => as_text(&shown.window),
+        (_, true) => as_map(shown, screen),
+        _ => as_text(&shown.window, screen),
     };
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
@@ -150,22 +162,24 @@ fn print(command: &WindowCommand, shown: &Shown) -> Result<(), Failure> {
 }
 
 /// The window as a person reads it: every section under a line that says where it comes from.
-fn as_text(window: &Window) -> String {
+fn as_text(window: &Window, screen: Screen) -> String {
     let mut text = String::new();
     let mut items = window.items.iter();
     for section in &window.sections {
         let layer = section.layer.as_ref().map_or(String::new(), |layer| format!(" · {layer}"));
-        text.push_str(&format!("── {}{layer} · {} tokens\n", band_name(section.band), section.tokens));
+        let heading = format!("── {}{layer} · {} tokens", band_name(section.band), short_count(section.tokens));
+        text.push_str(&screen.paint(Style::Bold, &heading));
+        text.push('\n');
         for item in items.by_ref().take(section.items) {
             text.push_str(&format!("[{}] {}\n\n", kind_of(item), text_of(item).trim_end()));
         }
     }
-    text.push_str(&format!("{} of {} tokens\n", window.usage.total(), window.usage.budget));
+    text.push_str(&total(window));
     text
 }
 
 /// The window as a table by band and layer, with what became of each reference.
-fn as_map(shown: &Shown) -> String {
+fn as_map(shown: &Shown, screen: Screen) -> String {
     let usage = &shown.window.usage;
     let mut table = Table::new([
         ("band", Align::Left),
@@ -182,21 +196,29 @@ fn as_map(shown: &Shown) -> String {
     });
     let rows: Vec<_> = fixed.chain(sections).collect();
     let largest = rows.iter().map(|row| row.3).max().unwrap_or(1).max(1);
+    let names = rows.iter().map(|row| row.0.len().max("history".len()) + row.1.len().max("layer".len())).max();
+    let cells = screen.columns.saturating_sub(names.unwrap_or(0) + MAP_NUMBERS) as u64;
+    // A bar of a few cells would say nothing.
+    let cells = if cells < MIN_BAR_CELLS { 0 } else { cells.min(BAR_CELLS) };
     for (band, layer, items, tokens) in rows {
-        let bar = "█".repeat((tokens * BAR_CELLS).div_ceil(largest) as usize);
-        table.row([band.to_owned(), layer.to_owned(), items.to_string(), tokens.to_string(), bar]);
+        let bar = "█".repeat((tokens * cells).div_ceil(largest) as usize);
+        table.row([band.to_owned(), layer.to_owned(), items.to_string(), short_count(tokens), bar]);
     }
-    let total = format!("{} of {} tokens\n", usage.total(), usage.budget);
-    format!("{}{total}{}", table.render(), reference_table(&shown.references))
+    format!("{}{}{}", table.fit(screen), total(&shown.window), reference_table(&shown.references, screen))
 }
 
-fn reference_table(references: &[FileReport]) -> String {
+fn total(window: &Window) -> String {
+    let (total, budget) = (short_count(window.usage.total()), short_count(window.usage.budget));
+    format!("{total} of {budget} tokens\n")
+}
+
+fn reference_table(references: &[FileReport], screen: Screen) -> String {
     if references.is_empty() {
         return String::new();
     }
     let mut table = Table::new([
-        ("file", Align::Left),
-        ("shown", Align::Left),
+        ("file", Align::Name),
+        ("state", Align::Left),
         ("priority", Align::Right),
         ("lines", Align::Right),
         ("tokens", Align::Right),
@@ -209,10 +231,10 @@ fn reference_table(references: &[FileReport]) -> String {
             shown,
             reference.priority.to_string(),
             reference.lines.to_string(),
-            reference.tokens.to_string(),
+            short_count(reference.tokens),
         ]);
     }
-    format!("\n{}", table.render())
+    format!("\n{}", table.fit(screen))
 }
 
 fn as_json(shown: &Shown) -> Value {

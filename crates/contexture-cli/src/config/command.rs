@@ -11,6 +11,7 @@ use super::files::{Files, Place};
 use super::flags::{ConfigFlags, Everything};
 use crate::failure::Failure;
 use crate::table::{Align, Table};
+use crate::terminal::Screen;
 
 /// Print the configuration, with where each value came from
 ///
@@ -35,21 +36,21 @@ pub struct ConfigCommand {
 ///
 /// # Errors
 /// The configuration is not understood.
-pub fn run(command: &ConfigCommand) -> Result<(), Failure> {
+pub fn run(command: &ConfigCommand, screen: Screen) -> Result<(), Failure> {
     let text = if command.path {
         let files = command.flags.files(&command.base);
-        if command.json { pretty(&files_as_json(&files))? } else { files_as_table(&files) }
+        if command.json { pretty(&files_as_json(&files))? } else { files_as_table(&files, screen) }
     } else {
         let (resolved, files) = command.flags.resolve(&command.base)?;
-        if command.json { pretty(&as_json(&resolved, &files))? } else { as_table(&resolved, &files) }
+        if command.json { pretty(&as_json(&resolved, &files))? } else { as_table(&resolved, &files, screen) }
     };
     Ok(io::stdout().write_all(text.as_bytes())?)
 }
 
-fn as_table(resolved: &Resolved, files: &Files) -> String {
-    let mut table = Table::new(["key", "value", "from"].map(|title| (title, Align::Left)));
+fn as_table(resolved: &Resolved, files: &Files, screen: Screen) -> String {
+    let mut table = Table::new([("key", Align::Left), ("value", Align::Name), ("from", Align::Left)]);
     resolved.lines().into_iter().for_each(|line| table.row(line));
-    let mut text = format!("{}\n{}", table.render(), files_as_table(files));
+    let mut text = format!("{}\n{}", table.fit(screen), files_as_table(files, screen));
     for (index, (variable, nearest)) in resolved.unknown_variables().iter().enumerate() {
         let hint = nearest.as_ref().map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default();
         let gap = if index == 0 { "\n" } else { "" };
@@ -58,12 +59,12 @@ fn as_table(resolved: &Resolved, files: &Files) -> String {
     text
 }
 
-fn files_as_table(files: &Files) -> String {
-    let mut table = Table::new(["file", "path", "state"].map(|title| (title, Align::Left)));
+fn files_as_table(files: &Files, screen: Screen) -> String {
+    let mut table = Table::new([("file", Align::Left), ("path", Align::Name), ("state", Align::Left)]);
     for place in files.places() {
         table.row([place.owner.name().to_owned(), place.shown_path(), place.state()]);
     }
-    table.render()
+    table.fit(screen)
 }
 
 fn as_json(resolved: &Resolved, files: &Files) -> Value {

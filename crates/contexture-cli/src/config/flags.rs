@@ -113,7 +113,9 @@ fn argument<C: FlagsOf>(row: &'static Row) -> Arg {
         _ => says.to_owned(),
     };
     let argument = Arg::new(row.name).long(flag.trim_start_matches('-').to_owned());
-    argument.value_name(value_name).value_parser(reader(row)).help(help)
+    let is_number = matches!(row.kind, Kind::Whole { .. });
+    // A number below zero is then refused as a number, not as an unknown flag.
+    argument.allow_negative_numbers(is_number).value_name(value_name).value_parser(reader(row)).help(help)
 }
 
 fn reader(row: &'static Row) -> ValueParser {

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use contexture::fold::FoldDecision;
 use serde::Serialize;
 
+use crate::plot::short_count;
 use crate::table::{Align, Table, counted};
+use crate::terminal::Screen;
 
 /// The most folds that are shown to people.
 const MAX_FOLDS_SHOWN: usize = 12;
@@ -54,52 +56,58 @@ impl Decided {
     }
 
     /// For people: the folds in a table, and a line for everything else.
-    pub fn render(&self) -> String {
+    pub fn render(&self, screen: Screen) -> String {
         let mut text = match self.folds.len() {
             0 => "\nnothing was folded\n".to_owned(),
             count => format!("\nfolded {}\n", times(count)),
         };
         let columns = [("before", Align::Right), ("after", Align::Right), ("price", Align::Right)];
-        let columns = [("step", Align::Right)].into_iter().chain(columns).chain([("why", Align::Left)]);
+        let columns = [("step", Align::Right)].into_iter().chain(columns).chain([("why", Align::Name)]);
         let mut table = Table::new(columns);
         for fold in self.folds.iter().take(MAX_FOLDS_SHOWN) {
             let FoldRow { step, reason, before_tokens, after_tokens, price } = fold;
-            let numbers = [step.to_string(), before_tokens.to_string(), after_tokens.to_string()];
-            table.row(numbers.into_iter().chain([format!("{price:.0}"), short_reason(reason)]));
+            let tokens = [*before_tokens, *after_tokens, price.round() as u64].map(short_count);
+            table.row([step.to_string()].into_iter().chain(tokens).chain([short_reason(reason)]));
         }
         if !self.folds.is_empty() {
-            text.push_str(&table.render());
+            text.push_str(&table.fit(screen));
         }
+        for note in self.notes() {
+            text.push_str(&format!("{}\n", screen.wrap(&note, 2)));
+        }
+        text
+    }
+
+    /// A line for everything that is not in the table of folds.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
         if self.folds.iter().take(MAX_FOLDS_SHOWN).any(|fold| short_reason(&fold.reason).ends_with(MORE_MARK)) {
-            text.push_str(MORE_NOTE);
+            notes.push(MORE_NOTE.to_owned());
         }
         if self.folds.len() > MAX_FOLDS_SHOWN {
             let more = self.folds.len() - MAX_FOLDS_SHOWN;
-            text.push_str(&format!("and {more} more: `--emit decisions` prints them all\n"));
+            notes.push(format!("and {more} more: `--emit decisions` prints them all"));
         }
         if !self.left_out.is_empty() {
             let files = counted(self.left_out.len(), "file");
-            text.push_str(&format!("WARNING: the agent's own changes in {files} did not fit:\n"));
-            self.left_out.iter().take(MAX_PATHS_SHOWN).for_each(|path| text.push_str(&format!("  {path}\n")));
+            notes.push(format!("WARNING: the agent's own changes in {files} did not fit:"));
+            notes.extend(self.left_out.iter().take(MAX_PATHS_SHOWN).map(|path| format!("  {path}")));
         }
         if !self.cut_said.is_empty() {
             let messages = counted(self.cut_said.len(), "message");
-            text.push_str(&format!("WARNING: what people said did not fit: {messages} had to be cut\n"));
+            notes.push(format!("WARNING: what people said did not fit: {messages} had to be cut"));
         }
         if self.cold_requests > 0 {
             let requests = counted(self.cold_requests, "request");
-            text.push_str(&format!("the provider's cache had expired before {requests}\n"));
+            notes.push(format!("the provider's cache had expired before {requests}"));
         }
-        for (reason, count) in &self.shortened {
-            text.push_str(&format!("{} shown shorter: {reason}\n", counted(*count, "output")));
-        }
+        let shortened = self.shortened.iter();
+        notes.extend(shortened.map(|(reason, count)| format!("{} shown shorter: {reason}", counted(*count, "output"))));
         if self.recalls > 0 {
-            text.push_str(&format!(
-                "known lines of a touched or named file were shown again {}\n",
-                times(self.recalls)
-            ));
+            let recalls = times(self.recalls);
+            notes.push(format!("known lines of a touched or named file were shown again {recalls}"));
         }
-        text
+        notes
     }
 }
 
@@ -118,7 +126,7 @@ pub struct FoldRow {
 const MORE_MARK: &str = " *";
 
 /// Where the rest of such a reason stands.
-const MORE_NOTE: &str = "* more had to go than usual: `--emit decisions` says what\n";
+const MORE_NOTE: &str = "* more had to go than usual: `--emit decisions` says what";
 
 /// Why a fold was made, without what it had to leave out.
 fn short_reason(reason: &str) -> String {

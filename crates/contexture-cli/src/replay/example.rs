@@ -2,6 +2,8 @@
 
 use contexture::transcript::{Report, Transcript};
 
+use crate::terminal::Screen;
+
 /// A made-up session of an agent that mends a small program which computes tides.
 const RECORDING: &str = include_str!("example.jsonl");
 
@@ -12,11 +14,13 @@ pub const NAME: &str = "the built-in example";
 pub const BUDGET: u64 = 2_400;
 
 /// What is said before its summary.
-pub const INTRODUCTION: &str = "\
-No file was named, so this is the built-in example: a made-up session of an agent at work
-on a small program. `contexture replay ~/.claude/projects` plays your own.
+const INTRODUCTION: &str =
+    "No file was named, so this is the built-in example: a made-up session of an agent at work on a small program.";
 
-";
+/// What is said before anything about the recording.
+pub fn introduction(screen: Screen) -> String {
+    format!("{}\n\n", screen.wrap(INTRODUCTION, 0))
+}
 
 /// Reads the recording.
 pub fn transcript() -> (Transcript, Report) {

@@ -11,8 +11,13 @@ use super::player::{Sent, Step};
 use super::ruler::Ruler;
 use super::settings::Settings;
 use crate::bill::{Bill, Sizes};
-use crate::plot::{Series, plot};
-use crate::table::{Align, Table, counted};
+use crate::names::Names;
+use crate::plot::{Series, plot, short_count};
+use crate::table::{Align, Table, counted, shortened};
+use crate::terminal::{Screen, Style};
+
+/// The widest plot.
+const MAX_PLOT_WIDTH: usize = 100;
 
 /// Rows of the plot.
 const PLOT_HEIGHT: usize = 9;
@@ -88,20 +93,23 @@ impl Summary {
         }
     }
 
-    fn render(&self, budget: u64, columns: usize) -> String {
+    fn render(&self, budget: u64, screen: Screen) -> String {
         let Self { file, format, messages, .. } = self;
-        let mut text = format!("{file}: {format}, {messages} messages, budget {budget} tokens\n\n");
-        let before = Series { name: "pass-through", values: &self.passed_through_tokens };
+        let file = shortened(file, screen.columns);
+        let heading = format!("{file}: {format}, {messages} messages, budget {} tokens", short_count(budget));
+        let mut text = format!("{}\n\n", screen.wrap(&heading, 2));
+        let before = Series { name: "pass-through: everything, every time", values: &self.passed_through_tokens };
         let after = Series { name: "contexture, tokens sent at each step", values: &self.window_tokens };
-        text.push_str(&plot(before, after, columns, PLOT_HEIGHT));
+        let picture = plot(before, after, screen.columns.min(MAX_PLOT_WIDTH), PLOT_HEIGHT);
+        text.push_str(&painted(&picture, screen));
         text.push('\n');
-        text.push_str(&self.render_totals());
-        text.push_str(&self.decided.render());
-        text.push_str(&self.render_files());
+        text.push_str(&self.render_totals(screen));
+        text.push_str(&self.decided.render(screen));
+        text.push_str(&self.render_files(screen));
         text
     }
 
-    fn render_totals(&self) -> String {
+    fn render_totals(&self, screen: Screen) -> String {
         let mut table = Table::new([
             (counted(self.requests, "request").as_str(), Align::Left),
             ("contexture", Align::Right),
@@ -113,29 +121,30 @@ impl Summary {
         let Billed { billed, passed_through, .. } = self.bill;
         let rows = [("largest window", peak, passed_peak), ("tokens sent", sent, passed)];
         for (title, ours, theirs) in rows.map(|(title, ours, theirs)| (title, ours as f64, theirs as f64)) {
-            table.row([title.to_owned(), format!("{ours:.0}"), format!("{theirs:.0}"), ratio(ours, theirs)]);
+            table.row([title.to_owned(), short(ours), short(theirs), ratio(ours, theirs)]);
         }
-        let bill = [format!("{billed:.0}"), format!("{passed_through:.0}"), ratio(billed, passed_through)];
+        let bill = [short(billed), short(passed_through), ratio(billed, passed_through)];
         table.row(["tokens billed".to_owned()].into_iter().chain(bill));
-        let mut text = table.render();
+        let mut text = table.fit(screen);
         if self.bill.worst_excess > 0.0 {
-            text.push_str(&format!("at worst the bill was {:.0} above pass-through's\n", self.bill.worst_excess));
+            let worst = format!("at worst the bill was {} tokens above pass-through's", short(self.bill.worst_excess));
+            text.push_str(&format!("{}\n", screen.wrap(&worst, 2)));
         }
         text
     }
 
-    fn render_files(&self) -> String {
+    fn render_files(&self, screen: Screen) -> String {
         if self.files.is_empty() {
             return "\nno file was read or changed\n".to_owned();
         }
         let mut text = "\nfiles in use at the end\n".to_owned();
         let numbers = ["lines known", "reads", "edits", "last at step"].map(|title| (title, Align::Right));
-        let mut table = Table::new([("file", Align::Left)].into_iter().chain(numbers));
+        let mut table = Table::new([("file", Align::Name)].into_iter().chain(numbers));
         for FileRow { path, lines, is_whole, reads, edits, last_step } in &self.files {
             let lines = if *is_whole { format!("all {lines}") } else { lines.to_string() };
             table.row([path.clone(), lines, reads.to_string(), edits.to_string(), last_step.to_string()]);
         }
-        text.push_str(&table.render());
+        text.push_str(&table.fit(screen));
         if self.files_known > self.files.len() {
             text.push_str(&format!("and {} more that were touched earlier\n", self.files_known - self.files.len()));
         }
@@ -213,26 +222,35 @@ pub struct Summaries {
 }
 
 impl Summaries {
-    /// For people: one recording at length, with a plot of so many columns; several in a table.
-    pub fn render(&self, columns: usize) -> String {
+    /// For people: one recording at length, with a plot; several in a table.
+    pub fn render(&self, screen: Screen) -> String {
         match self.recordings.as_slice() {
-            [summary] => summary.render(self.budget, columns),
-            summaries => self.render_table(summaries),
+            [summary] => summary.render(self.budget, screen),
+            summaries => self.render_table(summaries, screen),
         }
     }
 
-    fn render_table(&self, summaries: &[Summary]) -> String {
-        let numbers = ["requests", "folds", "peak", "pass-through peak", "tokens", "bill"];
+    fn render_table(&self, summaries: &[Summary], screen: Screen) -> String {
+        let numbers = ["requests", "folds", "peak", "unfolded", "tokens", "bill"];
         let numbers = numbers.map(|title| (title, Align::Right));
-        let mut table = Table::new([("recording", Align::Left)].into_iter().chain(numbers));
+        let mut table = Table::new([("recording", Align::Name)].into_iter().chain(numbers));
+        let names = Names::of(summaries.iter().map(|summary| summary.file.as_str()));
         for summary in summaries {
-            table.row(Totals::of([summary]).cells(summary.file.clone()));
+            table.row(Totals::of([summary]).cells(names.short(&summary.file)));
         }
         table.row(Totals::of(summaries).cells("all".to_owned()));
-        let count = counted(summaries.len(), "recording");
-        let skipped = counted(self.skipped, "file");
-        let heading = format!("{count}, budget {} tokens; {skipped} skipped", self.budget);
-        format!("{heading}\ntokens and bill are ratios to pass-through\n\n{}", table.render())
+        table.strong();
+        let mut heading = counted(summaries.len(), "recording");
+        if let Some(folder) = names.folder() {
+            heading.push_str(&format!(" in {folder}"));
+        }
+        heading.push_str(&format!(", budget {} tokens", short_count(self.budget)));
+        if self.skipped > 0 {
+            heading.push_str(&format!("; {} skipped", counted(self.skipped, "other file")));
+        }
+        let legend = "peak: the largest window, and what it would be if everything were sent every time; \
+                      tokens and bill are ratios to that";
+        format!("{}\n{}\n\n{}", screen.wrap(&heading, 2), screen.wrap(legend, 2), table.fit(screen))
     }
 
     /// The same as JSON, with what the person chose.
@@ -278,10 +296,10 @@ impl Totals {
     fn cells(&self, name: String) -> [String; 7] {
         [
             name,
-            self.requests.to_string(),
+            short_count(self.requests as u64),
             self.folds.to_string(),
-            self.peak_tokens.to_string(),
-            self.passed_through_peak_tokens.to_string(),
+            short_count(self.peak_tokens),
+            short_count(self.passed_through_peak_tokens),
             ratio(self.tokens as f64, self.passed_through_tokens as f64),
             ratio(self.bill.billed, self.bill.passed_through),
         ]
@@ -294,6 +312,30 @@ fn sum(tokens: &[u64]) -> u64 {
 
 fn largest(tokens: &[u64]) -> u64 {
     tokens.iter().copied().max().unwrap_or(0)
+}
+
+/// A number of tokens for people.
+fn short(tokens: f64) -> String {
+    short_count(tokens.round() as u64)
+}
+
+/// A plot with its areas told apart by colour.
+fn painted(picture: &str, screen: Screen) -> String {
+    if !screen.has_colours {
+        return picture.to_owned();
+    }
+    let style = |cell: char| match cell {
+        '░' => Some(Style::Dim),
+        '▁'..='█' => Some(Style::Own),
+        _ => None,
+    };
+    let cells: Vec<char> = picture.chars().collect();
+    let runs = cells.chunk_by(|one, two| style(*one) == style(*two));
+    let painted = runs.map(|run| {
+        let text: String = run.iter().collect();
+        style(run[0]).map_or_else(|| text.clone(), |style| screen.paint(style, &text))
+    });
+    painted.collect()
 }
 
 /// A ratio for people, which is 1 between two nothings.

@@ -28,15 +28,18 @@ fn recording() -> String {
 #[test]
 fn policies_are_compared_in_a_table() {
     let expected = "\
-1 recording, 11 requests, budget 1000 tokens; 0 files skipped
+1 recording, 11 requests, budget 1k tokens
 
-policy            recall   cost  tokens  peak  over  stale  dearer    said
-pass-through      1.0000  1.000   1.000  2889     1  0.000       0  1.0000
-sliding window    0.0000  1.782   0.491   868     0  0.000       1  1.0000
-half-window drop  0.0000  0.788   0.346   868     0  0.000       0  1.0000
-keep the last 10  1.0000  1.000   1.000  2889     1  0.000       0  1.0000
-clear all but 3   0.0000  1.851   0.554  1116     1  0.000       1  1.0000
-prune beyond 40k  1.0000  1.000   1.000  2889     1  0.000       0  1.0000
+policy            recall   cost    said  tokens  peak  over  stale  costlier
+pass-through      1.0000  1.000  1.0000   1.000  2.9k     1  0.000         0
+sliding window    0.0000  1.782  1.0000   0.491   868     0  0.000         1
+half-window drop  0.0000  0.788  1.0000   0.346   868     0  0.000         0
+keep the last 10  1.0000  1.000  1.0000   1.000  2.9k     1  0.000         0
+clear all but 3   0.0000  1.851  1.0000   0.554  1.1k     1  0.000         1
+prune beyond 40k  1.0000  1.000  1.0000   1.000  2.9k     1  0.000         0
+
+next: `contexture help compare` explains the columns, `contexture replay FILE`
+  shows what became of one recording
 ";
     let mut run = run_in(Path::new("."), &["compare", "-", "--budget", "1000"], &recording());
     let own = run.stdout.lines().nth(3).unwrap_or_default().to_owned();
@@ -65,7 +68,7 @@ fn files_that_are_no_recordings_are_skipped() {
     fs::write(directory.path().join("notes.md"), "# notes\n").unwrap();
     let run = run_in(directory.path(), &["compare", "."], "");
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
-    assert_eq!(run.stdout.lines().next(), Some("1 recording, 11 requests, budget 64000 tokens; 1 file skipped"));
+    assert_eq!(run.stdout.lines().next(), Some("1 recording, 11 requests, budget 64k tokens; 1 other file skipped"));
     let run = run_in(directory.path(), &["compare", "notes.md"], "");
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     assert!(run.stderr.contains("error: none of the files is a recording in a known format\nhint: "), "{}", run.stderr);

@@ -39,7 +39,7 @@ impl Place {
     /// Runs the program in a directory; words with `=` before the first other one are variables.
     fn run_in(&self, directory: &str, words: &[&str]) -> Run {
         let mut command = bare_program(&self.root.path().join(directory));
-        command.env("HOME", self.root.path().join("home"));
+        command.env("HOME", self.root.path().join("home")).env("COLUMNS", "300");
         let (variables, arguments) = words.split_at(words.iter().take_while(|word| word.contains('=')).count());
         command.envs(variables.iter().filter_map(|word| word.split_once('='))).args(arguments);
         let Run { code, stdout, stderr } = run(command, "");

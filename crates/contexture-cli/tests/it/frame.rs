@@ -1,6 +1,9 @@
 //! The program's frame: help, version, and how it fails.
 
+use std::fs;
 use std::path::Path;
+
+use tempfile::tempdir;
 
 use crate::program::{check, run_in};
 
@@ -34,20 +37,20 @@ fn help_goes_to_standard_output() {
 
 #[test]
 fn bad_usage_is_one_sentence_and_a_hint() {
-    check(&["dance"], 2, "", "error: unrecognized subcommand 'dance'\nhint: write it as `contexture [COMMAND]`\n");
+    check(&["dance"], 2, "", "error: there is no command `dance`\nhint: `contexture help` lists all commands\n");
     check(
         &["compare", "--budget", "none", "x"],
         2,
         "",
         "error: invalid value 'none' for '--budget <N>': it must be a whole number of tokens from 1 to 1099511627776\n\
-         hint: `contexture COMMAND --help` says what can be asked for\n",
+         hint: `contexture help compare` says what can be asked for\n",
     );
     check(
         &["replay", "--counter", "o20k"],
         2,
         "",
         "error: invalid value 'o20k' for '--counter <COUNTER>' [possible values: o200k, estimate]\n\
-         hint: `contexture COMMAND --help` says what can be asked for\n",
+         hint: did you mean `o200k`?\n",
     );
     check(
         &["import"],
@@ -57,10 +60,10 @@ fn bad_usage_is_one_sentence_and_a_hint() {
          hint: write it as `contexture import <FILE>...`\n",
     );
     check(
-        &["import", "a", "--loud"],
+        &["import", "a", "--xyz"],
         2,
         "",
-        "error: unexpected argument '--loud' found\nhint: write it as `contexture import <FILE>...`\n",
+        "error: `contexture import` has no use for `--xyz`\nhint: write it as `contexture import <FILE>...`\n",
     );
 }
 
@@ -73,4 +76,32 @@ fn failed_work_is_one_sentence_and_a_hint() {
         "error: open `no/such/file`: No such file or directory (os error 2)\n\
          hint: name a file, a directory such as ~/.claude/projects, or - for standard input\n",
     );
+}
+
+#[test]
+fn the_same_recording_named_twice_counts_once() {
+    let directory = tempdir().unwrap();
+    let plain = "{\"role\": \"user\", \"text\": \"hi\"}\n{\"role\": \"assistant\", \"text\": \"hello\"}\n";
+    fs::create_dir(directory.path().join("in")).unwrap();
+    fs::write(directory.path().join("in/a.jsonl"), plain).unwrap();
+    for command in ["replay", "compare"] {
+        let arguments = [command, "--json", "in", "in/a.jsonl", "./in/../in/a.jsonl"];
+        let run = run_in(directory.path(), &arguments, "");
+        let told: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        let count = told["recordings"].as_u64().or_else(|| Some(told["recordings"].as_array()?.len() as u64));
+        assert_eq!((run.code, count), (0, Some(1)), "{}", run.stdout);
+    }
+    let imported = run_in(directory.path(), &["import", "in", "in/a.jsonl"], "");
+    assert_eq!((imported.code, imported.stdout.lines().count()), (0, 2));
+}
+
+#[test]
+fn shells_can_complete_commands_and_flags() {
+    for (shell, mark) in [("bash", "complete -F"), ("zsh", "#compdef contexture"), ("fish", "complete -c contexture")] {
+        let run = run_in(Path::new("."), &["completions", shell], "");
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+        for word in [mark, "replay", "compare", "provider"] {
+            assert!(run.stdout.contains(word), "no {word:?} for {shell}");
+        }
+    }
 }

@@ -40,7 +40,8 @@ fn what_is_no_recording_is_told_and_fails() {
         "",
         "-: skipped, it is no recording in a known format\n\
          error: one file could not be imported\n\
-         hint: known are Claude Code, Codex, OpenCode, Copilot CLI, OpenAI chat, Anthropic messages and the plain form\n",
+         hint: name recordings of Claude Code, Codex, OpenCode or Copilot CLI, chat messages as JSON, \
+         or what `contexture import` writes\n",
     );
     assert_eq!(run_in(Path::new("."), &["import", "-"], "name,size\n"), expected);
 }
@@ -55,10 +56,14 @@ fn a_directory_is_walked_and_each_recording_written_to_a_file() {
     fs::write(base.join("in/deep/b.jsonl"), PLAIN).unwrap();
     fs::write(base.join("in/notes.md"), "# notes\n").unwrap();
     let expected = "\
-recording        format       messages  broken  unanswered  written to
-in/a.json        OpenAI chat         2       0           0  out/a.jsonl
-in/a.txt         OpenAI chat         2       0           0  out/a-2.jsonl
-in/deep/b.jsonl  plain               2       0           0  out/deep/b.jsonl
+3 recordings from in to out
+
+recording     format       messages  broken  unanswered  written to
+a.json        OpenAI chat         2       0           0  a.jsonl
+a.txt         OpenAI chat         2       0           0  a-2.jsonl
+deep/b.jsonl  plain               2       0           0  deep/b.jsonl
+
+next: `contexture replay out` plays them
 ";
     let imported = run_in(base, &["import", "in", "--out", "out"], "");
     assert_eq!(imported, run(0, expected, "1 file skipped that is no recording\n"));
@@ -84,8 +89,26 @@ fn several_recordings_need_a_directory() {
     fs::write(directory.path().join("a.json"), CHAT).unwrap();
     fs::write(directory.path().join("b.json"), CHAT).unwrap();
     let imported = run_in(directory.path(), &["import", "."], "");
-    let message = "error: 2 files cannot share one output\nhint: add `--out DIR` to write one file for each\n";
+    let message = "error: several recordings cannot share one output\n\
+                   hint: add `--out DIR` to write one file for each\n";
     assert_eq!(imported, run(2, "", message));
+    // What is no recording needs no output.
+    fs::write(directory.path().join("b.json"), "# notes\n").unwrap();
+    let imported = run_in(directory.path(), &["import", "."], "");
+    assert_eq!(imported, run(0, PLAIN, "1 file skipped that is no recording\n"));
+}
+
+#[test]
+fn nothing_found_is_a_failure_and_leaves_nothing_behind() {
+    let directory = tempdir().unwrap();
+    fs::create_dir(directory.path().join("in")).unwrap();
+    fs::write(directory.path().join("in/notes.md"), "# notes\n").unwrap();
+    for arguments in [&["import", "in", "--out", "out"][..], &["import", "in"]] {
+        let imported = run_in(directory.path(), arguments, "");
+        assert_eq!((imported.code, imported.stdout.as_str()), (1, ""));
+        assert!(imported.stderr.contains("error: none of the files is a recording"), "{}", imported.stderr);
+    }
+    assert!(!directory.path().join("out").exists());
 }
 
 #[test]

@@ -11,4 +11,5 @@ mod policies;
 mod program;
 mod replay;
 mod said;
+mod snapshots;
 mod window;

@@ -22,7 +22,9 @@ pub fn bare_program(directory: &Path) -> Command {
     command.current_dir(directory);
     for (name, _) in std::env::vars_os() {
         let is_ours = name.to_str().is_some_and(|name| name.starts_with("CONTEXTURE_"));
-        if is_ours || ["HOME", "XDG_CONFIG_HOME", "APPDATA"].iter().any(|other| name == *other) {
+        if is_ours
+            || ["COLUMNS", "NO_COLOR", "TERM", "HOME", "XDG_CONFIG_HOME", "APPDATA"].iter().any(|other| name == *other)
+        {
             command.env_remove(name);
         }
     }

@@ -44,8 +44,8 @@ fn without_a_file_the_built_in_example_is_played() {
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     assert!(run.stdout.starts_with("No file was named, so this is the built-in example"), "{}", run.stdout);
     for part in [
-        "the built-in example: plain, 54 messages, budget 2400 tokens\n",
-        "27 steps\n       █ contexture, tokens sent at each step  ░ pass-through\n",
+        "the built-in example: plain, 54 messages, budget 2.4k tokens\n",
+        "27 steps\n█ contexture, tokens sent at each step  ░ pass-through: everything, every time\n",
         "27 requests     contexture  pass-through  ratio\nlargest window  ",
         "\nfolded once\nstep  before  after  price  why\n",
         "  the window is full\n",
@@ -60,7 +60,7 @@ fn the_example_is_played_with_what_is_asked_for() {
     let run = run_in(Path::new("."), &["replay", "--budget", "64000", "--counter", "o200k"], "");
     assert_eq!(run.code, 0);
     assert!(
-        run.stdout.contains("budget 64000 tokens") && run.stdout.contains("\nnothing was folded\n"),
+        run.stdout.contains("budget 64k tokens") && run.stdout.contains("\nnothing was folded\n"),
         "{}",
         run.stdout
     );
@@ -163,13 +163,16 @@ fn several_recordings_have_a_line_each_and_a_sum() {
     fs::write(directory.path().join("notes.md"), "# notes\n").unwrap();
     let run = run_in(directory.path(), &["replay", "."], "");
     let expected = "\
-2 recordings, budget 64000 tokens; 1 file skipped
-tokens and bill are ratios to pass-through
+2 recordings, budget 64k tokens; 1 other file skipped
+peak: the largest window, and what it would be if everything were sent every
+  time; tokens and bill are ratios to that
 
-recording  requests  folds  peak  pass-through peak  tokens   bill
-./a.jsonl         3      0   440                608   0.725  0.724
-./b.json          1      0     1                  1   1.000  1.000
-all               4      0   440                608   0.725  0.724
+recording  requests  folds  peak  unfolded  tokens   bill
+a.jsonl           3      0   440       608   0.725  0.724
+b.json            1      0     1         1   1.000  1.000
+all               4      0   440       608   0.725  0.724
+
+next: `contexture replay` with one of these files shows it at length
 ";
     assert_eq!(run, Run { code: 0, stdout: expected.to_owned(), stderr: String::new() });
 }
@@ -197,7 +200,8 @@ fn what_cannot_be_played_is_one_sentence_and_a_hint() {
         let run = run_in(Path::new("."), &["replay", "-", "--emit", emit], "name,size\n");
         let stderr = "-: skipped, it is in no known format\n\
                       error: none of the files is a recording in a known format\n\
-                      hint: name recordings of Claude Code, Codex, OpenCode, Copilot CLI, or chat messages as JSON\n";
+                      hint: name recordings of Claude Code, Codex, OpenCode or Copilot CLI, chat messages as JSON, \
+                      or what `contexture import` writes\n";
         assert_eq!(run, Run { code: 1, stdout: String::new(), stderr: stderr.to_owned() });
     }
     let run = run_in(Path::new("."), &["replay", "--counter", "bytes"], "");
@@ -484,4 +488,28 @@ fn windows_keep_to_the_smallest_budgets() {
             assert!(bytes(&window) / 4 <= tokens, "{} bytes in {budget} tokens", bytes(&window));
         }
     }
+}
+
+#[test]
+fn windows_of_several_recordings_say_which_they_are_of() {
+    let directory = tempdir().unwrap();
+    fs::write(directory.path().join("a.jsonl"), recording(2)).unwrap();
+    fs::write(directory.path().join("b.jsonl"), recording(1)).unwrap();
+    for emit in ["windows", "decisions"] {
+        let emitted = |paths: &[&str]| {
+            let arguments: Vec<&str> =
+                ["replay", "--budget", "100", "--emit", emit].iter().chain(paths).copied().collect();
+            json_lines(&run_in(directory.path(), &arguments, "").stdout)
+        };
+        let (mut both, one) = (emitted(&["."]), emitted(&["a.jsonl"]));
+        let of = |name: &str| both.iter().filter(|line| line["recording"] == name).count();
+        assert_eq!((of("./a.jsonl"), of("./a.jsonl") + of("./b.jsonl")), (one.len(), both.len()));
+        assert!(one.iter().all(|line| line.get("recording").is_none()), "one recording needs no name");
+        both.truncate(one.len());
+        both.iter_mut().for_each(|line| drop(line.as_object_mut().unwrap().remove("recording")));
+        assert_eq!(both, one);
+    }
+    let windows = json_lines(&run_in(directory.path(), &["replay", "--emit", "windows", "a.jsonl"], "").stdout);
+    let keys: Vec<&String> = windows[0].as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["before", "keep", "messages"]);
 }

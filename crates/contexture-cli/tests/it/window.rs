@@ -48,7 +48,7 @@ fn main() {
 ── history · TOKENS tokens
 [user] Explain [#src/main.rs:1-2](#src-main-rs)
 
-TOTAL of 64000 tokens
+TOTAL of 64k tokens
 ";
     let masked = mask_numbers(&run.stdout);
     assert_eq!((run.code, masked.as_str(), run.stderr.as_str()), (0, expected, ""));
@@ -58,7 +58,7 @@ TOTAL of 64000 tokens
 fn mask_numbers(text: &str) -> String {
     let lines = text.lines().map(|line| match line.rsplit_once(" · ") {
         Some((start, count)) if count.ends_with(" tokens") => format!("{start} · TOKENS tokens"),
-        _ if line.ends_with(" of 64000 tokens") => "TOTAL of 64000 tokens".to_owned(),
+        _ if line.ends_with(" of 64k tokens") => "TOTAL of 64k tokens".to_owned(),
         _ => line.to_owned(),
     });
     lines.map(|line| line + "\n").collect()
@@ -141,7 +141,7 @@ fn bad_usage_is_one_sentence_and_a_hint() {
             &["window", "-m", "x", "--config", "options.toml"],
             "`options.toml`, line 2: `file-reference.allowed_extensions` is empty",
         ),
-        (&["window", "-m", "x", "--budget", "-5"], "unexpected argument '-5' found"),
+        (&["window", "-m", "x", "--budget", "-5"], "invalid value '-5' for '--budget <N>'"),
         (&["window", "-m", "x", "--budget", "0"], "invalid value '0' for '--budget <N>'"),
         (&["window", "-m", "x", "--json", "--map"], "the argument '--json' cannot be used with '--map'"),
     ] {

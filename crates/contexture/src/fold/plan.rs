@@ -47,7 +47,7 @@ fn fold(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
     if !(pays && is_time && !state.billing.is_cold()) {
         return None;
     }
-    let fold = plan_fold(settings, state, "the rent paid on what it removes has reached its price");
+    let fold = plan_fold(settings, state, "what it saves has paid for it");
     // Nothing but the budget may leave out what the agent wrote.
     let is_harmless = fold.left_out.is_empty() && state.billing.can_afford(fold.cost, tuning);
     is_harmless.then_some(FoldDecision::Fold(fold))

@@ -27,7 +27,7 @@ pub(in crate::fold) fn shorten(
     }
     let text = state.conversation.text(position);
     let (text, reason) = match repeats {
-        true => (doors::pointer(seen, &text), "the same text stands above"),
+        true => (doors::pointer(seen, &text), "the same text is shown above"),
         false => shorter(settings, tool, seen, &text)?,
     };
     let text: Arc<str> = text.into();

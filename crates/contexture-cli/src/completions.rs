@@ -1,0 +1,42 @@
+//! `contexture completions`: lets a shell complete commands and flags.
+
+use std::io::{self, Write};
+
+use clap::{Args, Command, ValueEnum};
+use clap_complete::{Shell, generate};
+
+use crate::failure::Failure;
+
+/// Print a script that lets a shell complete commands and flags
+///
+/// For bash: contexture completions bash > ~/.local/share/bash-completion/completions/contexture
+/// For zsh: contexture completions zsh > a file `_contexture` in a directory of $fpath
+/// For fish: contexture completions fish > ~/.config/fish/completions/contexture.fish
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Known,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Known {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+/// Carries out the command: `program` is what is completed.
+pub fn run(completions: &Completions, mut program: Command) -> Result<(), Failure> {
+    let shell = match completions.shell {
+        Known::Bash => Shell::Bash,
+        Known::Zsh => Shell::Zsh,
+        Known::Fish => Shell::Fish,
+    };
+    let name = program.get_name().to_owned();
+    // Made in memory first: a reader that goes away is no reason to panic.
+    let mut script = Vec::new();
+    generate(shell, &mut program, name, &mut script);
+    Ok(io::stdout().write_all(&script)?)
+}
