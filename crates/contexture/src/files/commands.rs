@@ -2,7 +2,7 @@
 
 use super::observation::Observation;
 use super::patched::observe_patch;
-use super::path::Directory;
+use super::path::{Directory, is_device, join, last_part};
 use super::shell::{Expands, Redirect, Script, Simple, Word, parse};
 
 pub mod formatters;
@@ -139,11 +139,15 @@ pub(crate) fn reach(word: &Word, directory: &Directory, by: &str) -> Observation
 /// What redirections of output do.
 fn redirected(command: &Simple, directory: &Directory) -> Effects {
     let by = told(command);
-    let is_device = |word: &Word| word.text.starts_with("/dev/") && word.plain().is_some();
+    let is_device = |word: &Word| word.plain().is_some_and(is_device);
     let mut targets = Vec::new();
     for redirect in &command.redirects {
         match redirect {
-            Redirect::Write(word) | Redirect::Append(word) | Redirect::Errors(word) | Redirect::Other(word)
+            Redirect::Write(word)
+            | Redirect::Append(word)
+            | Redirect::Errors(word)
+            | Redirect::Both(word)
+            | Redirect::Other(word)
                 if !is_device(word) =>
             {
                 targets.push((redirect, word));
@@ -192,7 +196,7 @@ fn of_program(command: &Simple, directory: &Directory) -> Effects {
         "rm" | "unlink" => removed(command, command.arguments(), directory),
         "cp" => copied(command, command.arguments(), directory, Way::Copy),
         "mv" => copied(command, command.arguments(), directory, Way::Move),
-        "ln" => linked(command, directory),
+        "ln" | "link" => linked(command, directory),
         "tee" => teed(command, directory),
         "truncate" => {
             Effects::doubts(operands_of(command).map(|word| reach(word, directory, &told(command))).collect())
@@ -216,12 +220,26 @@ fn of_line(line: &str, command: &Simple, directory: &Directory) -> Effects {
 
 /// What the commands of a script do, whichever of them run, in whatever order.
 pub(crate) fn anyhow(script: &Script, directory: &Directory) -> Effects {
-    let moves = |command: &Simple| matches!(command.program(), Some("cd" | "pushd" | "popd"));
     let lost = Directory::Lost;
     let directory = if script.commands().any(moves) { &lost } else { directory };
     script
         .commands()
         .fold(Effects::none(), |sum, command| sum.and(effects(command, directory).unproven(&told(command))))
+}
+
+/// Whether a command may change the directory of the shell that runs it.
+pub(crate) fn moves(command: &Simple) -> bool {
+    let Some(first) = command.words.first() else { return false };
+    match command.program() {
+        Some("cd" | "pushd" | "popd" | "chdir" | "eval" | "source" | ".") => true,
+        Some("command" | "builtin") => {
+            let inner = command.arguments().iter().find(|word| !word.text.starts_with('-'));
+            inner.is_some_and(|word| word.plain().is_none_or(|name| matches!(name, "cd" | "pushd" | "popd" | "eval")))
+        }
+        Some(_) => false,
+        // What a variable holds may be any of these.
+        None => first.plain().is_none(),
+    }
 }
 
 /// What the tables say.
@@ -369,6 +387,11 @@ fn curl(command: &Simple) -> Effects {
 }
 
 fn touched(command: &Simple, directory: &Directory) -> Effects {
+    // Options may say that no file is made, and bring words that name none.
+    if command.arguments().iter().any(|word| word.text.starts_with('-')) {
+        let by = told(command);
+        return Effects::doubts(operands_of(command).map(|word| reach(word, directory, &by)).collect());
+    }
     let made = |word: &Word| Some(Observation::Made { path: directory.place(word.plain()?)? });
     let made: Option<Vec<Observation>> = operands_of(command).map(made).collect();
     Effects::changes(made.unwrap_or_default())
@@ -381,7 +404,10 @@ const PLAIN_OPTIONS: [&str; 14] =
 /// The operands of a command that is given as plain words with plain options.
 fn plain_operands(arguments: &[Word]) -> Option<Vec<&str>> {
     let words: Vec<&str> = arguments.iter().map(Word::plain).collect::<Option<_>>()?;
-    let (options, operands): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| word.starts_with('-'));
+    let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());
+    let (before, after) = (&words[..end], words.get(end + 1..).unwrap_or_default());
+    let (options, mut operands): (Vec<&str>, Vec<&str>) = before.iter().partition(|word| word.starts_with('-'));
+    operands.extend(after);
     let is_plain = options.iter().all(|option| PLAIN_OPTIONS.contains(option));
     (is_plain && operands.iter().all(|operand| !operand.is_empty())).then_some(operands)
 }
@@ -421,24 +447,54 @@ fn copied(command: &Simple, arguments: &[Word], directory: &Directory, way: Way)
         [from @ .., to] if from.len() > 1 => from.iter().map(|from| one(from, &format!("{to}/"))).collect(),
         _ => None,
     });
+    let options = arguments.iter().filter(|word| word.text.starts_with('-'));
     match changes {
         Some(changes) => Effects::changes(changes),
+        // Other files may be kept under other names, or two names may lead to one file.
+        None if options.clone().any(|word| word.text.starts_with("--") || word.text.contains(['b', 'S', 'l', 's'])) => {
+            let mut effects = Effects::all(command);
+            effects.doubts.extend(links_of(arguments, directory));
+            effects
+        }
         None => Effects::doubts(arguments.iter().map(|word| reach(word, directory, &by)).collect()),
     }
 }
 
+/// Links from all but the last operand to the last one, seen from here or from where the link is.
+fn links_of(arguments: &[Word], directory: &Directory) -> Vec<Observation> {
+    let operands: Vec<&Word> = arguments.iter().filter(|word| !word.text.starts_with('-')).collect();
+    let place = |word: &Word| word.plain().and_then(|path| directory.place(path));
+    let (sources, last) = match operands.as_slice() {
+        // One operand alone leads to a link of its name that is here.
+        [only] => (vec![*only], directory.place(last_part(&only.text))),
+        [sources @ .., last] => (sources.to_vec(), place(last)),
+        [] => return Vec::new(),
+    };
+    // What nobody can name may be any file.
+    let to = last.unwrap_or_default();
+    let parent = to.trim_end_matches('/').rsplit_once('/').map_or("", |(parent, _)| parent);
+    let one = |from: &Word| {
+        let here = Observation::Linked { from: place(from).unwrap_or_default(), to: to.clone() };
+        let there = from.plain().map(|path| Observation::Linked { from: join(parent, path), to: to.clone() });
+        [Some(here), there]
+    };
+    sources.into_iter().flat_map(one).flatten().collect()
+}
+
 /// What `ln` does: from then on two names may be one file.
 fn linked(command: &Simple, directory: &Directory) -> Effects {
-    let operands: Option<Vec<&str>> = operands_of(command).map(Word::plain).collect();
-    let link = |from: &str, to: &str| {
-        let (from, to) = (directory.place(from)?, directory.place(to)?);
-        Some(vec![Observation::Linked { from, to }])
+    let by = told(command);
+    let is_plain = command.arguments().iter().all(|word| {
+        word.plain().is_some_and(|text| !text.starts_with('-') || text[1..].chars().all(|c| "sfnrv".contains(c)))
+    });
+    let operands: Vec<&Word> = operands_of(command).collect();
+    let mut effects = match operands.as_slice() {
+        // What had the name of the link is gone, or the link is in the directory of that name.
+        [_, to] if is_plain => Effects::doubts(vec![reach(to, directory, &by)]),
+        _ => Effects::all(command),
     };
-    let doubts = match operands.as_deref() {
-        Some([from, to]) => link(from, to),
-        _ => None,
-    };
-    Effects::doubts(doubts.unwrap_or_else(|| vec![everything(told(command))]))
+    effects.doubts.extend(links_of(command.arguments(), directory));
+    effects
 }
 
 /// What `tee` writes, as far as its own input says it.
@@ -448,7 +504,7 @@ fn teed(command: &Simple, directory: &Directory) -> Effects {
         Some(path) => Observation::Changed { path, by: by.clone() },
         None => reach(word, directory, &by),
     };
-    Effects::changes(operands_of(command).filter(|word| !word.text.starts_with("/dev/")).map(one).collect())
+    Effects::changes(operands_of(command).filter(|word| !is_device(&word.text)).map(one).collect())
 }
 
 /// What `apply_patch` does, as a command.

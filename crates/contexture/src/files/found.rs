@@ -1,6 +1,6 @@
 //! Single lines of files in what searches and diffs printed.
 
-use super::framing::is_cut_mark;
+use super::framing::{FRAYED, is_cut_mark};
 use super::mentions::looks_like_file;
 use super::numbering::{Passage, line_number};
 use super::observation::Observation;
@@ -10,7 +10,15 @@ use super::path::Directory;
 /// Lines that a search found: `path:12:text`, or `12:text` for one file.
 pub(crate) fn observe_hits(lines: &[&str], only: Option<&str>, directory: &Directory) -> Vec<Observation> {
     let mut found: Vec<(String, Vec<Passage>)> = Vec::new();
-    for line in lines.iter().filter(|line| !is_cut_mark(line)) {
+    // A name may have line feeds: what follows a line that is no hit may be the rest of one.
+    let mut is_clear = true;
+    for (index, line) in lines.iter().enumerate() {
+        let was_clear = std::mem::replace(&mut is_clear, has_location(line) || *line == "--");
+        // Lines next to those that were left out may be incomplete.
+        let around = index.saturating_sub(FRAYED)..(index + FRAYED + 1).min(lines.len());
+        if lines[around].iter().any(|line| is_cut_mark(line)) || !(was_clear || only.is_some()) {
+            continue;
+        }
         let Some((path, number, text)) = hit(line, only, directory) else { continue };
         if found.last().is_none_or(|(last, _)| *last != path) {
             found.push((path, Vec::new()));
@@ -29,8 +37,27 @@ fn hit<'a>(line: &'a str, only: Option<&str>, directory: &Directory) -> Option<(
     let from = if super::path::on_drive(line).is_some() { 2 } else { 0 };
     let end = from + line[from..].find(':')?;
     let (number, text) = split_location(&line[end + 1..], &[':'])?;
+    // A line around a hit has its own number between dashes, and may go on with anything.
+    if has_dashed_number(&line[from..end]) {
+        return None;
+    }
     let path = directory.place(&line[..end])?;
     looks_like_file(&path).then_some((path, number, text))
+}
+
+/// Whether a line has a number between colons, or between dashes.
+fn has_location(line: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    line.split(':').skip(1).any(is_number) || has_dashed_number(line)
+}
+
+/// Whether a text has a number between dashes.
+fn has_dashed_number(text: &str) -> bool {
+    let mut parts = text.split('-');
+    let has_first = parts.next().is_some();
+    let inner: Vec<&str> = parts.collect();
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    has_first && inner.len() > 1 && inner[..inner.len() - 1].iter().any(is_number)
 }
 
 fn split_location<'a>(text: &'a str, ends: &[char]) -> Option<(usize, &'a str)> {

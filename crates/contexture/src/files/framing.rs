@@ -138,10 +138,37 @@ fn trailer<'a>(tool: &str, framed: &mut Framed<'a>) {
     }
 }
 
-/// Whether a line stands for lines that a harness left out.
+/// What a line says that stands for others, in lower case.
+const CUT_WORDS: [&str; 13] = [
+    "truncated",
+    "omitted",
+    "clipped",
+    "elided",
+    "cut off",
+    "left out",
+    "too long",
+    "too large",
+    "not shown",
+    "skipped",
+    "more line",
+    "more char",
+    "more byte",
+];
+
+/// Lines next to those that a harness left out which may be incomplete.
+pub(crate) const FRAYED: usize = 2;
+
+/// Longest line that is taken for such a one, in bytes.
+const MAX_CUT_MARK_BYTES: usize = 200;
+
+/// Whether a line stands for lines that a harness left out, or may do so.
 pub(crate) fn is_cut_mark(line: &str) -> bool {
-    let is_whole = line.len() < 120
-        && line.contains("truncated")
-        && (line.contains('…') || line.contains("...") || line.starts_with('[') || line.starts_with('<'));
-    is_whole || line.contains(" truncated…") || line.contains("[Omitted long")
+    if line.len() > MAX_CUT_MARK_BYTES {
+        return line.contains(" truncated…") || line.contains("[Omitted long");
+    }
+    let looks_so = line.contains(['…', '[', '<', '(']) || line.contains("...") || line.starts_with(['*', '-', '=']);
+    looks_so && {
+        let line = line.to_ascii_lowercase();
+        CUT_WORDS.iter().any(|word| line.contains(word))
+    }
 }

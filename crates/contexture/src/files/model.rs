@@ -190,6 +190,9 @@ impl FileModel {
 
     fn take(&mut self, at: u32, observation: &Observation) {
         let now = Now { at, count: self.count };
+        if !self.links.is_empty() && observation.paths().into_iter().any(|path| self.leads_through_link(path)) {
+            return self.take_lost(now, observation);
+        }
         match observation {
             Observation::Read { path, block, whole } => self.open(path, at).read(now, block, *whole),
             Observation::Old { path, blocks } => {
@@ -207,6 +210,14 @@ impl FileModel {
             Observation::Presumed { by } => self.presumptions.note(now, by),
             Observation::Linked { from, to } => self.link(from, to),
             change => self.change(now, change),
+        }
+    }
+
+    /// Takes in an observation of files that nobody can name.
+    fn take_lost(&mut self, now: Now, observation: &Observation) {
+        if observation.is_change() || matches!(observation, Observation::Linked { .. }) {
+            let by = "a change through a link".to_owned();
+            self.change(now, &Observation::Swept { under: None, extensions: Vec::new(), by });
         }
     }
 

@@ -154,9 +154,8 @@ pub fn line_number(text: &str) -> Option<usize> {
     text.parse().ok().filter(|number| *number <= MAX_LINE_NUMBER)
 }
 
-/// The lines of a text; a line feed at the end does not begin another, and carriage returns are dropped.
+/// The lines of a text; a line feed at the end does not begin another, and carriage returns before line feeds are
+/// dropped.
 pub fn split_lines(text: &str) -> impl Iterator<Item = &str> {
-    let body = text.strip_suffix('\n').unwrap_or(text);
-    let empty = text.is_empty();
-    body.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).filter(move |_| !empty)
+    text.lines()
 }

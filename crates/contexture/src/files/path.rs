@@ -47,6 +47,11 @@ fn parts_of(path: &str) -> Vec<&str> {
     parts
 }
 
+/// Whether a path names a device, which keeps nothing.
+pub(crate) fn is_device(path: &str) -> bool {
+    path.starts_with("/dev/") && !path.starts_with("/dev/shm/")
+}
+
 /// Whether a path does not depend on a directory.
 pub(crate) fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || path.starts_with('~') || path.starts_with("\\\\") || on_drive(path).is_some()

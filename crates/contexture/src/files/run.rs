@@ -1,14 +1,14 @@
 //! A command line and its output: what certainly happened, what may have, and whose text was printed.
 
 use super::commands::prints::{Prints, looked_at, of_pipeline};
-use super::commands::{Effects, anyhow, changes_shell, effects, everything, in_short, text, told};
+use super::commands::{Effects, anyhow, changes_shell, effects, everything, in_short, moves, text, told};
 use super::fate::Fate;
 use super::framing::Framed;
 use super::mentions::observe_mentions;
 use super::numbering::Passage;
 use super::observation::Observation;
 use super::path::{Directory, Known};
-use super::shell::{Joint, Pipeline, Script, Simple, parse};
+use super::shell::{Joint, Pipeline, Redirect, Script, Simple, parse};
 
 mod attribute;
 
@@ -59,10 +59,6 @@ fn base(directory: &Directory) -> Option<&str> {
     }
 }
 
-fn moves(command: &Simple) -> bool {
-    matches!(command.program(), Some("cd" | "pushd" | "popd" | "chdir"))
-}
-
 /// Effects as observations; changes first.
 fn told_effects(effects: Effects, by: &str) -> Vec<Observation> {
     let presumed = effects.is_presumed.then(|| Observation::Presumed { by: by.to_owned() });
@@ -101,7 +97,7 @@ fn straight(script: &Script, output: &Framed<'_>, fate: Fate, directory: Directo
     // Substitutions run before the commands whose words they are.
     let inner = anyhow(&Script { others: script.others.clone(), ..Script::default() }, &walk.directory);
     let mut observations = told_effects(inner, &script_told(script));
-    for (pipeline, is_proven) in script.pipelines.iter().zip(&proven) {
+    for (index, (pipeline, is_proven)) in script.pipelines.iter().zip(&proven).enumerate() {
         if let [command] = pipeline.commands.as_slice()
             && moves(command)
         {
@@ -112,7 +108,11 @@ fn straight(script: &Script, output: &Framed<'_>, fate: Fate, directory: Directo
         let is_mixed = !changed.is_empty() && matches!(prints, Prints::File(_) | Prints::Hits(_));
         let prints = if is_mixed { Prints::Unknown } else { prints };
         let looked = pipeline.commands.iter().flat_map(|command| looked_at(command, &walk.reading)).collect();
-        steps.push(attribute::Step { prints, is_proven: *is_proven, looked, changed });
+        let is_run = *is_proven
+            || index
+                .checked_sub(1)
+                .is_none_or(|before| proven[before] || script.pipelines[before].joint == Joint::Then);
+        steps.push(attribute::Step { prints, is_proven: *is_proven, is_run, looked, changed });
         walk.end(pipeline.joint);
     }
     let is_failed = fate == Fate::Failed;
@@ -133,7 +133,8 @@ fn proven(pipelines: &[Pipeline], fate: Fate) -> Vec<bool> {
     if fate != Fate::Done {
         return proven;
     }
-    let stops = pipelines.iter().position(stops_on_failure);
+    let stops = pipelines.iter().position(|pipeline| sets(pipeline, '-', "errexit"));
+    let stops = stops.filter(|_| !pipelines.iter().any(|pipeline| sets(pipeline, '+', "errexit")));
     let is_alone = |index: usize| {
         pipelines[index].joint == Joint::Then && (index == 0 || pipelines[index - 1].joint == Joint::Then)
     };
@@ -152,11 +153,14 @@ fn proven(pipelines: &[Pipeline], fate: Fate) -> Vec<bool> {
     proven
 }
 
-/// Whether a pipeline is `set -e`.
-fn stops_on_failure(pipeline: &Pipeline) -> bool {
+/// Whether a pipeline is `set -e`, or `set +e`.
+fn sets(pipeline: &Pipeline, sign: char, option: &str) -> bool {
     let [command] = pipeline.commands.as_slice() else { return false };
-    let asks = |word: &&str| *word == "errexit" || (word.starts_with('-') && word.contains('e'));
-    command.program() == Some("set") && command.plain_arguments().is_some_and(|words| words.iter().any(asks))
+    let Some(words) = command.plain_arguments().filter(|_| command.program() == Some("set")) else { return false };
+    let letter = &option[..1];
+    let by_letter = words.iter().any(|word| word.starts_with(sign) && word.contains(letter));
+    let by_name = words.windows(2).any(|pair| pair[0].starts_with(sign) && pair[0].ends_with('o') && pair[1] == option);
+    by_letter || by_name
 }
 
 /// What the commands of a pipeline do. Only the last one's success is proven by the pipeline's.
@@ -192,9 +196,7 @@ fn probable(change: &Observation) -> Option<Observation> {
 /// Gives what `tee` writes the text that it is fed, if the command line says it.
 fn written_by_tee(effects: &mut Effects, command: &Simple, before: Option<&Simple>) {
     let fed = match before {
-        Some(before)
-            if before.redirects.iter().all(|redirect| matches!(redirect, super::shell::Redirect::Document { .. })) =>
-        {
+        Some(before) if before.redirects.iter().all(|redirect| matches!(redirect, Redirect::Document { .. })) => {
             text::printed(before)
         }
         Some(_) => None,
@@ -232,7 +234,7 @@ impl Walk {
         let arguments = command.plain_arguments();
         let target = match (command.program(), arguments.as_deref()) {
             (Some("cd" | "pushd"), Some([target] | ["--", target]))
-                if !target.starts_with('-') && !target.is_empty() =>
+                if !target.starts_with(['-', '+']) && !target.is_empty() =>
             {
                 self.directory.place(target).filter(|path| !path.starts_with('~'))
             }
@@ -243,7 +245,9 @@ impl Walk {
             (Directory::At(new), Directory::At(old)) => super::path::normalize(new) == super::path::normalize(old),
             _ => false,
         };
-        let exists = matches!(&target, Directory::At(path) if known.has(path));
+        // Where complaints are not shown, nobody would see that it is gone.
+        let complains = !command.redirects.iter().any(|redirect| !matches!(redirect, Redirect::Write(_)));
+        let exists = matches!(&target, Directory::At(path) if complains && known.has(path));
         self.read_after = match () {
             () if is_proven || exists || is_same => target.clone(),
             () => Directory::Lost,

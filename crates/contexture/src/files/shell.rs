@@ -46,7 +46,9 @@ pub enum Redirect {
     Append(Word),
     /// Only error messages go into a file: `2> f`.
     Errors(Word),
-    /// Both go into a file, or other descriptors do.
+    /// Output and error messages go into a file: `&> f`.
+    Both(Word),
+    /// Another descriptor leads to a file: `3> f`.
     Other(Word),
     /// Error messages go where output goes: `2>&1`.
     ErrorsToOutput,

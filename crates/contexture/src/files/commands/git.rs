@@ -1,10 +1,13 @@
 //! What `git` does to the files of a work tree.
 
 use super::tables::{GIT_READ_ONLY, GIT_UNLESS};
-use super::{Effects, Way, copied, is_presumed, reach, removed, told};
+use super::{Effects, Way, copied, everything, is_presumed, reach, removed, told};
 use crate::files::observation::Observation;
 use crate::files::path::Directory;
 use crate::files::shell::{Simple, Word};
+
+/// Options with which `git reset` leaves the work tree alone.
+const KEEPS_TREE: [&str; 6] = ["--soft", "--mixed", "-q", "--quiet", "-N", "--"];
 
 /// The action of a `git` command and its arguments, and whether it runs in the directory of the command.
 pub(crate) fn action(command: &Simple) -> Option<(&str, &[Word], bool)> {
@@ -17,11 +20,26 @@ pub(crate) fn action(command: &Simple) -> Option<(&str, &[Word], bool)> {
                 is_here = false;
                 words = rest;
             }
-            [first, _, rest @ ..] if first.plain()? == "-c" => words = rest,
+            [first, setting, rest @ ..] if first.plain()? == "-c" && is_harmless(setting.plain()?) => words = rest,
             [first, ..] if first.plain()?.starts_with('-') => return None,
             [first, rest @ ..] => return Some((first.plain()?, rest, is_here)),
             [] => return None,
         }
+    }
+}
+
+/// Whether a setting of one command only changes what it prints: others name programs to run.
+fn is_harmless(setting: &str) -> bool {
+    let setting = setting.to_ascii_lowercase();
+    let plain = ["color.", "advice.", "user.name=", "user.email=", "core.quotepath=", "log.", "commit.gpgsign=false"];
+    plain.iter().any(|start| setting.starts_with(start)) || setting == "core.pager=cat"
+}
+
+/// Where a word leads that git itself may take for a pattern.
+fn reach_spec(word: &Word, directory: &Directory, by: &str) -> Observation {
+    match word.plain() {
+        Some(text) if !text.contains(['*', '?', '[', '\\']) && !text.starts_with(':') => reach(word, directory, by),
+        _ => everything(by.to_owned()),
     }
 }
 
@@ -31,7 +49,12 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
     let lost = Directory::Lost;
     let directory = if is_here { directory } else { &lost };
     if GIT_READ_ONLY.contains(&action) {
-        let writes = |word: &Word| GIT_UNLESS.iter().any(|option| word.text.starts_with(option));
+        // Options may be written short, as long as they are clear.
+        let is_short = |option: &str, text: &str| text.len() > 3 && text.starts_with("--") && option.starts_with(text);
+        let name = |word: &Word| word.text.split('=').next().unwrap_or_default().to_owned();
+        let writes = |word: &Word| {
+            GIT_UNLESS.iter().any(|option| word.text.starts_with(option) || is_short(option, &name(word)))
+        };
         let is_hidden = |word: &Word| word.plain().is_none() && !word.is_quoted && word.text.starts_with('$');
         return if rest.iter().any(|word| writes(word) || is_hidden(word)) { all() } else { Effects::none() };
     }
@@ -44,10 +67,16 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
         ("checkout", ["-b", name]) | ("switch", ["-c" | "--create", name]) if !name.starts_with('-') => Effects::none(),
         ("checkout" | "restore", words) => restored(command, action, words, rest, directory),
         ("rm", words) if words.contains(&"--cached") => Effects::presumed(),
-        ("rm", _) => removed(command, rest, directory),
+        ("rm", words) if words.iter().all(|word| !word.contains(['*', '?', '[', '\\']) && !word.starts_with(':')) => {
+            removed(command, rest, directory)
+        }
         ("mv", _) => copied(command, rest, directory, Way::Move),
-        ("apply", words) if words.contains(&"--check") || words.contains(&"--stat") => Effects::none(),
-        ("reset", words) if !words.iter().any(|word| ["--hard", "--merge", "--keep"].contains(word)) => {
+        ("apply", words)
+            if (words.contains(&"--check") || words.contains(&"--stat")) && !words.contains(&"--apply") =>
+        {
+            Effects::none()
+        }
+        ("reset", words) if words.iter().all(|word| !word.starts_with('-') || KEEPS_TREE.contains(word)) => {
             Effects::presumed()
         }
         (action, words) => {
@@ -69,6 +98,6 @@ fn restored(command: &Simple, action: &str, words: &[&str], rest: &[Word], direc
         None => return Effects::all(command),
     };
     let by = told(command);
-    let doubts: Vec<Observation> = rest[start..].iter().map(|word| reach(word, directory, &by)).collect();
+    let doubts: Vec<Observation> = rest[start..].iter().map(|word| reach_spec(word, directory, &by)).collect();
     if doubts.is_empty() { Effects::all(command) } else { Effects { doubts, ..Effects::default() } }
 }

@@ -4,8 +4,8 @@ use super::sed::{Ranges, Sed};
 use super::{git, text};
 use crate::files::mentions::looks_like_file;
 use crate::files::numbering::line_number;
-use crate::files::path::Directory;
-use crate::files::shell::{Redirect, Simple};
+use crate::files::path::{Directory, is_device};
+use crate::files::shell::{Redirect, Simple, Word};
 
 /// What a pipeline prints, if it succeeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,10 @@ pub(crate) enum Part {
 pub(crate) fn of_pipeline(commands: &[Simple], directory: &Directory) -> Prints {
     let Some((last, before)) = commands.split_last() else { return Prints::Unknown };
     let takes_output = |redirect: &Redirect| {
-        matches!(redirect, Redirect::Write(_) | Redirect::Append(_) | Redirect::Other(_) | Redirect::Copy)
+        matches!(
+            redirect,
+            Redirect::Write(_) | Redirect::Append(_) | Redirect::Both(_) | Redirect::Other(_) | Redirect::Copy
+        )
     };
     let takes_input = |redirect: &Redirect| matches!(redirect, Redirect::Read(_) | Redirect::Document { .. });
     if commands.iter().any(|command| !command.assigns.is_empty())
@@ -59,7 +62,7 @@ pub(crate) fn of_pipeline(commands: &[Simple], directory: &Directory) -> Prints 
         return Prints::Unknown;
     }
     if last.redirects.iter().any(takes_output) {
-        return Prints::Nothing;
+        return if is_silenced(commands) { Prints::Nothing } else { Prints::Unknown };
     }
     let mut prints = of_command(&commands[0], directory);
     for filter in &commands[1..] {
@@ -70,6 +73,47 @@ pub(crate) fn of_pipeline(commands: &[Simple], directory: &Directory) -> Prints 
 
 /// Programs that print nothing on success, unless an option asks for it.
 const SILENT: [&str; 12] = ["cd", "mkdir", "rm", "cp", "mv", "touch", "true", ":", "chmod", "ln", "sleep", "rmdir"];
+
+/// Letters of options with which they still print nothing.
+const SILENT_LETTERS: &str = "frRpadnmstuTLHP";
+
+/// Whether an argument of such a program leaves it silent.
+fn keeps_silent(word: &&str) -> bool {
+    match word.strip_prefix("--") {
+        Some(name) => matches!(name, "" | "force" | "recursive" | "parents" | "symbolic"),
+        None => word.strip_prefix('-').is_none_or(|letters| letters.chars().all(|c| SILENT_LETTERS.contains(c))),
+    }
+}
+
+/// Programs that begin every complaint with their name.
+const NAMED_COMPLAINTS: [&str; 36] = [
+    ":", "[", "basename", "cat", "cd", "chmod", "cp", "cut", "date", "diff", "dirname", "echo", "egrep", "fgrep",
+    "find", "grep", "head", "ln", "ls", "mkdir", "mv", "nl", "printf", "pwd", "rev", "rm", "rmdir", "sed", "sort",
+    "tac", "tail", "tee", "test", "touch", "tr", "wc",
+];
+
+/// Whether nothing that a pipeline prints is seen, but for complaints that begin with a program's name.
+fn is_silenced(commands: &[Simple]) -> bool {
+    // Other devices are where output goes anyway.
+    let is_away = |word: &Word| word.plain().is_some_and(|path| path == "/dev/null" || !is_device(path));
+    commands.iter().enumerate().all(|(index, command)| {
+        let (mut output, mut errors) = (index + 1 < commands.len(), false);
+        for redirect in &command.redirects {
+            match redirect {
+                Redirect::Write(word) | Redirect::Append(word) => output = is_away(word),
+                Redirect::Errors(word) => errors = is_away(word),
+                Redirect::Both(word) => (output, errors) = (is_away(word), is_away(word)),
+                Redirect::ErrorsToOutput => errors = output,
+                Redirect::Copy => return false,
+                Redirect::Other(_) | Redirect::Read(_) | Redirect::Document { .. } => {}
+            }
+        }
+        output
+            && (errors
+                || command.words.is_empty()
+                || command.program().is_some_and(|program| NAMED_COMPLAINTS.contains(&program)))
+    })
+}
 
 /// What a command prints by itself.
 fn of_command(command: &Simple, directory: &Directory) -> Prints {
@@ -83,7 +127,7 @@ fn of_command(command: &Simple, directory: &Directory) -> Prints {
         paths => Prints::Looked(paths),
     };
     let Some(arguments) = command.plain_arguments() else { return Prints::Unknown };
-    let is_verbose = arguments.iter().any(|word| word.starts_with('-') && word.contains('v'));
+    let is_plain = arguments.iter().all(|word| !word.starts_with(['-', '+']));
     let shown = match program {
         _ if has_input => None,
         "cat" | "nl" => concatenated(program, &arguments),
@@ -100,12 +144,16 @@ fn of_command(command: &Simple, directory: &Directory) -> Prints {
         "cd" if arguments.first() == Some(&"-") => return Prints::Unknown,
         // Each command may be printed before it runs.
         "set" if arguments.iter().any(|word| word.contains(['x', 'v'])) => return Prints::Unknown,
-        "set" | "export" if !arguments.is_empty() => return Prints::Nothing,
-        program if SILENT.contains(&program) && !is_verbose => return Prints::Nothing,
+        // Without a name, this one lists options.
+        "set" if arguments.last().is_some_and(|word| word.len() > 1 && !word.ends_with('o')) => {
+            return Prints::Nothing;
+        }
+        "export" if !arguments.is_empty() && is_plain => return Prints::Nothing,
+        program if SILENT.contains(&program) && arguments.iter().all(keeps_silent) => return Prints::Nothing,
         _ => None,
     };
     let Some((path, part, is_numbered)) = shown else { return looked() };
-    match directory.place(path).filter(|_| path != "-" && !path.starts_with("/dev/")) {
+    match directory.place(path).filter(|_| path != "-" && !is_device(path)) {
         Some(path) => Prints::File(Shown { path, part, is_numbered }),
         None => Prints::Unknown,
     }
@@ -184,13 +232,17 @@ fn number(text: &str) -> Option<usize> {
     text.chars().all(|c| c.is_ascii_digit()).then(|| line_number(text)).flatten()
 }
 
-/// Letters of options that leave the form of a search's hits alone, by whether a value follows.
-const SEARCH_LETTERS: &str = "niwEFPvsrRIxSUG";
+/// Letters of options that leave the form of a search's hits alone, by program; others have values, or print more.
+const GREP_LETTERS: &str = "niwEFPvsrRIxUG";
+const RG_LETTERS: &str = "niwFPvsSxU";
+
+/// Options whose value follows.
 const SEARCH_VALUES: [&str; 10] = ["-e", "-A", "-B", "-C", "-m", "-g", "-t", "--include", "--exclude", "--glob"];
 
 /// The hits of a search that prints line numbers.
 fn searched(program: &str, arguments: &[&str], directory: &Directory) -> Option<Prints> {
     let (mut is_numbered, mut is_recursive, mut has_pattern) = (false, program == "rg", false);
+    let own_letters = if program == "rg" { RG_LETTERS } else { GREP_LETTERS };
     let mut operands = Vec::new();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
@@ -211,7 +263,7 @@ fn searched(program: &str, arguments: &[&str], directory: &Directory) -> Option<
                     && number(&option[2..]).is_some() => {}
             option if option.starts_with('-') && option.len() > 1 => {
                 let letters = option[1..].chars();
-                if !letters.clone().all(|c| SEARCH_LETTERS.contains(c)) {
+                if !letters.clone().all(|c| own_letters.contains(c)) {
                     return None;
                 }
                 is_numbered |= option.contains('n');

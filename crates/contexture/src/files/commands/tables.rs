@@ -25,7 +25,7 @@ pub const READ_ONLY: &[ReadOnly] = &[
     reads_unless("ag", &["--pager"]),
     reads("arch"),
     reads("b2sum"),
-    reads("base64"),
+    reads_unless("base64", &["-o"]),
     reads("basename"),
     reads("break"),
     reads("cat"),
@@ -50,7 +50,7 @@ pub const READ_ONLY: &[ReadOnly] = &[
     reads("false"),
     reads_unless("fd", &["-x", "-X", "--exec", "--exec-batch"]),
     reads("fgrep"),
-    reads("file"),
+    reads_unless("file", &["-C", "--compile"]),
     reads_unless("find", &["-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprint0", "-fprintf", "-fls"]),
     reads("fmt"),
     reads("fold"),
@@ -144,7 +144,8 @@ pub const GIT_READ_ONLY: &[&str] = &[
 ];
 
 /// Options with which an action of `git` writes a file or runs another program.
-pub const GIT_UNLESS: &[&str] = &["--output", "--ext-diff", "-O", "--open-files-in-pager"];
+pub const GIT_UNLESS: &[&str] =
+    &["--output", "--ext-diff", "--textconv", "-O", "--open-files-in-pager", "--upload-pack", "--exec"];
 
 /// A command that is presumed not to change sources.
 pub struct Presumed {

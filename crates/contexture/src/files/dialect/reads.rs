@@ -1,5 +1,6 @@
 //! What a read tool printed: whose numbers are the tool's, and which text is the file's.
 
+use crate::files::framing::is_cut_mark;
 use crate::files::numbering::{Passage, Style, split_lines, split_number};
 
 /// What a read was asked for.
@@ -35,6 +36,9 @@ const MOST_LINES: usize = 2_000;
 /// Length from which read tools cut lines off, in characters.
 const LONG_LINE: usize = 2_000;
 
+/// Fewest lines whose numbers can only be the tool's, where it may number them or not.
+const LEAST_NUMBERED: usize = 3;
+
 /// Most lines that a tool prints before the first line of a file.
 const MOST_HEADINGS: usize = 4;
 
@@ -66,9 +70,8 @@ fn numbered(lines: &[&str], styles: &[Style], asked: &Asked<'_>) -> Option<(Pass
         return None;
     }
     let count = passage.lines.len();
-    let notes = &lines[at + count..];
-    let is_more =
-        notes.iter().any(|note| ["more", "truncated", "limit", "offset"].iter().any(|word| note.contains(word)));
+    // A remark that is not understood may say that there is more.
+    let is_more = !lines[..at].iter().all(|line| is_heading(line)) || !are_endings(&lines[at + count..]);
     // Some tools show the end of a file's last line as one more line, which is empty.
     let is_ended = passage.lines.last().is_some_and(|last| last.is_empty());
     if is_ended {
@@ -78,6 +81,25 @@ fn numbered(lines: &[&str], styles: &[Style], asked: &Asked<'_>) -> Option<(Pass
     (!passage.lines.is_empty()).then_some((passage, whole))
 }
 
+/// How tools begin what they show of a file, apart from numbered lines.
+const HEADINGS: [&str; 6] =
+    ["<file", "<path", "<type", "<content", "Here's the result of running `cat -n`", "<system-reminder>"];
+
+/// How they end it when they have shown all that they were asked for.
+const ENDINGS: [&str; 4] = ["</file", "</content", "(End of file", "<system-reminder>"];
+
+fn is_heading(line: &str) -> bool {
+    line.trim().is_empty() || HEADINGS.iter().any(|start| line.trim_start().starts_with(start))
+}
+
+/// Whether lines behind a file's are what tools put there, none of which says that there is more.
+fn are_endings(lines: &[&str]) -> bool {
+    let is_ending =
+        |line: &&str| line.trim().is_empty() || ENDINGS.iter().any(|start| line.trim_start().starts_with(start));
+    // What a harness reminds of goes on to the end.
+    lines.iter().take_while(|line| !line.starts_with("<system-reminder>")).all(is_ending)
+}
+
 /// Text of a tool that may number lines or not.
 fn either(lines: &[&str], asked: &Asked<'_>, result: &str) -> Option<(Passage, bool)> {
     let sure = [Style::Arrow, Style::Tab, Style::Bar];
@@ -85,11 +107,11 @@ fn either(lines: &[&str], asked: &Asked<'_>, result: &str) -> Option<(Passage, b
         let number = |index: usize| split_number(lines[index], style).map(|(number, _)| number);
         (0..lines.len()).all(|index| number(index) == Some(asked.first + index))
     };
-    if lines.is_empty() || result.trim().is_empty() || is_note(result) {
+    if lines.is_empty() || result.trim().is_empty() || is_note(result) || lines.iter().any(|line| is_cut_mark(line)) {
         return None;
     }
     if let Some(style) = sure.into_iter().find(|style| is_run(*style)) {
-        return numbered(lines, &[style], asked);
+        return numbered(lines, &[style], asked).filter(|_| lines.len() >= LEAST_NUMBERED);
     }
     // Numbers in other styles are as likely the file's own.
     let looks_numbered = |line: &&&str| sure.into_iter().any(|style| split_number(line, style).is_some());

@@ -7,6 +7,9 @@ use crate::files::observation::Observation;
 use crate::files::patch::Hunk;
 use crate::files::path::last_part;
 
+/// Most links that are followed.
+const MAX_LINKS: usize = 500;
+
 /// What is said of lines that a change may or may not have touched.
 pub(super) const UNPLACED: &str = "an edit at a place that is not known";
 
@@ -46,13 +49,56 @@ impl FileModel {
         for index in self.index.others(&normal) {
             self.doubt(index, now, "a change of a file that may be this one");
         }
-        for (one, other) in self.links.clone() {
-            for (here, there) in [(&one, &other), (&other, &one)] {
-                if is_beneath(&normal, here) {
-                    self.doubt_beneath(now, there, &[], "a change through a link", Some(&normal));
+        for name in self.linked_names(&normal, false) {
+            self.doubt_beneath(now, &name, &[], "a change through a link", Some(&normal));
+        }
+    }
+
+    /// Names that may lead to what a path leads to, over any number of links; for a directory, what is in it as well.
+    fn linked_names(&self, path: &str, is_directory: bool) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        let mut open = vec![path.to_owned()];
+        while let Some(name) = open.pop() {
+            let is_wide = is_directory || !names.is_empty();
+            for (here, there) in self.links.iter().flat_map(|(one, other)| [(one, other), (other, one)]) {
+                let leads = is_beneath(&name, here) || (is_wide && is_beneath(here, &name));
+                if leads && !names.contains(there) {
+                    names.push(there.clone());
+                    open.push(there.clone());
                 }
             }
         }
+        names
+    }
+
+    /// A link that is copied or moved may still be one.
+    fn copy_links(&mut self, from: &str, to: &str) {
+        let from = normalize(from);
+        let is_it = |name: &str| is_beneath(name, &from) || is_beneath(&from, name);
+        let others: Vec<String> = self
+            .links
+            .iter()
+            .flat_map(|(one, other)| [(one, other), (other, one)])
+            .filter(|(name, _)| is_it(name))
+            .map(|(_, other)| other.clone())
+            .collect();
+        for other in others {
+            if self.links.len() < MAX_LINKS {
+                self.link(&other, to);
+            } else {
+                // Nobody can follow so many.
+                self.links.push((String::new(), String::new()));
+            }
+        }
+    }
+
+    /// Whether a path leads out of a directory through one that may be another one under this name.
+    pub(super) fn leads_through_link(&self, path: &str) -> bool {
+        let ups = path.match_indices("/..").filter(|(at, _)| matches!(path.as_bytes().get(at + 3), None | Some(b'/')));
+        ups.into_iter().any(|(at, _)| {
+            let before = normalize(&path[..at]);
+            self.links.iter().any(|(one, other)| [one, other].into_iter().any(|name| is_beneath(&before, name)))
+        })
     }
 
     /// Notes that two names lead to one file or directory from now on.
@@ -70,12 +116,8 @@ impl FileModel {
     fn sweep(&mut self, now: Now, under: Option<&str>, extensions: &[String], by: &str) {
         let under = under.map(normalize).unwrap_or_default();
         self.doubt_beneath(now, &under, extensions, by, None);
-        for (one, other) in self.links.clone() {
-            for (here, there) in [(&one, &other), (&other, &one)] {
-                if is_beneath(&under, here) || is_beneath(here, &under) {
-                    self.doubt_beneath(now, there, &[], by, None);
-                }
-            }
+        for name in self.linked_names(&under, true) {
+            self.doubt_beneath(now, &name, &[], by, None);
         }
     }
 
@@ -142,7 +184,9 @@ impl FileModel {
         if to.ends_with('/') || last_part(to) == "." || last_part(to) == ".." || self.files.iter().any(is_inside) {
             return (self.place(&inside), inside, true);
         }
-        let known = self.place(to).filter(|index| !self.files[*index].deleted);
+        // What may have changed since it was seen may be a directory now.
+        let is_file = |index: &usize| !self.files[*index].deleted && !self.files[*index].is_all_in_doubt();
+        let known = self.place(to).filter(is_file);
         (known, to.to_owned(), known.is_some())
     }
 
@@ -152,6 +196,10 @@ impl FileModel {
             false => (None, to.to_owned(), true),
         };
         let by = "a copy over it";
+        self.copy_links(from, to);
+        if !is_certain {
+            self.doubt_beneath(now, &normalize(to), &[], by, None);
+        }
         let known =
             self.place(from).filter(|index| !self.files[*index].deleted && !self.files[*index].segments.is_empty());
         let Some(source) = known else {

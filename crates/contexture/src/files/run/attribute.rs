@@ -2,7 +2,7 @@
 
 use crate::files::commands::prints::{Part, Prints, Shown};
 use crate::files::found::{observe_hits, observe_old_diff};
-use crate::files::framing::{Framed, is_cut_mark};
+use crate::files::framing::{FRAYED, Framed, is_cut_mark};
 use crate::files::numbering::{Passage, line_number, split_lines};
 use crate::files::observation::Observation;
 use crate::files::path::Directory;
@@ -11,6 +11,8 @@ use crate::files::path::Directory;
 pub(super) struct Step {
     pub(super) prints: Prints,
     pub(super) is_proven: bool,
+    /// Whether it certainly ran.
+    pub(super) is_run: bool,
     /// The files that it looked at.
     pub(super) looked: Vec<String>,
     pub(super) changed: Vec<Observation>,
@@ -39,7 +41,9 @@ pub(super) fn attribute(
     let prints: Vec<Prints> = steps.iter().map(|step| step.prints.clone()).collect();
     let prints: Vec<&Prints> = prints.iter().collect();
     let is_unclear = is_failed || lines.iter().any(|line| is_complaint(line, programs));
-    let cuts = if is_unclear { None } else { cut(&prints, all) };
+    // A text that may not have been printed is no mark.
+    let is_marked = steps.iter().all(|step| step.is_run || !matches!(step.prints, Prints::Text(_)));
+    let cuts = if is_unclear || !is_marked { None } else { cut(&prints, all) };
     let mut observations = Vec::new();
     let mut looked: Vec<String> = Vec::new();
     let cuts = cuts.unwrap_or_else(|| steps.iter().map(|_| None).collect());
@@ -59,10 +63,25 @@ pub(super) fn attribute(
 const SHELLS: [&str; 9] =
     ["bash: ", "-bash: ", "/bin/bash: ", "/usr/bin/bash: ", "sh: ", "/bin/sh: ", "zsh:", "(eval):", "dash: "];
 
+/// How complaints end, whoever makes them.
+const COMPLAINTS: [&str; 8] = [
+    ": No such file or directory",
+    ": command not found",
+    ": not found",
+    ": Permission denied",
+    ": Operation not permitted",
+    ": Is a directory",
+    ": Not a directory",
+    ": File exists",
+];
+
 /// Whether a line is as likely a complaint of a command as a line of a file.
 fn is_complaint(line: &str, programs: &[&str]) -> bool {
-    let of_program = |program: &&str| line.strip_prefix(*program).is_some_and(|rest| rest.starts_with(": "));
-    SHELLS.iter().any(|shell| line.starts_with(shell)) || programs.iter().any(of_program)
+    // A program names itself as it was called.
+    let named = line.split_once(": ").map(|(name, _)| name.rsplit('/').next().unwrap_or(name));
+    SHELLS.iter().any(|shell| line.starts_with(shell))
+        || named.is_some_and(|name| programs.contains(&name))
+        || COMPLAINTS.iter().any(|end| line.ends_with(end))
 }
 
 /// The lines that each print has; `None` if nobody can say where one ends and the next begins.
@@ -243,9 +262,6 @@ fn take_plain(shown: &Shown, lines: Lines<'_>, is_proven: bool) -> Option<Vec<Ob
         }
     }
 }
-
-/// Lines next to those that a harness left out which may be incomplete.
-const FRAYED: usize = 2;
 
 /// Lines of which the harness left out some in the middle.
 fn take_cut(shown: &Shown, ranges: &[(usize, Option<usize>)], lines: Lines<'_>, at: usize) -> Option<Vec<Observation>> {

@@ -527,7 +527,7 @@ fn redirect_of(sign: &str, number: &str, word: Word) -> Option<Redirect> {
         ("<&", _) => Redirect::Copy,
         (">&", Some(2)) if word.text == "1" => Redirect::ErrorsToOutput,
         (">&", _) if word.text == "-" || word.text.chars().all(|c| c.is_ascii_digit()) => Redirect::Copy,
-        (">&" | "&>" | "&>>", _) => Redirect::Other(word),
+        ("&>" | "&>>", _) | (">&", None) => Redirect::Both(word),
         (">" | ">|", None | Some(1)) => Redirect::Write(word),
         (">>", None | Some(1)) => Redirect::Append(word),
         (_, Some(2)) => Redirect::Errors(word),
