@@ -136,6 +136,12 @@ pub trait FsAdapter: Send + Sync {
     /// as a difference later.
     fn read<'a>(&'a self, path: &'a str, limits: ReadLimits) -> BoxFuture<'a, Result<FileText, FileError>>;
 
+    /// Absolute names that lead to the base directory just now, by which absolute paths beneath it are recognised;
+    /// none by default, and then no absolute path is.
+    fn base_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Looks at many files; by default one after the other.
     fn stat_many<'a>(
         &'a self,

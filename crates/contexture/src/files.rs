@@ -20,4 +20,5 @@ mod patched;
 mod path;
 pub mod mentions;
 pub mod model;
+pub mod disk;
 pub mod tracker;

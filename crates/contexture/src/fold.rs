@@ -3,8 +3,8 @@
 //! Modules in reading order: what it keeps to ([`pins`], [`policy`], [`price`], [`meter`], and in private `tuning`), what a
 //! conversation under way is made of (`conversation`, `knowledge`, `shown`, `billing`, together `state`), what a view
 //! shows ([`view`], [`words`], [`outline`], [`digest`]), what is done before anything is sent ([`doors`], [`terse`],
-//! [`cap`], [`rows`]), what is decided (`plan`, [`decision`]), and who drives it all ([`folder`], [`replay`]), or lets
-//! it rest ([`rest`]).
+//! [`cap`], [`rows`]), what is decided (`plan`, [`decision`]), and who drives it all ([`folder`], [`asking`],
+//! [`replay`]), or lets it rest ([`rest`]).
 
 pub mod pins;
 pub mod policy;
@@ -32,11 +32,13 @@ pub mod rows;
 pub mod decision;
 mod plan;
 pub mod folder;
+pub mod asking;
 pub mod replay;
 pub mod rest;
 #[cfg(feature = "tuning")]
 pub mod fitting;
 
+pub use asking::Asking;
 pub use decision::{Fold, FoldDecision};
 pub use folder::Folder;
 pub use meter::Meter;

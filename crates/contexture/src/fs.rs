@@ -64,6 +64,8 @@ pub struct LocalFs {
 struct Root {
     base: OwnedFd,
     resolver: Resolver,
+    /// Absolute names that led to it when it was opened.
+    names: Vec<String>,
     /// How many of the next calls go to another thread.
     wary: AtomicU32,
 }
@@ -84,6 +86,7 @@ impl LocalFs {
     /// `NOT_FOUND`, `NOT_A_FILE` if it is not a directory, `PERMISSION_DENIED`.
     pub fn open(base: impl AsRef<Path>) -> Result<Self, FileError> {
         let base = base.as_ref();
+        let names = absolute_names(base);
         let opened = rustix::fs::open(base, resolve::DIRECTORY, Mode::empty());
         let base = opened.map_err(|errno| {
             let path = base.display().to_string();
@@ -94,7 +97,7 @@ impl LocalFs {
             }
         })?;
         let resolver = Resolver::detect(base.as_fd());
-        Ok(Self { root: Arc::new(Root { base, resolver, wary: AtomicU32::new(0) }) })
+        Ok(Self { root: Arc::new(Root { base, resolver, names, wary: AtomicU32::new(0) }) })
     }
 
     /// The same, resolving component by component even where the kernel could do it in one step.
@@ -104,7 +107,8 @@ impl LocalFs {
         let base = self.root.base.try_clone().map_err(|error| {
             FileError::new(FileErrorCode::ReadFailed, ".", format!("the base can't be opened again: {}", error.kind()))
         })?;
-        Ok(Self { root: Arc::new(Root { base, resolver: Resolver::Walk, wary: AtomicU32::new(0) }) })
+        let names = self.root.names.clone();
+        Ok(Self { root: Arc::new(Root { base, resolver: Resolver::Walk, names, wary: AtomicU32::new(0) }) })
     }
 
     /// Does some work that may block: here if it is likely to be quick, else on a blocking thread.
@@ -204,7 +208,32 @@ impl Root {
     }
 }
 
+/// The absolute names of a directory: as it was given, and without links.
+fn absolute_names(base: &Path) -> Vec<String> {
+    let given = std::path::absolute(base).ok();
+    let plain = base.canonicalize().ok();
+    let mut names: Vec<String> = Vec::new();
+    for name in [given, plain].into_iter().flatten() {
+        // Paths that are no text are not what agents write.
+        let Ok(name) = name.into_os_string().into_string() else { continue };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
 impl FsAdapter for LocalFs {
+    fn base_names(&self) -> Vec<String> {
+        let Ok(held) = rustix::fs::fstat(&self.root.base) else { return Vec::new() };
+        // The directory may have been moved, and another one be in its place.
+        let leads_here = |name: &&String| {
+            let found = rustix::fs::stat(name.as_str());
+            found.is_ok_and(|found| (found.st_dev, found.st_ino) == (held.st_dev, held.st_ino))
+        };
+        self.root.names.iter().filter(leads_here).cloned().collect()
+    }
+
     fn stat<'a>(&'a self, path: &'a str, limits: ReadLimits) -> BoxFuture<'a, Result<FileStamp, FileError>> {
         Box::pin(async move {
             let mut stamps = self.stat_many(&[path], limits).await;

@@ -12,7 +12,9 @@ use super::numbering::Passage;
 use super::observation::Observation;
 use super::path::{extension_of, is_beneath, normalize};
 
+mod align;
 mod change;
+mod compare;
 mod grade;
 mod index;
 mod names;
@@ -23,6 +25,7 @@ mod splice;
 mod state;
 mod verify;
 
+pub use compare::{Compared, Found, Piece, Region, There};
 use grade::Presumptions;
 pub use grade::{Cause, Claim, Grade};
 use index::PathIndex;
@@ -120,12 +123,23 @@ pub struct FileState {
     pub whole: bool,
     /// Whether something outside the agent's own edits changed it, as far as reads showed.
     pub changed_elsewhere: bool,
+    /// What the disk was found to have changed, until the agent reads or changes the file again.
+    pub disk_change: Option<DiskChange>,
     /// What put lines of it in doubt, the oldest first; empty if none is.
     pub doubts: Vec<Cause>,
     /// Where outputs and the user named it, the newest first.
     mentions: Vec<Mention>,
     end: state::End,
     bytes: usize,
+}
+
+/// A change that only a comparison with the disk showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskChange {
+    /// When it was found.
+    pub at: u32,
+    /// How many known lines are not there any more.
+    pub lost: usize,
 }
 
 /// What is known of all files.
@@ -269,7 +283,7 @@ impl FileModel {
         let normal = normalize(path);
         let known = self.index.find_like(&normal);
         match known {
-            Some(index) => self.files.change(index).name(at, who),
+            Some(index) => self.files.note(index).name(at, who),
             None => self.names.note(normal, at, who),
         }
         known
@@ -277,7 +291,7 @@ impl FileModel {
 
     /// Notes that a place in a file was named.
     pub(crate) fn mention(&mut self, file: usize, mention: Mention) {
-        self.files.change(file).mention(mention);
+        self.files.note(file).mention(mention);
     }
 
     /// Notes that the view with a mark shows lines of a segment.

@@ -7,7 +7,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::claims::LinesClaim;
-use crate::files::model::FileModel;
+use crate::files::disk::OnDisk;
+use crate::files::model::{Compared, FileModel, Found};
 
 /// The field of a stored decision that holds its version.
 const VERSION: &str = "version";
@@ -48,6 +49,8 @@ pub enum FoldDecision {
         /// How many items the log had.
         at: usize,
     },
+    /// Files were compared with the disk, because they were about to be shown.
+    Disk(Checked),
     /// An output is shown with another text from its first sending on.
     Shorten {
         /// Its position in the log.
@@ -94,14 +97,63 @@ impl FoldDecision {
         Ok(FoldDecision::deserialize(stored)?)
     }
 
+    /// The files of which it shows lines, each once. A fold shows the parts of the view that stay, too.
+    pub(super) fn files(&self) -> Vec<usize> {
+        let mut files: Vec<usize> = match self {
+            FoldDecision::Fold(fold) => {
+                fold.parts.iter().flat_map(|part| &part.claims).map(|claim| claim.file).collect()
+            }
+            FoldDecision::BringBack(brought) => brought.shown.iter().map(|lines| lines.file).collect(),
+            FoldDecision::Cold { .. } | FoldDecision::Disk(_) | FoldDecision::Shorten { .. } => Vec::new(),
+        };
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
     /// Whether it was made before a request, when the log had so many items.
     pub(super) fn is_at_request(&self, items: usize) -> bool {
         match self {
             FoldDecision::Fold(fold) => fold.at == items,
             FoldDecision::BringBack(brought) => brought.at == items,
             FoldDecision::Cold { at } => *at == items,
+            FoldDecision::Disk(checked) => checked.at == items,
             FoldDecision::Shorten { .. } => false,
         }
+    }
+}
+
+/// Files that were compared with the disk before a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    /// How many items the log had.
+    pub at: usize,
+    /// What was found of each. Of texts it holds what the log does not give.
+    pub files: Vec<Compared>,
+}
+
+impl Checked {
+    /// Compares what is known of files with what is on the disk.
+    pub(super) fn new(at: usize, model: &FileModel, found: Vec<(usize, OnDisk)>) -> Self {
+        let compared = |(file, on_disk)| match on_disk {
+            OnDisk::Unchanged => Some(Compared { file, found: Found::Unchanged }),
+            OnDisk::Gone => model.compare(file, None),
+            OnDisk::Text(text) => model.compare(file, Some(&text)),
+        };
+        Self { at, files: found.into_iter().filter_map(compared).collect() }
+    }
+
+    /// What it came to, in plain words.
+    pub fn reason(&self) -> String {
+        let gone = self.files.iter().filter(|file| file.found == Found::Gone).count();
+        let is_changed = |file: &&Compared| match &file.found {
+            Found::There(there) => there.regions.iter().any(|region| !region.made_of.is_empty()),
+            Found::Unchanged | Found::Gone => false,
+        };
+        let changed = self.files.iter().filter(is_changed).count();
+        let count = self.files.len();
+        let noun = if count == 1 { "file was" } else { "files were" };
+        format!("{count} {noun} compared with the disk: {changed} changed, {gone} gone")
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use contexture_core::item::FunctionCall;
 
 use super::cap::{says_error, short_hash};
-use crate::files::model::FileModel;
+use crate::files::model::{DiskChange, FileModel, FileState};
 use crate::files::observation::{Kind, Seen};
 use crate::packed::{Damaged, Packer, Unpacker};
 use crate::text::one_line::one_line;
@@ -162,4 +162,25 @@ pub fn changed_files(model: &FileModel, bytes: usize) -> String {
         text.push_str(&line);
     }
     text
+}
+
+/// Most files that are named as changed on the disk.
+const MAX_DISK_CHANGES: usize = 12;
+
+/// The files of which the disk no longer has what was known, as a comparison found, the newest first.
+pub fn lost_on_disk(model: &FileModel, is_wanted: impl Fn(&FileState, &DiskChange) -> bool) -> String {
+    let lost = model.files().iter().filter_map(|file| Some((file, file.disk_change?)));
+    let mut lost: Vec<(&FileState, DiskChange)> = lost.filter(|(file, change)| is_wanted(file, change)).collect();
+    lost.sort_by_key(|(_, change)| std::cmp::Reverse(change.at));
+    let line = |(file, change): &(&FileState, DiskChange)| {
+        let path = clip(&one_line(&file.path), MAX_LINE_CHARS);
+        match (file.deleted, change.lost) {
+            (true, _) => format!("- `{path}` is gone from the disk\n"),
+            (false, 1) => format!("- `{path}` changed on disk: 1 line that you knew is not there any more\n"),
+            (false, count) => {
+                format!("- `{path}` changed on disk: {count} lines that you knew are not there any more\n")
+            }
+        }
+    };
+    lost.iter().filter(|(file, change)| file.deleted || change.lost > 0).take(MAX_DISK_CHANGES).map(line).collect()
 }

@@ -88,19 +88,32 @@ impl Folder {
         }
     }
 
-    /// The window of the request that is made now.
+    /// The window of the request that is made now, without a look at the disk; [`Asking`](super::Asking) takes one.
     pub fn request(&mut self) -> &[ShownItem] {
-        let Self { settings, state, decisions } = self;
-        let estimate = state.estimate(settings);
-        state.billing.begin_request(&settings.policy.prices, state.shown.tokens(), estimate);
+        self.begin_request();
         for decide in plan::BEFORE_REQUEST {
-            if let Some(decision) = decide(settings, state) {
-                state.apply(settings, &decision);
-                decisions.push(decision);
+            if let Some(decision) = decide(&self.settings, &mut self.state) {
+                self.decide(decision);
             }
         }
-        state.end_request(settings);
-        state.shown.items()
+        self.end_request()
+    }
+
+    pub(super) fn begin_request(&mut self) {
+        let Self { settings, state, .. } = self;
+        let estimate = state.estimate(settings);
+        state.billing.begin_request(&settings.policy.prices, state.shown.tokens(), estimate);
+    }
+
+    /// Applies a decision and keeps it.
+    pub(super) fn decide(&mut self, decision: FoldDecision) {
+        self.state.apply(&self.settings, &decision);
+        self.decisions.push(decision);
+    }
+
+    pub(super) fn end_request(&mut self) -> &[ShownItem] {
+        self.state.end_request(&self.settings);
+        self.state.shown.items()
     }
 
     /// What was billed so far, against pass-through.

@@ -11,7 +11,7 @@ use super::view::Chunk;
 use super::vocabulary::Vocabulary;
 use super::words::{Recent, Spoken};
 use crate::files::dialect::Dialects;
-use crate::files::model::{FileModel, Mention, Who, named_places};
+use crate::files::model::{Compared, FileModel, Mention, Who, named_places};
 use crate::files::observation::{Kind, Observation, Seen};
 use crate::files::observer::Observer;
 use crate::packed::{Damaged, Packer, Unpacker};
@@ -132,9 +132,16 @@ impl Knowledge {
         self.pointed_at.extend(pointed_at);
     }
 
-    /// Files that something happened to since the last request, which are not touched any longer.
-    pub(super) fn take_touched(&mut self) -> Touched {
-        Touched { files: std::mem::take(&mut self.touched), pointed_at: std::mem::take(&mut self.pointed_at) }
+    /// Takes over what was found on the disk.
+    pub(super) fn take_over(&mut self, moment: u32, compared: &[Compared]) {
+        for compared in compared {
+            self.model.take_over(moment, compared);
+        }
+    }
+
+    /// Files that something happened to since the last request.
+    pub(super) fn touched(&self) -> Touched {
+        Touched { files: self.touched.clone(), pointed_at: self.pointed_at.clone() }
     }
 
     /// Ends a request.

@@ -44,16 +44,12 @@ impl Replay {
 
     /// The window of the request that was made here.
     pub fn request(&mut self) -> &[ShownItem] {
-        let Folder { settings, state, decisions } = &mut self.folder;
-        let estimate = state.estimate(settings);
-        state.billing.begin_request(&settings.policy.prices, state.shown.tokens(), estimate);
-        let now = state.conversation.len();
+        self.folder.begin_request();
+        let now = self.folder.len();
         while let Some(decision) = self.decisions.pop_front_if(|decision| decision.is_at_request(now)) {
-            state.apply(settings, &decision);
-            decisions.push(decision);
+            self.folder.decide(decision);
         }
-        state.end_request(settings);
-        state.shown.items()
+        self.folder.end_request()
     }
 
     /// What was billed so far, how many items there are, and so on.

@@ -185,7 +185,7 @@ impl Shown {
             return Some(Place::View);
         }
         let is_in_item = first.seen > self.messages_before && !self.pointers.contains_key(&first.seen);
-        let is_same = |line: &Line| line.seen == first.seen && line.edited < line.seen;
+        let is_same = |line: &Line| line.seen == first.seen && line.edited < line.seen && !line.is_computed;
         (is_in_item && lines.iter().all(is_same)).then_some(Place::Item(first.seen))
     }
 

@@ -190,6 +190,7 @@ impl State {
                 self.billing.set_cold();
                 self.shown.forget_sent();
             }
+            FoldDecision::Disk(checked) => self.knowledge.take_over(self.conversation.now(), &checked.files),
             // Shortened outputs are shown as such when they come.
             FoldDecision::Shorten { .. } => {}
         }

@@ -205,8 +205,9 @@ impl<'a> FileView<'a> {
         let noun = if shown == 1 { "line" } else { "lines" };
         let same = runs.iter().all(|(_, claim)| (claim.grade, &claim.by) == (runs[0].1.grade, &runs[0].1.by));
         let grade = if same { format!(", {}", told(&runs[0].1)) } else { String::new() };
+        let changed = if file.disk_change.is_some() { "; it changed on disk since you read it" } else { "" };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "## `{}`: {whole}{shown} {noun}{grade}", one_line(&file.path));
+        let _ = writeln!(text, "## `{}`: {whole}{shown} {noun}{grade}{changed}", one_line(&file.path));
         for (lines, claim) in runs {
             let grade = if same { String::new() } else { format!(", {}", told(claim)) };
             let _ = match claim.first {

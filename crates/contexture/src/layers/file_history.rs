@@ -12,6 +12,10 @@
 //! before the newest steps into what the user said, what was done, and a current view of the files in use (see
 //! [`crate::fold`]). Decisions are durable: after a restart the same window comes out, byte for byte.
 //!
+//! With the engine's files at hand, what a fold is about to show is held against the disk first (see
+//! [`crate::fold::Asking`]): it is confirmed, or what is there now is shown, within what the agent has read or written
+//! and nowhere else.
+//!
 //! What is shown shortened names a hash, and `output` shows the whole of it from the log, a piece at a time.
 
 mod held;
@@ -44,6 +48,7 @@ pub struct FileHistory {
     dialects: Option<Dialects>,
     is_verbatim: bool,
     has_no_tool: bool,
+    has_no_disk: bool,
     threads: Shelf,
 }
 
@@ -99,6 +104,12 @@ impl FileHistory {
         self
     }
 
+    /// The same without a look at the disk, for an agent whose files are not those of the engine's `FsAdapter`.
+    pub fn without_disk(mut self) -> Self {
+        self.has_no_disk = true;
+        self
+    }
+
     /// The same with outputs as the tools gave them, for as long as they need not shrink: for an agent whose tools
     /// are told line by line what to change.
     pub fn verbatim(mut self) -> Self {
@@ -118,20 +129,34 @@ impl FileHistory {
         cache: CacheState,
     ) -> ProjectHistoryResult {
         let counter = self.counter.clone().unwrap_or_else(|| Arc::new(Estimate));
-        self.project_counting(Projecting { thread, history, decisions, budget, cache, counter }).0
+        let mut held = self.take(&Projecting { thread, history, decisions, budget, cache, counter });
+        let parts = parts_of(held.folder_mut().request());
+        self.put_back(held, thread, history, decisions, parts).0
     }
 
-    /// The same with a counter; also returns how many decisions cannot be read.
-    fn project_counting(&self, projecting: Projecting<'_>) -> (ProjectHistoryResult, usize) {
+    /// The folder of a thread with all that happened so far, taken off the shelf. Nobody waits for it meanwhile.
+    fn take(&self, projecting: &Projecting<'_>) -> Held {
         let Projecting { thread, history, decisions, budget, cache, counter } = projecting;
         let held = self.threads.take(thread).filter(|held| held.is_of(history, decisions));
-        let mut held = held.unwrap_or_else(|| Held::rebuild(self.new_folder(budget, counter), history, decisions));
+        let rebuild = || Held::rebuild(self.new_folder(*budget, counter.clone()), history, decisions);
+        let mut held = held.unwrap_or_else(rebuild);
         let folder = held.catch_up(history);
-        folder.set_policy(self.policy(budget));
-        if cache == CacheState::Cold {
+        folder.set_policy(self.policy(*budget));
+        if *cache == CacheState::Cold {
             folder.cache_is_cold();
         }
-        let parts = parts_of(folder.request());
+        held
+    }
+
+    /// Puts a folder back on the shelf; returns what it decided, and how many decisions cannot be read.
+    fn put_back(
+        &self,
+        mut held: Held,
+        thread: &ThreadId,
+        history: &History,
+        decisions: &[Decision],
+        parts: Vec<Part>,
+    ) -> (ProjectHistoryResult, usize) {
         let made = held.new_decisions(decisions.len());
         let unreadable = held.unreadable();
         self.threads.put(thread.clone(), held);
@@ -187,8 +212,10 @@ impl MemoryLayer for FileHistory {
         let ProjectHistoryParams { ctx, history, decisions, budget, cache, .. } = &params;
         let counter = self.counter.clone().unwrap_or_else(|| ctx.shared_counter());
         let (thread, budget, cache) = (&ctx.thread_id, *budget, *cache);
-        let (result, unreadable) =
-            self.project_counting(Projecting { thread, history, decisions, budget, cache, counter });
+        let mut held = self.take(&Projecting { thread, history, decisions, budget, cache, counter });
+        let disk = Some(&*ctx.fs).filter(|_| !self.has_no_disk);
+        let parts = parts_of(held.request(disk).await);
+        let (result, unreadable) = self.put_back(held, thread, history, decisions, parts);
         if unreadable > 0 {
             ctx.trace.add_event("unreadable_decisions", &[("count", (unreadable as f64).into())]);
         }
@@ -237,6 +264,7 @@ fn new_decision(decision: &FoldDecision) -> NewDecision {
         FoldDecision::BringBack(_) => {
             NewDecision { what, reason: "a file was touched or named again".into(), price: None }
         }
+        FoldDecision::Disk(checked) => NewDecision { what, reason: checked.reason(), price: None },
         FoldDecision::Shorten { reason, .. } => NewDecision { what, reason: reason.clone(), price: None },
     }
 }

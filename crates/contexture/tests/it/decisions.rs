@@ -2,7 +2,8 @@
 
 use std::error::Error;
 
-use contexture::fold::decision::{BringBack, DecisionError, Piece, ShownLines, ViewPart};
+use contexture::files::model::{Compared, Found, Piece, Region, There};
+use contexture::fold::decision::{self, BringBack, Checked, DecisionError, ShownLines, ViewPart};
 use contexture::fold::{Fold, FoldDecision};
 use serde_json::{Value, json};
 
@@ -10,7 +11,11 @@ fn fold() -> Fold {
     Fold {
         at: 9,
         keep: 1,
-        head: vec![Piece::Logged(0), Piece::Made("x".into()), Piece::Shortened(1, "y".into())],
+        head: vec![
+            decision::Piece::Logged(0),
+            decision::Piece::Made("x".into()),
+            decision::Piece::Shortened(1, "y".into()),
+        ],
         start: 6,
         shortened: vec![(7, "z".into())],
         parts: vec![ViewPart { mark: 1, lines: 2, bytes: 30, message: 0, claims: Vec::new() }],
@@ -80,6 +85,33 @@ fn what_is_stored_names_its_version_and_is_read_again() {
         assert_eq!(decision.to_stored(), stored, "this is what is on disks");
         assert_eq!(FoldDecision::from_stored(&stored).unwrap(), decision);
     }
+}
+
+#[test]
+fn what_was_found_on_the_disk_is_stored_by_what_was_known() {
+    let made_of = vec![Piece::Known(0, 3), Piece::New("new".into()), Piece::Known(4, 2)];
+    let regions = vec![Region { segment: 0, start: 9, made_of }, Region { segment: 1, start: 20, made_of: Vec::new() }];
+    let files = vec![
+        Compared { file: 4, found: Found::Unchanged },
+        Compared { file: 5, found: Found::Gone },
+        Compared { file: 6, found: Found::There(There { known: 7, lines: 30, is_open: false, regions }) },
+    ];
+    let decision = FoldDecision::Disk(Checked { at: 12, files });
+    let stored = json!({
+        "decision": "disk",
+        "version": 2,
+        "at": 12,
+        "files": [
+            {"file": 4, "found": "unchanged"},
+            {"file": 5, "found": "gone"},
+            {"file": 6, "found": {"there": {"known": 7, "lines": 30, "regions": [
+                {"segment": 0, "start": 9, "made_of": [[0, 3], "new", [4, 2]]},
+                {"segment": 1, "start": 20},
+            ]}}},
+        ],
+    });
+    assert_eq!(decision.to_stored(), stored, "this is what is on disks");
+    assert_eq!(FoldDecision::from_stored(&stored).unwrap(), decision);
 }
 
 #[test]

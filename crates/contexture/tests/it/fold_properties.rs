@@ -231,6 +231,7 @@ proptest! {
                 FoldDecision::Fold(fold) => fold.at < taken,
                 FoldDecision::BringBack(brought) => brought.at < taken,
                 FoldDecision::Cold { at } => *at < taken,
+                FoldDecision::Disk(checked) => checked.at < taken,
                 FoldDecision::Shorten { position, .. } => *position < taken,
             };
             let decisions = stored(first.decisions().iter().take_while(made));

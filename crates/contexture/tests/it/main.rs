@@ -12,7 +12,14 @@ mod engine_kill;
 #[cfg(feature = "bpe")]
 mod cap;
 mod decisions;
+#[cfg(unix)]
+mod disk_engine;
+#[cfg(unix)]
+mod disk_rig;
+#[cfg(unix)]
+mod disk_project;
 mod dialects;
+mod disk_compare;
 mod examples;
 mod file_history;
 mod file_history_engine;

@@ -7,7 +7,7 @@ use super::index::PathIndex;
 use super::names::Names;
 use super::shelf::Shelf;
 use super::state::End;
-use super::{Cause, FileModel, FileState, Grade, Line, Mention, Presumptions, Segment, Who};
+use super::{Cause, DiskChange, FileModel, FileState, Grade, Line, Mention, Presumptions, Segment, Who};
 use crate::packed::{Damaged, Packer, Unpacker};
 
 impl FileModel {
@@ -28,9 +28,10 @@ impl FileModel {
     pub(crate) fn rest(&self, packer: &mut Packer<'_>) {
         let Self { files, index, names, presumptions, links, printed, count, bytes } = self;
         let mut before = "";
-        packer.list(files.iter(), |packer, file| {
+        packer.list(files.iter().enumerate(), |packer, (index, file)| {
             packer.text_after(before, &file.path);
             file.rest(packer);
+            packer.flag(files.is_as_compared(index));
             before = &file.path;
         });
         index.rest(packer);
@@ -55,7 +56,7 @@ impl FileModel {
         let mut before = String::new();
         let files = unpacker.list(|unpacker| {
             before = unpacker.text_after(&before)?;
-            FileState::wake(before.clone(), unpacker)
+            Ok((FileState::wake(before.clone(), unpacker)?, unpacker.flag()?))
         })?;
         let index = PathIndex::wake(unpacker, files.len())?;
         let names = Names::wake(unpacker)?;
@@ -64,7 +65,7 @@ impl FileModel {
         let printed = unpacker.list(|unpacker| Ok((unpacker.list(owned)?, unpacker.place(files.len())?)))?;
         let (count, bytes) = (unpacker.number()?, unpacker.number()?);
         // When a file changes, its bytes are taken off all bytes.
-        let sum = files.iter().try_fold(0_usize, |sum, file| sum.checked_add(file.bytes));
+        let sum = files.iter().try_fold(0_usize, |sum, (file, _)| sum.checked_add(file.bytes));
         if sum.is_none_or(|sum| sum > bytes) {
             return Err(Damaged);
         }
@@ -95,6 +96,7 @@ impl FileState {
             deleted,
             whole,
             changed_elsewhere,
+            disk_change,
             doubts,
             mentions,
             end,
@@ -109,6 +111,8 @@ impl FileState {
         for flag in [deleted, whole, changed_elsewhere] {
             packer.flag(*flag);
         }
+        packer.optional(disk_change.map(|change| change.at));
+        packer.number(disk_change.map_or(0, |change| change.lost));
         packer.list(doubts, |packer, cause| cause.rest(packer));
         packer.list(mentions, |packer, Mention { at, line }| {
             packer.number(*at);
@@ -140,6 +144,10 @@ impl FileState {
             deleted: unpacker.flag()?,
             whole: unpacker.flag()?,
             changed_elsewhere: unpacker.flag()?,
+            disk_change: {
+                let (at, lost) = (unpacker.optional()?, unpacker.number()?);
+                at.map(|at| DiskChange { at, lost })
+            },
             doubts: unpacker.list(Cause::wake)?,
             mentions: unpacker.list(|unpacker| Ok(Mention { at: unpacker.number()?, line: unpacker.optional()? }))?,
             end: match unpacker.number::<u64>()? {

@@ -2,13 +2,15 @@
 
 use std::ops::{Deref, Index};
 
-use super::{FileState, Line};
+use super::{FileState, Grade, Line, Now};
 
 /// Files in the order in which they were first seen. Access that can change one also changes its revision.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shelf {
     files: Vec<FileState>,
     revisions: Vec<u64>,
+    /// The revision at which each was last compared with the disk.
+    compared: Vec<Option<u64>>,
 }
 
 impl Shelf {
@@ -16,12 +18,16 @@ impl Shelf {
     pub(super) fn add(&mut self, file: FileState) -> usize {
         self.files.push(file);
         self.revisions.push(0);
+        self.compared.push(None);
         self.files.len() - 1
     }
 
-    /// Files that are put back, as they were; revisions begin anew.
-    pub(super) fn of(files: Vec<FileState>) -> Self {
-        Self { revisions: vec![0; files.len()], files }
+    /// Files that are put back, as they were, each with whether it is as it was compared with the disk; revisions begin
+    /// anew.
+    pub(super) fn of(files: Vec<(FileState, bool)>) -> Self {
+        let (files, compared): (Vec<FileState>, Vec<bool>) = files.into_iter().unzip();
+        let compared = compared.into_iter().map(|is_as_compared| is_as_compared.then_some(0)).collect();
+        Self { revisions: vec![0; files.len()], compared, files }
     }
 
     /// The revision of a file.
@@ -38,6 +44,28 @@ impl Shelf {
     pub(super) fn change(&mut self, file: usize) -> &mut FileState {
         self.revisions[file] += 1;
         &mut self.files[file]
+    }
+
+    /// A file of which something is noted beside its lines.
+    pub(super) fn note(&mut self, file: usize) -> &mut FileState {
+        &mut self.files[file]
+    }
+
+    /// Notes that a file was compared with the disk as it is now.
+    pub(super) fn note_compared(&mut self, file: usize) {
+        self.compared[file] = Some(self.revisions[file]);
+    }
+
+    /// Whether a file was compared with the disk and is known as it was then.
+    pub(super) fn is_as_compared(&self, file: usize) -> bool {
+        self.compared.get(file).is_some_and(|compared| *compared == Some(self.revisions[file]))
+    }
+
+    /// Notes that all known lines of a file are on the disk: that changes nothing but their grade.
+    pub(super) fn regrade(&mut self, file: usize, now: Now) {
+        for line in self.files[file].segments.iter_mut().flat_map(|segment| &mut segment.lines) {
+            (line.grade, line.certain_at) = (Grade::Verified, now.count);
+        }
     }
 
     /// The lines of a segment, to be marked as shown: that changes nothing of what is known.

@@ -69,6 +69,7 @@ impl FileState {
 
     pub(super) fn mark_edited(&mut self, at: u32) {
         self.edited = at;
+        self.disk_change = None;
         self.changed_by = Some(Who::Agent);
         self.edits += 1;
         self.version += 1;
@@ -152,6 +153,7 @@ impl FileState {
     pub(super) fn read(&mut self, now: Now, block: &Passage, whole: bool) {
         self.read = now.at;
         self.reads += 1;
+        self.disk_change = None;
         self.deleted = false;
         let segment = Segment::new(now, 0, block);
         if whole {

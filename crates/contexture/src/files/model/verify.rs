@@ -1,11 +1,8 @@
-//! Comparing what is known of a file with what is on the disk.
+//! Taking over what a comparison with the disk found.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
+use super::compare::{Compared, Found, Piece, Region, There};
 use super::state::End;
-use super::{FileModel, FileState, Grade, Line, Now, Segment};
-use crate::files::numbering::split_lines;
+use super::{DiskChange, FileModel, FileState, Grade, Line, Now, Segment};
 
 /// What a comparison with the disk found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,165 +17,175 @@ pub enum Verified {
     Unknown,
 }
 
+/// Why lines are in doubt whose comparison with the disk cannot be taken over.
+const LOST_COMPARISON: &str = "a comparison with the disk that no longer fits";
+
 impl FileModel {
-    /// Compares what is known of a file with its text on the disk, or with its absence.
+    /// Compares what is known of a file with its text on the disk, or with its absence, and takes it over.
     ///
     /// Known lines that are there are verified. Where the file differs, its text is taken within the regions that the
     /// agent has read or written and nowhere else.
     pub fn verify(&mut self, at: u32, path: &str, text: Option<&str>) -> Verified {
-        let Some(index) = self.place(path) else { return Verified::Unknown };
+        let compared = self.place(path).and_then(|file| self.compare(file, text));
+        compared.map_or(Verified::Unknown, |compared| self.take_over(at, &compared))
+    }
+
+    /// Compares what is known of a file with its text on the disk, or with its absence; `None` if nothing is known.
+    pub fn compare(&self, file: usize, text: Option<&str>) -> Option<Compared> {
+        let state = self.files().get(file)?;
+        if state.segments.is_empty() && !state.deleted {
+            return None;
+        }
+        let found = match text {
+            None => Found::Gone,
+            Some(text) => Found::There(state.compared(text)),
+        };
+        Some(Compared { file, found })
+    }
+
+    /// Whether nothing was learnt of a file since it was last compared with the disk.
+    pub fn is_as_compared(&self, file: usize) -> bool {
+        self.files.is_as_compared(file)
+    }
+
+    /// Takes over what a comparison found, now or when it was stored.
+    pub fn take_over(&mut self, at: u32, compared: &Compared) -> Verified {
+        let Compared { file: index, found } = compared;
+        let Some(file) = self.files.get(*index) else { return Verified::Unknown };
         self.count += 1;
         let now = Now { at, count: self.count };
-        if self.files[index].segments.is_empty() && !self.files[index].deleted {
-            return Verified::Unknown;
-        }
-        let file = self.files.change(index);
-        let verified = match text {
-            None => file.verify_gone(),
-            Some(text) => file.verify(now, text),
+        let verified = match found {
+            Found::Gone => self.files.change(*index).take_gone(now),
+            Found::Unchanged if self.files.is_as_compared(*index) => {
+                self.files.regrade(*index, now);
+                return Verified::Same;
+            }
+            Found::There(there) if file.known_hash() == there.known => self.take_there(*index, now, there),
+            // Another version of the program may know other lines. Which of them are there nobody can say.
+            Found::Unchanged | Found::There(_) => {
+                self.files.change(*index).raise_doubt(now, LOST_COMPARISON);
+                return Verified::Unknown;
+            }
         };
-        self.recount(index);
+        self.files.note_compared(*index);
+        self.recount(*index);
         verified
+    }
+
+    fn take_there(&mut self, index: usize, now: Now, there: &There) -> Verified {
+        let file = &self.files[index];
+        let is_in_place = |(at, (region, segment)): (usize, (&Region, &Segment))| {
+            region.segment == at && region.made_of.is_empty() && segment.first == Some(region.start + 1)
+        };
+        let is_all = there.regions.len() == file.segments.len() && !file.deleted && file.doubts.is_empty();
+        let is_closed = file.end == end_of(there) && file.whole == is_whole(&file.segments, there.lines);
+        if is_all && is_closed && there.regions.iter().zip(&file.segments).enumerate().all(is_in_place) {
+            self.files.regrade(index, now);
+            return Verified::Same;
+        }
+        self.files.change(index).take_there(now, there)
     }
 }
 
 impl FileState {
-    fn verify_gone(&mut self) -> Verified {
+    fn take_gone(&mut self, now: Now) -> Verified {
         let was_gone = self.deleted;
         self.segments.clear();
         self.doubts.clear();
         (self.deleted, self.whole, self.end) = (true, false, End::Unknown);
-        if was_gone { Verified::Same } else { Verified::Gone }
+        if was_gone {
+            return Verified::Same;
+        }
+        self.disk_change = Some(DiskChange { at: now.at, lost: 0 });
+        Verified::Gone
     }
 
-    fn verify(&mut self, now: Now, text: &str) -> Verified {
-        let disk: Vec<&str> = split_lines(text).collect();
-        self.end = if text.is_empty() || text.ends_with('\n') { End::Closed } else { End::Open };
+    fn take_there(&mut self, now: Now, there: &There) -> Verified {
         self.doubts.clear();
+        self.end = end_of(there);
         if self.deleted {
             // It is there again, and nothing of it was read.
             self.deleted = false;
             return Verified::Differed;
         }
+        let known = std::mem::take(&mut self.segments);
+        let is_kept = |index: usize| there.regions.iter().any(|it| it.segment == index && it.made_of.is_empty());
+        let is_same = (0..known.len()).all(is_kept) && (!self.whole || there.lines == known[0].lines.len());
         let was_whole = self.whole;
-        let mut index: Option<HashMap<&str, Option<usize>>> = None;
-        let mut is_same = true;
-        let mut regions: Vec<(std::ops::Range<usize>, Segment)> = Vec::new();
-        for segment in std::mem::take(&mut self.segments) {
-            if let Some(start) = exact_place(&segment, &disk) {
-                regions.push((start..start + segment.lines.len(), segment));
-                continue;
-            }
-            is_same = false;
-            let index = index.get_or_insert_with(|| unique_lines(&disk));
-            let range = region(&segment, &disk, index, was_whole);
-            regions.extend(range.map(|range| (range, segment)));
+        let before: usize = known.iter().map(|segment| segment.lines.len()).sum();
+        self.segments = merged(there, &known, now);
+        if was_whole && self.segments.is_empty() {
+            self.segments.push(Segment { first: Some(1), lines: Vec::new(), guess: None, is_hit: false });
         }
-        if was_whole {
-            is_same &= regions.first().is_some_and(|(range, _)| range.len() == disk.len());
-            regions = vec![(0..disk.len(), regions.pop().map_or_else(empty_segment, |(_, segment)| segment))];
+        self.whole = is_whole(&self.segments, there.lines) && (was_whole || there.lines > 0);
+        if is_same {
+            return Verified::Same;
         }
-        if !is_same {
-            self.note_change_elsewhere();
-        }
-        self.segments = merged(regions, &disk, now);
-        self.whole = self.segments.len() == 1 && self.segments[0].lines.len() == disk.len();
-        if is_same { Verified::Same } else { Verified::Differed }
+        self.note_change_elsewhere();
+        let kept: usize = there.regions.iter().map(|region| region.known_lines(&known)).sum();
+        self.disk_change = Some(DiskChange { at: now.at, lost: before.saturating_sub(kept) });
+        Verified::Differed
     }
 }
 
-fn empty_segment() -> Segment {
-    Segment { first: Some(1), lines: Vec::new(), guess: None, is_hit: false }
+impl Region {
+    /// How many of its lines were known.
+    fn known_lines(&self, known: &[Segment]) -> usize {
+        let all = known.get(self.segment).map_or(0, |segment| segment.lines.len());
+        let of = |piece: &Piece| if let Piece::Known(_, count) = piece { *count } else { 0 };
+        if self.made_of.is_empty() { all } else { self.made_of.iter().map(of).sum() }
+    }
 }
 
-/// Where all lines of a segment are on the disk in one piece: at their number, or at the only place.
-fn exact_place(segment: &Segment, disk: &[&str]) -> Option<usize> {
-    let is_at = |start: usize| {
-        disk.get(start..start + segment.lines.len())
-            .is_some_and(|lines| lines.iter().zip(&segment.lines).all(|(disk, line)| *disk == &*line.text))
-    };
-    if let Some(start) = segment.place().map(|first| first.saturating_sub(1)).filter(|start| is_at(*start)) {
-        return Some(start);
-    }
-    let longest = (0..segment.lines.len()).max_by_key(|index| segment.lines[*index].text.len())?;
-    let candidates = disk.iter().enumerate().filter(|(_, line)| **line == &*segment.lines[longest].text);
-    let mut places = candidates.filter_map(|(at, _)| at.checked_sub(longest)).filter(|start| is_at(*start));
-    places.next()
+fn end_of(there: &There) -> End {
+    if there.is_open { End::Open } else { End::Closed }
 }
 
-/// Lines of the disk that occur once.
-fn unique_lines<'a>(disk: &[&'a str]) -> HashMap<&'a str, Option<usize>> {
-    let mut places = HashMap::with_capacity(disk.len());
-    for (index, line) in disk.iter().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        places.entry(*line).and_modify(|place| *place = None).or_insert(Some(index));
-    }
-    places
+/// Whether the known lines are all lines of a file.
+fn is_whole(segments: &[Segment], lines: usize) -> bool {
+    matches!(segments, [only] if only.lines.len() == lines)
 }
-
-/// The lines of the disk between the first and the last known line that it still has.
-fn region(
-    segment: &Segment,
-    disk: &[&str],
-    index: &HashMap<&str, Option<usize>>,
-    is_whole: bool,
-) -> Option<std::ops::Range<usize>> {
-    if is_whole {
-        return Some(0..disk.len());
-    }
-    let mut places: Vec<(usize, usize)> = Vec::new();
-    for (own, line) in segment.lines.iter().enumerate() {
-        if let Some(Some(place)) = index.get(&*line.text)
-            && places.last().is_none_or(|(_, last)| last < place)
-        {
-            places.push((own, *place));
-        }
-    }
-    let ((first_own, first), (last_own, last)) = (*places.first()?, *places.last()?);
-    // Lines around these may have changed; as many are taken as were known, while the disk has them.
-    let start = first.saturating_sub(first_own);
-    let end = (last + segment.lines.len() - last_own).min(disk.len());
-    // A line that moved far away would make the region larger than what was known.
-    let is_plausible = end - start <= segment.lines.len() * 2 + MOST_GROWN;
-    is_plausible.then_some(start..end)
-}
-
-/// By how many lines a region may have grown beyond twice its length.
-const MOST_GROWN: usize = 20;
 
 /// Segments with the text of the disk in regions, joined where they meet.
-fn merged(mut regions: Vec<(std::ops::Range<usize>, Segment)>, disk: &[&str], now: Now) -> Vec<Segment> {
-    regions.sort_by_key(|(range, _)| (range.start, range.end));
+fn merged(there: &There, known: &[Segment], now: Now) -> Vec<Segment> {
+    let mut regions: Vec<(&Region, &Segment, Vec<Line>)> = Vec::new();
+    for region in &there.regions {
+        let Some(segment) = known.get(region.segment) else { continue };
+        regions.push((region, segment, lines_of(region, segment, now)));
+    }
+    regions.sort_by_key(|(region, _, lines)| (region.start, lines.len()));
     let mut segments: Vec<Segment> = Vec::new();
     let mut end = 0;
-    for (range, old) in regions {
-        let lines = verified(&range, &old, disk, now);
+    for (Region { start, .. }, old, lines) in regions {
+        let region_end = start + lines.len();
         match segments.last_mut() {
-            Some(last) if range.start <= end && end > 0 => {
-                let known = end.min(range.end) - range.start;
-                last.lines.extend(lines.into_iter().skip(known));
+            Some(last) if *start <= end => {
+                last.lines.extend(lines.into_iter().skip(end.min(region_end) - start));
                 last.is_hit &= old.is_hit;
             }
-            _ => segments.push(Segment { first: Some(range.start + 1), lines, guess: None, is_hit: old.is_hit }),
+            _ => segments.push(Segment { first: Some(start + 1), lines, guess: None, is_hit: old.is_hit }),
         }
-        end = end.max(range.end);
+        end = end.max(region_end);
     }
     segments
 }
 
 /// The lines of a region; those that were known keep what is known of them.
-fn verified(range: &std::ops::Range<usize>, old: &Segment, disk: &[&str], now: Now) -> Vec<Line> {
-    let is_aligned = range.len() == old.lines.len();
-    let by_text: HashMap<&Arc<str>, &Line> = match is_aligned {
-        true => HashMap::new(),
-        false => old.lines.iter().map(|line| (&line.text, line)).collect(),
-    };
-    let one = |(index, text): (usize, &&str)| {
-        let known = match is_aligned {
-            true => Some(&old.lines[index]).filter(|line| &*line.text == *text),
-            false => by_text.get(&Arc::<str>::from(*text)).copied(),
-        };
-        let line = known.cloned().unwrap_or_else(|| Line { is_computed: true, ..Line::new(text, now, 0, 1) });
-        Line { grade: Grade::Verified, certain_at: now.count, ..line }
-    };
-    disk[range.clone()].iter().enumerate().map(one).collect()
+fn lines_of(region: &Region, old: &Segment, now: Now) -> Vec<Line> {
+    let verified = |line: Line| Line { grade: Grade::Verified, certain_at: now.count, ..line };
+    if region.made_of.is_empty() {
+        return old.lines.iter().cloned().map(verified).collect();
+    }
+    let mut lines = Vec::new();
+    for piece in &region.made_of {
+        match piece {
+            Piece::Known(first, count) => {
+                let known = old.lines.iter().skip(*first).take(*count);
+                lines.extend(known.cloned().map(verified));
+            }
+            // No message shows it.
+            Piece::New(text) => lines.push(verified(Line { is_computed: true, ..Line::new(text, now, 0, 1) })),
+        }
+    }
+    lines
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::parts::{shown_lines, view_bytes_in};
+use crate::files::model::FileState;
 use crate::fold::decision::{BringBack, FoldDecision};
+use crate::fold::digest::lost_on_disk;
 use crate::fold::knowledge::Touched;
 use crate::fold::settings::Settings;
 use crate::fold::state::State;
@@ -16,10 +18,11 @@ const TITLE: &str = "# What you know of this file besides\n";
 /// Brings back what is known of the files that were just touched or named, and is not in the window. Of files of which
 /// only a line was named, that is what surrounds it.
 pub(super) fn bring_back(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
-    let Touched { files, pointed_at } = state.knowledge.take_touched();
+    let Touched { files, pointed_at } = state.knowledge.touched();
+    let news = news(state, &[files.as_slice(), pointed_at.as_slice()].concat());
     let touched = hiding(state, files);
     let files = hiding(state, touched.iter().copied().chain(pointed_at).collect());
-    if files.is_empty() {
+    if files.is_empty() && news.is_empty() {
         return None;
     }
     let state = &*state;
@@ -33,9 +36,18 @@ pub(super) fn bring_back(settings: &Settings, state: &mut State) -> Option<FoldD
         is_asked_for && hidden * 2 > lines.len() && !chunk.signs.is_hit
     };
     let is_out: Vec<bool> = chunks.iter().map(|chunk| !is_wanted(chunk)).collect();
-    let (text, chosen) = render_within(settings, state, &chunks, &is_out, room)?;
+    let (text, chosen) = render_within(settings, state, &chunks, &is_out, (&news, room))?;
     let shown = shown_lines(&chunks, &chosen);
     Some(FoldDecision::BringBack(BringBack { at: state.conversation.len(), text, shown }))
+}
+
+/// What the disk was just found to have lost of some files.
+fn news(state: &State, files: &[usize]) -> String {
+    let model = state.knowledge.model();
+    let is_new = |file: &FileState, at: u32| {
+        at == state.conversation.now() && model.place(&file.path).is_some_and(|place| files.contains(&place))
+    };
+    lost_on_disk(model, |file, change| is_new(file, change.at))
 }
 
 /// Those of some files of which more is known than the window shows, each once. All of them are cut now: that leaves a
@@ -60,15 +72,15 @@ fn render_within(
     state: &State,
     chunks: &[Chunk],
     is_out: &[bool],
-    tokens: u64,
+    (news, tokens): (&str, u64),
 ) -> Option<(Arc<str>, Vec<usize>)> {
     let fitting = fit(tokens, view_bytes_in(state, tokens), |bytes| {
         let chosen = view::choose(chunks, is_out, f64::NEG_INFINITY, bytes.saturating_sub(TITLE.len()));
         let listed = view::with_neighbours(chunks, is_out, &chosen);
         let listed: Vec<&Chunk> = listed.iter().map(|index| &chunks[*index]).collect();
-        let text: Arc<str> = format!("{TITLE}{}", view::render(state.knowledge.model(), &listed).text).into();
+        let text: Arc<str> = format!("{TITLE}{news}{}", view::render(state.knowledge.model(), &listed).text).into();
         let (bytes, tokens) = (view::bytes(chunks, &chosen), settings.meter.made(&text));
         Made { made: (text, chosen), bytes, tokens }
     });
-    fitting.filter(|(_, chosen)| !chosen.is_empty())
+    fitting.filter(|(_, chosen)| !chosen.is_empty() || !news.is_empty())
 }

@@ -7,7 +7,7 @@ use contexture_core::window::shorten;
 use super::losses::LEFT_OUT_TOKENS;
 use super::outputs::shortened;
 use super::said::Said;
-use crate::fold::digest::changed_files;
+use crate::fold::digest::{changed_files, lost_on_disk};
 use crate::fold::settings::Settings;
 use crate::fold::shown::ShownItem;
 use crate::fold::state::State;
@@ -127,7 +127,13 @@ fn digest(settings: &Settings, state: &State, start: usize) -> String {
     let changed = changed_files(state.knowledge.model(), ledger_bytes * 2);
     let done = state.ledger.render(start, ledger_bytes * 4);
     let mut text = String::new();
-    for (title, body) in [("# What you changed", changed), ("# What you did last", done)] {
+    let lost = lost_on_disk(state.knowledge.model(), |_, _| true);
+    let sections = [
+        ("# What you changed", changed),
+        ("# What changed on disk since you read it", lost),
+        ("# What you did last", done),
+    ];
+    for (title, body) in sections {
         if !body.is_empty() {
             text.push_str(title);
             text.push('\n');

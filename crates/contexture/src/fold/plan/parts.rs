@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::frame::Frame;
+use crate::files::model::Line;
 use crate::fold::claims::LinesClaim;
 use crate::fold::decision::{Piece, ShownLines, ViewPart};
 use crate::fold::meter::bytes_in;
@@ -111,7 +112,8 @@ fn is_shown(state: &State, chunk: &Chunk, start: usize, marks: &[u32]) -> bool {
         return lines.iter().all(|line| line.shown == first.shown);
     }
     let is_in_place = first.seen > state.conversation.messages_before(start);
-    is_in_place && lines.iter().all(|line| line.seen == first.seen && line.edited < line.seen)
+    let is_of_item = |line: &Line| line.seen == first.seen && line.edited < line.seen && !line.is_computed;
+    is_in_place && lines.iter().all(is_of_item)
 }
 
 /// Chooses chunks and renders them as parts of the view, all of them within a number of tokens.

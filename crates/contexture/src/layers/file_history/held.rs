@@ -7,12 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use contexture_core::ThreadId;
 use contexture_core::decision::Decision;
 use contexture_core::history::History;
+use contexture_core::host::FsAdapter;
 use contexture_core::item::Item;
 use contexture_core::layer::NewDecision;
 use contexture_core::log::ItemLog;
 
 use super::{new_decision, read_decision};
-use crate::fold::{Folder, Replay};
+use crate::files::disk::Gate;
+use crate::fold::{Asking, Folder, Replay, ShownItem};
 
 /// Threads whose folders are held in memory; others are rebuilt from their log.
 const MAX_THREADS: usize = 64;
@@ -20,6 +22,8 @@ const MAX_THREADS: usize = 64;
 /// The folder of a thread.
 pub(super) struct Held {
     folder: Folder,
+    /// The files of its thread as they were last seen on the disk.
+    gate: Gate,
     /// The last item that it took in.
     newest: Option<Arc<Item>>,
     /// How many decisions led to it, those included that cannot be read.
@@ -48,7 +52,7 @@ impl Held {
         let mut folder = replay.go_on();
         let newest = newest_of(&folder, history).cloned();
         let decided = folder.take_decisions().len() + unreadable;
-        Self { folder, newest, decided, unreadable }
+        Self { folder, gate: Gate::default(), newest, decided, unreadable }
     }
 
     /// Whether it is about this log: another process may have put items before those it knows.
@@ -64,6 +68,24 @@ impl Held {
             self.folder.push(message);
         }
         &mut self.folder
+    }
+
+    /// The folder itself.
+    pub(super) fn folder_mut(&mut self) -> &mut Folder {
+        &mut self.folder
+    }
+
+    /// The window of the next request, with what it shows held against the disk, if there is one.
+    pub(super) async fn request(&mut self, disk: Option<&dyn FsAdapter>) -> &[ShownItem] {
+        let Some(disk) = disk else { return self.folder.request() };
+        let mut asking = Asking::new(&mut self.folder);
+        loop {
+            let wanted = asking.wanted();
+            if wanted.is_empty() {
+                return asking.window();
+            }
+            asking.found(self.gate.look(disk, &wanted).await);
+        }
     }
 
     /// What the last request decided beyond what is known.

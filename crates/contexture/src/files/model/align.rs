@@ -1,0 +1,209 @@
+//! Which lines of a file on the disk are those that are known.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Lines that are the same on both sides, in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Block {
+    /// The first of them among the known lines.
+    pub(super) known: usize,
+    /// The first of them on the disk.
+    pub(super) disk: usize,
+    /// How many.
+    pub(super) len: usize,
+}
+
+impl Block {
+    pub(super) fn disk_end(&self) -> usize {
+        self.disk + self.len
+    }
+
+    fn known_end(&self) -> usize {
+        self.known + self.len
+    }
+}
+
+/// Where each line is on the disk, if it is there once and is not blank.
+pub(super) struct DiskLines<'a> {
+    pub(super) lines: Vec<&'a str>,
+    /// `None` for lines that are there more than once. Made when it is first asked for: most files are the same.
+    places: OnceCell<HashMap<&'a str, Option<usize>>>,
+}
+
+impl<'a> DiskLines<'a> {
+    pub(super) fn new(lines: Vec<&'a str>) -> Self {
+        Self { lines, places: OnceCell::new() }
+    }
+
+    /// The place of a line that is there once.
+    fn place_of(&self, line: &str) -> Option<usize> {
+        let places = self.places.get_or_init(|| {
+            let mut places = HashMap::with_capacity(self.lines.len());
+            for (at, line) in self.lines.iter().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+                places.entry(*line).and_modify(|place| *place = None).or_insert(Some(at));
+            }
+            places
+        });
+        places.get(line).copied().flatten()
+    }
+
+    /// The lines that are both known and on the disk, in order, as blocks.
+    ///
+    /// Only lines that occur once on either side say where they are; what is equal beside these belongs to them.
+    pub(super) fn blocks(&self, known: &[&str]) -> Vec<Block> {
+        let mut own: HashMap<&str, usize> = HashMap::with_capacity(known.len());
+        for line in known {
+            *own.entry(line).or_default() += 1;
+        }
+        let unique = known.iter().enumerate().filter(|(_, line)| own[*line] == 1);
+        let pairs: Vec<(usize, usize)> = unique.filter_map(|(at, line)| Some((at, self.place_of(line)?))).collect();
+        let mut blocks: Vec<Block> = Vec::new();
+        for (known_at, disk_at) in longest_rise(&pairs) {
+            if blocks.last().is_some_and(|last| known_at < last.known_end() || disk_at < last.disk_end()) {
+                continue;
+            }
+            let floor = blocks.last().map_or((0, 0), |last| (last.known_end(), last.disk_end()));
+            blocks.push(grown(known, &self.lines, (known_at, disk_at), floor));
+        }
+        blocks
+    }
+}
+
+/// The block of equal lines around a pair, beginning at a floor at the earliest.
+fn grown(known: &[&str], disk: &[&str], (known_at, disk_at): (usize, usize), floor: (usize, usize)) -> Block {
+    let most_before = (known_at - floor.0).min(disk_at - floor.1);
+    let before = (1..=most_before).take_while(|back| known[known_at - back] == disk[disk_at - back]).count();
+    let after = known[known_at..].iter().zip(&disk[disk_at..]).take_while(|(one, other)| one == other).count();
+    Block { known: known_at - before, disk: disk_at - before, len: before + after }
+}
+
+/// The longest run of pairs of which both sides rise; the first side rises already.
+fn longest_rise(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    // For each length, the pair that ends the run with the lowest end; and for each pair the one before it.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
+    for (index, (_, place)) in pairs.iter().enumerate() {
+        let len = ends.partition_point(|end| pairs[*end].1 < *place);
+        before.push(len.checked_sub(1).map(|shorter| ends[shorter]));
+        match ends.get_mut(len) {
+            Some(end) => *end = index,
+            None => ends.push(index),
+        }
+    }
+    let mut rise: Vec<(usize, usize)> = Vec::with_capacity(ends.len());
+    let mut next = ends.last().copied();
+    while let Some(index) = next {
+        rise.push(pairs[index]);
+        next = before[index];
+    }
+    rise.reverse();
+    rise
+}
+
+/// Fewest equal lines in a row between which new lines are taken for a part of what was known.
+///
+/// A line that was moved out of what is known must not make what is around its new place look known.
+const LEAST_STRONG: usize = 3;
+
+/// By how many lines what is between two such runs may have grown, beyond the length of what was known.
+const MOST_GROWN: usize = 20;
+
+/// Where the known lines end at the file's own ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bounds {
+    /// Whether they begin with the file.
+    pub(super) begins: bool,
+    /// Whether they end with it.
+    pub(super) ends: bool,
+}
+
+/// The parts of the disk that are within what was known: from one strong block to the next with all between them, and
+/// the lines of weak blocks beside them alone.
+pub(super) fn regions(blocks: &[Block], known: usize, disk: usize, bounds: Bounds) -> Vec<Range<usize>> {
+    if bounds.begins && bounds.ends {
+        return [0..disk].into_iter().filter(|all| !all.is_empty()).collect();
+    }
+    let start = bounds.begins.then_some(Block { known: 0, disk: 0, len: 0 });
+    let end = bounds.ends.then_some(Block { known, disk, len: 0 });
+    let all: Vec<Block> = start.into_iter().chain(blocks.iter().copied()).chain(end).collect();
+    let is_strong = |block: &Block| block.len >= LEAST_STRONG || block.len == 0;
+    let mut regions: Vec<Range<usize>> = Vec::new();
+    let mut last: Option<Block> = None;
+    for block in all {
+        let reaches = last.filter(|_| is_strong(&block)).filter(|last| {
+            let (old, new) = (block.known.saturating_sub(last.known_end()), block.disk.saturating_sub(last.disk_end()));
+            new <= old + known + MOST_GROWN
+        });
+        if let Some(last) = reaches {
+            // Weak blocks between two strong ones are within their region.
+            while regions.last().is_some_and(|region| region.start >= last.disk_end()) {
+                regions.pop();
+            }
+            join(&mut regions, last.disk_end()..block.disk_end());
+        } else {
+            join(&mut regions, block.disk..block.disk_end());
+        }
+        if is_strong(&block) {
+            last = Some(block);
+        }
+    }
+    regions.retain(|region| !region.is_empty());
+    regions
+}
+
+/// Adds a region behind those before it, or to the last of them if they meet.
+fn join(regions: &mut Vec<Range<usize>>, region: Range<usize>) {
+    match regions.last_mut() {
+        Some(last) if region.start <= last.end => last.end = last.end.max(region.end),
+        _ => regions.push(region),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mapped(known: &str, disk: &str, bounds: Bounds) -> Vec<String> {
+        let known: Vec<&str> = known.split(' ').collect();
+        let lines = DiskLines::new(disk.split(' ').collect());
+        let blocks = lines.blocks(&known);
+        let regions = regions(&blocks, known.len(), lines.lines.len(), bounds);
+        regions.into_iter().map(|region| lines.lines[region].join(" ")).collect()
+    }
+
+    const WITHIN: Bounds = Bounds { begins: false, ends: false };
+
+    #[test]
+    fn what_changed_between_known_lines_is_within_them() {
+        assert_eq!(mapped("a b c x d e f", "0 a b c y z d e f 9", WITHIN), ["a b c y z d e f"]);
+        assert_eq!(mapped("a b c x k y d e f", "a b c 1 k 2 d e f", WITHIN), ["a b c 1 k 2 d e f"]);
+        assert_eq!(mapped("a b c x d e f", "0 a b c d e f 9", WITHIN), ["a b c d e f"]);
+    }
+
+    #[test]
+    fn what_is_beside_them_is_not() {
+        assert_eq!(mapped("x a b c y", "7 8 a b c 9", WITHIN), ["a b c"]);
+        assert_eq!(mapped("a b c d", "1 2 3 4", WITHIN), [""; 0]);
+        // One line at the end was moved away, and what is before its new place was never known.
+        assert_eq!(mapped("a b c d e f", "a b c d e 1 2 3 f", WITHIN), ["a b c d e", "f"]);
+        assert_eq!(mapped("a b c d e f", "b 1 2 a c d e f", WITHIN), ["b", "c d e f"]);
+    }
+
+    #[test]
+    fn a_file_s_own_end_is_a_bound() {
+        let begins = Bounds { begins: true, ends: false };
+        assert_eq!(mapped("x a b c y", "7 8 a b c 9", begins), ["7 8 a b c"]);
+        let ends = Bounds { begins: false, ends: true };
+        assert_eq!(mapped("x a b c y", "7 8 a b c 9", ends), ["a b c 9"]);
+        let whole = Bounds { begins: true, ends: true };
+        assert_eq!(mapped("x y", "1 2 3", whole), ["1 2 3"]);
+    }
+
+    #[test]
+    fn lines_that_occur_twice_say_nothing_of_their_place() {
+        assert_eq!(mapped("} } }", "} 1 } 2 }", WITHIN), [""; 0]);
+        assert_eq!(mapped("} a }", "} } 1 } a }", WITHIN), ["} a }"]);
+    }
+}

@@ -1,0 +1,119 @@
+//! A request that looks at files before it decides.
+
+use std::collections::HashSet;
+
+use super::decision::{Checked, FoldDecision};
+use super::folder::Folder;
+use super::plan;
+use super::shown::ShownItem;
+use crate::files::disk::{OnDisk, Wanted};
+
+/// Most times that files are looked at before one decision. What is on the disk can make a view choose other files,
+/// and these are looked at as well; what is chosen after that is shown with the grade that it has.
+const MOST_LOOKS: usize = 3;
+
+/// A request of a [`Folder`] that holds what it is about to show against the disk.
+///
+/// Ask for files with [`wanted`](Self::wanted), look at them, tell with [`found`](Self::found) what is there, until
+/// none is wanted; then [`window`](Self::window) is the window. Deciding stays pure: what was found becomes a decision
+/// of its own, and a [`Replay`](super::Replay) needs no disk.
+///
+/// ```
+/// use std::sync::Arc;
+/// use contexture::Item;
+/// use contexture::files::disk::Gate;
+/// use contexture::fold::{Asking, Folder, Meter, Policy};
+/// use contexture::host::NoFiles;
+/// use contexture::tokens::Estimate;
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let (mut folder, mut gate) = (Folder::new(Policy::new(8_000), Meter::new(Arc::new(Estimate))), Gate::default());
+/// folder.push([(Arc::new(Item::user("hello")), 6)]);
+/// let mut asking = Asking::new(&mut folder);
+/// loop {
+///     let wanted = asking.wanted();
+///     if wanted.is_empty() {
+///         break;
+///     }
+///     asking.found(gate.look(&NoFiles, &wanted).await);
+/// }
+/// assert_eq!(asking.window().len(), 1);
+/// # });
+/// ```
+pub struct Asking<'a> {
+    folder: &'a mut Folder,
+    /// How many things were decided, or found not to be needed.
+    stage: usize,
+    /// What was planned before files were looked at.
+    planned: Option<FoldDecision>,
+    looks: usize,
+    /// Files that were looked at for this request.
+    looked_at: HashSet<usize>,
+}
+
+impl<'a> Asking<'a> {
+    /// Begins a request.
+    pub fn new(folder: &'a mut Folder) -> Self {
+        folder.begin_request();
+        Self { folder, stage: 0, planned: None, looks: 0, looked_at: HashSet::new() }
+    }
+
+    /// The files that are about to be shown and were not looked at yet. Once there are none, all is decided.
+    pub fn wanted(&mut self) -> Vec<Wanted> {
+        while let Some(decide) = plan::BEFORE_REQUEST.get(self.stage) {
+            let Folder { settings, state, .. } = &mut *self.folder;
+            let decision = self.planned.take().or_else(|| decide(settings, state));
+            let Some(decision) = decision else {
+                self.next_stage();
+                continue;
+            };
+            let wanted = self.unseen(&decision);
+            if wanted.is_empty() {
+                self.folder.decide(decision);
+                self.next_stage();
+                continue;
+            }
+            self.looks += 1;
+            self.looked_at.extend(wanted.iter().map(|wanted| wanted.file));
+            self.planned = Some(decision);
+            return wanted;
+        }
+        Vec::new()
+    }
+
+    fn next_stage(&mut self) {
+        (self.stage, self.looks) = (self.stage + 1, 0);
+    }
+
+    /// Files of a decision that were not looked at.
+    fn unseen(&self, decision: &FoldDecision) -> Vec<Wanted> {
+        if self.looks == MOST_LOOKS {
+            return Vec::new();
+        }
+        let model = self.folder.model();
+        let mut files = decision.files();
+        files.retain(|file| !self.looked_at.contains(file));
+        let wanted = |file: usize| {
+            let path = model.files().get(file)?.path.clone();
+            // An entry of printed lines has a name, and is no file.
+            let is_file = model.place(&path) == Some(file);
+            is_file.then(|| Wanted { file, path, is_as_compared: model.is_as_compared(file) })
+        };
+        files.into_iter().filter_map(wanted).collect()
+    }
+
+    /// Tells what is on the disk of the files that were wanted, as far as that can be said.
+    pub fn found(&mut self, found: Vec<(usize, OnDisk)>) {
+        let checked = Checked::new(self.folder.len(), self.folder.model(), found);
+        if !checked.files.is_empty() {
+            // What was planned is planned again with what is known now.
+            self.planned = None;
+            self.folder.decide(FoldDecision::Disk(checked));
+        }
+    }
+
+    /// The window of this request. What is still wanted is shown with the grade that it has.
+    pub fn window(mut self) -> &'a [ShownItem] {
+        while !self.wanted().is_empty() {}
+        self.folder.end_request()
+    }
+}
