@@ -16,6 +16,7 @@
 
 mod held;
 mod output;
+mod shelf;
 
 use std::sync::Arc;
 
@@ -29,8 +30,9 @@ use contexture_core::tokens::{Estimate, TokenCounter};
 use contexture_core::{Slot, ThreadId};
 use serde_json::Value;
 
-use self::held::{Held, Shelf};
+use self::held::Held;
 pub use self::output::OutputQuery;
+use self::shelf::Shelf;
 use crate::files::dialect::Dialects;
 use crate::fold::{FoldDecision, FoldWhen, Folder, Meter, Pins, Policy, Prices, ShownItem};
 
@@ -124,8 +126,9 @@ impl FileHistory {
     /// The same with a counter; also returns how many decisions cannot be read.
     fn project_counting(&self, projecting: Projecting<'_>) -> (ProjectHistoryResult, usize) {
         let Projecting { thread, history, decisions, budget, cache, counter } = projecting;
-        let held = self.threads.take(thread).filter(|held| held.is_of(history, decisions));
-        let mut held = held.unwrap_or_else(|| Held::rebuild(self.new_folder(budget, counter), history, decisions));
+        let new_folder = || self.new_folder(budget, counter.clone());
+        let held = self.threads.take(thread).and_then(|found| found.wake(new_folder, history, decisions));
+        let mut held = held.unwrap_or_else(|| Held::rebuild(new_folder(), history, decisions));
         let folder = held.catch_up(history);
         folder.set_policy(self.policy(budget));
         if cache == CacheState::Cold {
