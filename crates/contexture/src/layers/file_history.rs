@@ -20,6 +20,7 @@
 
 mod held;
 mod output;
+mod shelf;
 
 use std::sync::Arc;
 
@@ -33,8 +34,9 @@ use contexture_core::tokens::{Estimate, TokenCounter};
 use contexture_core::{Slot, ThreadId};
 use serde_json::Value;
 
-use self::held::{Held, Shelf};
+use self::held::Held;
 pub use self::output::OutputQuery;
+use self::shelf::Shelf;
 use crate::files::dialect::Dialects;
 use crate::fold::{FoldDecision, FoldWhen, Folder, Meter, Pins, Policy, Prices, ShownItem};
 
@@ -137,9 +139,9 @@ impl FileHistory {
     /// The folder of a thread with all that happened so far, taken off the shelf. Nobody waits for it meanwhile.
     fn take(&self, projecting: &Projecting<'_>) -> Held {
         let Projecting { thread, history, decisions, budget, cache, counter } = projecting;
-        let held = self.threads.take(thread).filter(|held| held.is_of(history, decisions));
-        let rebuild = || Held::rebuild(self.new_folder(*budget, counter.clone()), history, decisions);
-        let mut held = held.unwrap_or_else(rebuild);
+        let new_folder = || self.new_folder(*budget, counter.clone());
+        let held = self.threads.take(thread).and_then(|found| found.wake(new_folder, history, decisions));
+        let mut held = held.unwrap_or_else(|| Held::rebuild(new_folder(), history, decisions));
         let folder = held.catch_up(history);
         folder.set_policy(self.policy(*budget));
         if *cache == CacheState::Cold {

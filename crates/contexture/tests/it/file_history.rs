@@ -65,13 +65,18 @@ fn play(play: Play) -> (Vec<Vec<Item>>, Vec<Decision>) {
         let result = layer.project(&thread, &History::of(&log), &decisions, play.budget, cache);
         commit(&mut decisions, &result, log.len());
         windows.push(shown(&result));
-        let id = format!("call-{step}");
-        append(&mut log, Item::assistant("Let me see."));
-        append(&mut log, Item::call(&id, "Read", format!(r#"{{"file_path": "/src/file_{}.rs"}}"#, step % 7)));
-        let text: String = (1..40).map(|n| format!("{n}\tlet value_{step}_{n} = {n};\n")).collect();
-        append(&mut log, Item::output(&id, text));
+        tell_step(&mut log, step);
     }
     (windows, decisions)
+}
+
+/// What happens in one step.
+fn tell_step(log: &mut ItemLog, step: usize) {
+    let id = format!("call-{step}");
+    append(log, Item::assistant("Let me see."));
+    append(log, Item::call(&id, "Read", format!(r#"{{"file_path": "/src/file_{}.rs"}}"#, step % 7)));
+    let text: String = (1..40).map(|n| format!("{n}\tlet value_{step}_{n} = {n};\n")).collect();
+    append(log, Item::output(&id, text));
 }
 
 #[test]
@@ -306,17 +311,17 @@ impl TokenCounter for Asked {
     }
 }
 
-/// Folders that are held in memory.
-const MAX_THREADS: usize = 64;
+/// Folders that are held awake in memory.
+const MAX_AWAKE: usize = 32;
 
 #[test]
-fn of_more_than_64_threads_the_one_used_longest_ago_is_rebuilt() {
+fn of_many_threads_those_used_longest_ago_rest_and_none_is_rebuilt() {
     let counter = Arc::new(Asked::default());
     let layer = FileHistory::new(counter.clone());
     let mut log = ItemLog::new();
     append(&mut log, Item::user("Please fix the build."));
     read(0).into_iter().for_each(|item| append(&mut log, item));
-    let mut decisions: Vec<Vec<Decision>> = vec![Vec::new(); MAX_THREADS + 1];
+    let mut decisions: Vec<Vec<Decision>> = vec![Vec::new(); 3 * MAX_AWAKE];
     // A folder that is held has nothing to count when nothing happened since its last request.
     let mut is_held = |thread: usize| {
         let before = counter.0.load(Ordering::Relaxed);
@@ -325,12 +330,29 @@ fn of_more_than_64_threads_the_one_used_longest_ago_is_rebuilt() {
         commit(&mut decisions[thread], &result, log.len());
         counter.0.load(Ordering::Relaxed) == before
     };
-    assert!((0..MAX_THREADS).all(|thread| !is_held(thread)), "all of them are new");
-    assert!((0..MAX_THREADS).all(&mut is_held), "there is room for all of them");
-    assert!(is_held(0), "thread 1 is the one used longest ago now");
-    assert!(!is_held(MAX_THREADS), "one more than there is room for");
-    assert!(is_held(0) && (2..=MAX_THREADS).all(&mut is_held), "the others stay");
-    assert!(!is_held(1), "thread 1 had to go");
+    assert!((0..3 * MAX_AWAKE).all(|thread| !is_held(thread)), "all of them are new");
+    assert!((0..3 * MAX_AWAKE).all(&mut is_held), "none is gone through again");
+    assert!((0..3 * MAX_AWAKE).rev().all(&mut is_held), "neither those that are awake nor those that woke");
+}
+
+#[test]
+fn threads_that_rest_in_between_get_the_windows_of_threads_that_stay_awake() {
+    let (alone, _) = play(WARM);
+    let layer = FileHistory::default();
+    let mut threads: Vec<(ThreadId, ItemLog, Vec<Decision>)> = (0..MAX_AWAKE + 3)
+        .map(|number| (ThreadId::from(format!("thread-{number}").as_str()), ItemLog::new(), Vec::new()))
+        .collect();
+    for (_, log, _) in &mut threads {
+        append(log, Item::user("Please fix the build."));
+    }
+    for (step, window) in alone.iter().enumerate().take(25) {
+        for (thread, log, decisions) in &mut threads {
+            let result = layer.project(thread, &History::of(log), decisions, BUDGET, CacheState::Warm);
+            commit(decisions, &result, log.len());
+            assert_eq!(shown(&result), *window, "step {step}");
+            tell_step(log, step);
+        }
+    }
 }
 
 /// Waits in the middle of counting one text until it is told to go on.

@@ -1,10 +1,9 @@
-//! Folders of threads, as they were after the last request.
+//! The folder of a thread as it was after the last request, awake or at rest.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use contexture_core::ThreadId;
 use contexture_core::decision::Decision;
 use contexture_core::history::History;
 use contexture_core::host::FsAdapter;
@@ -14,16 +13,16 @@ use contexture_core::log::ItemLog;
 
 use super::{new_decision, read_decision};
 use crate::files::disk::Gate;
-use crate::fold::{Asking, Folder, Replay, ShownItem};
-
-/// Threads whose folders are held in memory; others are rebuilt from their log.
-const MAX_THREADS: usize = 64;
+use crate::fold::{Asking, Folder, Replay, Rest, ShownItem};
 
 /// The folder of a thread.
 pub(super) struct Held {
     folder: Folder,
     /// The files of its thread as they were last seen on the disk.
     gate: Gate,
+    /// The log that it took its items from: with it, the folder can be put to rest. Its items are shared with whoever
+    /// else has it.
+    log: ItemLog,
     /// The last item that it took in.
     newest: Option<Arc<Item>>,
     /// How many decisions led to it, those included that cannot be read.
@@ -52,7 +51,7 @@ impl Held {
         let mut folder = replay.go_on();
         let newest = newest_of(&folder, history).cloned();
         let decided = folder.take_decisions().len() + unreadable;
-        Self { folder, gate: Gate::default(), newest, decided, unreadable }
+        Self { folder, log: log.clone(), gate: Gate::default(), newest, decided, unreadable }
     }
 
     /// Whether it is about this log: another process may have put items before those it knows.
@@ -67,6 +66,7 @@ impl Held {
             self.newest = message.last().map(|(item, _)| item.clone());
             self.folder.push(message);
         }
+        self.log = log.clone();
         &mut self.folder
     }
 
@@ -101,6 +101,46 @@ impl Held {
     }
 }
 
+/// The folder of a thread at rest.
+pub(super) struct Resting {
+    rest: Rest,
+    decided: usize,
+    unreadable: usize,
+}
+
+impl Held {
+    /// Puts the folder to rest; what it decided must have been taken. The log is let go.
+    pub(super) fn rest(self) -> Option<Resting> {
+        let Self { folder, log, gate: _, newest: _, decided, unreadable } = self;
+        let rest = folder.rest(&counted(&log, folder.len())).ok()?;
+        Some(Resting { rest, decided, unreadable })
+    }
+}
+
+impl Resting {
+    /// How many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.rest.as_bytes().len()
+    }
+
+    /// Makes a new folder this one, if it is about this log and these decisions.
+    pub(super) fn wake(self, folder: Folder, history: &History, decisions: &[Decision]) -> Option<Held> {
+        let Self { rest, decided, unreadable } = self;
+        if decided != decisions.len() {
+            return None;
+        }
+        let log = history.log();
+        let folder = folder.wake(&rest, &counted(log, rest.len())).ok()?;
+        let newest = newest_of(&folder, history).cloned();
+        Some(Held { folder, log: log.clone(), gate: Gate::default(), newest, decided, unreadable })
+    }
+}
+
+/// The first items of a log with their tokens.
+fn counted(log: &ItemLog, len: usize) -> Vec<(Arc<Item>, u64)> {
+    log.range(0..len).map(|(_, entry)| (entry.item.clone(), entry.tokens)).collect()
+}
+
 /// The last item of a log that a folder took in.
 fn newest_of<'a>(folder: &Folder, history: &'a History) -> Option<&'a Arc<Item>> {
     Some(&history.log().get(folder.len().checked_sub(1)?)?.item)
@@ -118,43 +158,4 @@ fn messages(log: &ItemLog, part: Range<usize>, requests: &HashSet<usize>) -> Vec
         }
     }
     messages
-}
-
-/// The folders of the threads that were used last.
-///
-/// A folder is taken out while it works, so threads do not wait for one another.
-#[derive(Default)]
-pub(super) struct Shelf(Mutex<Shelved>);
-
-#[derive(Default)]
-struct Shelved {
-    folders: HashMap<ThreadId, (u64, Held)>,
-    /// Counts how often a folder was put back.
-    uses: u64,
-}
-
-impl Shelf {
-    /// Takes the folder of a thread out.
-    pub(super) fn take(&self, thread: &ThreadId) -> Option<Held> {
-        self.lock().folders.remove(thread).map(|(_, held)| held)
-    }
-
-    /// Puts the folder of a thread back. If there are too many, the one that was used longest ago goes.
-    pub(super) fn put(&self, thread: ThreadId, held: Held) {
-        let mut shelved = self.lock();
-        shelved.uses += 1;
-        let uses = shelved.uses;
-        shelved.folders.insert(thread, (uses, held));
-        if shelved.folders.len() > MAX_THREADS {
-            let oldest = shelved.folders.iter().min_by_key(|(_, (used, _))| *used).map(|(thread, _)| thread.clone());
-            let gone = oldest.and_then(|thread| shelved.folders.remove(&thread));
-            // A folder may be large: nobody waits while it is dropped.
-            drop(shelved);
-            drop(gone);
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Shelved> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }

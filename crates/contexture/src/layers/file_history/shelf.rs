@@ -1,0 +1,246 @@
+//! The folders of threads: those used last are awake, others rest.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use contexture_core::ThreadId;
+use contexture_core::decision::Decision;
+use contexture_core::history::History;
+
+use super::held::{Held, Resting};
+use crate::fold::Folder;
+
+/// How much is held in memory. Folders that go beyond it are rebuilt from their log.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    /// Most folders that are awake: one of a long conversation takes megabytes.
+    pub(super) awake: usize,
+    /// Most folders at rest.
+    pub(super) resting: usize,
+    /// Most bytes of those: one of a long conversation takes a hundred kilobytes.
+    pub(super) resting_bytes: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { awake: 32, resting: 4_096, resting_bytes: 64 << 20 }
+    }
+}
+
+/// The folders of the threads that were used last.
+///
+/// A folder is taken out while it works, so threads do not wait for one another.
+#[derive(Default)]
+pub(super) struct Shelf {
+    bounds: Bounds,
+    shelved: Mutex<Shelved>,
+}
+
+#[derive(Default)]
+struct Shelved {
+    awake: HashMap<ThreadId, (u64, Held)>,
+    resting: HashMap<ThreadId, (u64, Resting)>,
+    resting_bytes: usize,
+    /// Counts how often a folder was put back.
+    uses: u64,
+}
+
+/// The folder of a thread, as it was found.
+pub(super) enum Found {
+    Awake(Box<Held>),
+    Resting(Resting),
+}
+
+impl Found {
+    /// The folder, awake, if it is about this log and these decisions.
+    pub(super) fn wake(
+        self,
+        new_folder: impl FnOnce() -> Folder,
+        history: &History,
+        decisions: &[Decision],
+    ) -> Option<Held> {
+        match self {
+            Found::Awake(held) => Some(*held).filter(|held| held.is_of(history, decisions)),
+            Found::Resting(resting) => resting.wake(new_folder(), history, decisions),
+        }
+    }
+}
+
+impl Shelf {
+    /// Takes the folder of a thread out.
+    pub(super) fn take(&self, thread: &ThreadId) -> Option<Found> {
+        let mut shelved = self.lock();
+        let awake = shelved.awake.remove(thread).map(|(_, held)| Found::Awake(Box::new(held)));
+        let resting = shelved.remove_resting(thread).map(Found::Resting);
+        awake.or(resting)
+    }
+
+    /// Puts the folder of a thread back. If there are too many, the one that was used longest ago is put to rest.
+    pub(super) fn put(&self, thread: ThreadId, held: Held) {
+        let mut shelved = self.lock();
+        shelved.uses += 1;
+        let uses = shelved.uses;
+        // Whoever put it to rest meanwhile knew less.
+        let stale = shelved.remove_resting(&thread);
+        let replaced = shelved.awake.insert(thread, (uses, held));
+        let is_full = shelved.awake.len() > self.bounds.awake;
+        let tired = oldest(&shelved.awake).filter(|_| is_full);
+        let tired = tired.and_then(|thread| shelved.awake.remove_entry(&thread));
+        drop(shelved);
+        // A folder may be large: nobody waits while one is dropped or put to rest.
+        drop((stale, replaced));
+        if let Some((thread, (used, held))) = tired
+            && let Some(resting) = held.rest()
+        {
+            self.put_resting(thread, used, resting);
+        }
+    }
+
+    fn put_resting(&self, thread: ThreadId, used: u64, resting: Resting) {
+        let mut shelved = self.lock();
+        if shelved.awake.contains_key(&thread) || resting.bytes() > self.bounds.resting_bytes {
+            return;
+        }
+        // Another one of the same thread may be there, since nobody waited.
+        let mut gone: Vec<Resting> = shelved.remove_resting(&thread).into_iter().collect();
+        shelved.resting_bytes += resting.bytes();
+        shelved.resting.insert(thread, (used, resting));
+        while shelved.resting.len() > self.bounds.resting || shelved.resting_bytes > self.bounds.resting_bytes {
+            let Some(thread) = oldest(&shelved.resting) else { break };
+            gone.extend(shelved.remove_resting(&thread));
+        }
+        drop(shelved);
+        drop(gone);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shelved> {
+        self.shelved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shelved {
+    fn remove_resting(&mut self, thread: &ThreadId) -> Option<Resting> {
+        let (_, resting) = self.resting.remove(thread)?;
+        self.resting_bytes -= resting.bytes();
+        Some(resting)
+    }
+}
+
+/// The thread that was used longest ago.
+fn oldest<T>(folders: &HashMap<ThreadId, (u64, T)>) -> Option<ThreadId> {
+    folders.iter().min_by_key(|(_, (used, _))| *used).map(|(thread, _)| thread.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use contexture_core::item::Item;
+    use contexture_core::log::ItemLog;
+    use contexture_core::tokens::Estimate;
+
+    use super::*;
+    use crate::fold::{Meter, Policy};
+
+    fn new_folder() -> Folder {
+        Folder::new(Policy::new(4_000), Meter::new(Arc::new(Estimate)))
+    }
+
+    /// The history of a thread that read a file of so many lines.
+    fn history(lines: usize) -> History {
+        let text: String = (1..=lines).map(|n| format!("{n}\tlet value_{n} = {n};\n")).collect();
+        let mut log = ItemLog::new();
+        for item in [
+            Item::user("read it"),
+            Item::call("1", "Read", r#"{"file_path": "/a.rs"}"#),
+            Item::output("1", text),
+            Item::assistant("Done."),
+        ] {
+            log.append(item, 10);
+        }
+        History::of(&log)
+    }
+
+    fn thread(number: usize) -> ThreadId {
+        ThreadId::from(format!("thread-{number}").as_str())
+    }
+
+    fn put(shelf: &Shelf, number: usize, history: &History) {
+        let mut held = Held::rebuild(new_folder(), history, &[]);
+        held.catch_up(history);
+        shelf.put(thread(number), held);
+    }
+
+    /// Which of some threads are awake, which rest.
+    fn state(shelf: &Shelf, count: usize) -> String {
+        let shelved = shelf.lock();
+        let bytes: usize = shelved.resting.values().map(|(_, resting)| resting.bytes()).sum();
+        assert_eq!(bytes, shelved.resting_bytes);
+        let one = |number: usize| match thread(number) {
+            thread if shelved.awake.contains_key(&thread) => 'a',
+            thread if shelved.resting.contains_key(&thread) => 'r',
+            _ => '-',
+        };
+        (0..count).map(one).collect()
+    }
+
+    #[test]
+    fn folders_used_longest_ago_rest_and_go_last() {
+        let shelf =
+            Shelf { bounds: Bounds { awake: 2, resting: 2, resting_bytes: 1 << 20 }, shelved: Mutex::default() };
+        let history = history(50);
+        (0..3).for_each(|number| put(&shelf, number, &history));
+        assert_eq!(state(&shelf, 3), "raa");
+        put(&shelf, 1, &history);
+        put(&shelf, 3, &history);
+        assert_eq!(state(&shelf, 4), "rara");
+        let woken = shelf.take(&thread(0)).unwrap();
+        assert!(matches!(woken, Found::Resting(_)));
+        let woken = woken.wake(new_folder, &history, &[]).unwrap();
+        assert_eq!(state(&shelf, 4), "-ara");
+        shelf.put(thread(0), woken);
+        assert_eq!(state(&shelf, 4), "arra");
+        put(&shelf, 4, &history);
+        assert_eq!(state(&shelf, 5), "ar-ra", "of those at rest, thread 2 was used longest ago");
+    }
+
+    #[test]
+    fn bytes_at_rest_are_bounded() {
+        let history = history(50);
+        let bytes = {
+            let held = Held::rebuild(new_folder(), &history, &[]);
+            held.rest().unwrap().bytes()
+        };
+        let bounds = Bounds { awake: 1, resting: 100, resting_bytes: 3 * bytes + bytes / 2 };
+        let shelf = Shelf { bounds, shelved: Mutex::default() };
+        (0..6).for_each(|number| put(&shelf, number, &history));
+        assert_eq!(state(&shelf, 6), "--rrra");
+        let tiny = Bounds { awake: 1, resting: 100, resting_bytes: bytes - 1 };
+        let shelf = Shelf { bounds: tiny, shelved: Mutex::default() };
+        (0..3).for_each(|number| put(&shelf, number, &history));
+        assert_eq!(state(&shelf, 3), "--a");
+    }
+
+    #[test]
+    fn a_folder_at_rest_is_of_no_use_to_another_log_or_other_decisions() {
+        let shelf = Shelf { bounds: Bounds { awake: 1, ..Bounds::default() }, shelved: Mutex::default() };
+        let own = history(50);
+        let decision = Decision {
+            number: 0,
+            at: 0,
+            layer: None,
+            action: contexture_core::decision::Action::Layer(serde_json::Value::Null),
+            reason: String::new(),
+            price: None,
+        };
+        for (history, decisions, is_of_use) in
+            [(&own, &[][..], true), (&history(51), &[], false), (&own, std::slice::from_ref(&decision), false)]
+        {
+            put(&shelf, 0, &own);
+            put(&shelf, 1, &own);
+            assert_eq!(state(&shelf, 2), "ra");
+            let woken = shelf.take(&thread(0)).unwrap().wake(new_folder, history, decisions);
+            assert_eq!(woken.is_some(), is_of_use);
+        }
+    }
+}
