@@ -51,6 +51,8 @@ impl Decided {
                 FoldDecision::Shorten { reason, .. } => *self.shortened.entry(reason).or_default() += 1,
                 FoldDecision::BringBack(_) => self.recalls += 1,
                 FoldDecision::Cold { .. } => self.cold_requests += 1,
+                // A recording has no disk.
+                FoldDecision::Disk(_) => {}
             }
         }
     }

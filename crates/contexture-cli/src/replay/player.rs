@@ -204,6 +204,7 @@ impl<I: Iterator<Item = Record>> Player<I> {
             }
             FoldDecision::BringBack(brought) => brought.at = record(brought.at),
             FoldDecision::Cold { at } => *at = record(*at),
+            FoldDecision::Disk(checked) => checked.at = record(checked.at),
             FoldDecision::Shorten { position, .. } => *position = record(*position),
         }
         decision
