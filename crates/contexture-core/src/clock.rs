@@ -17,4 +17,11 @@ pub trait Clock: Send + Sync {
 
     /// Ends when `duration` has passed.
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
+
+    /// Ends when work that begins now has had `duration` for it.
+    ///
+    /// Default: [`sleep`](Clock::sleep). A clock of tests that hurries over pauses has patience with work.
+    fn limit(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        self.sleep(duration)
+    }
 }

@@ -57,7 +57,7 @@ use crate::window::ProjectionPolicy;
 use self::core::{Core, Host, Instructions, Settings, emit_fault};
 pub use self::core::{DEFAULT_CACHE_TTL, DEFAULT_MAX_CALLS, DEFAULT_MAX_STEPS, JournalPolicy};
 pub use abort::AbortHandle;
-pub use access::{ContextMemory, MemoryAccess};
+pub use access::{Called, ContextMemory, MemoryAccess};
 pub use answer::{TurnAnswer, TurnInput};
 pub use child::ChildBuilder;
 use endings::Endings;
@@ -91,6 +91,7 @@ impl<Ls> Engine<Ls> {
             memory,
             host: Host { clock, ids, fs: Arc::new(NoFiles), shell: Arc::new(NoShell) },
             model: None,
+            layer_model: None,
             store: None,
             counter: Arc::new(Estimate),
             tools: Vec::new(),
@@ -145,6 +146,7 @@ pub struct EngineBuilder<Ls> {
     memory: MemoryConfig<Ls>,
     host: Host,
     model: Option<Arc<dyn DynModel>>,
+    layer_model: Option<Arc<dyn DynModel>>,
     store: Option<Arc<dyn StorageAdapter>>,
     counter: Arc<dyn TokenCounter>,
     tools: Vec<Arc<dyn DynTool>>,
@@ -157,6 +159,13 @@ impl<Ls> EngineBuilder<Ls> {
     /// The model that answers. Without one an engine can still assemble windows.
     pub fn model(mut self, model: impl Model) -> Self {
         self.model = Some(Arc::new(model));
+        self
+    }
+
+    /// The model that layers call with `call_model`: a cheaper one, or a script of its own in a test. Default: the model
+    /// that answers.
+    pub fn layer_model(mut self, model: impl Model) -> Self {
+        self.layer_model = Some(Arc::new(model));
         self
     }
 
@@ -272,6 +281,7 @@ impl<Ls> EngineBuilder<Ls> {
             toolbox,
             tools: self.tools,
             model: self.model,
+            layer_model: self.layer_model,
             store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
             states: Arc::new(states),
             instructions: Instructions::new(self.instructions, &*self.counter),

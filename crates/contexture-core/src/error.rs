@@ -36,11 +36,23 @@ pub enum Error {
     #[error("call the model")]
     Model(#[source] BoxError),
     /// Items could not be made durable, after all retries.
-    #[error("write the log of the thread")]
-    Journal(#[source] StoreError),
+    #[error("write thread `{thread}`")]
+    Journal {
+        /// The thread.
+        thread: ThreadId,
+        /// What stopped it.
+        #[source]
+        source: StoreError,
+    },
     /// What is stored for the thread could not be read.
-    #[error("open the thread")]
-    Open(#[source] StoreError),
+    #[error("open thread `{thread}`")]
+    Open {
+        /// The thread.
+        thread: ThreadId,
+        /// What stopped it.
+        #[source]
+        source: StoreError,
+    },
     /// A thread could not be removed.
     #[error("remove thread `{thread}` from the store")]
     Remove {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::decision::Decision;
 use crate::id::{ExecutionId, LayerId};
 use crate::layer::Hook;
+use crate::model::Delta;
 use crate::usage::StepUsage;
 
 pub use crate::layer::trace::{TraceNote, TraceValue};
@@ -74,6 +75,18 @@ pub struct Fault {
     pub message: String,
 }
 
+/// A piece of a response that is arriving.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ResponseDelta {
+    /// The execution whose model answers.
+    pub execution_id: ExecutionId,
+    /// Which model call of the execution it is, from 0. A response that a layer sends back is followed by the next call.
+    pub step_number: u64,
+    /// The piece.
+    pub delta: Delta,
+}
+
 /// What an [`Observer`] is told.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -86,6 +99,8 @@ pub enum Event<'a> {
     Decision(&'a Decision),
     /// A window was assembled.
     Usage(&'a StepUsage),
+    /// A piece of a response arrived.
+    Delta(&'a ResponseDelta),
 }
 
 /// Watches a run.

@@ -109,6 +109,8 @@ pub struct FileText {
     pub text: String,
     /// The state it was in when it was read.
     pub stamp: FileStamp,
+    /// The name of the file itself, where a link was followed and led to one of another name.
+    pub linked_name: Option<String>,
 }
 
 /// How far an [`FsAdapter`] may go.

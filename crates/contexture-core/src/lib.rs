@@ -35,6 +35,11 @@ pub mod engine;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+/// The boxed future that [`StorageAdapter`], [`FsAdapter`](host::FsAdapter) and [`Clock`](clock::Clock) return.
+pub use futures_util::future::BoxFuture;
+/// Derives the schemas of [`layer_fn`](layer::layer_fn): `#[derive(JsonSchema)] #[schemars(crate = "…::schemars")]`.
+pub use schemars;
+
 pub use engine::{Engine, Execution};
 pub use error::{Error, SpecError};
 pub use history::History;

@@ -93,9 +93,71 @@ pub struct Usage {
     pub cache_write_tokens: Option<u64>,
 }
 
+/// A piece of a response, as it arrives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Delta {
+    /// More of what the model says.
+    Text {
+        /// The piece.
+        text: String,
+    },
+    /// More of what it thinks.
+    Reasoning {
+        /// The piece.
+        text: String,
+    },
+    /// More of a tool call.
+    Call {
+        /// Which one of the response, from 0.
+        index: usize,
+        /// The tool's name, with the first piece.
+        name: Option<String>,
+        /// More of the arguments.
+        arguments: String,
+    },
+}
+
+impl Delta {
+    /// More of what the model says.
+    pub fn text(text: impl Into<String>) -> Self {
+        Delta::Text { text: text.into() }
+    }
+}
+
+/// Where a model hands on what arrives. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Deltas(Option<Arc<dyn Fn(Delta) + Send + Sync>>);
+
+impl Deltas {
+    /// Hands pieces to whoever wants them.
+    pub fn to(receive: impl Fn(Delta) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(receive)))
+    }
+
+    /// Whether someone looks at them. If not, a model need not ask its provider to stream.
+    pub fn are_watched(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Hands on a piece.
+    pub fn send(&self, delta: Delta) {
+        if let Some(receive) = &self.0 {
+            receive(delta);
+        }
+    }
+}
+
+impl std::fmt::Debug for Deltas {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Deltas").field("watched", &self.are_watched()).finish()
+    }
+}
+
 /// Something that answers requests: a provider's client, a local model, a script.
 ///
-/// The engine calls [`call`](Model::call) once for every step and once more for every retry after guidance,
+/// The engine calls [`stream`](Model::stream) once for every step and once more for every retry after guidance,
 /// never twice at the same time for one execution. An error ends the turn. Dropping the future cancels the call.
 ///
 /// ```
@@ -113,16 +175,34 @@ pub struct Usage {
 pub trait Model: Send + Sync + 'static {
     /// Answers one request.
     fn call(&self, request: ModelRequest) -> impl Future<Output = Result<LlmResponse, BoxError>> + Send;
+
+    /// Answers one request and hands on what arrives meanwhile; the answer is whole all the same.
+    ///
+    /// What arrives is shown to the engine's observer as [`Event::Delta`](crate::event::Event::Delta) and goes nowhere
+    /// else: what is logged is the answer. Default: [`call`](Model::call), of which nothing is seen before its end.
+    fn stream(
+        &self,
+        request: ModelRequest,
+        deltas: Deltas,
+    ) -> impl Future<Output = Result<LlmResponse, BoxError>> + Send {
+        let _ = deltas;
+        self.call(request)
+    }
 }
 
 /// [`Model`] behind a pointer.
 pub(crate) trait DynModel: Send + Sync {
     fn call(&self, request: ModelRequest) -> BoxFuture<'_, Result<LlmResponse, BoxError>>;
+    fn stream(&self, request: ModelRequest, deltas: Deltas) -> BoxFuture<'_, Result<LlmResponse, BoxError>>;
 }
 
 impl<M: Model> DynModel for M {
     fn call(&self, request: ModelRequest) -> BoxFuture<'_, Result<LlmResponse, BoxError>> {
         Box::pin(Model::call(self, request))
+    }
+
+    fn stream(&self, request: ModelRequest, deltas: Deltas) -> BoxFuture<'_, Result<LlmResponse, BoxError>> {
+        Box::pin(Model::stream(self, request, deltas))
     }
 }
 

@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 pub use key::{Key, escape_segment, layer_prefix};
 pub use memory::MemoryStore;
 pub use scoped::ScopedStorage;
-pub(crate) use scoped::unescape_segment;
+pub(crate) use scoped::{BACKUP_PREFIX, STATE_KEY, unescape_segment};
 
 /// Tells one writing of a record from every other writing under the same key.
 ///
@@ -101,12 +101,20 @@ pub enum StoreError {
         key: String,
     },
     /// The key can't be stored.
-    #[error("key of {len} bytes: longer than {max}")]
+    #[error("key `{begin}…` of {len} bytes: longer than {max}")]
     KeyTooLong {
+        /// What it begins with.
+        begin: String,
         /// How long it is.
         len: usize,
         /// How long it may be.
         max: usize,
+    },
+    /// The key belongs to the engine.
+    #[error("key `{key}`: it is the engine's own\nhint: keep it under another key")]
+    Reserved {
+        /// The layer's key.
+        key: String,
     },
     /// The disk, the network or the database failed; trying again may help.
     #[error("{doing}")]
@@ -125,6 +133,13 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+impl StoreError {
+    /// A key that is longer than any store must take.
+    pub fn key_too_long(key: &str) -> Self {
+        StoreError::KeyTooLong { begin: key.chars().take(80).collect(), len: key.len(), max: MAX_KEY_BYTES }
+    }
 }
 
 /// The longest key that every store must take, in bytes.

@@ -68,7 +68,7 @@ async fn main() -> Result<(), Error> {
 
     let access = execution.memory();
     let count = access.call(Facts::REMEMBER, Remember { fact: "Ada lives in London.".into() }).await?;
-    println!("the program added one: {count}");
+    println!("the program added one: {}", count.result);
     println!("{:#?}", access.read(Facts::ALL).unwrap_or_default());
 
     // What does not meet the schema is refused before the function runs.

@@ -40,6 +40,10 @@ const WARY_CALLS: u32 = 64;
 /// otherwise. Symbolic links are refused, or followed as long as they stay beneath the base. Only regular files of
 /// valid UTF-8 text are read, never more than the limit, and nothing blocks on a pipe or a device.
 ///
+/// What the system itself puts beneath the base is beneath it: a hard link is the file under another name, and a
+/// directory that is mounted there (a bind mount) is part of the tree. Neither can be told from an ordinary file, so
+/// whoever may make them decides what can be read.
+///
 /// Calls that the page cache can serve run on the calling thread, since they take microseconds. Large reads, and all
 /// calls for a while after one was slow (a network, a sleeping disk), go to tokio's blocking threads.
 ///
@@ -73,8 +77,8 @@ struct Root {
 /// What [`FsAdapter::read`] found when it opened a file.
 enum Opened {
     Text(FileText),
-    /// Too large for the calling thread.
-    Large(OwnedFd),
+    /// Too large for the calling thread; with the name of the file that a link led to.
+    Large(OwnedFd, Option<String>),
 }
 
 impl LocalFs {
@@ -148,14 +152,18 @@ impl Root {
 
     fn read(&self, path: &str, limits: ReadLimits) -> Result<Opened, FileError> {
         let relative = relative_path(path)?;
-        let opened = self.resolver.open(self.base.as_fd(), &relative, Goal::Read, limits.follow_symlinks);
-        let file = opened.map_err(|errno| refused(path, errno))?;
+        let opened = match limits.follow_symlinks {
+            // Only a walk knows what it came to.
+            true => resolve::follow(self.base.as_fd(), &relative),
+            false => self.resolver.open(self.base.as_fd(), &relative, Goal::Read, false).map(|file| (file, None)),
+        };
+        let (file, linked_name) = opened.map_err(|errno| refused(path, errno))?;
         let stat = rustix::fs::fstat(&file).map_err(|errno| refused(path, errno))?;
         check_stat(&stat, path, limits)?;
         if size(&stat) > INLINE_BYTES {
-            return Ok(Opened::Large(file));
+            return Ok(Opened::Large(file, linked_name));
         }
-        Ok(Opened::Text(read_handle(file, path, limits)?))
+        Ok(Opened::Text(FileText { linked_name, ..read_handle(file, path, limits)? }))
     }
 
     /// Looks at files one after the other. A directory that several of them in a row share is resolved once.
@@ -247,9 +255,9 @@ impl FsAdapter for LocalFs {
             let opened = self.run(move |root| root.read(&asked, limits)).await;
             match opened.ok_or_else(|| interrupted(path))?? {
                 Opened::Text(text) => Ok(text),
-                Opened::Large(file) => {
+                Opened::Large(file, linked_name) => {
                     let asked = path.to_owned();
-                    let read = move || read_handle(file, &asked, limits);
+                    let read = move || Ok(FileText { linked_name, ..read_handle(file, &asked, limits)? });
                     match tokio::runtime::Handle::try_current() {
                         Ok(threads) => threads.spawn_blocking(read).await.map_err(|_| interrupted(path))?,
                         Err(_) => read(),

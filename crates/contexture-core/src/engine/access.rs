@@ -1,7 +1,9 @@
 //! The layers' data and functions, for the program around the agent.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -12,11 +14,47 @@ use super::function::call_function;
 use super::shared::Shared;
 use super::toolbox::Target;
 use crate::error::{Error, FunctionError};
+use crate::id::LayerId;
 use crate::layer::*;
 use crate::memory::Has;
 
 /// All declared data of all layers: layer id, then name.
 pub type ContextMemory = BTreeMap<String, BTreeMap<String, Value>>;
+
+/// What a function of a layer returned.
+///
+/// It can be read as if it were the result itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Called<O> {
+    /// The result.
+    pub result: O,
+    /// Whether what the function changed is durable now.
+    ///
+    /// If not, a turn is running, whose next commit brings it with it, or the store fails, which a fault tells; it is
+    /// tried again with the next change, commit or flush.
+    pub durable: bool,
+}
+
+impl<O> Deref for Called<O> {
+    type Target = O;
+
+    fn deref(&self) -> &O {
+        &self.result
+    }
+}
+
+impl<O: fmt::Display> fmt::Display for Called<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.result.fmt(f)
+    }
+}
+
+/// As the result alone.
+impl<O: PartialEq> PartialEq<O> for Called<O> {
+    fn eq(&self, result: &O) -> bool {
+        self.result == *result
+    }
+}
 
 /// The layers' data and functions in one execution. Cheap to clone, and usable while a turn runs.
 ///
@@ -49,7 +87,8 @@ impl<Ls> MemoryAccess<Ls> {
         layer.read(data.name(), state.as_ref())?.downcast().ok().map(|value| *value)
     }
 
-    /// Calls a function that the layer `L` declares.
+    /// Calls a function that the layer `L` declares, and waits until what it changed is durable, or says that it is
+    /// not.
     ///
     /// # Errors
     /// [`FunctionError`]: bad input, a layer that is not running, or the function's own failure.
@@ -57,7 +96,7 @@ impl<Ls> MemoryAccess<Ls> {
         &self,
         function: LayerFunction<L, I, O>,
         input: I,
-    ) -> Result<O, Error>
+    ) -> Result<Called<O>, Error>
     where
         Ls: Has<L, Index>,
     {
@@ -70,7 +109,8 @@ impl<Ls> MemoryAccess<Ls> {
         let answer = call_function(&self.shared, id.as_str(), function.name(), arguments).await?;
         let bad_output =
             |error: serde_json::Error| FunctionError::BadOutput { name: name.clone(), problem: error.to_string() };
-        Ok(serde_json::from_value(answer).map_err(bad_output)?)
+        let result = serde_json::from_value(answer).map_err(bad_output)?;
+        Ok(Called { result, durable: self.is_durable(&id).await })
     }
 
     /// The state of the layer `L`; its default if it has none.
@@ -97,16 +137,23 @@ impl<Ls> MemoryAccess<Ls> {
         layers.collect()
     }
 
-    /// Calls a function by its public name, `layer/function`, with JSON.
+    /// Calls a function by its public name, `layer/function`, with JSON; as [`call`](Self::call) does.
     ///
     /// # Errors
     /// As [`call`](Self::call).
-    pub async fn call_json(&self, public_name: &str, arguments: Value) -> Result<Value, Error> {
+    pub async fn call_json(&self, public_name: &str, arguments: Value) -> Result<Called<Value>, Error> {
         let toolbox = self.shared.toolbox();
         let Some(Target::Function { layer, function }) = toolbox.get(public_name) else {
             return Err(FunctionError::Unknown { name: public_name.to_owned() }.into());
         };
-        Ok(call_function(&self.shared, layer, function, arguments).await?)
+        let result = call_function(&self.shared, layer, function, arguments).await?;
+        Ok(Called { result, durable: self.is_durable(&layer.as_str().into()).await })
+    }
+
+    /// Waits until the state of a layer is durable, or is known not to become so now.
+    async fn is_durable(&self, layer: &LayerId) -> bool {
+        let not_durable = self.shared.core().states.flush(self.shared.id()).await;
+        !not_durable.iter().any(|not_durable| not_durable.layer_id == *layer)
     }
 
     /// The layer of the type `L` at this index of the memory.

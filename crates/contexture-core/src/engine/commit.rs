@@ -21,7 +21,9 @@ impl Thread {
         let committed = self.commit_all(shared).await;
         self.set_durable(committed.is_ok());
         match committed {
-            Err(error) if shared.core().settings.journal == JournalPolicy::Require => Err(Error::Journal(error)),
+            Err(source) if shared.core().settings.journal == JournalPolicy::Require => {
+                Err(Error::Journal { thread: self.id().clone(), source })
+            }
             _ if self.take_loss() => Err(Error::TakenOver),
             _ => Ok(()),
         }

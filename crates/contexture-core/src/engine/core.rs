@@ -43,6 +43,8 @@ pub(crate) struct Core {
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) tools: Vec<Arc<dyn DynTool>>,
     pub(crate) model: Option<Arc<dyn DynModel>>,
+    /// The model that layers call; `None`: the same.
+    pub(crate) layer_model: Option<Arc<dyn DynModel>>,
     pub(crate) store: Arc<dyn StorageAdapter>,
     pub(crate) states: Arc<LayerStateStore>,
     pub(crate) counter: Arc<dyn TokenCounter>,
@@ -126,7 +128,7 @@ impl Core {
 
     /// The model as layers may call it.
     pub(crate) fn model_caller(&self) -> Option<ModelCaller> {
-        self.model.clone().map(ModelCaller)
+        self.layer_model.clone().or_else(|| self.model.clone()).map(ModelCaller)
     }
 }
 

@@ -40,12 +40,14 @@ impl Ending {
                 run.await;
             }
         }
+        let id = thread.id().clone();
+        let failed = move |source| Error::Journal { thread: id, source };
         if thread.is_behind() {
             // A turn was left in the middle: its items and states stay together.
-            return thread.commit_all(shared).await.err().map(Error::Journal);
+            return thread.commit_all(shared).await.err().map(failed);
         }
         let not_durable = shared.core().states.flush(shared.id()).await;
-        not_durable.into_iter().next().map(|not_durable| Error::Journal(not_durable.error))
+        not_durable.into_iter().next().map(|not_durable| failed(not_durable.error))
     }
 
     /// Runs `dispose` of every layer, in reverse order of registration, and forgets the execution.

@@ -61,6 +61,7 @@ impl<Ls> Execution<Ls> {
             cost: 0.0,
             fs: core.host.fs.clone(),
             shell: core.host.shell.clone(),
+            clock: core.host.clock.clone(),
             call_model: core.model_caller(),
             counter: core.counter.clone(),
             states: core.states.clone(),

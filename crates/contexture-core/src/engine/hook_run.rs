@@ -317,7 +317,7 @@ pub(crate) async fn within<T>(
     let first = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await;
     let ended = match first {
         Poll::Ready(ended) => ended,
-        Poll::Pending => match select(future, clock.sleep(limit)).await {
+        Poll::Pending => match select(future, clock.limit(limit)).await {
             Either::Left((ended, _)) => ended,
             Either::Right(_) => return Ended::Late(limit),
         },

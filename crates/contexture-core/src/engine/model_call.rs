@@ -9,9 +9,10 @@ use super::thread::Thread;
 use super::toolbox::Toolbox;
 use super::voice::{Voice, voice};
 use crate::error::Error;
+use crate::event::{Event, ResponseDelta};
 use crate::item::Item;
 use crate::layer::panic_text;
-use crate::model::{LlmResponse, ModelRequest};
+use crate::model::{Deltas, LlmResponse, ModelRequest};
 use crate::window::Window;
 
 /// Sends a window to the model; returns the response with public names of tools.
@@ -27,7 +28,7 @@ pub(crate) async fn call_model(shared: &Shared, thread: &mut Thread, window: Win
         max_output_tokens: Some(core.settings.policy.response_reserve).filter(|reserve| *reserve > 0),
     };
     thread.provider_mut().sent(core.host.clock.now());
-    let called = std::panic::AssertUnwindSafe(model.call(request)).catch_unwind().await;
+    let called = std::panic::AssertUnwindSafe(model.stream(request, deltas(shared))).catch_unwind().await;
     let panicked = |panic: Box<dyn std::any::Any + Send>| Err(format!("panicked: {}", panic_text(&*panic)).into());
     let mut response = called.unwrap_or_else(panicked).map_err(Error::Model)?;
     refuse_forged(shared, &mut response);
@@ -39,6 +40,18 @@ pub(crate) async fn call_model(shared: &Shared, thread: &mut Thread, window: Win
         provider.calibrate(window.usage.total(), response.usage.input_tokens);
     }
     Ok(response)
+}
+
+/// Where what arrives of a response is seen: by the observer, if there is one.
+fn deltas(shared: &Shared) -> Deltas {
+    let core = shared.core().clone();
+    if core.observer.is_none() {
+        return Deltas::default();
+    }
+    let (execution_id, step_number) = (shared.id().clone(), shared.context_data().step_number);
+    Deltas::to(move |delta| {
+        core.emit(Event::Delta(&ResponseDelta { execution_id: execution_id.clone(), step_number, delta }));
+    })
 }
 
 /// Adds what a response cost to what layers are told.

@@ -18,7 +18,7 @@ pub(crate) async fn open(
     shared: &Shared,
     layers: &[LayerRef],
 ) -> Result<Vec<Option<Record>>, Error> {
-    let stored = read_all(thread, shared, layers).await.map_err(Error::Open)?;
+    let stored = read_all(thread, shared, layers).await.map_err(|error| not_opened(shared, error))?;
     Ok(thread.restore(shared, stored))
 }
 
@@ -43,12 +43,16 @@ pub(crate) async fn read_states(shared: &Shared, layers: &[LayerRef]) -> Result<
     loop {
         let error = match shared.core().store.get_many(&keys).await {
             Err(error @ StoreError::Io { .. }) => error,
-            answer => return answer.map_err(Error::Open),
+            answer => return answer.map_err(|error| not_opened(shared, error)),
         };
         if !worth_another_try(shared, &error, &mut failures).await {
-            return Err(Error::Open(error));
+            return Err(not_opened(shared, error));
         }
     }
+}
+
+fn not_opened(shared: &Shared, source: StoreError) -> Error {
+    Error::Open { thread: shared.context_data().thread_id.clone(), source }
 }
 
 fn state_keys(shared: &Shared, layers: &[LayerRef]) -> Vec<String> {

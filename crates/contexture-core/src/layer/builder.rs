@@ -52,6 +52,12 @@ impl<S: LayerState> LayerBuilder<S> {
         self
     }
 
+    /// Changes the spec: `builder.map_spec(|spec| spec.with_placement(Placement::Live))`.
+    pub fn map_spec(mut self, change: impl FnOnce(LayerSpec) -> LayerSpec) -> Self {
+        self.spec = change(self.spec);
+        self
+    }
+
     /// The finished layer.
     pub fn build(self) -> ClosureLayer<S> {
         ClosureLayer { spec: self.spec, provides: self.provides, hooks: self.hooks }

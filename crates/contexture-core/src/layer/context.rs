@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::state::{LayerState, StateReader};
 use super::trace::HookTrace;
+use crate::clock::Clock;
 use crate::error::BoxError;
 use crate::host::{FsAdapter, ShellAdapter};
 use crate::id::{ExecutionId, ResourceId, ResourceKind, ThreadId};
@@ -51,6 +52,8 @@ pub struct ContextData {
     pub fs: Arc<dyn FsAdapter>,
     /// Commands of the machine that the agent works on.
     pub shell: Arc<dyn ShellAdapter>,
+    /// Time. A layer takes it from here, so that a test can say what time it is.
+    pub clock: Arc<dyn Clock>,
     /// The model, if there is one; a layer must do without it when there is none.
     pub call_model: Option<ModelCaller>,
     pub(crate) counter: Arc<dyn TokenCounter>,

@@ -195,6 +195,17 @@ pub trait MemoryLayer: Send + Sync + 'static {
         None
     }
 
+    /// Says what speaks against a stored state that parses: a rule of the layer that it breaks.
+    ///
+    /// Such a state is treated like one that does not parse: it is kept aside, a fault tells of it, and the layer starts
+    /// fresh. Default: nothing. Must not block.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words for people.
+    fn check_state(&self, _state: &Self::State) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Unites two states that were written at the same time, by this process (`ours`) and another (`theirs`).
     ///
     /// `None` (the default): ours wins, being the newer, and a diagnostic says so. Must not fail or block.

@@ -160,6 +160,7 @@ impl<L: MemoryLayer> StateCodec for Erased<L> {
         let mut deserializer = serde_json::Deserializer::from_slice(bytes);
         let decoded = without_panic(|| serde_path_to_error::deserialize::<_, L::State>(&mut deserializer));
         let state = decoded.map_err(|panic| format!("panicked: {panic}"))?.map_err(|error| error.to_string())?;
+        without_panic(|| self.layer.check_state(&state)).map_err(|panic| format!("panicked: {panic}"))??;
         Ok(StateValue::new(state))
     }
 

@@ -58,6 +58,19 @@ pub struct InitResult<S> {
     pub state: S,
 }
 
+impl<S> InitResult<S> {
+    /// This is the first state.
+    pub fn new(state: S) -> Self {
+        Self { state }
+    }
+}
+
+impl<S> From<S> for InitResult<S> {
+    fn from(state: S) -> Self {
+        Self { state }
+    }
+}
+
 /// What `on_item_append` is given.
 #[non_exhaustive]
 pub struct OnItemAppendParams<S: ?Sized> {
@@ -280,6 +293,23 @@ pub enum SteeringDecision {
     },
 }
 
+impl SteeringDecision {
+    /// Let it pass.
+    pub fn allow() -> Self {
+        SteeringDecision::Allow
+    }
+
+    /// Stop it, for this reason.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        SteeringDecision::Deny { reason: reason.into() }
+    }
+
+    /// Have it done differently, with this advice.
+    pub fn guide(guidance: impl Into<String>) -> Self {
+        SteeringDecision::Guide { guidance: guidance.into() }
+    }
+}
+
 /// What `before_tool_call` is given.
 #[non_exhaustive]
 pub struct BeforeToolCallParams<S: ?Sized> {
@@ -310,6 +340,29 @@ impl<S> From<SteeringDecision> for BeforeToolCallResult<S> {
     }
 }
 
+impl<S> BeforeToolCallResult<S> {
+    /// Let it pass.
+    pub fn allow() -> Self {
+        SteeringDecision::Allow.into()
+    }
+
+    /// Stop it, for this reason.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        SteeringDecision::deny(reason).into()
+    }
+
+    /// Have it done differently, with this advice.
+    pub fn guide(guidance: impl Into<String>) -> Self {
+        SteeringDecision::guide(guidance).into()
+    }
+
+    /// The same with a new state.
+    pub fn with_state(mut self, state: S) -> Self {
+        self.state = Some(state);
+        self
+    }
+}
+
 /// What `after_model_call` is given.
 #[non_exhaustive]
 pub struct AfterModelCallParams<S: ?Sized> {
@@ -335,6 +388,29 @@ pub struct AfterModelCallResult<S> {
 impl<S> From<SteeringDecision> for AfterModelCallResult<S> {
     fn from(decision: SteeringDecision) -> Self {
         Self { decision, state: None }
+    }
+}
+
+impl<S> AfterModelCallResult<S> {
+    /// Let it pass.
+    pub fn allow() -> Self {
+        SteeringDecision::Allow.into()
+    }
+
+    /// Stop it, for this reason.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        SteeringDecision::deny(reason).into()
+    }
+
+    /// Have it done differently, with this advice.
+    pub fn guide(guidance: impl Into<String>) -> Self {
+        SteeringDecision::guide(guidance).into()
+    }
+
+    /// The same with a new state.
+    pub fn with_state(mut self, state: S) -> Self {
+        self.state = Some(state);
+        self
     }
 }
 
@@ -390,9 +466,29 @@ pub struct SpawnParams<S: ?Sized> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpawnResult<S> {
     /// The child's state; `None`: the layer is not carried into the child.
+    ///
+    /// In a scope that parent and child share it is where the child starts, and is not written there.
     pub child_state: Option<S>,
     /// Items that the child's log begins with.
     pub items: Vec<Item>,
+}
+
+impl<S> SpawnResult<S> {
+    /// The layer is not carried into the child.
+    pub fn nothing() -> Self {
+        Self { child_state: None, items: Vec::new() }
+    }
+
+    /// The child starts with this state.
+    pub fn state(child_state: S) -> Self {
+        Self { child_state: Some(child_state), items: Vec::new() }
+    }
+
+    /// The same with items that the child's log begins with.
+    pub fn with_items(mut self, items: Vec<Item>) -> Self {
+        self.items = items;
+        self
+    }
 }
 
 /// What `on_return` is given.
@@ -413,10 +509,29 @@ pub struct ReturnParams<S: ?Sized> {
 /// What `on_return` returns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReturnResult<S> {
-    /// The parent's new state; `None` keeps the old.
+    /// The parent's new state; `None` keeps the old. In a scope that both share it takes the place of what the child
+    /// wrote there.
     pub parent_state: Option<S>,
     /// What the child came to, changed; `None` passes it on.
     pub result: Option<Value>,
+}
+
+impl<S> ReturnResult<S> {
+    /// The parent stays as it is.
+    pub fn keep() -> Self {
+        Self { parent_state: None, result: None }
+    }
+
+    /// The parent's state from now on.
+    pub fn state(parent_state: S) -> Self {
+        Self { parent_state: Some(parent_state), result: None }
+    }
+
+    /// The same with another result of the child.
+    pub fn with_result(mut self, result: Value) -> Self {
+        self.result = Some(result);
+        self
+    }
 }
 
 /// How an execution ended.

@@ -6,10 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::layer::{StateCodec, StateValue};
-use crate::store::{ScopedStorage, Version};
+use crate::store::{BACKUP_PREFIX, STATE_KEY, ScopedStorage, Version};
 
-/// The key of a layer's state in its corner of the store.
-const STATE_KEY: &str = "state";
 /// The format of a state record, so that a later one can be told from it.
 const STATE_FORMAT: u32 = 1;
 
@@ -20,7 +18,7 @@ pub(crate) fn state_key(storage: &ScopedStorage) -> String {
 
 /// Where a record that cannot be read is kept: beside the state, under the version it had.
 pub(crate) fn backup_key(storage: &ScopedStorage, version: Version) -> String {
-    format!("{}.backup.{}", state_key(storage), version.0)
+    storage.key(&format!("{BACKUP_PREFIX}{}", version.0))
 }
 
 /// A state as a record.

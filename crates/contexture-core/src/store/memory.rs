@@ -36,7 +36,7 @@ impl Inner {
         for change in &batch.changes {
             let (Change::Set { key, .. } | Change::Delete { key }) = change;
             if key.len() > MAX_KEY_BYTES {
-                return Err(StoreError::KeyTooLong { len: key.len(), max: MAX_KEY_BYTES });
+                return Err(StoreError::key_too_long(key));
             }
         }
         for expectation in batch.expectations {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{StorageAdapter, StoreError, escape_segment};
+use super::{Record, StorageAdapter, StoreError, escape_segment};
 
 /// The records of one layer in one scope.
 ///
@@ -13,7 +13,8 @@ use super::{StorageAdapter, StoreError, escape_segment};
 /// What a layer writes here is durable when the call returns, independently of the step it runs in. State
 /// that should move together with the log belongs into the layer's state instead.
 ///
-/// The engine keeps the layer's state here too, under `state`, and under `state.backup.…` what it could not read.
+/// The engine keeps the layer's state here too, under `state`, and under `state.backup.…` what it could not read. These
+/// keys are refused, except that what was kept aside can be read.
 #[derive(Clone)]
 pub struct ScopedStorage {
     store: Arc<dyn StorageAdapter>,
@@ -31,11 +32,25 @@ impl ScopedStorage {
     /// # Errors
     /// The store failed, or what is stored does not parse as `T`.
     pub async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, StoreError> {
+        check_read(key)?;
         let key = self.key(key);
-        let Some(record) = self.store.get(&key).await? else { return Ok(None) };
-        serde_json::from_slice(&record.value)
-            .map(Some)
-            .map_err(|error| StoreError::Corrupt { key, reason: error.to_string() })
+        let record = self.store.get(&key).await?;
+        record.map(|record| parse(key, &record)).transpose()
+    }
+
+    /// The values under `keys`, in their order, all as of one moment.
+    ///
+    /// # Errors
+    /// The store failed, or what is stored under one of them does not parse as `T`.
+    pub async fn get_many<T: DeserializeOwned>(
+        &self,
+        keys: &[impl AsRef<str> + Sync],
+    ) -> Result<Vec<Option<T>>, StoreError> {
+        keys.iter().try_for_each(|key| check_read(key.as_ref()))?;
+        let keys: Vec<String> = keys.iter().map(|key| self.key(key.as_ref())).collect();
+        let records = self.store.get_many(&keys).await?;
+        let values = keys.into_iter().zip(records);
+        values.map(|(key, record)| record.map(|record| parse(key, &record)).transpose()).collect()
     }
 
     /// Puts `value` under `key`.
@@ -43,6 +58,7 @@ impl ScopedStorage {
     /// # Errors
     /// The store failed, or the value has no JSON form.
     pub async fn set<T: Serialize>(&self, key: &str, value: &T) -> Result<(), StoreError> {
+        check_write(key)?;
         let key = self.key(key);
         let value = serde_json::to_vec(value)
             .map_err(|error| StoreError::Io { doing: format!("write `{key}` as JSON"), source: error.into() })?;
@@ -54,6 +70,7 @@ impl ScopedStorage {
     /// # Errors
     /// The store failed.
     pub async fn delete(&self, key: &str) -> Result<(), StoreError> {
+        check_write(key)?;
         self.store.delete(&self.key(key)).await
     }
 
@@ -76,6 +93,24 @@ impl ScopedStorage {
     pub fn adapter(&self) -> &Arc<dyn StorageAdapter> {
         &self.store
     }
+}
+
+/// The key of the layer's state.
+pub(crate) const STATE_KEY: &str = "state";
+/// What the keys begin with under which states that cannot be read are kept aside.
+pub(crate) const BACKUP_PREFIX: &str = "state.backup.";
+
+fn check_read(key: &str) -> Result<(), StoreError> {
+    if key == STATE_KEY { Err(StoreError::Reserved { key: key.to_owned() }) } else { Ok(()) }
+}
+
+fn check_write(key: &str) -> Result<(), StoreError> {
+    let is_reserved = key == STATE_KEY || key.starts_with(BACKUP_PREFIX);
+    if is_reserved { Err(StoreError::Reserved { key: key.to_owned() }) } else { Ok(()) }
+}
+
+fn parse<T: DeserializeOwned>(key: String, record: &Record) -> Result<T, StoreError> {
+    serde_json::from_slice(&record.value).map_err(|error| StoreError::Corrupt { key, reason: error.to_string() })
 }
 
 /// The inverse of [`escape_segment`]; `None` for what it cannot have made.

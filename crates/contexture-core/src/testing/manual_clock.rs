@@ -42,6 +42,9 @@ impl ManualClock {
     }
 
     /// A clock that jumps to the end of every sleep at once: for retries and for hooks that hang.
+    ///
+    /// A hook that is at work gets a second of real time before its limit is taken for over, so that one which really
+    /// waits, for a file or another task, is not cancelled.
     pub fn hurried() -> Self {
         let clock = Self::default();
         clock.inner().hurried = true;
@@ -71,7 +74,33 @@ impl ManualClock {
     }
 }
 
+/// What a hook gets of real time on a clock that hurries.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Ends after [`PATIENCE`], by the machine's own time.
+async fn patience() {
+    let (sender, over) = oneshot::channel();
+    std::thread::spawn(move || {
+        std::thread::sleep(PATIENCE);
+        // Whoever does not listen any more has finished its work.
+        let _ = sender.send(());
+    });
+    // An error is impossible: the thread sends before it ends.
+    let _ = over.await;
+}
+
 impl Clock for ManualClock {
+    fn limit(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        if !self.inner().hurried {
+            return self.sleep(duration);
+        }
+        let clock = self.clone();
+        Box::pin(async move {
+            patience().await;
+            clock.inner().elapsed += duration;
+        })
+    }
+
     fn now(&self) -> Duration {
         START + self.inner().elapsed
     }

@@ -129,7 +129,7 @@ impl FsAdapter for MemoryFs {
         self.reads.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
             let (text, stamp) = self.find(path, limits)?;
-            Ok(FileText { text, stamp })
+            Ok(FileText { text, stamp, linked_name: None })
         })
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::decision::Decision;
-use crate::event::{Event, Fault, MemoryTraceSpan, Observer};
+use crate::event::{Event, Fault, MemoryTraceSpan, Observer, ResponseDelta};
 use crate::layer::Hook;
 use crate::usage::StepUsage;
 
-/// Keeps every span, fault, decision and usage. Clones share what they saw.
+/// Keeps every span, fault, decision, usage and piece of a response. Clones share what they saw.
 #[derive(Clone, Default)]
 pub struct Recorder {
     inner: Arc<Mutex<Recorded>>,
@@ -19,6 +19,7 @@ struct Recorded {
     faults: Vec<Fault>,
     decisions: Vec<Decision>,
     usages: Vec<StepUsage>,
+    deltas: Vec<ResponseDelta>,
 }
 
 impl Recorder {
@@ -56,6 +57,11 @@ impl Recorder {
     pub fn usages(&self) -> Vec<StepUsage> {
         self.inner().usages.clone()
     }
+
+    /// All pieces of responses, in the order in which they arrived.
+    pub fn deltas(&self) -> Vec<ResponseDelta> {
+        self.inner().deltas.clone()
+    }
 }
 
 impl Observer for Recorder {
@@ -66,6 +72,7 @@ impl Observer for Recorder {
             Event::Fault(fault) => inner.faults.push(fault.clone()),
             Event::Decision(decision) => inner.decisions.push(decision.clone()),
             Event::Usage(usage) => inner.usages.push(usage.clone()),
+            Event::Delta(delta) => inner.deltas.push(delta.clone()),
         }
     }
 }

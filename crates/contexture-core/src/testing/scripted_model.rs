@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::BoxError;
 use crate::item::Item;
-use crate::model::{LlmResponse, Model, ModelRequest};
+use crate::model::{Delta, Deltas, LlmResponse, Model, ModelRequest};
 
 /// A model that answers from a script and remembers what it was asked.
 ///
@@ -25,7 +25,7 @@ type Answer = Box<dyn FnOnce(&ModelRequest) -> Result<LlmResponse, BoxError> + S
 
 #[derive(Default)]
 struct Inner {
-    script: VecDeque<Answer>,
+    script: VecDeque<(Vec<String>, Answer)>,
     requests: Vec<ModelRequest>,
     calls: usize,
 }
@@ -74,7 +74,15 @@ impl ScriptedModel {
 
     /// Next, it answers whatever this makes of the request.
     pub fn answers(self, answer: impl FnOnce(&ModelRequest) -> Result<LlmResponse, BoxError> + Send + 'static) -> Self {
-        self.inner().script.push_back(Box::new(answer));
+        self.inner().script.push_back((Vec::new(), Box::new(answer)));
+        self
+    }
+
+    /// Next, it answers this text, which arrives in these pieces.
+    pub fn streams(self, pieces: &[&str]) -> Self {
+        let text = pieces.concat();
+        let pieces = pieces.iter().map(|piece| (*piece).to_owned()).collect();
+        self.inner().script.push_back((pieces, Box::new(move |_| Ok(LlmResponse::text(text)))));
         self
     }
 
@@ -104,11 +112,21 @@ fn text_of(item: &Item) -> String {
 
 impl Model for ScriptedModel {
     async fn call(&self, request: ModelRequest) -> Result<LlmResponse, BoxError> {
-        let answer = {
+        self.stream(request, Deltas::default()).await
+    }
+
+    async fn stream(&self, request: ModelRequest, deltas: Deltas) -> Result<LlmResponse, BoxError> {
+        let next = {
             let mut inner = self.inner();
             inner.requests.push(request.clone());
             inner.script.pop_front()
         };
-        answer.map_or_else(|| Ok(LlmResponse::text("ok")), |answer| answer(&request))
+        let Some((pieces, answer)) = next else { return Ok(LlmResponse::text("ok")) };
+        for piece in pieces {
+            deltas.send(Delta::text(piece));
+            // As from a real provider, what comes next is not there yet.
+            tokio::task::yield_now().await;
+        }
+        answer(&request)
     }
 }

@@ -143,12 +143,12 @@ async fn a_store_that_stays_away_ends_the_turn_and_loses_nothing() {
         let mut execution = match world.open(store.clone()).await {
             Ok(execution) => execution,
             Err(error) => {
-                assert!(matches!(error, Error::Open(_)), "{fault}: {error}");
+                assert!(matches!(error, Error::Open { .. }), "{fault}: {error}");
                 continue;
             }
         };
         let (acknowledged, error) = run_until_it_fails(&mut execution).await;
-        assert!(matches!(error, Some(Error::Journal(_)) | None), "{fault}: {error:?}");
+        assert!(matches!(error, Some(Error::Journal { .. }) | None), "{fault}: {error:?}");
 
         store.heal();
         let reopened = world.open(store.inner().clone()).await.unwrap();

@@ -73,11 +73,11 @@ async fn data_and_functions_are_reached_by_their_types() {
     let execution = counting().execution("thread").start().await.unwrap();
     let memory: MemoryAccess<(Counter,)> = execution.memory();
     assert_eq!(memory.read(Counter::COUNT), Some(0));
-    assert_eq!(memory.call(Counter::ADD, Add { by: 2 }).await.unwrap(), 2);
+    assert_eq!(memory.call(Counter::ADD, Add { by: 2 }).await.unwrap().result, 2);
     assert_eq!((memory.read(Counter::COUNT), memory.state::<Counter, _>()), (Some(2), 2));
     assert_eq!(memory.read(Counter::AS_TEXT), None, "declared as text, asked for as a number");
     assert_eq!(json!(memory.context_memory()), json!({ "counter": { "count": 2, "text": "2 so far" } }));
-    assert_eq!(memory.call_json("counter/add", json!({ "by": 3 })).await.unwrap(), json!(5));
+    assert_eq!(memory.call_json("counter/add", json!({ "by": 3 })).await.unwrap().result, json!(5));
 }
 
 #[tokio::test]
@@ -226,7 +226,7 @@ async fn a_function_sees_the_conversation_so_far_also_after_a_restart_and_in_a_c
     drop(execution);
 
     let mut execution = start(ScriptedModel::new()).await;
-    let length = async |access: MemoryAccess<_>| access.call_json("log/length", json!({})).await.unwrap();
+    let length = async |access: MemoryAccess<_>| access.call_json("log/length", json!({})).await.unwrap().result;
     assert_eq!(length(execution.memory()).await, json!(4));
     let mut child = execution.spawn().await.unwrap();
     child.import([Item::user("of its own")]).await.unwrap();
@@ -247,7 +247,7 @@ async fn names_on_the_wire_are_one_to_one() {
     assert_eq!(names, [("a_b_____x__y", "a.b/ü/x/y"), ("a_b_____z_z", "a.b/ü/z z")]);
     let execution = engine.execution("thread").start().await.unwrap();
     for name in ["a.b/ü/x/y", "a.b/ü/z z"] {
-        assert_eq!(execution.memory().call_json(name, json!({})).await.unwrap(), json!(null));
+        assert_eq!(execution.memory().call_json(name, json!({})).await.unwrap().result, json!(null));
     }
 }
 

@@ -131,7 +131,8 @@ async fn an_unreadable_state_is_never_overwritten_without_a_copy() {
     let disk = Arc::new(MemoryStore::new());
     disk.set(STATE, UNREADABLE[0].to_vec()).await.unwrap();
     let store = Arc::new(FaultyStore::new(disk.clone()));
-    store.fail_at(2);
+    // The thread is looked for, then looked for once more, then the state is kept aside.
+    store.fail_at(3);
     let (engine, recorder) = engine(store.clone(), 1);
     let mut execution = engine.execution("thread").start().await.unwrap();
     assert_eq!(recorder.faults()[0].place, "restore");
@@ -181,7 +182,7 @@ async fn a_damaged_record_of_a_thread_is_refused_and_nothing_is_overwritten() {
             let before = everything(&*store).await;
             let (engine, _) = engine(store.clone(), 2);
             let error = engine.execution("thread").start().await.err().unwrap_or_else(|| panic!("`{key}` was taken"));
-            let Error::Open(cause @ StoreError::Corrupt { .. }) = &error else { panic!("{error:?}") };
+            let Error::Open { source: cause @ StoreError::Corrupt { .. }, .. } = &error else { panic!("{error:?}") };
             assert!(cause.to_string().starts_with(&format!("read `{key}`: ")), "{cause}");
             assert!(cause.to_string().contains(reason), "{cause}");
             assert_eq!(everything(&*store).await, before);
@@ -196,7 +197,7 @@ async fn a_missing_record_of_a_thread_is_refused() {
         store.delete(key).await.unwrap();
         let (engine, _) = engine(store.clone(), 2);
         let error = engine.execution("thread").start().await.err().expect("a gap in the log");
-        let Error::Open(cause) = error else { panic!("{error:?}") };
+        let Error::Open { source: cause, .. } = error else { panic!("{error:?}") };
         assert_eq!(cause.to_string(), format!("read `{key}`: the record is missing"));
     }
 }
@@ -208,7 +209,7 @@ async fn a_log_that_does_not_have_what_the_head_counts_is_refused() {
     store.set(key, br#"{"format":1,"counter":"x","tokens":[],"items":[]}"#.to_vec()).await.unwrap();
     let (engine, _) = engine(store.clone(), 2);
     let error = engine.execution("thread").start().await.err().expect("an item is gone");
-    let Error::Open(cause) = error else { panic!("{error:?}") };
+    let Error::Open { source: cause, .. } = error else { panic!("{error:?}") };
     assert_eq!(cause.to_string(), "read `threads/thread/head`: it counts 3 items, and the log has 2");
 }
 

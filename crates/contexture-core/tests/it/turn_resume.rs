@@ -208,8 +208,8 @@ async fn a_turn_whose_end_was_not_written_is_finished_by_resume() {
     });
     let engine = engine(memory((counter(),))).store(store).model(model.clone()).build().unwrap();
     let mut execution = engine.execution("thread").start().await.unwrap();
-    assert!(matches!(execution.turn("hello").await, Err(Error::Journal(_))));
-    assert!(matches!(execution.resume().await, Err(Error::Journal(_))), "the store still fails");
+    assert!(matches!(execution.turn("hello").await, Err(Error::Journal { .. })));
+    assert!(matches!(execution.resume().await, Err(Error::Journal { .. })), "the store still fails");
     faulty.heal();
     let answer = execution.resume().await.unwrap().unwrap();
     assert_eq!((answer.text().as_str(), answer.steps, answer.durable), ("unheard", 1, true));

@@ -523,7 +523,7 @@ async fn a_state_set_in_a_turn_does_not_reach_the_store_before_its_items() {
     execution.turn("one").await.unwrap();
     // The response and the state that counts it are in memory only.
     store.fail_from(store.operations() + 2);
-    assert!(matches!(execution.turn("two").await, Err(Error::Journal(_))));
+    assert!(matches!(execution.turn("two").await, Err(Error::Journal { .. })));
     store.heal();
     let not_durable = execution.flush().await;
     assert_eq!(not_durable.len(), 2, "{not_durable:?}");

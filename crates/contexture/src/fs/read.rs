@@ -63,7 +63,7 @@ pub(super) fn read_handle(file: OwnedFd, path: &str, limits: ReadLimits) -> Resu
         let bytes = read_bytes(&mut file, before.size, path, limits)?;
         let after = stamp_handle(&file, path, limits)?;
         if before.matches(&after) || reads == MAX_READS {
-            return Ok(FileText { text: text(bytes, path)?, stamp: before });
+            return Ok(FileText { text: text(bytes, path)?, stamp: before, linked_name: None });
         }
         file.rewind().map_err(|error| read_failed(&error, path))?;
     }

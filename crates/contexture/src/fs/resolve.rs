@@ -104,6 +104,15 @@ mod kernel {
     }
 }
 
+/// Opens a normalised relative path for reading, following links that stay beneath the base. Where a link led to a file
+/// of another name, says which.
+pub(super) fn follow(base: BorrowedFd<'_>, path: &str) -> Result<(OwnedFd, Option<String>), Errno> {
+    let (file, name) = Walk::new(base, path)?.open_named(Goal::Read, true)?;
+    let asked = path.rsplit('/').next().unwrap_or_default();
+    let name = name.map(|name| name.to_string_lossy().into_owned());
+    Ok((file, name.filter(|name| name != asked)))
+}
+
 /// A path on its way to a handle, one component at a time.
 ///
 /// Every component is opened relative to the handle of the one before, and the kernel is never allowed to follow a
@@ -141,7 +150,12 @@ impl<'a> Walk<'a> {
         self.entered.last().map_or(self.base, AsFd::as_fd)
     }
 
-    fn open(mut self, goal: Goal, follow_symlinks: bool) -> Result<OwnedFd, Errno> {
+    fn open(self, goal: Goal, follow_symlinks: bool) -> Result<OwnedFd, Errno> {
+        Ok(self.open_named(goal, follow_symlinks)?.0)
+    }
+
+    /// The handle, and the name that it was opened by at last.
+    fn open_named(mut self, goal: Goal, follow_symlinks: bool) -> Result<(OwnedFd, Option<CString>), Errno> {
         while let Some(component) = self.left.pop() {
             match component.to_bytes() {
                 b"." => continue,
@@ -153,14 +167,14 @@ impl<'a> Walk<'a> {
             }
             let last = self.left.is_empty();
             match open_component(self.here(), &component, if last { goal } else { Goal::Directory }) {
-                Ok(opened) if last => return Ok(opened),
+                Ok(opened) if last => return Ok((opened, Some(component))),
                 Ok(directory) => self.entered.push(directory),
                 Err(errno @ (Errno::LOOP | Errno::NOTDIR)) => self.link(component, errno, follow_symlinks)?,
                 Err(errno) => return Err(errno),
             }
         }
         // The path ended in `.` or `..`, so it names the directory we are in.
-        open_component(self.here(), c".", goal)
+        Ok((open_component(self.here(), c".", goal)?, None))
     }
 
     /// Replaces a component by what it links to, if it is a link and links are followed.

@@ -17,6 +17,9 @@
 //! project share them. If two processes change them at the same time, nothing is lost: of text, every line that
 //! either has is kept; of objects, every key, and where both have one, ours.
 //!
+//! Stored notes that are not what the layer keeps any more, because it was given a schema or another one, are kept aside
+//! under `state.backup.…` in the layer's storage, a fault tells of it, and the layer starts fresh.
+//!
 //! Empty notes are not shown. Without a model the layer works the same: the program calls `update` itself.
 //!
 //! ```
@@ -217,7 +220,6 @@ impl MemoryLayer for WorkingMemory {
     }
 
     async fn init(&self, params: InitParams<Notes>) -> HookResult<InitResult<Notes>> {
-        // Stored notes may be of a time with another schema. They are shown as they are until an update fits the new.
         if let Some(state) = params.stored {
             return Ok(InitResult { state });
         }
@@ -232,6 +234,11 @@ impl MemoryLayer for WorkingMemory {
             return Ok(RecallResult::nothing());
         }
         Ok(fit_block(params.ctx.counter(), &self.id, &params.state.to_text(), params.budget).into())
+    }
+
+    /// Stored notes may be of a time with another schema, or of text.
+    fn check_state(&self, notes: &Notes) -> Result<(), String> {
+        if notes.is_empty() { Ok(()) } else { self.check(notes) }
     }
 
     fn merge(&self, ours: &Notes, theirs: &Notes) -> Option<Notes> {
@@ -316,7 +323,7 @@ fn unite_lines(ours: &str, theirs: &str) -> String {
 mod tests {
     use contexture_core::engine::{Engine, Execution};
     use contexture_core::error::FunctionError;
-    use contexture_core::testing::{ScriptedModel, engine, layer_conformance};
+    use contexture_core::testing::{Recorder, ScriptedModel, engine, layer_conformance};
     use contexture_core::{Error, MemoryStore, StorageAdapter, memory};
 
     use super::*;
@@ -424,6 +431,52 @@ mod tests {
         let refused = execution.memory().call(WorkingMemory::UPDATE, Update::Text(text)).await.unwrap_err();
         assert!(reason(refused).ends_with("tokens, more than 1400"));
         assert_eq!(notes(&execution), Notes::default());
+    }
+
+    /// Text becomes an object, an object gets another schema, and an object becomes text.
+    #[tokio::test]
+    async fn stored_notes_that_do_not_fit_any_more_are_kept_aside_and_reported() {
+        let other = WorkingMemory::object(json!({ "type": "object", "required": ["age"] })).unwrap();
+        let name = Notes::Object(object(json!({ "name": "Ada" })));
+        let cases = [
+            (WorkingMemory::new(), Update::Text("tea".into()), profile(), r#"{"format":1,"state":"tea"}"#),
+            (
+                profile(),
+                Update::Changes(object(json!({ "name": "Ada" }))),
+                other,
+                r#"{"format":1,"state":{"name":"Ada"}}"#,
+            ),
+            (
+                profile(),
+                Update::Changes(object(json!({ "name": "Ada" }))),
+                WorkingMemory::new(),
+                r#"{"format":1,"state":{"name":"Ada"}}"#,
+            ),
+        ];
+        for (before, update, after, kept) in cases {
+            let store = forgetful();
+            let first = agent(before, &store, &ScriptedModel::new());
+            let execution = first.execution("thread").start().await.unwrap();
+            execution.memory().call(WorkingMemory::UPDATE, update).await.unwrap();
+            execution.complete().await.unwrap();
+
+            let (recorder, model) = (Recorder::new(), ScriptedModel::new());
+            let builder = engine(memory((after.clone(),))).store(store.clone()).model(model.clone());
+            let second = builder.observer(recorder.clone()).build().unwrap();
+            let mut execution = second.execution("thread").start().await.unwrap();
+            assert!(notes(&execution).is_empty(), "it starts fresh");
+            assert_eq!((recorder.faults().len(), recorder.faults()[0].place), (1, "restore"));
+            execution.turn("hello").await.unwrap();
+            assert!(!model.last_texts().iter().any(|text| text.contains("Ada") || text.contains("tea")));
+            if after.schema.is_none() {
+                execution.memory().call(WorkingMemory::UPDATE, Update::Text("new".into())).await.unwrap();
+            }
+            execution.complete().await.unwrap();
+            let backups = store.list("layers/working-memory/thread/thread/state.backup.").await.unwrap();
+            let aside = store.get(&backups[0]).await.unwrap().expect("it is listed").value;
+            assert_eq!((backups.len(), String::from_utf8(aside).unwrap().as_str()), (1, kept));
+        }
+        assert!(profile().check_state(&name).is_ok() && profile().check_state(&Notes::default()).is_ok());
     }
 
     #[tokio::test]

@@ -93,11 +93,11 @@ impl StorageAdapter for SqliteStore {
 
 /// Refuses a batch that would write a key longer than the contract allows.
 fn check_keys(batch: &Batch) -> Result<(), StoreError> {
-    let keys = batch.changes.iter().map(|change| match change {
+    let mut keys = batch.changes.iter().map(|change| match change {
         Change::Set { key, .. } | Change::Delete { key } => key,
     });
-    match keys.map(String::len).find(|len| *len > MAX_KEY_BYTES) {
-        Some(len) => Err(StoreError::KeyTooLong { len, max: MAX_KEY_BYTES }),
+    match keys.find(|key| key.len() > MAX_KEY_BYTES) {
+        Some(key) => Err(StoreError::key_too_long(key)),
         None => Ok(()),
     }
 }

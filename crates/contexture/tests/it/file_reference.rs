@@ -355,6 +355,40 @@ fn words_of_the_newest_message_decide_the_order_without_a_model() {
     assert!(!appended.state_changed, "nothing was said about files");
 }
 
+/// Lets the layer see a budget into which nothing fits; the next one is large again.
+fn seen_to_be_crowded(talk: &mut Conversation) {
+    let budget = std::mem::replace(&mut talk.budget, 1);
+    wait(talk.recall());
+    talk.budget = budget;
+}
+
+#[test]
+fn a_model_is_asked_only_when_not_everything_fits_and_never_if_it_is_turned_off() {
+    let asked = |texts: &[&str], scoring: bool, crowded: bool| {
+        let named: Vec<(String, &str)> =
+            texts.iter().enumerate().map(|(n, text)| (format!("f{n}.rs"), *text)).collect();
+        let named: Vec<(&str, &str)> = named.iter().map(|(name, text)| (name.as_str(), *text)).collect();
+        let (count, options) = (Arc::new(AtomicUsize::new(0)), FileReferenceOptions { scoring, ..Default::default() });
+        let counted = count.clone();
+        let mut talk = talk_with(&files(&named), options).with_model(move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Ok("50".into())
+        });
+        if crowded {
+            seen_to_be_crowded(&mut talk);
+        }
+        let message: Vec<String> = named.iter().map(|(name, _)| format!("#{name}")).collect();
+        wait(talk.ask(&message.join(" ")));
+        count.load(Ordering::Relaxed)
+    };
+    let long = "fn long() {}\n".repeat(2_000);
+    assert_eq!(asked(&["a", "b"], true, false), 0, "all fit");
+    assert_eq!(asked(&["a", "b"], true, true), 2, "none fit");
+    assert_eq!(asked(&["a", &long], true, false), 2, "too much for any usual budget");
+    assert_eq!(asked(&[&long], true, true), 0, "one file needs no order");
+    assert_eq!(asked(&["a", &long], false, true), 0, "turned off");
+}
+
 #[test]
 fn a_model_scores_each_file_by_itself() {
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -383,6 +417,7 @@ fn a_model_scores_each_file_by_itself() {
             _ => Ok("I would rather not say".into()),
         }
     });
+    seen_to_be_crowded(&mut talk);
     wait(talk.ask("Fix #hostile.rs, #other.rs and #odd.rs"));
     let mut paths = asked.lock().unwrap().clone();
     paths.sort();
@@ -394,11 +429,12 @@ fn a_model_scores_each_file_by_itself() {
 
 #[test]
 fn a_model_that_fails_is_replaced_by_reckoning() {
-    let fs = files(&[("a.rs", "a")]);
+    let fs = files(&[("a.rs", "a"), ("b.rs", "b")]);
     let mut talk = talk(&fs).with_model(|_| Err("out of order".into()));
-    wait(talk.ask("#a.rs"));
+    seen_to_be_crowded(&mut talk);
+    wait(talk.ask("#a.rs #b.rs"));
     assert_eq!(talk.state().find("a.rs").unwrap().priority, 60);
-    assert_eq!(reports(&talk), ["a.rs Shown"]);
+    assert_eq!(reports(&talk), ["a.rs Shown", "b.rs Shown"]);
 }
 
 #[test]
@@ -457,7 +493,7 @@ impl FsAdapter for Slow {
             self.most.fetch_max(running, Ordering::Relaxed);
             tokio::task::yield_now().await;
             self.running.fetch_sub(1, Ordering::Relaxed);
-            Ok(FileText { text: "text".into(), stamp: FileStamp::default() })
+            Ok(FileText { text: "text".into(), stamp: FileStamp::default(), linked_name: None })
         })
     }
 }

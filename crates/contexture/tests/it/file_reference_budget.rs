@@ -121,6 +121,16 @@ fn shown(path: &str, text: &str, budget: u64) -> String {
 }
 
 #[test]
+fn a_small_budget_gives_an_excerpt_of_the_only_file() {
+    let text: String = (1..=500).map(|n| format!("line number {n}\n")).collect();
+    for budget in [100, 110, 130] {
+        let shown = shown("long.txt", &text, budget);
+        assert!(shown.contains("line number 1\n"), "{budget}: {shown}");
+        assert!(Bpe::o200k().count(&shown) + 4 <= budget, "{budget}: {shown}");
+    }
+}
+
+#[test]
 fn one_long_line_shows_head_marker_and_tail() {
     let middle: String = (0..).map(|n| format!("var a{n}={n};")).take(70_000).collect();
     let text = format!("var first=1;{}var last=1;", &middle[..1_000_000]);

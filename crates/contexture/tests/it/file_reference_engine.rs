@@ -84,9 +84,7 @@ async fn a_named_file_is_in_the_very_next_request() {
 #[tokio::test]
 async fn a_file_that_a_tool_changed_is_current_before_the_next_model_call() {
     let files = files(&[("a.rs", "fn first() {}")]);
-    // Scores are asked for first, then the agent writes, then it answers.
-    let model =
-        ScriptedModel::new().says("70").calls("write", r#"{"path":"a.rs","text":"fn second() {}"}"#).says("done");
+    let model = ScriptedModel::new().calls("write", r#"{"path":"a.rs","text":"fn second() {}"}"#).says("done");
     let agent = agent(&files, &forgetful(), model);
     let mut execution = agent.engine.execution("t").start().await.unwrap();
     assert_eq!(execution.turn("Rename it in #a.rs").await.unwrap().text(), "done");

@@ -198,6 +198,29 @@ fn followed_links_are_watched_like_files() {
 }
 
 #[test]
+fn a_followed_link_is_judged_by_its_targets_name_too() {
+    let mut project = Project::with(FileReferenceOptions { follow_symlinks: true, ..Default::default() });
+    fs::create_dir_all(project.at("deep/keys")).unwrap();
+    project.write(".env", "TOKEN=secret");
+    project.write("deep/keys/server.pem", "secret");
+    project.write("src/a.rs", "fine");
+    symlink(".env", project.at("notes.md")).unwrap();
+    symlink("deep/keys/server.pem", project.at("hop")).unwrap();
+    symlink("hop", project.at("two.md")).unwrap();
+    symlink("src/a.rs", project.at("named-otherwise.md")).unwrap();
+    project.write("large.pem", &"secret ".repeat(20_000));
+    symlink("large.pem", project.at("large.md")).unwrap();
+    let shown = wait(project.talk.ask("#notes.md #two.md #named-otherwise.md #large.md"));
+    for path in ["notes.md", "two.md", "large.md"] {
+        assert!(shown.contains(&format!("- `{path}`: SYMLINK_REJECTED")), "{shown}");
+    }
+    assert!(shown.contains("\nfine\n") && !shown.contains("secret"), "{shown}");
+    fs::remove_file(project.at("notes.md")).unwrap();
+    symlink("src/a.rs", project.at("notes.md")).unwrap();
+    project.next("the link leads to something else", true, "`notes.md`");
+}
+
+#[test]
 fn a_base_directory_of_its_own_is_used() {
     let project = Project::new();
     project.write("src/a.rs", "mine");

@@ -177,6 +177,9 @@ fn sql(path: &Path, text: &str) {
 #[test]
 fn files_of_others_are_refused_and_left_untouched() {
     let not_a_store = "open store `PATH`: this is not a Contexture store";
+    for length in [1, 2, 15, 16, 100, 511] {
+        check_refused(|path| fs::write(path, &"Dear diary".repeat(60)[..length]).unwrap(), not_a_store);
+    }
     check_refused(|path| fs::write(path, "Dear diary, today").unwrap(), not_a_store);
     check_refused(|path| fs::write(path, vec![0; 100_000]).unwrap(), not_a_store);
     check_refused(|path| fs::create_dir(path).unwrap(), not_a_store);
@@ -189,6 +192,26 @@ fn files_of_others_are_refused_and_left_untouched() {
         |path| sql(path, "PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1)"),
         not_a_store,
     );
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_new_store_is_its_owners_alone_and_an_old_one_keeps_its_rights() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (directory, path) = place();
+    let rights = |name: &str| {
+        let metadata = fs::metadata(directory.path().join(name)).expect("the file is there");
+        metadata.permissions().mode() & 0o777
+    };
+    let store = open(&path);
+    store.set("key", b"secret".to_vec()).await.unwrap();
+    for name in ["store.db", "store.db-wal", "store.db-shm"] {
+        assert_eq!(rights(name), 0o600, "{name}");
+    }
+    drop(store);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    open(&path).set("key", b"more".to_vec()).await.unwrap();
+    assert_eq!(rights("store.db"), 0o640);
 }
 
 #[test]

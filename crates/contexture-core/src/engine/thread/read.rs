@@ -35,9 +35,24 @@ pub(super) async fn read_thread(
 ) -> Result<Stored, StoreError> {
     let mut wanted = vec![keys.head.clone(), keys.epoch.clone()];
     wanted.extend(more);
-    let mut found = store.get_many(&wanted).await?.into_iter();
-    let (head, epoch) = (found.next().flatten(), found.next().flatten());
-    let mut stored = Stored { more: found.collect(), ..Stored::default() };
+    let mut looks = 0;
+    let (head, epoch, more) = loop {
+        let mut found = store.get_many(&wanted).await?.into_iter();
+        let (head, epoch) = (found.next().flatten(), found.next().flatten());
+        if head.is_some() {
+            break (head, epoch, found.collect());
+        }
+        let left = store.list(&keys.all).await?.len();
+        if left == 0 {
+            return Ok(Stored { more: found.collect(), ..Stored::default() });
+        }
+        // Someone may have begun the thread between the two looks.
+        looks += 1;
+        if looks > 1 {
+            return Err(corrupt(&keys.head, format!("it is missing, and {left} records of the thread are there")));
+        }
+    };
+    let mut stored = Stored { more, ..Stored::default() };
     let Some(head) = head else { return Ok(stored) };
     let (head, version) = (Head::decode(&keys.head, &head)?, head.version);
     let reach = head.last.reach;

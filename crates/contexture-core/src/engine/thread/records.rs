@@ -23,6 +23,8 @@ const MAX_OTHERS: usize = 8;
 
 /// Where the records of a thread are.
 pub(super) struct Keys {
+    /// What all of them begin with.
+    pub(super) all: String,
     pub(super) head: String,
     pub(super) epoch: String,
     log: String,
@@ -37,6 +39,7 @@ impl Keys {
         let key = |name| Key::new("threads").then(thread.as_str()).then(name);
         let turns = key("turns").into_prefix();
         Self {
+            all: Key::new("threads").then(thread.as_str()).into_prefix(),
             head: key("head").into_string(),
             epoch: key("epoch").into_string(),
             log: key("log").into_prefix(),

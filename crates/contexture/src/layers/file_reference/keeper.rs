@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use contexture_core::host::{FileErrorCode, FileText, FsAdapter};
+use contexture_core::host::{FileError, FileErrorCode, FileText, FsAdapter};
 use contexture_core::layer::{OnItemAppendResult, Rerender, RerenderTiming};
 use contexture_core::tokens::TokenCounter;
 use contexture_core::{Item, ItemLog, ThreadId};
@@ -17,7 +17,7 @@ use super::contents::{Content, Contents};
 use super::draft::{Draft, Outcome, Verdict, judge};
 use super::heard::{self, Heard};
 use super::options::Settings;
-use super::render::{Fate, Page, Rendering, rank};
+use super::render::{self, Fate, Page, Rendering, rank};
 use super::score::{self, Scorer, Sleep};
 use super::state::{ContentHash, FileReferences, FileStatus, TrackedFile};
 use super::words::QueryWords;
@@ -28,6 +28,9 @@ const MAX_SCORED: usize = 64;
 
 /// How long a model may take over all of them, so that a slow one does not cost the whole hook.
 const SCORING_PATIENCE: Duration = Duration::from_secs(20);
+
+/// How many tokens the layer is taken to have before it was first asked for its message.
+const USUAL_BUDGET: u64 = 4_000;
 
 /// How many files that nobody named are scored anew by a model for one message.
 const MAX_RESCORED: usize = 8;
@@ -94,7 +97,7 @@ impl Keeper {
         let named = draft.name(std::mem::take(&mut heard.mentions), turn);
         self.refresh(host, &mut draft, turn).await;
         if heard.user_messages > 0 {
-            self.score(host, &mut draft, &heard, &named, turn).await;
+            self.score(host, thread_id, &mut draft, &heard, &named, turn).await;
         }
         if !named.is_empty() {
             heard::link(&mut items, draft.state(), &self.settings.allow_list);
@@ -142,7 +145,11 @@ impl Keeper {
     async fn examine(&self, host: Host<'_>, path: &str) -> Outcome {
         let limits = self.settings.limits;
         match host.fs.read(path, limits).await {
-            Ok(FileText { text, stamp }) => Outcome::Text(self.contents.keep(Content::of(text).await), stamp),
+            Ok(FileText { linked_name: Some(name), stamp, .. }) if !self.settings.allow_list.allows(&name) => {
+                let message = "it is a link to a file of a kind that is not read";
+                Outcome::Refused(FileError::new(FileErrorCode::SymlinkRejected, path, message), Some(stamp))
+            }
+            Ok(FileText { text, stamp, .. }) => Outcome::Text(self.contents.keep(Content::of(text).await), stamp),
             Err(error) => {
                 let seen = matches!(error.code, FileErrorCode::NotText | FileErrorCode::PermissionDenied);
                 let stamp = if seen { host.fs.stat(path, limits).await.ok() } else { None };
@@ -152,7 +159,15 @@ impl Keeper {
     }
 
     /// Scores the files against what the user says now, if that is about any of them.
-    async fn score(&self, host: Host<'_>, draft: &mut Draft<'_>, heard: &Heard, named: &[usize], turn: u64) {
+    async fn score(
+        &self,
+        host: Host<'_>,
+        thread_id: &ThreadId,
+        draft: &mut Draft<'_>,
+        heard: &Heard,
+        named: &[usize],
+        turn: u64,
+    ) {
         let query = QueryWords::of(&heard.bare_query);
         let files = &draft.state().files;
         let is_related = |index: &usize| !query.is_empty() && score::is_related(&files[*index], &query);
@@ -160,7 +175,7 @@ impl Keeper {
             return;
         }
         let mut scores: Vec<u8> = files.iter().map(|file| score::by_reckoning(file, &query, turn)).collect();
-        if let Some(scorer) = host.scorer {
+        if let Some(scorer) = host.scorer.filter(|_| self.settings.scoring && !self.all_fit(thread_id, draft.state())) {
             let named: BTreeSet<usize> = named.iter().copied().take(MAX_SCORED).collect();
             let related = (0..files.len()).filter(|index| !named.contains(index)).filter(is_related).take(MAX_RESCORED);
             let asked: Vec<usize> = named.iter().copied().chain(related).collect();
@@ -177,6 +192,17 @@ impl Keeper {
                 draft.update(index, |file| file.priority = score);
             }
         }
+    }
+
+    /// Whether all files are likely to be shown whole, so that their order does not matter.
+    ///
+    /// How much room there is, is known from the last rendering; before the first one it is guessed.
+    fn all_fit(&self, thread_id: &ThreadId, state: &FileReferences) -> bool {
+        let budget = self.page(thread_id).map_or(USUAL_BUDGET, |page| page.budget);
+        let guesses = state.files.iter().map(|file| render::guess(file));
+        let needed: u64 = guesses.clone().sum();
+        // A guess may be a quarter too low.
+        guesses.filter(|guess| *guess > 0).count() < 2 || needed + needed / 4 <= budget
     }
 
     /// Asks a model about files, several at the same time. Files without text, failures and late answers are left out.

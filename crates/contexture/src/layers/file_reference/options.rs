@@ -46,9 +46,12 @@ pub struct FileReferenceOptions {
     pub slot: Slot,
     /// The model that scores files; `None` is the default of the engine's model client.
     pub scoring_model: Option<String>,
+    /// Whether a model is asked how relevant files are, when not all of them fit; if not, that is reckoned.
+    pub scoring: bool,
     /// The largest file that is read, in bytes; larger ones are `FILE_TOO_LARGE`.
     pub max_file_size: u64,
-    /// Whether symbolic links are followed, as long as they stay beneath the base.
+    /// Whether symbolic links are followed, as long as they stay beneath the base. What a link leads to must be of an
+    /// allowed kind by its own name too.
     pub follow_symlinks: bool,
     /// Extensions (`rs`, `.rs`) and whole names (`Dockerfile`) that are read; `None` is code and text as people
     /// commonly have them. Anything else is `DISALLOWED_EXTENSION`.
@@ -65,6 +68,7 @@ impl Default for FileReferenceOptions {
             base_dir: None,
             slot: Slot::RAG,
             scoring_model: None,
+            scoring: true,
             max_file_size: DEFAULT_MAX_FILE_SIZE,
             follow_symlinks: false,
             allowed_extensions: None,
@@ -79,6 +83,7 @@ impl Default for FileReferenceOptions {
 pub(super) struct Settings {
     pub(super) slot: Slot,
     pub(super) scoring_model: String,
+    pub(super) scoring: bool,
     pub(super) limits: ReadLimits,
     pub(super) allow_list: AllowList,
     pub(super) ageing_turns: u64,
@@ -115,6 +120,7 @@ impl Settings {
         Ok(Settings {
             slot: options.slot,
             scoring_model: options.scoring_model.clone().unwrap_or_default(),
+            scoring: options.scoring,
             limits: ReadLimits { max_bytes: options.max_file_size, follow_symlinks: options.follow_symlinks },
             allow_list: allow_list(options.allowed_extensions.as_deref())?,
             ageing_turns: options.ageing_turns.unwrap_or(u64::MAX),

@@ -2,8 +2,8 @@
 //!
 //! A pure function: which files there are, their texts and a number of tokens make the message. Files come by
 //! priority. Each is shown whole if it fits into what is left; if not, as an excerpt of at least
-//! [`MIN_EXCERPT_TOKENS`], leaving as much for those behind it; if not even that, by its name. Names have up to half of
-//! the room to themselves, so that many small files can't hide that there are more.
+//! [`MIN_EXCERPT_TOKENS`] (less, if it is the only one), leaving as much for those behind it; if not even that, by its
+//! name. Names have up to half of the room to themselves, so that many small files can't hide that there are more.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -25,6 +25,9 @@ const LIST_HEADING: &str = "## Not shown\n\n";
 
 /// An excerpt smaller than this tells less than it costs.
 pub(super) const MIN_EXCERPT_TOKENS: u64 = 120;
+
+/// The same for a file that is alone: nothing else could use the room.
+const MIN_LONE_EXCERPT_TOKENS: u64 = 40;
 
 /// The smallest block there is: heading and fences.
 const MIN_BLOCK_TOKENS: u64 = 16;
@@ -71,12 +74,14 @@ pub(super) struct Rendering {
     pub(super) missing: Vec<usize>,
     /// The most tokens that were left when a file was turned away.
     spare: u64,
+    /// The smallest excerpt that was worth showing.
+    least: u64,
 }
 
 impl Rendering {
     /// Whether a file of this size would be turned away again.
     pub(super) fn has_no_room_for(&self, bytes: u64) -> bool {
-        self.spare < MIN_EXCERPT_TOKENS && bytes / MAX_BYTES_PER_TOKEN > self.spare
+        self.spare < self.least && bytes / MAX_BYTES_PER_TOKEN > self.spare
     }
 }
 
@@ -155,6 +160,8 @@ impl Page<'_> {
         let mut left = room.saturating_sub(heading + names.tokens);
         let mut used = 0;
         let showable = || order.iter().filter(|(_, reason)| reason.is_none()).map(|(index, _)| *index);
+        let least = if showable().nth(1).is_none() { MIN_LONE_EXCERPT_TOKENS } else { MIN_EXCERPT_TOKENS };
+        rendering.least = least;
         let mut behind: u64 = showable().map(|index| self.guess(index)).sum();
         for index in showable() {
             behind -= self.guess(index);
@@ -162,8 +169,9 @@ impl Page<'_> {
             // What is shown needs no line in the list.
             let spare = names.spare(|| self.line(index, Reason::NoRoom), counts);
             let with_spare = left + spare;
-            let share = (left / 2).max(with_spare.saturating_sub(behind)).max(MIN_EXCERPT_TOKENS.min(with_spare));
-            let taken = match self.block(file, with_spare, share, counts) {
+            let share = (left / 2).max(with_spare.saturating_sub(behind)).max(least.min(with_spare));
+            let room = BlockRoom { left: with_spare, share, least };
+            let taken = match self.block(file, room, counts) {
                 Shown::Block(block, fate, tokens) => {
                     body.push_str(&block);
                     rendering.fates[index] = fate;
@@ -191,17 +199,15 @@ impl Page<'_> {
 
     /// What a file will take, roughly.
     fn guess(&self, index: usize) -> u64 {
-        match &self.state.files[index].status {
-            FileStatus::Present { stamp, .. } => stamp.size / USUAL_BYTES_PER_TOKEN + MIN_BLOCK_TOKENS,
-            _ => 0,
-        }
+        guess(&self.state.files[index])
     }
 
-    /// One file whole if it fits into `left`, else as an excerpt of `share`.
-    fn block(&self, file: &TrackedFile, left: u64, share: u64, counts: &mut Counts<'_>) -> Shown {
+    /// One file whole if it fits into what is left, else as an excerpt of its share.
+    fn block(&self, file: &TrackedFile, room: BlockRoom, counts: &mut Counts<'_>) -> Shown {
+        let BlockRoom { left, share, least } = room;
         let FileStatus::Present { hash, stamp, .. } = &file.status else { return Shown::NoRoom };
         let large = stamp.size / MAX_BYTES_PER_TOKEN > left;
-        if left < MIN_EXCERPT_TOKENS && large && file.lines.is_empty() {
+        if left < least && large && file.lines.is_empty() {
             return Shown::NoRoom;
         }
         let Some(content) = (self.contents)(hash) else { return Shown::Missing };
@@ -221,7 +227,7 @@ impl Page<'_> {
                 }
             }
         }
-        if share < MIN_EXCERPT_TOKENS {
+        if share < least {
             return Shown::NoRoom;
         }
         match subject.excerpt(share - SEAM_TOKENS, counts) {
@@ -296,6 +302,17 @@ impl Page<'_> {
     }
 }
 
+/// The room for one file.
+#[derive(Clone, Copy)]
+struct BlockRoom {
+    /// What there is.
+    left: u64,
+    /// What an excerpt may take of it.
+    share: u64,
+    /// The smallest excerpt that is worth showing.
+    least: u64,
+}
+
 /// The room that is kept for naming files.
 struct Names {
     tokens: u64,
@@ -331,6 +348,14 @@ impl Names {
     /// The file is not shown after all.
     fn keep(&mut self) {
         self.unshown += 1;
+    }
+}
+
+/// What a file will take, roughly; nothing if it cannot be shown.
+pub(super) fn guess(file: &TrackedFile) -> u64 {
+    match &file.status {
+        FileStatus::Present { stamp, .. } => stamp.size / USUAL_BYTES_PER_TOKEN + MIN_BLOCK_TOKENS,
+        _ => 0,
     }
 }
 

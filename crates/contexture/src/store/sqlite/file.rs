@@ -126,6 +126,7 @@ impl OpenError {
 pub(super) fn open(path: &Path) -> Result<Connection, OpenError> {
     check_place(path)?;
     check_foreign(path)?;
+    create_private(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let failed = |error| OpenError::sqlite(path, error);
     let mut connection = connect(path, flags).map_err(failed)?;
@@ -167,7 +168,25 @@ fn check_place(path: &Path) -> Result<(), OpenError> {
     }
     match std::fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => Err(OpenError::not_a_store(path)),
+        // SQLite takes a file of one byte for an empty one, and would write over it.
+        Ok(metadata) if metadata.len() == 1 => Err(OpenError::not_a_store(path)),
         _ => Ok(()),
+    }
+}
+
+/// Makes a file that is not there yet, for its owner alone to read and write. SQLite gives the files beside it the same
+/// rights.
+///
+/// A file that is there is not touched: opening and closing it would take away the locks that this process may hold.
+fn create_private(path: &Path) -> Result<(), OpenError> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(OpenError::io(path, error)),
     }
 }
 

@@ -155,7 +155,11 @@ fn write_error(batch: &Batch, path: &Path, error: rusqlite::Error) -> StoreError
         Some(Change::Set { key, .. } | Change::Delete { key }) => key,
         None => "",
     };
-    store_error(&format!("write {} records", batch.changes.len()), key, path, error)
+    let doing = match batch.changes.len().saturating_sub(1) {
+        0 => format!("write `{key}`"),
+        others => format!("write `{key}` and {others} more"),
+    };
+    store_error(&doing, key, path, error)
 }
 
 #[cfg(test)]
@@ -205,7 +209,7 @@ mod tests {
         let mut connection = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
         let batch = Batch::new().set("a", b"1".to_vec()).delete("b");
         let error = commit(&mut connection, &[batch], Path::new("store.db")).remove(0).unwrap_err();
-        assert_eq!(error.to_string(), "write 2 records in store `store.db`");
+        assert_eq!(error.to_string(), "write `a` and 1 more in store `store.db`");
         let cause = std::error::Error::source(&error).unwrap();
         assert_eq!(cause.to_string(), "attempt to write a readonly database");
     }
