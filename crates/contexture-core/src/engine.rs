@@ -257,7 +257,7 @@ impl<Ls> EngineBuilder<Ls> {
     ///
     /// # Errors
     /// Names the layer or option and the field that is not as it must be: duplicate or empty ids, budgets that
-    /// make no sense, schemas that are none, tool names that clash.
+    /// make no sense, schemas that are none, tool names that clash, layers or a policy that would undo each other.
     pub fn build(self) -> Result<Engine<Ls>, Error> {
         self.settings.policy.validate()?;
         if self.settings.max_steps == 0 {
@@ -268,6 +268,7 @@ impl<Ls> EngineBuilder<Ls> {
         }
         let layers = self.memory.layers.into_iter().map(|layer| layer.0).collect();
         let roster = Arc::new(Roster::new(layers)?);
+        roster.check_policy(&self.settings.policy)?;
         let toolbox = Arc::new(Toolbox::new(&roster, &self.tools, &*self.counter)?);
         let observer = self.observer.clone();
         let states = LayerStateStore::new(

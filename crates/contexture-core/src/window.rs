@@ -23,6 +23,7 @@ mod text;
 mod shorten;
 mod fingerprint;
 
+pub(crate) use bands::guidance_tokens;
 pub use epoch::{Churn, Epoch};
 pub(crate) use fingerprint::fingerprint_text;
 pub use input::{Block, RenderDelta, SharedItems, Summary, WindowInput};

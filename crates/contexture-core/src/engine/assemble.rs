@@ -13,7 +13,7 @@ use crate::history::History;
 use crate::id::LayerId;
 use crate::item::Item;
 use crate::layer::*;
-use crate::window::{Assembly, ProjectionPolicy, Summary, Window, WindowInput};
+use crate::window::{Assembly, ProjectionPolicy, Summary, Window, WindowInput, guidance_tokens};
 
 /// Puts the next window together. What is decided on the way is noted in the thread.
 pub(crate) async fn assemble(shared: &Arc<Shared>, thread: &mut Thread, recalled: &Recalled) -> Result<Window, Error> {
@@ -77,7 +77,9 @@ async fn project_history(
     policy: &ProjectionPolicy,
 ) -> History {
     let mut history = thread.history();
-    let (budget, cache) = (room_for_history(shared, recalled, policy), thread.provider().cache_state());
+    let guidance = thread.turn().map_or_else(Vec::new, |turn| turn.guidance().to_vec());
+    let budget = room_for_history(shared, recalled, policy, &guidance);
+    let cache = thread.provider().cache_state();
     for layer in shared.roster().by_slot() {
         let id = &layer.spec().id;
         let decisions = thread.decisions_of(id);
@@ -100,12 +102,14 @@ async fn project_history(
     history
 }
 
-/// What the blocks leave of the window.
-fn room_for_history(shared: &Shared, recalled: &Recalled, policy: &ProjectionPolicy) -> u64 {
+/// What the blocks and the guidance leave of the window. Less would be cut again behind the layers.
+fn room_for_history(shared: &Shared, recalled: &Recalled, policy: &ProjectionPolicy, guidance: &[String]) -> u64 {
     let blocks: u64 = recalled.blocks().iter().map(|block| block.tokens).sum();
     let system = shared.core().instructions.tokens();
-    let taken = [policy.response_reserve, system, shared.toolbox().tokens(), blocks];
-    taken.into_iter().fold(policy.token_budget, u64::saturating_sub)
+    let taken = [policy.response_reserve, system, shared.toolbox().tokens()];
+    let available = taken.into_iter().fold(policy.token_budget, u64::saturating_sub);
+    let tail = guidance_tokens(&*shared.core().counter, guidance, available);
+    available.saturating_sub(blocks).saturating_sub(tail)
 }
 
 /// Notes a decision in the thread, and tells the observer.

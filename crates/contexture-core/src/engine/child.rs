@@ -63,6 +63,7 @@ impl<'a, Ls, Cs> ChildBuilder<'a, Ls, Cs> {
             Some(layers) => Roster::new(layers)?,
             None => (*parent.shared().roster()).clone(),
         };
+        roster.check_policy(&core.settings.policy)?;
         let toolbox = Toolbox::new(&roster, &core.tools, &*core.counter)?;
         let id = ExecutionId::from(core.host.ids.fresh());
         let beginning = Beginning {

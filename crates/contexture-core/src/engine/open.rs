@@ -63,6 +63,7 @@ fn state_keys(shared: &Shared, layers: &[LayerRef]) -> Vec<String> {
 pub(crate) async fn add_layer(shared: &Arc<Shared>, layer: LayerRef) -> Result<(), Error> {
     let core = shared.core();
     let roster = shared.roster().with(layer.clone())?;
+    roster.check_policy(&shared.core().settings.policy)?;
     let toolbox = Toolbox::new(&roster, &core.tools, &*core.counter)?;
     let record = read_states(shared, std::slice::from_ref(&layer)).await?.into_iter().next().flatten();
     // Only now: a layer that cannot be initialised leaves no trace, and may be added again.

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::error::SpecError;
 use crate::layer::LayerRef;
 use crate::schema::Schema;
+use crate::window::{Overflow, ProjectionPolicy};
 
 /// Layers by registration and by slot.
 #[derive(Clone)]
@@ -22,6 +23,14 @@ impl Roster {
             if layers[..index].iter().any(|other| other.spec().id == *id) {
                 return Err(SpecError::layer(id.as_str(), "id", "is used by another layer too"));
             }
+            let owner = layers[..index].iter().find(|other| other.spec().owns_history);
+            if let Some(owner) = owner.filter(|_| layer.spec().owns_history) {
+                let owner = &owner.spec().id;
+                let problem = format!(
+                    "is said by layer `{owner}` too, and each would undo what the other shows\nhint: use one of them"
+                );
+                return Err(SpecError::layer(id.as_str(), "owns_history", problem));
+            }
         }
         let mut by_slot: Vec<usize> = (0..layers.len()).collect();
         // A stable sort: ties keep the order of registration.
@@ -34,6 +43,18 @@ impl Roster {
         let mut layers = self.layers.clone();
         layers.push(layer);
         Self::new(layers)
+    }
+
+    /// Checks that nothing cuts again what a layer made fit.
+    pub(crate) fn check_policy(&self, policy: &ProjectionPolicy) -> Result<(), SpecError> {
+        let owner = self.layers.iter().map(|layer| layer.spec()).find(|spec| spec.owns_history);
+        let Some(owner) = owner.filter(|_| policy.overflow == Overflow::SlidingWindow) else { return Ok(()) };
+        let problem = format!(
+            "is `sliding_window`, which would cut what layer `{}` keeps of the past, and what people said in it\n\
+             hint: use `truncate`; the layer keeps the past within the window by itself",
+            owner.id
+        );
+        Err(SpecError::other("projection policy", "overflow", problem))
     }
 
     pub(crate) fn by_slot(&self) -> impl DoubleEndedIterator<Item = &LayerRef> {

@@ -48,6 +48,11 @@ pub struct LayerSpec {
     pub item_schemas: Vec<ItemSchema>,
     /// Whether it may add items that speak as the user or the assistant. What a user wrote it may change in any case.
     pub speaks_for_others: bool,
+    /// Whether its `project_history` alone says what of the past is shown, within the budget that it is given.
+    ///
+    /// At most one layer of an engine may, and a policy that cuts by the number of items is refused beside it: what it
+    /// kept, and what people said in it, would be cut again.
+    pub owns_history: bool,
 }
 
 impl LayerSpec {
@@ -68,7 +73,14 @@ impl LayerSpec {
             placement: Placement::Auto,
             item_schemas: Vec::new(),
             speaks_for_others: false,
+            owns_history: false,
         }
+    }
+
+    /// The same, saying that it alone decides what of the past is shown.
+    pub fn owning_history(mut self) -> Self {
+        self.owns_history = true;
+        self
     }
 
     /// The same with a name for people.

@@ -14,7 +14,7 @@ use super::updates::{self, Rendered};
 use crate::decision::EpochReason;
 use crate::id::LayerId;
 use crate::item::Item;
-use crate::tokens::count_item;
+use crate::tokens::{TokenCounter, count_item};
 use crate::usage::{Band, LayerUsage, Served};
 
 /// Corrections to anchors may take this share of the room before a new epoch is cheaper.
@@ -203,15 +203,22 @@ impl Bands {
 
 /// The guidance as one developer message that fits its band.
 fn tail(input: &WindowInput<'_>, room: u64) -> Option<(Arc<Item>, u64)> {
-    if input.guidance.is_empty() {
-        return None;
-    }
-    let text = format!("Guidance for your next response:\n{}", input.guidance.join("\n"));
-    let item = Item::developer(escape_tags(&text));
+    let item = guidance_item(input.guidance)?;
     let tokens = count_item(input.counter, &item);
     if tokens <= room {
         return Some((Arc::new(item), tokens));
     }
     let (_, item, tokens) = fit_item(input.counter, &item, room)?;
     Some((Arc::new(item), tokens))
+}
+
+/// The guidance as one developer message, if there is any.
+fn guidance_item(guidance: &[String]) -> Option<Item> {
+    let text = format!("Guidance for your next response:\n{}", guidance.join("\n"));
+    (!guidance.is_empty()).then(|| Item::developer(escape_tags(&text)))
+}
+
+/// The tokens that guidance takes of a window.
+pub(crate) fn guidance_tokens(counter: &dyn TokenCounter, guidance: &[String], available: u64) -> u64 {
+    guidance_item(guidance).map_or(0, |item| count_item(counter, &item).min(available / TAIL_SHARE))
 }

@@ -11,7 +11,7 @@ use super::path::{is_absolute, mounted, normalize, on_drive};
 const LIMITS: ReadLimits = ReadLimits { max_bytes: 4 * 1024 * 1024, follow_symlinks: false };
 
 /// After this long the files that are left are not looked at: a request does not wait for a slow disk.
-const MOST_TIME: Duration = Duration::from_millis(250);
+const MOST_TIME: Duration = Duration::from_secs(1);
 
 /// A file that is about to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,6 +16,9 @@
 //! [`crate::fold::Asking`]): it is confirmed, or what is there now is shown, within what the agent has read or written
 //! and nowhere else.
 //!
+//! It alone decides what of the past is shown: another layer that does, or a policy that slides over items, would cut
+//! what it kept, and is refused when the engine is built.
+//!
 //! What is shown shortened names a hash, and `output` shows the whole of it from the log, a piece at a time.
 
 mod held;
@@ -200,7 +203,7 @@ impl MemoryLayer for FileHistory {
     type State = ();
 
     fn spec(&self) -> LayerSpec {
-        LayerSpec::new(Self::ID, Slot(260), MemoryScope::Thread)
+        LayerSpec::new(Self::ID, Slot(260), MemoryScope::Thread).owning_history()
     }
 
     fn provides(&self) -> LayerProvides<()> {

@@ -378,6 +378,59 @@ async fn a_decision_that_cannot_be_read_is_told_in_the_trace_and_costs_no_new_on
     assert_eq!((before.faults(), after.faults()), (vec![], vec![]));
 }
 
+#[test]
+fn what_would_cut_a_fold_again_is_refused() {
+    let refused = |policy: ProjectionPolicy| {
+        let built = engine(memory((FileHistory::default(),))).model(ScriptedModel::new()).policy(policy).build();
+        built.err().map(|error| error.to_string())
+    };
+    let sliding = ProjectionPolicy { overflow: Overflow::SlidingWindow, ..ProjectionPolicy::new(BUDGET) };
+    let expected = "projection policy: `overflow` is `sliding_window`, which would cut what layer `file-history` keeps \
+                    of the past, and what people said in it\nhint: use `truncate`; the layer keeps the past within the \
+                    window by itself";
+    assert_eq!(refused(sliding).as_deref(), Some(expected));
+    for overflow in [Overflow::Truncate, Overflow::Summarize] {
+        assert_eq!(refused(ProjectionPolicy { overflow, ..ProjectionPolicy::new(BUDGET) }), None);
+    }
+    let newest = LayerSpec::new("newest", Slot(275), MemoryScope::Execution).owning_history();
+    let built = engine(memory((FileHistory::default(),)).with_layer(layer::<()>(newest).build()))
+        .model(ScriptedModel::new())
+        .build();
+    let expected = "layer `newest`: `owns_history` is said by layer `file-history` too, and each would undo what the \
+                    other shows\nhint: use one of them";
+    assert_eq!(built.err().unwrap().to_string(), expected);
+}
+
+#[tokio::test]
+async fn what_was_said_is_never_cut_behind_a_fold() {
+    let recorder = Recorder::new();
+    let mut model = ScriptedModel::new();
+    // Guidance stands in every other window, and takes room that history had before.
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let spec = LayerSpec::new("guide", Slot::STEERING, MemoryScope::Execution);
+    let guide = layer::<()>(spec).after_model_call(move |_| {
+        let guides = asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 4 == 1;
+        let guidance = "Mind the tests. ".repeat(60);
+        async move { Ok(if guides { SteeringDecision::Guide { guidance } } else { SteeringDecision::Allow }.into()) }
+    });
+    let guide = guide.build();
+    let built = engine(memory((FileHistory::default(),)).with_layer(guide))
+        .model(model.clone())
+        .tool(Read)
+        .observer(recorder.clone())
+        .policy(ProjectionPolicy { response_reserve: 0, ..ProjectionPolicy::new(BUDGET) })
+        .build();
+    let mut execution = built.unwrap().execution("t").start().await.unwrap();
+    for turn in 0..TURNS {
+        model = model.calls("Read", format!(r#"{{"file_path":"src/file_{}.rs"}}"#, turn % 9)).says("One.").says("Two.");
+        execution.turn(format!("Look at file {turn}.")).await.unwrap();
+    }
+    let is_engine_s = |decision: &&Decision| !matches!(decision.action, Action::Layer(_) | Action::Epoch { .. });
+    let decisions = recorder.decisions();
+    assert_eq!(decisions.iter().filter(is_engine_s).collect::<Vec<_>>(), Vec::<&Decision>::new());
+    assert!(decisions.iter().any(|decision| decision.layer.is_some()), "nothing was folded");
+}
+
 /// Writes nothing, and says that it did.
 struct Write;
 

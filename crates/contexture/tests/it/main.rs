@@ -20,6 +20,7 @@ mod disk_rig;
 mod disk_project;
 mod dialects;
 mod disk_compare;
+mod disk_replay;
 mod examples;
 mod file_history;
 mod file_history_engine;

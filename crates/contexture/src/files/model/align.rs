@@ -123,7 +123,7 @@ pub(super) struct Bounds {
 /// the lines of weak blocks beside them alone.
 pub(super) fn regions(blocks: &[Block], known: usize, disk: usize, bounds: Bounds) -> Vec<Range<usize>> {
     if bounds.begins && bounds.ends {
-        return [0..disk].into_iter().filter(|all| !all.is_empty()).collect();
+        return (disk > 0).then_some(0..disk).into_iter().collect();
     }
     let start = bounds.begins.then_some(Block { known: 0, disk: 0, len: 0 });
     let end = bounds.ends.then_some(Block { known, disk, len: 0 });
