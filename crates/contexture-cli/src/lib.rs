@@ -4,6 +4,7 @@ pub mod bill;
 pub mod compare;
 pub mod config;
 pub mod failure;
+pub mod gateway;
 pub mod import;
 pub mod judge;
 pub mod pauses;
@@ -36,6 +37,13 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Run(gateway::run::Run),
+    Serve(gateway::serve::Serve),
+    Receipts(gateway::receipts::Receipts),
+    Status(gateway::status::Status),
+    Doctor(gateway::doctor::Doctor),
+    Show(gateway::show::Show),
+    Forget(gateway::forget::Forget),
     Window(window::WindowCommand),
     Replay(replay::Replay),
     Import(import::Import),
@@ -72,6 +80,13 @@ pub fn main() -> ExitCode {
 fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         None => Ok(io::stdout().write_all(SHORT_HELP.as_bytes())?),
+        Some(Command::Run(run)) => gateway::run::run(&run),
+        Some(Command::Serve(serve)) => gateway::serve::run(&serve),
+        Some(Command::Receipts(receipts)) => gateway::receipts::run(&receipts),
+        Some(Command::Status(status)) => gateway::status::run(&status),
+        Some(Command::Doctor(doctor)) => gateway::doctor::run(&doctor),
+        Some(Command::Show(show)) => gateway::show::run(&show),
+        Some(Command::Forget(forget)) => gateway::forget::run(&forget),
         Some(Command::Window(window)) => window::run(&window),
         Some(Command::Replay(replay)) => replay::run(&replay),
         Some(Command::Import(import)) => import::run(&import),
