@@ -5,6 +5,7 @@ pub mod compare;
 pub mod completions;
 pub mod config;
 pub mod failure;
+pub mod gateway;
 pub mod import;
 pub mod judge;
 pub mod names;
@@ -41,6 +42,13 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Run(gateway::run::Run),
+    Serve(gateway::serve::Serve),
+    Receipts(gateway::receipts::Receipts),
+    Status(gateway::status::Status),
+    Doctor(gateway::doctor::Doctor),
+    Show(gateway::show::Show),
+    Forget(gateway::forget::Forget),
     Window(window::WindowCommand),
     Replay(replay::Replay),
     Compare(compare::Compare),
@@ -84,6 +92,13 @@ fn program(screen: Screen) -> clap::Command {
 fn run(arguments: Arguments, screen: Screen) -> Result<(), Failure> {
     match arguments.command {
         None => Ok(io::stdout().write_all(short_help(screen).as_bytes())?),
+        Some(Command::Run(run)) => gateway::run::run(&run),
+        Some(Command::Serve(serve)) => gateway::serve::run(&serve),
+        Some(Command::Receipts(receipts)) => gateway::receipts::run(&receipts),
+        Some(Command::Status(status)) => gateway::status::run(&status),
+        Some(Command::Doctor(doctor)) => gateway::doctor::run(&doctor),
+        Some(Command::Show(show)) => gateway::show::run(&show),
+        Some(Command::Forget(forget)) => gateway::forget::run(&forget),
         Some(Command::Window(window)) => window::run(&window, screen),
         Some(Command::Replay(replay)) => replay::run(&replay, screen),
         Some(Command::Compare(compare)) => compare::run(&compare, screen),

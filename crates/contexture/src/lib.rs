@@ -17,6 +17,8 @@ pub mod store;
 #[cfg(feature = "bpe")]
 pub mod bpe;
 pub mod transcript;
+#[cfg(feature = "wire")]
+pub mod wire;
 mod text;
 mod packed;
 #[cfg(feature = "config")]

@@ -1,5 +1,6 @@
 //! What the program promises: its commands as a person runs them, and the measures behind them.
 
+mod gateway;
 mod compare;
 mod config;
 mod frame;

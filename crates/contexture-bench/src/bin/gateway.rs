@@ -1,0 +1,182 @@
+//! Recorded work sent through the gateway: `cargo run --release -p contexture-bench --bin gateway -- DIR`.
+//!
+//! Every recording is sent request by request over real connections to a gateway, and from there to a provider that
+//! simulates its prefix cache exactly. Each request is held against the provider's rules, and the bill against what
+//! pass-through would have been billed at every single request.
+
+use std::sync::{Arc, Mutex};
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::Response;
+use clap::Parser;
+use contexture::wire::Format;
+use contexture_cli::failure::Failure;
+use contexture_cli::source;
+use contexture_server::testing::cache::{Cache, Took};
+use contexture_server::testing::recorded::Recorded;
+use contexture_server::testing::rules;
+use contexture_server::{Gateway, Options, Receipt, Upstreams};
+use serde_json::json;
+
+/// Sends recorded work through the gateway and checks what is sent.
+#[derive(Parser)]
+struct Arguments {
+    /// Files or directories with recordings
+    #[arg(required = true)]
+    paths: Vec<std::path::PathBuf>,
+    /// The most tokens of a request
+    #[arg(long, default_value_t = 64_000)]
+    budget: u64,
+    /// How requests are written: messages, chat or responses
+    #[arg(long, default_value = "messages")]
+    format: String,
+    /// Take every n-th recording only
+    #[arg(long, default_value_t = 1)]
+    every: usize,
+    /// Print every request
+    #[arg(long)]
+    each: bool,
+    /// Leave out recordings with fewer bytes in their last request
+    #[arg(long, default_value_t = 100_000)]
+    least: usize,
+}
+
+/// What the provider does and sees.
+struct Provider {
+    format: Format,
+    cache: Cache,
+    last: String,
+    took: Took,
+}
+
+/// What one recording came to.
+#[derive(Default)]
+struct Outcome {
+    requests: usize,
+    billed: f64,
+    passed_through: f64,
+    /// The most that the bill was above pass-through's at any request, as a share of it.
+    worst: f64,
+    refused: Vec<String>,
+    receipt: Receipt,
+}
+
+fn main() -> std::process::ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let format = match arguments.format.as_str() {
+        "messages" => Format::Messages,
+        "chat" => Format::Chat,
+        "responses" => Format::Responses,
+        other => return Err(Failure::usage(format!("`{other}` is no format")).hint("messages, chat or responses")),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let mut all: Vec<Outcome> = Vec::new();
+    let mut own: Vec<u64> = Vec::new();
+    for source in source::find(&arguments.paths)?.into_iter().step_by(arguments.every.max(1)) {
+        let Ok((transcript, _)) = source.transcript() else { continue };
+        let recorded = Recorded::new(format, &transcript.records);
+        if recorded.is_empty() || recorded.request(recorded.len() - 1).len() < arguments.least {
+            continue;
+        }
+        let (outcome, times) = runtime.block_on(play(format, &recorded, arguments));
+        own.extend(times);
+        for refused in &outcome.refused {
+            println!("{}: {refused}", source);
+        }
+        all.push(outcome);
+    }
+    print(&all, &mut own);
+    Ok(())
+}
+
+async fn play(format: Format, recorded: &Recorded, arguments: &Arguments) -> (Outcome, Vec<u64>) {
+    let provider = Provider { format, cache: Cache::with_life(u64::MAX), last: String::new(), took: Took::default() };
+    let provider = Arc::new(Mutex::new(provider));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("a port that is bound has an address"));
+    let app = axum::Router::new().fallback(serve).with_state(provider.clone());
+    let serving = tokio::spawn(async move { axum::serve(listener, app).await });
+    let options = Options { upstreams: Upstreams::one(&url), budget: Some(arguments.budget), ..Options::default() };
+    let gateway = Gateway::start("127.0.0.1:0", options).await.expect("a gateway on a free port");
+    let path = ["/v1/messages", "/v1/chat/completions", "/v1/responses"]
+        [Format::ALL.iter().position(|other| *other == format).unwrap_or(0)];
+    let client = reqwest::Client::new();
+    let mut through = Cache::with_life(u64::MAX);
+    let mut outcome = Outcome::default();
+    for number in 0..recorded.len() {
+        let body = recorded.request(number);
+        let (came, is_valid) = (body.len(), rules::check(format, &body).is_ok());
+        outcome.passed_through += through.serve(format, &body, 0).bill(format);
+        let answer =
+            client.post(format!("{}{path}", gateway.url())).body(body).send().await.expect("the gateway answers");
+        answer.bytes().await.expect("the answer is whole");
+        let provider = provider.lock().expect("nobody panicked");
+        outcome.billed += provider.took.bill(format);
+        outcome.requests += 1;
+        if arguments.each {
+            let (sent, took) = (provider.last.len(), provider.took);
+            println!("{number} {came} {sent} {took:?} {:.0} {:.0}", outcome.billed, outcome.passed_through);
+        }
+        outcome.worst = outcome.worst.max(outcome.billed / outcome.passed_through - 1.0);
+        if let Err(error) =
+            rules::check(format, &provider.last).or_else(|error| if is_valid { Err(error) } else { Ok(()) })
+        {
+            outcome.refused.push(format!("request {number}: {error}"));
+        }
+    }
+    let records = gateway.stop().await;
+    serving.abort();
+    outcome.receipt = Receipt::of(&records);
+    (outcome, records.iter().map(|record| record.own_us).collect())
+}
+
+async fn serve(State(provider): State<Arc<Mutex<Provider>>>, request: Request) -> Response<Body> {
+    let body = to_bytes(request.into_body(), usize::MAX).await.unwrap_or_default();
+    let mut provider = provider.lock().expect("nobody panicked");
+    provider.last = String::from_utf8_lossy(&body).into_owned();
+    let Provider { format, cache, last, .. } = &mut *provider;
+    let took = cache.serve(*format, last, 0);
+    let answer = json!({"usage": took.usage(*format, 10)});
+    provider.took = took;
+    Response::new(Body::from(answer.to_string()))
+}
+
+fn print(all: &[Outcome], own: &mut [u64]) {
+    let sum = |value: fn(&Outcome) -> f64| all.iter().map(value).sum::<f64>();
+    let folded: Vec<&Outcome> = all.iter().filter(|outcome| !outcome.receipt.folds.is_empty()).collect();
+    let is_forced = |outcome: &&Outcome| outcome.receipt.folds.iter().any(|fold| fold.reason.contains("full"));
+    let dearer = folded.iter().filter(|outcome| outcome.billed > outcome.passed_through);
+    let (forced, unforced): (Vec<&Outcome>, Vec<&Outcome>) = dearer.copied().partition(is_forced);
+    println!("{} recordings, {} requests", all.len(), all.iter().map(|outcome| outcome.requests).sum::<usize>());
+    println!(
+        "billed / pass-through          {:.3}",
+        sum(|outcome| outcome.billed) / sum(|outcome| outcome.passed_through)
+    );
+    println!(
+        "receipts' own pass-through     {:.3} of it",
+        sum(|outcome| outcome.receipt.passed_through) / sum(|outcome| outcome.passed_through)
+    );
+    println!(
+        "folded                         {} recordings, {} folds",
+        folded.len(),
+        folded.iter().map(|outcome| outcome.receipt.folds.len()).sum::<usize>()
+    );
+    println!("dearer                         {} unforced, {} forced", unforced.len(), forced.len());
+    println!("worst excess at any request    {:.3}", all.iter().map(|outcome| outcome.worst).fold(0.0, f64::max));
+    println!("requests against the rules     {}", all.iter().map(|outcome| outcome.refused.len()).sum::<usize>());
+    let mut passed: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
+    for (why, count) in all.iter().flat_map(|outcome| &outcome.receipt.passed) {
+        *passed.entry(why).or_default() += count;
+    }
+    println!("nothing new decided            {passed:?}");
+    own.sort_unstable();
+    let at = |share: f64| own.get((own.len() as f64 * share) as usize).copied().unwrap_or(0) as f64 / 1e3;
+    println!("own work                       median {:.2} ms, p90 {:.2} ms, p99 {:.2} ms", at(0.5), at(0.9), at(0.99));
+}

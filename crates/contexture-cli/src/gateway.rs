@@ -1,0 +1,13 @@
+//! The commands of the gateway.
+
+mod agents;
+mod place;
+mod flags;
+mod print;
+pub mod doctor;
+pub mod forget;
+pub mod receipts;
+pub mod run;
+pub mod serve;
+pub mod show;
+pub mod status;

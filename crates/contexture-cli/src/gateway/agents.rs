@@ -1,0 +1,189 @@
+//! How agents are pointed at the gateway.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::{env, fs, io, process};
+
+use contexture_server::Upstreams;
+use serde::Deserialize;
+
+use crate::failure::Failure;
+
+/// The table as it comes with the program.
+const TABLE: &str = include_str!("agents.toml");
+
+/// An agent that is known.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Agent {
+    /// Its name here.
+    pub(super) name: String,
+    /// The program.
+    pub(super) command: String,
+    /// Variables that it gets.
+    #[serde(default)]
+    pub(super) set: BTreeMap<String, String>,
+    /// Arguments that it gets before the user's.
+    #[serde(default)]
+    pub(super) arguments: Vec<String>,
+    /// Files that it is told of by an argument, with what is in them.
+    #[serde(default)]
+    pub(super) files: BTreeMap<String, String>,
+    /// Variables in which the user may have set an address, with the upstream that it becomes.
+    #[serde(default)]
+    pub(super) upstream: BTreeMap<String, Upstream>,
+    /// Variables with which it speaks to somebody else.
+    #[serde(default)]
+    pub(super) bypass: Vec<String>,
+    /// Arguments with which it asks one question.
+    #[serde(default, rename = "try")]
+    pub(super) trial: Vec<String>,
+    /// What to look at if nothing of it is seen.
+    #[serde(default)]
+    pub(super) hint: Option<String>,
+}
+
+/// One of the gateway's upstreams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Upstream {
+    Anthropic,
+    Openai,
+}
+
+#[derive(Deserialize)]
+struct Agents {
+    agent: Vec<Agent>,
+}
+
+impl Agent {
+    /// The agent of a name; any other command is one that is only told by `--set`.
+    pub(super) fn named(name: &str) -> Self {
+        let known = known().into_iter().find(|agent| agent.name == name);
+        known.unwrap_or_else(|| Self {
+            name: name.to_owned(),
+            command: name.to_owned(),
+            set: BTreeMap::new(),
+            arguments: Vec::new(),
+            files: BTreeMap::new(),
+            upstream: BTreeMap::new(),
+            bypass: Vec::new(),
+            trial: Vec::new(),
+            hint: None,
+        })
+    }
+
+    /// Whether anything points it at the gateway.
+    pub(super) fn is_pointed(&self) -> bool {
+        !self.set.is_empty() || !self.arguments.is_empty()
+    }
+
+    /// The same with variables of the user's, written as `NAME=VALUE`.
+    pub(super) fn with(mut self, set: &[String]) -> Result<Self, Failure> {
+        for pair in set {
+            let Some((name, value)) = pair.split_once('=').filter(|(name, _)| !name.is_empty()) else {
+                let failure = Failure::usage(format!("`{pair}` is no variable"));
+                return Err(failure.hint("write it as `--set OPENAI_BASE_URL={url}/openai`"));
+            };
+            self.set.insert(name.to_owned(), value.to_owned());
+        }
+        Ok(self)
+    }
+
+    /// Where requests go: to what the user has set, or to the providers.
+    pub(super) fn upstreams(&self, variable: impl Fn(&str) -> Option<String>) -> Upstreams {
+        let mut upstreams = Upstreams::default();
+        for (name, upstream) in &self.upstream {
+            let Some(url) = variable(name).filter(|url| !url.is_empty()) else { continue };
+            let url = url.trim_end_matches('/').to_owned();
+            match upstream {
+                Upstream::Anthropic => upstreams.anthropic = url,
+                Upstream::Openai => upstreams.openai = url,
+            }
+        }
+        upstreams
+    }
+
+    /// Its variables and arguments for a gateway at an address.
+    pub(super) fn pointed_at(&self, url: &str) -> io::Result<Pointed> {
+        let files = match self.files.is_empty() {
+            true => None,
+            false => Some(OwnFiles::write(&self.files, url)?),
+        };
+        let directory = files.as_ref().map(|files| files.0.display().to_string()).unwrap_or_default();
+        let fill = |text: &String| text.replace("{url}", url).replace("{files}", &directory);
+        Ok(Pointed {
+            set: self.set.iter().map(|(name, value)| (name.clone(), fill(value))).collect(),
+            arguments: self.arguments.iter().map(fill).collect(),
+            _files: files,
+        })
+    }
+}
+
+/// What an agent is told, for as long as it runs.
+pub(super) struct Pointed {
+    /// Variables.
+    pub(super) set: Vec<(String, String)>,
+    /// Arguments before the user's.
+    pub(super) arguments: Vec<String>,
+    _files: Option<OwnFiles>,
+}
+
+/// A directory of the gateway's own, which is deleted at the end.
+struct OwnFiles(PathBuf);
+
+impl OwnFiles {
+    fn write(files: &BTreeMap<String, String>, url: &str) -> io::Result<Self> {
+        let port = url.rsplit(':').next().unwrap_or_default();
+        let own = Self(env::temp_dir().join(format!("contexture-{}-{port}", process::id())));
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        // One that is there already is somebody else's.
+        builder.create(&own.0)?;
+        for (name, text) in files {
+            fs::write(own.0.join(name), text.replace("{url}", url))?;
+        }
+        Ok(own)
+    }
+}
+
+impl Drop for OwnFiles {
+    fn drop(&mut self) {
+        // What is left behind in the directory for temporary files harms nobody.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// All agents of the table.
+pub(super) fn known() -> Vec<Agent> {
+    let agents: Agents = toml::from_str(TABLE).expect("the table that comes with the program is well formed");
+    agents.agent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_agent_of_the_table_is_pointed_at_the_gateway() {
+        for agent in known() {
+            let pointed = agent.pointed_at("http://127.0.0.1:4711").unwrap();
+            let files = pointed._files.iter().flat_map(|files| fs::read_dir(&files.0).unwrap());
+            let files = files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect::<String>();
+            let told = format!("{:?}{:?}{files}", pointed.set, pointed.arguments);
+            let is_pointed = told.contains("127.0.0.1:4711");
+            assert!(is_pointed && agent.is_pointed(), "{}", agent.name);
+            assert!(!told.contains("{url}") && !told.contains("{files}"), "{}", agent.name);
+        }
+    }
+
+    #[test]
+    fn an_address_that_the_user_has_set_becomes_the_upstream() {
+        let agent = Agent::named("claude");
+        let upstreams =
+            agent.upstreams(|name| (name == "ANTHROPIC_BASE_URL").then(|| "https://proxy.example/".to_owned()));
+        assert_eq!(upstreams.anthropic, "https://proxy.example");
+        assert_eq!(agent.upstreams(|_| None), Upstreams::default());
+    }
+}

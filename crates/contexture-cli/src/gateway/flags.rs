@@ -1,0 +1,45 @@
+//! What all commands that start a gateway are told.
+
+use clap::Args;
+use contexture_server::{Options, Upstreams};
+
+use super::place::store_path;
+use crate::failure::Failure;
+
+/// How a gateway works.
+#[derive(Args, Clone, Debug)]
+pub(super) struct GatewayFlags {
+    /// The most tokens of a request; otherwise what the model takes
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(4_000..))]
+    pub(super) budget: Option<u64>,
+    /// Send everything as it came, and only note what would have been done
+    #[arg(long)]
+    pub(super) observe: bool,
+    /// The share of conversations that pass as they are, for comparison
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    pub(super) holdout: f64,
+    /// Keep nothing on the disk
+    #[arg(long)]
+    pub(super) no_store: bool,
+}
+
+impl GatewayFlags {
+    /// What a gateway is told.
+    pub(super) fn options(&self, upstreams: Upstreams) -> Result<Options, Failure> {
+        Ok(Options {
+            upstreams,
+            budget: self.budget,
+            observe: self.observe,
+            holdout: self.holdout,
+            store: if self.no_store { None } else { Some(store_path()?) },
+            ..Options::default()
+        })
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("a share is a number from 0 to 1".to_owned()),
+    }
+}

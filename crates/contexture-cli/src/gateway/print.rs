@@ -1,0 +1,133 @@
+//! Receipts as people read them.
+
+use contexture_server::Receipt;
+
+/// A receipt of some lines; without requests it says that nothing was seen.
+pub(super) fn receipt(receipt: &Receipt, is_watching: bool) -> String {
+    if receipt.requests == 0 {
+        return "contexture: no request was seen: nothing passed through the gateway\n".to_owned();
+    }
+    let mut lines = vec![format!(
+        "contexture: {} in {} passed through",
+        count(receipt.requests, "request"),
+        count(receipt.conversations, "conversation")
+    )];
+    lines.extend(tokens(receipt, is_watching));
+    lines.extend(folds(receipt, is_watching));
+    let passed: usize = receipt.passed.values().sum();
+    if passed > 0 {
+        lines.push(format!(
+            "  passed     {} with nothing new decided: {}",
+            count(passed, "request"),
+            reasons(&receipt.passed)
+        ));
+    }
+    if !receipt.failed.is_empty() {
+        let failed: Vec<String> =
+            receipt.failed.iter().map(|(status, count)| format!("{count} with status {status}")).collect();
+        lines.push(format!("  failed     {}", failed.join(", ")));
+    }
+    let (median, worst) = receipt.own_us;
+    lines.push(format!("  own work   {} ms at the median, {} ms at the 99th percentile", ms(median), ms(worst)));
+    if !receipt.dependent.is_empty() {
+        lines.push(format!(
+            "  warning    {} no longer fit without the gateway; the agent's own compaction ends that",
+            count(receipt.dependent.len(), "conversation")
+        ));
+    }
+    for (name, value) in &receipt.quota {
+        lines.push(format!("  quota      {name}: {value}"));
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn tokens(receipt: &Receipt, is_watching: bool) -> Vec<String> {
+    if receipt.with_usage == 0 {
+        return vec!["  billed     unknown: no answer said what it took".to_owned()];
+    }
+    let mut lines = Vec::new();
+    let unsent = receipt.came.saturating_sub(receipt.sent);
+    lines.push(format!(
+        "  sent       {} tokens of {} that came; {} not sent ({})",
+        thousands(receipt.sent),
+        thousands(receipt.came),
+        thousands(unsent),
+        percent(unsent as f64 / receipt.came.max(1) as f64)
+    ));
+    if let Some(would) = receipt.would_send.filter(|_| is_watching) {
+        lines.push(format!("  would send {} tokens by our own count, if it did more than watch", thousands(would)));
+    }
+    let share = receipt.saved_share();
+    let less = if share >= 0.0 { format!("{} less", percent(share)) } else { format!("{} more", percent(-share)) };
+    let dollars = receipt
+        .dollars
+        .map_or(String::new(), |(paid, through)| format!("; ${paid:.2} against ${through:.2}, output included"));
+    lines.push(format!(
+        "  billed     {} tokens at the plain input price, pass-through {} ({less}){dollars}",
+        thousands(receipt.billed as u64),
+        thousands(receipt.passed_through as u64)
+    ));
+    lines.push(format!(
+        "  cached     {} of what was sent was read from the provider's cache",
+        percent(receipt.cache_read as f64 / receipt.sent.max(1) as f64)
+    ));
+    if receipt.with_usage < receipt.requests {
+        lines.push(format!(
+            "  unknown    {} said nothing of what they took",
+            count(receipt.requests - receipt.with_usage, "answer")
+        ));
+    }
+    lines
+}
+
+fn folds(receipt: &Receipt, is_watching: bool) -> Vec<String> {
+    let would = if is_watching { "would fold" } else { "folded" };
+    let mut lines: Vec<String> = Vec::new();
+    for fold in &receipt.folds {
+        lines.push(format!(
+            "  {would:<10} {} tokens to {}: {}",
+            thousands(fold.before_tokens),
+            thousands(fold.after_tokens),
+            fold.reason
+        ));
+    }
+    if receipt.folds.is_empty() {
+        lines.push(format!("  {would:<10} nothing"));
+    }
+    if !receipt.decided.is_empty() {
+        lines.push(format!("  also       {}", reasons(&receipt.decided)));
+    }
+    lines
+}
+
+fn reasons(reasons: &std::collections::BTreeMap<String, usize>) -> String {
+    let all: Vec<String> = reasons.iter().map(|(why, count)| format!("{why} ({count})")).collect();
+    all.join("; ")
+}
+
+fn count(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+fn ms(us: u64) -> String {
+    format!("{:.1}", us as f64 / 1_000.0)
+}
+
+/// A number in groups of three digits.
+pub(super) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,119 @@
+//! `contexture receipts`: what passed through the gateway, and what it cost.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use clap::{Args, ValueEnum};
+use contexture_server::{Receipt, RequestRecord};
+use serde_json::json;
+
+use super::place::existing_store;
+use super::print::{self, thousands};
+use crate::failure::Failure;
+use crate::table::{Align, Table};
+
+/// Print what passed through the gateway, and what it cost against pass-through
+///
+/// docs/receipts.md says how the bill is computed and how to check it.
+#[derive(Args)]
+pub struct Receipts {
+    /// What each line is about
+    #[arg(long, value_enum, default_value_t = By::Conversation)]
+    by: By,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a line is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// One conversation.
+    Conversation,
+    /// One day, in UTC.
+    Day,
+    /// One model.
+    Model,
+    /// One run of the gateway.
+    Session,
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn run(command: &Receipts) -> Result<(), Failure> {
+    let records = match existing_store()? {
+        Some(store) => store.requests(None).map_err(|error| Failure::work(error.to_string()))?,
+        None => Vec::new(),
+    };
+    let mut groups: BTreeMap<String, Vec<RequestRecord>> = BTreeMap::new();
+    for record in &records {
+        groups.entry(name_of(command.by, record)).or_default().push(record.clone());
+    }
+    let receipts: Vec<(String, Receipt)> =
+        groups.into_iter().map(|(name, records)| (name, Receipt::of(&records))).collect();
+    let text = match command.json {
+        true => {
+            let all: Vec<_> =
+                receipts.iter().map(|(name, receipt)| json!({"name": name, "receipt": receipt})).collect();
+            serde_json::to_string_pretty(&json!({"by": format!("{:?}", command.by).to_lowercase(), "receipts": all}))?
+                + "\n"
+        }
+        false => format!("{}\n{}", table(&receipts), print::receipt(&Receipt::of(&records), false)),
+    };
+    Ok(io::stdout().write_all(text.as_bytes())?)
+}
+
+fn name_of(by: By, record: &RequestRecord) -> String {
+    match by {
+        By::Conversation => record.conversation.clone().unwrap_or_else(|| "none".to_owned()),
+        By::Model => record.model.clone(),
+        By::Session => record.session.clone(),
+        By::Day => day_of(record.time_ms),
+    }
+}
+
+/// The day of a time, in UTC.
+fn day_of(time_ms: u64) -> String {
+    // Days since 1 March of the year 0, so that a leap day is the last of its year.
+    let days = (time_ms / 86_400_000) as i64 + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    format!("{:04}-{month:02}-{day:02}", year + era * 400 + carry)
+}
+
+fn table(receipts: &[(String, Receipt)]) -> String {
+    let titles = ["", "requests", "came", "sent", "billed", "pass-through", "less", "folds"];
+    let mut table = Table::new(titles.map(|title| (title, if title.is_empty() { Align::Left } else { Align::Right })));
+    for (name, receipt) in receipts {
+        table.row([
+            name.clone(),
+            receipt.requests.to_string(),
+            thousands(receipt.came),
+            thousands(receipt.sent),
+            thousands(receipt.billed as u64),
+            thousands(receipt.passed_through as u64),
+            format!("{:.0} %", receipt.saved_share() * 100.0),
+            receipt.folds.len().to_string(),
+        ]);
+    }
+    table.render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::day_of;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        assert_eq!(day_of(0), "1970-01-01");
+        assert_eq!(day_of(951_782_400_000), "2000-02-29");
+        assert_eq!(day_of(1_763_164_799_999), "2025-11-14");
+        assert_eq!(day_of(1_763_164_800_000), "2025-11-15");
+    }
+}

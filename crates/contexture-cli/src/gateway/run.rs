@@ -1,0 +1,132 @@
+//! `contexture run`: an agent behind a gateway of its own.
+
+use std::env;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+
+use clap::Args;
+use contexture_server::{Gateway, Options, Receipt};
+use tokio::process::Command;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::agents::{Agent, known};
+use super::flags::GatewayFlags;
+use super::print;
+use crate::failure::Failure;
+
+/// Run an agent behind a gateway, and print a receipt when it ends
+///
+/// The agent works in the terminal as it always does. It is pointed at the gateway by variables and arguments only, so
+/// nothing is left behind. Known agents: claude, codex, opencode, qwen, copilot, goose, kimi, aider, mini; any other
+/// command works with --set.
+#[derive(Args)]
+pub struct Run {
+    #[command(flatten)]
+    flags: GatewayFlags,
+    /// A variable for the agent, `{url}` in it being the gateway's address; can be given several times
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Where requests go; otherwise to what the agent would have used
+    #[arg(long, value_name = "URL")]
+    upstream: Option<String>,
+    /// The agent
+    #[arg(value_name = "AGENT")]
+    agent: String,
+    /// What the agent is told
+    #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// Carries out the command, and ends the process with the agent's exit code.
+///
+/// # Errors
+/// The agent is not there, or the gateway cannot start.
+pub fn run(command: &Run) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let status = runtime.block_on(run_agent(command))?;
+    runtime.shutdown_background();
+    std::process::exit(code_of(status));
+}
+
+async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
+    let agent = Agent::named(&command.agent).with(&command.set)?;
+    if !agent.is_pointed() {
+        let names: Vec<String> = known().into_iter().map(|agent| agent.name).collect();
+        let failure = Failure::usage(format!("`{}` is no agent that is known", agent.name));
+        return Err(failure.hint(format!(
+            "say how it finds the gateway, as in `--set OPENAI_BASE_URL={{url}}/openai`; known are {}",
+            names.join(", ")
+        )));
+    }
+    let upstreams = match &command.upstream {
+        Some(url) => contexture_server::Upstreams::one(url),
+        None => agent.upstreams(|name| env::var(name).ok()),
+    };
+    let directory = env::current_dir().ok().and_then(|path| path.to_str().map(Arc::from));
+    let options = Options { directory, ..command.flags.options(upstreams)? };
+    let gateway = Gateway::start("127.0.0.1:0", options).await.map_err(super::serve::cannot_start)?;
+    let status = spawn(&agent, &gateway, &command.arguments).await;
+    let records = gateway.stop().await;
+    let status = status?;
+    let receipt = Receipt::of(&records);
+    eprint!("\n{}", print::receipt(&receipt, command.flags.observe));
+    if receipt.requests == 0 {
+        tell_unseen(&agent);
+    }
+    Ok(status)
+}
+
+/// Runs the agent in this terminal until it ends.
+async fn spawn(agent: &Agent, gateway: &Gateway, arguments: &[String]) -> Result<ExitStatus, Failure> {
+    let pointed = agent
+        .pointed_at(&gateway.url())
+        .map_err(|error| Failure::work(format!("tell `{}` where the gateway is: {error}", agent.name)))?;
+    // Keys of the terminal reach the agent as well; it decides what they mean.
+    let _interrupts = signal(SignalKind::interrupt())?;
+    let _quits = signal(SignalKind::quit())?;
+    let mut child = Command::new(&agent.command)
+        .args(&pointed.arguments)
+        .args(arguments)
+        .envs(pointed.set.iter().cloned())
+        .env("NO_PROXY", no_proxy("NO_PROXY"))
+        .env("no_proxy", no_proxy("no_proxy"))
+        .stdin(Stdio::inherit())
+        .spawn()
+        .map_err(|error| {
+            let failure = Failure::work(format!("start `{}`: {error}", agent.command));
+            failure.hint("is it installed, and on the PATH?")
+        })?;
+    let mut ends = signal(SignalKind::terminate())?;
+    loop {
+        tokio::select! {
+            status = child.wait() => return Ok(status?),
+            _ = ends.recv() => {
+                // Whoever ends this program means the agent.
+                let _ = child.start_kill();
+            }
+        }
+    }
+}
+
+/// The gateway is on this machine, so no proxy is asked for it.
+fn no_proxy(name: &str) -> String {
+    let before = env::var(name).unwrap_or_default();
+    if before.is_empty() { "127.0.0.1,localhost".to_owned() } else { format!("{before},127.0.0.1,localhost") }
+}
+
+/// Says what may be the reason that nothing was seen.
+fn tell_unseen(agent: &Agent) {
+    for name in agent.bypass.iter().filter(|name| env::var_os(name).is_some()) {
+        eprintln!("  `{name}` is set, so `{}` speaks to somebody else", agent.name);
+    }
+    if let Some(hint) = &agent.hint {
+        eprintln!("  {hint}");
+    }
+    eprintln!("  `contexture doctor {}` shows whether it reaches the gateway", agent.name);
+}
+
+/// The exit code of an agent, as shells tell it.
+fn code_of(status: ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt;
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}

@@ -1,0 +1,71 @@
+//! `contexture serve`: a gateway by itself.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use contexture_server::{Gateway, Receipt, StartError, Upstreams};
+
+use super::flags::GatewayFlags;
+use super::print;
+use crate::failure::Failure;
+
+/// Run a gateway by itself, and print how to point agents at it
+///
+/// Requests go to each provider's own address by their format, or to --upstream. Ctrl-C ends it and prints a receipt.
+#[derive(Args)]
+pub struct Serve {
+    #[command(flatten)]
+    flags: GatewayFlags,
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7717")]
+    listen: String,
+    /// Where all requests go
+    #[arg(long, value_name = "URL")]
+    upstream: Option<String>,
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// The gateway cannot start.
+pub fn run(command: &Serve) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(serve(command))?;
+    runtime.shutdown_background();
+    Ok(())
+}
+
+async fn serve(command: &Serve) -> Result<(), Failure> {
+    let upstreams = command.upstream.as_deref().map_or_else(Upstreams::default, Upstreams::one);
+    let options = command.flags.options(upstreams)?;
+    let mut gateway = Gateway::start(&command.listen, options).await.map_err(cannot_start)?;
+    let url = gateway.url();
+    let told = format!(
+        "listening on {url}\n  export ANTHROPIC_BASE_URL={url}/anthropic\n  export OPENAI_BASE_URL={url}/openai\n\
+         its own routes (/contexture/status, /metrics) ask for the token {}\n",
+        gateway.token()
+    );
+    io::stdout().write_all(told.as_bytes())?;
+    io::stdout().flush()?;
+    tokio::select! {
+        ended = gateway.wait() => return Ok(ended?),
+        _ = tokio::signal::ctrl_c() => {}
+    }
+    let records = gateway.stop().await;
+    eprint!("\n{}", print::receipt(&Receipt::of(&records), command.flags.observe));
+    Ok(())
+}
+
+/// Why a gateway cannot start, with what can be done.
+pub(super) fn cannot_start(error: StartError) -> Failure {
+    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    let failure = Failure::work(format!("{error}{cause}"));
+    match error {
+        StartError::Listen { .. } => {
+            failure.hint("another program may listen there: choose another port with --listen")
+        }
+        StartError::Store(_) => failure.hint("pass --no-store to go on without it"),
+        StartError::Loop(_) => failure.hint("an address of the gateway is set as its own upstream: unset it"),
+        _ => failure,
+    }
+}

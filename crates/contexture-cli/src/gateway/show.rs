@@ -1,0 +1,109 @@
+//! `contexture show`: the whole of what was sent shortened, and what was decided about a conversation.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use contexture::fold::FoldDecision;
+use contexture_server::Store;
+
+use super::place::existing_store;
+use super::print::thousands;
+use crate::failure::Failure;
+
+/// Print the whole of an output that was sent shortened, or what was decided about a conversation
+///
+/// Shortened outputs name a hash, and receipts name conversations; the first characters are enough.
+#[derive(Args)]
+pub struct Show {
+    /// The hash or the conversation; also as it is written where an output was shortened
+    #[arg(value_name = "ID", required = true)]
+    id: Vec<String>,
+    /// The first line to print
+    #[arg(long, value_name = "LINE")]
+    from_line: Option<usize>,
+}
+
+/// What is asked for.
+#[derive(Debug, PartialEq, Eq)]
+struct Asked {
+    id: String,
+    from_line: usize,
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// Nothing of that name is kept.
+pub fn run(command: &Show) -> Result<(), Failure> {
+    let asked = asked(&command.id.join(" "), command.from_line);
+    let unknown = || {
+        Failure::work(format!("nothing is kept under `{}`", asked.id))
+            .hint("`contexture receipts` names conversations; shortened outputs name their hash")
+    };
+    let store = existing_store()?.ok_or_else(unknown)?;
+    let fail = |error: contexture_server::StoreError| Failure::work(error.to_string());
+    if let Some(shown) = store.text(&asked.id).map_err(fail)? {
+        let text: String = shown.text.split_inclusive('\n').skip(asked.from_line - 1).collect();
+        return Ok(io::stdout().write_all(text.as_bytes())?);
+    }
+    let names = store.names(&asked.id).map_err(fail)?;
+    match names.as_slice() {
+        [] => Err(unknown()),
+        [name] => Ok(io::stdout().write_all(decisions(&store, name)?.as_bytes())?),
+        several => Err(Failure::usage(format!("{} conversations begin with `{}`", several.len(), asked.id))
+            .hint("write some more characters")),
+    }
+}
+
+/// What is asked for: an id, or a hash and a line as they are written where an output was shortened. A shell may have
+/// taken quotes and braces off.
+fn asked(text: &str, from_line: Option<usize>) -> Asked {
+    let plain: String = text.chars().filter(|sign| !"{}\"'".contains(*sign)).collect();
+    let mut asked = Asked { id: plain.trim().to_owned(), from_line: from_line.unwrap_or(1).max(1) };
+    for part in plain.split([',', ' ']) {
+        match part.split_once(':') {
+            Some(("hash", hash)) => asked.id = hash.to_owned(),
+            Some(("from_line", line)) if from_line.is_none() => asked.from_line = line.parse().unwrap_or(1).max(1),
+            _ => {}
+        }
+    }
+    asked
+}
+
+fn decisions(store: &Store, name: &str) -> Result<String, Failure> {
+    let decided = store.decisions(name).map_err(|error| Failure::work(error.to_string()))?;
+    let mut text = format!("conversation {name}: {} decisions\n", decided.len());
+    for decided in decided {
+        let at = format!("before the request of {} messages", decided.messages);
+        text.push_str(&match &decided.decision {
+            FoldDecision::Fold(fold) => format!(
+                "fold {at}: {} tokens to {}, because {}; it costs {:.0} and saves {:.0} with every request\n",
+                thousands(fold.before_tokens),
+                thousands(fold.after_tokens),
+                fold.reason,
+                fold.cost,
+                fold.saves_per_request
+            ),
+            FoldDecision::BringBack(brought) => {
+                format!("brought back {at}: {} bytes of files that were touched or named again\n", brought.text.len())
+            }
+            FoldDecision::Cold { .. } => format!("{at}: the provider's cache had expired\n"),
+            FoldDecision::Shorten { text, reason, .. } => format!("shortened to {} bytes {at}: {reason}\n", text.len()),
+        });
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Asked, asked};
+
+    #[test]
+    fn what_is_written_where_an_output_was_shortened_is_understood() {
+        let expected = Asked { id: "0123456789ab".to_owned(), from_line: 12 };
+        assert_eq!(asked(r#"{"hash":"0123456789ab","from_line":12}"#, None), expected);
+        assert_eq!(asked("hash:0123456789ab from_line:12", None), expected);
+        assert_eq!(asked("0123456789ab", Some(12)), expected);
+        assert_eq!(asked("0123456789ab", None), Asked { from_line: 1, ..expected });
+    }
+}

@@ -1,0 +1,69 @@
+//! `contexture status`: gateways that run now.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use contexture_server::Receipt;
+use contexture_server::remote::receipt_of;
+use serde_json::json;
+
+use super::place::existing_store;
+use super::print::thousands;
+use crate::failure::Failure;
+
+/// Print what passes through the gateways that run now
+///
+/// The newest one is told in one line with --line, for an agent's status bar.
+#[derive(Args)]
+pub struct Status {
+    /// One short line about the newest gateway
+    #[arg(long, conflicts_with = "json")]
+    line: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn run(command: &Status) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut running = Vec::new();
+    if let Some(store) = existing_store()? {
+        let fail = |error: contexture_server::StoreError| Failure::work(error.to_string());
+        for gateway in store.gateways().map_err(fail)? {
+            match runtime.block_on(receipt_of(&gateway)) {
+                Some(receipt) => running.push((gateway.address, receipt)),
+                // It was killed, or it would have said so itself.
+                None => store.forget_gateway(&gateway.id).map_err(fail)?,
+            }
+        }
+    }
+    let text = match (command.json, command.line) {
+        (true, _) => {
+            let all: Vec<_> =
+                running.iter().map(|(address, receipt)| json!({"address": address, "receipt": receipt})).collect();
+            serde_json::to_string_pretty(&all)? + "\n"
+        }
+        (_, true) => {
+            running.last().map_or("contexture: no gateway runs\n".to_owned(), |(_, receipt)| line(receipt) + "\n")
+        }
+        _ if running.is_empty() => "no gateway runs; `contexture run claude` starts one\n".to_owned(),
+        _ => running.iter().map(|(address, receipt)| format!("{address}  {}\n", line(receipt))).collect(),
+    };
+    Ok(io::stdout().write_all(text.as_bytes())?)
+}
+
+/// A receipt in one line.
+fn line(receipt: &Receipt) -> String {
+    format!(
+        "{} requests, {} of {} tokens sent, {:.0} % less billed, {} folds",
+        receipt.requests,
+        thousands(receipt.sent),
+        thousands(receipt.came),
+        receipt.saved_share() * 100.0,
+        receipt.folds.len()
+    )
+}

@@ -1,0 +1,165 @@
+//! The commands of the gateway, with an agent that is a process of its own.
+
+// Clippy allows `unwrap` in test functions but not in what they call.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::env;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Output};
+
+use contexture_server::answerer::Answerer;
+use tempfile::TempDir;
+
+/// The variable by which the agent finds its provider.
+const ADDRESS: &str = "TEST_AGENT_BASE_URL";
+
+/// What the agent is: this program again, which runs only the test below.
+const AGENT: [&str; 3] = ["--exact", "gateway::an_agent_that_asks_three_questions", "--nocapture"];
+
+/// The agent. As a test of its own it does nothing.
+#[test]
+fn an_agent_that_asks_three_questions() {
+    let Ok(url) = env::var(ADDRESS) else { return };
+    let host = url.strip_prefix("http://").unwrap().split('/').next().unwrap();
+    for question in 0..3 {
+        let body = format!(r#"{{"model":"gpt-5","messages":[{{"role":"user","content":"question {question}"}}]}}"#);
+        let mut stream = TcpStream::connect(host).unwrap();
+        let head = format!(
+            "POST /openai/chat/completions HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\nauthorization: Bearer sk-agent-secret\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all((head + &body).as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(r#""content":"ok""#), "{answer}");
+    }
+    println!("the agent works in {}", env::current_dir().unwrap().display());
+    std::process::exit(7);
+}
+
+struct Rig {
+    runtime: tokio::runtime::Runtime,
+    answerer: Answerer,
+    home: TempDir,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let answerer = runtime.block_on(Answerer::start()).unwrap();
+        Self { runtime, answerer, home: tempfile::tempdir().unwrap() }
+    }
+
+    fn contexture(&self, arguments: &[&str]) -> Output {
+        // The answerer works on the runtime's own threads meanwhile.
+        let _entered = self.runtime.enter();
+        Command::new(env!("CARGO_BIN_EXE_contexture"))
+            .args(arguments)
+            .env("XDG_STATE_HOME", self.home.path())
+            .env_remove(ADDRESS)
+            .output()
+            .unwrap()
+    }
+
+    fn run(&self, flags: &[&str]) -> Output {
+        let (set, url) = (format!("{ADDRESS}={{url}}/openai"), format!("{}/v1", self.answerer.url()));
+        let agent = env::current_exe().unwrap();
+        let mut arguments = vec!["run", "--set", &set, "--upstream", &url];
+        arguments.extend(flags);
+        arguments.push(agent.to_str().unwrap());
+        arguments.extend(AGENT);
+        self.contexture(&arguments)
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn an_agent_runs_as_if_nothing_were_between_and_a_receipt_is_printed() {
+    let rig = Rig::new();
+    let output = rig.run(&[]);
+    let (told, receipt) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(7), "the agent's exit code: {receipt}");
+    assert!(told.contains("the agent works in"), "{told}");
+    assert!(!told.contains("contexture:"), "the receipt is not in the agent's output");
+    assert!(receipt.contains("contexture: 3 requests in 3 conversations passed through"), "{receipt}");
+    assert!(receipt.contains("folded     nothing"), "{receipt}");
+
+    let receipts = text(&rig.contexture(&["receipts", "--by", "model"]).stdout);
+    assert!(receipts.contains("gpt-5") && receipts.contains("3 requests"), "{receipts}");
+    let json = rig.contexture(&["receipts", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["receipts"].as_array().unwrap().len(), 3);
+    let name = json["receipts"][0]["name"].as_str().unwrap();
+    let shown = text(&rig.contexture(&["show", name]).stdout);
+    assert_eq!(shown, format!("conversation {name}: 0 decisions\n"));
+    assert!(text(&rig.contexture(&["status"]).stdout).contains("no gateway runs"));
+
+    assert!(text(&rig.contexture(&["forget", name]).stdout).contains("forgot 1 conversations"));
+    assert!(text(&rig.contexture(&["forget", "--all"]).stdout).contains("forgot 2 conversations"));
+    let json: serde_json::Value = serde_json::from_slice(&rig.contexture(&["receipts", "--json"]).stdout).unwrap();
+    assert_eq!(json["receipts"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn without_a_store_nothing_is_left_behind() {
+    let rig = Rig::new();
+    let output = rig.run(&["--no-store", "--observe"]);
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+    assert_eq!(std::fs::read_dir(rig.home.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn an_agent_that_does_not_use_the_gateway_is_told_loudly() {
+    let rig = Rig::new();
+    let output = rig.contexture(&["run", "--set", "OTHER={url}", "true"]);
+    assert!(text(&output.stderr).contains("no request was seen"), "{}", text(&output.stderr));
+    let output = rig.contexture(&["doctor", "--set", "OTHER={url}", "true", "x"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("error: no request of `true` was seen"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn the_doctor_sees_an_agent_that_does() {
+    let rig = Rig::new();
+    let agent = env::current_exe().unwrap();
+    let set = format!("{ADDRESS}={{url}}/openai");
+    let mut arguments = vec!["doctor", "--set", &set, agent.to_str().unwrap()];
+    arguments.extend(AGENT);
+    let output = rig.contexture(&arguments);
+    let told = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(told.matches("OpenAI chat completions, model gpt-5, status 200").count(), 3, "{told}");
+}
+
+#[test]
+fn what_cannot_be_done_is_one_sentence_and_a_hint() {
+    let rig = Rig::new();
+    let check = |arguments: &[&str], code: i32, sentence: &str, hint: &str| {
+        let output = rig.contexture(arguments);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{told}");
+        assert!(told.starts_with(&format!("error: {sentence}")), "{told}");
+        assert!(told.contains(&format!("\nhint: {hint}")), "{told}");
+    };
+    check(
+        &["run", "unheard-of-agent"],
+        2,
+        "`unheard-of-agent` is no agent that is known",
+        "say how it finds the gateway",
+    );
+    check(&["run", "--set", "X={url}", "unheard-of-agent"], 1, "start `unheard-of-agent`", "is it installed");
+    check(&["run", "--set", "nonsense", "claude"], 2, "`nonsense` is no variable", "write it as");
+    check(&["serve", "--listen", "256.1.1.1:99"], 1, "listen on `256.1.1.1:99`", "another program");
+    check(
+        &["serve", "--listen", "127.0.0.1:17718", "--upstream", "http://127.0.0.1:17718"],
+        1,
+        "the upstream",
+        "an address of the gateway",
+    );
+    check(&["show", "0000000000"], 1, "nothing is kept under `0000000000`", "`contexture receipts`");
+    check(&["run", "--holdout", "3", "claude"], 2, "invalid value '3'", "");
+}

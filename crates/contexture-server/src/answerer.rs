@@ -1,0 +1,157 @@
+//! A provider that answers every request with one word, for trying out a route without a real one.
+
+use std::io;
+use std::net::SocketAddr;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::{Response, header};
+use contexture::wire::Format;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+/// Largest request that is read.
+const MOST_BYTES: usize = 64 << 20;
+
+/// A provider that answers with one word.
+pub struct Answerer {
+    address: SocketAddr,
+    serving: JoinHandle<()>,
+}
+
+impl Answerer {
+    /// Starts on a free port.
+    ///
+    /// # Errors
+    /// There is none.
+    pub async fn start() -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let app = axum::Router::new().fallback(answer);
+        let serving = tokio::spawn(async move {
+            // When it ends there is nobody left to tell.
+            let _ = axum::serve(listener, app).await;
+        });
+        Ok(Self { address, serving })
+    }
+
+    /// Its address.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+impl Drop for Answerer {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+async fn answer(request: Request) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, MOST_BYTES).await.unwrap_or_default();
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let Some(format) = Format::of_path(parts.uri.path()) else {
+        return response("application/json", json!({"object": "list", "data": [], "input_tokens": 1}).to_string());
+    };
+    let model = body["model"].as_str().unwrap_or("model");
+    match body["stream"] == true {
+        true => response("text/event-stream", events(format, model)),
+        false => response("application/json", whole(format, model).to_string()),
+    }
+}
+
+fn response(kind: &'static str, body: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
+    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
+    response
+}
+
+fn whole(format: Format, model: &str) -> Value {
+    match format {
+        Format::Messages => json!({
+            "id": "msg_1", "type": "message", "role": "assistant", "model": model, "stop_reason": "end_turn",
+            "stop_sequence": null, "content": [{"type": "text", "text": "ok"}],
+            "usage": {"input_tokens": 1, "output_tokens": 1},
+        }),
+        Format::Chat => json!({
+            "id": "chat_1", "object": "chat.completion", "created": 0, "model": model,
+            "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "ok"}}],
+            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+        }),
+        Format::Responses => responded(model, json!([spoken("completed")])),
+    }
+}
+
+fn responded(model: &str, output: Value) -> Value {
+    let status = if output == json!([]) { "in_progress" } else { "completed" };
+    json!({
+        "id": "resp_1", "object": "response", "created_at": 0, "status": status, "model": model, "output": output,
+        "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
+    })
+}
+
+fn spoken(status: &str) -> Value {
+    let content = if status == "completed" {
+        json!([{"type": "output_text", "text": "ok", "annotations": []}])
+    } else {
+        json!([])
+    };
+    json!({"id": "msg_1", "type": "message", "role": "assistant", "status": status, "content": content})
+}
+
+fn events(format: Format, model: &str) -> String {
+    let events = match format {
+        Format::Messages => messages_events(model),
+        Format::Chat => return chat_events(model),
+        Format::Responses => responses_events(model),
+    };
+    let write = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default());
+    events.iter().map(write).collect()
+}
+
+fn messages_events(model: &str) -> Vec<Value> {
+    let mut message = whole(Format::Messages, model);
+    (message["content"], message["stop_reason"]) = (json!([]), Value::Null);
+    vec![
+        json!({"type": "message_start", "message": message}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "ok"}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": null}, "usage": {"output_tokens": 1}}),
+        json!({"type": "message_stop"}),
+    ]
+}
+
+fn chat_events(model: &str) -> String {
+    let chunk = |choices: Value| json!({"id": "chat_1", "object": "chat.completion.chunk", "created": 0, "model": model, "choices": choices});
+    let mut last = chunk(json!([]));
+    last["usage"] = json!({"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2});
+    let chunks = [
+        chunk(json!([{"index": 0, "delta": {"role": "assistant", "content": "ok"}, "finish_reason": null}])),
+        chunk(json!([{"index": 0, "delta": {}, "finish_reason": "stop"}])),
+        last,
+    ];
+    chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).chain(["data: [DONE]\n\n".to_owned()]).collect()
+}
+
+fn responses_events(model: &str) -> Vec<Value> {
+    let part = |text: &str| json!({"type": "output_text", "text": text, "annotations": []});
+    let at = |kind: &str| json!({"type": kind, "item_id": "msg_1", "output_index": 0, "content_index": 0});
+    let with = |kind: &str, name: &str, value: Value| {
+        let mut event = at(kind);
+        event[name] = value;
+        event
+    };
+    vec![
+        json!({"type": "response.created", "response": responded(model, json!([]))}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": spoken("in_progress")}),
+        with("response.content_part.added", "part", part("")),
+        with("response.output_text.delta", "delta", json!("ok")),
+        with("response.output_text.done", "text", json!("ok")),
+        with("response.content_part.done", "part", part("ok")),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": spoken("completed")}),
+        json!({"type": "response.completed", "response": responded(model, json!([spoken("completed")]))}),
+    ]
+}

@@ -1,0 +1,473 @@
+//! What is sent for a request.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use contexture::fold::cap::short_hash;
+use contexture::fold::{FoldDecision, FoldWhen, Policy, Prices};
+use contexture::item::Item;
+use contexture::wire::{Format, Plan, Request, WireError, read};
+
+use crate::conversation::{Conversation, Decided};
+use crate::live::{Live, LiveSettings, Outcome};
+use crate::models::{Caching, Model};
+use crate::options::Options;
+use crate::record::DecidedNote;
+use crate::referenced::referenced;
+use crate::store::Store;
+use crate::table::{Found, Table};
+
+/// Tokens of an answer for which room is left at most.
+const MOST_OUTPUT: u64 = 32_000;
+
+/// Tokens of an answer for which room is left if nothing is said.
+const USUAL_OUTPUT: u64 = 8_000;
+
+/// The part of a model's window that is used: counts are estimates.
+const USED_SHARE: f64 = 0.95;
+
+/// Fewest tokens for which anything is decided.
+const LEAST_BUDGET: u64 = 4_000;
+
+/// How far the bill may be above pass-through's before nothing but the hard limit makes folds.
+pub const MOST_EXCESS: f64 = 0.10;
+
+/// Messages after which a folder is put to rest anew, so that a restart finds it.
+const MESSAGES_PER_REST: usize = 40;
+
+/// Words by which clients ask a model to sum up the conversation. Nothing new is decided about such a request.
+const COMPACTION_WORDS: &[&str] = &[
+    "Your task is to create a detailed summary of the conversation so far",
+    "You are performing a CONTEXT CHECKPOINT COMPACTION",
+    "Provide a detailed prompt for continuing our conversation above",
+    "<state_snapshot>",
+];
+
+/// What came.
+#[derive(Clone)]
+pub struct Asked {
+    /// The body as it came.
+    pub body: Bytes,
+    /// How it is written.
+    pub format: Format,
+    /// The client's session, as far as its headers tell.
+    pub scope: String,
+    /// Whether it only asks for a count of tokens.
+    pub is_count: bool,
+    /// Whether its headers say that the client sums up the conversation.
+    pub is_compaction: bool,
+}
+
+/// What is sent, and what is needed to bill it.
+pub struct Ready {
+    /// The body that is sent; as it came, if `None`.
+    pub body: Option<Bytes>,
+    /// The conversation.
+    pub conversation: Option<Arc<Conversation>>,
+    /// How many messages it has.
+    pub messages: usize,
+    /// The model that is asked.
+    pub model: Model,
+    /// The model's name as the client wrote it.
+    pub model_name: String,
+    /// The provider's prices for it.
+    pub prices: Prices,
+    /// Tokens that are sent, by our own count.
+    pub sent_tokens: u64,
+    /// Tokens that came, by our own count.
+    pub came_tokens: u64,
+    /// Tokens that would have been sent, where everything is only watched.
+    pub would_send: Option<u64>,
+    /// Whether it was sent as it came after the provider refused what was made of it.
+    pub has_given_up: bool,
+    /// Why it is sent as it came.
+    pub passed: Option<String>,
+    /// What was decided.
+    pub decided: Vec<DecidedNote>,
+}
+
+/// How far a decision is, for whoever waits for it.
+#[derive(Default)]
+pub struct Progress {
+    found: Mutex<Option<Found>>,
+    is_over: AtomicBool,
+    /// Whether there is nothing to find.
+    is_passed: AtomicBool,
+}
+
+impl Progress {
+    /// What was found so far, for sending what was decided before.
+    pub fn take_found(&self) -> Option<Found> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Ends waiting or deciding, whichever is first. Returns whether this was first.
+    pub fn end(&self) -> bool {
+        !self.is_over.swap(true, Ordering::SeqCst)
+    }
+
+    /// Whether the request passes, so that there is nothing to find.
+    pub fn is_passed(&self) -> bool {
+        self.is_passed.load(Ordering::SeqCst)
+    }
+
+    fn note(&self, found: &Found) {
+        let found = Found { conversation: found.conversation.clone(), plan: found.plan.clone() };
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+    }
+}
+
+/// Decides what is sent.
+pub struct Decider {
+    options: Arc<Options>,
+    table: Table,
+    store: Option<Arc<Store>>,
+}
+
+impl Decider {
+    /// Begins with what a store holds.
+    pub fn new(options: Arc<Options>, store: Option<Arc<Store>>) -> Self {
+        // What is only watched must not change what is sent when it is not.
+        let kept = store.clone().filter(|_| !options.observe);
+        Self { table: Table::new(kept.clone(), options.holdout), options, store: kept }
+    }
+
+    /// What is sent for a request, with new decisions if there is time.
+    pub fn decide(&self, asked: &Asked, progress: &Progress) -> Ready {
+        let Ok(text) = std::str::from_utf8(&asked.body) else {
+            return self.passed(asked, None, "the request is no text");
+        };
+        let request = match Request::parse(asked.format, text) {
+            Ok(request) => request,
+            Err(error) => return self.passed(asked, None, &error.to_string()),
+        };
+        if asked.is_count || asked.is_compaction || is_compaction(&request) {
+            return self.replayed(asked, &request);
+        }
+        let found = match self.table.take(&request, &asked.scope) {
+            Ok(found) => found,
+            Err(error) => {
+                progress.is_passed.store(true, Ordering::SeqCst);
+                return self.passed(asked, Some(&request), &error.to_string());
+            }
+        };
+        progress.note(&found);
+        let Found { conversation, plan } = found;
+        if conversation.is_held_out {
+            let ready = self.passed(asked, Some(&request), "held out for comparison");
+            return Ready { conversation: Some(conversation), ..ready };
+        }
+        self.folded(asked, &request, conversation, plan, progress)
+    }
+
+    /// A request that is not looked into.
+    pub fn unread(&self, asked: &Asked, why: &str) -> Ready {
+        self.passed(asked, None, why)
+    }
+
+    /// A request that is sent as it came.
+    fn passed(&self, asked: &Asked, request: Option<&Request<'_>>, why: &str) -> Ready {
+        Ready { passed: Some(why.to_owned()), ..self.ready(asked, request) }
+    }
+
+    fn ready(&self, asked: &Asked, request: Option<&Request<'_>>) -> Ready {
+        let model_name = request.and_then(|request| request.model()).unwrap_or_default().into_owned();
+        let model = self.options.models.get(&model_name).clone();
+        let caching = request.map_or(Caching::None, caching);
+        let tokens = asked.body.len() as u64 / 4;
+        Ready {
+            body: None,
+            conversation: None,
+            messages: request.map_or(0, |request| request.messages().len()),
+            prices: model.prices(caching),
+            model,
+            model_name,
+            sent_tokens: tokens,
+            came_tokens: tokens,
+            would_send: None,
+            has_given_up: false,
+            passed: None,
+            decided: Vec::new(),
+        }
+    }
+
+    /// A request that gets what was decided before, and changes nothing.
+    fn replayed(&self, asked: &Asked, request: &Request<'_>) -> Ready {
+        let plan = self.table.look(request, &asked.scope).ok().flatten();
+        let plan = plan.filter(|_| !self.options.observe).unwrap_or_default();
+        let why = if asked.is_count { "a count of tokens" } else { "the client sums up the conversation by itself" };
+        let ready = self.ready(asked, Some(request));
+        self.with_plan(ready, request, &plan, why)
+    }
+
+    /// What was decided before, for a request about which nothing new is decided.
+    pub fn fallback(&self, asked: &Asked, found: Option<Found>, why: &str) -> Ready {
+        let text = std::str::from_utf8(&asked.body).unwrap_or_default();
+        let Ok(request) = Request::parse(asked.format, text) else { return self.passed(asked, None, why) };
+        let ready = self.ready(asked, Some(&request));
+        match found {
+            Some(found) => {
+                let ready = Ready { conversation: Some(found.conversation), ..ready };
+                self.with_plan(ready, &request, &found.plan, why)
+            }
+            None => Ready { passed: Some(why.to_owned()), ..ready },
+        }
+    }
+
+    fn with_plan(&self, ready: Ready, request: &Request<'_>, plan: &Plan, why: &str) -> Ready {
+        let passed = Some(why.to_owned());
+        if plan.is_as_it_came() || self.options.observe {
+            return Ready { passed, ..ready };
+        }
+        match request.rewritten(plan) {
+            Ok(body) => {
+                let body = Bytes::from(body.into_owned().into_bytes());
+                Ready { sent_tokens: body.len() as u64 / 4, body: Some(body), passed, ..ready }
+            }
+            Err(error) => Ready { passed: Some(format!("{why}; {error}")), ..ready },
+        }
+    }
+
+    /// A request about which something may be decided.
+    fn folded(
+        &self,
+        asked: &Asked,
+        request: &Request<'_>,
+        conversation: Arc<Conversation>,
+        plan: Arc<Plan>,
+        progress: &Progress,
+    ) -> Ready {
+        let mut ready = self.ready(asked, Some(request));
+        ready.conversation = Some(conversation.clone());
+        let mut live = conversation.live();
+        let messages = request.messages().len();
+        let (stopped, is_repeat) = {
+            let state = conversation.state();
+            (state.stopped.clone(), state.points.contains(&messages))
+        };
+        if is_repeat || stopped.is_some() {
+            let plan = conversation.state().steps.plan_for(messages);
+            let why = stopped.unwrap_or_else(|| "the client repeats it".to_owned());
+            return self.with_plan(ready, request, &plan, &why);
+        }
+        let head = head_tokens(request, conversation.lead);
+        let policy = self.policy(request, &conversation, &ready, head);
+        let is_cold = conversation.state().account.is_cold(&ready.prices, self.now_ms());
+        let decided = self.awake(request, &conversation, live.take(), &policy).and_then(|mut awake| {
+            let named = self.named_files(request, &awake);
+            if let Some(text) = &named {
+                awake.put_behind(messages - 1, text.clone());
+            }
+            awake.catch_up(request.messages())?;
+            let outcome = awake.request(policy, is_cold);
+            let is_valid = !outcome.has_folded || awake.is_paired();
+            let body = request
+                .rewritten(&outcome.plan)
+                .and_then(|body| is_valid.then_some(body).ok_or(WireError::OtherRequest))?;
+            Ok((awake, outcome, body, named))
+        });
+        let (awake, outcome, body, named) = match decided {
+            Ok(decided) => decided,
+            Err(error) => {
+                let why = format!("nothing more is folded: {error}");
+                conversation.state().stopped = Some(why.clone());
+                return self.with_plan(ready, request, &plan, &why);
+            }
+        };
+        let (sent, came) = awake.tokens();
+        (ready.sent_tokens, ready.came_tokens) = (sent + head, came + head);
+        ready.decided = outcome.decisions.iter().map(note_of).collect();
+        ready.decided.extend(named.as_ref().map(|_| note("reference", "a message names files")));
+        let is_changed = !outcome.plan.is_as_it_came();
+        let body = is_changed.then(|| Bytes::from(body.into_owned().into_bytes()));
+        let is_in_time = progress.end();
+        if self.keep(request, &conversation, &awake, outcome, named, is_in_time) {
+            *live = Some(awake);
+        }
+        match self.options.observe {
+            true => Ready { would_send: Some(ready.sent_tokens), sent_tokens: ready.came_tokens, ..ready },
+            false => Ready { body, ..ready },
+        }
+    }
+
+    /// What is sent behind the newest message because of the files that it names.
+    fn named_files(&self, request: &Request<'_>, awake: &Live) -> Option<Arc<str>> {
+        let directory = self.options.directory.as_deref()?;
+        let messages = request.messages();
+        let newest = messages.last().filter(|raw| raw.get().contains('#') && awake.messages() < messages.len())?;
+        let units = read(request.format(), newest, None).ok()?;
+        referenced(Path::new(directory), &units, &*self.options.counter).map(Arc::from)
+    }
+
+    fn policy(&self, request: &Request<'_>, conversation: &Conversation, ready: &Ready, head: u64) -> Policy {
+        let output = request.most_output().unwrap_or(USUAL_OUTPUT).min(MOST_OUTPUT);
+        let usual = (ready.model.context.saturating_sub(output) as f64 * USED_SHARE) as u64;
+        let (ratio, is_dearer) = {
+            let account = conversation.state().account;
+            (account.ratio(), account.is_dearer(MOST_EXCESS))
+        };
+        let total = (self.options.budget.unwrap_or(usual) as f64 / ratio) as u64;
+        let budget = total.saturating_sub(head).max(LEAST_BUDGET);
+        let when = if is_dearer { FoldWhen::Forced } else { FoldWhen::Pays };
+        Policy::new(budget).with_prices(ready.prices).when(when)
+    }
+
+    /// The conversation's folder, as it was after its last request.
+    fn awake(
+        &self,
+        request: &Request<'_>,
+        conversation: &Conversation,
+        live: Option<Live>,
+        policy: &Policy,
+    ) -> Result<Live, WireError> {
+        let (points, decisions, rested, behind) = {
+            let state = conversation.state();
+            let newest = state.points.last().copied().unwrap_or(conversation.lead);
+            if let Some(live) = live.filter(|live| live.messages() == newest) {
+                return Ok(live);
+            }
+            (state.points.clone(), state.decisions.clone(), state.rested.clone(), state.behind.clone())
+        };
+        let settings = LiveSettings {
+            dialects: self.options.dialects.clone(),
+            directory: self.options.directory.clone(),
+            can_show: self.store.is_some(),
+            counter: self.options.counter.clone(),
+        };
+        let new = || Live::new(conversation.format, conversation.lead, policy.clone(), &settings, behind.clone());
+        let rested = rested.filter(|rested| points.contains(&rested.messages));
+        let woken = rested.and_then(|rested| new().woken(request.messages(), &rested).ok());
+        let live = woken.unwrap_or_else(new);
+        let known = live.messages();
+        let later: Vec<usize> = points.into_iter().filter(|point| *point > known).collect();
+        let decisions = decisions.into_iter().filter(|decided| decided.messages > known);
+        live.rebuilt(request.messages(), &later, decisions.map(|decided| decided.decision).collect())
+    }
+
+    /// Keeps what was decided, before anything of it is sent. Returns whether the folder may go on.
+    fn keep(
+        &self,
+        request: &Request<'_>,
+        conversation: &Conversation,
+        awake: &Live,
+        outcome: Outcome,
+        named: Option<Arc<str>>,
+        is_in_time: bool,
+    ) -> bool {
+        let messages = request.messages().len();
+        let mut state = conversation.state();
+        state.points.push(messages);
+        let Outcome { plan, decisions, has_folded } = outcome;
+        // What came too late was not sent. A fold rewrites it anyway, with the next request; nothing else may.
+        if !is_in_time && !has_folded && (named.is_some() || !decisions.is_empty()) {
+            return false;
+        }
+        state.behind.extend(named.map(|text| (messages - 1, text)));
+        let texts = self.store.as_ref().map(|_| texts_of(request, awake, &decisions)).unwrap_or_default();
+        state.steps.push(if is_in_time { messages } else { messages + 1 }, plan);
+        state.decisions.extend(decisions.into_iter().map(|decision| Decided { messages, decision }));
+        state.version += 1;
+        // Even that nothing was decided must be known after a restart, or a repeated request might differ.
+        let Some(store) = &self.store else { return true };
+        let saved = (state.steps.steps().len(), state.decisions.len());
+        // What cannot be written is still right for as long as the gateway runs.
+        if store.save(conversation, &state, &texts, self.now_ms()).is_ok() {
+            (state.saved_steps, state.saved_decisions) = saved;
+        }
+        true
+    }
+
+    /// Writes what is known of a conversation after an answer. Nobody waits for it.
+    pub fn save(&self, conversation: &Conversation) {
+        let Some(store) = &self.store else { return };
+        let is_rested = conversation.note_rest(MESSAGES_PER_REST);
+        let rested = conversation.state().rested.clone().filter(|_| is_rested);
+        if let Some(rested) = rested {
+            // Without it the conversation is replayed.
+            let _ = store.save_rest(conversation, &rested);
+        }
+        let mut state = conversation.state();
+        let saved = (state.steps.steps().len(), state.decisions.len());
+        if store.save(conversation, &state, &[], self.now_ms()).is_ok() {
+            (state.saved_steps, state.saved_decisions) = saved;
+        }
+    }
+
+    /// The time, in milliseconds since the Unix epoch.
+    pub fn now_ms(&self) -> u64 {
+        self.options.clock.now().as_millis() as u64
+    }
+}
+
+/// What the client asks the provider to hold.
+fn caching(request: &Request<'_>) -> Caching {
+    match (request.format(), request.marks()) {
+        (Format::Messages, marks) if marks.count == 0 => Caching::None,
+        (Format::Messages, marks) if marks.asks_for_hour => Caching::Hour,
+        _ => Caching::Minutes,
+    }
+}
+
+/// Tokens of everything before the messages that may be folded.
+fn head_tokens(request: &Request<'_>, lead: usize) -> u64 {
+    let lead: usize = request.messages().iter().take(lead).map(|message| message.get().len()).sum();
+    (request.other_bytes() + lead) as u64 / 4
+}
+
+/// Whether the client asks the model to sum up the conversation.
+fn is_compaction(request: &Request<'_>) -> bool {
+    let asks = |text: &str| COMPACTION_WORDS.iter().any(|words| text.contains(words));
+    let last = request.messages().last().map_or("", |message| message.get());
+    request.messages().len() > 1 && (request.asks_for_compaction() || asks(last))
+}
+
+/// Texts that are sent shortened and name a hash, with it.
+fn texts_of(request: &Request<'_>, awake: &Live, decisions: &[FoldDecision]) -> Vec<(String, String)> {
+    let mut shortened: Vec<(usize, &str)> = Vec::new();
+    for decision in decisions {
+        match decision {
+            FoldDecision::Shorten { position, text, .. } => shortened.push((*position, text)),
+            FoldDecision::Fold(fold) => {
+                shortened.extend(fold.shortened.iter().map(|(at, text)| (*at, &**text)));
+                shortened.extend(fold.cut_said.iter().map(|cut| (cut.position, cut.hash.as_str())));
+            }
+            FoldDecision::BringBack(_) | FoldDecision::Cold { .. } => {}
+        }
+    }
+    let text = |at: usize| {
+        let (message, unit) = awake.place_of(at)?;
+        let mut units = read(request.format(), request.messages().get(message)?, None).ok()?;
+        match (unit < units.len()).then(|| units.swap_remove(unit))?.item {
+            Item::Message(message) => Some(message.text()),
+            Item::FunctionCallOutput(output) => Some(output.output),
+            _ => None,
+        }
+    };
+    let named = |(at, shown): (usize, &str)| {
+        let text = text(at)?;
+        let hash = short_hash(&text);
+        // What is only written tersely has lost nothing.
+        shown.contains(&hash).then_some((hash, text))
+    };
+    shortened.into_iter().filter_map(named).collect()
+}
+
+fn note(what: &str, reason: &str) -> DecidedNote {
+    DecidedNote { what: what.to_owned(), reason: reason.to_owned(), ..DecidedNote::default() }
+}
+
+/// A decision in plain words.
+fn note_of(decision: &FoldDecision) -> DecidedNote {
+    match decision {
+        FoldDecision::Fold(fold) => DecidedNote {
+            before_tokens: fold.before_tokens,
+            after_tokens: fold.after_tokens,
+            ..note("fold", &fold.reason)
+        },
+        FoldDecision::BringBack(_) => note("bring back", "a file was touched or named again"),
+        FoldDecision::Cold { .. } => note("cold", "the provider's cache had expired"),
+        FoldDecision::Shorten { reason, .. } => note("shorten", reason),
+    }
+}

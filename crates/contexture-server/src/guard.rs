@@ -1,0 +1,57 @@
+//! Who may speak to the gateway.
+
+use axum::http::{HeaderMap, Uri, header};
+
+/// Whether the `Host` and `Origin` of a request are this machine's. A page of another site that makes a browser speak
+/// to the gateway has another one.
+pub fn is_local(headers: &HeaderMap, uri: &Uri, allowed: &[String]) -> bool {
+    let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or("?"));
+    let host = host.or_else(|| uri.authority().map(|authority| authority.as_str()));
+    let is_own = |name: &str| is_loopback(name) || allowed.iter().any(|allowed| allowed == name);
+    let is_host_own = host.is_some_and(|host| is_own(without_port(host)));
+    let origin = headers.get(header::ORIGIN).map(|origin| origin.to_str().unwrap_or("?"));
+    let is_origin_own =
+        origin.is_none_or(|origin| origin.split_once("://").is_some_and(|(_, host)| is_own(without_port(host))));
+    is_host_own && is_origin_own
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,
+        _ => host,
+    }
+}
+
+fn is_loopback(name: &str) -> bool {
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(host: &str, origin: Option<&str>, expected: bool) {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, host.parse().unwrap());
+        if let Some(origin) = origin {
+            headers.insert(header::ORIGIN, origin.parse().unwrap());
+        }
+        assert_eq!(is_local(&headers, &Uri::from_static("/"), &[]), expected, "{host} {origin:?}");
+    }
+
+    #[test]
+    fn only_this_machine_may_speak() {
+        check("127.0.0.1:4000", None, true);
+        check("localhost:4000", Some("http://localhost:3000"), true);
+        check("[::1]:4000", None, true);
+        check("[::1]", None, true);
+        check("evil.example:4000", None, false);
+        check("127.0.0.1.evil.example", None, false);
+        check("127.0.0.1:4000", Some("https://evil.example"), false);
+        check("127.0.0.1:4000", Some("null"), false);
+        check("127.0.0.1:4000", Some("https://localhost.evil.example"), false);
+    }
+}

@@ -1,0 +1,81 @@
+//! Headers that pass, and what they tell of the client.
+
+use axum::http::{HeaderMap, HeaderName, header};
+
+/// Headers that concern one connection only, or that are made anew.
+const HOP_BY_HOP: &[&str] = &[
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Headers by which clients name their session, and those that tell a part of it from the whole.
+const SESSIONS: &[&str] = &["x-claude-code-session-id", "session-id", "session_id", "x-session-id", "agent-session-id"];
+const PARTS: &[&str] = &["x-claude-code-agent-id", "thread-id", "x-parent-session-id"];
+
+/// Headers that tell how much of a quota is used.
+const QUOTAS: &[&str] = &["anthropic-ratelimit-unified", "x-codex-primary", "x-codex-secondary"];
+
+/// The headers of a request as they are passed on.
+pub fn forwarded(headers: &HeaderMap) -> HeaderMap {
+    let mut passed = kept(headers);
+    passed.remove(header::HOST);
+    passed.remove(header::CONTENT_LENGTH);
+    // The answer is read along for its usage, so it must come as it is.
+    passed.insert(header::ACCEPT_ENCODING, header::HeaderValue::from_static("identity"));
+    passed
+}
+
+/// All headers but those that concern one connection.
+pub fn kept(headers: &HeaderMap) -> HeaderMap {
+    let named = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    let named: Vec<String> =
+        named.flat_map(|value| value.split(',')).map(|name| name.trim().to_ascii_lowercase()).collect();
+    let is_hop =
+        |name: &HeaderName| HOP_BY_HOP.contains(&name.as_str()) || named.iter().any(|other| other == name.as_str());
+    let mut passed = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers.iter().filter(|(name, _)| !is_hop(name)) {
+        passed.append(name.clone(), value.clone());
+    }
+    passed
+}
+
+/// The client's session, as far as its headers tell.
+pub fn session_of(headers: &HeaderMap) -> String {
+    let text = |name: &&str| headers.get(*name).and_then(|value| value.to_str().ok());
+    let session = SESSIONS.iter().find_map(text).unwrap_or_default();
+    let parts: Vec<&str> = PARTS.iter().filter_map(text).collect();
+    match session.is_empty() && parts.is_empty() {
+        true => String::new(),
+        false => format!("{session}/{}", parts.join("/")),
+    }
+}
+
+/// Whether the client says that it sums up the conversation.
+pub fn is_compaction(headers: &HeaderMap) -> bool {
+    let has = |name: &str, words: &str| {
+        headers.get(name).and_then(|value| value.to_str().ok()).is_some_and(|value| value.contains(words))
+    };
+    has("x-interaction-type", "compaction") || has("x-codex-turn-metadata", "\"request_kind\":\"compact")
+}
+
+/// Whether a request looks like one for Anthropic.
+pub fn is_anthropic(headers: &HeaderMap) -> bool {
+    headers.contains_key("anthropic-version") || headers.contains_key("x-api-key")
+}
+
+/// Headers of an answer that tell how much of a quota is used.
+pub fn quota_of(headers: &HeaderMap) -> Vec<(String, String)> {
+    let is_quota = |name: &HeaderName| QUOTAS.iter().any(|start| name.as_str().starts_with(start));
+    headers
+        .iter()
+        .filter(|(name, _)| is_quota(name))
+        .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+        .collect()
+}

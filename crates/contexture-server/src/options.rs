@@ -1,0 +1,67 @@
+//! What a gateway is told when it starts.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use contexture::clock::Clock;
+use contexture::files::dialect::Dialects;
+use contexture::host::SystemClock;
+use contexture::tokens::{Estimate, TokenCounter};
+
+use crate::models::Models;
+use crate::upstream::Upstreams;
+
+/// The gateway's own work on a request, beyond which nothing new is decided about it.
+const OWN_WORK: Duration = Duration::from_millis(50);
+
+/// Largest body that is looked into; larger ones pass as they are.
+const READ_BYTES: usize = 64 << 20;
+
+/// What a gateway keeps to.
+#[derive(Clone)]
+pub struct Options {
+    /// Where requests go.
+    pub upstreams: Upstreams,
+    /// The most tokens of a request; otherwise what the model takes.
+    pub budget: Option<u64>,
+    /// Whether everything is sent as it came, and what would have been done is only noted.
+    pub observe: bool,
+    /// The share of conversations that pass as they are, for comparison.
+    pub holdout: f64,
+    /// Where the agent works, if that is known.
+    pub directory: Option<Arc<str>>,
+    /// Where conversations, decisions and receipts are kept; nowhere, if `None`.
+    pub store: Option<PathBuf>,
+    /// The gateway's own work on a request, beyond which nothing new is decided about it.
+    pub own_work: Duration,
+    /// Largest body that is looked into.
+    pub read_bytes: usize,
+    /// What is known of models.
+    pub models: Models,
+    /// What tools do.
+    pub dialects: Dialects,
+    /// Counts tokens; what the provider reports corrects it.
+    pub counter: Arc<dyn TokenCounter>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            upstreams: Upstreams::default(),
+            budget: None,
+            observe: false,
+            holdout: 0.0,
+            directory: None,
+            store: None,
+            own_work: OWN_WORK,
+            read_bytes: READ_BYTES,
+            models: Models::builtin(),
+            dialects: Dialects::builtin(),
+            counter: Arc::new(Estimate),
+            clock: Arc::new(SystemClock::new()),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! An answer on its way to the client.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use bytes::Bytes;
+use contexture::wire::{AnswerReader, Usage};
+use futures_util::Stream;
+
+/// What is done when an answer has passed: with what it took, if it said so, and whether it came to its end.
+pub type AtEnd = Box<dyn FnOnce(Option<Usage>, bool) + Send>;
+
+/// The bytes of an answer, passed on as they come and read along.
+///
+/// When the client leaves, this is dropped, and with it the connection to the provider.
+pub struct Passing<S> {
+    bytes: S,
+    reader: AnswerReader,
+    at_end: Option<AtEnd>,
+}
+
+impl<S, E> Passing<S>
+where
+    S: Stream<Item = Result<Bytes, E>> + Send + Unpin + 'static,
+    E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
+{
+    /// The body that the client gets.
+    pub fn body(bytes: S, is_stream: bool, at_end: AtEnd) -> Body {
+        Body::from_stream(Self { bytes, reader: AnswerReader::new(is_stream), at_end: Some(at_end) })
+    }
+}
+
+impl<S> Passing<S> {
+    fn end(&mut self, is_whole: bool) {
+        if let Some(at_end) = self.at_end.take() {
+            at_end(self.reader.finish(), is_whole);
+        }
+    }
+}
+
+impl<S, E> Stream for Passing<S>
+where
+    S: Stream<Item = Result<Bytes, E>> + Unpin,
+{
+    type Item = Result<Bytes, E>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let next = Pin::new(&mut this.bytes).poll_next(context);
+        match &next {
+            Poll::Ready(Some(Ok(bytes))) => this.reader.push(bytes),
+            Poll::Ready(Some(Err(_))) => this.end(false),
+            Poll::Ready(None) => this.end(true),
+            Poll::Pending => {}
+        }
+        next
+    }
+}
+
+impl<S> Drop for Passing<S> {
+    fn drop(&mut self) {
+        self.end(false);
+    }
+}

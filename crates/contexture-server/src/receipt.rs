@@ -1,0 +1,125 @@
+//! The receipt: what passed, what it cost, and what was done about it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{DecidedNote, RequestRecord};
+
+/// What some requests come to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// Requests that asked a model.
+    pub requests: usize,
+    /// Conversations that they belong to.
+    pub conversations: usize,
+    /// Requests that were sent otherwise than they came.
+    pub changed: usize,
+    /// Requests that the provider did not serve, by its status.
+    pub failed: BTreeMap<u16, usize>,
+    /// Requests whose answer said what they took.
+    pub with_usage: usize,
+    /// Input tokens that were sent, by the provider's figures.
+    pub sent: u64,
+    /// Input tokens that pass-through would have sent.
+    pub came: u64,
+    /// Of those sent, the ones read from the provider's cache.
+    pub cache_read: u64,
+    /// Output tokens.
+    pub output: u64,
+    /// Input billed, in tokens at the plain input price.
+    pub billed: f64,
+    /// What pass-through would have been billed.
+    pub passed_through: f64,
+    /// The same in dollars, output included, where all prices are known.
+    pub dollars: Option<(f64, f64)>,
+    /// Tokens that would have been sent, where everything was only watched.
+    pub would_send: Option<u64>,
+    /// Folds, in order.
+    pub folds: Vec<DecidedNote>,
+    /// What else was decided, by reason.
+    pub decided: BTreeMap<String, usize>,
+    /// Requests that were sent as they came, or with nothing new decided, by reason.
+    pub passed: BTreeMap<String, usize>,
+    /// The gateway's own work on a request, in microseconds: median and 99th percentile.
+    pub own_us: (u64, u64),
+    /// Conversations that would no longer fit without the gateway.
+    pub dependent: Vec<String>,
+    /// Headers that tell how much of a quota is used, as they were last seen.
+    pub quota: BTreeMap<String, String>,
+}
+
+impl Receipt {
+    /// What requests come to.
+    pub fn of(records: &[RequestRecord]) -> Self {
+        let mut receipt = Self { requests: records.len(), ..Self::default() };
+        let mut conversations: Vec<&str> = records.iter().filter_map(|record| record.conversation.as_deref()).collect();
+        conversations.sort_unstable();
+        conversations.dedup();
+        receipt.conversations = conversations.len();
+        records.iter().for_each(|record| receipt.add(record));
+        receipt.dollars = dollars(records);
+        let mut own: Vec<u64> = records.iter().map(|record| record.own_us).collect();
+        own.sort_unstable();
+        let at = |share: f64| own.get((own.len() as f64 * share) as usize).or(own.last()).copied().unwrap_or(0);
+        receipt.own_us = (at(0.5), at(0.99));
+        receipt
+    }
+
+    fn add(&mut self, record: &RequestRecord) {
+        self.changed += usize::from(record.is_changed);
+        if record.status >= 400 {
+            *self.failed.entry(record.status).or_default() += 1;
+        }
+        if let Some((usage, bill)) = record.usage.zip(record.bill) {
+            self.with_usage += 1;
+            self.sent += bill.sent;
+            self.came += bill.came;
+            self.cache_read += usage.cache_read;
+            self.output += usage.output;
+            self.billed += bill.billed;
+            self.passed_through += bill.passed_through;
+        }
+        if let Some(would) = record.would_send {
+            *self.would_send.get_or_insert_default() += would;
+        }
+        for note in &record.decided {
+            match note.what.as_str() {
+                "fold" => self.folds.push(note.clone()),
+                _ => *self.decided.entry(note.reason.clone()).or_default() += 1,
+            }
+        }
+        if let Some(why) = &record.passed {
+            *self.passed.entry(why.clone()).or_default() += 1;
+        }
+        if let Some(conversation) = record.conversation.as_ref().filter(|_| depends(record))
+            && !self.dependent.contains(conversation)
+        {
+            self.dependent.push(conversation.clone());
+        }
+        self.quota.extend(record.quota.iter().cloned());
+    }
+
+    /// What was saved, as a share of pass-through's bill; negative if it was dearer.
+    pub fn saved_share(&self) -> f64 {
+        if self.passed_through > 0.0 { 1.0 - self.billed / self.passed_through } else { 0.0 }
+    }
+}
+
+/// Whether a request would not have fitted as it came.
+fn depends(record: &RequestRecord) -> bool {
+    record.is_changed && record.bill.zip(record.context).is_some_and(|(bill, context)| bill.came > context)
+}
+
+/// What was paid and what pass-through would have been, where all prices are known.
+fn dollars(records: &[RequestRecord]) -> Option<(f64, f64)> {
+    let mut sums = (0.0, 0.0);
+    for record in records {
+        let Some((usage, bill)) = record.usage.zip(record.bill) else { continue };
+        let (input, output) = record.dollars?;
+        let output = usage.output as f64 * output;
+        sums.0 += (bill.billed * input + output) / 1e6;
+        sums.1 += (bill.passed_through * input + output) / 1e6;
+    }
+    (sums.0 > 0.0).then_some(sums)
+}

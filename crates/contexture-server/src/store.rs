@@ -1,0 +1,486 @@
+//! Conversations, decisions and receipts on the disk: one SQLite file that only its owner can read.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use contexture::fold::{FoldDecision, Rest};
+use contexture::wire::{Digest, Format};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::conversation::{Beginning, Conversation, Decided, Key, State};
+use crate::known::Known;
+use crate::live::Rested;
+use crate::record::RequestRecord;
+use crate::steps::{PlanStep, PlanSteps};
+
+/// How long a write waits for another process.
+const BUSY: Duration = Duration::from_millis(100);
+
+/// The version of the tables.
+const VERSION: i64 = 1;
+
+/// Largest store; beyond it the conversations that were used longest ago go.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// Writes between two looks at the store's size.
+const WRITES_PER_LOOK: u64 = 500;
+
+const TABLES: &str = "
+CREATE TABLE IF NOT EXISTS conversations (
+    id TEXT PRIMARY KEY, key BLOB NOT NULL, scope BLOB NOT NULL, parent TEXT, format TEXT NOT NULL, lead INTEGER NOT NULL,
+    held_out INTEGER NOT NULL, known BLOB NOT NULL, points TEXT NOT NULL, account TEXT NOT NULL, stopped TEXT,
+    version INTEGER NOT NULL, used_ms INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS conversations_by_key ON conversations (key, used_ms);
+CREATE TABLE IF NOT EXISTS steps (
+    conversation TEXT NOT NULL, n INTEGER NOT NULL, step TEXT NOT NULL, PRIMARY KEY (conversation, n)
+);
+CREATE TABLE IF NOT EXISTS decisions (
+    conversation TEXT NOT NULL, n INTEGER NOT NULL, messages INTEGER NOT NULL, decision TEXT NOT NULL,
+    PRIMARY KEY (conversation, n)
+);
+CREATE TABLE IF NOT EXISTS requests (
+    n INTEGER PRIMARY KEY, conversation TEXT, session TEXT NOT NULL, time_ms INTEGER NOT NULL, record TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS requests_by_conversation ON requests (conversation);
+CREATE TABLE IF NOT EXISTS texts (
+    hash TEXT NOT NULL, conversation TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (hash, conversation)
+);
+CREATE TABLE IF NOT EXISTS behind (
+    conversation TEXT NOT NULL, message INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (conversation, message)
+);
+CREATE TABLE IF NOT EXISTS rests (conversation TEXT PRIMARY KEY, messages INTEGER NOT NULL, bytes BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS gateways (id TEXT PRIMARY KEY, address TEXT NOT NULL, token TEXT NOT NULL, pid INTEGER NOT NULL);
+";
+
+/// Why the store cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The file or its directory cannot be made.
+    #[error("open the store `{path}`")]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A newer version of the program wrote it.
+    #[error("the store was written by a newer version ({0}) of the program")]
+    Newer(i64),
+    /// The database says no.
+    #[error("the store: {0}")]
+    Database(#[from] rusqlite::Error),
+    /// Something in it cannot be read.
+    #[error("something in the store cannot be read")]
+    Unreadable(#[from] serde_json::Error),
+}
+
+/// The store of the gateway.
+pub struct Store {
+    connection: Mutex<Connection>,
+    writes: Mutex<u64>,
+}
+
+/// What `contexture show` shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownText {
+    /// The text, whole.
+    pub text: String,
+    /// The conversation that it is from.
+    pub conversation: String,
+}
+
+/// A gateway that runs, or did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningGateway {
+    /// Its name.
+    pub id: String,
+    /// Where it listens.
+    pub address: String,
+    /// What it asks for on its own routes.
+    pub token: String,
+    /// Its process.
+    pub pid: u32,
+}
+
+impl Store {
+    /// Opens a store, and makes it if there is none.
+    ///
+    /// # Errors
+    /// The file cannot be made or read.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let fail = |source| StoreError::Open { path: path.to_owned(), source };
+        if let Some(directory) = path.parent() {
+            make_directory(directory).map_err(fail)?;
+        }
+        make_file(path).map_err(fail)?;
+        let connection = Connection::open(path)?;
+        connection.busy_timeout(BUSY)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "secure_delete", "ON")?;
+        let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if version > VERSION {
+            return Err(StoreError::Newer(version));
+        }
+        connection.execute_batch(TABLES)?;
+        connection.pragma_update(None, "user_version", VERSION)?;
+        Ok(Self { connection: Mutex::new(connection), writes: Mutex::new(0) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Conversations that are looked for under a key, those that were used last first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn conversations(&self, key: Key, most: usize) -> Result<Vec<(Beginning, State)>, StoreError> {
+        let connection = self.lock();
+        let sql = "SELECT id, parent, format, lead, held_out, known, points, account, stopped, version, scope
+                   FROM conversations WHERE key = ?1 ORDER BY used_ms DESC LIMIT ?2";
+        let mut statement = connection.prepare_cached(sql)?;
+        let rows = statement.query_map(params![key.0, most as i64], |row| Ok(read_conversation(row, key)))?;
+        let mut conversations = Vec::new();
+        for row in rows {
+            // One that cannot be read is as if it were not known.
+            if let Ok((beginning, mut state)) = row? {
+                read_decided(&connection, &beginning.id, &mut state)?;
+                conversations.push((beginning, state));
+            }
+        }
+        Ok(conversations)
+    }
+
+    /// Writes what was decided about a conversation, in one go: after this it is durable.
+    ///
+    /// # Errors
+    /// It could not be written; nothing of it was.
+    pub fn save(
+        &self,
+        conversation: &Conversation,
+        state: &State,
+        texts: &[(String, String)],
+        now_ms: u64,
+    ) -> Result<(), StoreError> {
+        let mut connection = self.lock();
+        let transaction = connection.transaction()?;
+        let id = &*conversation.id;
+        let known: Vec<u8> = state.known.iter().flat_map(|known| known.plain.0).collect();
+        transaction
+            .prepare_cached(
+                "INSERT INTO conversations VALUES (?1, ?2, ?13, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+             ON CONFLICT (id) DO UPDATE SET known = ?7, points = ?8, account = ?9, stopped = ?10, version = ?11,
+             used_ms = ?12",
+            )?
+            .execute(params![
+                id,
+                conversation.key.0,
+                conversation.parent.as_deref(),
+                serde_json::to_string(&conversation.format)?,
+                conversation.lead as i64,
+                conversation.is_held_out,
+                known,
+                serde_json::to_string(&state.points)?,
+                serde_json::to_string(&state.account)?,
+                state.stopped,
+                state.version as i64,
+                now_ms as i64,
+                conversation.scope.0,
+            ])?;
+        for (table, count) in [("steps", state.steps.steps().len()), ("decisions", state.decisions.len())] {
+            // What was taken back.
+            let sql = format!("DELETE FROM {table} WHERE conversation = ?1 AND n >= ?2");
+            transaction.prepare_cached(&sql)?.execute(params![id, count as i64])?;
+        }
+        for (n, step) in state.steps.steps().iter().enumerate().skip(state.saved_steps) {
+            transaction.prepare_cached("INSERT OR REPLACE INTO steps VALUES (?1, ?2, ?3)")?.execute(params![
+                id,
+                n as i64,
+                serde_json::to_string(step)?
+            ])?;
+        }
+        for (n, decided) in state.decisions.iter().enumerate().skip(state.saved_decisions) {
+            let stored = decided.decision.to_stored().to_string();
+            transaction
+                .prepare_cached("INSERT OR REPLACE INTO decisions VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![id, n as i64, decided.messages as i64, stored])?;
+        }
+        for (message, text) in &state.behind {
+            transaction.prepare_cached("INSERT OR REPLACE INTO behind VALUES (?1, ?2, ?3)")?.execute(params![
+                id,
+                *message as i64,
+                &**text
+            ])?;
+        }
+        for (hash, text) in texts {
+            transaction
+                .prepare_cached("INSERT OR IGNORE INTO texts VALUES (?1, ?2, ?3)")?
+                .execute(params![hash, id, text])?;
+        }
+        transaction.commit()?;
+        drop(connection);
+        self.look_at_size()
+    }
+
+    /// Writes the folder of a conversation at rest.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn save_rest(&self, conversation: &Conversation, rested: &Rested) -> Result<(), StoreError> {
+        self.lock().prepare_cached("INSERT OR REPLACE INTO rests VALUES (?1, ?2, ?3)")?.execute(params![
+            &*conversation.id,
+            rested.messages as i64,
+            rested.rest.as_bytes()
+        ])?;
+        Ok(())
+    }
+
+    /// Writes what became of a request.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn save_request(&self, record: &RequestRecord) -> Result<(), StoreError> {
+        let connection = self.lock();
+        connection
+            .prepare_cached("INSERT INTO requests (conversation, session, time_ms, record) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![
+                record.conversation,
+                record.session,
+                record.time_ms as i64,
+                serde_json::to_string(record)?
+            ])?;
+        Ok(())
+    }
+
+    /// What became of requests, oldest first; those of one session, or all.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn requests(&self, session: Option<&str>) -> Result<Vec<RequestRecord>, StoreError> {
+        let connection = self.lock();
+        let sql = "SELECT record FROM requests WHERE ?1 IS NULL OR session = ?1 ORDER BY n";
+        let mut statement = connection.prepare_cached(sql)?;
+        let rows = statement.query_map(params![session], |row| row.get::<_, String>(0))?;
+        let mut records = Vec::new();
+        for row in rows {
+            records.push(serde_json::from_str(&row?)?);
+        }
+        Ok(records)
+    }
+
+    /// The whole of a text that was shortened, by its hash or enough of its start.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn text(&self, hash: &str) -> Result<Option<ShownText>, StoreError> {
+        let connection = self.lock();
+        let is_hash = hash.len() >= 6 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !is_hash {
+            return Ok(None);
+        }
+        let sql = "SELECT text, conversation FROM texts WHERE hash LIKE ?1 || '%' LIMIT 1";
+        let read = |row: &Row<'_>| Ok(ShownText { text: row.get(0)?, conversation: row.get(1)? });
+        Ok(connection.query_row(sql, params![hash], read).optional()?)
+    }
+
+    /// What was decided about a conversation, oldest first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn decisions(&self, conversation: &str) -> Result<Vec<Decided>, StoreError> {
+        let mut state = State::default();
+        read_decided(&self.lock(), conversation, &mut state)?;
+        Ok(state.decisions)
+    }
+
+    /// Names of conversations that begin with some characters, those that were used last first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn names(&self, start: &str) -> Result<Vec<String>, StoreError> {
+        let connection = self.lock();
+        let mut statement = connection.prepare_cached(
+            "SELECT id FROM conversations WHERE substr(id, 1, length(?1)) = ?1 ORDER BY used_ms DESC",
+        )?;
+        let rows = statement.query_map(params![start], |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Deletes a conversation, or everything. Returns how many conversations went.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn forget(&self, conversation: Option<&str>) -> Result<usize, StoreError> {
+        let mut connection = self.lock();
+        let transaction = connection.transaction()?;
+        for table in ["steps", "decisions", "requests", "texts", "rests", "behind"] {
+            transaction.execute(
+                &format!("DELETE FROM {table} WHERE ?1 IS NULL OR conversation = ?1"),
+                params![conversation],
+            )?;
+        }
+        let gone =
+            transaction.execute("DELETE FROM conversations WHERE ?1 IS NULL OR id = ?1", params![conversation])?;
+        transaction.commit()?;
+        // What was deleted is also gone from the file and from what was written ahead.
+        connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
+        Ok(gone)
+    }
+
+    /// Deletes the conversations that were used longest ago if the store has grown too large.
+    fn look_at_size(&self) -> Result<(), StoreError> {
+        let mut writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+        *writes += 1;
+        if !writes.is_multiple_of(WRITES_PER_LOOK) {
+            return Ok(());
+        }
+        drop(writes);
+        self.shrink(MAX_BYTES)
+    }
+
+    /// Deletes the conversations that were used longest ago until the store has no more than so many bytes.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn shrink(&self, most: u64) -> Result<(), StoreError> {
+        while self.bytes()? > most {
+            let oldest: Option<String> = self
+                .lock()
+                .query_row("SELECT id FROM conversations ORDER BY used_ms LIMIT 1", [], |row| row.get(0))
+                .optional()?;
+            let Some(oldest) = oldest else { return Ok(()) };
+            self.forget(Some(&oldest))?;
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> Result<u64, StoreError> {
+        let connection = self.lock();
+        let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        Ok((number("page_count")? - number("freelist_count")?).max(0) as u64 * number("page_size")?.max(0) as u64)
+    }
+
+    /// Notes that a gateway runs.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn note_gateway(&self, gateway: &RunningGateway) -> Result<(), StoreError> {
+        let RunningGateway { id, address, token, pid } = gateway;
+        self.lock()
+            .execute("INSERT OR REPLACE INTO gateways VALUES (?1, ?2, ?3, ?4)", params![id, address, token, pid])?;
+        Ok(())
+    }
+
+    /// Notes that a gateway ended.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn forget_gateway(&self, id: &str) -> Result<(), StoreError> {
+        self.lock().execute("DELETE FROM gateways WHERE id = ?1", params![id])?;
+        Ok(())
+    }
+
+    /// Gateways that run, or were killed.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn gateways(&self) -> Result<Vec<RunningGateway>, StoreError> {
+        let connection = self.lock();
+        let mut statement = connection.prepare_cached("SELECT id, address, token, pid FROM gateways ORDER BY id")?;
+        let rows = statement.query_map([], |row| {
+            Ok(RunningGateway { id: row.get(0)?, address: row.get(1)?, token: row.get(2)?, pid: row.get(3)? })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+fn read_conversation(row: &Row<'_>, key: Key) -> Result<(Beginning, State), StoreError> {
+    let text = |at: usize| row.get::<_, String>(at);
+    let known: Vec<u8> = row.get(5)?;
+    let known = known.as_chunks::<16>().0.iter().map(|plain| Known { raw: None, plain: Digest(*plain) });
+    let state = State {
+        known: known.collect(),
+        points: serde_json::from_str(&text(6)?)?,
+        account: serde_json::from_str(&text(7)?)?,
+        stopped: row.get(8)?,
+        version: row.get::<_, i64>(9)? as u64,
+        ..State::default()
+    };
+    let format: Format = serde_json::from_str(&text(2)?)?;
+    let beginning = Beginning {
+        id: text(0)?.into(),
+        key,
+        scope: Digest(row.get(10)?),
+        parent: row.get::<_, Option<String>>(1)?.map(Arc::from),
+        format,
+        lead: row.get::<_, i64>(3)? as usize,
+        is_held_out: row.get(4)?,
+    };
+    Ok((beginning, state))
+}
+
+/// Reads how the plan of a conversation came about and what was decided.
+fn read_decided(connection: &Connection, id: &str, state: &mut State) -> Result<(), StoreError> {
+    let mut statement = connection.prepare_cached("SELECT step FROM steps WHERE conversation = ?1 ORDER BY n")?;
+    let mut steps: Vec<PlanStep> = Vec::new();
+    for row in statement.query_map(params![id], |row| row.get::<_, String>(0))? {
+        steps.push(serde_json::from_str(&row?)?);
+    }
+    state.saved_steps = steps.len();
+    state.steps = PlanSteps::of(steps);
+    let sql = "SELECT messages, decision FROM decisions WHERE conversation = ?1 ORDER BY n";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map(params![id], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
+    for row in rows {
+        let (messages, decision) = row?;
+        let stored: Value = serde_json::from_str(&decision)?;
+        match FoldDecision::from_stored(&stored) {
+            Ok(decision) => state.decisions.push(Decided { messages: messages as usize, decision }),
+            // The plan still says what is sent; only nothing new can be decided.
+            Err(error) => state.stopped = Some(error.to_string()),
+        }
+    }
+    state.saved_decisions = state.decisions.len();
+    let mut statement = connection.prepare_cached("SELECT message, text FROM behind WHERE conversation = ?1")?;
+    for row in statement.query_map(params![id], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))? {
+        let (message, text) = row?;
+        state.behind.insert(message as usize, text.into());
+    }
+    let sql = "SELECT messages, bytes FROM rests WHERE conversation = ?1";
+    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?));
+    let rested = connection.prepare_cached(sql)?.query_row(params![id], read).optional()?;
+    // One that cannot be read is replayed.
+    state.rested = rested.and_then(|(messages, bytes)| {
+        Some(Arc::new(Rested { rest: Rest::from_bytes(bytes).ok()?, messages: messages as usize }))
+    });
+    Ok(())
+}
+
+fn make_directory(directory: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}
+
+/// Makes the file before the database does, so that it never is anybody else's to read.
+fn make_file(path: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    drop(file);
+    Ok(())
+}

@@ -1,0 +1,231 @@
+//! The conversations that are known, and to which of them a request belongs.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use contexture::wire::{Digest, Plan, Request, WireError, raw_digest};
+
+use crate::conversation::{Beginning, Conversation, Key, State};
+use crate::known::{Arriving, Known};
+use crate::store::Store;
+
+/// Conversations that are held in memory.
+const MAX_CONVERSATIONS: usize = 512;
+
+/// Folders that are held in memory.
+const MAX_AWAKE: usize = 64;
+
+/// Conversations that begin alike among which the right one is looked for.
+const MAX_ALIKE: usize = 16;
+
+/// All conversations.
+pub struct Table {
+    inner: Mutex<Inner>,
+    store: Option<Arc<Store>>,
+    holdout: f64,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// Newest last.
+    by_key: HashMap<Key, Vec<Arc<Conversation>>>,
+    /// By when they were last used, newest last.
+    order: Vec<Arc<Conversation>>,
+}
+
+/// The conversation with which a request shares the most messages.
+struct Best {
+    conversation: Arc<Conversation>,
+    shared: usize,
+    /// As of when that is.
+    generation: u64,
+}
+
+/// The conversation of a request.
+pub struct Found {
+    /// The conversation.
+    pub conversation: Arc<Conversation>,
+    /// What was decided about it before.
+    pub plan: Arc<Plan>,
+}
+
+impl Table {
+    /// The conversations of a store, or none.
+    pub fn new(store: Option<Arc<Store>>, holdout: f64) -> Self {
+        Self { inner: Mutex::default(), store, holdout }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The conversation that a request goes on, or a new one. From now on it has the request's messages.
+    ///
+    /// # Errors
+    /// The request is not understood.
+    pub fn take(&self, request: &Request<'_>, scope: &str) -> Result<Found, WireError> {
+        let mut arriving = Arriving::new(request);
+        let (key, scope) = (key_of(request, &mut arriving)?, raw_digest(scope.as_bytes()));
+        let messages = arriving.len();
+        let mut best = self.best(key, scope, &mut arriving)?;
+        let known = arriving.known()?;
+        let conversation = loop {
+            let Some(Best { conversation, shared, generation }) = best else {
+                break self.begin(key, scope, request, known);
+            };
+            let mut state = conversation.state();
+            if state.generation != generation {
+                // Another request came between, and may have made it longer.
+                drop(state);
+                best = self.best(key, scope, &mut Arriving::new(request))?;
+                continue;
+            }
+            if shared == state.known.len() && conversation.scope == scope {
+                state.known = known;
+                state.generation += 1;
+                drop(state);
+                break conversation;
+            }
+            let begun = State { known, ..state.until(shared) };
+            drop(state);
+            break self.branch(&conversation, scope, begun);
+        };
+        let plan = conversation.state().steps.plan_for(messages);
+        self.touch(&conversation);
+        Ok(Found { conversation, plan })
+    }
+
+    /// What was decided about the conversation that a request shares most with; nothing is noted.
+    ///
+    /// # Errors
+    /// The request is not understood.
+    pub fn look(&self, request: &Request<'_>, scope: &str) -> Result<Option<Arc<Plan>>, WireError> {
+        let mut arriving = Arriving::new(request);
+        let (key, scope) = (key_of(request, &mut arriving)?, raw_digest(scope.as_bytes()));
+        let best = self.best(key, scope, &mut arriving)?;
+        Ok(best.map(|best| best.conversation.state().steps.plan_for(best.shared)))
+    }
+
+    /// The conversation with which a request shares the most messages.
+    fn best(&self, key: Key, scope: Digest, arriving: &mut Arriving<'_, '_>) -> Result<Option<Best>, WireError> {
+        let mut best: Option<Best> = None;
+        for conversation in self.alike(key) {
+            let (shared, generation, goes_on) = {
+                let state = conversation.state();
+                let shared = arriving.shared_with(&state.known)?;
+                (shared, state.generation, shared == state.known.len() && conversation.scope == scope)
+            };
+            let is_better = match &best {
+                Some(best) => shared > best.shared || (shared == best.shared && goes_on),
+                None => shared > 0,
+            };
+            if is_better {
+                best = Some(Best { conversation, shared, generation });
+            }
+        }
+        Ok(best)
+    }
+
+    /// Conversations that begin alike, newest first.
+    fn alike(&self, key: Key) -> Vec<Arc<Conversation>> {
+        let held: Vec<_> = self.lock().by_key.get(&key).into_iter().flatten().rev().take(MAX_ALIKE).cloned().collect();
+        if !held.is_empty() {
+            return held;
+        }
+        let Some(store) = &self.store else { return held };
+        let read = store.conversations(key, MAX_ALIKE).unwrap_or_default();
+        let read: Vec<_> =
+            read.into_iter().map(|(beginning, state)| Arc::new(Conversation::new(beginning, state))).collect();
+        let mut inner = self.lock();
+        for conversation in read.iter().rev() {
+            inner.insert(conversation.clone());
+        }
+        read
+    }
+
+    fn branch(&self, parent: &Conversation, scope: Digest, state: State) -> Arc<Conversation> {
+        let beginning = Beginning {
+            id: fresh_id(),
+            key: parent.key,
+            scope,
+            parent: Some(parent.id.clone()),
+            format: parent.format,
+            lead: parent.lead,
+            is_held_out: parent.is_held_out,
+        };
+        let conversation = Arc::new(Conversation::new(beginning, state));
+        self.lock().insert(conversation.clone());
+        conversation
+    }
+
+    fn begin(&self, key: Key, scope: Digest, request: &Request<'_>, known: Vec<Known>) -> Arc<Conversation> {
+        let id = fresh_id();
+        let beginning = Beginning {
+            is_held_out: share_of(&id) < self.holdout,
+            id,
+            key,
+            scope,
+            parent: None,
+            format: request.format(),
+            lead: request.leading_instructions(),
+        };
+        let conversation = Arc::new(Conversation::new(beginning, State { known, ..State::default() }));
+        self.lock().insert(conversation.clone());
+        conversation
+    }
+
+    /// Notes that a conversation is in use, and puts away those that were not for longest.
+    fn touch(&self, conversation: &Arc<Conversation>) {
+        let mut inner = self.lock();
+        inner.order.retain(|other| !Arc::ptr_eq(other, conversation));
+        inner.order.push(conversation.clone());
+        let surplus = inner.order.len().saturating_sub(MAX_CONVERSATIONS);
+        let gone: Vec<_> = inner.order.drain(..surplus).collect();
+        for conversation in &gone {
+            inner.remove(conversation);
+        }
+        let awake: Vec<_> = inner.order.iter().filter(|conversation| conversation.is_awake()).cloned().collect();
+        drop(inner);
+        for conversation in &awake[..awake.len().saturating_sub(MAX_AWAKE)] {
+            conversation.put_to_rest();
+        }
+    }
+}
+
+impl Inner {
+    fn insert(&mut self, conversation: Arc<Conversation>) {
+        self.by_key.entry(conversation.key).or_default().push(conversation.clone());
+        self.order.push(conversation);
+    }
+
+    fn remove(&mut self, conversation: &Arc<Conversation>) {
+        if let Some(alike) = self.by_key.get_mut(&conversation.key) {
+            alike.retain(|other| !Arc::ptr_eq(other, conversation));
+            if alike.is_empty() {
+                self.by_key.remove(&conversation.key);
+            }
+        }
+    }
+}
+
+/// Where a request's conversation is looked for.
+fn key_of(request: &Request<'_>, arriving: &mut Arriving<'_, '_>) -> Result<Key, WireError> {
+    // Instructions at the start are often alike for all conversations; what follows them is not.
+    let first = request.leading_instructions().min(arriving.len().saturating_sub(1));
+    let begins = if arriving.is_empty() { raw_digest(b"") } else { arriving.plain(first)? };
+    Ok(raw_digest(format!("{:?}\n{begins}", request.format()).as_bytes()))
+}
+
+/// A name that no other conversation has.
+fn fresh_id() -> Arc<str> {
+    let mut id = uuid::Uuid::now_v7().simple().to_string();
+    // The end is random and the start is the time: together still unique, and short enough to type.
+    id.replace_range(12..24, "");
+    id.into()
+}
+
+/// Where a name is between 0 and 1.
+fn share_of(id: &str) -> f64 {
+    let digest = raw_digest(id.as_bytes());
+    f64::from(u16::from_le_bytes([digest.0[0], digest.0[1]])) / f64::from(u16::MAX)
+}

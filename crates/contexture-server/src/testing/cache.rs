@@ -1,0 +1,165 @@
+//! A provider's prefix cache, simulated exactly: Anthropic's marks, and OpenAI's automatic prefix.
+
+use std::collections::HashMap;
+
+use contexture::wire::Format;
+use serde_json::{Value, json};
+
+/// Blocks that are looked at before a mark.
+const LOOK_BACK: usize = 20;
+
+/// The shortest prefix that is cached.
+const LEAST: u64 = 1024;
+
+/// What a cache holds, by the hash of a prefix, with when it was last used.
+#[derive(Default)]
+pub struct Cache {
+    prefixes: HashMap<blake3::Hash, u64>,
+    life_ms: u64,
+}
+
+/// What a request took, in tokens: bytes divided by four.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Took {
+    /// Read from the cache.
+    pub read: u64,
+    /// Written to it, where that has a price.
+    pub written: u64,
+    /// All else.
+    pub plain: u64,
+}
+
+impl Took {
+    /// In tokens at the plain input price.
+    pub fn bill(&self, format: Format) -> f64 {
+        let write = if format == Format::Messages { 1.25 } else { 1.0 };
+        self.read as f64 * 0.1 + self.written as f64 * write + self.plain as f64
+    }
+
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        self.read + self.written + self.plain
+    }
+
+    /// As the provider reports it.
+    pub fn usage(&self, format: Format, output: u64) -> Value {
+        match format {
+            Format::Messages => {
+                json!({"input_tokens": self.plain, "cache_read_input_tokens": self.read, "cache_creation_input_tokens": self.written, "output_tokens": output})
+            }
+            Format::Chat => {
+                json!({"prompt_tokens": self.total(), "completion_tokens": output, "total_tokens": self.total() + output, "prompt_tokens_details": {"cached_tokens": self.read}})
+            }
+            Format::Responses => {
+                json!({"input_tokens": self.total(), "output_tokens": output, "total_tokens": self.total() + output, "input_tokens_details": {"cached_tokens": self.read}})
+            }
+        }
+    }
+}
+
+/// A block as the cache sees it.
+struct Block {
+    hash: blake3::Hash,
+    tokens: u64,
+    is_marked: bool,
+}
+
+impl Cache {
+    /// A cache that forgets what was not used for some milliseconds.
+    pub fn with_life(life_ms: u64) -> Self {
+        Self { life_ms, ..Self::default() }
+    }
+
+    /// Serves a request at a time.
+    pub fn serve(&mut self, format: Format, body: &str, now_ms: u64) -> Took {
+        // Who sends no JSON has nothing cached.
+        let body: Value = serde_json::from_str(body).unwrap_or_default();
+        let blocks = chain(blocks_of(format, &body));
+        match format {
+            Format::Messages => self.marked(&blocks, now_ms),
+            _ => self.automatic(&blocks, now_ms),
+        }
+    }
+
+    fn holds(&self, hash: &blake3::Hash, now_ms: u64) -> bool {
+        self.prefixes.get(hash).is_some_and(|used| now_ms - used <= self.life_ms)
+    }
+
+    fn marked(&mut self, blocks: &[Block], now_ms: u64) -> Took {
+        let before = |end: usize| blocks[..end].iter().map(|block| block.tokens).sum::<u64>();
+        let marks: Vec<usize> =
+            (0..blocks.len()).filter(|at| blocks[*at].is_marked && before(*at + 1) >= LEAST).collect();
+        let Some(last) = marks.last().copied() else { return Took { plain: before(blocks.len()), ..Took::default() } };
+        let found = marks.iter().rev().flat_map(|mark| (mark.saturating_sub(LOOK_BACK - 1)..=*mark).rev());
+        let found = found.filter(|at| self.holds(&blocks[*at].hash, now_ms)).max();
+        let read = found.map_or(0, |at| before(at + 1));
+        for at in marks.iter().copied().chain(found) {
+            self.prefixes.insert(blocks[at].hash, now_ms);
+        }
+        Took { read, written: before(last + 1).saturating_sub(read), plain: before(blocks.len()) - before(last + 1) }
+    }
+
+    fn automatic(&mut self, blocks: &[Block], now_ms: u64) -> Took {
+        let total: u64 = blocks.iter().map(|block| block.tokens).sum();
+        let shared = blocks.iter().take_while(|block| self.holds(&block.hash, now_ms));
+        let shared: u64 = shared.map(|block| block.tokens).sum();
+        let read = if shared >= LEAST { shared / 128 * 128 } else { 0 };
+        for block in blocks {
+            self.prefixes.insert(block.hash, now_ms);
+        }
+        Took { read, written: 0, plain: total - read }
+    }
+}
+
+fn blocks_of(format: Format, body: &Value) -> Vec<Value> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let mut blocks = list(&body["tools"]);
+    match format {
+        Format::Messages => {
+            blocks.extend(list(&body["system"]));
+            for message in list(&body["messages"]) {
+                let content = match &message["content"] {
+                    Value::String(text) => vec![json!({"type": "text", "text": text})],
+                    content => list(content),
+                };
+                blocks.extend(content.into_iter().map(|mut block| {
+                    block["role"] = message["role"].clone();
+                    block
+                }));
+            }
+        }
+        Format::Chat => blocks.extend(list(&body["messages"]).into_iter().map(parsed)),
+        Format::Responses => blocks.extend(list(&body["input"]).into_iter().map(parsed)),
+    }
+    blocks
+}
+
+/// Arguments as values: a provider's template writes them its own way.
+fn parsed(mut message: Value) -> Value {
+    let parse = |value: &mut Value| {
+        if let Some(parsed) = value.as_str().and_then(|text| serde_json::from_str(text).ok()) {
+            *value = parsed;
+        }
+    };
+    for call in message["tool_calls"].as_array_mut().into_iter().flatten() {
+        parse(&mut call["function"]["arguments"]);
+    }
+    if message.get("arguments").is_some() {
+        parse(&mut message["arguments"]);
+    }
+    message
+}
+
+fn chain(values: Vec<Value>) -> Vec<Block> {
+    let mut before = blake3::hash(b"");
+    let mut blocks = Vec::new();
+    for mut value in values {
+        let is_marked = value.as_object_mut().is_some_and(|fields| fields.remove("cache_control").is_some());
+        let text = value.to_string();
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(before.as_bytes()).update(text.as_bytes());
+        before = hasher.finalize();
+        blocks.push(Block { hash: before, tokens: text.len() as u64 / 4, is_marked });
+    }
+    blocks
+}

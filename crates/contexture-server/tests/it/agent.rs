@@ -1,0 +1,195 @@
+//! An agent that works on files, and writes its requests as real ones do.
+
+use contexture::wire::Format;
+use serde_json::{Value, json};
+
+/// Something that happened in a conversation.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// The user says something.
+    User(String),
+    /// The model thinks, speaks and calls tools.
+    Model { text: String, calls: Vec<(String, &'static str, Value)> },
+    /// Tools return something.
+    Outputs(Vec<(String, String, bool)>),
+}
+
+/// A conversation, as an agent keeps it.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    pub format: Format,
+    pub steps: Vec<Step>,
+    /// Whether arguments are serialised anew, with other blanks, in every other request.
+    pub is_careless: bool,
+    pub session: Option<String>,
+    calls: usize,
+}
+
+/// Lines of a file.
+pub fn file_text(file: usize, version: usize, lines: usize) -> String {
+    let line = |n: usize| match n % 9 {
+        0 => format!("pub fn handle_{file}_{n}(input: &Request, limit: usize) -> Result<Answer, Fault> {{"),
+        1 => format!("    let total_{n} = input.parts().iter().map(|part| part.len() * {n}).sum::<usize>();"),
+        2 => format!("    if total_{n} > limit {{ return Err(Fault::TooLarge {{ file: {file}, line: {n} }}); }}"),
+        8 => "}".to_owned(),
+        3 => format!("    // version {version} of this part, which concerns module {file}"),
+        _ => format!("    tracing::debug!(total_{n}, \"checked part {n} of module {file}\");"),
+    };
+    (1..=lines).map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn numbered(text: &str) -> String {
+    text.lines().enumerate().map(|(n, line)| format!("{:>6}→{line}\n", n + 1)).collect()
+}
+
+impl Agent {
+    pub fn new(format: Format, task: &str) -> Self {
+        let steps = vec![Step::User(task.to_owned())];
+        Self { format, steps, is_careless: false, session: None, calls: 0 }
+    }
+
+    /// A call with what it returned.
+    pub fn call(&mut self, text: &str, name: &'static str, arguments: Value, output: &str) {
+        self.calls += 1;
+        let id = format!("call_{:04}", self.calls);
+        self.steps.push(Step::Model { text: text.to_owned(), calls: vec![(id.clone(), name, arguments)] });
+        self.steps.push(Step::Outputs(vec![(id, output.to_owned(), false)]));
+    }
+
+    pub fn say(&mut self, text: &str) {
+        self.steps.push(Step::Model { text: "That is done.".to_owned(), calls: Vec::new() });
+        self.steps.push(Step::User(text.to_owned()));
+    }
+
+    /// One round of work on a file: read it, change it, read it again, run the tests.
+    pub fn work(&mut self, round: usize) -> Vec<usize> {
+        let file = round % 7;
+        let path = format!("/project/src/module_{file}.rs");
+        let read = |version| numbered(&file_text(file, version, 160));
+        let mut ends = Vec::new();
+        self.call("I look at the file.", "Read", json!({"file_path": path}), &read(round / 7));
+        ends.push(self.steps.len());
+        let change = json!({
+            "file_path": path,
+            "old_string": format!("    // version {} of this part, which concerns module {file}", round / 7),
+            "new_string": format!("    // version {} of this part, which concerns module {file}", round / 7 + 1),
+            "replace_all": true,
+        });
+        self.call(
+            "I change it.",
+            "Edit",
+            change,
+            &format!("The file {path} has been updated. All occurrences were replaced."),
+        );
+        ends.push(self.steps.len());
+        let output: String = (0..60).map(|n| format!("test module_{file}::case_{n} ... ok\n")).collect();
+        self.call("I run the tests.", "Bash", json!({"command": "cargo test"}), &format!("{output}\ntest result: ok"));
+        ends.push(self.steps.len());
+        ends
+    }
+
+    /// The request after the first steps.
+    pub fn request(&self, steps: usize, stream: bool) -> String {
+        let steps = &self.steps[..steps];
+        let blanks = self.is_careless && steps.len() % 4 == 3;
+        let body = match self.format {
+            Format::Messages => self.messages(steps, stream),
+            Format::Chat => self.chat(steps, stream, blanks),
+            Format::Responses => self.responses(steps, stream, blanks),
+        };
+        body.to_string()
+    }
+
+    /// Where requests are made: after everything but what the model says.
+    pub fn requests(&self) -> Vec<usize> {
+        let is_model = |at: &usize| matches!(self.steps.get(*at), Some(Step::Model { .. }) | None);
+        (1..=self.steps.len()).filter(is_model).collect()
+    }
+
+    fn messages(&self, steps: &[Step], stream: bool) -> Value {
+        let mark = json!({"type": "ephemeral"});
+        let mut messages: Vec<Value> = steps.iter().enumerate().map(|(at, step)| match step {
+            Step::User(text) => json!({"role": "user", "content": [
+                {"type": "text", "text": "<system-reminder>\nThe project's rules are in CLAUDE.md.\n</system-reminder>"},
+                {"type": "text", "text": text}]}),
+            Step::Model { text, calls } => {
+                let mut blocks = vec![
+                    json!({"type": "thinking", "thinking": format!("thought {at}"), "signature": format!("sig+{at}=")}),
+                    json!({"type": "text", "text": text})];
+                blocks.extend(calls.iter().map(|(id, name, arguments)| json!({"type": "tool_use", "id": id, "name": name, "input": arguments})));
+                json!({"role": "assistant", "content": blocks})
+            }
+            Step::Outputs(outputs) => {
+                let block = |(id, text, is_error): &(String, String, bool)| json!({"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error});
+                json!({"role": "user", "content": outputs.iter().map(block).collect::<Vec<_>>()})
+            }
+        }).collect();
+        if let Some(block) =
+            messages.last_mut().and_then(|last| last["content"].as_array_mut()).and_then(|blocks| blocks.last_mut())
+        {
+            block["cache_control"] = mark.clone();
+        }
+        json!({
+            "model": "claude-sonnet-4-5", "max_tokens": 8000, "stream": stream,
+            "system": [{"type": "text", "text": "You are a coding agent. ".repeat(200), "cache_control": mark}],
+            "tools": tools("input_schema"), "messages": messages, "metadata": {"user_id": "somebody"},
+        })
+    }
+
+    fn arguments(value: &Value, blanks: bool) -> String {
+        if blanks { serde_json::to_string_pretty(value).unwrap() } else { value.to_string() }
+    }
+
+    fn chat(&self, steps: &[Step], stream: bool, blanks: bool) -> Value {
+        let mut messages = vec![json!({"role": "system", "content": "You are a coding agent. ".repeat(200)})];
+        for step in steps {
+            match step {
+                Step::User(text) => messages.push(json!({"role": "user", "content": text})),
+                Step::Model { text, calls } => {
+                    let call = |(id, name, arguments): &(String, &str, Value)| json!({"id": id, "type": "function", "function": {"name": name, "arguments": Self::arguments(arguments, blanks)}});
+                    let mut message = json!({"role": "assistant", "content": text});
+                    if !calls.is_empty() {
+                        message["tool_calls"] = calls.iter().map(call).collect();
+                    }
+                    messages.push(message);
+                }
+                Step::Outputs(outputs) => messages.extend(
+                    outputs.iter().map(|(id, text, _)| json!({"role": "tool", "tool_call_id": id, "content": text})),
+                ),
+            }
+        }
+        json!({"model": "gpt-5", "stream": stream, "messages": messages, "tools": tools("parameters"), "stream_options": {"include_usage": true}})
+    }
+
+    fn responses(&self, steps: &[Step], stream: bool, blanks: bool) -> Value {
+        let mut input = vec![
+            json!({"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "You are a coding agent. ".repeat(200)}]}),
+        ];
+        for (at, step) in steps.iter().enumerate() {
+            match step {
+                Step::User(text) => input.push(
+                    json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}),
+                ),
+                Step::Model { text, calls } => {
+                    input.push(json!({"type": "reasoning", "id": format!("rs_{at}"), "summary": [], "encrypted_content": format!("gAAAA{at}==").repeat(20)}));
+                    input.push(json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}));
+                    input.extend(calls.iter().map(|(id, name, arguments)| json!({"type": "function_call", "call_id": id, "name": name, "arguments": Self::arguments(arguments, blanks)})));
+                }
+                Step::Outputs(outputs) => input.extend(
+                    outputs
+                        .iter()
+                        .map(|(id, text, _)| json!({"type": "function_call_output", "call_id": id, "output": text})),
+                ),
+            }
+        }
+        json!({"model": "gpt-5", "stream": stream, "store": false, "input": input, "tools": tools("parameters"), "prompt_cache_key": self.session})
+    }
+}
+
+fn tools(schema: &str) -> Value {
+    let names = ["Read", "Edit", "Bash"];
+    names
+        .iter()
+        .map(|name| json!({"name": name, "description": "A tool. ".repeat(40), schema: {"type": "object"}}))
+        .collect()
+}

@@ -1,0 +1,139 @@
+//! Whatever goes wrong, the agent goes on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use contexture::tokens::{Estimate, TokenCounter};
+use contexture::wire::Format;
+use contexture_server::Options;
+
+use super::folding::{long, play_some, records, small};
+use super::provider::{Fault, Provider, post};
+use contexture_server::testing::rules;
+
+/// A counter that breaks when it is told to.
+#[derive(Default)]
+struct Breaking(AtomicBool);
+
+impl TokenCounter for Breaking {
+    fn name(&self) -> &str {
+        "breaking"
+    }
+
+    fn count(&self, text: &str) -> u64 {
+        assert!(!self.0.load(Ordering::SeqCst), "the counter was told to break");
+        Estimate.count(text)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_inside_leaves_what_was_decided_before() {
+    let provider = Provider::start().await;
+    let counter = Arc::new(Breaking::default());
+    let gateway = provider.gateway(Options { counter: counter.clone(), ..small() }).await;
+    let agent = long(Format::Messages, 16);
+    let requests = agent.requests();
+    let (first, second) = requests.split_at(requests.len() - 6);
+    let sent = play_some(&gateway, &provider, &agent, first).await;
+    counter.0.store(true, Ordering::SeqCst);
+    let later = play_some(&gateway, &provider, &agent, second).await;
+    let start =
+        sent.last().unwrap().split("],\"metadata\"").next().unwrap().replace("\"stream\":true", "\"stream\":false");
+    // Marks move, so the prefix is compared without them.
+    let plain = |body: &str| {
+        body.replace(",\"cache_control\":{\"type\":\"ephemeral\"}", "")
+            .replace("{\"cache_control\":{\"type\":\"ephemeral\"},", "{")
+            .replace("\"stream\":true", "\"stream\":false")
+    };
+    for body in &later {
+        rules::check(agent.format, body).unwrap();
+        assert!(plain(body).starts_with(&plain(&start)), "what was decided before is sent again");
+    }
+    let records = records(&gateway, requests.len()).await;
+    assert!(
+        records.last().unwrap().passed.as_deref().is_some_and(|why| why.contains("went wrong")),
+        "{:?}",
+        records.last().unwrap().passed
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_no_time_nothing_new_is_decided_and_nothing_is_lost() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(Options { own_work: Duration::ZERO, ..small() }).await;
+    let agent = long(Format::Chat, 8);
+    for at in agent.requests() {
+        let (status, _) = post(&gateway, agent.format, agent.request(at, false)).await;
+        assert_eq!(status, 200);
+        rules::check(agent.format, &provider.last().body).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rewritten_request_that_is_refused_is_sent_once_as_it_came() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    let agent = long(Format::Messages, 16);
+    provider.set_fault(Some(Fault {
+        status: 400,
+        headers: Vec::new(),
+        body: "no",
+        only_with: Some("# What you changed"),
+    }));
+    let mut refused = 0;
+    for at in agent.requests() {
+        let before = provider.got().len();
+        let body = agent.request(at, false);
+        let (status, _) = post(&gateway, agent.format, body.clone()).await;
+        assert_eq!(status, 200);
+        let got = provider.got();
+        if got.len() == before + 2 {
+            refused += 1;
+            assert_eq!(got.last().unwrap().body, body, "it was sent as it came");
+        }
+    }
+    assert_eq!(refused, 1, "nothing is folded in this conversation after that");
+    let records = records(&gateway, agent.requests().len()).await;
+    assert!(records.iter().any(|record| record.passed.as_deref().is_some_and(|why| why.contains("refused"))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_understood_passes_and_says_why() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    let bodies = [
+        (Format::Messages, "{", "not written as expected"),
+        (Format::Messages, r#"{"model":"m"}"#, "no list `messages`"),
+        (Format::Chat, r#"{"messages":[],"messages":[]}"#, "there twice"),
+        (Format::Responses, r#"{"input":"just a text"}"#, "no list `input`"),
+        (Format::Responses, r#"{"input":[{"type":"from_the_future"}]}"#, "from_the_future"),
+        (Format::Chat, r#"{"messages":[{"role":"alien","content":"x"}]}"#, "alien"),
+    ];
+    for (n, (format, body, why)) in bodies.into_iter().enumerate() {
+        provider.set_fault(Some(Fault { status: 400, headers: Vec::new(), body: "what?", only_with: None }));
+        let (status, answer) = post(&gateway, format, body.to_owned()).await;
+        assert_eq!((status, answer.as_str(), provider.last().body.as_str()), (400, "what?", body));
+        let records = records(&gateway, n + 1).await;
+        let passed = records[n].passed.clone().unwrap_or_default();
+        assert!(passed.contains(why), "{passed:?} does not say {why:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_damaged_is_told_and_one_that_is_locked_does_not_stop_requests() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("gateway.db");
+    std::fs::write(&path, "this is no database, but long enough to be taken for one".repeat(100)).unwrap();
+    assert!(contexture_server::Store::open(&path).is_err());
+    std::fs::remove_file(&path).unwrap();
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(Options { store: Some(path.clone()), ..small() }).await;
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let agent = long(Format::Chat, 3);
+    for at in agent.requests() {
+        let (status, _) = post(&gateway, agent.format, agent.request(at, false)).await;
+        assert_eq!(status, 200);
+    }
+}

@@ -1,0 +1,312 @@
+//! Long conversations through the gateway.
+
+use contexture::wire::{Format, digest};
+use contexture_server::testing::rules;
+use contexture_server::{Gateway, Options, RequestRecord};
+use serde_json::Value;
+
+use super::agent::{Agent, file_text};
+use super::provider::{Provider, patient, post};
+
+/// A conversation in which something is folded.
+pub fn long(format: Format, rounds: usize) -> Agent {
+    let mut agent = Agent::new(format, "Please bring all modules to the newest version.");
+    for round in 0..rounds {
+        agent.work(round);
+        if round % 8 == 7 {
+            agent.say(&format!("Good. Now the next part, number {round}: keep the names as they are."));
+        }
+    }
+    agent
+}
+
+pub fn small() -> Options {
+    Options { budget: Some(16_000), ..patient() }
+}
+
+/// Plays a conversation; returns what was sent.
+pub async fn play(gateway: &Gateway, provider: &Provider, agent: &Agent) -> Vec<String> {
+    play_some(gateway, provider, agent, &agent.requests()).await
+}
+
+pub async fn play_some(gateway: &Gateway, provider: &Provider, agent: &Agent, requests: &[usize]) -> Vec<String> {
+    let mut sent = Vec::new();
+    for (n, at) in requests.iter().enumerate() {
+        let (status, answer) = post(gateway, agent.format, agent.request(*at, n % 2 == 0)).await;
+        assert_eq!(status, 200, "{answer}");
+        sent.push(provider.last().body);
+    }
+    sent
+}
+
+/// The records of a gateway once all of them are there.
+pub async fn records(gateway: &Gateway, count: usize) -> Vec<RequestRecord> {
+    for _ in 0..500 {
+        let records = gateway.records();
+        if records.len() >= count {
+            return records;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("{count} records are not there: {}", gateway.records().len());
+}
+
+fn messages_of(body: &str) -> Vec<Value> {
+    let body: Value = serde_json::from_str(body).unwrap();
+    let list = if body["messages"].is_array() { &body["messages"] } else { &body["input"] };
+    list.as_array().unwrap().clone()
+}
+
+/// Whether signed and encrypted thoughts are as the agent had them.
+fn has_whole_thoughts(body: &str) -> bool {
+    let is_whole = |block: &Value| match block["type"].as_str() {
+        Some("thinking") => {
+            let sign = block["thinking"].as_str().unwrap().replace("thought ", "sig+") + "=";
+            block["signature"] == sign.as_str()
+        }
+        Some("reasoning") => {
+            let at = block["id"].as_str().unwrap().strip_prefix("rs_").unwrap();
+            block["encrypted_content"] == format!("gAAAA{at}==").repeat(20).as_str()
+        }
+        _ => true,
+    };
+    let messages = messages_of(body);
+    let blocks = messages.iter().flat_map(|message| message["content"].as_array().into_iter().flatten());
+    blocks.chain(&messages).all(is_whole)
+}
+
+fn digests(format: Format, body: &str) -> Vec<contexture::wire::Digest> {
+    messages_of(body).iter().map(|message| digest(format, &message.to_string()).unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_sent_is_valid_and_moves_only_with_a_fold() {
+    for format in Format::ALL {
+        let provider = Provider::start().await;
+        let gateway = provider.gateway(small()).await;
+        let mut agent = long(format, 16);
+        agent.is_careless = true;
+        let sent = play(&gateway, &provider, &agent).await;
+        let records = records(&gateway, sent.len()).await;
+        let mut folds = 0;
+        for (n, body) in sent.iter().enumerate() {
+            assert!(has_whole_thoughts(body), "request {n} in {format:?}: a thought was altered");
+            rules::check(format, body).unwrap_or_else(|error| panic!("request {n} in {format:?}: {error}"));
+            let has_folded = records[n].decided.iter().any(|note| note.what == "fold");
+            folds += usize::from(has_folded);
+            if n > 0 && !has_folded {
+                let (before, now) = (digests(format, &sent[n - 1]), digests(format, body));
+                assert!(now.starts_with(&before), "request {n} in {format:?} moved without a fold");
+            }
+        }
+        assert!(folds >= 1, "{format:?} folds: {folds}");
+        let all = agent.request(agent.steps.len(), false).len();
+        assert!(sent.last().unwrap().len() < all / 2, "{format:?}: {} of {all}", sent.last().unwrap().len());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn instructions_tools_options_and_what_is_kept_keep_their_bytes() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    let agent = long(Format::Messages, 16);
+    let sent = play(&gateway, &provider, &agent).await;
+    let came = agent.request(*agent.requests().last().unwrap(), false);
+    let last = sent.last().unwrap();
+    let split = |body: &str| {
+        let at = body.find("\"messages\":[").unwrap();
+        let end = body.find("],\"metadata\"").unwrap();
+        (body[..at].to_owned(), body[end..].replace("\"stream\":true", "\"stream\":false"))
+    };
+    assert_eq!(split(last), split(&came));
+    let kept = messages_of(last);
+    let own: Vec<String> = messages_of(&came).iter().map(Value::to_string).collect();
+    let newest: Vec<String> = kept.iter().rev().take(6).map(Value::to_string).collect();
+    assert!(newest.iter().all(|message| own.contains(message)), "the newest messages are as they came");
+    assert_eq!(last.matches("\"cache_control\"").count(), came.matches("\"cache_control\"").count());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_people_said_and_the_newest_state_of_files_are_sent() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    let agent = long(Format::Chat, 16);
+    let sent = play(&gateway, &provider, &agent).await;
+    let last = sent.last().unwrap();
+    assert!(last.contains("Please bring all modules to the newest version."));
+    for round in [7, 15] {
+        assert!(last.contains(&format!("Now the next part, number {round}")), "what was said in round {round}");
+    }
+    // The last file was read in round 15 and changed after that.
+    let line = format!("// version {} of this part, which concerns module {}", 15 / 7 + 1, 15 % 7);
+    assert!(last.contains(&line), "{line}");
+    assert!(file_text(15 % 7, 15 / 7 + 1, 160).contains(&line));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_request_gets_the_same_bytes() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    let agent = long(Format::Responses, 8);
+    for at in agent.requests() {
+        post(&gateway, agent.format, agent.request(at, true)).await;
+        let first = provider.last().body;
+        post(&gateway, agent.format, agent.request(at, true)).await;
+        assert_eq!(provider.last().body, first);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_branch_shares_what_was_decided_before_it() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    let agent = long(Format::Messages, 16);
+    let requests = agent.requests();
+    let sent = play(&gateway, &provider, &agent).await;
+    let records = records(&gateway, sent.len()).await;
+    let fold = records.iter().position(|record| record.decided.iter().any(|note| note.what == "fold")).unwrap();
+    // The user goes back to some requests after the fold, and says something else.
+    let at = fold + 3;
+    let mut other = agent.clone();
+    other.steps.truncate(requests[at]);
+    other.say("No, do it in another way.");
+    post(&gateway, agent.format, other.request(other.steps.len(), false)).await;
+    let branched = provider.last().body;
+    rules::check(agent.format, &branched).unwrap();
+    assert!(
+        digests(agent.format, &branched).starts_with(&digests(agent.format, &sent[at])),
+        "the prefix is still cached"
+    );
+    // The conversation itself goes on as if nothing had happened.
+    post(&gateway, agent.format, agent.request(*requests.last().unwrap(), false)).await;
+    let again = provider.last().body.replace("\"stream\":false", "\"stream\":true");
+    assert_eq!(again, sent.last().unwrap().replace("\"stream\":false", "\"stream\":true"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_clients_own_compaction_and_counts_get_what_was_decided_and_change_nothing() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    let agent = long(Format::Messages, 16);
+    let sent = play(&gateway, &provider, &agent).await;
+    let mut compacting = agent.clone();
+    compacting.say("Your task is to create a detailed summary of the conversation so far, paying attention.");
+    post(&gateway, agent.format, compacting.request(compacting.steps.len(), false)).await;
+    let summary = provider.last().body;
+    rules::check(agent.format, &summary).unwrap();
+    assert!(digests(agent.format, &summary).starts_with(&digests(agent.format, sent.last().unwrap())));
+    let count = reqwest::Client::new()
+        .post(format!("{}/v1/messages/count_tokens", gateway.url()))
+        .body(agent.request(agent.steps.len(), false))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(count.status().as_u16(), 200);
+    let counted = provider.last();
+    assert_eq!(counted.path, "/v1/messages/count_tokens");
+    assert_eq!(digests(agent.format, &counted.body), digests(agent.format, sent.last().unwrap()));
+    post(&gateway, agent.format, agent.request(agent.steps.len(), true)).await;
+    let again = provider.last().body.replace("\"stream\":true", "\"stream\":false");
+    assert_eq!(
+        again,
+        sent.last().unwrap().replace("\"stream\":true", "\"stream\":false"),
+        "the conversation is as it was"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parallel_conversations_do_not_mix() {
+    let provider = Provider::start().await;
+    let gateway = std::sync::Arc::new(provider.gateway(small()).await);
+    let mut tasks = Vec::new();
+    for number in 0..4 {
+        let gateway = gateway.clone();
+        tasks.push(tokio::spawn(async move {
+            let mut agent = long(Format::Chat, 8);
+            let own = format!("This is task number {number}, which no other has.");
+            agent.steps[0] = super::agent::Step::User(own);
+            for at in agent.requests() {
+                post(&gateway, agent.format, agent.request(at, false)).await;
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    for got in provider.got() {
+        rules::check(Format::Chat, &got.body).unwrap();
+        assert_eq!(got.body.matches("which no other has").count(), 1, "each request has its own task, and only that");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_only_watched_or_held_out_is_sent_as_it_came() {
+    for options in [Options { observe: true, ..small() }, Options { holdout: 1.1, ..small() }] {
+        let is_watched = options.observe;
+        let provider = Provider::start().await;
+        let gateway = provider.gateway(options).await;
+        let agent = long(Format::Messages, 8);
+        for at in agent.requests() {
+            let body = agent.request(at, false);
+            post(&gateway, agent.format, body.clone()).await;
+            assert_eq!(provider.last().body, body);
+        }
+        let records = records(&gateway, agent.requests().len()).await;
+        let would: Vec<u64> = records.iter().filter_map(|record| record.would_send).collect();
+        let has_folds = records.iter().any(|record| record.decided.iter().any(|note| note.what == "fold"));
+        assert_eq!((would.len() == records.len(), has_folds), (is_watched, is_watched));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_takes_too_long_is_done_with_a_later_request() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(Options { own_work: std::time::Duration::from_millis(1), ..small() }).await;
+    let agent = long(Format::Chat, 12);
+    let mut smallest = usize::MAX;
+    for at in agent.requests() {
+        let body = agent.request(at, false);
+        post(&gateway, agent.format, body.clone()).await;
+        let sent = provider.last().body;
+        rules::check(agent.format, &sent).unwrap();
+        smallest = smallest.min(sent.len() * 100 / body.len());
+        // A person or a tool takes its time before the next one.
+        tokio::time::sleep(std::time::Duration::from_millis(150)).await;
+    }
+    assert!(smallest < 70, "a fold was made in the end: {smallest} %");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_the_user_names_are_sent_behind_the_message() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("src")).unwrap();
+    std::fs::write(directory.path().join("src/main.rs"), "fn main() {\n    greet();\n}\n").unwrap();
+    let base: std::sync::Arc<str> = directory.path().to_str().unwrap().into();
+    let state = tempfile::tempdir().unwrap();
+    for format in Format::ALL {
+        let provider = Provider::start().await;
+        let store = Some(state.path().join(format!("{format:?}.db")));
+        let options = || Options { directory: Some(base.clone()), store: store.clone(), ..small() };
+        let gateway = provider.gateway(options()).await;
+        let mut agent = Agent::new(format, "Explain #src/main.rs:2 and #../secret.txt, please.");
+        let sent = play(&gateway, &provider, &agent).await.remove(0);
+        rules::check(format, &sent).unwrap();
+        let messages = messages_of(&sent);
+        let behind = messages.last().unwrap().to_string();
+        assert!(
+            behind.contains("lines 2-2") && behind.contains("    greet();") && !behind.contains("fn main"),
+            "{behind}"
+        );
+        assert!(behind.contains("not shown"), "{behind}");
+        // It is written once, whatever becomes of the file, and also after a restart.
+        std::fs::write(directory.path().join("src/main.rs"), "changed").unwrap();
+        gateway.stop().await;
+        let gateway = provider.gateway(options()).await;
+        agent.work(0);
+        for body in play_some(&gateway, &provider, &agent, &agent.requests()[1..]).await {
+            rules::check(format, &body).unwrap();
+            assert!(digests(format, &body).starts_with(&digests(format, &sent)), "{format:?}");
+        }
+        std::fs::write(directory.path().join("src/main.rs"), "fn main() {\n    greet();\n}\n").unwrap();
+    }
+}

@@ -1,0 +1,17 @@
+//! The gateway, spoken to over real connections.
+
+// Clippy allows `unwrap` in test functions but not in what they call.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod agent;
+mod provider;
+
+mod bills;
+mod faults;
+mod folding;
+mod kills;
+mod passing;
+mod privacy;
+mod recordings;
+mod restarts;
+mod wire;

@@ -1,0 +1,150 @@
+//! What is not rewritten passes byte for byte.
+
+use axum::body::Body;
+use axum::http::Response;
+use bytes::Bytes;
+use contexture::wire::Format;
+use contexture_server::{Gateway, Options, Upstreams};
+use futures_util::StreamExt;
+use tokio::sync::mpsc;
+
+use super::agent::Agent;
+use super::provider::{Fault, Provider, path_of, patient, post};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_about_which_nothing_is_decided_keeps_its_bytes() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(patient()).await;
+    for format in Format::ALL {
+        let body = Agent::new(format, "hello").request(1, false);
+        // White space, numbers and the order of fields are the client's.
+        let body = body.replacen('{', "{ \"temperature\" : 1.50,\n\t\"unknown\": 1e2 ,", 1);
+        let (status, _) = post(&gateway, format, body.clone()).await;
+        assert_eq!((status, provider.last().body), (200, body));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_and_queries_pass_and_answers_come_back_as_they_are() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(patient()).await;
+    let body = Agent::new(Format::Messages, "hello").request(1, true);
+    let answer = reqwest::Client::new()
+        .post(format!("{}/v1/messages?beta=true", gateway.url()))
+        .header("authorization", "Bearer account-token")
+        .header("anthropic-beta", "one,two")
+        .header("connection", "x-hop")
+        .header("x-hop", "not passed on")
+        .body(body)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(answer.headers()["content-type"], "text/event-stream");
+    assert!(answer.text().await.unwrap().ends_with("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"));
+    let got = provider.last();
+    assert_eq!(got.path, "/v1/messages?beta=true");
+    assert_eq!(
+        (&got.headers["authorization"], &got.headers["anthropic-beta"]),
+        (&"Bearer account-token".parse().unwrap(), &"one,two".parse().unwrap())
+    );
+    assert!(!got.headers.contains_key("x-hop"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_else_passes_untouched() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(patient()).await;
+    let answer = reqwest::Client::new().get(format!("{}/v1/models?limit=3", gateway.url())).send().await.unwrap();
+    assert_eq!((answer.status().as_u16(), &answer.headers()["x-kind"].clone()), (200, &"other".parse().unwrap()));
+    assert_eq!(answer.text().await.unwrap(), "other");
+    let gemini = "/v1beta/models/g:streamGenerateContent";
+    let body = "not json at all \u{0}".to_owned();
+    reqwest::Client::new().post(format!("{}{gemini}", gateway.url())).body(body.clone()).send().await.unwrap();
+    assert_eq!((provider.last().path, provider.last().body), (gemini.to_owned(), body));
+    assert!(gateway.records().is_empty(), "only requests to models are on the receipt");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_of_the_provider_reach_the_client_unchanged() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(patient()).await;
+    for (status, body) in [(429, r#"{"error":"slow down"}"#), (500, "oops"), (529, "overloaded"), (400, "too long")] {
+        let headers = vec![("retry-after", "7"), ("x-request-id", "r1")];
+        provider.set_fault(Some(Fault { status, headers, body, only_with: None }));
+        let before = provider.got().len();
+        let answer = reqwest::Client::new()
+            .post(format!("{}/v1/messages", gateway.url()))
+            .body(Agent::new(Format::Messages, "hello").request(1, false))
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(
+            (answer.status().as_u16(), &answer.headers()["retry-after"].clone()),
+            (status, &"7".parse().unwrap())
+        );
+        assert_eq!(answer.text().await.unwrap(), body);
+        assert_eq!(provider.got().len(), before + 1, "the gateway does not try again");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_is_gone_is_told_in_its_own_form() {
+    let options = Options { upstreams: Upstreams::one("http://127.0.0.1:1"), ..patient() };
+    let gateway = Gateway::start("127.0.0.1:0", options).await.unwrap();
+    let (status, body) =
+        post(&gateway, Format::Messages, Agent::new(Format::Messages, "hello").request(1, false)).await;
+    assert_eq!(status, 502);
+    assert!(
+        body.starts_with(r#"{"error":{"message":"contexture: the provider at `127.0.0.1:1` cannot be reached""#),
+        "{body}"
+    );
+    let (_, body) = post(&gateway, Format::Chat, Agent::new(Format::Chat, "hello").request(1, false)).await;
+    assert!(body.contains("gateway_error"), "{body}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_is_refused_so_that_the_client_falls_back() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(patient()).await;
+    let request = reqwest::Client::new().get(format!("{}/v1/responses", gateway.url()));
+    let answer = request.header("connection", "upgrade").header("upgrade", "websocket").send().await.unwrap();
+    assert_eq!(answer.status().as_u16(), 426);
+    assert!(provider.got().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_chunk_is_passed_on_before_the_next_one_comes() {
+    // The provider sends a chunk only when the client has seen the one before.
+    let (allow, allowed) = mpsc::channel::<()>(1);
+    let allowed = std::sync::Arc::new(tokio::sync::Mutex::new(allowed));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let app = axum::Router::new().fallback(move || {
+        let allowed = allowed.clone();
+        async move {
+            let chunks = futures_util::stream::unfold((0, allowed), |(n, allowed)| async move {
+                if n == 4 {
+                    return None;
+                }
+                allowed.lock().await.recv().await?;
+                Some((Ok::<_, std::io::Error>(Bytes::from(format!("data: {{\"n\":{n}}}\n\n"))), (n + 1, allowed)))
+            });
+            Response::builder().header("content-type", "text/event-stream").body(Body::from_stream(chunks)).unwrap()
+        }
+    });
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let options = Options { upstreams: Upstreams::one(&url), ..patient() };
+    let gateway = Gateway::start("127.0.0.1:0", options).await.unwrap();
+    allow.send(()).await.unwrap();
+    let request = reqwest::Client::new().post(format!("{}{}", gateway.url(), path_of(Format::Messages)));
+    let answer = request.body(Agent::new(Format::Messages, "hello").request(1, true)).send().await.unwrap();
+    let mut chunks = answer.bytes_stream();
+    for n in 0..4 {
+        let chunk =
+            tokio::time::timeout(std::time::Duration::from_secs(5), chunks.next()).await.expect("in time").unwrap();
+        assert_eq!(chunk.unwrap(), format!("data: {{\"n\":{n}}}\n\n"));
+        if n < 3 {
+            allow.send(()).await.unwrap();
+        }
+    }
+}

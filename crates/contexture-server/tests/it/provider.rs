@@ -1,0 +1,161 @@
+//! A provider that does what it is told, on a real port.
+
+use std::sync::{Arc, Mutex};
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Response, StatusCode, header};
+use contexture::wire::Format;
+use contexture_server::{Gateway, Options, Upstreams};
+use serde_json::{Value, json};
+
+use contexture_server::testing::cache::{Cache, Took};
+
+/// What the provider got.
+#[derive(Clone, Debug)]
+pub struct Got {
+    pub path: String,
+    pub headers: HeaderMap,
+    pub body: String,
+    pub took: Took,
+}
+
+/// How the provider answers instead of serving.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    pub status: u16,
+    pub headers: Vec<(&'static str, &'static str)>,
+    pub body: &'static str,
+    /// Only requests that were rewritten are refused: those with this text.
+    pub only_with: Option<&'static str>,
+}
+
+#[derive(Default)]
+struct Inner {
+    got: Vec<Got>,
+    cache: Cache,
+    fault: Option<Fault>,
+}
+
+/// A provider.
+#[derive(Clone)]
+pub struct Provider {
+    pub url: String,
+    inner: Arc<Mutex<Inner>>,
+}
+
+impl Provider {
+    pub async fn start() -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let inner = Arc::new(Mutex::new(Inner { cache: Cache::with_life(300_000), ..Inner::default() }));
+        let app = axum::Router::new().fallback(serve).with_state(inner.clone());
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        Self { url, inner }
+    }
+
+    pub fn got(&self) -> Vec<Got> {
+        self.inner.lock().unwrap().got.clone()
+    }
+
+    pub fn last(&self) -> Got {
+        self.inner.lock().unwrap().got.last().cloned().unwrap()
+    }
+
+    pub fn set_fault(&self, fault: Option<Fault>) {
+        self.inner.lock().unwrap().fault = fault;
+    }
+
+    /// A gateway in front of it.
+    pub async fn gateway(&self, options: Options) -> Gateway {
+        let options = Options { upstreams: Upstreams::one(&self.url), ..options };
+        Gateway::start("127.0.0.1:0", options).await.unwrap()
+    }
+}
+
+/// Options that leave a debug build the time it needs.
+pub fn patient() -> Options {
+    Options { own_work: std::time::Duration::from_secs(20), ..Options::default() }
+}
+
+pub fn path_of(format: Format) -> &'static str {
+    match format {
+        Format::Messages => "/v1/messages",
+        Format::Chat => "/v1/chat/completions",
+        Format::Responses => "/v1/responses",
+    }
+}
+
+/// Sends a request as a client would.
+pub async fn post(gateway: &Gateway, format: Format, body: String) -> (u16, String) {
+    let answer = reqwest::Client::new()
+        .post(format!("{}{}", gateway.url(), path_of(format)))
+        .header("x-api-key", "sk-secret-4711")
+        .header("content-type", "application/json")
+        .body(body)
+        .send()
+        .await
+        .unwrap();
+    (answer.status().as_u16(), answer.text().await.unwrap())
+}
+
+async fn serve(State(inner): State<Arc<Mutex<Inner>>>, request: Request) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+    let body = String::from_utf8_lossy(&body).into_owned();
+    let path = parts.uri.to_string();
+    let format = Format::of_path(parts.uri.path());
+    let mut inner = inner.lock().unwrap();
+    let fault = inner.fault.clone().filter(|fault| fault.only_with.is_none_or(|text| body.contains(text)));
+    let took = match (format, &fault) {
+        (Some(format), None) => inner.cache.serve(format, &body, 0),
+        _ => Took::default(),
+    };
+    let is_stream = serde_json::from_str::<Value>(&body).is_ok_and(|body| body["stream"] == true);
+    inner.got.push(Got { path, headers: parts.headers, body, took });
+    if let Some(fault) = fault {
+        let mut response = Response::builder().status(fault.status);
+        for (name, value) in &fault.headers {
+            response = response.header(*name, *value);
+        }
+        return response.body(Body::from(fault.body)).unwrap();
+    }
+    let Some(format) = format else {
+        return Response::builder().status(StatusCode::OK).header("x-kind", "other").body(Body::from("other")).unwrap();
+    };
+    answer(format, &took, is_stream)
+}
+
+fn answer(format: Format, took: &Took, is_stream: bool) -> Response<Body> {
+    let usage = took.usage(format, 12);
+    if !is_stream {
+        let body = json!({"id": "m1", "content": [{"type": "text", "text": "ok"}], "usage": usage});
+        return Response::builder()
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Body::from(body.to_string()))
+            .unwrap();
+    }
+    let events = match format {
+        Format::Messages => vec![
+            ("message_start", json!({"type": "message_start", "message": {"usage": usage}})),
+            ("content_block_delta", json!({"type": "content_block_delta", "delta": {"text": "ok"}})),
+            ("message_delta", json!({"type": "message_delta", "usage": {"output_tokens": 12}})),
+            ("message_stop", json!({"type": "message_stop"})),
+        ],
+        Format::Chat => {
+            vec![("", json!({"choices": [{"delta": {"content": "ok"}}]})), ("", json!({"choices": [], "usage": usage}))]
+        }
+        Format::Responses => vec![
+            ("response.created", json!({"type": "response.created"})),
+            ("response.completed", json!({"type": "response.completed", "response": {"usage": usage}})),
+        ],
+    };
+    let text: String = events
+        .iter()
+        .map(|(name, data)| match *name {
+            "" => format!("data: {data}\n\n"),
+            name => format!("event: {name}\ndata: {data}\n\n"),
+        })
+        .collect();
+    Response::builder().header(header::CONTENT_TYPE, "text/event-stream").body(Body::from(text)).unwrap()
+}

@@ -1,0 +1,86 @@
+//! A gateway that ends and starts again goes on with the same bytes.
+
+use contexture::wire::Format;
+use contexture_server::{Options, Store};
+
+use super::folding::{long, play, play_some, small};
+use super::provider::Provider;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_restart_the_same_bytes_are_sent() {
+    for format in Format::ALL {
+        let agent = long(format, 14);
+        let requests = agent.requests();
+        let directory = tempfile::tempdir().unwrap();
+        let store = Some(directory.path().join("state/gateway.db"));
+        let mut sent = Vec::new();
+        let provider = Provider::start().await;
+        // The store's door makes shortened outputs name a command, so all of it runs with one.
+        let whole = tempfile::tempdir().unwrap();
+        let options = Options { store: Some(whole.path().join("gateway.db")), ..small() };
+        let with_store = play(&provider.gateway(options).await, &provider, &agent).await;
+        for part in requests.chunks(17) {
+            let options = Options { store: store.clone(), ..small() };
+            let gateway = provider.gateway(options).await;
+            sent.extend(play_some(&gateway, &provider, &agent, part).await);
+            gateway.stop().await;
+        }
+        let plain = |bodies: &[String]| -> Vec<String> {
+            bodies.iter().map(|body| body.replace("\"stream\":true", "\"stream\":false")).collect()
+        };
+        let (sent, with_store) = (plain(&sent), plain(&with_store));
+        let differs = sent.iter().zip(&with_store).position(|(one, two)| one != two);
+        assert_eq!(differs, None, "{format:?}");
+        assert_eq!(sent.len(), requests.len());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_store_nothing_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    play(&gateway, &provider, &long(Format::Chat, 12)).await;
+    gateway.stop().await;
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_forgotten_is_gone_from_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("gateway.db");
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(Options { store: Some(path.clone()), ..small() }).await;
+    let mut agent = long(Format::Messages, 10);
+    let secret = "a very special marker of this output";
+    let output: String = (0..4_000).map(|n| format!("line {n} of the log\n")).collect();
+    agent.call("Logs.", "Bash", serde_json::json!({"command": "cat log"}), &format!("{output}{secret}\n{output}"));
+    play(&gateway, &provider, &agent).await;
+    gateway.stop().await;
+    let store = Store::open(&path).unwrap();
+    let holds = || {
+        let files =
+            std::fs::read_dir(directory.path()).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap());
+        files.into_iter().any(|bytes| String::from_utf8_lossy(&bytes).contains(secret))
+    };
+    assert!(holds(), "what was shortened can be shown");
+    assert!(store.forget(None).unwrap() >= 1);
+    assert!(!holds());
+    assert!(store.requests(None).unwrap().is_empty());
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn only_its_owner_can_read_the_store() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a/b/gateway.db");
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(Options { store: Some(path.clone()), ..small() }).await;
+    play(&gateway, &provider, &long(Format::Chat, 3)).await;
+    for file in std::fs::read_dir(path.parent().unwrap()).unwrap() {
+        let mode = file.unwrap().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{mode:o}");
+    }
+    assert_eq!(std::fs::metadata(path.parent().unwrap()).unwrap().permissions().mode() & 0o077, 0);
+}

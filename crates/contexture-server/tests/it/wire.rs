@@ -1,0 +1,199 @@
+//! The wire formats, as properties.
+
+use contexture::wire::{Format, Plan, Request, Usage, digest, read};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![".{0,40}", "[a-z \\\\\"\n]{0,60}"]
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        text().prop_map(Value::from)
+    ];
+    leaf.prop_recursive(3, 20, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map("[a-z_]{1,8}", inner, 0..4)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+fn message(format: Format) -> BoxedStrategy<Value> {
+    match format {
+        Format::Messages => prop_oneof![
+            text().prop_map(|text| json!({"role": "user", "content": text})),
+            (text(), value()).prop_map(|(text, input)| json!({"role": "assistant", "content": [
+                {"type": "thinking", "thinking": text, "signature": "s"},
+                {"type": "tool_use", "id": "c1", "name": "t", "input": {"a": input}}]})),
+            (text(), any::<bool>()).prop_map(|(text, failed)| json!({"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "c1", "is_error": failed, "content": [{"type": "text", "text": text}, {"type": "image", "source": {}}]},
+                {"type": "text", "text": "and"}]})),
+        ].boxed(),
+        Format::Chat => prop_oneof![
+            text().prop_map(|text| json!({"role": "user", "content": text})),
+            (text(), value()).prop_map(|(text, input)| json!({"role": "assistant", "content": text, "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "t", "arguments": json!({"a": input}).to_string()}}]})),
+            text().prop_map(|text| json!({"role": "tool", "tool_call_id": "c1", "content": text})),
+        ].boxed(),
+        Format::Responses => prop_oneof![
+            text().prop_map(|text| json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})),
+            value().prop_map(|input| json!({"type": "function_call", "call_id": "c1", "name": "t", "arguments": json!({"a": input}).to_string()})),
+            text().prop_map(|text| json!({"type": "function_call_output", "call_id": "c1", "output": text})),
+            text().prop_map(|text| json!({"type": "reasoning", "id": "r", "summary": [], "encrypted_content": text})),
+        ].boxed(),
+    }
+}
+
+fn list_of(format: Format) -> &'static str {
+    if format == Format::Responses { "input" } else { "messages" }
+}
+
+fn any_request() -> impl Strategy<Value = (Format, Vec<Value>)> {
+    prop::sample::select(&Format::ALL[..]).prop_flat_map(|format| {
+        prop::collection::vec(message(format), 0..8).prop_map(move |messages| (format, messages))
+    })
+}
+
+proptest! {
+    #[test]
+    fn nothing_decided_means_the_very_same_bytes((format, messages) in any_request(), pretty in any::<bool>()) {
+        let body = json!({"model": "m", list_of(format): messages, "x": 1.0});
+        let body = if pretty { serde_json::to_string_pretty(&body).unwrap() } else { body.to_string() };
+        let request = Request::parse(format, &body).unwrap();
+        prop_assert_eq!(request.messages().len(), messages.len());
+        prop_assert_eq!(&*request.rewritten(&Plan::default()).unwrap(), body.as_str());
+        prop_assert_eq!(&*request.rewritten(&Plan::keeping(messages.len())).unwrap(), body.as_str());
+    }
+
+    #[test]
+    fn keeping_every_part_keeps_every_message((format, messages) in any_request()) {
+        let body = json!({"model": "m", list_of(format): messages}).to_string();
+        let request = Request::parse(format, &body).unwrap();
+        let mut plan = Plan::default();
+        for (at, message) in request.messages().iter().enumerate() {
+            let units = read(format, message, None).unwrap();
+            for unit in 0..units.len() {
+                plan.push_unit(at, unit, units.len(), None);
+            }
+        }
+        plan.cover(messages.len());
+        prop_assert!(plan.is_as_it_came() || messages.is_empty());
+    }
+
+    #[test]
+    fn the_form_of_a_message_makes_no_difference((format, messages) in any_request()) {
+        for message in &messages {
+            let one = digest(format, &message.to_string()).unwrap();
+            prop_assert_eq!(one, digest(format, &serde_json::to_string_pretty(message).unwrap()).unwrap());
+            let mut marked = message.clone();
+            if let Some(block) = marked["content"].as_array_mut().and_then(|blocks| blocks.last_mut()) {
+                block["cache_control"] = json!({"type": "ephemeral"});
+            } else if let Some(text) = marked["content"].as_str().filter(|text| !text.is_empty()) {
+                marked["content"] = json!([{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]);
+            }
+            prop_assert_eq!(one, digest(format, &marked.to_string()).unwrap());
+        }
+    }
+
+    #[test]
+    fn what_is_said_makes_a_difference(one in "[a-z]{1,20}", two in "[a-z]{1,20}") {
+        let of = |text: &str| digest(Format::Chat, &json!({"role": "user", "content": text}).to_string()).unwrap();
+        prop_assert_eq!(one == two, of(&one) == of(&two));
+    }
+
+    #[test]
+    fn a_shortened_output_keeps_its_other_fields_and_images(text in text()) {
+        let block = json!({"type": "tool_result", "tool_use_id": "c1", "is_error": true, "future": [1, 2],
+            "content": [{"type": "text", "text": "long"}, {"type": "image", "source": {"data": "AAAA"}}]});
+        let body = json!({"messages": [{"role": "user", "content": [block]}]}).to_string();
+        let request = Request::parse(Format::Messages, &body).unwrap();
+        let mut plan = Plan::default();
+        plan.push_unit(0, 0, 1, Some(text.as_str().into()));
+        plan.cover(1);
+        let sent: Value = serde_json::from_str(&request.rewritten(&plan).unwrap()).unwrap();
+        let block = &sent["messages"][0]["content"][0];
+        prop_assert_eq!(block, &json!({"type": "tool_result", "tool_use_id": "c1", "is_error": true, "future": [1, 2],
+            "content": [{"type": "text", "text": text}, {"type": "image", "source": {"data": "AAAA"}}]}));
+    }
+
+    #[test]
+    fn usage_is_read_however_a_stream_is_cut(cuts in prop::collection::vec(1_usize..40, 1..30)) {
+        let stream = "event: message_start\r\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3,\"cache_read_input_tokens\":50,\"cache_creation_input_tokens\":7,\"cache_creation\":{\"ephemeral_1h_input_tokens\":2},\"output_tokens\":1}}}\r\n\r\nevent: message_delta\ndata: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":9}}\n\n";
+        let mut reader = contexture::wire::AnswerReader::new(true);
+        let (mut rest, mut cuts) = (stream.as_bytes(), cuts.into_iter().cycle());
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(cuts.next().unwrap().min(rest.len()));
+            reader.push(now);
+            rest = later;
+        }
+        let expected = Usage { input: 3, cache_read: 50, cache_write: 5, cache_write_hour: 2, output: 9 };
+        prop_assert_eq!(reader.finish(), Some(expected));
+    }
+}
+
+#[test]
+fn usage_of_all_providers_is_understood() {
+    let check = |answer: Value, expected: Usage| {
+        let mut usage = Usage::default();
+        assert!(usage.take(&answer));
+        assert_eq!(usage, expected, "{answer}");
+    };
+    check(
+        json!({"usage": {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 64}}}),
+        Usage { input: 36, cache_read: 64, output: 5, ..Usage::default() },
+    );
+    check(
+        json!({"usage": {"prompt_tokens": 100, "completion_tokens": 5, "prompt_cache_hit_tokens": 40}}),
+        Usage { input: 60, cache_read: 40, output: 5, ..Usage::default() },
+    );
+    check(
+        json!({"response": {"usage": {"input_tokens": 10, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 4}}}}),
+        Usage { input: 6, cache_read: 4, output: 2, ..Usage::default() },
+    );
+    check(
+        json!({"usage": {"input_tokens": 10, "output_tokens": 2}}),
+        Usage { input: 10, output: 2, ..Usage::default() },
+    );
+}
+
+#[test]
+fn marks_move_to_what_replaces_their_place_and_behind_what_is_added() {
+    let mark = json!({"type": "ephemeral", "ttl": "1h"});
+    let user = |text: &str, is_marked: bool| {
+        let mut block = json!({"type": "text", "text": text});
+        if is_marked {
+            block["cache_control"] = mark.clone();
+        }
+        json!({"role": "user", "content": [block]})
+    };
+    let body = json!({"messages": [user("one", false), user("two", true), user("three", true)]}).to_string();
+    let request = Request::parse(Format::Messages, &body).unwrap();
+    let mut plan = Plan::default();
+    plan.push_unit(0, 0, 1, None);
+    plan.push_made("folded".into());
+    plan.push_unit(2, 0, 1, None);
+    plan.push_made("brought back".into());
+    plan.cover(3);
+    let sent: Value = serde_json::from_str(&request.rewritten(&plan).unwrap()).unwrap();
+    let expected = json!({"messages": [user("one", false), user("folded", true), user("three", false), user("brought back", true)]});
+    assert_eq!(sent, expected);
+    // With the next message the client's mark is there, and nothing of this one is left.
+    let body = json!({"messages": [user("one", false), user("two", false), user("three", false), user("four", true)]})
+        .to_string();
+    let request = Request::parse(Format::Messages, &body).unwrap();
+    let sent: Value = serde_json::from_str(&request.rewritten(&plan).unwrap()).unwrap();
+    let texts = [
+        user("one", false),
+        user("folded", false),
+        user("three", false),
+        user("brought back", false),
+        user("four", true),
+    ];
+    assert_eq!(sent, json!({"messages": texts}));
+}

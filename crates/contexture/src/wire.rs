@@ -1,0 +1,42 @@
+//! Requests and answers of providers as they are on the wire.
+//!
+//! A [`Request`] is a body split into its messages without a copy: what is not rewritten keeps its bytes. A message is
+//! read as [`Unit`]s, each with the item that it is, and recognised again by its [`Digest`], whatever a client does
+//! to its form. A [`Plan`] says which messages of a request are kept and what replaces the others.
+//!
+//! ```
+//! use contexture::wire::{Format, Plan, Request};
+//!
+//! let body = r#"{"model":"m", "messages":[{"role":"user","content":"hello"}]}"#;
+//! let request = Request::parse(Format::Chat, body)?;
+//! assert_eq!(request.messages().len(), 1);
+//! assert_eq!(request.rewritten(&Plan::default())?, body);
+//! # Ok::<(), contexture::wire::WireError>(())
+//! ```
+
+mod fields;
+mod format;
+mod error;
+mod unit;
+mod anthropic;
+mod chat;
+mod responses;
+mod read;
+mod digest;
+mod plan;
+mod marks;
+mod write;
+mod request;
+mod usage;
+mod answer;
+
+pub use answer::AnswerReader;
+pub use digest::{Digest, digest, raw_digest};
+pub use error::WireError;
+pub use format::Format;
+pub use marks::CacheMarks;
+pub use plan::{Plan, Segment, ShownUnit};
+pub use read::read;
+pub use request::Request;
+pub use unit::{Unit, groups, unit_tokens};
+pub use usage::Usage;

@@ -1,0 +1,98 @@
+//! Reads along as an answer passes, for its usage.
+
+use serde_json::Value;
+
+use super::usage::Usage;
+
+/// Longest answer, or line of one, that is read.
+const MAX_BYTES: usize = 32 << 20;
+
+/// Reads an answer as it passes: one JSON value, or events piece by piece.
+#[derive(Debug, Default)]
+pub struct AnswerReader {
+    is_stream: bool,
+    /// What came since the last end of a line.
+    pending: Vec<u8>,
+    is_too_long: bool,
+    usage: Option<Usage>,
+    has_ended: bool,
+    bytes: u64,
+}
+
+impl AnswerReader {
+    /// A reader of events (`text/event-stream`) or of one value.
+    pub fn new(is_stream: bool) -> Self {
+        Self { is_stream, ..Self::default() }
+    }
+
+    /// Takes in the next bytes.
+    pub fn push(&mut self, mut bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        if !self.is_stream {
+            return self.keep(bytes);
+        }
+        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+            match self.pending.is_empty() {
+                true => self.line(&bytes[..end]),
+                false => {
+                    self.keep(&bytes[..end]);
+                    let line = std::mem::take(&mut self.pending);
+                    self.line(&line);
+                }
+            }
+            self.is_too_long = false;
+            bytes = &bytes[end + 1..];
+        }
+        self.keep(bytes);
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.is_too_long || self.pending.len() + bytes.len() > MAX_BYTES {
+            self.pending = Vec::new();
+            self.is_too_long = true;
+            return;
+        }
+        self.pending.extend_from_slice(bytes);
+    }
+
+    fn line(&mut self, line: &[u8]) {
+        let Some(data) = line.strip_prefix(b"data:") else { return };
+        let data = std::str::from_utf8(data).unwrap_or_default().trim();
+        let ends =
+            ["[DONE]", "\"message_stop\"", "\"response.completed\"", "\"response.incomplete\"", "\"response.failed\""];
+        let start = &data[..data.floor_char_boundary(200)];
+        self.has_ended |= ends.iter().any(|end| start.contains(end));
+        if data.contains("\"usage\"") {
+            self.read(data);
+        }
+    }
+
+    fn read(&mut self, json: &str) {
+        if let Ok(value) = serde_json::from_str::<Value>(json) {
+            let mut usage = self.usage.unwrap_or_default();
+            if usage.take(&value) {
+                self.usage = Some(usage);
+            }
+        }
+    }
+
+    /// Ends the answer; what it took, if it said so.
+    pub fn finish(&mut self) -> Option<Usage> {
+        let rest = std::mem::take(&mut self.pending);
+        match self.is_stream {
+            true => self.line(&rest),
+            false => self.read(std::str::from_utf8(&rest).unwrap_or_default()),
+        }
+        self.usage
+    }
+
+    /// Whether a stream said that it is over.
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// How many bytes passed.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}

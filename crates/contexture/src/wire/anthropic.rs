@@ -1,0 +1,153 @@
+//! Messages of Anthropic: a role, and a text or blocks.
+
+use contexture_core::item::{Content, FunctionCall, FunctionCallOutput, Item, Message, Outcome, Reasoning, Role};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::error::WireError;
+use super::fields::{Fields, quoted, text_of};
+use super::unit::Unit;
+
+/// The field by which a client asks for caching.
+pub(super) const MARK: &str = "cache_control";
+
+/// The blocks of a content; a text is one.
+pub(super) enum Blocks<'a> {
+    /// One text.
+    Text(String),
+    /// A list.
+    List(Vec<&'a RawValue>),
+}
+
+impl<'a> Blocks<'a> {
+    pub(super) fn of(content: &'a RawValue) -> Result<Self, WireError> {
+        match content.get().as_bytes().first() {
+            Some(b'"') => Ok(Blocks::Text(serde_json::from_str(content.get())?)),
+            _ => Ok(Blocks::List(serde_json::from_str(content.get())?)),
+        }
+    }
+}
+
+pub(super) fn read(json: &str) -> Result<Vec<Unit>, WireError> {
+    let fields = Fields::parse(json)?;
+    let content = fields.get("content").ok_or(WireError::NoList("content"))?;
+    let role = fields.text("role").unwrap_or_default();
+    let blocks = Blocks::of(content)?;
+    match (&*role, blocks) {
+        ("assistant", Blocks::Text(text)) => Ok(vec![Unit::joined(Item::assistant(text))]),
+        ("assistant", Blocks::List(blocks)) => {
+            blocks.iter().map(|block| Ok(Unit::joined(made_block(block.get())?))).collect()
+        }
+        ("user", Blocks::Text(text)) => Ok(vec![Unit::alone(Item::user(text))]),
+        ("user", Blocks::List(blocks)) => {
+            blocks.iter().map(|block| Ok(Unit::alone(said_block(block.get(), Role::User)?))).collect()
+        }
+        ("system", Blocks::Text(text)) => Ok(vec![Unit::joined(Item::message(Role::System, text))]),
+        ("system", Blocks::List(blocks)) => {
+            blocks.iter().map(|block| Ok(Unit::joined(said_block(block.get(), Role::System)?))).collect()
+        }
+        (role, _) => Err(WireError::UnknownKind(role.to_owned())),
+    }
+}
+
+/// A block of the model's.
+fn made_block(json: &str) -> Result<Item, WireError> {
+    let fields = Fields::parse(json)?;
+    let text = |name: &str| fields.text(name).unwrap_or_default();
+    Ok(match &*text("type") {
+        "text" => text_message(&fields, Role::Assistant, json)?,
+        "tool_use" => {
+            let input = fields.get("input").map_or("{}", RawValue::get);
+            let call = FunctionCall::new(&text("id"), &text("name"), input);
+            FunctionCall { extra: fields.others(&["type", "id", "name", "input", MARK])?, ..call }.into()
+        }
+        "thinking" => {
+            let signature = fields.text("signature").map(|signature| Value::from(signature.into_owned()));
+            Reasoning::new(text("thinking"), signature).into()
+        }
+        "redacted_thinking" => Reasoning::new("", Some(text("data").into_owned().into())).into(),
+        // What the provider's own tools asked and found is the model's too.
+        _ => Item::Opaque(serde_json::from_str(json)?),
+    })
+}
+
+/// A block that the model did not make.
+fn said_block(json: &str, role: Role) -> Result<Item, WireError> {
+    let fields = Fields::parse(json)?;
+    match &*fields.text("type").unwrap_or_default() {
+        "text" => text_message(&fields, role, json),
+        "tool_result" => Ok(output(&fields)?.into()),
+        _ => Ok(Message::new(role, vec![Content::Opaque(serde_json::from_str(json)?)]).into()),
+    }
+}
+
+fn text_message(fields: &Fields<'_>, role: Role, json: &str) -> Result<Item, WireError> {
+    let content = match fields.others(&["type", "text", MARK])?.is_empty() {
+        true => Content::Text { text: fields.text("text").unwrap_or_default().into_owned() },
+        false => Content::Opaque(serde_json::from_str(json)?),
+    };
+    Ok(Message::new(role, vec![content]).into())
+}
+
+fn output(fields: &Fields<'_>) -> Result<FunctionCallOutput, WireError> {
+    let (text, others) = fields.get("content").map_or(Ok((String::new(), Vec::new())), text_and_others)?;
+    // This format marks failures, so an output without the mark is a success.
+    let outcome = if fields.is_true("is_error") { Outcome::Failed } else { Outcome::Done };
+    let mut output = FunctionCallOutput::new(&fields.text("tool_use_id").unwrap_or_default(), text, outcome);
+    output.extra = fields.others(&["type", "tool_use_id", "content", "is_error", MARK])?;
+    if !others.is_empty() {
+        let values = others.iter().map(|raw| serde_json::from_str(raw.get()));
+        output.extra.insert("content", values.collect::<Result<Vec<Value>, _>>()?);
+    }
+    Ok(output)
+}
+
+/// The text of a content, and its blocks that are no texts.
+pub(super) fn text_and_others(content: &RawValue) -> Result<(String, Vec<&RawValue>), WireError> {
+    let blocks = match Blocks::of(content)? {
+        Blocks::Text(text) => return Ok((text, Vec::new())),
+        Blocks::List(blocks) => blocks,
+    };
+    let (mut text, mut others) = (None::<String>, Vec::new());
+    for block in blocks {
+        let fields = Fields::parse(block.get())?;
+        match fields.get("text").and_then(text_of) {
+            Some(more) => match &mut text {
+                Some(text) => {
+                    text.push('\n');
+                    text.push_str(&more);
+                }
+                None => text = Some(more.into_owned()),
+            },
+            None => others.push(block),
+        }
+    }
+    Ok((text.unwrap_or_default(), others))
+}
+
+/// A block with another text; what is no text in it stays.
+pub(super) fn with_text(block: &str, text: &str) -> Result<String, WireError> {
+    let fields = Fields::parse(block)?;
+    match &*fields.text("type").unwrap_or_default() {
+        "text" => Ok(fields.with("text", &quoted(text))),
+        "tool_result" => {
+            let (_, others) = fields.get("content").map_or(Ok((String::new(), Vec::new())), text_and_others)?;
+            Ok(fields.with("content", &content_with(text, "text", &others)))
+        }
+        kind => Err(WireError::UnknownKind(kind.to_owned())),
+    }
+}
+
+/// A content of a text and of blocks that are no texts.
+pub(super) fn content_with(text: &str, kind: &str, others: &[&RawValue]) -> String {
+    if others.is_empty() {
+        return quoted(text);
+    }
+    let mut json = format!("[{{\"type\":\"{kind}\",\"text\":{}}}", quoted(text));
+    for other in others {
+        json.push(',');
+        json.push_str(other.get());
+    }
+    json.push(']');
+    json
+}

@@ -1,0 +1,161 @@
+//! By what a message is recognised again, whatever a client does to its form.
+//!
+//! Cache marks, the order of fields, empty fields, a content that is written as a text or as a list, and arguments that
+//! are serialised anew make no difference.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Number, Value};
+
+use super::anthropic::MARK;
+use super::error::WireError;
+use super::format::Format;
+
+/// What a message comes to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Digest(pub [u8; 16]);
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// What bytes come to, as they are.
+pub fn raw_digest(bytes: &[u8]) -> Digest {
+    short(blake3::hash(bytes))
+}
+
+fn short(hash: blake3::Hash) -> Digest {
+    let mut digest = [0; 16];
+    digest.copy_from_slice(&hash.as_bytes()[..16]);
+    Digest(digest)
+}
+
+/// What a message comes to, however it is written.
+///
+/// # Errors
+/// It is not JSON.
+pub fn digest(_: Format, message: &str) -> Result<Digest, WireError> {
+    let mut value: Value = serde_json::from_str(message)?;
+    if let Value::Object(fields) = &mut value {
+        plain_message(fields);
+    }
+    let mut hasher = blake3::Hasher::new();
+    feed(&mut hasher, &value);
+    Ok(short(hasher.finalize()))
+}
+
+/// Takes off what makes no difference.
+fn plain_message(fields: &mut Map<String, Value>) {
+    for name in ["content", "output"] {
+        if let Some(content) = fields.get_mut(name) {
+            plain_content(content);
+        }
+    }
+    if fields.get("type").and_then(Value::as_str) == Some("message") {
+        fields.remove("type");
+    }
+    for call in fields.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(call) = call.as_object_mut() {
+            call.remove("index");
+            if let Some(function) = call.get_mut("function").and_then(Value::as_object_mut) {
+                parse_arguments(function);
+            }
+        }
+    }
+    parse_arguments(fields);
+    fields.remove(MARK);
+    drop_empty(fields);
+}
+
+fn parse_arguments(fields: &mut Map<String, Value>) {
+    let Some(arguments) = fields.get_mut("arguments") else { return };
+    let parsed = arguments.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    if let Some(parsed @ (Value::Object(_) | Value::Array(_))) = parsed {
+        *arguments = parsed;
+    }
+}
+
+/// A content as a list of blocks without marks.
+fn plain_content(content: &mut Value) {
+    if let Value::String(text) = content {
+        let text = std::mem::take(text);
+        // An empty text is no content: clients write it where others write nothing.
+        *content = if text.is_empty() { Value::Null } else { Value::Array(vec![Value::String(text)]) };
+        return;
+    }
+    for block in content.as_array_mut().into_iter().flatten() {
+        plain_block(block);
+    }
+}
+
+fn plain_block(block: &mut Value) {
+    let Some(fields) = block.as_object_mut() else { return };
+    fields.remove(MARK);
+    drop_empty(fields);
+    let is_text = matches!(fields.get("type").and_then(Value::as_str), Some("text" | "input_text" | "output_text"));
+    if is_text
+        && fields.len() == 2
+        && let Some(text @ Value::String(_)) = fields.remove("text")
+    {
+        *block = text;
+        return;
+    }
+    if let Some(content) = fields.get_mut("content") {
+        plain_content(content);
+    }
+}
+
+fn drop_empty(fields: &mut Map<String, Value>) {
+    fields.retain(|_, value| match value {
+        Value::Null => false,
+        Value::Array(list) => !list.is_empty(),
+        _ => true,
+    });
+}
+
+/// Feeds a value: fields by name, numbers by what they are.
+fn feed(hasher: &mut blake3::Hasher, value: &Value) {
+    match value {
+        Value::Null => feed_bytes(hasher, b'n', b""),
+        Value::Bool(flag) => feed_bytes(hasher, b'b', &[u8::from(*flag)]),
+        Value::Number(number) => feed_bytes(hasher, b'd', plain_number(number).as_bytes()),
+        Value::String(text) => feed_bytes(hasher, b's', text.as_bytes()),
+        Value::Array(list) => {
+            feed_bytes(hasher, b'a', &(list.len() as u64).to_le_bytes());
+            list.iter().for_each(|value| feed(hasher, value));
+        }
+        Value::Object(fields) => {
+            feed_bytes(hasher, b'o', &(fields.len() as u64).to_le_bytes());
+            // Another crate of the build may ask for maps that keep the order of the text.
+            let mut names: Vec<&String> = fields.keys().collect();
+            names.sort_unstable();
+            for name in names {
+                feed_bytes(hasher, b's', name.as_bytes());
+                feed(hasher, &fields[name]);
+            }
+        }
+    }
+}
+
+fn feed_bytes(hasher: &mut blake3::Hasher, kind: u8, bytes: &[u8]) {
+    hasher.update(&[kind]);
+    hasher.update(&(bytes.len() as u64).to_le_bytes());
+    hasher.update(bytes);
+}
+
+/// A number as it is written where whole ones have no point.
+fn plain_number(number: &Number) -> String {
+    match number.as_f64().filter(|_| number.is_f64()) {
+        Some(float) if float.fract() == 0.0 && float.abs() < 9e15 => (float as i64).to_string(),
+        _ => number.to_string(),
+    }
+}

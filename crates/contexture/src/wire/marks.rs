@@ -1,0 +1,113 @@
+//! Marks by which a client asks for caching: where they are, and where those go whose place is gone.
+
+use std::ops::Range;
+
+use serde_json::value::RawValue;
+
+use super::anthropic::{Blocks, MARK};
+use super::error::WireError;
+use super::fields::Fields;
+use super::plan::{Plan, Segment};
+
+/// The marks of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheMarks {
+    /// How many there are.
+    pub count: usize,
+    /// Whether one asks for an hour instead of five minutes.
+    pub asks_for_hour: bool,
+}
+
+impl CacheMarks {
+    /// Notes the marks of a JSON text. A text that only speaks of marks has them escaped.
+    pub(super) fn note(&mut self, json: &str) {
+        for (at, name) in json.match_indices("\"cache_control\"") {
+            let before = json[..at].bytes().next_back();
+            let after = json[at + name.len()..].trim_start();
+            if before != Some(b'\\') && after.starts_with(':') {
+                let value = after[1..].trim_start();
+                let end = value.find('}').unwrap_or(0);
+                self.count += usize::from(value.starts_with('{'));
+                self.asks_for_hour |= value[..end].contains("\"1h\"");
+            }
+        }
+    }
+}
+
+/// For each segment of a plan, the mark that it gets because its own place is gone.
+pub(super) fn moved<'a>(messages: &[&'a RawValue], plan: &Plan) -> Result<Vec<Option<&'a str>>, WireError> {
+    let mut moved = vec![None; plan.segments().len()];
+    for at in lost_in(messages, plan)? {
+        let (message, mark) = at;
+        // What replaces it comes before the messages that follow it.
+        let end = plan.segments().iter().position(|segment| first_of(segment).is_some_and(|first| first > message));
+        let before = &plan.segments()[..end.unwrap_or(plan.segments().len())];
+        if let Some(place) = before.iter().rposition(|segment| matches!(segment, Segment::Made(_))) {
+            moved[place] = Some(mark);
+        }
+    }
+    Ok(moved)
+}
+
+/// The mark at the very end of a request, if what is made comes behind it: there it would not be cached, and be paid
+/// for twice.
+pub(super) fn last<'a>(messages: &[&'a RawValue], plan: &Plan) -> Result<Option<&'a str>, WireError> {
+    let is_behind = matches!(plan.segments(), [.., Segment::Made(_)]) && plan.covered() == messages.len();
+    let Some(message) = messages.last().filter(|raw| is_behind && raw.get().contains(MARK)) else { return Ok(None) };
+    let Some(content) = Fields::parse(message.get())?.get("content") else { return Ok(None) };
+    let Blocks::List(blocks) = Blocks::of(content)? else { return Ok(None) };
+    let Some((unit, mark)) = marks_of(message.get())?.pop() else { return Ok(None) };
+    let is_sent = unit + 1 == blocks.len() && sends(plan, messages.len() - 1, unit);
+    Ok(is_sent.then_some(mark))
+}
+
+fn first_of(segment: &Segment) -> Option<usize> {
+    match segment {
+        Segment::Keep(kept) => Some(kept.start),
+        Segment::Part { message, .. } => Some(*message),
+        Segment::Made(_) => None,
+    }
+}
+
+/// Marks of parts that are not sent, with their messages.
+fn lost_in<'a>(messages: &[&'a RawValue], plan: &Plan) -> Result<Vec<(usize, &'a str)>, WireError> {
+    let mut lost = Vec::new();
+    for (message, raw) in messages.iter().enumerate().take(plan.covered()) {
+        // Few messages have marks, and plans may be long.
+        if !raw.get().contains(MARK) || is_kept(plan, message) {
+            continue;
+        }
+        for (unit, mark) in marks_of(raw.get())? {
+            if !sends(plan, message, unit) {
+                lost.push((message, mark));
+            }
+        }
+    }
+    Ok(lost)
+}
+
+fn is_kept(plan: &Plan, message: usize) -> bool {
+    let keeps = |range: &Range<usize>| range.contains(&message);
+    plan.segments().iter().any(|segment| matches!(segment, Segment::Keep(range) if keeps(range)))
+}
+
+fn sends(plan: &Plan, message: usize, unit: usize) -> bool {
+    plan.segments().iter().any(|segment| match segment {
+        Segment::Part { message: other, units } => *other == message && units.iter().any(|shown| shown.unit == unit),
+        Segment::Keep(range) => range.contains(&message),
+        Segment::Made(_) => false,
+    })
+}
+
+/// The marks of a message, each with the part that carries it.
+fn marks_of(json: &str) -> Result<Vec<(usize, &str)>, WireError> {
+    let Some(content) = Fields::parse(json)?.get("content") else { return Ok(Vec::new()) };
+    let Blocks::List(blocks) = Blocks::of(content)? else { return Ok(Vec::new()) };
+    let mut marks = Vec::new();
+    for (at, block) in blocks.iter().enumerate().filter(|(_, block)| block.get().contains(MARK)) {
+        if let Some(mark) = Fields::parse(block.get())?.get(MARK).filter(|mark| mark.get() != "null") {
+            marks.push((at, mark.get()));
+        }
+    }
+    Ok(marks)
+}

@@ -1,0 +1,139 @@
+//! What of a request is kept, and what replaces the rest.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// What is sent for the first messages of a request; all later ones are sent as they came.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    segments: Vec<Segment>,
+    /// How many messages it speaks of.
+    covered: usize,
+}
+
+/// A piece of what is sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Segment {
+    /// These messages as they came.
+    Keep(Range<usize>),
+    /// Some parts of a message, or parts with another text.
+    Part {
+        /// The message.
+        message: usize,
+        /// Its parts that are sent, in order.
+        units: Vec<ShownUnit>,
+    },
+    /// A message that replaces others.
+    Made(Arc<str>),
+}
+
+/// A part of a message that is sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownUnit {
+    /// The part.
+    pub unit: usize,
+    /// Its text, if that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Arc<str>>,
+}
+
+impl Plan {
+    /// A plan of these segments for the first messages.
+    pub fn of(segments: Vec<Segment>, covered: usize) -> Self {
+        Self { segments, covered }
+    }
+
+    /// Begins with the first messages as they came.
+    pub fn keeping(messages: usize) -> Self {
+        let segments = if messages == 0 { Vec::new() } else { vec![Segment::Keep(0..messages)] };
+        Self { segments, covered: messages }
+    }
+
+    /// The segments, in order.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// How many messages it speaks of.
+    pub fn covered(&self) -> usize {
+        self.covered
+    }
+
+    /// Whether it changes nothing.
+    pub fn is_as_it_came(&self) -> bool {
+        match self.segments.as_slice() {
+            [] => self.covered == 0,
+            [Segment::Keep(kept)] => *kept == (0..self.covered),
+            _ => false,
+        }
+    }
+
+    /// Adds a part of a message that has `of` parts. Parts come in order.
+    pub fn push_unit(&mut self, message: usize, unit: usize, of: usize, text: Option<Arc<str>>) {
+        let shown = ShownUnit { unit, text };
+        match self.segments.last_mut() {
+            Some(Segment::Part { message: last, units }) if *last == message => units.push(shown),
+            _ => self.segments.push(Segment::Part { message, units: vec![shown] }),
+        }
+        self.join(of);
+    }
+
+    /// Adds a message that replaces others.
+    pub fn push_made(&mut self, text: Arc<str>) {
+        self.segments.push(Segment::Made(text));
+    }
+
+    /// Adds messages as they came.
+    pub fn push_kept(&mut self, messages: Range<usize>) {
+        match self.segments.last_mut() {
+            _ if messages.is_empty() => {}
+            Some(Segment::Keep(kept)) if kept.end == messages.start => kept.end = messages.end,
+            _ => self.segments.push(Segment::Keep(messages)),
+        }
+    }
+
+    /// Says how many messages it speaks of.
+    pub fn cover(&mut self, messages: usize) {
+        self.covered = messages;
+    }
+
+    /// Turns the last part into a kept message if it is one.
+    fn join(&mut self, of: usize) {
+        let Some(Segment::Part { message, units }) = self.segments.last() else { return };
+        let is_whole =
+            units.len() == of && units.iter().enumerate().all(|(at, shown)| shown.unit == at && shown.text.is_none());
+        if is_whole {
+            let message = *message;
+            self.segments.pop();
+            self.push_kept(message..message + 1);
+        }
+    }
+
+    /// How many messages of the log are sent as they came.
+    pub fn kept_messages(&self) -> usize {
+        let kept = |segment: &Segment| if let Segment::Keep(kept) = segment { kept.len() } else { 0 };
+        self.segments.iter().map(kept).sum()
+    }
+
+    /// Whether what this one sends begins with what another one sends for its messages.
+    pub fn goes_on_from(&self, before: &Plan) -> bool {
+        let mut own = self.segments.iter();
+        let mut others = before.segments.iter().peekable();
+        while let Some(other) = others.next() {
+            let is_same = match (own.next(), other) {
+                (Some(Segment::Keep(one)), Segment::Keep(two)) if others.peek().is_none() => {
+                    one.start == two.start && one.end >= two.end
+                }
+                (Some(one), two) => one == two,
+                (None, _) => false,
+            };
+            if !is_same {
+                return false;
+            }
+        }
+        self.covered >= before.covered
+    }
+}

@@ -1,0 +1,59 @@
+//! A message of any format as units.
+
+use std::sync::Arc;
+
+use contexture_core::item::{Item, Meta, Origin};
+use serde_json::value::RawValue;
+
+use super::error::WireError;
+use super::format::Format;
+use super::unit::Unit;
+use super::{anthropic, chat, responses};
+
+/// How harnesses mark what they add to messages on their own account.
+const REMINDER_START: &str = "<system-reminder>";
+
+/// What harnesses remind of by themselves, by words that are in it. All other reminders are taken for somebody's
+/// instructions.
+const NOTES: &[(&str, &str)] = &[
+    ("TodoWrite tool hasn't been used recently", "todo_reminder"),
+    ("task tools haven't been used recently", "task_reminder"),
+    ("Your todo list has changed", "todo_reminder"),
+    ("was modified, either by the user or by a linter", "edited_text_file"),
+    ("The user selected the lines", "selected_lines_in_ide"),
+];
+
+/// Reads a message as its units, in order.
+///
+/// `directory` is where the agent works, if that is known.
+///
+/// # Errors
+/// The message is not written as the format says, or has a part of an unknown kind.
+pub fn read(format: Format, message: &RawValue, directory: Option<&Arc<str>>) -> Result<Vec<Unit>, WireError> {
+    let mut units = match format {
+        Format::Messages => anthropic::read(message.get())?,
+        Format::Chat => chat::read(message.get())?,
+        Format::Responses => responses::read(message.get())?,
+    };
+    for unit in &mut units {
+        let origin = origin_of(&unit.item);
+        if directory.is_some() || !origin.is_said() {
+            let meta = Meta { directory: directory.cloned(), origin, ..Meta::default() };
+            unit.item = std::mem::replace(&mut unit.item, Item::Opaque(serde_json::Value::Null)).with_meta(meta);
+        }
+    }
+    Ok(units)
+}
+
+/// Who wrote an item: harnesses mark what they add to what the user said.
+fn origin_of(item: &Item) -> Origin {
+    let Some(message) = item.as_message().filter(|message| message.role == contexture_core::item::Role::User) else {
+        return Origin::Said;
+    };
+    let text = message.text_cow();
+    if !text.trim_start().starts_with(REMINDER_START) {
+        return Origin::Said;
+    }
+    let note = NOTES.iter().find(|(words, _)| text.contains(words));
+    Origin::Harness { kind: note.map(|(_, kind)| (*kind).into()), path: None }
+}

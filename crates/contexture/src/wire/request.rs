@@ -1,0 +1,171 @@
+//! A request, split into its messages without a copy.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde_json::value::RawValue;
+
+use super::error::WireError;
+use super::fields::Fields;
+use super::format::Format;
+use super::marks::{self, CacheMarks};
+use super::plan::{Plan, Segment};
+use super::write;
+
+/// The body of a request to a model.
+pub struct Request<'a> {
+    format: Format,
+    body: &'a str,
+    fields: Fields<'a>,
+    messages: Vec<&'a RawValue>,
+    /// Where the list of messages is in the body.
+    list: Range<usize>,
+}
+
+impl<'a> Request<'a> {
+    /// Splits a body.
+    ///
+    /// # Errors
+    /// It is not JSON, or has no list of messages.
+    pub fn parse(format: Format, body: &'a str) -> Result<Self, WireError> {
+        let fields = Fields::parse(body)?;
+        let name = format.list();
+        if fields.has_twice(name) {
+            return Err(WireError::Twice(name));
+        }
+        let list = fields.get(name).filter(|list| list.get().starts_with('[')).ok_or(WireError::NoList(name))?;
+        let messages = serde_json::from_str(list.get())?;
+        let start = list.get().as_ptr() as usize - body.as_ptr() as usize;
+        Ok(Self { format, body, fields, messages, list: start..start + list.get().len() })
+    }
+
+    /// How it is written.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Its messages, as they came.
+    pub fn messages(&self) -> &[&'a RawValue] {
+        &self.messages
+    }
+
+    /// The model that is asked.
+    pub fn model(&self) -> Option<Cow<'a, str>> {
+        self.fields.text("model")
+    }
+
+    /// Whether the answer is wanted piece by piece.
+    pub fn is_streaming(&self) -> bool {
+        self.fields.is_true("stream")
+    }
+
+    /// Whether it offers tools.
+    pub fn has_tools(&self) -> bool {
+        self.fields.get("tools").is_some_and(|tools| tools.get().len() > 2)
+    }
+
+    /// The name under which the client wants it cached, which stays the same for a conversation.
+    pub fn cache_key(&self) -> Option<Cow<'a, str>> {
+        self.fields.text("prompt_cache_key")
+    }
+
+    /// The most tokens that the answer may have.
+    pub fn most_output(&self) -> Option<u64> {
+        let names = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+        names.iter().find_map(|name| self.fields.get(name)?.get().parse().ok())
+    }
+
+    /// Bytes of the request that are no messages: instructions, tools, options.
+    pub fn other_bytes(&self) -> usize {
+        self.body.len() - self.list.len()
+    }
+
+    /// What identifies everything before the messages: instructions and tools.
+    pub fn head(&self) -> super::Digest {
+        let parts = ["system", "instructions", "tools"].map(|name| self.fields.get(name).map_or("", RawValue::get));
+        super::raw_digest(parts.join("\n").as_bytes())
+    }
+
+    /// How many messages at the start are instructions: they are never touched.
+    pub fn leading_instructions(&self) -> usize {
+        let is_instruction = |raw: &&&RawValue| {
+            let role = Fields::parse(raw.get()).ok().and_then(|fields| fields.text("role"));
+            role.is_some_and(|role| role == "system" || role == "developer")
+        };
+        match self.format {
+            Format::Messages => 0,
+            Format::Chat | Format::Responses => self.messages.iter().take_while(is_instruction).count(),
+        }
+    }
+
+    /// Whether the client asks the provider to compact the conversation, in a way of its own.
+    pub fn asks_for_compaction(&self) -> bool {
+        let last = self.messages.last().and_then(|raw| Fields::parse(raw.get()).ok());
+        last.is_some_and(|fields| fields.text("type").is_some_and(|kind| kind == "compaction_trigger"))
+    }
+
+    /// Its cache marks.
+    pub fn marks(&self) -> CacheMarks {
+        let mut marks = CacheMarks::default();
+        marks.note(self.body);
+        marks
+    }
+
+    /// The body with its messages as a plan says; the very same bytes if the plan changes nothing.
+    ///
+    /// # Errors
+    /// The plan is not for this request.
+    pub fn rewritten(&self, plan: &Plan) -> Result<Cow<'a, str>, WireError> {
+        if plan.is_as_it_came() {
+            return Ok(Cow::Borrowed(self.body));
+        }
+        if plan.covered() > self.messages.len() {
+            return Err(WireError::OtherRequest);
+        }
+        let (mut moved, last) = match self.format {
+            Format::Messages => (marks::moved(&self.messages, plan)?, marks::last(&self.messages, plan)?),
+            _ => (vec![None; plan.segments().len()], None),
+        };
+        if let Some(end) = moved.last_mut().filter(|_| last.is_some()) {
+            *end = last;
+        }
+        let unmarked = self.messages.len() - usize::from(last.is_some());
+        let mut list = List(String::with_capacity(self.list.len() / 2));
+        for (segment, mark) in plan.segments().iter().zip(moved) {
+            match segment {
+                Segment::Keep(kept) => {
+                    list.keep(self.messages.get(kept.start..kept.end.min(unmarked)).ok_or(WireError::OtherRequest)?);
+                    if kept.end > unmarked {
+                        list.push(&write::without_last_mark(self.messages[unmarked].get())?);
+                    }
+                }
+                Segment::Made(text) => list.push(&write::made(self.format, text, mark)),
+                Segment::Part { message, units } => {
+                    let raw = self.messages.get(*message).ok_or(WireError::OtherRequest)?;
+                    let part = write::part(self.format, raw.get(), units)?;
+                    let part = if *message == unmarked { write::without_last_mark(&part)? } else { part };
+                    list.push(&part);
+                }
+            }
+        }
+        list.keep(&self.messages[plan.covered()..]);
+        let (before, behind) = (&self.body[..self.list.start], &self.body[self.list.end..]);
+        Ok(Cow::Owned([before, "[", &list.0, "]", behind].concat()))
+    }
+}
+
+/// Messages that are written one after the other.
+struct List(String);
+
+impl List {
+    fn push(&mut self, message: &str) {
+        if !self.0.is_empty() {
+            self.0.push(',');
+        }
+        self.0.push_str(message);
+    }
+
+    fn keep(&mut self, messages: &[&RawValue]) {
+        messages.iter().for_each(|raw| self.push(raw.get()));
+    }
+}

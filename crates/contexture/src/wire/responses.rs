@@ -1,0 +1,139 @@
+//! Items of OpenAI responses.
+
+use contexture_core::item::{Content, FunctionCall, FunctionCallOutput, Item, Message, Outcome, Reasoning, Role};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::anthropic::{content_with, text_and_others};
+use super::error::WireError;
+use super::fields::{Fields, text_of};
+use super::unit::Unit;
+
+/// What the model did with the provider's own tools. It goes with the response that it is part of.
+const PROVIDERS_CALLS: &[&str] = &[
+    "web_search_call",
+    "file_search_call",
+    "computer_call",
+    "code_interpreter_call",
+    "image_generation_call",
+    "mcp_call",
+    "mcp_list_tools",
+    "tool_search_call",
+    "tool_search_output",
+];
+
+pub(super) fn read(json: &str) -> Result<Vec<Unit>, WireError> {
+    let fields = Fields::parse(json)?;
+    let kind = fields.text("type").unwrap_or_else(|| "message".into());
+    let item = match &*kind {
+        "message" => message(&fields)?.into(),
+        "function_call" | "custom_tool_call" | "local_shell_call" | "shell_call" => call(&fields)?.into(),
+        "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" | "shell_call_output" => {
+            output(&fields)?.into()
+        }
+        "reasoning" => reasoning(&fields)?.into(),
+        kind if PROVIDERS_CALLS.contains(&kind) => Item::Opaque(serde_json::from_str(json)?),
+        // The past as the provider compacted it: nothing of it is anywhere else.
+        "compaction" | "compaction_summary" => {
+            Message::new(Role::Developer, vec![Content::Opaque(serde_json::from_str(json)?)]).into()
+        }
+        // What developers add in forms of their own, such as more tools.
+        _ if fields.text("role").is_some_and(|role| role == "developer" || role == "system") => {
+            Message::new(Role::Developer, vec![Content::Opaque(serde_json::from_str(json)?)]).into()
+        }
+        kind => return Err(WireError::UnknownKind(kind.to_owned())),
+    };
+    Ok(vec![Unit::alone(item)])
+}
+
+fn id(fields: &Fields<'_>) -> Option<Box<str>> {
+    fields.text("id").map(|id| id.into())
+}
+
+fn message(fields: &Fields<'_>) -> Result<Message, WireError> {
+    let role = match &*fields.text("role").unwrap_or_default() {
+        "assistant" => Role::Assistant,
+        "user" => Role::User,
+        "system" => Role::System,
+        "developer" => Role::Developer,
+        role => return Err(WireError::UnknownKind(role.to_owned())),
+    };
+    let raw = fields.get("content").ok_or(WireError::NoList("content"))?;
+    let content = match text_of(raw) {
+        Some(text) => vec![Content::Text { text: text.into_owned() }],
+        None => {
+            let parts: Vec<&RawValue> = serde_json::from_str(raw.get())?;
+            parts.into_iter().map(part).collect::<Result<_, _>>()?
+        }
+    };
+    let mut message = Message::new(role, content);
+    message.id = id(fields);
+    message.extra = fields.others(&["id", "type", "role", "content"])?;
+    Ok(message)
+}
+
+fn part(raw: &RawValue) -> Result<Content, WireError> {
+    let fields = Fields::parse(raw.get())?;
+    match fields.text("text") {
+        Some(text) => Ok(Content::Text { text: text.into_owned() }),
+        None => Ok(Content::Opaque(serde_json::from_str(raw.get())?)),
+    }
+}
+
+fn call(fields: &Fields<'_>) -> Result<FunctionCall, WireError> {
+    let arguments = match (fields.text("arguments"), fields.text("input"), fields.get("action")) {
+        (Some(text), _, _) => text.into_owned(),
+        (None, Some(input), _) => json!({ "input": input }).to_string(),
+        (None, None, Some(action)) => action.get().to_owned(),
+        (None, None, None) => "{}".to_owned(),
+    };
+    let name = fields.text("name").unwrap_or_else(|| "local_shell".into());
+    let call_id = fields.text("call_id").or_else(|| fields.text("id")).unwrap_or_default();
+    let mut call = FunctionCall::new(&call_id, &name, arguments);
+    call.id = id(fields);
+    call.extra = fields.others(&["id", "type", "call_id", "name", "arguments", "input", "action"])?;
+    Ok(call)
+}
+
+fn output(fields: &Fields<'_>) -> Result<FunctionCallOutput, WireError> {
+    let (text, others) = fields.get("output").map_or(Ok((String::new(), Vec::new())), text_and_others)?;
+    let call_id = fields.text("call_id").or_else(|| fields.text("id")).unwrap_or_default();
+    // This format does not say what became of a call; texts may.
+    let mut output = FunctionCallOutput::new(&call_id, text, Outcome::Unknown);
+    output.id = id(fields);
+    output.extra = fields.others(&["id", "type", "call_id", "output"])?;
+    if !others.is_empty() {
+        let values = others.iter().map(|raw| serde_json::from_str(raw.get()));
+        output.extra.insert("content", values.collect::<Result<Vec<Value>, _>>()?);
+    }
+    Ok(output)
+}
+
+fn reasoning(fields: &Fields<'_>) -> Result<Reasoning, WireError> {
+    let mut text = String::new();
+    for name in ["summary", "content"] {
+        let Some(raw) = fields.get(name).filter(|raw| raw.get().starts_with('[')) else { continue };
+        for part in serde_json::from_str::<Vec<&RawValue>>(raw.get())? {
+            text.push_str(&Fields::parse(part.get())?.text("text").unwrap_or_default());
+        }
+    }
+    let opaque = fields.text("encrypted_content").map(|content| Value::from(content.into_owned()));
+    let mut reasoning = Reasoning::new(text, opaque);
+    reasoning.id = id(fields);
+    reasoning.extra = fields.others(&["id", "type", "summary", "content", "encrypted_content"])?;
+    Ok(reasoning)
+}
+
+/// An item with another text; what is no text in it stays.
+pub(super) fn with_text(json: &str, text: &str) -> Result<String, WireError> {
+    let fields = Fields::parse(json)?;
+    let kind = fields.text("type").unwrap_or_else(|| "message".into());
+    if kind == "message" {
+        let raw = fields.get("content").ok_or(WireError::NoList("content"))?;
+        let (_, others) = text_and_others(raw)?;
+        return Ok(fields.with("content", &content_with(text, "input_text", &others)));
+    }
+    let raw = fields.get("output").ok_or(WireError::NoList("output"))?;
+    let (_, others) = text_and_others(raw)?;
+    Ok(fields.with("output", &content_with(text, "input_text", &others)))
+}

@@ -1,0 +1,58 @@
+//! What a provider says that a request took.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What a provider says that a request took, in tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Input that was neither read from the cache nor written to it.
+    pub input: u64,
+    /// Input read from the cache.
+    pub cache_read: u64,
+    /// Input written to a cache that holds it for some minutes.
+    pub cache_write: u64,
+    /// Input written to a cache that holds it for an hour.
+    pub cache_write_hour: u64,
+    /// Output, thoughts included.
+    pub output: u64,
+}
+
+impl Usage {
+    /// All input.
+    pub fn total_input(&self) -> u64 {
+        self.input + self.cache_read + self.cache_write + self.cache_write_hour
+    }
+
+    /// Takes in what an answer, or a piece of one, says: later figures replace earlier ones. Returns whether it says
+    /// anything.
+    pub fn take(&mut self, answer: &Value) -> bool {
+        let places = [&answer["usage"], &answer["message"]["usage"], &answer["response"]["usage"]];
+        let Some(usage) = places.into_iter().find(|usage| usage.is_object()) else { return false };
+        let number = |name: &str| usage[name].as_u64();
+        let anthropic =
+            usage.get("cache_read_input_tokens").is_some() || usage.get("cache_creation_input_tokens").is_some();
+        let details = usage.get("prompt_tokens_details").or_else(|| usage.get("input_tokens_details"));
+        if let Some(total) = number("prompt_tokens").or_else(|| number("input_tokens")) {
+            if anthropic
+                || (details.is_none() && usage.get("prompt_tokens").is_none() && usage.get("total_tokens").is_none())
+            {
+                self.input = total;
+            } else {
+                let cached = details.and_then(|details| details["cached_tokens"].as_u64());
+                let cached = cached.or_else(|| number("prompt_cache_hit_tokens")).unwrap_or(0).min(total);
+                (self.input, self.cache_read) = (total - cached, cached);
+            }
+        }
+        if anthropic {
+            self.cache_read = number("cache_read_input_tokens").unwrap_or(self.cache_read);
+            let hour = usage["cache_creation"]["ephemeral_1h_input_tokens"].as_u64().unwrap_or(self.cache_write_hour);
+            let all = number("cache_creation_input_tokens").unwrap_or(self.cache_write + self.cache_write_hour);
+            (self.cache_write, self.cache_write_hour) = (all.saturating_sub(hour), hour.min(all));
+        }
+        if let Some(output) = number("completion_tokens").or_else(|| number("output_tokens")) {
+            self.output = output;
+        }
+        true
+    }
+}

@@ -1,0 +1,75 @@
+//! Messages as they are sent.
+
+use super::anthropic::{self, Blocks, MARK};
+use super::error::WireError;
+use super::fields::{Fields, quoted};
+use super::format::Format;
+use super::plan::ShownUnit;
+use super::{chat, responses};
+
+/// A message that replaces others. It speaks as the user: all providers take that anywhere.
+pub(super) fn made(format: Format, text: &str, mark: Option<&str>) -> String {
+    let text = quoted(text);
+    let mark = mark.map(|mark| format!(",\"{MARK}\":{mark}")).unwrap_or_default();
+    match format {
+        Format::Messages => format!("{{\"role\":\"user\",\"content\":[{{\"type\":\"text\",\"text\":{text}{mark}}}]}}"),
+        Format::Chat => format!("{{\"role\":\"user\",\"content\":{text}}}"),
+        Format::Responses => {
+            format!(
+                "{{\"type\":\"message\",\"role\":\"user\",\"content\":[{{\"type\":\"input_text\",\"text\":{text}}}]}}"
+            )
+        }
+    }
+}
+
+/// Some parts of a message, or parts with another text.
+pub(super) fn part(format: Format, message: &str, units: &[ShownUnit]) -> Result<String, WireError> {
+    let mut texts = units.iter().filter_map(|shown| shown.text.as_ref());
+    match (format, texts.next(), texts.next()) {
+        (Format::Messages, ..) => blocks(message, units),
+        (Format::Chat, Some(text), None) => chat::with_text(message, text),
+        (Format::Responses, Some(text), None) => responses::with_text(message, text),
+        _ => Err(WireError::OtherRequest),
+    }
+}
+
+fn blocks(message: &str, units: &[ShownUnit]) -> Result<String, WireError> {
+    let fields = Fields::parse(message)?;
+    let content = fields.get("content").ok_or(WireError::NoList("content"))?;
+    let blocks = match Blocks::of(content)? {
+        Blocks::List(blocks) => blocks,
+        Blocks::Text(_) => {
+            let [ShownUnit { unit: 0, text: Some(text) }] = units else { return Err(WireError::OtherRequest) };
+            return Ok(fields.with("content", &quoted(text)));
+        }
+    };
+    let mut list = String::from("[");
+    for shown in units {
+        let block = blocks.get(shown.unit).ok_or(WireError::OtherRequest)?.get();
+        if list.len() > 1 {
+            list.push(',');
+        }
+        match &shown.text {
+            Some(text) => list.push_str(&anthropic::with_text(block, text)?),
+            None => list.push_str(block),
+        }
+    }
+    list.push(']');
+    Ok(fields.with("content", &list))
+}
+
+/// A message without the mark of its last block.
+pub(super) fn without_last_mark(message: &str) -> Result<String, WireError> {
+    let fields = Fields::parse(message)?;
+    let content = fields.get("content").ok_or(WireError::NoList("content"))?;
+    let Blocks::List(blocks) = Blocks::of(content)? else { return Ok(message.to_owned()) };
+    let Some((last, others)) = blocks.split_last() else { return Ok(message.to_owned()) };
+    let mut list = String::from("[");
+    for other in others {
+        list.push_str(other.get());
+        list.push(',');
+    }
+    list.push_str(&Fields::parse(last.get())?.without(MARK));
+    list.push(']');
+    Ok(fields.with("content", &list))
+}
