@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::known::Known;
-use crate::live::{Behind, Live, Rested};
+use crate::live::{Live, Rested};
+use crate::reading::Behind;
 use crate::steps::PlanSteps;
 
 /// Where conversations are looked for: their format, and how they begin.

@@ -15,6 +15,7 @@ pub mod metrics;
 mod steps;
 mod known;
 mod referenced;
+mod reading;
 mod live;
 mod conversation;
 pub mod store;

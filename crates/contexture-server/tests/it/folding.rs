@@ -259,6 +259,36 @@ async fn what_is_only_watched_or_held_out_is_sent_as_it_came() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_the_agent_calls_unchanged_is_visible() {
+    let provider = Provider::start().await;
+    // Not all files fit, so some are not visible after a fold.
+    let gateway = provider.gateway(Options { budget: Some(20_000), ..small() }).await;
+    let mut agent = Agent::new(Format::Messages, "Please look at all modules.");
+    for file in 0..7 {
+        let path = format!("/project/src/module_{file}.rs");
+        agent.call("I read.", "Read", serde_json::json!({"file_path": path}), &file_text(file, 0, 160));
+    }
+    for round in 0..4 {
+        agent.work(7 + round);
+    }
+    play(&gateway, &provider, &agent).await;
+    // The agent has the earlier read in its own history, so it answers a second one with a note.
+    let note = "File unchanged since last read. The content from the earlier Read tool_result in this conversation is \
+                still current — refer to that instead of re-reading.";
+    for file in [5, 6, 4] {
+        let path = format!("/project/src/module_{file}.rs");
+        agent.call("Again.", "Read", serde_json::json!({"file_path": path}), note);
+        play_some(&gateway, &provider, &agent, &[agent.steps.len()]).await;
+        let sent = provider.last().body;
+        rules::check(agent.format, &sent).unwrap();
+        let shown = (1..=160).filter(|n| sent.contains(&format!("part {n} of module {file}\\\""))).count();
+        let all =
+            (1..=160).filter(|n| file_text(file, 0, 160).contains(&format!("part {n} of module {file}\""))).count();
+        assert_eq!(shown, all, "all lines of module {file} are visible");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_takes_too_long_is_done_with_a_later_request() {
     let provider = Provider::start().await;
     let gateway = provider.gateway(Options { own_work: std::time::Duration::from_millis(1), ..small() }).await;

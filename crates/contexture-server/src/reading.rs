@@ -1,0 +1,176 @@
+//! The messages of a conversation as a folder takes them in, with where each item is in the requests.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use contexture::item::{FunctionCall, Item, Meta, Origin};
+use contexture::tokens::TokenCounter;
+use contexture::wire::{Format, WireError, groups, read, unit_tokens};
+use serde_json::value::RawValue;
+
+/// The part of a message that stands for what is sent behind it.
+const BEHIND: usize = usize::MAX;
+
+/// The layer that what is sent behind a message is told to be of.
+const REFERENCES: &str = "file-reference";
+
+/// How agents write that a file is as they read it before.
+const UNCHANGED: &str = "File unchanged since last read";
+
+/// Longest text that is taken for such a note.
+const MAX_NOTE_BYTES: usize = 400;
+
+/// Texts that are sent behind messages, by message.
+pub type Behind = BTreeMap<usize, Arc<str>>;
+
+/// What was taken in of a conversation.
+pub struct Reading {
+    format: Format,
+    /// How many messages at the start are instructions, which are not taken in.
+    lead: usize,
+    directory: Option<Arc<str>>,
+    counter: Arc<dyn TokenCounter>,
+    /// What is sent behind messages that name files.
+    behind: Behind,
+    /// How many messages were taken in, leading instructions included.
+    messages: usize,
+    log: Vec<(Arc<Item>, u64)>,
+    /// Where each item is.
+    places: Vec<Place>,
+}
+
+/// Where an item is in the requests.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The message.
+    pub message: usize,
+    /// Its part.
+    pub unit: usize,
+    /// How many parts the message has.
+    pub of: usize,
+    /// Its text, if that is not the one that came.
+    pub text: Option<Arc<str>>,
+}
+
+impl Place {
+    /// Whether it is what is sent behind the message.
+    pub fn is_behind(&self) -> bool {
+        self.unit == BEHIND
+    }
+}
+
+/// Messages as a folder takes them in.
+pub type Groups = Vec<Vec<(Arc<Item>, u64)>>;
+
+impl Reading {
+    /// Nothing was taken in yet.
+    pub fn new(
+        format: Format,
+        lead: usize,
+        directory: Option<Arc<str>>,
+        counter: Arc<dyn TokenCounter>,
+        behind: Behind,
+    ) -> Self {
+        Self { format, lead, directory, counter, behind, messages: lead, log: Vec::new(), places: Vec::new() }
+    }
+
+    /// How many messages were taken in.
+    pub fn messages(&self) -> usize {
+        self.messages
+    }
+
+    /// How many messages at the start are instructions.
+    pub fn lead(&self) -> usize {
+        self.lead
+    }
+
+    /// What was taken in, with its tokens.
+    pub fn log(&self) -> &[(Arc<Item>, u64)] {
+        &self.log
+    }
+
+    /// Where an item is.
+    pub fn place(&self, position: usize) -> Option<&Place> {
+        self.places.get(position)
+    }
+
+    /// Tokens of what is sent behind messages.
+    pub fn behind_tokens(&self) -> u64 {
+        let behind = self.places.iter().zip(&self.log).filter(|(place, _)| place.is_behind());
+        behind.map(|(_, (_, tokens))| tokens).sum()
+    }
+
+    /// Has a text sent behind a message that is not taken in yet.
+    pub fn put_behind(&mut self, message: usize, text: Arc<str>) {
+        self.behind.insert(message, text);
+    }
+
+    /// Takes in the messages of a request up to a number of them.
+    ///
+    /// # Errors
+    /// A message has a part of an unknown kind. Then nothing was taken in.
+    pub fn take(&mut self, messages: &[&RawValue], until: usize) -> Result<Groups, WireError> {
+        let new = messages.get(self.messages..until).ok_or(WireError::OtherRequest)?;
+        let mut units: Vec<(Place, Item)> = Vec::new();
+        for (at, raw) in (self.messages..).zip(new) {
+            // Where the agent works is known at its start; from there on its calls tell.
+            let directory = self.directory.as_ref().filter(|_| at == self.lead);
+            let read = read(self.format, raw, directory)?;
+            let of = read.len();
+            let place = |unit| Place { message: at, unit, of, text: None };
+            units.extend(read.into_iter().enumerate().map(|(unit, read)| (place(unit), read.item)));
+            if let Some(text) = self.behind.get(&at) {
+                units.push((place(BEHIND), made_behind(text)));
+            }
+        }
+        let groups = groups(units.iter().map(|(place, item)| (place.message, item)));
+        self.messages = until;
+        let first = self.log.len();
+        for (mut place, mut item) in units {
+            if let Some(text) = self.meant_by(&item) {
+                item = with_output(item, &text);
+                place.text = Some(text);
+            }
+            let tokens = unit_tokens(&*self.counter, &item);
+            self.places.push(place);
+            self.log.push((Arc::new(item), tokens));
+        }
+        Ok(groups.into_iter().map(|group| self.log[first + group.start..first + group.end].to_vec()).collect())
+    }
+
+    /// The text that a note means which says that a file is as it was read before. The agent has that read in its
+    /// history, but the model may not see it any more.
+    fn meant_by(&self, item: &Item) -> Option<Arc<str>> {
+        let output = item.as_output().filter(|output| output.output.len() <= MAX_NOTE_BYTES)?;
+        if !output.output.trim_start().starts_with(UNCHANGED) {
+            return None;
+        }
+        let call = self.call_of(&output.call_id, self.log.len())?;
+        let arguments = call.parsed_arguments();
+        let is_same = |other: &FunctionCall| other.name == call.name && other.parsed_arguments() == arguments;
+        let outputs = self.log.iter().enumerate().rev().filter_map(|(at, (item, _))| Some((at, item.as_output()?)));
+        let mut reads = outputs.filter(|(at, output)| self.call_of(&output.call_id, *at).is_some_and(is_same));
+        reads.next().map(|(_, output)| output.output.as_str().into())
+    }
+
+    /// The newest call of an id before a position.
+    fn call_of(&self, id: &str, before: usize) -> Option<&FunctionCall> {
+        let calls = self.log[..before].iter().rev().filter_map(|(item, _)| item.as_call());
+        calls.into_iter().find(|call| &*call.call_id == id)
+    }
+}
+
+fn made_behind(text: &str) -> Item {
+    let origin = Origin::Layer { id: REFERENCES.into() };
+    Item::developer(text).with_meta(Meta { origin, ..Meta::default() })
+}
+
+fn with_output(item: Item, text: &str) -> Item {
+    match item {
+        Item::FunctionCallOutput(mut output) => {
+            output.output = text.to_owned();
+            output.into()
+        }
+        other => other,
+    }
+}
