@@ -166,6 +166,7 @@ fn what_is_played_looks_at_the_disk() {
     let (_, windows, decisions) = play(&deeds);
     let looked = decisions.iter().filter(|decision| matches!(decision, FoldDecision::Disk(_))).count();
     assert!(looked > 0, "nothing was looked at");
-    let last: String = windows.last().unwrap().iter().map(|(_, _, item)| crate::records::text(item)).collect();
-    assert!(last.contains("let changed_1 = 3;") && last.contains("`src/1.rs` is gone from the disk"), "{last}");
+    let shown: String = windows.iter().flatten().map(|(_, _, item)| crate::records::text(item) + "\n").collect();
+    assert!(shown.contains("let changed_1 = 3;"), "{shown}");
+    assert!(shown.contains("`src/1.rs` is gone from the disk"), "{shown}");
 }
