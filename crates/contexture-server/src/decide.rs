@@ -433,7 +433,7 @@ fn texts_of(request: &Request<'_>, awake: &Live, decisions: &[FoldDecision]) -> 
                 shortened.extend(fold.shortened.iter().map(|(at, text)| (*at, &**text)));
                 shortened.extend(fold.cut_said.iter().map(|cut| (cut.position, cut.hash.as_str())));
             }
-            FoldDecision::BringBack(_) | FoldDecision::Cold { .. } => {}
+            FoldDecision::BringBack(_) | FoldDecision::Cold { .. } | FoldDecision::Disk(_) => {}
         }
     }
     let text = |at: usize| {
@@ -468,6 +468,7 @@ fn note_of(decision: &FoldDecision) -> DecidedNote {
         },
         FoldDecision::BringBack(_) => note("bring back", "a file was touched or named again"),
         FoldDecision::Cold { .. } => note("cold", "the provider's cache had expired"),
+        FoldDecision::Disk(checked) => note("check", &checked.reason()),
         FoldDecision::Shorten { reason, .. } => note("shorten", reason),
     }
 }

@@ -88,6 +88,7 @@ fn decisions(store: &Store, name: &str) -> Result<String, Failure> {
                 format!("brought back {at}: {} bytes of files that were touched or named again\n", brought.text.len())
             }
             FoldDecision::Cold { .. } => format!("{at}: the provider's cache had expired\n"),
+            FoldDecision::Disk(checked) => format!("{at}: {}\n", checked.reason()),
             FoldDecision::Shorten { text, reason, .. } => format!("shortened to {} bytes {at}: {reason}\n", text.len()),
         });
     }

@@ -29,7 +29,7 @@ fn full(index: usize) -> Entry {
 }
 
 fn made(line: &Value) -> Entry {
-    let record: Record = transcript(&[line.clone()]).records.swap_remove(0);
+    let record: Record = transcript(std::slice::from_ref(line)).records.swap_remove(0);
     Entry::Made(Made::new(record))
 }
 
