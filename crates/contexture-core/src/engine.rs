@@ -10,6 +10,7 @@ mod toolbox;
 mod eventual;
 mod endings;
 mod core;
+mod lease;
 mod scope;
 mod shared;
 mod voice;
@@ -55,7 +56,7 @@ use crate::tool::{DynTool, Tool};
 use crate::window::ProjectionPolicy;
 
 use self::core::{Core, Host, Instructions, Settings, emit_fault};
-pub use self::core::{DEFAULT_CACHE_TTL, DEFAULT_MAX_CALLS, DEFAULT_MAX_STEPS, JournalPolicy};
+pub use self::core::{DEFAULT_CACHE_TTL, DEFAULT_LEASE, DEFAULT_MAX_CALLS, DEFAULT_MAX_STEPS, JournalPolicy, WhenHeld};
 pub use abort::AbortHandle;
 pub use access::{Called, ContextMemory, MemoryAccess};
 pub use answer::{TurnAnswer, TurnInput};
@@ -253,6 +254,27 @@ impl<Ls> EngineBuilder<Ls> {
         self
     }
 
+    /// How long the lease of a turn on its thread lasts unless it is renewed. Default: [`DEFAULT_LEASE`].
+    ///
+    /// It is renewed while the turn works. An owner that is paused for longer, or dies on another machine, can be
+    /// followed by others once it has run out.
+    pub fn lease_duration(mut self, duration: Duration) -> Self {
+        self.settings.lease.duration = duration;
+        self
+    }
+
+    /// What a turn does when another execution runs one on the same thread. Default: it fails at once.
+    pub fn when_held(mut self, when_held: WhenHeld) -> Self {
+        self.settings.lease.when_held = when_held;
+        self
+    }
+
+    /// Who runs turns here, in words for those who find a thread held: a program, a host, a process.
+    pub fn owner(mut self, owner: impl Into<Arc<str>>) -> Self {
+        self.settings.lease.owner = owner.into();
+        self
+    }
+
     /// Checks everything and makes the engine.
     ///
     /// # Errors
@@ -265,6 +287,9 @@ impl<Ls> EngineBuilder<Ls> {
         }
         if self.settings.max_calls == 0 {
             return Err(SpecError::other("engine", "max_calls", "is zero").into());
+        }
+        if self.settings.lease.duration.is_zero() {
+            return Err(SpecError::other("engine", "lease_duration", "is zero").into());
         }
         let layers = self.memory.layers.into_iter().map(|layer| layer.0).collect();
         let roster = Arc::new(Roster::new(layers)?);

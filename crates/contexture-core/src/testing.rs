@@ -24,6 +24,7 @@
 
 mod faulty_store;
 mod layer_conformance;
+mod lease_conformance;
 mod lossy_store;
 mod manual_clock;
 mod memory_fs;
@@ -38,6 +39,7 @@ use crate::memory::MemoryConfig;
 
 pub use faulty_store::FaultyStore;
 pub use layer_conformance::layer_conformance;
+pub use lease_conformance::lease_conformance;
 pub use lossy_store::{InFlight, LossyStore};
 pub use manual_clock::{CountingIds, ManualClock};
 pub use memory_fs::MemoryFs;

@@ -24,6 +24,7 @@ pub fn open<Ls>(
 /// An engine that forgets everything when it is dropped.
 pub fn in_memory<Ls>(memory: MemoryConfig<Ls>) -> EngineBuilder<Ls> {
     let builder = Engine::builder(memory, Arc::new(SystemClock::new()), Arc::new(UuidIds));
+    let builder = builder.owner(format!("process {}", std::process::id()));
     #[cfg(feature = "bpe")]
     let builder = builder.counter(Arc::new(crate::bpe::Bpe::o200k()));
     builder
