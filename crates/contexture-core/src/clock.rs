@@ -24,4 +24,11 @@ pub trait Clock: Send + Sync {
     fn limit(&self, duration: Duration) -> BoxFuture<'static, ()> {
         self.sleep(duration)
     }
+
+    /// As [`sleep`](Self::sleep), for work in the background that nobody waits for.
+    ///
+    /// A clock of a test that hurries over sleeps does not hurry for these.
+    fn sleep_in_background(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        self.sleep(duration)
+    }
 }

@@ -10,6 +10,7 @@ mod toolbox;
 mod eventual;
 mod endings;
 mod core;
+mod lease;
 mod scope;
 mod shared;
 mod voice;
@@ -48,6 +49,7 @@ use crate::id::{ExecutionId, IdSource, LayerId, ResourceId, ResourceKind, Thread
 use crate::layer::{ItemSchema, Resources};
 use crate::memory::MemoryConfig;
 use crate::model::{DynModel, Model, ToolSchema};
+use crate::search::{NoSearch, SearchIndex};
 use crate::state::LayerStateStore;
 use crate::store::{MemoryStore, StorageAdapter};
 use crate::tokens::{Estimate, TokenCounter};
@@ -55,7 +57,7 @@ use crate::tool::{DynTool, Tool};
 use crate::window::ProjectionPolicy;
 
 use self::core::{Core, Host, Instructions, Settings, emit_fault};
-pub use self::core::{DEFAULT_CACHE_TTL, DEFAULT_MAX_CALLS, DEFAULT_MAX_STEPS, JournalPolicy};
+pub use self::core::{DEFAULT_CACHE_TTL, DEFAULT_LEASE, DEFAULT_MAX_CALLS, DEFAULT_MAX_STEPS, JournalPolicy, WhenHeld};
 pub use abort::AbortHandle;
 pub use access::{Called, ContextMemory, MemoryAccess};
 pub use answer::{TurnAnswer, TurnInput};
@@ -89,7 +91,7 @@ impl<Ls> Engine<Ls> {
     pub fn builder(memory: MemoryConfig<Ls>, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -> EngineBuilder<Ls> {
         EngineBuilder {
             memory,
-            host: Host { clock, ids, fs: Arc::new(NoFiles), shell: Arc::new(NoShell) },
+            host: Host { clock, ids, fs: Arc::new(NoFiles), shell: Arc::new(NoShell), search: Arc::new(NoSearch) },
             model: None,
             layer_model: None,
             store: None,
@@ -193,6 +195,12 @@ impl<Ls> EngineBuilder<Ls> {
         self
     }
 
+    /// The search index that hooks may reach. Default: none.
+    pub fn search(mut self, search: Arc<dyn SearchIndex>) -> Self {
+        self.host.search = search;
+        self
+    }
+
     /// Time. Default: what [`Engine::builder`] was given.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.host.clock = clock;
@@ -253,6 +261,27 @@ impl<Ls> EngineBuilder<Ls> {
         self
     }
 
+    /// How long the lease of a turn on its thread lasts unless it is renewed. Default: [`DEFAULT_LEASE`].
+    ///
+    /// It is renewed while the turn works. An owner that is paused for longer, or dies on another machine, can be
+    /// followed by others once it has run out.
+    pub fn lease_duration(mut self, duration: Duration) -> Self {
+        self.settings.lease.duration = duration;
+        self
+    }
+
+    /// What a turn does when another execution runs one on the same thread. Default: it fails at once.
+    pub fn when_held(mut self, when_held: WhenHeld) -> Self {
+        self.settings.lease.when_held = when_held;
+        self
+    }
+
+    /// Who runs turns here, in words for those who find a thread held: a program, a host, a process.
+    pub fn owner(mut self, owner: impl Into<Arc<str>>) -> Self {
+        self.settings.lease.owner = owner.into();
+        self
+    }
+
     /// Checks everything and makes the engine.
     ///
     /// # Errors
@@ -265,6 +294,9 @@ impl<Ls> EngineBuilder<Ls> {
         }
         if self.settings.max_calls == 0 {
             return Err(SpecError::other("engine", "max_calls", "is zero").into());
+        }
+        if self.settings.lease.duration.is_zero() {
+            return Err(SpecError::other("engine", "lease_duration", "is zero").into());
         }
         let layers = self.memory.layers.into_iter().map(|layer| layer.0).collect();
         let roster = Arc::new(Roster::new(layers)?);

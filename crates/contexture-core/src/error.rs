@@ -1,5 +1,8 @@
 //! What can stop a turn, and what is wrong with a memory that is refused.
 
+use std::fmt;
+use std::time::Duration;
+
 use crate::id::{LayerId, ThreadId};
 use crate::store::StoreError;
 
@@ -84,6 +87,9 @@ pub enum Error {
         /// How deep it may go.
         limit: usize,
     },
+    /// Another execution runs a turn on the thread.
+    #[error("run a turn: {_0}\nhint: try again when it has ended, or let turns wait with `when_held`")]
+    Held(Box<HeldThread>),
     /// Another execution of the thread, most likely in another process, goes on with this turn.
     ///
     /// What was logged until then stays; nothing more was run here.
@@ -95,6 +101,32 @@ pub enum Error {
     /// A function of a layer could not be called or failed.
     #[error(transparent)]
     Function(#[from] FunctionError),
+}
+
+/// Who runs a turn on a thread that somebody else wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HeldThread {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Who runs the turn.
+    pub owner: String,
+    /// When the lease ends by the store's clock, since the Unix epoch, unless it is renewed; `None` if the store has no
+    /// clock.
+    pub expires_at: Option<Duration>,
+    /// How long that is from when it was asked for.
+    pub remaining: Option<Duration>,
+}
+
+impl fmt::Display for HeldThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HeldThread { thread, owner, remaining, .. } = self;
+        write!(f, "thread `{thread}` is held by {owner}, whose lease ")?;
+        match remaining {
+            Some(remaining) => write!(f, "expires in {:.1} s unless it is renewed", remaining.as_secs_f64()),
+            None => write!(f, "does not expire"),
+        }
+    }
 }
 
 /// What is wrong with a layer, a tool or an option.

@@ -276,6 +276,13 @@ impl LayerStateStore {
         }
     }
 
+    /// Forgets what is not durable: the next [`reconcile`](Self::reconcile) takes what is stored.
+    pub(crate) fn discard(&self, execution: &ExecutionId) {
+        if let Some(entry) = self.executions().get_mut(execution) {
+            entry.cells.values_mut().for_each(Cell::discard);
+        }
+    }
+
     fn is_held(&self, execution: &ExecutionId) -> bool {
         self.executions().get(execution).is_some_and(ExecutionStates::is_held)
     }

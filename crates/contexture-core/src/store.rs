@@ -4,12 +4,16 @@
 //! states, decisions and unfinished turns. [`ScopedStorage`] is one layer's own corner of it.
 
 mod key;
+mod lease;
 mod memory;
 mod scoped;
+
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
 pub use key::{Key, escape_segment, layer_prefix};
+pub use lease::{Fence, Holder, Lease, LeaseRequest, LeaseTable};
 pub use memory::MemoryStore;
 pub use scoped::ScopedStorage;
 pub(crate) use scoped::{BACKUP_PREFIX, STATE_KEY, unescape_segment};
@@ -59,7 +63,9 @@ pub struct Expectation {
 /// Changes that happen together or not at all, and what must hold before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// Checked first, in the same transaction.
+    /// The lease under which it is written. Checked before everything else, in the same transaction.
+    pub fence: Option<Fence>,
+    /// Checked next, in the same transaction.
     pub expectations: Vec<Expectation>,
     /// Made in order.
     pub changes: Vec<Change>,
@@ -69,6 +75,12 @@ impl Batch {
     /// A batch that expects nothing and changes nothing.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Sets: this lease must be held, or nothing is changed.
+    pub fn fenced(mut self, fence: Option<Fence>) -> Self {
+        self.fence = fence;
+        self
     }
 
     /// Adds: this record must have this version (`None`: must not exist).
@@ -98,6 +110,15 @@ pub enum StoreError {
     #[error("write `{key}`: someone else changed it first")]
     Conflict {
         /// The first record that was not as expected.
+        key: String,
+    },
+    /// Somebody else holds the lease that was asked for.
+    #[error("take the lease on `{}`: {_0}", _0.key)]
+    Held(Box<Holder>),
+    /// The lease that a batch names has run out, was let go, or is another's by now. Nothing was changed.
+    #[error("write under the lease on `{key}`: it has run out, or someone else has taken it")]
+    LeaseLost {
+        /// What was held.
         key: String,
     },
     /// The key can't be stored.
@@ -149,8 +170,9 @@ pub const MAX_KEY_BYTES: usize = 128 * 1024;
 
 /// A place where records are kept under text keys.
 ///
-/// The engine calls `get_many` and `list` when a thread is opened, and `apply` at the end of every step.
-/// Layers reach it through [`ScopedStorage`]. All methods may be called from several tasks at once.
+/// The engine calls `get_many` and `list` when a thread is opened, and `apply` at the end of every step. A turn begins
+/// with `acquire_lease`, is fenced by the lease in every `apply`, calls `renew_lease` while it lasts, and drops the
+/// lease when it ends. Layers reach it through [`ScopedStorage`]. All methods may be called from several tasks at once.
 ///
 /// Duties of an implementation:
 /// - When `set`, `delete`, `apply` or `compare_and_set` has answered `Ok`, the change survives a crash of the
@@ -159,6 +181,8 @@ pub const MAX_KEY_BYTES: usize = 128 * 1024;
 /// - Readers see whole batches, never half of one.
 /// - An error means that nothing was changed, or (for [`StoreError::Io`] only) that it is unknown; the caller
 ///   reads again before it decides.
+/// - Of those who ask for a lease on one key, one gets it, until he drops it or dies, or until it has run out by the
+///   store's own clock. A batch whose [`fence`](Batch::fence) is not in force changes nothing.
 /// - Keys are any text up to [`MAX_KEY_BYTES`], also with NUL, and are compared byte by byte.
 ///
 /// `contexture_core::testing::store_conformance` checks all of this.
@@ -176,6 +200,19 @@ pub trait StorageAdapter: Send + Sync {
 
     /// The records under `keys`, in their order, all as of one moment.
     fn get_many<'a>(&'a self, keys: &'a [String]) -> BoxFuture<'a, Result<Vec<Option<Record>>, StoreError>>;
+
+    /// Gives the lease on a key to the caller, unless somebody else holds it: then [`StoreError::Held`] says who.
+    ///
+    /// It lasts for the asked duration by the store's clock, and ends at once when it is dropped or when, on the same
+    /// machine, its owner dies. A lease is no record: keys of leases and of records never meet, and it need not
+    /// survive a crash of the machine that its owner runs on.
+    fn acquire_lease(&self, request: LeaseRequest) -> BoxFuture<'_, Result<Lease, StoreError>>;
+
+    /// Has a lease last for `duration` from now on.
+    ///
+    /// One that has run out can be renewed as long as nobody else has taken it; after that, and once it was dropped,
+    /// the answer is [`StoreError::LeaseLost`].
+    fn renew_lease<'a>(&'a self, fence: &'a Fence, duration: Duration) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Puts `value` under `key`, whatever stands there.
     fn set<'a>(&'a self, key: &'a str, value: Vec<u8>) -> BoxFuture<'a, Result<Version, StoreError>> {

@@ -24,11 +24,13 @@
 
 mod faulty_store;
 mod layer_conformance;
+mod lease_conformance;
 mod lossy_store;
 mod manual_clock;
 mod memory_fs;
 mod recorder;
 mod scripted_model;
+mod search_conformance;
 mod store_conformance;
 
 use std::sync::Arc;
@@ -38,11 +40,13 @@ use crate::memory::MemoryConfig;
 
 pub use faulty_store::FaultyStore;
 pub use layer_conformance::layer_conformance;
+pub use lease_conformance::lease_conformance;
 pub use lossy_store::{InFlight, LossyStore};
 pub use manual_clock::{CountingIds, ManualClock};
 pub use memory_fs::MemoryFs;
 pub use recorder::Recorder;
 pub use scripted_model::ScriptedModel;
+pub use search_conformance::search_conformance;
 pub use store_conformance::{durable_store_conformance, store_conformance};
 
 /// An engine for tests: time jumps over every sleep, names count up, nothing is durable.

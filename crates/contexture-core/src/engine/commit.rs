@@ -21,6 +21,7 @@ impl Thread {
         let committed = self.commit_all(shared).await;
         self.set_durable(committed.is_ok());
         match committed {
+            Err(StoreError::LeaseLost { .. }) => Err(Error::TakenOver),
             Err(source) if shared.core().settings.journal == JournalPolicy::Require => {
                 Err(Error::Journal { thread: self.id().clone(), source })
             }
@@ -47,6 +48,15 @@ impl Thread {
                         Err(error) => error,
                     }
                 }
+                Err(StoreError::LeaseLost { .. }) if conflicts < MAX_CONFLICTS => {
+                    conflicts += 1;
+                    match shared.turn_lease().renew(shared.core()).await {
+                        // It had run out, and nobody has taken it: no turn ran here since.
+                        Ok(()) => continue,
+                        Err(lost @ StoreError::LeaseLost { .. }) => return Err(lost),
+                        Err(error) => error,
+                    }
+                }
                 Err(error) => error,
             };
             if !worth_another_try(shared, &error, &mut failures).await {
@@ -61,20 +71,61 @@ impl Thread {
         let states = core.states.dirty(id);
         let (landing, batch) = self.pending(core.counter.name(), &states);
         core.states.begin_write(id, &states);
-        self.set_in_doubt(true);
-        let version = core.store.apply(batch).await?;
-        self.set_in_doubt(false);
+        let version = core.store.apply(batch.fenced(shared.turn_lease().fence())).await?;
         core.states.mark_written(id, &states, version);
         core.states.set_behind(id, false);
         self.committed(&landing, version);
         Ok(())
     }
 
+    /// Takes in what others wrote before a turn begins, and the turns that they left.
+    ///
+    /// A failing store is tried again; a turn that is not durable yet can go on without knowing.
+    pub(crate) async fn catch_up(&mut self, shared: &Arc<Shared>) -> Result<(), Error> {
+        let writer = shared.core().states.writer(shared.id());
+        let _writing = match &writer {
+            Some(writer) => Some(writer.lock().await),
+            None => None,
+        };
+        let mut failures = 0;
+        loop {
+            let error = match self.try_catch_up(shared).await {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            };
+            if worth_another_try(shared, &error, &mut failures).await {
+                continue;
+            }
+            return match shared.core().settings.journal {
+                JournalPolicy::Require => Err(Error::Journal { thread: self.id().clone(), source: error }),
+                JournalPolicy::BestEffort => Ok(()),
+            };
+        }
+    }
+
+    async fn try_catch_up(&mut self, shared: &Arc<Shared>) -> Result<(), StoreError> {
+        let news = self.read_news(shared).await?;
+        if matches!(news, HeadNow::Same) {
+            return Ok(());
+        }
+        let turns = self.read_turns(shared).await?;
+        self.take_news(shared, news);
+        self.adopt(&turns)?;
+        // A state that cannot be read now meets the newer one when it is written.
+        reconcile_states(shared).await
+    }
+
     /// Takes in what is in the store now: our own batch whose answer was lost, and what others wrote.
     ///
     /// Everything is read before anything changes, so that it can fail or be dropped at any point.
     async fn rebase(&mut self, shared: &Arc<Shared>) -> Result<(), StoreError> {
-        match self.read_news(shared).await? {
+        let news = self.read_news(shared).await?;
+        self.take_news(shared, news);
+        reconcile_states(shared).await
+    }
+
+    fn take_news(&mut self, shared: &Arc<Shared>, news: HeadNow) {
+        match news {
             HeadNow::Same => {}
             HeadNow::Gone => self.start_over(),
             HeadNow::Moved(news) => {
@@ -87,7 +138,16 @@ impl Thread {
                 }
             }
         }
-        reconcile_states(shared).await
+    }
+
+    /// Someone else has the thread: the turn is theirs, and what is not durable of it goes.
+    pub(crate) async fn lose_turn(&mut self, shared: &Arc<Shared>) {
+        self.forget_turn(shared);
+        shared.core().states.discard(shared.id());
+        if let Err(error) = reconcile_states(shared).await {
+            // They are read again before they are written.
+            shared.fault(None, "merge", describe(&error));
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::host::{FsAdapter, ShellAdapter};
 use crate::id::{ExecutionId, IdSource, LayerId};
 use crate::layer::ModelCaller;
 use crate::model::DynModel;
+use crate::search::SearchIndex;
 use crate::state::LayerStateStore;
 use crate::store::StorageAdapter;
 use crate::tokens::{ITEM_OVERHEAD_TOKENS, TokenCounter};
@@ -25,6 +26,8 @@ pub const DEFAULT_MAX_STEPS: u32 = 100;
 pub const DEFAULT_MAX_CALLS: usize = 1_000;
 /// How long a provider keeps a prompt in its cache, unless the builder says otherwise.
 pub const DEFAULT_CACHE_TTL: Duration = Duration::from_secs(300);
+/// How long the lease of a turn lasts unless it is renewed, unless the builder says otherwise.
+pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 
 /// What happens when the log of a thread cannot be made durable, after all retries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +38,31 @@ pub enum JournalPolicy {
     Require,
     /// The turn goes on and returns an answer that is marked as not durable; it is tried again with the next commit.
     BestEffort,
+}
+
+/// What a turn does when another execution holds the thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenHeld {
+    /// It fails at once with [`Error::Held`](crate::error::Error::Held), which says who holds it and until when.
+    #[default]
+    Fail,
+    /// It waits for the thread, and fails with [`Error::Held`](crate::error::Error::Held) if it does not get it in this time.
+    Wait(Duration),
+}
+
+/// What the author of the agent chose about leases.
+#[derive(Clone)]
+pub(crate) struct LeaseSettings {
+    pub(crate) duration: Duration,
+    pub(crate) when_held: WhenHeld,
+    /// Who runs turns here, as others are told.
+    pub(crate) owner: Arc<str>,
+}
+
+impl Default for LeaseSettings {
+    fn default() -> Self {
+        Self { duration: DEFAULT_LEASE, when_held: WhenHeld::Fail, owner: Arc::from("") }
+    }
 }
 
 /// What all executions of an engine share. It never changes.
@@ -56,12 +84,13 @@ pub(crate) struct Core {
     pub(crate) endings: Endings,
 }
 
-/// What the machine gives: time, names, files and commands.
+/// What the machine gives: time, names, files, commands and searching.
 pub(crate) struct Host {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn IdSource>,
     pub(crate) fs: Arc<dyn FsAdapter>,
     pub(crate) shell: Arc<dyn ShellAdapter>,
+    pub(crate) search: Arc<dyn SearchIndex>,
 }
 
 /// The system prompt, counted once.
@@ -79,6 +108,7 @@ pub(crate) struct Settings {
     pub(crate) max_steps: u32,
     pub(crate) max_calls: usize,
     pub(crate) cache_ttl: Duration,
+    pub(crate) lease: LeaseSettings,
 }
 
 impl Default for Settings {
@@ -90,6 +120,7 @@ impl Default for Settings {
             max_steps: DEFAULT_MAX_STEPS,
             max_calls: DEFAULT_MAX_CALLS,
             cache_ttl: DEFAULT_CACHE_TTL,
+            lease: LeaseSettings::default(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::core::WhenHeld;
 use super::shared::Shared;
 use super::thread::Thread;
 use crate::error::Error;
@@ -43,8 +44,7 @@ impl Ending {
         let id = thread.id().clone();
         let failed = move |source| Error::Journal { thread: id, source };
         if thread.is_behind() {
-            // A turn was left in the middle: its items and states stay together.
-            return thread.commit_all(shared).await.err().map(failed);
+            return commit_rest(shared, thread).await.err();
         }
         let not_durable = shared.core().states.flush(shared.id()).await;
         not_durable.into_iter().next().map(|not_durable| failed(not_durable.error))
@@ -66,6 +66,13 @@ impl Ending {
         shared.end();
         shared.core().states.cleanup(shared.id());
     }
+}
+
+/// A turn was left in the middle: its items and states stay together, if the thread is still ours to write.
+async fn commit_rest(shared: &Arc<Shared>, thread: &mut Thread) -> Result<(), Error> {
+    let (core, id) = (shared.core(), thread.id().clone());
+    let _lease = shared.turn_lease().acquire(core, shared.id(), &id, WhenHeld::Fail).await?;
+    thread.commit_all(shared).await.map_err(|source| Error::Journal { thread: id, source })
 }
 
 /// A layer whose `init` never succeeded has nothing to complete, and its span says so.

@@ -1,4 +1,4 @@
-//! Threads whose last execution was dropped and is still being written down.
+//! Threads whose last execution was dropped and has not put its unfinished step away.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,14 +7,13 @@ use tokio::sync::watch;
 
 use crate::id::ThreadId;
 
-/// Executions that were dropped, and whose threads are not written down yet.
+/// Executions that were dropped, and have not put their unfinished step away.
 ///
-/// Whoever opens such a thread waits for that. Otherwise its turn would change hands while its old owner still writes
-/// it, and the new one would take that for a sign of life.
+/// Whoever opens such a thread in the same engine waits for that, so that he finds the states as they are stored.
 #[derive(Default)]
 pub(crate) struct Endings(Mutex<HashMap<ThreadId, Vec<watch::Receiver<()>>>>);
 
-/// Held while a thread is being written down.
+/// Held until a dropped execution has put its unfinished step away.
 pub(crate) struct Ending {
     _sender: watch::Sender<()>,
 }
@@ -25,7 +24,7 @@ impl Endings {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A thread is being written down until the returned value is dropped.
+    /// An execution of the thread is being put away until the returned value is dropped.
     pub(crate) fn begin(&self, thread: &ThreadId) -> Ending {
         let (sender, receiver) = watch::channel(());
         let mut threads = self.threads();

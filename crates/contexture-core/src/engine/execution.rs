@@ -62,6 +62,7 @@ impl<Ls> Execution<Ls> {
             fs: core.host.fs.clone(),
             shell: core.host.shell.clone(),
             clock: core.host.clock.clone(),
+            search: core.host.search.clone(),
             call_model: core.model_caller(),
             counter: core.counter.clone(),
             states: core.states.clone(),
@@ -149,7 +150,8 @@ impl<Ls> Execution<Ls> {
         MemoryAccess::new(self.run().shared().clone())
     }
 
-    /// Whether a turn was begun and not finished: by this execution, or by one that ended in the middle.
+    /// Whether a turn was begun and not finished: by this execution, by one that ended in the middle, or by one that
+    /// ran it when this one was opened, and perhaps still does.
     pub fn has_unfinished_turn(&self) -> bool {
         self.run().thread().turn().is_some()
     }
@@ -157,9 +159,10 @@ impl<Ls> Execution<Ls> {
     /// Runs one turn: the user's message, and all model calls and tool calls it leads to.
     ///
     /// A turn that was left unfinished is closed first: calls without an output get one that says they were interrupted.
+    /// The turn holds a lease on its thread until it ends or is dropped; what others wrote before is taken in first.
     ///
     /// # Errors
-    /// See [`Error`]. After a failed model call the turn is unfinished and [`resume`](Execution::resume) tries again.
+    /// [`Error::Held`] if another execution runs a turn on the thread. See [`Error`]. After a failed model call the turn is unfinished and [`resume`](Execution::resume) tries again.
     pub async fn turn(&mut self, input: impl Into<TurnInput>) -> Result<TurnAnswer, Error> {
         let input = input.into();
         self.guarded(async |run| if run.begin_turn(input).await? { run.drive().await } else { Ok(run.answer(0)) }).await
@@ -173,15 +176,7 @@ impl<Ls> Execution<Ls> {
     /// # Errors
     /// As [`turn`](Execution::turn).
     pub async fn resume(&mut self) -> Result<Option<TurnAnswer>, Error> {
-        if !self.has_unfinished_turn() {
-            return Ok(None);
-        }
-        self.guarded(async |run| {
-            run.resume_turn().await?;
-            run.drive().await
-        })
-        .await
-        .map(Some)
+        self.guarded(async |run| if run.resume_turn().await? { run.drive().await.map(Some) } else { Ok(None) }).await
     }
 
     /// Begins a turn and returns the window that the model would be sent, without calling it.
@@ -208,7 +203,7 @@ impl<Ls> Execution<Ls> {
         let shared = run.shared().clone();
         let _held = shared.core().states.hold(shared.id());
         // The abort is asked first, so that one that came before the turn stops it before anything is done.
-        match select(std::pin::pin!(abort.aborted()), std::pin::pin!(work(run))).await {
+        match select(std::pin::pin!(abort.aborted()), std::pin::pin!(leased(run, work))).await {
             Either::Left(_) => Err(Error::Aborted),
             Either::Right((result, _)) => result,
         }
@@ -267,6 +262,29 @@ impl<Ls> Execution<Ls> {
     }
 }
 
+/// Runs something while the thread is ours. It ends at once when the thread has become another's.
+async fn leased<T>(run: &mut Run, work: impl AsyncFnOnce(&mut Run) -> Result<T, Error>) -> Result<T, Error> {
+    let shared = run.shared().clone();
+    let (core, thread) = (shared.core(), shared.context_data().thread_id.clone());
+    let when_held = core.settings.lease.when_held;
+    let _lease = shared.turn_lease().acquire(core, shared.id(), &thread, when_held).await?;
+    if shared.turn_lease().fence().is_some() {
+        // Now the turns that others left are known to be nobody's.
+        run.catch_up().await?;
+    }
+    let result = {
+        let kept = std::pin::pin!(shared.turn_lease().keep(core, shared.id()));
+        match select(std::pin::pin!(work(run)), kept).await {
+            Either::Left((result, _)) => result,
+            Either::Right(((), _)) => Err(Error::TakenOver),
+        }
+    };
+    if matches!(result, Err(Error::TakenOver)) {
+        run.lose_turn().await;
+    }
+    result
+}
+
 impl<Ls> Drop for Execution<Ls> {
     fn drop(&mut self) {
         let Some(mut run) = self.take_run() else { return };
@@ -281,7 +299,10 @@ impl<Ls> Drop for Execution<Ls> {
         };
         let ending = run.shared().core().endings.begin(run.thread().id());
         runtime.spawn(async move {
-            run.write_down().await;
+            if run.thread().is_behind() {
+                // Whoever goes on with the turn does so from its last step that is durable, and may have begun.
+                run.lose_turn().await;
+            }
             drop(ending);
             // Nobody waits for an answer; what is not durable was reported as a diagnostic.
             let _ = run.complete(ExecutionOutcome::Aborted).await;

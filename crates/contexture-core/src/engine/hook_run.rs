@@ -177,7 +177,7 @@ impl Shared {
         }
         // Without a runtime nothing can run in the background; the next change with one will do.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let Some(lease) = self.lease() else { return };
+        let Some(lease) = self.stay_open() else { return };
         let (key, shared, asked) = (self.cache_key(layer), self.clone(), layer.clone());
         // A failed recall contributes nothing, like any other; what it said before may be withdrawn by now.
         let recall = Box::pin(async move { Some(shared.recall_in_background(&asked).await?.items) });

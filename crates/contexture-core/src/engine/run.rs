@@ -92,14 +92,6 @@ impl Run {
         let _ = self.shared.core().states.flush(self.shared.id()).await;
     }
 
-    /// Writes down what a turn that was dropped in the middle left undone or in doubt.
-    pub(crate) async fn write_down(&mut self) {
-        if self.thread.is_behind() || self.thread.is_in_doubt() {
-            // Reported as a diagnostic; nobody is left to be told otherwise.
-            let _ = self.thread.commit_all(&self.shared).await;
-        }
-    }
-
     /// Removes the thread from the store.
     pub(crate) async fn remove_thread(&self) -> Result<(), Error> {
         let (core, thread) = (self.shared.core(), self.thread.id());
@@ -142,14 +134,29 @@ impl Run {
         Ok(true)
     }
 
+    /// Takes in what others wrote since, before a turn begins.
+    pub(crate) async fn catch_up(&mut self) -> Result<(), Error> {
+        self.thread.catch_up(&self.shared).await
+    }
+
+    /// Someone else has the thread: what is not durable of the turn goes.
+    pub(crate) async fn lose_turn(&mut self) {
+        self.thread.lose_turn(&self.shared).await;
+    }
+
     /// Makes the unfinished turn ours, and durable what could not be made so before, before anything is run for it.
-    pub(crate) async fn resume_turn(&mut self) -> Result<(), Error> {
+    ///
+    /// `false`: there is none.
+    pub(crate) async fn resume_turn(&mut self) -> Result<bool, Error> {
+        if self.thread.turn().is_none() {
+            return if self.thread.take_loss() { Err(Error::TakenOver) } else { Ok(false) };
+        }
         self.thread.close_stray_turns(&self.shared);
         if self.thread.has_claims() || self.thread.is_behind() {
             self.commit().await?;
         }
         self.recall_all().await;
-        Ok(())
+        Ok(true)
     }
 
     async fn recall_all(&mut self) {

@@ -7,6 +7,7 @@ use tokio::sync::{Mutex, OwnedRwLockReadGuard, RwLockWriteGuard};
 
 use super::core::Core;
 use super::eventual::ScopeKey;
+use super::lease::TurnLease;
 use super::roster::Roster;
 use super::scope::Scope;
 use super::toolbox::Toolbox;
@@ -29,6 +30,8 @@ pub(crate) struct Shared {
     background: RwLock<Background>,
     /// Held by every recall in the background, so that the execution does not end meanwhile.
     refreshing: Arc<tokio::sync::RwLock<()>>,
+    /// The lease of the turn that runs.
+    lease: TurnLease,
     /// Nothing runs any more.
     ended: AtomicBool,
     /// The execution that started this one.
@@ -56,6 +59,7 @@ impl Shared {
             locks: RwLock::new(locks),
             background: RwLock::default(),
             refreshing: Arc::default(),
+            lease: TurnLease::default(),
             ended: AtomicBool::new(false),
             parent,
             core,
@@ -106,6 +110,11 @@ impl Shared {
 
     fn update_context(&self, update: impl FnOnce(&mut ContextData)) {
         update(Arc::make_mut(&mut self.context.write().unwrap_or_else(PoisonError::into_inner)));
+    }
+
+    /// The lease of the turn that runs.
+    pub(crate) fn turn_lease(&self) -> &TurnLease {
+        &self.lease
     }
 
     pub(crate) fn log(&self) -> &SharedLog {
@@ -205,7 +214,7 @@ impl Shared {
     }
 
     /// Keeps the execution from ending while it is held; `None` if it is ending.
-    pub(crate) fn lease(&self) -> Option<OwnedRwLockReadGuard<()>> {
+    pub(crate) fn stay_open(&self) -> Option<OwnedRwLockReadGuard<()>> {
         self.refreshing.clone().try_read_owned().ok()
     }
 

@@ -49,8 +49,6 @@ pub(crate) struct Thread {
     journal: Journal,
     /// Whether everything up to the last commit is durable.
     durable: bool,
-    /// A batch was sent, and nobody knows what became of it.
-    in_doubt: bool,
 }
 
 impl Thread {
@@ -64,7 +62,6 @@ impl Thread {
             projection: Projection::default(),
             provider: Provider::default(),
             durable: true,
-            in_doubt: false,
         }
     }
 
@@ -99,15 +96,6 @@ impl Thread {
 
     pub(crate) fn set_durable(&mut self, durable: bool) {
         self.durable = durable;
-    }
-
-    /// Whether a batch was sent of which nobody knows what became.
-    pub(crate) fn is_in_doubt(&self) -> bool {
-        self.in_doubt
-    }
-
-    pub(crate) fn set_in_doubt(&mut self, in_doubt: bool) {
-        self.in_doubt = in_doubt;
     }
 
     /// Begins a new thread with the items of another. Calls that have no output there are answered here.
@@ -276,6 +264,40 @@ impl Thread {
         read::read_news(&*shared.core().store, &self.journal, &self.claims).await
     }
 
+    /// Reads the records of turns that others left.
+    pub(crate) async fn read_turns(&self, shared: &Shared) -> Result<Vec<(String, Record)>, StoreError> {
+        let core = shared.core();
+        let live = |execution: &ExecutionId| core.states.is_live(execution);
+        read::read_turns(&*core.store, self.journal.keys(), &live).await
+    }
+
+    /// Takes up turns that others left since; the newest becomes ours if we have none.
+    pub(crate) fn adopt(&mut self, turns: &[(String, Record)]) -> Result<(), StoreError> {
+        let strays = read::decode_strays(turns, |from, count| {
+            let items = self.log.range(from.min(self.log.len())..self.log.len());
+            items.filter_map(|(_, entry)| entry.item.as_call()).take(count).cloned().collect()
+        })?;
+        let found = self.claims.adopt_new(strays, self.turn.is_none());
+        self.turn = self.turn.take().or(found);
+        Ok(())
+    }
+
+    /// Forgets the turn, and everything that is not durable.
+    pub(crate) fn forget_turn(&mut self, shared: &Shared) {
+        let durable = self.journal.reach().items;
+        self.turn = None;
+        self.claims = Claims::default();
+        self.journal.forget_pending();
+        if self.log.len() > durable {
+            self.log = self.log.prefix(durable);
+            self.projection.forget_behind(durable);
+            self.provider.lose_cache(EpochReason::LogMerged);
+        }
+        shared.log().set(self.log.clone());
+        shared.core().states.set_behind(shared.id(), false);
+        self.durable = true;
+    }
+
     /// Takes over what was read when the thread was opened; returns the records that were asked for besides.
     pub(crate) fn restore(&mut self, shared: &Shared, stored: Stored) -> Vec<Option<Record>> {
         if let Some((head, version)) = stored.head {
@@ -304,7 +326,10 @@ impl Thread {
         let from = self.journal.reach().items;
         let review = self.claims.review(news.strays, news.lost_turn);
         if review.lost_turn {
-            self.turn = None;
+            // What is not durable of it must never be: whoever goes on with it says how it ends.
+            let taken_over = std::mem::take(&mut self.claims);
+            self.forget_turn(shared);
+            self.claims = taken_over;
         }
         let count = self.put_before(&*shared.core().counter, news.records, &review.abandoned);
         shared.log().set(self.log.clone());

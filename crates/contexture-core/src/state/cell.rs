@@ -10,6 +10,9 @@ use crate::store::{Batch, Record, ScopedStorage, Version};
 /// How many writes of one state may be in doubt before the oldest is forgotten.
 const MAX_DOUBTFUL: usize = 8;
 
+/// A version that no store gives, so that whatever is stored differs from it.
+const NEVER: Version = Version(u64::MAX);
+
 #[derive(Default)]
 pub(super) struct Cell {
     /// `None`: cleared, or never set.
@@ -193,6 +196,15 @@ impl Cell {
         if !doubtful.is_empty() && doubtful.iter().all(|doubtful| doubtful.generation == self.generation) {
             durable.written = self.generation;
         }
+    }
+
+    /// What is not durable counts for nothing: whatever is stored is the state, once it is read.
+    pub(super) fn discard(&mut self) {
+        let is_dirty = self.is_dirty();
+        let Some(durable) = self.durable.as_mut().filter(|_| is_dirty) else { return };
+        durable.written = self.generation;
+        durable.version = Some(NEVER);
+        durable.doubtful.clear();
     }
 
     /// Takes over what a meeting came to, unless the state has changed since the snapshot: then `None`.

@@ -1,11 +1,15 @@
 //! A store that forgets everything when it is dropped.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, ready};
 
-use super::{Batch, Change, MAX_KEY_BYTES, Record, StorageAdapter, StoreError, Version};
+use super::{
+    Batch, Change, Fence, Lease, LeaseRequest, LeaseTable, MAX_KEY_BYTES, Record, StorageAdapter, StoreError, Version,
+};
+use crate::clock::Clock;
 
 /// Keeps records in memory: for tests, and for agents that need no past.
 #[derive(Debug, Default)]
@@ -17,12 +21,24 @@ pub struct MemoryStore {
 struct Inner {
     records: BTreeMap<String, Record>,
     version: u64,
+    leases: LeaseTable,
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// An empty store without a clock: a lease ends when it is dropped, and not before.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty store whose leases run out by this clock.
+    pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
+        let leases = LeaseTable::with_clock(clock);
+        Self { inner: Mutex::new(Inner { leases, ..Inner::default() }) }
+    }
+
+    /// Whoever held a lease is dead, as after a crash of the process that all of them were in.
+    pub fn forget_leases(&self) {
+        self.inner().leases.clear();
     }
 
     fn inner(&self) -> std::sync::MutexGuard<'_, Inner> {
@@ -39,6 +55,7 @@ impl Inner {
                 return Err(StoreError::key_too_long(key));
             }
         }
+        self.leases.check(batch.fence.as_ref())?;
         for expectation in batch.expectations {
             let found = self.records.get(&expectation.key).map(|record| record.version);
             if found != expectation.version {
@@ -75,5 +92,13 @@ impl StorageAdapter for MemoryStore {
     fn get_many<'a>(&'a self, keys: &'a [String]) -> BoxFuture<'a, Result<Vec<Option<Record>>, StoreError>> {
         let inner = self.inner();
         Box::pin(ready(Ok(keys.iter().map(|key| inner.records.get(key).cloned()).collect())))
+    }
+
+    fn acquire_lease(&self, request: LeaseRequest) -> BoxFuture<'_, Result<Lease, StoreError>> {
+        Box::pin(ready(self.inner().leases.acquire(request)))
+    }
+
+    fn renew_lease<'a>(&'a self, fence: &'a Fence, duration: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(ready(self.inner().leases.renew(fence, duration)))
     }
 }

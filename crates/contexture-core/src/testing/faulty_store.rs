@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
-use crate::store::{Batch, Record, StorageAdapter, StoreError, Version};
+use crate::store::{Batch, Fence, Lease, LeaseRequest, Record, StorageAdapter, StoreError, Version};
 
 /// Wraps a store, counts the operations on it, and fails those that the plan names.
 ///
-/// Every call counts as one operation, reads and writes alike, failed or not; the first is number 1. Without a
+/// Every call counts as one operation, reads, writes and leases alike, failed or not; the first is number 1. Without a
 /// plan it only counts. The plan may be changed at any time, also while the store is in use.
 ///
 /// ```
@@ -37,6 +38,7 @@ pub struct FaultyStore {
 struct Books {
     reads: u64,
     writes: u64,
+    leases: u64,
     faults: BTreeMap<u64, StoreFault>,
     fail_from: Option<u64>,
 }
@@ -100,6 +102,11 @@ impl FaultyStore {
         self.books().writes
     }
 
+    /// How many of them were about leases: `acquire_lease` and `renew_lease`.
+    pub fn leases(&self) -> u64 {
+        self.books().leases
+    }
+
     /// The store that is wrapped; what is done there directly is neither counted nor failed.
     pub fn inner(&self) -> &Arc<dyn StorageAdapter> {
         &self.inner
@@ -122,8 +129,17 @@ impl FaultyStore {
 
     /// Counts a write and says whether it may be done, and if so, how its answer is lost.
     fn begin_write(&self, doing: &str) -> Result<Option<StoreError>, StoreError> {
+        self.begin(doing, |books| books.writes += 1)
+    }
+
+    /// The same for an operation on a lease.
+    fn begin_lease(&self, key: &str) -> Result<Option<StoreError>, StoreError> {
+        self.begin(&format!("take the lease on `{key}`"), |books| books.leases += 1)
+    }
+
+    fn begin(&self, doing: &str, count: impl FnOnce(&mut Books)) -> Result<Option<StoreError>, StoreError> {
         let mut books = self.books();
-        books.writes += 1;
+        count(&mut books);
         match books.fault() {
             None => Ok(None),
             Some(StoreFault::AnswerLost) => Ok(Some(planned(doing, books.operations()))),
@@ -134,7 +150,7 @@ impl FaultyStore {
 
 impl Books {
     fn operations(&self) -> u64 {
-        self.reads + self.writes
+        self.reads + self.writes + self.leases
     }
 
     /// The fault planned for the operation that was counted last.
@@ -179,6 +195,23 @@ impl StorageAdapter for FaultyStore {
         Box::pin(async move {
             self.begin_read(&format!("read {} records", keys.len()))?;
             self.inner.get_many(keys).await
+        })
+    }
+
+    fn acquire_lease(&self, request: LeaseRequest) -> BoxFuture<'_, Result<Lease, StoreError>> {
+        Box::pin(async move {
+            let lost_answer = self.begin_lease(&request.key)?;
+            let lease = self.inner.acquire_lease(request).await?;
+            // A lease whose answer is lost is let go of here, as a broken connection would.
+            lost_answer.map_or(Ok(lease), Err)
+        })
+    }
+
+    fn renew_lease<'a>(&'a self, fence: &'a Fence, duration: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let lost_answer = self.begin_lease(&fence.key)?;
+            self.inner.renew_lease(fence, duration).await?;
+            lost_answer.map_or(Ok(()), Err)
         })
     }
 }

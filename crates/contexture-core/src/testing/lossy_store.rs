@@ -1,11 +1,12 @@
 //! A store on a disk that forgets what was not synced when the power goes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
 use tokio::sync::oneshot;
 
-use crate::store::{Batch, MemoryStore, Record, StorageAdapter, StoreError, Version};
+use crate::store::{Batch, Fence, Lease, LeaseRequest, MemoryStore, Record, StorageAdapter, StoreError, Version};
 
 /// A store whose power can be cut at any write, to see what a restart would find.
 ///
@@ -113,14 +114,18 @@ impl LossyStore {
     pub fn crash(&self, in_flight: InFlight) -> Arc<MemoryStore> {
         let mut state = self.state();
         state.off = true;
-        for Flight { batch, answer } in state.in_flight.drain(..) {
+        for Flight { mut batch, answer } in state.in_flight.drain(..) {
             if in_flight == InFlight::Kept {
+                // It reached the disk while its lease was held, whoever has let go of it since.
+                batch.fence = None;
                 // A batch that conflicts would not have reached the disk, and nobody is told either way.
                 let _ = self.write(batch);
             }
             // Nobody listens any more if the power went while this batch was written.
             let _ = answer.send(Err(power_off("write")));
         }
+        // Whoever held a lease went with the power.
+        self.disk.forget_leases();
         self.disk.clone()
     }
 
@@ -194,6 +199,20 @@ impl StorageAdapter for LossyStore {
         Box::pin(async move {
             self.check_power("read")?;
             self.disk.get_many(keys).await
+        })
+    }
+
+    fn acquire_lease(&self, request: LeaseRequest) -> BoxFuture<'_, Result<Lease, StoreError>> {
+        Box::pin(async move {
+            self.check_power("take a lease")?;
+            self.disk.acquire_lease(request).await
+        })
+    }
+
+    fn renew_lease<'a>(&'a self, fence: &'a Fence, duration: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            self.check_power("renew a lease")?;
+            self.disk.renew_lease(fence, duration).await
         })
     }
 }

@@ -31,6 +31,8 @@ pub struct ManualClock {
 struct Inner {
     elapsed: Duration,
     sleepers: Vec<(Duration, oneshot::Sender<()>)>,
+    /// Those for whom nobody waits.
+    background: Vec<(Duration, oneshot::Sender<()>)>,
     /// Whoever sleeps moves the time himself.
     hurried: bool,
 }
@@ -60,15 +62,17 @@ impl ManualClock {
         let mut inner = self.inner();
         inner.elapsed += duration;
         let elapsed = inner.elapsed;
-        let (due, waiting) = std::mem::take(&mut inner.sleepers).into_iter().partition(|(end, _)| *end <= elapsed);
-        inner.sleepers = waiting;
-        for (_, sleeper) in due {
+        let Inner { sleepers, background, .. } = &mut *inner;
+        for (_, sleeper) in sleepers.extract_if(.., |(end, _)| *end <= elapsed) {
             // Whoever does not listen any more was cancelled.
+            let _ = sleeper.send(());
+        }
+        for (_, sleeper) in background.extract_if(.., |(end, sleeper)| *end <= elapsed || sleeper.is_closed()) {
             let _ = sleeper.send(());
         }
     }
 
-    /// How many sleep right now.
+    /// How many sleep right now, not counting those in the background.
     pub fn sleepers(&self) -> usize {
         self.inner().sleepers.iter().filter(|(_, sleeper)| !sleeper.is_closed()).count()
     }
@@ -118,18 +122,29 @@ impl Clock for ManualClock {
                 // Whoever races against the sleep gets another turn first. It may be ready and only have been asked
                 // to yield by the runtime, as tokio's locks are from time to time.
                 tokio::task::yield_now().await;
-                clock.inner().elapsed += duration;
+                clock.advance(duration);
             });
         }
         let (sleeper, woken) = oneshot::channel();
         let end = inner.elapsed + duration;
         inner.sleepers.push((end, sleeper));
-        Box::pin(async move {
-            // An error means that the clock is gone; then nothing will ever be due.
-            if woken.await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        })
+        Box::pin(wake(woken))
+    }
+
+    fn sleep_in_background(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        let (sleeper, woken) = oneshot::channel();
+        let mut inner = self.inner();
+        let end = inner.elapsed + duration;
+        inner.background.retain(|(_, sleeper)| !sleeper.is_closed());
+        inner.background.push((end, sleeper));
+        Box::pin(wake(woken))
+    }
+}
+
+async fn wake(woken: oneshot::Receiver<()>) {
+    // An error means that the clock is gone; then nothing will ever be due.
+    if woken.await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
+use super::lease_conformance::leases_are_kept;
 use crate::store::{Batch, MAX_KEY_BYTES, Record, StorageAdapter, StoreError, Version};
 
 /// A store as the checks hold it.
@@ -89,6 +90,11 @@ pub async fn store_conformance<S: StorageAdapter + 'static>(open: impl AsyncFn(&
     one_rival_wins_each_round(open("rivals").await).await;
     no_increment_is_lost(open("increments").await).await;
     readers_never_see_half_a_batch(open("readers").await).await;
+    leases_are_kept(async |name| {
+        let store: Store = open(name).await;
+        store
+    })
+    .await;
 }
 
 /// Puts a store that outlives its process through [`store_conformance`], and closes and reopens it in between.

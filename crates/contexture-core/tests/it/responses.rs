@@ -1,10 +1,13 @@
 //! What of a response is logged and run: nothing forged, many calls in linear time, and not more than the limit.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use contexture_core::item::Outcome;
 use contexture_core::model::LlmResponse;
-use contexture_core::store::{Batch, MemoryStore, Record, StorageAdapter, StoreError, Version};
+use contexture_core::store::{
+    Batch, Fence, Lease, LeaseRequest, MemoryStore, Record, StorageAdapter, StoreError, Version,
+};
 use contexture_core::testing::{Recorder, ScriptedModel, engine};
 use contexture_core::window::ProjectionPolicy;
 use contexture_core::{Error, Item, Role, memory};
@@ -142,6 +145,14 @@ impl StorageAdapter for SlowStore {
 
     fn get_many<'a>(&'a self, keys: &'a [String]) -> BoxFuture<'a, Result<Vec<Option<Record>>, StoreError>> {
         self.0.get_many(keys)
+    }
+
+    fn acquire_lease(&self, request: LeaseRequest) -> BoxFuture<'_, Result<Lease, StoreError>> {
+        self.0.acquire_lease(request)
+    }
+
+    fn renew_lease<'a>(&'a self, fence: &'a Fence, duration: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.0.renew_lease(fence, duration)
     }
 }
 

@@ -2,15 +2,27 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use contexture_core::store::{Batch, Change, MemoryStore, Record, StorageAdapter, StoreError, Version};
-use contexture_core::testing::{FaultyStore, InFlight, LossyStore, durable_store_conformance, store_conformance};
+use contexture_core::store::{
+    Batch, Change, Fence, Lease, LeaseRequest, MemoryStore, Record, StorageAdapter, StoreError, Version,
+};
+use contexture_core::testing::{
+    FaultyStore, InFlight, LossyStore, durable_store_conformance, lease_conformance, store_conformance,
+};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_store_in_memory_conforms() {
     store_conformance(async |_| Arc::new(MemoryStore::new())).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leases_of_the_store_in_memory_conform() {
+    lease_conformance(async |_, clock| Arc::new(MemoryStore::with_clock(clock))).await;
+    lease_conformance(async |_, clock| Arc::new(FaultyStore::new(Arc::new(MemoryStore::with_clock(clock))))).await;
+    lease_conformance(async |_, clock| Arc::new(LossyStore::on(Arc::new(MemoryStore::with_clock(clock))))).await;
 }
 
 /// A store in memory is durable as long as someone holds it.
@@ -41,6 +53,10 @@ enum Flaw {
     ListsFoldersOnly,
     AppliesPieceByPiece,
     RepeatsVersions,
+    IgnoresFences,
+    GivesLeasesToAll,
+    KeepsDroppedLeases,
+    NeverLosesLeases,
 }
 
 impl StorageAdapter for Broken {
@@ -73,9 +89,37 @@ impl StorageAdapter for Broken {
     fn get_many<'a>(&'a self, keys: &'a [String]) -> BoxFuture<'a, Result<Vec<Option<Record>>, StoreError>> {
         Box::pin(async move { futures_util::future::try_join_all(keys.iter().map(|key| self.get(key))).await })
     }
+
+    fn acquire_lease(&self, request: LeaseRequest) -> BoxFuture<'_, Result<Lease, StoreError>> {
+        Box::pin(self.lease_with_flaw(request))
+    }
+
+    fn renew_lease<'a>(&'a self, fence: &'a Fence, duration: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.store.renew_lease(fence, duration)
+    }
 }
 
 impl Broken {
+    async fn lease_with_flaw(&self, mut request: LeaseRequest) -> Result<Lease, StoreError> {
+        match self.flaw {
+            Flaw::GivesLeasesToAll => {
+                let fence = Fence { key: request.key.clone(), token: 1 };
+                Ok(self.store.acquire_lease(request).await.unwrap_or_else(|_| Lease::new(fence, ())))
+            }
+            Flaw::KeepsDroppedLeases => {
+                let lease = self.store.acquire_lease(request).await?;
+                let fence = lease.fence().clone();
+                std::mem::forget(lease);
+                Ok(Lease::new(fence, ()))
+            }
+            Flaw::NeverLosesLeases => {
+                request.duration = Duration::MAX;
+                self.store.acquire_lease(request).await
+            }
+            _ => self.store.acquire_lease(request).await,
+        }
+    }
+
     fn shown(&self, version: Version) -> Version {
         if matches!(self.flaw, Flaw::RepeatsVersions) { Version(1) } else { version }
     }
@@ -85,7 +129,7 @@ impl Broken {
             Flaw::ForgetsDeletes => batch.changes.retain(|change| matches!(change, Change::Set { .. })),
             Flaw::IgnoresExpectations | Flaw::RepeatsVersions => batch.expectations.clear(),
             Flaw::AppliesBeforeChecking => {
-                let checked = Batch { expectations: std::mem::take(&mut batch.expectations), changes: vec![] };
+                let checked = Batch { expectations: std::mem::take(&mut batch.expectations), ..Batch::new() };
                 let verdict = self.store.apply(checked).await;
                 let applied = self.store.apply(batch).await;
                 return verdict.and(applied);
@@ -94,11 +138,12 @@ impl Broken {
                 let changes = std::mem::take(&mut batch.changes);
                 let mut version = self.store.apply(batch).await?;
                 for change in changes {
-                    version = self.store.apply(Batch { expectations: vec![], changes: vec![change] }).await?;
+                    version = self.store.apply(Batch { changes: vec![change], ..Batch::new() }).await?;
                 }
                 return Ok(version);
             }
-            Flaw::ListsWithoutOrder | Flaw::ListsFoldersOnly => {}
+            Flaw::IgnoresFences => batch.fence = None,
+            _ => {}
         }
         self.store.apply(batch).await
     }
@@ -120,6 +165,16 @@ async fn the_suite_finds_every_broken_duty() {
     check(Flaw::ListsFoldersOnly, "`list` of prefix `a` must be exact").await;
     check(Flaw::AppliesPieceByPiece, "the version that `apply` answers").await;
     check(Flaw::RepeatsVersions, "no version may be given twice").await;
+    check(Flaw::IgnoresFences, "a batch under a lease that nobody holds must be refused").await;
+    check(Flaw::GivesLeasesToAll, "a second lease must be refused as held").await;
+    check(Flaw::KeepsDroppedLeases, "a lease that was dropped must not be renewed").await;
+
+    let suite = lease_conformance(async |_, clock| {
+        Arc::new(Broken { store: MemoryStore::with_clock(clock), flaw: Flaw::NeverLosesLeases })
+    });
+    let panic = std::panic::AssertUnwindSafe(suite).catch_unwind().await.expect_err("a lease must run out");
+    let message = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+    assert!(message.contains("how long the lease still lasts"), "{message}");
 }
 
 fn faulty() -> (FaultyStore, Arc<MemoryStore>) {

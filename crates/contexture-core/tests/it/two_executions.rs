@@ -1,164 +1,24 @@
 //! Two executions on one thread: nothing is lost, nothing is doubled, and a turn has one owner.
+//!
+//! Turns hold leases, so what happens here while another turn runs happens outside of turns, or where leases fail and
+//! the journal policy lets turns run all the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contexture_core::engine::{Engine, Execution};
-use contexture_core::error::BoxError;
-use contexture_core::layer::*;
-use contexture_core::store::{Batch, MemoryStore, Record, StorageAdapter, StoreError, Version};
-use contexture_core::testing::{CountingIds, FaultyStore, InFlight, LossyStore, ManualClock, Recorder, ScriptedModel};
-use contexture_core::tool::ToolContext;
-use contexture_core::{Error, Item, ItemLog, LlmResponse, Role, Slot, Tool, memory};
+use contexture_core::store::{
+    Batch, Fence, Lease, LeaseRequest, MemoryStore, Record, StorageAdapter, StoreError, Version,
+};
+use contexture_core::testing::{FaultyStore, InFlight, LossyStore, ManualClock};
+use contexture_core::{Error, Item, LlmResponse, Role};
 use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-/// Counts the responses of each execution; two counts unite.
-struct Tally;
-
-impl MemoryLayer for Tally {
-    type State = BTreeMap<String, usize>;
-
-    fn spec(&self) -> LayerSpec {
-        LayerSpec::new("tally", Slot::ENTITY, MemoryScope::Thread)
-    }
-
-    async fn store(&self, params: StoreParams<Self::State>) -> HookResult<StoreResult<Self::State>> {
-        let mut tally = (*params.state).clone();
-        *tally.entry(params.ctx.execution_id.to_string()).or_default() += 1;
-        Ok(StoreResult::set(tally))
-    }
-
-    fn merge(&self, ours: &Self::State, theirs: &Self::State) -> Option<Self::State> {
-        let mut tally = theirs.clone();
-        for (execution, count) in ours {
-            let known = tally.entry(execution.clone()).or_default();
-            *known = (*known).max(*count);
-        }
-        Some(tally)
-    }
-}
-
-/// Remembers who answered last; two memories do not unite, and it panics if it is asked to.
-struct Last;
-
-impl MemoryLayer for Last {
-    type State = String;
-
-    fn spec(&self) -> LayerSpec {
-        LayerSpec::new("last", Slot::ENTITY, MemoryScope::Thread)
-    }
-
-    async fn store(&self, params: StoreParams<String>) -> HookResult<StoreResult<String>> {
-        Ok(StoreResult::set(params.ctx.execution_id.to_string()))
-    }
-
-    fn merge(&self, _: &String, _: &String) -> Option<String> {
-        panic!("no idea how")
-    }
-}
-
-type Both = (Tally, Last);
-
-/// A tool that begins, and ends when it is told to.
-#[derive(Clone)]
-struct Slow {
-    begun: Arc<Semaphore>,
-    may_end: Arc<Semaphore>,
-}
-
-impl Slow {
-    fn new() -> Self {
-        Self { begun: Arc::new(Semaphore::new(0)), may_end: Arc::new(Semaphore::new(0)) }
-    }
-
-    fn runs(&self) -> usize {
-        self.begun.available_permits()
-    }
-}
-
-impl Tool for Slow {
-    fn name(&self) -> &str {
-        "slow"
-    }
-
-    fn description(&self) -> &str {
-        "Takes its time."
-    }
-
-    fn parameters(&self) -> Value {
-        json!({ "type": "object" })
-    }
-
-    async fn call(&self, _: Value, _: ToolContext<'_>) -> Result<String, BoxError> {
-        self.begun.add_permits(1);
-        self.may_end.acquire().await?.forget();
-        Ok("took its time".to_owned())
-    }
-}
-
-/// One process over a shared store.
-struct Process {
-    model: ScriptedModel,
-    recorder: Recorder,
-    clock: ManualClock,
-    engine: Engine<Both>,
-}
-
-impl Process {
-    fn new(number: u64, store: Arc<dyn StorageAdapter>, slow: &Slow, clock: ManualClock) -> Self {
-        let (model, recorder) = (ScriptedModel::new(), Recorder::new());
-        let ids = Arc::new(CountingIds::starting_at(number * 1000));
-        let engine = Engine::builder(memory((Tally, Last)), Arc::new(clock.clone()), ids)
-            .model(model.clone())
-            .tool(slow.clone())
-            .store(store)
-            .observer(recorder.clone())
-            .build()
-            .unwrap();
-        Self { model, recorder, clock, engine }
-    }
-
-    async fn open(&self) -> Execution<Both> {
-        self.engine.execution("thread").start().await.unwrap()
-    }
-
-    fn faults(&self, place: &str) -> usize {
-        self.recorder.faults().iter().filter(|fault| fault.place == place).count()
-    }
-}
-
-fn pair(store: &Arc<MemoryStore>, slow: &Slow) -> (Process, Process) {
-    let process = |number| Process::new(number, store.clone(), slow, ManualClock::hurried());
-    (process(1), process(2))
-}
-
-fn texts(log: &ItemLog) -> Vec<String> {
-    let text = |item: &Item| match item {
-        Item::Message(message) => message.text(),
-        Item::FunctionCall(call) => format!("call {}", call.call_id),
-        Item::FunctionCallOutput(output) => format!("output {}: {}", output.call_id, output.output),
-        other => format!("{other:?}"),
-    };
-    log.iter().map(text).collect()
-}
-
-#[track_caller]
-fn check_no_doubles(log: &ItemLog) {
-    let texts = texts(log);
-    assert_eq!(texts.iter().collect::<BTreeSet<_>>().len(), texts.len(), "{texts:#?}");
-}
-
-#[track_caller]
-fn check_every_call_is_answered_once(log: &ItemLog) {
-    let mut calls: Vec<_> = log.iter().filter_map(|item| Some(item.as_call()?.call_id.clone())).collect();
-    let mut outputs: Vec<_> = log.iter().filter_map(|item| Some(item.as_output()?.call_id.clone())).collect();
-    calls.sort();
-    outputs.sort();
-    assert_eq!(calls, outputs, "{:#?}", texts(log));
-}
+use crate::processes::{
+    Last, Process, Slow, Tally, begin, check_every_call_is_answered_once, check_no_doubles, pair, pair_without_leases,
+    texts,
+};
 
 #[tokio::test]
 async fn interleaved_turns_of_two_executions_are_all_there_once_in_one_order() {
@@ -194,7 +54,7 @@ async fn interleaved_turns_of_two_executions_are_all_there_once_in_one_order() {
 #[tokio::test]
 async fn turns_at_the_same_time_lose_nothing() {
     let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
-    let (ours, theirs) = pair(&store, &slow);
+    let (ours, theirs) = pair_without_leases(&store, &slow);
     let (mut first, mut second) = (ours.open().await, theirs.open().await);
     for process in [&ours, &theirs] {
         let name = if std::ptr::eq(process, &ours) { "first" } else { "second" };
@@ -230,29 +90,25 @@ async fn a_lost_answer_under_the_batch_of_another_is_recognised() {
         let theirs = Process::new(lost * 10 + 1, disk.clone(), &slow, ManualClock::hurried());
         let (mut first, mut second) = (ours.open().await, theirs.open().await);
         ours.model.clone().says(format!("first answer {lost}"));
-        theirs.model.clone().says(format!("second answer {lost}"));
-        store.lose_answer_at(store.operations() + lost);
+        // Before its first write, a turn takes the lease and reads the head.
+        store.lose_answer_at(store.operations() + 2 + lost);
         let interruption = async {
             while ours.clock.sleepers() == 0 {
                 tokio::task::yield_now().await;
             }
-            second.turn(format!("second {lost}")).await.unwrap();
+            second.import([Item::user(format!("second {lost}"))]).await.unwrap();
             ours.clock.advance(Duration::from_secs(1));
         };
         let (answer, ()) = tokio::join!(first.turn(format!("first {lost}")), interruption);
         assert!(answer.unwrap().durable);
-        let (first_id, second_id) = (first.id().to_string(), second.id().to_string());
+        let first_id = first.id().to_string();
         first.complete().await.unwrap();
         second.complete().await.unwrap();
         let reopened = theirs.open().await;
         check_no_doubles(reopened.log());
-        assert_eq!(reopened.log().len(), lost as usize * 4);
+        assert_eq!(reopened.log().len(), lost as usize * 3);
         let tally = reopened.memory().state::<Tally, _>();
-        assert_eq!((tally.get(&first_id), tally.get(&second_id)), (Some(&1), Some(&1)));
-        if lost == 2 {
-            // What the first wrote was durable before the second wrote, so the second is the newer.
-            assert_eq!(reopened.memory().state::<Last, _>(), second_id);
-        }
+        assert_eq!(tally.get(&first_id), Some(&1));
     }
 }
 
@@ -266,9 +122,13 @@ async fn a_commit_that_was_cancelled_in_the_middle_doubles_nothing() {
     tokio::select! {
         biased;
         _ = execution.turn("two") => panic!("the store holds the batch"),
-        () = async { while store.in_flight() == 0 { tokio::task::yield_now().await } } => {}
+        () = async {
+            while store.in_flight() == 0 {
+                tokio::task::yield_now().await;
+            }
+            store.sync();
+        } => {}
     }
-    store.sync();
     let disk = store.crash(InFlight::Lost);
     let process = Process::new(2, disk, &slow, ManualClock::hurried());
     let reopened = process.open().await;
@@ -305,24 +165,12 @@ async fn an_execution_goes_on_after_its_turn_was_dropped_in_the_middle_of_a_comm
     assert_eq!(texts(reopened.log()), ["one", "two", "ok"]);
 }
 
-/// Begins a turn that waits in its tool.
-async fn begin(execution: &mut Execution<Both>, slow: &Slow, then: impl AsyncFnOnce()) -> Result<String, Error> {
-    let interruption = async {
-        slow.begun.acquire().await.unwrap().forget();
-        then().await;
-        slow.may_end.add_permits(1);
-    };
-    let (answer, ()) = tokio::join!(execution.turn("take your time"), interruption);
-    slow.begun.add_permits(1);
-    answer.map(|answer| answer.text())
-}
-
 #[tokio::test]
 async fn a_turn_that_was_taken_over_ends_with_its_former_owner_and_no_tool_runs_twice() {
     let (store, slow, quick) = (Arc::new(MemoryStore::new()), Slow::new(), Slow::new());
     quick.may_end.add_permits(10);
-    let ours = Process::new(1, store.clone(), &slow, ManualClock::hurried());
-    let theirs = Process::new(2, store.clone(), &quick, ManualClock::hurried());
+    let ours = Process::without_leases(1, store.clone(), &slow, ManualClock::hurried());
+    let theirs = Process::without_leases(2, store.clone(), &quick, ManualClock::hurried());
     let mut first = ours.open().await;
     ours.model.clone().calls_all(&[("slow", "{}"), ("slow", "{}")]).says("first done");
     let ended = begin(&mut first, &slow, async || {
@@ -345,7 +193,7 @@ async fn a_turn_that_was_taken_over_ends_with_its_former_owner_and_no_tool_runs_
 #[tokio::test]
 async fn a_new_turn_beside_a_live_one_leaves_its_calls_answered_once() {
     let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
-    let (ours, theirs) = pair(&store, &slow);
+    let (ours, theirs) = pair_without_leases(&store, &slow);
     let mut first = ours.open().await;
     ours.model.clone().calls("slow", "{}").says("first done");
     let ended = begin(&mut first, &slow, async || {
@@ -362,7 +210,7 @@ async fn a_new_turn_beside_a_live_one_leaves_its_calls_answered_once() {
 #[tokio::test]
 async fn whoever_opens_too_early_does_not_close_a_turn_that_has_gone_on() {
     let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
-    let (ours, theirs) = pair(&store, &slow);
+    let (ours, theirs) = pair_without_leases(&store, &slow);
     let mut first = ours.open().await;
     ours.model.clone().calls("slow", "{}").calls("slow", "{}").says("first done");
     let mut second = None;
@@ -391,6 +239,14 @@ struct Listing {
 }
 
 impl StorageAdapter for Listing {
+    fn acquire_lease(&self, request: LeaseRequest) -> BoxFuture<'_, Result<Lease, StoreError>> {
+        self.store.acquire_lease(request)
+    }
+
+    fn renew_lease<'a>(&'a self, fence: &'a Fence, duration: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.store.renew_lease(fence, duration)
+    }
+
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
         self.store.get(key)
     }
@@ -416,8 +272,8 @@ impl StorageAdapter for Listing {
 async fn whoever_reads_a_turn_that_is_newer_than_the_log_answers_none_of_its_calls_twice() {
     let (disk, slow) = (Arc::new(MemoryStore::new()), Slow::new());
     let listing = Arc::new(Listing { store: disk.clone(), begun: Semaphore::new(0), may_end: Semaphore::new(0) });
-    let ours = Process::new(1, disk.clone(), &slow, ManualClock::hurried());
-    let theirs = Process::new(2, listing.clone(), &slow, ManualClock::hurried());
+    let ours = Process::without_leases(1, disk.clone(), &slow, ManualClock::hurried());
+    let theirs = Process::without_leases(2, listing.clone(), &slow, ManualClock::hurried());
     let mut first = ours.open().await;
     ours.model.clone().calls("slow", "{}").calls("slow", "{}").calls("slow", "{}").says("first done");
     let next_call = async || {
@@ -445,7 +301,7 @@ async fn whoever_reads_a_turn_that_is_newer_than_the_log_answers_none_of_its_cal
 #[tokio::test]
 async fn a_turn_that_runs_in_this_very_engine_is_not_taken_for_abandoned() {
     let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
-    let (ours, _) = pair(&store, &slow);
+    let (ours, _) = pair_without_leases(&store, &slow);
     let mut first = ours.open().await;
     ours.model.clone().calls("slow", "{}").says("second done").says("first done");
     let ended = begin(&mut first, &slow, async || {
@@ -462,7 +318,7 @@ async fn a_turn_that_runs_in_this_very_engine_is_not_taken_for_abandoned() {
 async fn all_unfinished_turns_of_a_thread_get_their_calls_answered() {
     for resume in [true, false] {
         let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
-        let (ours, theirs) = pair(&store, &slow);
+        let (ours, theirs) = pair_without_leases(&store, &slow);
         let (mut first, mut second) = (ours.open().await, theirs.open().await);
         for (process, name) in [(&ours, "first"), (&theirs, "second")] {
             let call = Item::call(name, "slow", "{}");
@@ -476,7 +332,7 @@ async fn all_unfinished_turns_of_a_thread_get_their_calls_answered() {
         // Neither has a last word: this is what a crash of both leaves.
         std::mem::forget((first, second));
 
-        let third = Process::new(3, store.clone(), &slow, ManualClock::hurried());
+        let third = Process::without_leases(3, store.clone(), &slow, ManualClock::hurried());
         let mut execution = third.open().await;
         assert!(execution.has_unfinished_turn());
         match resume {
@@ -522,7 +378,7 @@ async fn a_state_set_in_a_turn_does_not_reach_the_store_before_its_items() {
     let mut execution = process.open().await;
     execution.turn("one").await.unwrap();
     // The response and the state that counts it are in memory only.
-    store.fail_from(store.operations() + 2);
+    store.fail_from(store.operations() + 4);
     assert!(matches!(execution.turn("two").await, Err(Error::Journal { .. })));
     store.heal();
     let not_durable = execution.flush().await;

@@ -1,19 +1,29 @@
 //! The embedded store on disk.
 
 mod file;
+mod lease_lock;
+mod lease;
 mod readers;
+mod search;
 mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use contexture_core::store::{Batch, Change, MAX_KEY_BYTES, Record, StorageAdapter, StoreError, Version};
+use contexture_core::clock::Clock;
+use contexture_core::store::{
+    Batch, Change, Fence, Lease, LeaseRequest, MAX_KEY_BYTES, Record, StorageAdapter, StoreError, Version,
+};
 use futures_util::future::BoxFuture;
 use rusqlite::ErrorCode;
 
 pub use file::OpenError;
 use readers::Readers;
+pub use search::SqliteIndex;
 use writer::Writer;
+
+use crate::host::SystemClock;
 
 /// Keeps records in one SQLite file: the default for an agent that has a disk.
 ///
@@ -62,10 +72,18 @@ impl SqliteStore {
     /// The directory does not exist, the file is something else, damaged or of a newer format, or the disk
     /// failed. A file that is refused is left as it was.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        Self::open_with_clock(path, Arc::new(SystemClock::new()))
+    }
+
+    /// As [`open`](Self::open), with the clock by which leases run out. All who use the file must go by the same.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with_clock(path: impl AsRef<Path>, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let path: Arc<PathBuf> = Arc::new(path.as_ref().to_owned());
         let writer_connection = file::open(&path)?;
         let readers = Readers::start(&path)?;
-        let writer = Writer::start(path, writer_connection)?;
+        let writer = Writer::start(path, writer_connection, clock)?;
         Ok(Self { open: Arc::new(OpenStore { readers, writer }) })
     }
 }
@@ -88,6 +106,14 @@ impl StorageAdapter for SqliteStore {
 
     fn get_many<'a>(&'a self, keys: &'a [String]) -> BoxFuture<'a, Result<Vec<Option<Record>>, StoreError>> {
         Box::pin(self.open.readers.get_many(keys))
+    }
+
+    fn acquire_lease(&self, request: LeaseRequest) -> BoxFuture<'_, Result<Lease, StoreError>> {
+        Box::pin(self.open.writer.acquire(request))
+    }
+
+    fn renew_lease<'a>(&'a self, fence: &'a Fence, duration: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(self.open.writer.renew(fence.clone(), duration))
     }
 }
 

@@ -5,7 +5,9 @@ use std::fs::{self, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use contexture::engine::WhenHeld;
 use contexture::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -50,9 +52,14 @@ impl Tool for Tick {
 }
 
 async fn open(directory: &Path) -> Execution<Layers> {
+    open_when_held(directory, WhenHeld::Fail).await
+}
+
+async fn open_when_held(directory: &Path, when_held: WhenHeld) -> Execution<Layers> {
     let layers = memory((Said, Heard, Facts, Census, Mood, Scratch));
     let builder = contexture::open(directory.join("agent.db"), layers).unwrap_or_else(|error| panic!("{error}"));
-    let engine = builder.model(Speaker).tool(Tick { runs: directory.join("runs") }).build().expect("a good engine");
+    let builder = builder.model(Speaker).tool(Tick { runs: directory.join("runs") });
+    let engine = builder.when_held(when_held).build().expect("a good engine");
     engine.execution(THREAD).resource(RESOURCE).start().await.unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -132,14 +139,11 @@ fn fingerprint<'a>(items: impl Iterator<Item = &'a Item>) -> u64 {
 #[ignore = "a child process of `two_processes_on_one_thread_lose_and_double_nothing`"]
 fn child_takes_turns() {
     kill::as_child(async |directory| {
-        let mut execution = open(&directory).await;
+        let mut execution = open_when_held(&directory, WhenHeld::Wait(Duration::from_secs(60))).await;
         for number in 0..TURNS_OF_EACH {
             let text = format!("process {} turn {number}", std::process::id());
-            match execution.turn(text.clone()).await {
-                Ok(_) => kill::tell(format!("turn {text}")),
-                Err(Error::TakenOver) => kill::tell("taken over"),
-                Err(error) => panic!("{error}"),
-            }
+            execution.turn(text.clone()).await.unwrap_or_else(|error| panic!("{error}"));
+            kill::tell(format!("turn {text}"));
             let log = execution.log();
             kill::tell(format!("log {} {}", log.len(), fingerprint(log.iter())));
         }
@@ -179,8 +183,8 @@ async fn two_processes_on_one_thread_lose_and_double_nothing() {
             _ => {}
         }
     }
-    assert!(acknowledged >= TURNS_OF_EACH, "{told:#?}");
-    assert!(users.iter().all(|text| answers(text) <= 2));
+    assert_eq!(acknowledged, 2 * TURNS_OF_EACH, "{told:#?}");
+    assert!(users.iter().all(|text| answers(text) <= 1), "every turn is answered once");
     let (calls, outputs) =
         (ids(&log, |item| Some(&item.as_call()?.call_id)), ids(&log, |item| Some(&item.as_output()?.call_id)));
     assert_eq!(calls, outputs, "every call has one output");

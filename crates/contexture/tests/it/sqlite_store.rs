@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use contexture::store::{
-    Batch, Change, MemoryStore, OpenError, Record, SqliteStore, StorageAdapter, StoreError, Version,
+    Batch, Change, LeaseRequest, MemoryStore, OpenError, Record, SqliteStore, StorageAdapter, StoreError, Version,
 };
 use contexture::testing::durable_store_conformance;
 use futures_util::FutureExt as _;
@@ -218,27 +219,35 @@ async fn a_new_store_is_its_owners_alone_and_an_old_one_keeps_its_rights() {
 fn a_newer_format_is_refused_and_left_untouched() {
     let newer = |path: &Path| {
         drop(open(path));
-        sql(path, "PRAGMA user_version = 2");
+        sql(path, "PRAGMA user_version = 3");
         sql(path, "PRAGMA wal_checkpoint(TRUNCATE)");
     };
-    check_refused(newer, "open store `PATH`: it has format 2, and this program reads up to format 1");
+    check_refused(newer, "open store `PATH`: it has format 3, and this program reads up to format 2");
 }
 
-/// The page on the format is all that another program needs, and format 1 stays readable for ever.
+/// The page on the format is all that another program needs, and older formats stay readable for ever.
 #[tokio::test]
 async fn a_file_made_after_the_page_on_the_format_opens() {
     let page = include_str!("../../../../docs/on-disk-format.md");
     let (_, behind) = page.split_once("```sql\n").expect("the page shows the tables");
     let (tables, _) = behind.split_once("```").expect("the block ends");
-    let (_directory, path) = place();
-    sql(&path, tables);
-    sql(&path, "PRAGMA application_id = 1129601108; PRAGMA user_version = 1;");
-    sql(&path, "INSERT INTO counter VALUES (1, 41); INSERT INTO records VALUES (1, 40, x'C3A900', x'FF');");
+    for format in [1, 2] {
+        let (_directory, path) = place();
+        sql(&path, tables);
+        if format == 1 {
+            sql(&path, "DROP TABLE leases");
+        }
+        sql(&path, &format!("PRAGMA application_id = 1129601108; PRAGMA user_version = {format};"));
+        sql(&path, "INSERT INTO counter VALUES (1, 41); INSERT INTO records VALUES (1, 40, x'C3A900', x'FF');");
 
-    let store = open(&path);
-    let record = Record { value: vec![0xFF], version: Version(40) };
-    assert_eq!(store.get("é\0").await.unwrap(), Some(record));
-    assert_eq!(store.set("b", vec![]).await.unwrap(), Version(42));
+        for _ in 0..2 {
+            let store = open(&path);
+            let record = Record { value: vec![0xFF], version: Version(40) };
+            assert_eq!(store.get("é\0").await.unwrap(), Some(record));
+            let request = LeaseRequest { key: "a".to_owned(), owner: String::new(), duration: Duration::from_secs(30) };
+            assert!(store.acquire_lease(request).await.is_ok());
+        }
+    }
 }
 
 /// A store with some records.

@@ -88,6 +88,17 @@ impl Claims {
         newest
     }
 
+    /// Takes up turns that others left since; returns the newest, if `resume` says that it is wanted.
+    pub(super) fn adopt_new(&mut self, mut found: Vec<Stray>, resume: bool) -> Option<Turn> {
+        found.retain(|stray| !self.strays.iter().any(|known| known.key == stray.key));
+        let newest = found.last_mut().filter(|_| resume).map(|newest| {
+            newest.plan = Plan::Resume;
+            newest.turn.clone()
+        });
+        self.strays.append(&mut found);
+        newest
+    }
+
     /// Closes the turns that nobody goes on with; returns their open calls. Their records go with the next batch.
     pub(super) fn close_strays(&mut self) -> Vec<Box<str>> {
         let mut open = Vec::new();

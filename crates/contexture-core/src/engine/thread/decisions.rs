@@ -80,6 +80,14 @@ impl Decisions {
         }
     }
 
+    /// Forgets what is not durable; `durable` decisions are. The epoch, if one began, is written with the next batch.
+    pub(super) fn forget_pending(&mut self, durable: u64) {
+        self.pending.clear();
+        for decisions in self.by_layer.values_mut() {
+            Arc::make_mut(decisions).retain(|decision| decision.number < durable);
+        }
+    }
+
     /// The thread was deleted: what layers decided is to be written anew.
     pub(super) fn start_over(&mut self) {
         let mut decisions: Vec<Decision> =

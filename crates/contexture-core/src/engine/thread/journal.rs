@@ -126,6 +126,11 @@ impl Journal {
         self.version = Some(version);
     }
 
+    /// Forgets what is not durable.
+    pub(super) fn forget_pending(&mut self) {
+        self.decisions.forget_pending(self.reach.decisions);
+    }
+
     /// The thread was deleted: everything that is known about it is to be written anew.
     pub(super) fn start_over(&mut self) {
         (self.version, self.reach) = (None, Reach::default());

@@ -7,6 +7,7 @@ use super::journal::Journal;
 use super::records::{Head, Keys, Landing, LogRecord, corrupt, decode_decision, decode_epoch, decode_turn};
 use crate::decision::Decision;
 use crate::id::ExecutionId;
+use crate::item::FunctionCall;
 use crate::store::{Record, StorageAdapter, StoreError, Version, unescape_segment};
 use crate::window::Epoch;
 
@@ -63,7 +64,11 @@ pub(super) async fn read_thread(
     }
     stored.decisions = read_decisions(store, keys, 0..reach.decisions).await?;
     stored.epoch = epoch.map(|record| decode_epoch(&keys.epoch, &record)).transpose()?;
-    stored.strays = read_strays(store, keys, &stored.records, is_live).await?;
+    let turns = read_turns(store, keys, is_live).await?;
+    stored.strays = decode_strays(&turns, |from, count| {
+        let items = stored.records.iter().flat_map(|record| record.items()).skip(from);
+        items.filter_map(|item| item.as_call()).take(count).cloned().collect()
+    })?;
     stored.head = Some((head, version));
     Ok(stored)
 }
@@ -161,23 +166,30 @@ pub(super) async fn read_news(
     Ok(HeadNow::Moved(Box::new(News { head, version, landing, records, decisions, strays, lost_turn })))
 }
 
-/// The turns that nobody in this process runs, oldest first.
-async fn read_strays(
+/// The records of turns that nobody in this process runs.
+pub(super) async fn read_turns(
     store: &dyn StorageAdapter,
     keys: &Keys,
-    log: &[LogRecord<'static>],
     is_live: &(dyn Fn(&ExecutionId) -> bool + Sync),
-) -> Result<Vec<Stray>, StoreError> {
+) -> Result<Vec<(String, Record)>, StoreError> {
     let abandoned = |key: &String| {
         let execution = key.strip_prefix(&keys.turns).and_then(unescape_segment);
         execution.is_none_or(|execution| !is_live(&ExecutionId::from(execution)))
     };
     let turns: Vec<String> = store.list(&keys.turns).await?.into_iter().filter(abandoned).collect();
+    let records = store.get_many(&turns).await?;
+    Ok(turns.into_iter().zip(records).filter_map(|(key, record)| Some((key, record?))).collect())
+}
+
+/// The turns of these records, oldest first; `calls` gives so many calls of the log from a position on.
+pub(super) fn decode_strays(
+    turns: &[(String, Record)],
+    calls: impl Fn(usize, usize) -> Vec<FunctionCall>,
+) -> Result<Vec<Stray>, StoreError> {
     let mut strays = Vec::new();
-    for (key, record) in turns.iter().zip(store.get_many(&turns).await?) {
-        let Some(record) = record else { continue };
+    for (key, record) in turns {
         // One that speaks of items which came after those that were read has an owner who is at work on it.
-        let Some(turn) = decode_turn(key, &record, log)? else { continue };
+        let Some(turn) = decode_turn(key, record, &calls)? else { continue };
         strays.push(Stray::new(key.clone(), record.version, turn));
     }
     strays.sort_by_key(Stray::version);

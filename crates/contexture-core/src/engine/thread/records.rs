@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::decision::Decision;
 use crate::engine::provider::Provider;
 use crate::id::{ExecutionId, LayerId, ThreadId};
-use crate::item::Item;
+use crate::item::{FunctionCall, Item};
 use crate::log::{Entry, ItemLog};
 use crate::store::{Key, Record, StoreError, escape_segment};
 use crate::turn::{StoredTurn, Turn};
@@ -169,6 +169,11 @@ impl<'a> LogRecord<'a> {
         decode(key, record, |log: &LogRecord<'static>| log.format)
     }
 
+    /// Its items.
+    pub(super) fn items(&self) -> &[Arc<Item>] {
+        &self.items
+    }
+
     /// How many items it has.
     pub(super) fn len(&self) -> usize {
         self.items.len()
@@ -222,12 +227,14 @@ pub(super) fn decode_epoch(key: &str, record: &Record) -> Result<Epoch, StoreErr
 }
 
 /// The turn of a record; `None` if it speaks of calls that these records of the log do not have.
-pub(super) fn decode_turn(key: &str, record: &Record, log: &[LogRecord<'_>]) -> Result<Option<Turn>, StoreError> {
+/// The turn of a record; `calls` gives so many calls of the log from a position on.
+pub(super) fn decode_turn(
+    key: &str,
+    record: &Record,
+    calls: impl FnOnce(usize, usize) -> Vec<FunctionCall>,
+) -> Result<Option<Turn>, StoreError> {
     let TurnRecord { turn, .. } = decode(key, record, |record: &TurnRecord<StoredTurn>| record.format)?;
-    Ok(turn.into_turn(|from, count| {
-        let items = log.iter().flat_map(|record| &record.items).skip(from);
-        items.filter_map(|item| item.as_call()).take(count).cloned().collect()
-    }))
+    Ok(turn.into_turn(calls))
 }
 
 fn encode<T: Serialize>(value: &T) -> Vec<u8> {

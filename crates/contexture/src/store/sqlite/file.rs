@@ -12,7 +12,7 @@ use super::is_damage;
 const APPLICATION_ID: i32 = 0x4354_5854;
 
 /// The newest format that this program reads, and the one that it writes.
-const FORMAT_VERSION: i32 = 1;
+const FORMAT_VERSION: i32 = 2;
 
 /// Keys are blobs, so that they are compared byte by byte and may hold NUL. The version stands before key and
 /// value, where it is read without walking through them. `readable` is for people with a `sqlite3` shell.
@@ -31,6 +31,18 @@ const SCHEMA: &str = "
     CREATE VIEW readable AS
         SELECT CAST(key AS TEXT) AS key, version, length(value) AS bytes, CAST(value AS TEXT) AS value
         FROM records;
+";
+
+/// What format 2 has beside format 1. A program that does not know leases would write where it may not, so it must
+/// refuse the file.
+const SCHEMA_2: &str = "
+    CREATE TABLE leases (
+        key BLOB PRIMARY KEY,
+        token INTEGER NOT NULL,
+        expires_ms INTEGER NOT NULL,
+        is_locked INTEGER NOT NULL,
+        owner BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID;
 ";
 
 /// How large the write-ahead log may stay after a large batch went through it.
@@ -136,8 +148,12 @@ pub(super) fn open(path: &Path) -> Result<Connection, OpenError> {
     if Mark::read(&connection).map_err(failed)?.is_blank() {
         create(&mut connection).map_err(failed)?;
     }
-    Mark::read(&connection).map_err(failed)?.check(path)?;
+    let mark = Mark::read(&connection).map_err(failed)?;
+    mark.check(path)?;
     check_tables(&connection).map_err(|error| OpenError::tables(path, error))?;
+    if mark.format_version < FORMAT_VERSION {
+        upgrade(&mut connection).map_err(failed)?;
+    }
     keep_log_on_close(&connection, false).map_err(failed)?;
     prepare_to_write(&connection).map_err(failed)?;
     Ok(connection)
@@ -153,6 +169,14 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, OpenError> {
         Ok(connection)
     };
     connect().map_err(|error| OpenError::sqlite(path, error))
+}
+
+/// Opens one more connection, to a file that [`open`] has opened, whose commits do not wait for the disk.
+pub(super) fn open_unsynced(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "mmap_size", 0)?;
+    Ok(connection)
 }
 
 /// Says plainly what SQLite would call "unable to open database file".
@@ -292,7 +316,18 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     let tables: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if tables == 0 {
         transaction.execute_batch(SCHEMA)?;
+        transaction.execute_batch(SCHEMA_2)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", FORMAT_VERSION)?;
+    }
+    transaction.commit()
+}
+
+/// Brings a file of format 1 up to date, unless another process was faster.
+fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
+    if Mark::read(&transaction)?.format_version < FORMAT_VERSION {
+        transaction.execute_batch(SCHEMA_2)?;
         transaction.pragma_update(None, "user_version", FORMAT_VERSION)?;
     }
     transaction.commit()

@@ -1,14 +1,18 @@
-//! The thread that writes: batches that wait at the same time are committed together.
+//! The thread that writes: batches that wait at the same time are committed together, and leases between them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use contexture_core::store::{Batch, Change, Expectation, StoreError, Version};
+use contexture_core::clock::Clock;
+use contexture_core::store::{Batch, Change, Expectation, Fence, Lease, LeaseRequest, StoreError, Version};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use tokio::sync::{mpsc, oneshot};
 
-use super::file::OpenError;
+use super::file::{OpenError, open_unsynced};
+use super::lease::{self, Given};
+use super::lease_lock::LeaseLock;
 use super::{store_error, thread_ended};
 
 /// How many batches may wait; those beyond wait at the door.
@@ -19,10 +23,29 @@ const MAX_GROUP: usize = 64;
 
 type Answer = Result<Version, StoreError>;
 
-/// A batch and who waits for it.
-struct Write {
-    batch: Batch,
-    answer: oneshot::Sender<Answer>,
+/// What the thread is asked to do, and who waits for it.
+enum Job {
+    Write { batch: Batch, answer: oneshot::Sender<Answer> },
+    Acquire { request: LeaseRequest, answer: oneshot::Sender<Result<Given, StoreError>> },
+    Renew { fence: Fence, duration: Duration, answer: oneshot::Sender<Result<(), StoreError>> },
+    Release { fence: Fence },
+}
+
+/// Lets go of a lease when it is dropped: the lock at once, and the row as soon as the thread comes to it.
+struct Hold {
+    fence: Fence,
+    lock: Option<LeaseLock>,
+    queue: mpsc::WeakSender<Job>,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.lock = None;
+        if let Some(queue) = self.queue.upgrade() {
+            // A row that stays because the queue is full is that of a dead owner, and in nobody's way.
+            let _ = queue.try_send(Job::Release { fence: self.fence.clone() });
+        }
+    }
 }
 
 /// The thread, and the queue in front of it. Dropping it finishes what is in the queue and ends the thread.
@@ -30,26 +53,44 @@ struct Write {
 pub(super) struct Writer {
     path: Arc<PathBuf>,
     /// `None` only while dropping: closing the queue is what ends the thread.
-    queue: Option<mpsc::Sender<Write>>,
+    queue: Option<mpsc::Sender<Job>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Writer {
-    pub(super) fn start(path: Arc<PathBuf>, mut connection: Connection) -> Result<Self, OpenError> {
-        let (queue, mut writes) = mpsc::channel(QUEUE_LEN);
-        let thread_path = path.clone();
+    pub(super) fn start(path: Arc<PathBuf>, connection: Connection, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+        let (queue, mut jobs) = mpsc::channel(QUEUE_LEN);
+        let mut work = Work { connection, unsynced: None, clock, path: path.clone() };
         let thread = std::thread::Builder::new()
             .name("contexture-store-writer".to_owned())
-            .spawn(move || run(&mut connection, &mut writes, &thread_path))
+            .spawn(move || work.run(&mut jobs))
             .map_err(|error| OpenError::io(&path, error))?;
         Ok(Writer { path, queue: Some(queue), thread: Some(thread) })
     }
 
     pub(super) async fn apply(&self, batch: Batch) -> Answer {
-        let ended = || thread_ended("write", &self.path);
+        self.ask("write", |answer| Job::Write { batch, answer }).await
+    }
+
+    pub(super) async fn acquire(&self, request: LeaseRequest) -> Result<Lease, StoreError> {
+        let Given { fence, lock } = self.ask("take a lease", |answer| Job::Acquire { request, answer }).await?;
+        let queue = self.queue.as_ref().ok_or_else(|| thread_ended("take a lease", &self.path))?;
+        Ok(Lease::new(fence.clone(), Hold { fence, lock, queue: queue.downgrade() }))
+    }
+
+    pub(super) async fn renew(&self, fence: Fence, duration: Duration) -> Result<(), StoreError> {
+        self.ask("renew a lease", |answer| Job::Renew { fence, duration, answer }).await
+    }
+
+    async fn ask<T>(
+        &self,
+        doing: &str,
+        job: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> Job,
+    ) -> Result<T, StoreError> {
+        let ended = || thread_ended(doing, &self.path);
         let (answer, answered) = oneshot::channel();
         let queue = self.queue.as_ref().ok_or_else(ended)?;
-        queue.send(Write { batch, answer }).await.map_err(|_| ended())?;
+        queue.send(job(answer)).await.map_err(|_| ended())?;
         answered.await.map_err(|_| ended())?
     }
 }
@@ -64,20 +105,82 @@ impl Drop for Writer {
     }
 }
 
-/// Works off the queue until its other end is gone.
-fn run(connection: &mut Connection, writes: &mut mpsc::Receiver<Write>, path: &Path) {
-    while let Some(first) = writes.blocking_recv() {
-        let (mut batches, mut answers) = (vec![first.batch], vec![first.answer]);
-        while batches.len() < MAX_GROUP
-            && let Ok(next) = writes.try_recv()
-        {
-            batches.push(next.batch);
-            answers.push(next.answer);
+/// What the thread works with.
+struct Work {
+    connection: Connection,
+    /// For leases, which need not survive a power cut: their owners do not. It is opened for the first one.
+    unsynced: Option<Connection>,
+    clock: Arc<dyn Clock>,
+    path: Arc<PathBuf>,
+}
+
+impl Work {
+    /// Works off the queue until its other end is gone.
+    fn run(&mut self, jobs: &mut mpsc::Receiver<Job>) {
+        let mut next = jobs.blocking_recv();
+        while let Some(job) = next {
+            next = match job {
+                Job::Write { batch, answer } => self.write(batch, answer, jobs),
+                job => {
+                    self.lease(job);
+                    None
+                }
+            };
+            next = next.or_else(|| jobs.blocking_recv());
         }
-        for (outcome, answer) in commit(connection, &batches, path).into_iter().zip(answers) {
+    }
+
+    /// Commits a batch together with those that wait behind it; returns the first job that is none.
+    fn write(&mut self, batch: Batch, answer: oneshot::Sender<Answer>, jobs: &mut mpsc::Receiver<Job>) -> Option<Job> {
+        let (mut batches, mut answers, mut other) = (vec![batch], vec![answer], None);
+        while batches.len() < MAX_GROUP && other.is_none() {
+            match jobs.try_recv() {
+                Ok(Job::Write { batch, answer }) => {
+                    batches.push(batch);
+                    answers.push(answer);
+                }
+                Ok(job) => other = Some(job),
+                Err(_) => break,
+            }
+        }
+        let committed = commit(&mut self.connection, &batches, &self.path, self.clock.now());
+        for (outcome, answer) in committed.into_iter().zip(answers) {
             // Nobody listens any more if the caller gave up; the batch was applied all the same.
             let _ = answer.send(outcome);
         }
+        other
+    }
+
+    /// Nobody listens any more if the caller gave up; a lease that nobody takes is let go of, lock first.
+    fn lease(&mut self, job: Job) {
+        let (now, path) = (self.clock.now(), self.path.clone());
+        let connection = self.unsynced();
+        match job {
+            Job::Acquire { request, answer } => {
+                let given = connection.and_then(|connection| lease::acquire(connection, &path, &request, now));
+                if let Err(Ok(Given { fence, lock })) = answer.send(given) {
+                    drop(lock);
+                    self.lease(Job::Release { fence });
+                }
+            }
+            Job::Renew { fence, duration, answer } => {
+                let renewed = connection.and_then(|connection| lease::renew(connection, &path, &fence, duration, now));
+                let _ = answer.send(renewed);
+            }
+            Job::Release { fence } => {
+                // A row that stays is that of a dead owner, and in nobody's way.
+                let _ = connection.map(|connection| lease::release(connection, &fence));
+            }
+            Job::Write { .. } => unreachable!("batches are committed with those behind them"),
+        }
+    }
+
+    fn unsynced(&mut self) -> Result<&mut Connection, StoreError> {
+        if self.unsynced.is_none() {
+            let opened = open_unsynced(&self.path);
+            self.unsynced = Some(opened.map_err(|error| store_error("take a lease", "", &self.path, error))?);
+        }
+        Ok(self.unsynced.as_mut().expect("it was just opened"))
     }
 }
 
@@ -85,12 +188,12 @@ fn run(connection: &mut Connection, writes: &mut mpsc::Receiver<Write>, path: &P
 ///
 /// If the database fails in the middle, everything is taken back and each batch is tried alone, so that one
 /// which cannot be written does not spoil the others.
-fn commit(connection: &mut Connection, batches: &[Batch], path: &Path) -> Vec<Answer> {
-    match try_commit(connection, batches) {
+fn commit(connection: &mut Connection, batches: &[Batch], path: &Path, now: Duration) -> Vec<Answer> {
+    match try_commit(connection, batches, now) {
         Ok(answers) => answers,
         Err(error) => match batches {
             [batch] => vec![Err(write_error(batch, path, error))],
-            _ => batches.iter().flat_map(|batch| commit(connection, std::slice::from_ref(batch), path)).collect(),
+            _ => batches.iter().flat_map(|batch| commit(connection, std::slice::from_ref(batch), path, now)).collect(),
         },
     }
 }
@@ -98,12 +201,18 @@ fn commit(connection: &mut Connection, batches: &[Batch], path: &Path) -> Vec<An
 /// One transaction for all batches. An error means that nothing of any of them was written.
 ///
 /// A batch is refused before its first change is made, so refusing one needs no undoing.
-fn try_commit(connection: &mut Connection, batches: &[Batch]) -> rusqlite::Result<Vec<Answer>> {
+fn try_commit(connection: &mut Connection, batches: &[Batch], now: Duration) -> rusqlite::Result<Vec<Answer>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let first: i64 = transaction.prepare_cached("SELECT last_version FROM counter")?.query_row([], |row| row.get(0))?;
     let mut version = first;
     let mut answers = Vec::with_capacity(batches.len());
     for batch in batches {
+        if let Some(fence) = &batch.fence
+            && !lease::is_in_force(&transaction, fence, now)?
+        {
+            answers.push(Err(StoreError::LeaseLost { key: fence.key.clone() }));
+            continue;
+        }
         if let Some(broken) = first_broken(&transaction, &batch.expectations)? {
             answers.push(Err(StoreError::Conflict { key: broken.key.clone() }));
             continue;
@@ -179,7 +288,7 @@ mod tests {
     }
 
     fn outcomes(connection: &mut Connection, batches: &[Batch]) -> Vec<&'static str> {
-        commit(connection, batches, Path::new("store.db")).iter().map(outcome).collect()
+        commit(connection, batches, Path::new("store.db"), Duration::ZERO).iter().map(outcome).collect()
     }
 
     /// One write too large for the disk, in the middle of others that fit.
@@ -208,7 +317,7 @@ mod tests {
         let _open = file::open(&path).unwrap();
         let mut connection = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
         let batch = Batch::new().set("a", b"1".to_vec()).delete("b");
-        let error = commit(&mut connection, &[batch], Path::new("store.db")).remove(0).unwrap_err();
+        let error = commit(&mut connection, &[batch], Path::new("store.db"), Duration::ZERO).remove(0).unwrap_err();
         assert_eq!(error.to_string(), "write `a` and 1 more in store `store.db`");
         let cause = std::error::Error::source(&error).unwrap();
         assert_eq!(cause.to_string(), "attempt to write a readonly database");

@@ -1,0 +1,149 @@
+//! The lease of a running turn: taken before it begins, renewed while it works, let go when it ends.
+//!
+//! Every batch of the turn names the lease, so an execution that was paused for too long writes nothing once another
+//! has taken its thread. Whoever holds it frees it by being dropped, and a process by dying.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::core::{Core, JournalPolicy, LeaseSettings, WhenHeld};
+use crate::error::{Error, HeldThread};
+use crate::id::{ExecutionId, ThreadId};
+use crate::state::{WRITE_ATTEMPTS, describe};
+use crate::store::{Fence, Holder, Key, Lease, LeaseRequest, StoreError};
+
+/// A lease is renewed this often before it would run out.
+const RENEWALS_PER_LEASE: u32 = 3;
+
+/// Whoever waits for a thread looks again after this long, and after twice as long each further time.
+const FIRST_LOOK: Duration = Duration::from_millis(10);
+const LONGEST_LOOK: Duration = Duration::from_millis(500);
+
+/// The lease that the running turn of an execution holds.
+#[derive(Default)]
+pub(crate) struct TurnLease(Mutex<Option<Arc<Lease>>>);
+
+/// Lets go of the lease when it is dropped.
+pub(crate) struct LeaseGuard<'a>(&'a TurnLease);
+
+impl Drop for LeaseGuard<'_> {
+    fn drop(&mut self) {
+        self.0.set(None);
+    }
+}
+
+impl TurnLease {
+    fn set(&self, lease: Option<Lease>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = lease.map(Arc::new);
+    }
+
+    /// What batches of the turn name; `None` outside of turns.
+    pub(crate) fn fence(&self) -> Option<Fence> {
+        let lease = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lease.as_ref().map(|lease| lease.fence().clone())
+    }
+
+    /// Takes the lease on a thread, and lets go of it when the returned value is dropped.
+    ///
+    /// A failing store is tried again with growing pauses. If it goes on to fail, the journal policy decides whether
+    /// the turn may run without a lease.
+    pub(crate) async fn acquire(
+        &self,
+        core: &Core,
+        execution: &ExecutionId,
+        thread: &ThreadId,
+        when_held: WhenHeld,
+    ) -> Result<LeaseGuard<'_>, Error> {
+        let mut failures = 0;
+        let mut waiting = Waiting::new(when_held);
+        loop {
+            match core.store.acquire_lease(request(core, execution, thread)).await {
+                Ok(lease) => {
+                    self.set(Some(lease));
+                    return Ok(LeaseGuard(self));
+                }
+                Err(StoreError::Held(holder)) => match waiting.next_look(&holder) {
+                    Some(pause) => core.host.clock.sleep(pause).await,
+                    None => return Err(held(thread, *holder)),
+                },
+                Err(error) => {
+                    failures += 1;
+                    core.fault(execution, None, "lease", describe(&error));
+                    if failures < WRITE_ATTEMPTS {
+                        core.states.pause(failures - 1).await;
+                        continue;
+                    }
+                    return match core.settings.journal {
+                        JournalPolicy::Require => Err(Error::Journal { thread: thread.clone(), source: error }),
+                        JournalPolicy::BestEffort => Ok(LeaseGuard(self)),
+                    };
+                }
+            }
+        }
+    }
+
+    /// Has the lease last longer, also if it has run out meanwhile, unless somebody else has taken it.
+    pub(crate) async fn renew(&self, core: &Core) -> Result<(), StoreError> {
+        match self.fence() {
+            Some(fence) => core.store.renew_lease(&fence, core.settings.lease.duration).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Renews the lease from time to time; ends when it is lost.
+    pub(crate) async fn keep(&self, core: &Core, execution: &ExecutionId) {
+        loop {
+            core.host.clock.sleep_in_background(core.settings.lease.duration / RENEWALS_PER_LEASE).await;
+            match self.renew(core).await {
+                Ok(()) => {}
+                Err(StoreError::LeaseLost { .. }) => return,
+                // There is time for another try before it runs out.
+                Err(error) => core.fault(execution, None, "lease", describe(&error)),
+            }
+        }
+    }
+}
+
+/// How long somebody has waited for a thread, and may still wait.
+struct Waiting {
+    left: Duration,
+    pause: Duration,
+}
+
+impl Waiting {
+    fn new(when_held: WhenHeld) -> Self {
+        let left = match when_held {
+            WhenHeld::Fail => Duration::ZERO,
+            WhenHeld::Wait(longest) => longest,
+        };
+        Self { left, pause: FIRST_LOOK }
+    }
+
+    /// How long to wait before the next look; `None` if the time is up.
+    fn next_look(&mut self, holder: &Holder) -> Option<Duration> {
+        if self.left.is_zero() {
+            return None;
+        }
+        // Who sleeps over the end of a lease would leave it to others.
+        let until_end = holder.remaining.unwrap_or(LONGEST_LOOK).max(Duration::from_millis(1));
+        let pause = self.pause.min(until_end).min(self.left);
+        self.pause = (self.pause * 2).min(LONGEST_LOOK);
+        self.left -= pause;
+        Some(pause)
+    }
+}
+
+fn request(core: &Core, execution: &ExecutionId, thread: &ThreadId) -> LeaseRequest {
+    let LeaseSettings { duration, owner, .. } = &core.settings.lease;
+    let owner = match &**owner {
+        "" => format!("execution {execution}"),
+        owner => format!("{owner}, execution {execution}"),
+    };
+    let key = Key::new("threads").then(thread.as_str()).into_string();
+    LeaseRequest { key, owner, duration: *duration }
+}
+
+fn held(thread: &ThreadId, holder: Holder) -> Error {
+    let Holder { owner, expires_at, remaining, .. } = holder;
+    Error::Held(Box::new(HeldThread { thread: thread.clone(), owner, expires_at, remaining }))
+}

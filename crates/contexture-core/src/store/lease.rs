@@ -1,0 +1,225 @@
+//! Leases: the right to write in somebody's name, for a while.
+//!
+//! A lease has an owner, a number that no other lease of the store has, and an end by the store's clock. Whoever holds
+//! one names it in his batches ([`Batch::fenced`](super::Batch::fenced)); once it has run out or gone to another, the
+//! store refuses them.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::StoreError;
+use crate::clock::Clock;
+
+/// What somebody who wants a lease says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseRequest {
+    /// What is to be held.
+    pub key: String,
+    /// Who wants it, in words for those who come later.
+    pub owner: String,
+    /// How long it lasts unless it is renewed.
+    pub duration: Duration,
+}
+
+/// Names a lease in a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fence {
+    /// What is held.
+    pub key: String,
+    /// The number of the lease. Of two leases on one key, the later has the higher one.
+    pub token: u64,
+}
+
+/// A lease that is held. Dropping it lets go of it at once, as the death of the process does.
+pub struct Lease {
+    fence: Fence,
+    /// Whatever the store lets go of when it is dropped.
+    _hold: Box<dyn Any + Send + Sync>,
+}
+
+impl Lease {
+    /// A lease that ends when `hold` is dropped.
+    pub fn new(fence: Fence, hold: impl Any + Send + Sync) -> Self {
+        Self { fence, _hold: Box::new(hold) }
+    }
+
+    /// What batches name it by.
+    pub fn fence(&self) -> &Fence {
+        &self.fence
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease").field("fence", &self.fence).finish_non_exhaustive()
+    }
+}
+
+/// Who holds what somebody else wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// What is held.
+    pub key: String,
+    /// Who holds it.
+    pub owner: String,
+    /// When it ends by the store's clock, since the Unix epoch; `None` if the store has no clock.
+    pub expires_at: Option<Duration>,
+    /// How long that is from now, by the same clock.
+    pub remaining: Option<Duration>,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` holds it", self.owner)?;
+        match self.remaining {
+            Some(remaining) => write!(f, " for another {:.1} s unless it is renewed", remaining.as_secs_f64()),
+            None => write!(f, " until it lets go"),
+        }
+    }
+}
+
+/// Leases of a store that lives in one process: there, whoever dies drops what he holds.
+///
+/// Clones share one table. A store calls [`acquire`](Self::acquire) and [`check`](Self::check) under the lock under
+/// which it writes, so that nobody gets a lease between the check and the write.
+///
+/// ```
+/// use std::time::Duration;
+/// use contexture_core::store::{LeaseRequest, LeaseTable, StoreError};
+///
+/// let leases = LeaseTable::new();
+/// let request = |owner: &str| LeaseRequest {
+///     key: "thread".to_owned(),
+///     owner: owner.to_owned(),
+///     duration: Duration::from_secs(30),
+/// };
+/// let lease = leases.acquire(request("first"))?;
+/// assert!(matches!(leases.acquire(request("second")), Err(StoreError::Held(holder)) if holder.owner == "first"));
+/// leases.check(Some(lease.fence()))?;
+/// drop(lease);
+/// assert!(leases.acquire(request("second")).is_ok());
+/// # Ok::<(), StoreError>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct LeaseTable {
+    rows: Arc<Mutex<Rows>>,
+    clock: Option<Arc<dyn Clock>>,
+}
+
+#[derive(Default)]
+struct Rows {
+    last_token: u64,
+    by_key: BTreeMap<String, Row>,
+}
+
+struct Row {
+    owner: String,
+    token: u64,
+    expires_at: Option<Duration>,
+}
+
+/// Lets go of a lease when it is dropped.
+struct Hold {
+    rows: Arc<Mutex<Rows>>,
+    fence: Fence,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let mut rows = lock(&self.rows);
+        if rows.by_key.get(&self.fence.key).is_some_and(|row| row.token == self.fence.token) {
+            rows.by_key.remove(&self.fence.key);
+        }
+    }
+}
+
+fn lock(rows: &Mutex<Rows>) -> MutexGuard<'_, Rows> {
+    // Nothing that can panic happens while the rows are locked.
+    rows.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl LeaseTable {
+    /// A table without a clock: leases end when they are dropped, and not before.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A table whose leases run out by this clock.
+    pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
+        Self { rows: Arc::default(), clock: Some(clock) }
+    }
+
+    /// Gives the lease to whoever asks, unless somebody holds it.
+    ///
+    /// # Errors
+    /// [`StoreError::Held`] says who.
+    pub fn acquire(&self, request: LeaseRequest) -> Result<Lease, StoreError> {
+        let now = self.now();
+        let mut rows = lock(&self.rows);
+        if let Some(row) = rows.by_key.get(&request.key).filter(|row| !row.has_ended(now)) {
+            return Err(StoreError::Held(Box::new(row.holder(request.key, now))));
+        }
+        rows.last_token += 1;
+        let token = rows.last_token;
+        let expires_at = now.map(|now| now.saturating_add(request.duration));
+        rows.by_key.insert(request.key.clone(), Row { owner: request.owner, token, expires_at });
+        let fence = Fence { key: request.key, token };
+        Ok(Lease::new(fence.clone(), Hold { rows: self.rows.clone(), fence }))
+    }
+
+    /// Has a lease last for `duration` from now on, also one that has run out, as long as nobody else has taken it.
+    ///
+    /// # Errors
+    /// [`StoreError::LeaseLost`] if somebody has, or if it was let go.
+    pub fn renew(&self, fence: &Fence, duration: Duration) -> Result<(), StoreError> {
+        let expires_at = self.now().map(|now| now.saturating_add(duration));
+        let mut rows = lock(&self.rows);
+        match rows.by_key.get_mut(&fence.key).filter(|row| row.token == fence.token) {
+            Some(row) => row.expires_at = expires_at,
+            None => return Err(StoreError::LeaseLost { key: fence.key.clone() }),
+        }
+        Ok(())
+    }
+
+    /// Whether a batch with this fence may be applied now.
+    ///
+    /// # Errors
+    /// [`StoreError::LeaseLost`] if the lease has run out, was let go, or is another's.
+    pub fn check(&self, fence: Option<&Fence>) -> Result<(), StoreError> {
+        let Some(fence) = fence else { return Ok(()) };
+        let now = self.now();
+        match lock(&self.rows).by_key.get(&fence.key) {
+            Some(row) if row.token == fence.token && !row.has_ended(now) => Ok(()),
+            _ => Err(StoreError::LeaseLost { key: fence.key.clone() }),
+        }
+    }
+
+    /// All owners are dead: nothing is held any more.
+    pub fn clear(&self) {
+        lock(&self.rows).by_key.clear();
+    }
+
+    fn now(&self) -> Option<Duration> {
+        self.clock.as_ref().map(|clock| clock.now())
+    }
+}
+
+impl Row {
+    fn has_ended(&self, now: Option<Duration>) -> bool {
+        self.expires_at.zip(now).is_some_and(|(expires_at, now)| expires_at <= now)
+    }
+
+    fn holder(&self, key: String, now: Option<Duration>) -> Holder {
+        let remaining = self.expires_at.zip(now).map(|(expires_at, now)| expires_at.saturating_sub(now));
+        Holder { key, owner: self.owner.clone(), expires_at: self.expires_at, remaining }
+    }
+}
+
+impl fmt::Debug for LeaseTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeaseTable").field("held", &lock(&self.rows).by_key.len()).finish_non_exhaustive()
+    }
+}

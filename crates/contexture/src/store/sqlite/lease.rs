@@ -1,0 +1,131 @@
+//! Leases in the file: a row for each, and a lock beside the file that says whether its owner lives.
+
+use std::path::Path;
+use std::time::Duration;
+
+use contexture_core::store::{Fence, Holder, LeaseRequest, StoreError};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+
+use super::lease_lock::{LeaseLock, is_dead};
+use super::store_error;
+
+/// A row of the table.
+struct Row {
+    token: i64,
+    expires_at: Duration,
+    /// Whether its owner holds a lock; where the file system has none, only time tells.
+    is_locked: bool,
+    owner: String,
+}
+
+/// A lease that was given, with the lock that its owner holds.
+pub(super) struct Given {
+    pub(super) fence: Fence,
+    pub(super) lock: Option<LeaseLock>,
+}
+
+/// Gives the lease to whoever asks, unless a living owner holds one that has not run out.
+pub(super) fn acquire(
+    connection: &mut Connection,
+    path: &Path,
+    request: &LeaseRequest,
+    now: Duration,
+) -> Result<Given, StoreError> {
+    let failed = |error| store_error(&format!("take the lease on `{}`", request.key), &request.key, path, error);
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    let before = find(&transaction, &request.key).map_err(failed)?;
+    if let Some(row) = &before
+        && row.expires_at > now
+        && !(row.is_locked && is_dead(path, row.token))
+    {
+        return Err(StoreError::Held(Box::new(row.holder(&request.key, now))));
+    }
+    let last: i64 = transaction.query_row("SELECT last_version FROM counter", [], |row| row.get(0)).map_err(failed)?;
+    let token = last + 1;
+    // Locked before anyone can see the row: whoever finds it can tell whether its owner lives.
+    let lock = LeaseLock::take(path, token);
+    let row = Row {
+        token,
+        expires_at: now.saturating_add(request.duration),
+        is_locked: lock.is_some(),
+        owner: request.owner.clone(),
+    };
+    give(transaction, &request.key, &row).map_err(failed)?;
+    if let Some(row) = before {
+        LeaseLock::remove(path, row.token);
+    }
+    Ok(Given { fence: Fence { key: request.key.clone(), token: token.unsigned_abs() }, lock })
+}
+
+/// Has a lease last for `duration` from `now` on, unless somebody else has taken it.
+pub(super) fn renew(
+    connection: &Connection,
+    path: &Path,
+    fence: &Fence,
+    duration: Duration,
+    now: Duration,
+) -> Result<(), StoreError> {
+    let renewed = connection
+        .prepare_cached("UPDATE leases SET expires_ms = ?3 WHERE key = ?1 AND token = ?2")
+        .and_then(|mut statement| {
+            let expires_ms = milliseconds(now.saturating_add(duration));
+            statement.execute(params![fence.key.as_bytes(), fence.token.cast_signed(), expires_ms])
+        });
+    match renewed {
+        Ok(0) => Err(StoreError::LeaseLost { key: fence.key.clone() }),
+        Ok(_) => Ok(()),
+        Err(error) => Err(store_error(&format!("renew the lease on `{}`", fence.key), &fence.key, path, error)),
+    }
+}
+
+/// Removes the row of a lease that was let go.
+pub(super) fn release(connection: &Connection, fence: &Fence) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached("DELETE FROM leases WHERE key = ?1 AND token = ?2")?;
+    statement.execute(params![fence.key.as_bytes(), fence.token.cast_signed()])?;
+    Ok(())
+}
+
+/// Whether the lease is in force.
+pub(super) fn is_in_force(connection: &Connection, fence: &Fence, now: Duration) -> rusqlite::Result<bool> {
+    let row = find(connection, &fence.key)?;
+    Ok(row.is_some_and(|row| row.token.unsigned_abs() == fence.token && row.expires_at > now))
+}
+
+fn find(connection: &Connection, key: &str) -> rusqlite::Result<Option<Row>> {
+    let mut statement =
+        connection.prepare_cached("SELECT token, expires_ms, is_locked, owner FROM leases WHERE key = ?1")?;
+    let row = |row: &rusqlite::Row<'_>| {
+        let (expires_ms, owner): (i64, Vec<u8>) = (row.get(1)?, row.get(3)?);
+        Ok(Row {
+            token: row.get(0)?,
+            expires_at: Duration::from_millis(expires_ms.unsigned_abs()),
+            is_locked: row.get(2)?,
+            owner: String::from_utf8_lossy(&owner).into_owned(),
+        })
+    };
+    statement.query_row([key.as_bytes()], row).optional()
+}
+
+fn give(transaction: Transaction<'_>, key: &str, row: &Row) -> rusqlite::Result<()> {
+    let Row { token, expires_at, is_locked, owner } = row;
+    transaction
+        .prepare_cached("REPLACE INTO leases (key, token, expires_ms, is_locked, owner) VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute(params![key.as_bytes(), token, milliseconds(*expires_at), is_locked, owner.as_bytes()])?;
+    transaction.execute("UPDATE counter SET last_version = ?1", [token])?;
+    transaction.commit()
+}
+
+fn milliseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+impl Row {
+    fn holder(&self, key: &str, now: Duration) -> Holder {
+        Holder {
+            key: key.to_owned(),
+            owner: self.owner.clone(),
+            expires_at: Some(self.expires_at),
+            remaining: Some(self.expires_at.saturating_sub(now)),
+        }
+    }
+}
