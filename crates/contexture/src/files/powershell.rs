@@ -2,11 +2,11 @@
 
 use super::commands::{everything, in_short};
 use super::fate::Fate;
-use super::framing::Framed;
+use super::framing::{Framed, is_cut_mark};
 use super::mentions::observe_mentions;
 use super::numbering::{Passage, split_lines};
 use super::observation::Observation;
-use super::path::Directory;
+use super::path::{Directory, join, on_drive};
 use super::run::Ran;
 
 /// What a command does, by its names.
@@ -17,6 +17,7 @@ pub(crate) enum Verb {
     Add,
     Copy,
     Move,
+    Rename,
     Remove,
     Go,
     Look,
@@ -29,7 +30,8 @@ pub(crate) const VERBS: &[(Verb, &[&str])] = &[
     (Verb::Set, &["set-content", "out-file", "sc"]),
     (Verb::Add, &["add-content", "ac"]),
     (Verb::Copy, &["copy-item", "copy", "cp", "cpi"]),
-    (Verb::Move, &["move-item", "move", "mv", "mi", "rename-item", "ren", "rni"]),
+    (Verb::Move, &["move-item", "move", "mv", "mi"]),
+    (Verb::Rename, &["rename-item", "ren", "rni"]),
     (Verb::Remove, &["remove-item", "del", "erase", "rm", "ri", "rd", "rmdir"]),
     (Verb::Go, &["set-location", "cd", "chdir", "sl", "push-location", "pushd"]),
     (
@@ -85,15 +87,17 @@ pub(crate) fn observe(line: &str, output: &Framed<'_>, fate: Fate, directory: Di
     };
     // Errors do not stop a script, and its outcome says little of single statements.
     let is_certain = fate == Fate::Done && statements.len() == 1 && !output.is_running;
+    // What changes something is silent, and complaints leave the outcome as it is.
+    let is_done = is_certain && output.text.trim().is_empty();
     let mut observations = Vec::new();
     let mut after = directory.clone();
     for effect in effects {
         match effect {
             Effect::Nothing => {}
-            Effect::Show(shown) if is_certain => observations.extend(shown.read(output)),
+            Effect::Show(shown) if is_certain && !complains(&output.text) => observations.extend(shown.read(output)),
             Effect::Show(_) => {}
-            Effect::Go(to) => after = if is_certain { to } else { Directory::Lost },
-            Effect::Change(change) if is_certain => observations.push(change),
+            Effect::Go(to) => after = if is_done { to } else { Directory::Lost },
+            Effect::Change(change) if is_done => observations.push(change),
             Effect::Change(change) => {
                 let doubt = |path: &str| Observation::Swept {
                     under: Some(path.to_owned()),
@@ -111,6 +115,15 @@ pub(crate) fn observe(line: &str, output: &Framed<'_>, fate: Fate, directory: Di
     Ran { observations, directory: after }
 }
 
+/// What complaints have in them.
+const COMPLAINTS: [&str; 6] =
+    ["Cannot find path", "CategoryInfo", "FullyQualifiedErrorId", "ParserError", "is denied", "Get-Content:"];
+
+/// Whether a text may have a complaint in it.
+fn complains(text: &str) -> bool {
+    COMPLAINTS.iter().any(|part| text.contains(part)) || text.starts_with("Get-Content :")
+}
+
 enum Effect {
     Nothing,
     Show(Shown),
@@ -125,6 +138,8 @@ struct Shown {
     first: Option<usize>,
     /// How many lines at most, from the end.
     last: Option<usize>,
+    /// Whether it is printed as one text, with a line feed more than it has.
+    is_raw: bool,
 }
 
 impl Shown {
@@ -132,14 +147,23 @@ impl Shown {
         let mut lines: Vec<String> = split_lines(&output.text).map(str::to_owned).collect();
         let count = lines.len();
         let is_full = self.first == Some(count);
+        if lines.iter().any(|line| is_cut_mark(line)) {
+            return None;
+        }
+        if self.is_raw {
+            while lines.last().is_some_and(String::is_empty) {
+                lines.pop();
+            }
+        }
         if count == 0 || self.first.or(self.last).is_some_and(|most| count > most) {
             return None;
         }
-        if !output.is_exact {
+        if !output.is_exact && !lines.is_empty() {
             lines.pop();
         }
         let is_placed = self.last.is_none() && (output.is_exact || is_full);
-        let whole = self.last.is_none() && output.is_exact && self.first.is_none_or(|most| count < most);
+        let whole =
+            !self.is_raw && self.last.is_none() && output.is_exact && self.first.is_none_or(|most| count < most);
         // The last line of a file with or without its end is printed alike.
         let block = Passage { first: is_placed.then_some(1), lines };
         (!block.lines.is_empty()).then_some(Observation::Read { path: self.path, block, whole })
@@ -159,25 +183,63 @@ fn effect(statement: &Statement, directory: &Directory) -> Option<Effect> {
     };
     let verb = verb_of(words)?;
     let arguments = Arguments::read(&words[1..], verb)?;
-    let place = |index: usize| directory.place(arguments.operands.get(index)?);
+    let operands = &arguments.operands;
+    let path = |written: &String| placed(written, directory);
+    // One more than a command takes is a mistake, of which nobody can say what comes.
+    let only = || path(operands.first().filter(|_| operands.len() == 1 && arguments.target.is_none())?);
+    let pair = || match (operands.as_slice(), &arguments.target) {
+        ([from, to], None) => Some((from.clone(), to.clone())),
+        ([from], Some(to)) => Some((from.clone(), to.clone())),
+        _ => None,
+    };
     match verb {
         Verb::Look | Verb::Print => Some(Effect::Nothing),
-        Verb::Show => Some(Effect::Show(Shown { path: place(0)?, first: arguments.first, last: arguments.last })),
+        Verb::Show => {
+            let Arguments { first, last, is_raw, .. } = arguments;
+            Some(Effect::Show(Shown { path: only()?, first, last, is_raw }))
+        }
         Verb::Set | Verb::Add => {
-            let (path, by) = (place(0)?, in_short(&words.join(" ")));
+            let (path, by) = (path(operands.first()?)?, in_short(&words.join(" ")));
             Some(Effect::Change(Observation::Changed { path, by }))
         }
-        Verb::Copy => Some(Effect::Change(Observation::Copy { from: place(0)?, to: place(1)?, into: true })),
-        Verb::Move => Some(Effect::Change(Observation::Move { from: place(0)?, to: place(1)? })),
-        Verb::Remove => Some(Effect::Change(Observation::Delete { path: place(0)? })),
-        Verb::Go => Some(Effect::Go(Directory::At(place(0)?))),
+        Verb::Copy => {
+            let (from, to) = pair()?;
+            Some(Effect::Change(Observation::Copy { from: path(&from)?, to: path(&to)?, into: true }))
+        }
+        Verb::Move => {
+            let (from, to) = pair()?;
+            Some(Effect::Change(Observation::Move { from: path(&from)?, to: path(&to)? }))
+        }
+        // The new name is seen from where the file is.
+        Verb::Rename => {
+            let (from, to) = pair()?;
+            let from = path(&from)?;
+            let parent = from.rsplit_once('/').map_or("", |(parent, _)| parent);
+            if parent.is_empty() && from.starts_with('/') {
+                return None;
+            }
+            let to = Some(to).filter(|to| !to.contains(['/', '\\']))?;
+            Some(Effect::Change(Observation::Move { to: join(parent, &to), from }))
+        }
+        Verb::Remove => Some(Effect::Change(Observation::Delete { path: only()? })),
+        Verb::Go => Some(Effect::Go(Directory::At(only()?))),
     }
+}
+
+/// A path seen from a directory; none for what is no file: variables, homes, and drives without a slash.
+fn placed(written: &str, directory: &Directory) -> Option<String> {
+    let is_odd = written.starts_with('~') || (written.contains(':') && on_drive(written).is_none());
+    // On a drive both slashes are the same, and elsewhere this shell takes them for the same.
+    directory.place(&written.replace('\\', "/")).filter(|_| !is_odd)
 }
 
 /// The arguments of a command.
 #[derive(Default)]
 struct Arguments {
     operands: Vec<String>,
+    /// Where something is copied or moved to, if it is named as such.
+    target: Option<String>,
+    is_raw: bool,
     first: Option<usize>,
     last: Option<usize>,
 }
@@ -191,20 +253,22 @@ impl Arguments {
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match word.to_lowercase().as_str() {
-                "-path" | "-literalpath" | "-filepath" | "-destination" | "-newname" => {
-                    arguments.operands.push(words.next()?.clone());
-                }
+                "-path" | "-literalpath" | "-filepath" => arguments.operands.push(words.next()?.clone()),
+                "-destination" | "-newname" => arguments.target = Some(words.next()?.clone()),
                 "-totalcount" | "-head" | "-first" => arguments.first = Some(words.next()?.parse().ok()?),
                 "-tail" | "-last" => arguments.last = Some(words.next()?.parse().ok()?),
-                "-raw" | "-force" | "-recurse" | "-nonewline" => {}
-                "-encoding" | "-value" | "-inputobject" => drop(words.next()?),
+                "-raw" => arguments.is_raw = true,
+                "-force" | "-recurse" | "-nonewline" => {}
+                // Bytes are printed as numbers.
+                "-encoding" => drop(words.next().filter(|name| name.to_lowercase() != "byte")?),
+                "-value" | "-inputobject" if matches!(verb, Verb::Set | Verb::Add) => drop(words.next()?),
                 option if option.starts_with('-') => return None,
                 _ => arguments.operands.push(word.clone()),
             }
         }
         // Patterns and lists lead to more than one file.
         let is_plain = |path: &String| !path.contains(['*', '?', '[', ',', '$', '`']) && !path.is_empty();
-        arguments.operands.iter().all(is_plain).then_some(arguments)
+        arguments.operands.iter().chain(&arguments.target).all(is_plain).then_some(arguments)
     }
 }
 

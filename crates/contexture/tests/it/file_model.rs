@@ -260,3 +260,27 @@ fn a_view_says_since_when_lines_may_have_changed() {
     let unsure = shown_after(&[read, format]);
     assert!(unsure.contains("## `src/a.rs`: 30 lines, in doubt (may have changed since `cargo fmt`)\n"), "{unsure}");
 }
+
+#[test]
+fn a_removal_that_may_take_a_line_with_it_leaves_no_number_certain() {
+    let edit = Observation::Edit {
+        path: "a.rs".into(),
+        old: "line three".into(),
+        new: String::new(),
+        all: false,
+        takes_feed: true,
+    };
+    let model = model_of(&[read("a.rs", 7, "line seven\nline eight"), edit]);
+    let segment = &model.get("a.rs").unwrap().segments[0];
+    let sure: Vec<bool> = segment.lines.iter().map(|line| line.is_sure()).collect();
+    assert_eq!((segment.first, sure), (None, vec![false, true]));
+}
+
+#[test]
+fn a_line_that_a_patch_removed_somewhere_joins_no_lines_for_certain() {
+    let patch = "*** Begin Patch\n*** Update File: a.rs\n@@\n-\n*** End Patch";
+    let Some(FilePatch::Update { path, hunks, .. }) = parse_begin_patch(patch).into_iter().next() else { panic!() };
+    let model = model_of(&[read("a.rs", 5, "# Head\n\nthe text"), Observation::Patch { path, hunks }]);
+    let lines = model.get("a.rs").unwrap().segments.iter().flat_map(|segment| &segment.lines);
+    assert!(lines.into_iter().all(|line| !line.is_sure()));
+}

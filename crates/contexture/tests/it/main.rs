@@ -49,6 +49,7 @@ mod local_fs_race;
 #[cfg(unix)]
 mod local_fs_tree;
 mod pins;
+mod powershell;
 mod records;
 mod references;
 #[cfg(unix)]

@@ -425,6 +425,13 @@ impl FileState {
     /// Notes a change of lines that are not known together: what is known of the old ones goes, the new ones come.
     fn edit_unknown(&mut self, now: Now, edit: &Edit) {
         let (old, new) = edit.pieces();
+        if edit.takes_feed {
+            // A line that is not known may be joined with the one after it, or be gone.
+            self.distrust_numbers(self.start());
+            let is_later = |segment: &&mut Segment| segment.first != Some(1);
+            let firsts = self.segments.iter_mut().filter(is_later).filter_map(|segment| segment.lines.first_mut());
+            firsts.for_each(|line| line.grade = Grade::InDoubt);
+        }
         self.replace_unknown(now, &old, &new, edit.grown, 1);
     }
 
@@ -498,8 +505,9 @@ impl FileState {
         for segment in &mut self.segments {
             if let Some(place) = splice::find_lines(&segment.lines, &hunk.old) {
                 splice::replace_lines(segment, now, hunk, place);
-                let lines = &mut segment.lines[place..place + hunk.new.len()];
-                lines.iter_mut().for_each(|line| line.grade = Grade::InDoubt);
+                // If it was another place, the lines around this one are not next to these.
+                let around = place.saturating_sub(1)..(place + hunk.new.len() + 1).min(segment.lines.len());
+                segment.lines[around].iter_mut().for_each(|line| line.grade = Grade::InDoubt);
                 is_found = true;
             } else {
                 splice::doubt_edges(segment, &old);
