@@ -128,10 +128,16 @@ fn items_that_another_process_put_in_between_are_taken_in() {
     append(&mut merged, Item::user("Ours."));
     let window = |layer: &FileHistory| {
         layer.project(&thread, &History::of(&merged), &[], BUDGET, CacheState::Warm);
-        append(&mut merged.clone(), Item::user("More."));
-        shown(&layer.project(&thread, &History::of(&merged), &[], BUDGET, CacheState::Warm))
+        let mut longer = merged.clone();
+        append(&mut longer, Item::user("More."));
+        shown(&layer.project(&thread, &History::of(&longer), &[], BUDGET, CacheState::Warm))
     };
-    assert_eq!(window(&ours), window(&fresh));
+    let last = window(&ours);
+    assert_eq!(last, window(&fresh));
+    for said in ["Theirs.", "An answer to theirs.", "Ours.", "More."] {
+        let is_said = |item: &&Item| item.as_message().is_some_and(|message| message.text() == said);
+        assert_eq!(last.iter().filter(is_said).count(), 1, "{said} in {last:?}");
+    }
 }
 
 /// A conversation that goes on through a layer, as the engine would drive it.
