@@ -49,6 +49,7 @@ use crate::id::{ExecutionId, IdSource, LayerId, ResourceId, ResourceKind, Thread
 use crate::layer::{ItemSchema, Resources};
 use crate::memory::MemoryConfig;
 use crate::model::{DynModel, Model, ToolSchema};
+use crate::search::{NoSearch, SearchIndex};
 use crate::state::LayerStateStore;
 use crate::store::{MemoryStore, StorageAdapter};
 use crate::tokens::{Estimate, TokenCounter};
@@ -90,7 +91,7 @@ impl<Ls> Engine<Ls> {
     pub fn builder(memory: MemoryConfig<Ls>, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -> EngineBuilder<Ls> {
         EngineBuilder {
             memory,
-            host: Host { clock, ids, fs: Arc::new(NoFiles), shell: Arc::new(NoShell) },
+            host: Host { clock, ids, fs: Arc::new(NoFiles), shell: Arc::new(NoShell), search: Arc::new(NoSearch) },
             model: None,
             layer_model: None,
             store: None,
@@ -191,6 +192,12 @@ impl<Ls> EngineBuilder<Ls> {
     /// The shell that hooks may reach. Default: none.
     pub fn shell(mut self, shell: Arc<dyn ShellAdapter>) -> Self {
         self.host.shell = shell;
+        self
+    }
+
+    /// The search index that hooks may reach. Default: none.
+    pub fn search(mut self, search: Arc<dyn SearchIndex>) -> Self {
+        self.host.search = search;
         self
     }
 

@@ -6,7 +6,7 @@
 //! and built-in layers.
 //!
 //! Modules in reading order: the words ([`id`], [`item`], [`tokens`], [`slot`], [`log`], [`history`]), the
-//! contract ([`layer`](mod@layer), [`store`], [`model`], [`tool`], [`host`], [`clock`], [`event`], [`error`]), pure functions
+//! contract ([`layer`](mod@layer), [`store`], [`model`], [`tool`], [`host`], [`search`], [`clock`], [`event`], [`error`]), pure functions
 //! ([`budget`], [`window`]), and what runs it all ([`turn`], [`engine`]).
 
 pub mod id;
@@ -24,6 +24,8 @@ pub mod store;
 pub mod model;
 pub mod tool;
 pub mod host;
+pub mod words;
+pub mod search;
 pub mod clock;
 pub mod event;
 pub mod error;

@@ -7,7 +7,7 @@ use contexture_core::memory::MemoryConfig;
 
 use crate::host::{SystemClock, UuidIds};
 
-/// An engine whose threads and states live in the embedded store at `path`, which is made if it is not there.
+/// An engine whose threads, states and search index live in the embedded store at `path`, which is made if it is not there.
 ///
 /// Everything else has its default: the clock of the machine, real token counts, windows of 128 000 tokens.
 ///
@@ -18,12 +18,15 @@ pub fn open<Ls>(
     path: impl AsRef<std::path::Path>,
     memory: MemoryConfig<Ls>,
 ) -> Result<EngineBuilder<Ls>, crate::store::OpenError> {
-    Ok(in_memory(memory).store(Arc::new(crate::store::SqliteStore::open(path)?)))
+    let store = crate::store::SqliteStore::open(&path)?;
+    let index = crate::store::SqliteIndex::new(path.as_ref());
+    Ok(in_memory(memory).store(Arc::new(store)).search(Arc::new(index)))
 }
 
 /// An engine that forgets everything when it is dropped.
 pub fn in_memory<Ls>(memory: MemoryConfig<Ls>) -> EngineBuilder<Ls> {
     let builder = Engine::builder(memory, Arc::new(SystemClock::new()), Arc::new(UuidIds));
+    let builder = builder.search(Arc::new(contexture_core::search::MemoryIndex::new()));
     let builder = builder.owner(format!("process {}", std::process::id()));
     #[cfg(feature = "bpe")]
     let builder = builder.counter(Arc::new(crate::bpe::Bpe::o200k()));

@@ -6,4 +6,4 @@ pub use contexture_core::store::*;
 mod sqlite;
 
 #[cfg(feature = "sqlite")]
-pub use sqlite::{OpenError, SqliteStore};
+pub use sqlite::{OpenError, SqliteIndex, SqliteStore};

@@ -13,6 +13,7 @@ use crate::host::{FsAdapter, ShellAdapter};
 use crate::id::{ExecutionId, IdSource, LayerId};
 use crate::layer::ModelCaller;
 use crate::model::DynModel;
+use crate::search::SearchIndex;
 use crate::state::LayerStateStore;
 use crate::store::StorageAdapter;
 use crate::tokens::{ITEM_OVERHEAD_TOKENS, TokenCounter};
@@ -83,12 +84,13 @@ pub(crate) struct Core {
     pub(crate) endings: Endings,
 }
 
-/// What the machine gives: time, names, files and commands.
+/// What the machine gives: time, names, files, commands and searching.
 pub(crate) struct Host {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn IdSource>,
     pub(crate) fs: Arc<dyn FsAdapter>,
     pub(crate) shell: Arc<dyn ShellAdapter>,
+    pub(crate) search: Arc<dyn SearchIndex>,
 }
 
 /// The system prompt, counted once.

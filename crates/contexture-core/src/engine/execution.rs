@@ -62,6 +62,7 @@ impl<Ls> Execution<Ls> {
             fs: core.host.fs.clone(),
             shell: core.host.shell.clone(),
             clock: core.host.clock.clone(),
+            search: core.host.search.clone(),
             call_model: core.model_caller(),
             counter: core.counter.clone(),
             states: core.states.clone(),

@@ -124,7 +124,7 @@ impl Waiting {
         if self.left.is_zero() {
             return None;
         }
-        // Nobody else is faster at the very end of a lease because we slept over it.
+        // Who sleeps over the end of a lease would leave it to others.
         let until_end = holder.remaining.unwrap_or(LONGEST_LOOK).max(Duration::from_millis(1));
         let pause = self.pause.min(until_end).min(self.left);
         self.pause = (self.pause * 2).min(LONGEST_LOOK);

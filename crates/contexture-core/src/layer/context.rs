@@ -15,6 +15,7 @@ use crate::host::{FsAdapter, ShellAdapter};
 use crate::id::{ExecutionId, ResourceId, ResourceKind, ThreadId};
 use crate::log::{ItemLog, SharedLog};
 use crate::model::{DynModel, LlmResponse, MemoryCallModelRequest, ModelRequest};
+use crate::search::SearchIndex;
 use crate::tokens::TokenCounter;
 
 /// Where a hook runs, and what it can reach from there.
@@ -54,6 +55,8 @@ pub struct ContextData {
     pub shell: Arc<dyn ShellAdapter>,
     /// Time. A layer takes it from here, so that a test can say what time it is.
     pub clock: Arc<dyn Clock>,
+    /// Texts that can be found by their words. A layer keeps its own under the `scope_key` that its `init` is given.
+    pub search: Arc<dyn SearchIndex>,
     /// The model, if there is one; a layer must do without it when there is none.
     pub call_model: Option<ModelCaller>,
     pub(crate) counter: Arc<dyn TokenCounter>,

@@ -25,6 +25,7 @@ mod recall;
 mod rerender;
 mod responses;
 mod restore;
+mod searching;
 mod specs;
 mod state;
 mod states;

@@ -4,6 +4,7 @@ mod file;
 mod lease_lock;
 mod lease;
 mod readers;
+mod search;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use rusqlite::ErrorCode;
 
 pub use file::OpenError;
 use readers::Readers;
+pub use search::SqliteIndex;
 use writer::Writer;
 
 use crate::host::SystemClock;

@@ -54,6 +54,8 @@ mod references;
 #[cfg(unix)]
 mod shell_lines;
 #[cfg(feature = "sqlite")]
+mod sqlite_index;
+#[cfg(feature = "sqlite")]
 mod sqlite_leases;
 #[cfg(feature = "sqlite")]
 mod sqlite_store;

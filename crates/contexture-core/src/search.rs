@@ -1,0 +1,171 @@
+//! Searching texts by their words, as a capability of the host, like files and shell.
+//!
+//! What a text is split into ([`terms`]) and how texts are ranked ([`Ranking`], BM25) is decided here, so that every
+//! [`SearchIndex`] finds the same texts in the same order. `contexture_core::testing::search_conformance` checks it.
+
+mod stem;
+mod terms;
+mod ranking;
+mod memory;
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+pub use memory::MemoryIndex;
+pub use ranking::{Posting, Ranking};
+pub use terms::{MAX_QUERY_TERMS, SPLITTING_VERSION, count_terms, query_terms, terms};
+
+/// The longest id and the longest scope, in bytes.
+pub const MAX_SEARCH_NAME_BYTES: usize = 16 * 1024;
+/// The longest text of a document, in bytes.
+pub const MAX_DOCUMENT_BYTES: usize = 4 * 1024 * 1024;
+/// The largest metadata of a document, in bytes of JSON.
+pub const MAX_METADATA_BYTES: usize = 16 * 1024;
+
+/// A text that can be found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchDocument {
+    /// Its name within its scope.
+    pub id: String,
+    /// What is searched.
+    pub text: String,
+    /// What is told about it when it is found.
+    pub metadata: Value,
+}
+
+impl SearchDocument {
+    /// A document without metadata.
+    pub fn new(id: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { id: id.into(), text: text.into(), metadata: Value::Null }
+    }
+
+    /// Adds metadata.
+    pub fn with_metadata(mut self, metadata: Value) -> Self {
+        self.metadata = metadata;
+        self
+    }
+
+    /// Refuses what is larger than every index must take.
+    ///
+    /// # Errors
+    /// [`SearchError::TooLarge`] names what is.
+    pub fn check(&self) -> Result<(), SearchError> {
+        within("id", self.id.len(), MAX_SEARCH_NAME_BYTES)?;
+        within("text", self.text.len(), MAX_DOCUMENT_BYTES)?;
+        within("metadata", self.metadata.to_string().len(), MAX_METADATA_BYTES)
+    }
+}
+
+/// Refuses a scope that is longer than every index must take.
+///
+/// # Errors
+/// [`SearchError::TooLarge`] says so.
+pub fn check_scope(scope: &str) -> Result<(), SearchError> {
+    within("scope", scope.len(), MAX_SEARCH_NAME_BYTES)
+}
+
+fn within(what: &'static str, len: usize, max: usize) -> Result<(), SearchError> {
+    if len > max { Err(SearchError::TooLarge { what, len, max }) } else { Ok(()) }
+}
+
+/// A document that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchHit {
+    /// The document, as it was added.
+    pub document: SearchDocument,
+    /// How well it matches; only good for comparing hits of one query.
+    pub score: f64,
+}
+
+/// Why an index did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SearchError {
+    /// The engine was built without an index.
+    #[error("this engine was built without a search index\nhint: give it one with `EngineBuilder::search`")]
+    NoIndex,
+    /// Something is longer than an index must take. Nothing was changed.
+    #[error("{what} of {len} bytes: longer than {max}")]
+    TooLarge {
+        /// What: `id`, `scope`, `text` or `metadata`.
+        what: &'static str,
+        /// How long it is.
+        len: usize,
+        /// How long it may be.
+        max: usize,
+    },
+    /// The disk, the network or the database failed. Nothing was changed, unless the answer was lost.
+    #[error("{doing}")]
+    Io {
+        /// What was tried.
+        doing: String,
+        /// What stopped it.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// Finds texts by their words.
+///
+/// A scope is any text; documents of one never count or show in another. A layer uses the `scope_key` that its `init`
+/// is given, so that no other layer, user or thread can meet its documents.
+///
+/// Duties of an implementation:
+/// - Documents are found by [`query_terms`] of the query in [`terms`] of their text, ranked by [`Ranking`] over the
+///   documents of their scope alone, best first, equal ones by id in byte order.
+/// - `add`, `remove` and `clear` change everything or nothing, and what they changed is found by whoever asks after they
+///   have answered; an index on disk has it after a crash.
+/// - A query is text and nothing else: no character of it has a meaning, and none makes it fail.
+/// - An index that is stored knows the [`SPLITTING_VERSION`] it was made with, and is made anew for another.
+pub trait SearchIndex: Send + Sync {
+    /// Adds documents to a scope; one with a known id takes the place of the one before. Of two with one id, the later
+    /// stays.
+    fn add<'a>(&'a self, scope: &'a str, documents: Vec<SearchDocument>) -> BoxFuture<'a, Result<(), SearchError>>;
+
+    /// Removes documents; says how many were there.
+    fn remove<'a>(&'a self, scope: &'a str, ids: &'a [String]) -> BoxFuture<'a, Result<usize, SearchError>>;
+
+    /// Removes all documents of a scope.
+    fn clear<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<(), SearchError>>;
+
+    /// The documents that match best, at most `limit`.
+    fn search<'a>(
+        &'a self,
+        scope: &'a str,
+        query: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>>;
+
+    /// How many documents a scope has.
+    fn count<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<usize, SearchError>>;
+}
+
+/// A [`SearchIndex`] for agents without one: everything is refused.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoSearch;
+
+fn refused<'a, T: Send + 'a>() -> BoxFuture<'a, Result<T, SearchError>> {
+    Box::pin(std::future::ready(Err(SearchError::NoIndex)))
+}
+
+impl SearchIndex for NoSearch {
+    fn add<'a>(&'a self, _: &'a str, _: Vec<SearchDocument>) -> BoxFuture<'a, Result<(), SearchError>> {
+        refused()
+    }
+
+    fn remove<'a>(&'a self, _: &'a str, _: &'a [String]) -> BoxFuture<'a, Result<usize, SearchError>> {
+        refused()
+    }
+
+    fn clear<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<(), SearchError>> {
+        refused()
+    }
+
+    fn search<'a>(&'a self, _: &'a str, _: &'a str, _: usize) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>> {
+        refused()
+    }
+
+    fn count<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<usize, SearchError>> {
+        refused()
+    }
+}

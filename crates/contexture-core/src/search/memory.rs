@@ -1,0 +1,136 @@
+//! An index that forgets everything when it is dropped.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::{BoxFuture, ready};
+
+use super::ranking::{Posting, Ranking};
+use super::terms::{count_terms, query_terms};
+use super::{SearchDocument, SearchError, SearchHit, SearchIndex, check_scope};
+
+/// Keeps documents and their terms in memory.
+#[derive(Debug, Default)]
+pub struct MemoryIndex {
+    scopes: Mutex<HashMap<String, Scope>>,
+}
+
+#[derive(Debug, Default)]
+struct Scope {
+    documents: BTreeMap<u64, Stored>,
+    by_id: HashMap<String, u64>,
+    by_term: HashMap<String, BTreeMap<u64, u32>>,
+    total_length: u64,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Stored {
+    document: SearchDocument,
+    length: u32,
+}
+
+impl MemoryIndex {
+    /// An empty index.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn scopes(&self) -> MutexGuard<'_, HashMap<String, Scope>> {
+        // Nothing that can panic happens while a scope is half changed.
+        self.scopes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add_all(&self, scope: &str, documents: Vec<SearchDocument>) -> Result<(), SearchError> {
+        check_scope(scope)?;
+        documents.iter().try_for_each(SearchDocument::check)?;
+        let mut scopes = self.scopes();
+        let scope = scopes.entry(scope.to_owned()).or_default();
+        documents.into_iter().for_each(|document| scope.add(document));
+        Ok(())
+    }
+}
+
+impl Scope {
+    fn add(&mut self, document: SearchDocument) {
+        self.remove(&document.id);
+        let (counts, length) = count_terms(&document.text);
+        let number = self.next;
+        self.next += 1;
+        for (term, count) in counts {
+            self.by_term.entry(term).or_default().insert(number, count);
+        }
+        self.total_length += u64::from(length);
+        self.by_id.insert(document.id.clone(), number);
+        self.documents.insert(number, Stored { document, length });
+    }
+
+    /// `false`: it was not there.
+    fn remove(&mut self, id: &str) -> bool {
+        let Some(number) = self.by_id.remove(id) else { return false };
+        let Some(Stored { document, length }) = self.documents.remove(&number) else { return false };
+        for term in count_terms(&document.text).0.into_keys() {
+            if let Some(having) = self.by_term.get_mut(&term) {
+                having.remove(&number);
+                if having.is_empty() {
+                    self.by_term.remove(&term);
+                }
+            }
+        }
+        self.total_length -= u64::from(length);
+        true
+    }
+
+    fn search(&self, query: &str, limit: usize) -> Vec<SearchHit> {
+        let mut ranking = Ranking::new(self.documents.len() as u64, self.total_length);
+        for term in query_terms(query) {
+            let having = self.by_term.get(&term).into_iter().flatten();
+            let postings: Vec<Posting<u64>> = having
+                .filter_map(|(number, count)| {
+                    let length = self.documents.get(number)?.length;
+                    Some(Posting { document: *number, count: *count, length })
+                })
+                .collect();
+            ranking.add_term(&postings);
+        }
+        let found = ranking.best(limit).into_iter();
+        let mut hits: Vec<(&SearchDocument, f64)> =
+            found.filter_map(|(number, score)| Some((&self.documents.get(&number)?.document, score))).collect();
+        hits.sort_by(|(one, one_score), (other, other_score)| {
+            other_score.total_cmp(one_score).then_with(|| one.id.cmp(&other.id))
+        });
+        hits.truncate(limit);
+        hits.into_iter().map(|(document, score)| SearchHit { document: document.clone(), score }).collect()
+    }
+}
+
+impl SearchIndex for MemoryIndex {
+    fn add<'a>(&'a self, scope: &'a str, documents: Vec<SearchDocument>) -> BoxFuture<'a, Result<(), SearchError>> {
+        Box::pin(ready(self.add_all(scope, documents)))
+    }
+
+    fn remove<'a>(&'a self, scope: &'a str, ids: &'a [String]) -> BoxFuture<'a, Result<usize, SearchError>> {
+        let mut scopes = self.scopes();
+        let removed = scopes.get_mut(scope).map_or(0, |scope| ids.iter().filter(|id| scope.remove(id)).count());
+        Box::pin(ready(Ok(removed)))
+    }
+
+    fn clear<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<(), SearchError>> {
+        self.scopes().remove(scope);
+        Box::pin(ready(Ok(())))
+    }
+
+    fn search<'a>(
+        &'a self,
+        scope: &'a str,
+        query: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>> {
+        let hits = self.scopes().get(scope).map(|scope| scope.search(query, limit));
+        Box::pin(ready(Ok(hits.unwrap_or_default())))
+    }
+
+    fn count<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<usize, SearchError>> {
+        Box::pin(ready(Ok(self.scopes().get(scope).map_or(0, |scope| scope.documents.len()))))
+    }
+}

@@ -1,0 +1,99 @@
+//! BM25: how well documents match a query, from counts of terms alone.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// How fast further occurrences of a term in one document stop to matter.
+const K1: f64 = 1.2;
+/// How much longer documents are held back.
+const B: f64 = 0.75;
+
+/// One document in which a term is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Posting<D> {
+    /// The document, by whatever the index knows it by.
+    pub document: D,
+    /// How often the term is in it.
+    pub count: u32,
+    /// How many terms it has.
+    pub length: u32,
+}
+
+/// Ranks the documents of one scope for one query.
+///
+/// An index gives it the documents of each term, in the order of [`query_terms`](super::query_terms); then scores are
+/// the same to the last bit in every index. A document scores, for each term that it has,
+/// `ln(1 + (n − df + ½) / (df + ½)) · tf · (k₁ + 1) / (tf + k₁ · (1 − b + b · length / average))`, with `k₁` 1.2 and
+/// `b` 0.75, where `n` documents are in the scope and `df` of them have the term.
+#[derive(Debug)]
+pub struct Ranking<D> {
+    documents: f64,
+    average_length: f64,
+    scores: HashMap<D, f64>,
+}
+
+impl<D: Copy + Eq + Hash> Ranking<D> {
+    /// A ranking over a scope of so many documents, with so many terms in all.
+    pub fn new(documents: u64, total_length: u64) -> Self {
+        let average_length = if documents == 0 { 1.0 } else { total_length as f64 / documents as f64 };
+        Self { documents: documents as f64, average_length: average_length.max(1.0), scores: HashMap::new() }
+    }
+
+    /// Takes in one term of the query: all documents of the scope that have it.
+    pub fn add_term(&mut self, postings: &[Posting<D>]) {
+        let having = postings.len() as f64;
+        let weight = ((self.documents - having + 0.5) / (having + 0.5)).ln_1p();
+        for Posting { document, count, length } in postings {
+            let (count, length) = (f64::from(*count), f64::from(*length));
+            let held_back = K1 * (1.0 - B + B * length / self.average_length);
+            *self.scores.entry(*document).or_default() += weight * count * (K1 + 1.0) / (count + held_back);
+        }
+    }
+
+    /// The best documents with their scores, best first: `limit` of them, and those that are equal to the last.
+    pub fn best(self, limit: usize) -> Vec<(D, f64)> {
+        let mut scores: Vec<(D, f64)> = self.scores.into_iter().collect();
+        scores.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        if let Some((_, last)) = limit.checked_sub(1).and_then(|last| scores.get(last)).copied() {
+            scores.retain(|(_, score)| *score >= last);
+        } else if limit == 0 {
+            scores.clear();
+        }
+        scores
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn posting(document: u32, count: u32, length: u32) -> Posting<u32> {
+        Posting { document, count, length }
+    }
+
+    #[test]
+    fn rare_terms_frequent_ones_and_short_documents_count_more() {
+        let mut ranking = Ranking::new(4, 40);
+        ranking.add_term(&[posting(1, 1, 10), posting(2, 2, 10), posting(3, 1, 5)]);
+        ranking.add_term(&[posting(4, 1, 10)]);
+        let order: Vec<u32> = ranking.best(10).into_iter().map(|(document, _)| document).collect();
+        assert_eq!(order, [4, 2, 3, 1]);
+    }
+
+    #[test]
+    fn the_best_come_with_their_equals() {
+        let ranked = |limit| {
+            let mut ranking = Ranking::new(5, 5);
+            ranking.add_term(&[posting(1, 2, 1), posting(2, 1, 1), posting(3, 1, 1)]);
+            ranking.best(limit).len()
+        };
+        assert_eq!([ranked(0), ranked(1), ranked(2), ranked(3), ranked(9)], [0, 1, 3, 3, 3]);
+    }
+
+    #[test]
+    fn a_term_of_every_document_still_counts_for_something() {
+        let mut ranking = Ranking::new(1, 0);
+        ranking.add_term(&[posting(1, 1, 0)]);
+        assert!(ranking.best(1)[0].1 > 0.0);
+    }
+}

@@ -1,0 +1,134 @@
+//! The search index in memory, the suite that indexes are checked with, and how layers reach one.
+
+use std::sync::Arc;
+
+use contexture_core::layer::*;
+use contexture_core::search::{MemoryIndex, SearchDocument, SearchError, SearchHit, SearchIndex};
+use contexture_core::testing::{ScriptedModel, engine, search_conformance};
+use contexture_core::{Slot, memory};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+
+#[tokio::test]
+async fn the_index_in_memory_conforms() {
+    search_conformance(async |_| Arc::new(MemoryIndex::new())).await;
+}
+
+/// An index in memory with one duty broken.
+struct Broken(MemoryIndex, Flaw);
+
+#[derive(Clone, Copy, Debug)]
+enum Flaw {
+    ForgetsScopes,
+    IgnoresLimits,
+    RanksByAge,
+    KeepsWhatWasReplaced,
+    TakesAnything,
+}
+
+impl SearchIndex for Broken {
+    fn add<'a>(&'a self, scope: &'a str, mut documents: Vec<SearchDocument>) -> BoxFuture<'a, Result<(), SearchError>> {
+        match self.1 {
+            Flaw::ForgetsScopes => self.0.add("", documents),
+            Flaw::TakesAnything => {
+                documents.retain(|document| document.check().is_ok());
+                self.0.add(scope, documents)
+            }
+            Flaw::KeepsWhatWasReplaced => Box::pin(async move {
+                for document in &mut documents {
+                    let ours = [document.id.clone()];
+                    let old = self.0.search(scope, "parse second first word", 99).await?;
+                    let before = old.into_iter().find(|hit| hit.document.id == ours[0]);
+                    document.text.push_str(&before.map(|hit| hit.document.text).unwrap_or_default());
+                }
+                self.0.add(scope, documents).await
+            }),
+            _ => self.0.add(scope, documents),
+        }
+    }
+
+    fn remove<'a>(&'a self, scope: &'a str, ids: &'a [String]) -> BoxFuture<'a, Result<usize, SearchError>> {
+        self.0.remove(scope, ids)
+    }
+
+    fn clear<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<(), SearchError>> {
+        self.0.clear(scope)
+    }
+
+    fn search<'a>(
+        &'a self,
+        scope: &'a str,
+        query: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>> {
+        match self.1 {
+            Flaw::ForgetsScopes => self.0.search("", query, limit),
+            Flaw::IgnoresLimits => self.0.search(scope, query, limit.saturating_add(1)),
+            Flaw::RanksByAge => Box::pin(async move {
+                let mut hits = self.0.search(scope, query, limit).await?;
+                hits.sort_by(|one, other| one.document.id.cmp(&other.document.id));
+                Ok(hits)
+            }),
+            _ => self.0.search(scope, query, limit),
+        }
+    }
+
+    fn count<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<usize, SearchError>> {
+        match self.1 {
+            Flaw::ForgetsScopes => self.0.count(""),
+            _ => self.0.count(scope),
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_suite_finds_every_broken_duty() {
+    let check = async |flaw: Flaw, expected: &str| {
+        let suite = search_conformance(async |_| Arc::new(Broken(MemoryIndex::new(), flaw)));
+        let found = std::panic::AssertUnwindSafe(suite).catch_unwind().await;
+        let panic = found.expect_err(&format!("{flaw:?} went unnoticed"));
+        let message = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+        assert!(message.contains(expected), "{flaw:?} was reported as: {message}");
+    };
+    check(Flaw::ForgetsScopes, "`remove` must say how many were there").await;
+    check(Flaw::IgnoresLimits, "a limit of nothing must find nothing").await;
+    check(Flaw::RanksByAge, "the same documents as the model").await;
+    check(Flaw::KeepsWhatWasReplaced, "what was replaced must not be found").await;
+    check(Flaw::TakesAnything, "what is too large must be refused").await;
+}
+
+#[tokio::test]
+async fn layers_reach_the_index_of_the_engine() {
+    let scopes = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let notes = || {
+        let seen = scopes.clone();
+        layer::<String>(LayerSpec::new("notes", Slot::RAG, MemoryScope::Thread))
+            .init(move |params| {
+                seen.lock().unwrap().push(params.scope_key.clone());
+                async move {
+                    let document = SearchDocument::new("1", "tea is better than coffee");
+                    params.ctx.search.add(&params.scope_key, vec![document]).await?;
+                    Ok(InitResult { state: params.scope_key })
+                }
+            })
+            .recall(|params| async move {
+                let hits = params.ctx.search.search(&params.state, &params.query, 1).await?;
+                Ok(hits.into_iter().map(|hit| hit.document.text).collect::<String>().into())
+            })
+            .build()
+    };
+    let (model, index) = (ScriptedModel::new(), Arc::new(MemoryIndex::new()));
+    let with = engine(memory((notes(),))).model(model.clone()).search(index.clone()).build().unwrap();
+    let mut execution = with.execution("thread").start().await.unwrap();
+    execution.turn("which tea?").await.unwrap();
+    assert!(model.last_texts()[0].contains("tea is better than coffee"), "{:?}", model.last_texts());
+    let _other = with.execution("other").start().await.unwrap();
+    let scopes = scopes.lock().unwrap().clone();
+    assert!(scopes.len() == 2 && scopes[0] != scopes[1], "each thread has its own: {scopes:?}");
+    assert_eq!(index.count(&scopes[0]).await.unwrap(), 1);
+
+    let without = engine(memory((notes(),))).model(model).build().unwrap();
+    let refused = without.execution("thread").start().await.map(drop).unwrap_err();
+    let cause = std::error::Error::source(&refused).unwrap().to_string();
+    assert!(cause.starts_with("this engine was built without a search index"), "{cause}");
+}

@@ -1,0 +1,313 @@
+//! The search index in the file of the embedded store.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use contexture_core::search::{
+    Posting, Ranking, SPLITTING_VERSION, SearchDocument, SearchError, SearchHit, SearchIndex, check_scope, count_terms,
+    query_terms,
+};
+use futures_util::future::BoxFuture;
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+
+use super::file;
+
+/// Terms, documents and which has which how often, by scope. Names are blobs, so that they are compared byte by byte
+/// and may hold NUL. The tables are made with the first use.
+const SCHEMA: &str = "
+    CREATE TABLE IF NOT EXISTS search_splitting (
+        only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+        version INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE IF NOT EXISTS search_scopes (
+        id INTEGER PRIMARY KEY,
+        name BLOB NOT NULL UNIQUE,
+        documents INTEGER NOT NULL,
+        length INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE IF NOT EXISTS search_documents (
+        id INTEGER PRIMARY KEY,
+        scope INTEGER NOT NULL,
+        length INTEGER NOT NULL,
+        name BLOB NOT NULL,
+        metadata BLOB NOT NULL,
+        text BLOB NOT NULL,
+        UNIQUE (scope, name)
+    ) STRICT;
+    CREATE TABLE IF NOT EXISTS search_terms (
+        id INTEGER PRIMARY KEY,
+        scope INTEGER NOT NULL,
+        term BLOB NOT NULL,
+        UNIQUE (scope, term)
+    ) STRICT;
+    CREATE TABLE IF NOT EXISTS search_postings (
+        term INTEGER NOT NULL,
+        document INTEGER NOT NULL,
+        count INTEGER NOT NULL,
+        length INTEGER NOT NULL,
+        PRIMARY KEY (term, document)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// Keeps documents and their terms in the file of a [`SqliteStore`](super::SqliteStore).
+///
+/// What was added has reached the disk when the call returns. Several handles, also in several processes, may use one
+/// file at once. Nothing is opened or written before the first use. An index that was made by another version of the
+/// splitting is made anew from its texts at the first use. Clones share one connection.
+#[derive(Clone, Debug)]
+pub struct SqliteIndex {
+    path: Arc<PathBuf>,
+    connection: Arc<Mutex<Option<Connection>>>,
+}
+
+type Done<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+impl SqliteIndex {
+    /// The index in the file at `path`, which is made with the first use if it is not there.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: Arc::new(path.into()), connection: Arc::default() }
+    }
+
+    /// Does `work` on a thread that may wait for the disk.
+    async fn with<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Connection) -> Done<T> + Send + 'static,
+    ) -> Result<T, SearchError> {
+        let (path, shared) = (self.path.clone(), self.connection.clone());
+        let done = tokio::task::spawn_blocking(move || -> Done<T> {
+            let mut slot = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            if slot.is_none() {
+                let mut connection = file::open(&path)?;
+                prepare(&mut connection)?;
+                *slot = Some(connection);
+            }
+            work(slot.as_mut().expect("it was just opened"))
+        });
+        let done = done.await.unwrap_or_else(|panic| Err(panic.into()));
+        done.map_err(|source| SearchError::Io { doing: format!("{doing} in store `{}`", self.path.display()), source })
+    }
+}
+
+/// Makes the tables, and everything anew if it was split by another version.
+fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(SCHEMA)?;
+    let found: Option<u32> =
+        transaction.query_row("SELECT version FROM search_splitting", [], |row| row.get(0)).optional()?;
+    if found != Some(SPLITTING_VERSION) {
+        split_anew(&transaction)?;
+        transaction.execute("REPLACE INTO search_splitting VALUES (1, ?1)", [SPLITTING_VERSION])?;
+    }
+    transaction.commit()
+}
+
+/// Splits all texts again.
+fn split_anew(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    transaction.execute_batch(
+        "DELETE FROM search_postings; DELETE FROM search_terms; UPDATE search_scopes SET documents = 0, length = 0",
+    )?;
+    let documents: Vec<(i64, i64)> = transaction
+        .prepare("SELECT id, scope FROM search_documents")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    for (document, scope) in documents {
+        let text: Vec<u8> =
+            transaction.query_row("SELECT text FROM search_documents WHERE id = ?1", [document], |row| row.get(0))?;
+        post(transaction, scope, document, &String::from_utf8_lossy(&text))?;
+    }
+    Ok(())
+}
+
+/// Enters the terms of a document.
+fn post(transaction: &Transaction<'_>, scope: i64, document: i64, text: &str) -> rusqlite::Result<()> {
+    let (counts, length) = count_terms(text);
+    let mut know = transaction.prepare_cached("INSERT OR IGNORE INTO search_terms (scope, term) VALUES (?1, ?2)")?;
+    let mut enter = transaction.prepare_cached(
+        "INSERT INTO search_postings (term, document, count, length)
+         SELECT id, ?3, ?4, ?5 FROM search_terms WHERE scope = ?1 AND term = ?2",
+    )?;
+    for (term, count) in &counts {
+        know.execute(params![scope, term.as_bytes()])?;
+        enter.execute(params![scope, term.as_bytes(), document, count, length])?;
+    }
+    transaction
+        .prepare_cached("UPDATE search_documents SET length = ?2 WHERE id = ?1")?
+        .execute(params![document, length])?;
+    count_documents(transaction, scope, 1, i64::from(length))
+}
+
+fn count_documents(transaction: &Transaction<'_>, scope: i64, documents: i64, length: i64) -> rusqlite::Result<()> {
+    let mut count = transaction
+        .prepare_cached("UPDATE search_scopes SET documents = documents + ?2, length = length + ?3 WHERE id = ?1")?;
+    count.execute(params![scope, documents, length])?;
+    Ok(())
+}
+
+fn add(connection: &mut Connection, scope: &str, documents: &[SearchDocument]) -> Done<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction
+        .prepare_cached("INSERT OR IGNORE INTO search_scopes (name, documents, length) VALUES (?1, 0, 0)")?
+        .execute([scope.as_bytes()])?;
+    let scope = find_scope(&transaction, scope)?.ok_or("the scope that was just made is not there")?.id;
+    for SearchDocument { id, text, metadata } in documents {
+        remove_one(&transaction, scope, id)?;
+        transaction
+            .prepare_cached(
+                "INSERT INTO search_documents (scope, length, name, metadata, text) VALUES (?1, 0, ?2, ?3, ?4)",
+            )?
+            .execute(params![scope, id.as_bytes(), metadata.to_string().as_bytes(), text.as_bytes()])?;
+        post(&transaction, scope, transaction.last_insert_rowid(), text)?;
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+fn remove(connection: &mut Connection, scope: &str, ids: &[String]) -> Done<usize> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let Some(scope) = find_scope(&transaction, scope)? else { return Ok(0) };
+    let mut removed = 0;
+    for id in ids {
+        removed += usize::from(remove_one(&transaction, scope.id, id)?);
+    }
+    transaction.commit()?;
+    Ok(removed)
+}
+
+/// `false`: it was not there.
+fn remove_one(transaction: &Transaction<'_>, scope: i64, id: &str) -> rusqlite::Result<bool> {
+    let found: Option<(i64, i64, Vec<u8>)> = transaction
+        .prepare_cached("SELECT id, length, text FROM search_documents WHERE scope = ?1 AND name = ?2")?
+        .query_row(params![scope, id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    let Some((document, length, text)) = found else { return Ok(false) };
+    let mut strike = transaction.prepare_cached(
+        "DELETE FROM search_postings
+         WHERE term = (SELECT id FROM search_terms WHERE scope = ?1 AND term = ?2) AND document = ?3",
+    )?;
+    // A word that no document has any more goes too: it may have been a secret.
+    let mut forget = transaction.prepare_cached(
+        "DELETE FROM search_terms WHERE scope = ?1 AND term = ?2
+         AND NOT EXISTS (SELECT 1 FROM search_postings WHERE term = search_terms.id)",
+    )?;
+    // A stored text was split by this version, so splitting it again finds all its terms.
+    for term in count_terms(&String::from_utf8_lossy(&text)).0.keys() {
+        strike.execute(params![scope, term.as_bytes(), document])?;
+        forget.execute(params![scope, term.as_bytes()])?;
+    }
+    transaction.prepare_cached("DELETE FROM search_documents WHERE id = ?1")?.execute([document])?;
+    count_documents(transaction, scope, -1, -length)?;
+    Ok(true)
+}
+
+fn clear(connection: &mut Connection, scope: &str) -> Done<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if let Some(Scope { id, .. }) = find_scope(&transaction, scope)? {
+        for statement in [
+            "DELETE FROM search_postings WHERE term IN (SELECT id FROM search_terms WHERE scope = ?1)",
+            "DELETE FROM search_terms WHERE scope = ?1",
+            "DELETE FROM search_documents WHERE scope = ?1",
+            "DELETE FROM search_scopes WHERE id = ?1",
+        ] {
+            transaction.execute(statement, [id])?;
+        }
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+struct Scope {
+    id: i64,
+    documents: u64,
+    length: u64,
+}
+
+fn find_scope(connection: &Connection, name: &str) -> rusqlite::Result<Option<Scope>> {
+    let scope = |row: &rusqlite::Row<'_>| {
+        let (documents, length): (i64, i64) = (row.get(1)?, row.get(2)?);
+        Ok(Scope { id: row.get(0)?, documents: documents.unsigned_abs(), length: length.unsigned_abs() })
+    };
+    let mut statement = connection.prepare_cached("SELECT id, documents, length FROM search_scopes WHERE name = ?1")?;
+    statement.query_row([name.as_bytes()], scope).optional()
+}
+
+/// Reads within one transaction, and so as of one moment.
+fn search(connection: &mut Connection, scope: &str, query: &str, limit: usize) -> Done<Vec<SearchHit>> {
+    let transaction = connection.transaction()?;
+    let Some(scope) = find_scope(&transaction, scope)? else { return Ok(Vec::new()) };
+    let mut ranking = Ranking::new(scope.documents, scope.length);
+    for term in query_terms(query) {
+        let mut statement = transaction.prepare_cached(
+            "SELECT document, count, length FROM search_postings
+             WHERE term = (SELECT id FROM search_terms WHERE scope = ?1 AND term = ?2)",
+        )?;
+        let posting = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Posting<i64>> {
+            Ok(Posting { document: row.get(0)?, count: row.get(1)?, length: row.get(2)? })
+        };
+        let postings = statement.query_map(params![scope.id, term.as_bytes()], posting)?;
+        ranking.add_term(&postings.collect::<rusqlite::Result<Vec<_>>>()?);
+    }
+    let mut best: Vec<(i64, Vec<u8>, f64)> = Vec::new();
+    for (document, score) in ranking.best(limit) {
+        let mut statement = transaction.prepare_cached("SELECT name FROM search_documents WHERE id = ?1")?;
+        best.push((document, statement.query_row([document], |row| row.get(0))?, score));
+    }
+    best.sort_by(|(_, one, one_score), (_, other, other_score)| {
+        other_score.total_cmp(one_score).then_with(|| one.cmp(other))
+    });
+    best.truncate(limit);
+    let hits = best
+        .into_iter()
+        .map(|(document, _, score)| read(&transaction, document).map(|document| SearchHit { document, score }));
+    hits.collect()
+}
+
+fn read(connection: &Connection, document: i64) -> Done<SearchDocument> {
+    let mut statement = connection.prepare_cached("SELECT name, text, metadata FROM search_documents WHERE id = ?1")?;
+    let (id, text, metadata): (Vec<u8>, Vec<u8>, Vec<u8>) =
+        statement.query_row([document], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    Ok(SearchDocument {
+        id: String::from_utf8(id)?,
+        text: String::from_utf8(text)?,
+        metadata: serde_json::from_slice(&metadata)?,
+    })
+}
+
+impl SearchIndex for SqliteIndex {
+    fn add<'a>(&'a self, scope: &'a str, documents: Vec<SearchDocument>) -> BoxFuture<'a, Result<(), SearchError>> {
+        Box::pin(async move {
+            check_scope(scope)?;
+            documents.iter().try_for_each(SearchDocument::check)?;
+            let scope = scope.to_owned();
+            self.with("add to the search index", move |connection| add(connection, &scope, &documents)).await
+        })
+    }
+
+    fn remove<'a>(&'a self, scope: &'a str, ids: &'a [String]) -> BoxFuture<'a, Result<usize, SearchError>> {
+        let (scope, ids) = (scope.to_owned(), ids.to_vec());
+        Box::pin(self.with("remove from the search index", move |connection| remove(connection, &scope, &ids)))
+    }
+
+    fn clear<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<(), SearchError>> {
+        let scope = scope.to_owned();
+        Box::pin(self.with("clear the search index", move |connection| clear(connection, &scope)))
+    }
+
+    fn search<'a>(
+        &'a self,
+        scope: &'a str,
+        query: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>> {
+        let (scope, query) = (scope.to_owned(), query.to_owned());
+        Box::pin(self.with("search", move |connection| search(connection, &scope, &query, limit)))
+    }
+
+    fn count<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<usize, SearchError>> {
+        let scope = scope.to_owned();
+        Box::pin(self.with("count in the search index", move |connection| {
+            let scope = find_scope(connection, &scope)?;
+            Ok(scope.map_or(0, |scope| usize::try_from(scope.documents).unwrap_or(usize::MAX)))
+        }))
+    }
+}
