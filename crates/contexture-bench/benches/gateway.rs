@@ -16,8 +16,8 @@ const REQUESTS: usize = 200;
 /// Streams that are open at once.
 const STREAMS: usize = 1_000;
 
-/// Messages and bytes of the conversations.
-const SIZES: [(usize, usize); 4] = [(200, 100_000), (500, 400_000), (2_000, 400_000), (2_000, 4_000_000)];
+/// Messages and bytes of texts of the conversations, before they grow.
+const SIZES: [(usize, usize); 4] = [(100, 50_000), (300, 200_000), (2_000, 250_000), (2_000, 3_000_000)];
 
 fn main() {
     contexture_server::prepare_tls();
@@ -70,7 +70,7 @@ async fn proxy(State((client, url)): State<(reqwest::Client, String)>, request: 
 /// A conversation of so many messages and bytes, which grows.
 fn conversation(messages: usize, bytes: usize) -> Vec<Value> {
     let each = bytes / messages;
-    let text = |at: usize| format!("line {at} of the output of a tool\n").repeat(each * 2 / 34 + 1);
+    let text = |at: usize| format!("line {at} of the output of a tool\n").repeat((each * 2 / 34).max(1));
     (0..messages + REQUESTS * 2 + 4)
         .map(|at| match at % 2 {
             0 if at == 0 => json!({"role": "user", "content": "please begin"}),

@@ -98,8 +98,9 @@ impl Account {
         let came = (total as f64 + more * ratio).max(0.0) as u64;
         let written = model.write * usage.cache_write as f64 + model.write_hour * usage.cache_write_hour as f64;
         let billed = usage.input as f64 + model.read * usage.cache_read as f64 + written;
-        if !sent.has_moved && self.last_held > 0 && !self.is_cold(prices, sent.time_ms) {
-            self.found = Some((usage.cache_read as f64 / self.last_held as f64).min(1.0));
+        if !sent.has_moved && self.last_ms > 0 && !self.is_cold(prices, sent.time_ms) {
+            let held = self.last_held as f64;
+            self.found = Some(if held > 0.0 { (usage.cache_read as f64 / held).min(1.0) } else { 0.0 });
         }
         let passed_through = match self.is_changed {
             false => billed,

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use contexture::fold::cap::short_hash;
 use contexture::fold::{FoldDecision, FoldWhen, Policy, Prices};
+use contexture::fs::LocalFs;
+use contexture::host::FsAdapter;
 use contexture::item::Item;
 use contexture::wire::{Format, Plan, Request, WireError, read};
 
@@ -124,6 +126,8 @@ pub struct Decider {
     options: Arc<Options>,
     table: Table,
     store: Option<Arc<Store>>,
+    /// The directory in which the agent works.
+    disk: Option<LocalFs>,
 }
 
 impl Decider {
@@ -131,7 +135,8 @@ impl Decider {
     pub fn new(options: Arc<Options>, store: Option<Arc<Store>>) -> Self {
         // What is only watched must not change what is sent when it is not.
         let kept = store.clone().filter(|_| !options.observe);
-        Self { table: Table::new(kept.clone(), options.holdout), options, store: kept }
+        let disk = options.directory.as_deref().and_then(|directory| LocalFs::open(directory).ok());
+        Self { table: Table::new(kept.clone(), options.holdout), options, store: kept, disk }
     }
 
     /// What is sent for a request, with new decisions if there is time.
@@ -261,7 +266,7 @@ impl Decider {
                 awake.put_behind(messages - 1, text.clone());
             }
             awake.catch_up(request.messages())?;
-            let outcome = awake.request(policy, is_cold);
+            let outcome = awake.request(policy, is_cold, self.disk.as_ref().map(|disk| disk as &dyn FsAdapter));
             let is_valid = !outcome.has_folded || awake.is_paired();
             let body = request
                 .rewritten(&outcome.plan)
@@ -468,7 +473,7 @@ fn note_of(decision: &FoldDecision) -> DecidedNote {
         },
         FoldDecision::BringBack(_) => note("bring back", "a file was touched or named again"),
         FoldDecision::Cold { .. } => note("cold", "the provider's cache had expired"),
-        FoldDecision::Disk(checked) => note("check", &checked.reason()),
+        FoldDecision::Disk(checked) => note("disk", &checked.reason()),
         FoldDecision::Shorten { reason, .. } => note("shorten", reason),
     }
 }

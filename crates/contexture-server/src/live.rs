@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use contexture::files::dialect::Dialects;
-use contexture::fold::{FoldDecision, Folder, Meter, Policy, Replay, Rest, ShownItem};
+use contexture::files::disk::Gate;
+use contexture::fold::{Asking, FoldDecision, Folder, Meter, Policy, Replay, Rest, ShownItem};
+use contexture::host::FsAdapter;
 use contexture::item::Item;
 use contexture::tokens::TokenCounter;
 use contexture::wire::{Format, Plan, WireError};
@@ -31,6 +33,8 @@ pub struct LiveSettings {
 pub struct Live {
     folder: Folder,
     reading: Reading,
+    /// The agent's files as they were last seen on the disk.
+    gate: Gate,
 }
 
 /// A folder at rest, after a request of so many messages.
@@ -58,7 +62,7 @@ impl Live {
         let folder = Folder::new(policy, Meter::new(settings.counter.clone())).with_dialects(settings.dialects.clone());
         let folder = if settings.can_show { folder.with_output_tool(SHOW_COMMAND) } else { folder };
         let (directory, counter) = (settings.directory.clone(), settings.counter.clone());
-        Self { folder, reading: Reading::new(format, lead, directory, counter, behind) }
+        Self { folder, reading: Reading::new(format, lead, directory, counter, behind), gate: Gate::default() }
     }
 
     /// The folder that was put to rest.
@@ -66,10 +70,10 @@ impl Live {
     /// # Errors
     /// A message has a part of an unknown kind, or the folder was about other messages.
     pub fn woken(self, messages: &[&RawValue], rested: &Rested) -> Result<Self, WireError> {
-        let Self { folder, mut reading } = self;
+        let Self { folder, mut reading, gate } = self;
         reading.take(messages, rested.messages)?;
         let folder = folder.wake(&rested.rest, reading.log()).map_err(|_| WireError::OtherRequest)?;
-        Ok(Self { folder, reading })
+        Ok(Self { folder, reading, gate })
     }
 
     /// The folder as it was after requests of so many messages, with what was decided then.
@@ -82,7 +86,7 @@ impl Live {
         points: &[usize],
         decisions: Vec<FoldDecision>,
     ) -> Result<Self, WireError> {
-        let Self { folder, mut reading } = self;
+        let Self { folder, mut reading, gate } = self;
         let mut replay = Replay::new(folder, decisions);
         for point in points {
             for message in reading.take(messages, *point)? {
@@ -93,7 +97,7 @@ impl Live {
         let mut folder = replay.go_on();
         // They are kept already.
         folder.take_decisions();
-        Ok(Self { folder, reading })
+        Ok(Self { folder, reading, gate })
     }
 
     /// The folder at rest.
@@ -123,16 +127,34 @@ impl Live {
         Ok(())
     }
 
-    /// Decides about the request that is made now.
-    pub fn request(&mut self, policy: Policy, is_cold: bool) -> Outcome {
+    /// Decides about the request that is made now. What is about to be shown is held against the disk, if there is one.
+    pub fn request(&mut self, policy: Policy, is_cold: bool, disk: Option<&dyn FsAdapter>) -> Outcome {
         self.folder.set_policy(policy);
         if is_cold {
             self.folder.cache_is_cold();
         }
-        self.folder.request();
+        self.ask(disk);
         let decisions = self.folder.take_decisions();
         let has_folded = decisions.iter().any(|decision| matches!(decision, FoldDecision::Fold(_)));
         Outcome { plan: self.plan(), decisions, has_folded }
+    }
+
+    fn ask(&mut self, disk: Option<&dyn FsAdapter>) {
+        let Self { folder, gate, .. } = self;
+        // Deciding has a thread of its own, on which it may wait.
+        let Some((disk, runtime)) = disk.zip(tokio::runtime::Handle::try_current().ok()) else {
+            folder.request();
+            return;
+        };
+        let mut asking = Asking::new(folder);
+        loop {
+            let wanted = asking.wanted();
+            if wanted.is_empty() {
+                asking.window();
+                return;
+            }
+            asking.found(runtime.block_on(gate.look(disk, &wanted)));
+        }
     }
 
     /// What is sent for what was taken in.

@@ -169,7 +169,11 @@ fn print(all: &[Outcome], own: &mut [u64]) {
         folded.iter().map(|outcome| outcome.receipt.folds.len()).sum::<usize>()
     );
     println!("dearer                         {} unforced, {} forced", unforced.len(), forced.len());
-    println!("worst excess at any request    {:.3}", all.iter().map(|outcome| outcome.worst).fold(0.0, f64::max));
+    let worst = |is_wanted: bool| {
+        let some = all.iter().filter(|outcome| is_forced(outcome) == is_wanted);
+        some.map(|outcome| outcome.worst).fold(0.0, f64::max)
+    };
+    println!("worst excess at any request    {:.3} where nothing was forced, {:.3} else", worst(false), worst(true));
     println!("requests against the rules     {}", all.iter().map(|outcome| outcome.refused.len()).sum::<usize>());
     let mut passed: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
     for (why, count) in all.iter().flat_map(|outcome| &outcome.receipt.passed) {

@@ -38,7 +38,8 @@ pub fn file_text(file: usize, version: usize, lines: usize) -> String {
     (1..=lines).map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn numbered(text: &str) -> String {
+/// A file as the tool that reads it shows it.
+pub fn numbered(text: &str) -> String {
     text.lines().enumerate().map(|(n, line)| format!("{:>6}→{line}\n", n + 1)).collect()
 }
 

@@ -5,7 +5,7 @@ use contexture_server::testing::rules;
 use contexture_server::{Gateway, Options, RequestRecord};
 use serde_json::Value;
 
-use super::agent::{Agent, file_text};
+use super::agent::{Agent, file_text, numbered};
 use super::provider::{Provider, patient, post};
 
 /// A conversation in which something is folded.
@@ -339,4 +339,43 @@ async fn files_that_the_user_names_are_sent_behind_the_message() {
         }
         std::fs::write(directory.path().join("src/main.rs"), "fn main() {\n    greet();\n}\n").unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fold_shows_what_the_disk_holds_now() {
+    let directory = tempfile::tempdir().unwrap();
+    let base: std::sync::Arc<str> = directory.path().to_str().unwrap().into();
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(Options { directory: Some(base.clone()), budget: Some(24_000), ..small() }).await;
+    let mut agent = Agent::new(Format::Messages, "Please look at all modules.");
+    let path = |file: usize| format!("{base}/module_{file}.rs");
+    for file in 0..6 {
+        std::fs::write(path(file), file_text(file, 0, 160)).unwrap();
+        agent.call(
+            "I read.",
+            "Read",
+            serde_json::json!({"file_path": path(file)}),
+            &numbered(&file_text(file, 0, 160)),
+        );
+    }
+    play(&gateway, &provider, &agent).await;
+    assert!(!provider.last().body.contains("was altered by somebody"));
+    // Somebody else works on the same files, and says nothing.
+    for file in 0..6 {
+        std::fs::write(path(file), file_text(file, 0, 160).replace("checked part 40", "was altered by somebody"))
+            .unwrap();
+    }
+    for n in 6..10 {
+        std::fs::write(path(n), file_text(n, 0, 160)).unwrap();
+        agent.call("I read.", "Read", serde_json::json!({"file_path": path(n)}), &numbered(&file_text(n, 0, 160)));
+    }
+    let requests = agent.requests();
+    play_some(&gateway, &provider, &agent, &requests[7..]).await;
+    let sent = provider.last().body;
+    rules::check(agent.format, &sent).unwrap();
+    let records = records(&gateway, requests.len()).await;
+    let decided: Vec<_> =
+        records.iter().flat_map(|record| &record.decided).map(|note| (&note.what, &note.reason)).collect();
+    assert!(decided.iter().any(|(what, _)| *what == "disk"), "{decided:?}");
+    assert!(sent.contains("was altered by somebody"), "the view shows what is there now: {decided:?}");
 }

@@ -32,18 +32,13 @@ struct Killed(Child);
 
 impl Killed {
     async fn start(upstream: &str, store: &Path, listen: &str) -> Self {
-        let child = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "kills::a_gateway_that_waits_to_be_killed"])
-            .env(UPSTREAM, upstream)
-            .env(STORE, store)
-            .env(LISTEN, listen)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args(["--exact", "kills::a_gateway_that_waits_to_be_killed"]);
+        command.env(UPSTREAM, upstream).env(STORE, store).env(LISTEN, listen);
+        let killed = Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
         for _ in 0..1_000 {
             if tokio::net::TcpStream::connect(listen).await.is_ok() {
-                return Self(child);
+                return killed;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

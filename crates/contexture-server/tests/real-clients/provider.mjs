@@ -66,8 +66,16 @@ function call(body, command) {
   return tool && { name: tool.name, input: known[tool.name] };
 }
 
-function answer(kind, body, use, text, id) {
-  const usage = { input_tokens: Math.ceil(JSON.stringify(body).length / 4), output_tokens: 10 };
+// What a request took, with everything that it has in common with the one before read from a cache.
+function took(kind, body, cached) {
+  const total = Math.ceil(JSON.stringify(body).length / 4);
+  const read = Math.min(Math.floor(cached / 4), total);
+  if (kind === "messages") return { input_tokens: 0, cache_read_input_tokens: read, cache_creation_input_tokens: total - read, output_tokens: 10 };
+  return { input_tokens: total, input_tokens_details: { cached_tokens: read }, output_tokens: 10 };
+}
+
+function answer(kind, body, use, text, id, cached) {
+  const usage = took(kind, body, cached);
   if (kind === "messages") {
     const block = use ? { type: "tool_use", id: `toolu_${id}`, name: use.name, input: {} } : { type: "text", text: "" };
     const delta = use ? { type: "input_json_delta", partial_json: JSON.stringify(use.input) } : { type: "text_delta", text };
@@ -79,7 +87,7 @@ function answer(kind, body, use, text, id) {
   }
   if (kind === "chat") {
     const calls = use && [{ index: 0, id: `call_${id}`, type: "function", function: { name: use.name, arguments: JSON.stringify(use.input) } }];
-    const total = { prompt_tokens: usage.input_tokens, completion_tokens: 10, total_tokens: usage.input_tokens + 10 };
+    const total = { prompt_tokens: usage.input_tokens, prompt_tokens_details: usage.input_tokens_details, completion_tokens: 10, total_tokens: usage.input_tokens + 10 };
     const message = use ? { role: "assistant", content: null, tool_calls: calls } : { role: "assistant", content: text };
     const head = { id: `chat_${id}`, created: 0, model: body.model };
     const reason = use ? "tool_calls" : "stop";
@@ -117,9 +125,11 @@ createServer((request, response) => {
     const now = plain(kind, body);
     const shared = now.findIndex((message, at) => message !== last[at]);
     const entry = { kind, isMain, messages: now.length, bytes: JSON.stringify(body).length, kept: isMain ? (shared === -1 ? now.length : Math.min(shared, last.length)) : null, before: isMain ? last.length : null, done, faults: faults(kind, body) };
+    const head = JSON.stringify(body).length - now.join(",").length;
+    const cached = isMain && last.length > 0 ? head + now.slice(0, entry.kept).join(",").length : 0;
     if (isMain) last = now;
     appendFileSync(log, JSON.stringify(entry) + "\n");
-    const made = answer(kind, body, use, isMain ? "The task is done." : "A title", `${count}`);
+    const made = answer(kind, body, use, isMain ? "The task is done." : "A title", `${count}`, cached);
     if (!Array.isArray(made)) {
       response.setHeader("content-type", "application/json");
       return response.end(JSON.stringify(made));

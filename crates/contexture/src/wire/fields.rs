@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -32,11 +32,6 @@ impl<'a> Fields<'a> {
     /// Whether a field is there and true.
     pub(super) fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| value.get() == "true")
-    }
-
-    /// Whether a name is there more than once, so that readers may disagree about what it holds.
-    pub(super) fn has_twice(&self, name: &str) -> bool {
-        self.0.iter().filter(|(key, _)| key == name).count() > 1
     }
 
     /// All fields but some, as values.
@@ -103,22 +98,108 @@ struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FieldsVisitor;
-        impl<'de> Visitor<'de> for FieldsVisitor {
-            type Value = Fields<'de>;
+        Ok(ListedIn("").deserialize(deserializer)?.fields)
+    }
+}
+
+/// The fields of an object of which one is a list, read in one pass: requests are large.
+pub(super) struct Listed<'a> {
+    /// All fields but the list.
+    pub(super) fields: Fields<'a>,
+    /// The elements of the list, for each time that the field is there; `None` where it is no list.
+    pub(super) lists: Vec<Option<Vec<&'a RawValue>>>,
+}
+
+impl<'a> Listed<'a> {
+    /// Reads an object with a list under a name.
+    pub(super) fn parse(json: &'a str, list: &'static str) -> Result<Self, WireError> {
+        let mut deserializer = serde_json::Deserializer::from_str(json);
+        let listed = ListedIn(list).deserialize(&mut deserializer)?;
+        deserializer.end()?;
+        Ok(listed)
+    }
+}
+
+/// Reads an object with a list under this name.
+struct ListedIn(&'static str);
+
+impl<'de> DeserializeSeed<'de> for ListedIn {
+    type Value = Listed<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ListedIn {
+    type Value = Listed<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut listed = Listed { fields: Fields::default(), lists: Vec::new() };
+        while let Some(Text(name)) = map.next_key::<Text<'de>>()? {
+            match !self.0.is_empty() && name == self.0 {
+                true => listed.lists.push(map.next_value::<MaybeList<'de>>()?.0),
+                false => listed.fields.0.push((name, map.next_value()?)),
+            }
+        }
+        Ok(listed)
+    }
+}
+
+/// The elements of a list; nothing of any other value.
+struct MaybeList<'a>(Option<Vec<&'a RawValue>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for MaybeList<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ListVisitor;
+        impl<'de> Visitor<'de> for ListVisitor {
+            type Value = MaybeList<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut elements = Vec::new();
+                while let Some(element) = list.next_element::<&'de RawValue>()? {
+                    elements.push(element);
+                }
+                Ok(MaybeList(Some(elements)))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = Vec::new();
-                while let Some((Text(name), value)) = map.next_entry::<Text<'de>, &'de RawValue>()? {
-                    fields.push((name, value));
-                }
-                Ok(Fields(fields))
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(MaybeList(None))
+            }
+
+            fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+                Ok(MaybeList(None))
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+                Ok(MaybeList(None))
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+                Ok(MaybeList(None))
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+                Ok(MaybeList(None))
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+                Ok(MaybeList(None))
+            }
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(MaybeList(None))
             }
         }
-        deserializer.deserialize_map(FieldsVisitor)
+        deserializer.deserialize_any(ListVisitor)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use memchr::memmem;
 use serde_json::value::RawValue;
 
 use super::anthropic::{Blocks, MARK};
@@ -21,10 +22,11 @@ pub struct CacheMarks {
 impl CacheMarks {
     /// Notes the marks of a JSON text. A text that only speaks of marks has them escaped.
     pub(super) fn note(&mut self, json: &str) {
-        for (at, name) in json.match_indices("\"cache_control\"") {
-            let before = json[..at].bytes().next_back();
-            let after = json[at + name.len()..].trim_start();
-            if before != Some(b'\\') && after.starts_with(':') {
+        const NAME: &str = "\"cache_control\"";
+        for at in memmem::find_iter(json.as_bytes(), NAME) {
+            let before = json.as_bytes()[..at].last();
+            let after = json[at + NAME.len()..].trim_start();
+            if before != Some(&b'\\') && after.starts_with(':') {
                 let value = after[1..].trim_start();
                 let end = value.find('}').unwrap_or(0);
                 self.count += usize::from(value.starts_with('{'));
@@ -53,12 +55,17 @@ pub(super) fn moved<'a>(messages: &[&'a RawValue], plan: &Plan) -> Result<Vec<Op
 /// for twice.
 pub(super) fn last<'a>(messages: &[&'a RawValue], plan: &Plan) -> Result<Option<&'a str>, WireError> {
     let is_behind = matches!(plan.segments(), [.., Segment::Made(_)]) && plan.covered() == messages.len();
-    let Some(message) = messages.last().filter(|raw| is_behind && raw.get().contains(MARK)) else { return Ok(None) };
+    let Some(message) = messages.last().filter(|raw| is_behind && has_mark(raw.get())) else { return Ok(None) };
     let Some(content) = Fields::parse(message.get())?.get("content") else { return Ok(None) };
     let Blocks::List(blocks) = Blocks::of(content)? else { return Ok(None) };
     let Some((unit, mark)) = marks_of(message.get())?.pop() else { return Ok(None) };
     let is_sent = unit + 1 == blocks.len() && sends(plan, messages.len() - 1, unit);
     Ok(is_sent.then_some(mark))
+}
+
+/// Whether a JSON text may have a mark.
+fn has_mark(json: &str) -> bool {
+    memmem::find(json.as_bytes(), MARK.as_bytes()).is_some()
 }
 
 fn first_of(segment: &Segment) -> Option<usize> {
@@ -74,7 +81,7 @@ fn lost_in<'a>(messages: &[&'a RawValue], plan: &Plan) -> Result<Vec<(usize, &'a
     let mut lost = Vec::new();
     for (message, raw) in messages.iter().enumerate().take(plan.covered()) {
         // Few messages have marks, and plans may be long.
-        if !raw.get().contains(MARK) || is_kept(plan, message) {
+        if !has_mark(raw.get()) || is_kept(plan, message) {
             continue;
         }
         for (unit, mark) in marks_of(raw.get())? {
@@ -104,7 +111,7 @@ fn marks_of(json: &str) -> Result<Vec<(usize, &str)>, WireError> {
     let Some(content) = Fields::parse(json)?.get("content") else { return Ok(Vec::new()) };
     let Blocks::List(blocks) = Blocks::of(content)? else { return Ok(Vec::new()) };
     let mut marks = Vec::new();
-    for (at, block) in blocks.iter().enumerate().filter(|(_, block)| block.get().contains(MARK)) {
+    for (at, block) in blocks.iter().enumerate().filter(|(_, block)| has_mark(block.get())) {
         if let Some(mark) = Fields::parse(block.get())?.get(MARK).filter(|mark| mark.get() != "null") {
             marks.push((at, mark.get()));
         }

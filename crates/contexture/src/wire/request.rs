@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_json::value::RawValue;
 
 use super::error::WireError;
-use super::fields::Fields;
+use super::fields::{Fields, Listed};
 use super::format::Format;
 use super::marks::{self, CacheMarks};
 use super::plan::{Plan, Segment};
@@ -18,7 +18,7 @@ pub struct Request<'a> {
     body: &'a str,
     fields: Fields<'a>,
     messages: Vec<&'a RawValue>,
-    /// Where the list of messages is in the body.
+    /// Where the messages are in the body.
     list: Range<usize>,
 }
 
@@ -28,15 +28,18 @@ impl<'a> Request<'a> {
     /// # Errors
     /// It is not JSON, or has no list of messages.
     pub fn parse(format: Format, body: &'a str) -> Result<Self, WireError> {
-        let fields = Fields::parse(body)?;
         let name = format.list();
-        if fields.has_twice(name) {
+        let Listed { fields, mut lists } = Listed::parse(body, name)?;
+        if lists.len() > 1 {
             return Err(WireError::Twice(name));
         }
-        let list = fields.get(name).filter(|list| list.get().starts_with('[')).ok_or(WireError::NoList(name))?;
-        let messages = serde_json::from_str(list.get())?;
-        let start = list.get().as_ptr() as usize - body.as_ptr() as usize;
-        Ok(Self { format, body, fields, messages, list: start..start + list.get().len() })
+        let messages = lists.pop().flatten().ok_or(WireError::NoList(name))?;
+        let at = |text: &str| text.as_ptr() as usize - body.as_ptr() as usize;
+        let list = match (messages.first(), messages.last()) {
+            (Some(first), Some(last)) => at(first.get())..at(last.get()) + last.get().len(),
+            _ => 0..0,
+        };
+        Ok(Self { format, body, fields, messages, list })
     }
 
     /// How it is written.
@@ -80,12 +83,6 @@ impl<'a> Request<'a> {
         self.body.len() - self.list.len()
     }
 
-    /// What identifies everything before the messages: instructions and tools.
-    pub fn head(&self) -> super::Digest {
-        let parts = ["system", "instructions", "tools"].map(|name| self.fields.get(name).map_or("", RawValue::get));
-        super::raw_digest(parts.join("\n").as_bytes())
-    }
-
     /// How many messages at the start are instructions: they are never touched.
     pub fn leading_instructions(&self) -> usize {
         let is_instruction = |raw: &&&RawValue| {
@@ -119,7 +116,7 @@ impl<'a> Request<'a> {
         if plan.is_as_it_came() {
             return Ok(Cow::Borrowed(self.body));
         }
-        if plan.covered() > self.messages.len() {
+        if plan.covered() > self.messages.len() || self.messages.is_empty() {
             return Err(WireError::OtherRequest);
         }
         let (mut moved, last) = match self.format {
@@ -150,7 +147,7 @@ impl<'a> Request<'a> {
         }
         list.keep(&self.messages[plan.covered()..]);
         let (before, behind) = (&self.body[..self.list.start], &self.body[self.list.end..]);
-        Ok(Cow::Owned([before, "[", &list.0, "]", behind].concat()))
+        Ok(Cow::Owned([before, &list.0, behind].concat()))
     }
 }
 
