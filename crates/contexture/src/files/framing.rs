@@ -161,14 +161,24 @@ pub(crate) const FRAYED: usize = 2;
 /// Longest line that is taken for such a one, in bytes.
 const MAX_CUT_MARK_BYTES: usize = 200;
 
-/// Whether a line stands for lines that a harness left out, or may do so.
+/// What a line that replaces others begins with, and what it ends with.
+const CUT_STARTS: [&str; 8] = ["…", "...", "[", "<", "(", "*", "-", "="];
+const CUT_ENDS: [&str; 9] = ["…", "...", "]", ">", ")", "*", "-", "=", "."];
+
+/// Whether a line replaces lines that a harness left out, or may do so.
+///
+/// Harnesses put such a line between brackets, dots or the like. Many lines of code say the same words, and begin and
+/// end otherwise.
 pub(crate) fn is_cut_mark(line: &str) -> bool {
     if line.len() > MAX_CUT_MARK_BYTES {
         return line.contains(" truncated…") || line.contains("[Omitted long");
     }
-    let looks_so = line.contains(['…', '[', '<', '(']) || line.contains("...") || line.starts_with(['*', '-', '=']);
-    looks_so && {
-        let line = line.to_ascii_lowercase();
+    let bare = line.trim();
+    let is_dotted = bare.contains('…') || bare.contains("...");
+    let is_framed =
+        CUT_STARTS.iter().any(|start| bare.starts_with(start)) && CUT_ENDS.iter().any(|end| bare.ends_with(end));
+    (is_dotted || is_framed) && {
+        let line = bare.to_ascii_lowercase();
         CUT_WORDS.iter().any(|word| line.contains(word))
     }
 }

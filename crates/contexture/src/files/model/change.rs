@@ -243,6 +243,17 @@ impl Edit {
         Self { old, new, takes_feed, grown }
     }
 
+    /// Whether the piece ends with the last line feed of a segment, so that what replaces it is joined with a line that
+    /// is not in the segment.
+    fn runs_on(&self, segment: &Segment) -> bool {
+        if !self.old.ends_with('\n') || self.new.ends_with('\n') {
+            return false;
+        }
+        let text = super::join_lines(&segment.lines) + "\n";
+        let Some(before) = text.strip_suffix(self.old.as_str()) else { return false };
+        !(self.new.is_empty() && (before.is_empty() || before.ends_with('\n')))
+    }
+
     /// The lines that the piece touches, and those that are there now. One that the piece only ends before, or
     /// begins after, is not touched if the line feed between them stays, or goes with the whole piece.
     fn pieces(&self) -> (Vec<&str>, Vec<&str>) {
@@ -357,6 +368,7 @@ impl FileState {
         let numbered =
             counts.iter().zip(&self.segments).filter(|(count, segment)| **count > 0 && segment.first.is_some());
         let is_ambiguous = counts.iter().any(|count| *count > 1) || numbered.count() > 1;
+        let runs_on = !self.whole && self.segments.iter().any(|segment| edit.runs_on(segment));
         match () {
             () if edit.old.is_empty() || (all && edit.takes_feed) => self.raise_doubt(now, UNPLACED),
             () if all => self.edit_all(now, edit),
@@ -367,6 +379,9 @@ impl FileState {
             }
             () if counts.iter().all(|count| *count == 0) => self.edit_unknown(now, edit),
             () => self.edit_once(now, edit, &counts),
+        }
+        if runs_on {
+            self.raise_doubt(now, UNPLACED);
         }
     }
 
