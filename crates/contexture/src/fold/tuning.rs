@@ -11,14 +11,14 @@ const MIDDLE_BUDGET: f64 = 64_000.0;
 const MIDDLE_MESSAGES: f64 = 100.0;
 
 /// Least need of a chunk that a view shows, with the middle budget after the middle number of messages. Scanned.
-const LEAST_NEED: f64 = -2.1;
+const LEAST_NEED: f64 = -2.45;
 
 /// By how much the least need falls when a smaller budget halves: there the budget itself bounds the view. Scanned.
-const NEED_PER_HALVING: f64 = 0.6;
+const NEED_PER_HALVING: f64 = 0.25;
 
 /// By how much the least need falls when a larger budget doubles: there the view can hold more in case it is needed.
 /// Scanned.
-const NEED_PER_DOUBLING: f64 = 1.05;
+const NEED_PER_DOUBLING: f64 = 0.68;
 
 /// The excess over pass-through that unforced folds may run up. Chosen: a tenth.
 const MOST_EXCESS: f64 = 0.1;
@@ -145,11 +145,11 @@ impl Tuning {
         let doublings = (budget.max(1) as f64 / MIDDLE_BUDGET).log2();
         let (larger, smaller) = (doublings.max(0.0), (-doublings).max(0.0));
         Self {
-            view_tokens: (budget * 70 / 100).min(7_000 + budget * 47 / 100),
+            view_tokens: (budget * 80 / 100).min(9_000 + budget * 47 / 100),
             recent_tokens: (budget / 32).min(1_000),
             ledger_tokens: (budget / 64).min(500),
             outline_tokens: (budget / 128).min(400),
-            touch_tokens: (budget / 12).min(4_000),
+            touch_tokens: (budget / 8).min(4_000),
             output_tokens: (budget / 10).min(1_000),
             patience: (PATIENCE + PATIENCE_PER_DOUBLING * doublings).max(LEAST_PATIENCE),
             most_excess: MOST_EXCESS * (-EXCESS_HALVINGS * larger).exp2(),
