@@ -87,7 +87,8 @@ async fn the_suite_finds_every_broken_duty() {
         let suite = search_conformance(async |_| Arc::new(Broken(MemoryIndex::new(), flaw)));
         let found = std::panic::AssertUnwindSafe(suite).catch_unwind().await;
         let panic = found.expect_err(&format!("{flaw:?} went unnoticed"));
-        let message = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+        let plain = panic.downcast_ref::<&str>().map(|message| (*message).to_owned());
+        let message = panic.downcast_ref::<String>().cloned().or(plain).unwrap_or_default();
         assert!(message.contains(expected), "{flaw:?} was reported as: {message}");
     };
     check(Flaw::ForgetsScopes, "`remove` must say how many were there").await;
