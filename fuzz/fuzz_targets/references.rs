@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use contexture::files::anchor::slug;
-use contexture::files::reference::{find, rewrite};
+use contexture::reference::anchor::slug;
+use contexture::reference::{find, rewrite};
 use libfuzzer_sys::fuzz_target;
 
 fn is_file_name(name: &str) -> bool {

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use arbitrary::Arbitrary;
-use contexture::files::LocalFs;
+use contexture::fs::LocalFs;
 use contexture::host::{FsAdapter, ReadLimits};
 use libfuzzer_sys::fuzz_target;
 
