@@ -152,16 +152,16 @@ mod tests {
 
     #[test]
     fn paths_beneath_the_base_are_mapped_and_others_are_not() {
-        check("src/a.rs", "/work/app", Some("src/a.rs"));
-        check("./src/../b.rs", "/work/app", Some("b.rs"));
-        check("/work/app/src/a.rs", "/work/app", Some("src/a.rs"));
-        check("/work/app//src/./a.rs", "/work/app/", Some("src/a.rs"));
+        check("src/a.rs", "/srv/app", Some("src/a.rs"));
+        check("./src/../b.rs", "/srv/app", Some("b.rs"));
+        check("/srv/app/src/a.rs", "/srv/app", Some("src/a.rs"));
+        check("/srv/app//src/./a.rs", "/srv/app/", Some("src/a.rs"));
         check("/a.rs", "/", Some("a.rs"));
-        for outside in ["/work/application/a.rs", "/work/app/../b.rs", "../b.rs", "/work/app", "~/a.rs", "/etc/passwd"]
+        for outside in ["/srv/application/a.rs", "/srv/app/../b.rs", "../b.rs", "/srv/app", "~/a.rs", "/etc/passwd"]
         {
-            check(outside, "/work/app", None);
+            check(outside, "/srv/app", None);
         }
-        check("HEAD~1:src/a.rs", "/work/app", None);
+        check("HEAD~1:src/a.rs", "/srv/app", None);
     }
 
     #[test]
