@@ -157,8 +157,7 @@ mod tests {
         check("/srv/app/src/a.rs", "/srv/app", Some("src/a.rs"));
         check("/srv/app//src/./a.rs", "/srv/app/", Some("src/a.rs"));
         check("/a.rs", "/", Some("a.rs"));
-        for outside in ["/srv/application/a.rs", "/srv/app/../b.rs", "../b.rs", "/srv/app", "~/a.rs", "/etc/passwd"]
-        {
+        for outside in ["/srv/application/a.rs", "/srv/app/../b.rs", "../b.rs", "/srv/app", "~/a.rs", "/etc/passwd"] {
             check(outside, "/srv/app", None);
         }
         check("HEAD~1:src/a.rs", "/srv/app", None);
