@@ -41,6 +41,7 @@ fn place() -> TempDir {
             "{\"role\": \"user\", \"text\": \"hi\"}\n{\"role\":\n{\"role\": \"assistant\", \"text\": \"yes\"}\n",
         ),
         ("empty.jsonl", ""),
+        ("nothing.toml", ""),
         ("wrong.toml", "budgets = 3\n"),
         ("src/main.rs", "fn main() {\n    println!(\"hello\");\n}\n"),
     ] {
@@ -54,7 +55,8 @@ fn place() -> TempDir {
 
 fn run_at(place: &Path, arguments: &[&str], columns: usize) -> Run {
     let mut command = program(place);
-    command.args(arguments).env("COLUMNS", columns.to_string());
+    // Named from where it runs: what is printed must be the same on every machine.
+    command.args(arguments).env("COLUMNS", columns.to_string()).env("CONTEXTURE_CONFIG", "nothing.toml");
     run(command, "")
 }
 
