@@ -94,7 +94,7 @@ pub enum SearchError {
         /// How long it may be.
         max: usize,
     },
-    /// The disk, the network or the database failed. Nothing was changed, unless the answer was lost.
+    /// The disk, the network or the database failed. Nothing was changed, unless the response was lost.
     #[error("{doing}")]
     Io {
         /// What was tried.
@@ -113,8 +113,8 @@ pub enum SearchError {
 /// Duties of an implementation:
 /// - Documents are found by [`query_terms`] of the query in [`terms`] of their text, ranked by [`Ranking`] over the
 ///   documents of their scope alone, best first, equal ones by id in byte order.
-/// - `add`, `remove` and `clear` change everything or nothing, and what they changed is found by whoever asks after they
-///   have answered; an index on disk has it after a crash.
+/// - `add`, `remove` and `clear` change everything or nothing, and what they changed can be found once they
+///   have returned; an index on disk has it after a crash.
 /// - A query is text and nothing else: no character of it has a meaning, and none makes it fail.
 /// - An index that is stored knows the [`SPLITTING_VERSION`] it was made with, and is made anew for another.
 pub trait SearchIndex: Send + Sync {

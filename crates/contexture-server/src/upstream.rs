@@ -8,15 +8,15 @@ pub const ANTHROPIC: &str = "https://api.anthropic.com";
 /// Where OpenAI is.
 pub const OPENAI: &str = "https://api.openai.com/v1";
 
-/// The addresses behind a gateway.
+/// The addresses that a gateway passes requests on to.
 ///
-/// A client that is pointed at `{gateway}/anthropic` or `{gateway}/openai` has what follows put behind the address of
+/// A client that is pointed at `{gateway}/anthropic` or `{gateway}/openai` has what follows appended to the address of
 /// that name. Any other path goes by its format: `{gateway}/v1/messages` to Anthropic's, the rest to OpenAI's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstreams {
-    /// The address behind `/anthropic`, without `/v1`.
+    /// The address that `/anthropic` leads to, without `/v1`.
     pub anthropic: String,
-    /// The address behind `/openai`, which usually ends in `/v1`.
+    /// The address that `/openai` leads to, which usually ends in `/v1`.
     pub openai: String,
 }
 

@@ -44,7 +44,7 @@ pub(super) fn receipt(receipt: &Receipt, is_watching: bool) -> String {
 
 fn tokens(receipt: &Receipt, is_watching: bool) -> Vec<String> {
     if receipt.with_usage == 0 {
-        return vec!["  billed     unknown: no answer said what it took".to_owned()];
+        return vec!["  billed     unknown: no response reported its usage".to_owned()];
     }
     let mut lines = Vec::new();
     let unsent = receipt.came.saturating_sub(receipt.sent);

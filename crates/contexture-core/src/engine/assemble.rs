@@ -90,7 +90,7 @@ async fn project_history(
         });
         let Some(answer) = run.await.done() else { continue };
         if !answer.history.log().is_same(thread.log()) {
-            let message = "answered a history of another log, and the one before was kept";
+            let message = "returned a history of another log, and the one before was kept";
             shared.fault(Some(id), Hook::ProjectHistory.as_str(), message.to_owned());
             continue;
         }
@@ -102,7 +102,7 @@ async fn project_history(
     history
 }
 
-/// What the blocks and the guidance leave of the window. Less would be cut again behind the layers.
+/// What the blocks and the guidance leave of the window. Less would be cut again after the layers.
 fn room_for_history(shared: &Shared, recalled: &Recalled, policy: &ProjectionPolicy, guidance: &[String]) -> u64 {
     let blocks: u64 = recalled.blocks().iter().map(|block| block.tokens).sum();
     let system = shared.core().instructions.tokens();

@@ -9,7 +9,7 @@ use crate::layer::{LayerSpec, RecallItems};
 use crate::tokens::{TokenCounter, count_item};
 use crate::window::{fit_block, fit_item, memory_block};
 
-/// What an answer would use of its budget.
+/// What a result would use of its budget.
 pub(super) fn measure(
     counter: &dyn TokenCounter,
     spec: &LayerSpec,
@@ -23,7 +23,7 @@ pub(super) fn span_budget(allocated: u64, used: u64) -> SpanBudget {
     SpanBudget { allocated, used, yielded: allocated.saturating_sub(used) }
 }
 
-/// An answer as items that fit, and what was wrong with it.
+/// A result as items that fit, and what was wrong with it.
 #[derive(Default)]
 pub(super) struct FittedAnswer {
     pub(super) items: Vec<Arc<Item>>,
@@ -95,5 +95,5 @@ fn is_acceptable(spec: &LayerSpec, item: &Item) -> bool {
 }
 
 fn over_budget(tokens: u64, allocated: u64) -> String {
-    format!("answered {tokens} tokens, more than its budget of {allocated}; the rest was cut")
+    format!("returned {tokens} tokens, more than its budget of {allocated}; the rest was cut")
 }

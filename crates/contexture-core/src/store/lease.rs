@@ -33,10 +33,10 @@ pub struct Fence {
     pub token: u64,
 }
 
-/// A lease that is held. Dropping it lets go of it at once, as the death of the process does.
+/// A lease that is held. Dropping it releases it at once, as the death of the process does.
 pub struct Lease {
     fence: Fence,
-    /// Whatever the store lets go of when it is dropped.
+    /// What the store releases when it is dropped.
     _hold: Box<dyn Any + Send + Sync>,
 }
 
@@ -81,7 +81,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Leases of a store that lives in one process: there, whoever dies drops what he holds.
+/// Leases of a store that lives in one process: a process that dies drops what it holds.
 ///
 /// Clones share one table. A store calls [`acquire`](Self::acquire) and [`check`](Self::check) under the lock under
 /// which it writes, so that nobody gets a lease between the check and the write.
@@ -152,7 +152,7 @@ impl LeaseTable {
         Self { rows: Arc::default(), clock: Some(clock) }
     }
 
-    /// Gives the lease to whoever asks, unless somebody holds it.
+    /// Gives the lease to the caller, unless somebody holds it.
     ///
     /// # Errors
     /// [`StoreError::Held`] says who.
@@ -173,7 +173,7 @@ impl LeaseTable {
     /// Has a lease last for `duration` from now on, also one that has run out, as long as nobody else has taken it.
     ///
     /// # Errors
-    /// [`StoreError::LeaseLost`] if somebody has, or if it was let go.
+    /// [`StoreError::LeaseLost`] if somebody has, or if it was released.
     pub fn renew(&self, fence: &Fence, duration: Duration) -> Result<(), StoreError> {
         let expires_at = self.now().map(|now| now.saturating_add(duration));
         let mut rows = lock(&self.rows);
@@ -187,7 +187,7 @@ impl LeaseTable {
     /// Whether a batch with this fence may be applied now.
     ///
     /// # Errors
-    /// [`StoreError::LeaseLost`] if the lease has run out, was let go, or is another's.
+    /// [`StoreError::LeaseLost`] if the lease has run out, was released, or is another's.
     pub fn check(&self, fence: Option<&Fence>) -> Result<(), StoreError> {
         let Some(fence) = fence else { return Ok(()) };
         let now = self.now();

@@ -138,7 +138,7 @@ fn trailer<'a>(tool: &str, framed: &mut Framed<'a>) {
     }
 }
 
-/// What a line says that stands for others, in lower case.
+/// What a line says that replaces others, in lower case.
 const CUT_WORDS: [&str; 13] = [
     "truncated",
     "omitted",
@@ -174,7 +174,9 @@ pub(crate) fn is_cut_mark(line: &str) -> bool {
         return line.contains(" truncated…") || line.contains("[Omitted long");
     }
     let bare = line.trim();
-    let is_dotted = bare.contains('…') || bare.contains("...");
+    // Most lines have neither dots nor a frame, and every line of every output comes by here.
+    let may_be_dotted = bare.bytes().any(|byte| byte == b'.' || byte == "…".as_bytes()[0]);
+    let is_dotted = may_be_dotted && (bare.contains('…') || bare.contains("..."));
     let is_framed =
         CUT_STARTS.iter().any(|start| bare.starts_with(start)) && CUT_ENDS.iter().any(|end| bare.ends_with(end));
     (is_dotted || is_framed) && {

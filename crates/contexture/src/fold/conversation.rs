@@ -28,7 +28,7 @@ pub(super) struct Conversation {
     fingerprint: Fingerprint,
 }
 
-/// Who is heard in an item.
+/// Who speaks in an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Speaker {
     /// The user.
@@ -44,7 +44,7 @@ pub(super) enum Speaker {
 }
 
 impl Speaker {
-    /// Whether what is heard was said by people: it is not the program's to cut.
+    /// Whether people said it: it is not the program's to cut.
     pub(super) fn is_person(self) -> bool {
         matches!(self, Speaker::User | Speaker::Instructor)
     }
@@ -83,7 +83,7 @@ pub(super) struct MadeCall {
     pub(super) at: usize,
     /// The tool.
     pub(super) name: Box<str>,
-    /// The call itself, until it was both answered and folded away.
+    /// The call itself, until it has an output and was folded away.
     item: Option<Arc<Item>>,
     is_answered: bool,
 }
@@ -210,7 +210,7 @@ impl Conversation {
         self.entries.get(at).is_some_and(|entry| entry.item.is_some())
     }
 
-    /// Who is heard in an item.
+    /// Who speaks in an item.
     pub(super) fn speaker(&self, at: usize) -> Speaker {
         self.entries[at].speaker
     }
@@ -251,7 +251,7 @@ impl Conversation {
         self.fingerprint.to_bytes()
     }
 
-    /// The positions of the items of a message, and of the calls that they answer.
+    /// The positions of the items of a message, and of the calls that they belong to.
     pub(super) fn positions_of(&self, moment: u32) -> impl Iterator<Item = usize> {
         let first = self.entries.partition_point(|entry| entry.moment < moment);
         let own = self.entries[first..].iter().take_while(move |entry| entry.moment == moment);
@@ -317,7 +317,7 @@ impl Conversation {
 }
 
 impl MadeCall {
-    /// The call, unless it was answered and folded away.
+    /// The call, unless it has an output and was folded away.
     pub(super) fn call(&self) -> Option<&FunctionCall> {
         self.item.as_ref()?.as_call()
     }

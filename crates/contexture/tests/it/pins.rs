@@ -59,8 +59,11 @@ proptest! {
             }
             records.splice(at..at, skill(&format!("skill-{index}"), 20));
         }
+        // Without a fold there would be nothing to see.
+        records.extend(work(20));
         let policy = || pinned(8_000, Pins::new().tool("Skill"));
         let (whole, folder) = windows(folder_of(policy()), &records);
+        prop_assert!(folds(folder.decisions()) > 0);
         let skills: Vec<usize> = items(&records).iter().enumerate().filter(|(_, item)| is_of_skill(item)).map(|(at, _)| at).collect();
         prop_assert_eq!(skills.len(), places.len() * 2);
         for at in &skills {

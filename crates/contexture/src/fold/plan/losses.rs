@@ -56,7 +56,7 @@ pub(super) fn tell(settings: &Settings, paths: &[String]) -> String {
 pub(super) fn reason(why: &str, has_recent: bool, cut_items: usize, cut_said: usize, left_out: &[String]) -> String {
     let mut reason = why.to_owned();
     if !has_recent {
-        reason.push_str("; the newest step alone does not fit, so nothing stands in its own place");
+        reason.push_str("; the newest step alone does not fit, so no message is shown in its own place");
     } else if cut_items > 0 {
         reason.push_str(&format!("; {cut_items} of the newest messages were cut to fit"));
     }
