@@ -1,7 +1,7 @@
 //! The program of the README, to be run: `cargo run -p contexture --example hello`
 use contexture::prelude::*;
 
-/// Stands in for a provider's client: it prints what it is shown.
+/// Takes the place of a provider's client: it prints what it is shown.
 struct Printer;
 
 impl Model for Printer {
@@ -15,12 +15,12 @@ impl Model for Printer {
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    // A layer of one's own. Its state is a number: told to the model before every turn, counted up by every response.
-    let answers = layer::<u32>(LayerSpec::new("answers", Slot::WORKING_MEMORY, MemoryScope::Thread))
+    // A layer of your own. Its state is a number that the model is told before every turn and that grows with every response.
+    let replies = layer::<u32>(LayerSpec::new("replies", Slot::WORKING_MEMORY, MemoryScope::Thread))
         .recall(|params| async move { Ok(format!("You have answered {} times.", params.state).into()) })
         .store(|params| async move { Ok(StoreResult::set(*params.state + 1)) })
         .build();
-    let engine = contexture::in_memory(memory((answers,))).model(Printer).build()?;
+    let engine = contexture::in_memory(memory((replies,))).model(Printer).build()?;
     let mut execution = engine.execution("thread-1").start().await?;
     execution.turn("Hello!").await?;
     execution.turn("Hello again!").await?;
