@@ -1,56 +1,55 @@
 //! How many tokens each layer and the history may use.
 //!
-//! A pure function of numbers: the same input gives the same allotments, and nothing here knows what a layer is
-//! beyond what it asks for. Two steps, in the order in which a request is made:
+//! Pure functions of numbers, in the order in which a request is made:
 //!
-//! 1. [`allocate`] says what everyone may use, before any layer is asked.
-//! 2. [`Allotments::settle`] says what was left unused, once all layers have returned, and gives it to history.
+//! 1. [`allocate`] divides the window before any layer is recalled.
+//! 2. [`Allotments::settle`] adds what layers did not use to history, once all layers have been recalled.
 //!
-//! Every share is rounded down to whole tokens, and history takes what rounding leaves, at most one token for
-//! each layer. Rounding to the nearest by largest remainder would give layers those few tokens, but then a larger
-//! window can give a layer one token less than a smaller window did.
+//! Every share is rounded down to whole tokens, and history gets the rest, at most one token for each layer. With the
+//! largest-remainder method layers would get those few tokens, but then a layer could get one token less in a larger
+//! window than in a smaller one.
 
 use crate::layer::BudgetConfig;
 use crate::tokens::MAX_TOKENS;
 
-/// What is shared out, and who asks for it.
+/// The window to divide, and the layers' requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BudgetInput<'a> {
     /// The whole window.
     pub total: u64,
-    /// What is kept free for the response.
+    /// Tokens reserved for the response.
     pub response_reserve: u64,
-    /// What the system prompt takes.
+    /// Tokens of the system prompt.
     pub system: u64,
-    /// What the tools' schemas take.
+    /// Tokens of the tools' schemas.
     pub tools: u64,
-    /// What each layer asks for.
+    /// The budget configuration of each layer.
     pub layers: &'a [BudgetConfig],
 }
 
-/// What everyone may use.
+/// The tokens that each layer and history may use.
 ///
 /// The allotments of all layers and of history always add up to `available`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allotments {
-    /// What there is to share; 0 if reserve, system and tools take the whole window.
+    /// The tokens to divide; 0 if reserve, system and tools take the whole window.
     pub available: u64,
-    /// What each layer may use, in the order in which they asked.
+    /// What each layer may use, in the order of the input.
     pub layers: Vec<u64>,
     /// What history may use even if every layer uses all of its allotment.
     pub history: u64,
 }
 
-/// What was left once every layer had returned.
+/// What is left after every layer was recalled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settlement {
-    /// What each layer left of its allotment, in the order in which they asked.
+    /// What each layer left of its allotment, in the order of the input.
     pub yielded: Vec<u64>,
-    /// What history may use: its own allotment and all that was yielded.
+    /// What history may use: its own allotment and everything that was yielded.
     pub history: u64,
 }
 
-/// A number that makes no sense.
+/// An invalid number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}` {problem}")]
 pub struct BudgetError {
@@ -60,13 +59,13 @@ pub struct BudgetError {
     pub problem: String,
 }
 
-/// Shares out a window.
+/// Divides a window.
 ///
-/// What is left of the total after response reserve, system and tools goes, in this order:
+/// The total minus response reserve, system and tools is divided in this order:
 ///
 /// 1. Every layer gets its minimum. If there is not enough for all minimums, each gets the same fraction of its
-///    own, and that is all.
-/// 2. Of the rest, 60 % is the layers' pool and 40 % is kept for history.
+///    own, and nothing else.
+/// 2. Of the rest, 60 % is the layers' pool and 40 % is reserved for history.
 /// 3. Layers with a maximum share the pool in proportion to their headroom, which is maximum − minimum, and take
 ///    at most that. If there are auto layers they share only half of the pool.
 /// 4. The auto layers split what remains of the pool evenly.
@@ -83,7 +82,7 @@ pub struct BudgetError {
 /// let allotments = allocate(&BudgetInput { total: 10_000, layers: &layers, ..Default::default() })?;
 /// assert_eq!((allotments.layers, allotments.history), (vec![3000, 1000], 6000));
 ///
-/// // The second is auto: it gets what the first cannot use of the pool.
+/// // The second is auto: it gets the part of the pool that the first cannot use.
 /// let layers = [Cap(3000), Auto];
 /// let allotments = allocate(&BudgetInput { total: 10_000, layers: &layers, ..Default::default() })?;
 /// assert_eq!((allotments.layers, allotments.history), (vec![3000, 3000], 4000));
@@ -146,8 +145,8 @@ fn share_rest(layers: &[BudgetConfig], rest: u64) -> Vec<u64> {
     let autos = layers.iter().filter(|layer| layer.max().is_none()).count() as u64;
     let headrooms = sum(layers.iter().filter_map(headroom));
     let finite_pool = u128::from(if autos == 0 { pool } else { pool / 2 }).min(headrooms) as u64;
-    // Taken from what the finite layers may share and not from the sum of their rounded shares: that sum can
-    // grow by several tokens when the pool grows by one, and the auto layers would then get less.
+    // Computed from the pool of the finite layers, not from the sum of their rounded shares: that sum can
+    // grow by several tokens when the pool grows by one, and then the auto layers would get less.
     let auto_pool = pool - finite_pool;
     let allot = |layer: &BudgetConfig| match headroom(layer) {
         Some(headroom) => layer.min() + share(finite_pool, headroom, headrooms),
@@ -161,7 +160,7 @@ fn headroom(layer: &BudgetConfig) -> Option<u64> {
     layer.max().map(|max| max - layer.min())
 }
 
-/// `amount * part / whole`, rounded down; nothing of nothing. `part` is at most `whole`.
+/// `amount * part / whole`, rounded down; 0 if `whole` is 0. `part` is at most `whole`.
 fn share(amount: u64, part: u64, whole: u128) -> u64 {
     // The cast is exact: the share is at most `amount`.
     (u128::from(amount) * u128::from(part)).checked_div(whole).unwrap_or(0) as u64
@@ -172,11 +171,10 @@ fn sum(tokens: impl Iterator<Item = u64>) -> u128 {
 }
 
 impl Allotments {
-    /// Gives to history what layers did not use. `used` is in the order of `layers`; a layer beyond its end used
-    /// nothing.
+    /// Adds to history what layers did not use. `used` is in the order of `layers`; missing entries count as 0.
     ///
-    /// What a layer returns is cut to its allotment before this is called. One that is still larger yields nothing, and
-    /// history pays for the excess as long as it has anything.
+    /// The result of a layer is cut to its allotment before this is called. If one is larger all the same, it yields
+    /// nothing, and the excess is subtracted from history, down to 0.
     ///
     /// ```
     /// use contexture_core::budget::Allotments;

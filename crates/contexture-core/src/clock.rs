@@ -4,30 +4,30 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
-/// Where time comes from.
+/// A source of time.
 ///
-/// The engine reads it for spans, hook timeouts, retries and the age of the provider's cache. Core never asks
-/// the system itself, so a test can stop time and move it by hand.
+/// The engine uses it for spans, hook timeouts, retries and the age of the provider's cache. Core never reads the
+/// system's clock, so a test can stop and advance time.
 pub trait Clock: Send + Sync {
     /// Time since the Unix epoch, for dates.
     fn now(&self) -> Duration;
 
-    /// Time since some fixed moment, never going back, for durations.
+    /// Monotonic time since some fixed moment, for durations.
     fn monotonic(&self) -> Duration;
 
-    /// Ends when `duration` has passed.
+    /// Completes when `duration` has passed.
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
 
-    /// Ends when work that begins now has had `duration` for it.
+    /// Completes when work that begins now has exceeded `duration`.
     ///
-    /// Default: [`sleep`](Clock::sleep). A clock of tests that hurries over pauses has patience with work.
+    /// Default: [`sleep`](Clock::sleep). A test clock that skips sleeps still gives work real time to finish.
     fn limit(&self, duration: Duration) -> BoxFuture<'static, ()> {
         self.sleep(duration)
     }
 
-    /// As [`sleep`](Self::sleep), for work in the background that nobody waits for.
+    /// Like [`sleep`](Self::sleep), for background work that nothing waits for.
     ///
-    /// A clock of a test that hurries over sleeps does not hurry for these.
+    /// A test clock that skips sleeps does not skip these.
     fn sleep_in_background(&self, duration: Duration) -> BoxFuture<'static, ()> {
         self.sleep(duration)
     }

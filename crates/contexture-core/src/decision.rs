@@ -21,7 +21,7 @@ pub struct Decision {
     pub action: Action,
     /// Why, in plain words.
     pub reason: String,
-    /// What it cost and saves, if that was reckoned.
+    /// What it cost and saves, if that was computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
 }
@@ -49,7 +49,7 @@ pub enum Action {
         /// The first position that is still shown.
         start: usize,
     },
-    /// What is no longer shown is told in this text instead.
+    /// This text is shown instead of the evicted items.
     Summarize {
         /// The first position that the text does not cover.
         end: usize,
@@ -60,12 +60,12 @@ pub enum Action {
         /// Whether a model wrote it; otherwise it is the deterministic ledger.
         by_model: bool,
     },
-    /// A decision of a layer, in its own words.
+    /// A decision of a layer, in the layer's own format.
     #[serde(with = "layer_words")]
     Layer(Value),
 }
 
-/// Keeps what a layer says in a field of its own, since it may be any JSON, also an object with an `action`.
+/// Stores a layer's value in a separate field, since it may be any JSON, including an object with an `action`.
 mod layer_words {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use serde_json::Value;
@@ -85,7 +85,7 @@ mod layer_words {
 }
 
 impl Action {
-    /// Whether it speaks of items from `position` on.
+    /// Whether it refers to items from `position` on.
     pub(crate) fn reaches_behind(&self, position: usize) -> bool {
         match self {
             Action::Shorten { position: shortened, .. } => *shortened >= position,
@@ -120,7 +120,7 @@ pub enum EpochReason {
 /// What a change of the prefix costs and is expected to save, in tokens at the price of plain input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Price {
-    /// What is billed again because it stands behind the change.
+    /// What is billed again because it comes after the change.
     pub cost: f64,
     /// What is no longer billed, on every later request.
     pub saves_per_request: f64,

@@ -1,8 +1,8 @@
-//! What runs it all: the engine drives turns against a model, tools and a store.
+//! The engine runs turns with a model, tools and a store.
 //!
-//! [`Engine::builder`] takes a memory and everything the outside world must give; [`Engine::execution`] opens a
-//! thread; [`Execution::turn`] runs one turn. Decisions are made by [`turn`](crate::turn), [`window`](crate::window)
-//! and [`budget`](crate::budget); here they are carried out.
+//! [`Engine::builder`] takes a memory, a clock and a source of names; [`Engine::execution`] opens a thread;
+//! [`Execution::turn`] runs one turn. [`turn`](crate::turn), [`window`](crate::window) and [`budget`](crate::budget)
+//! decide; the engine executes.
 
 mod frame;
 mod roster;
@@ -72,7 +72,7 @@ use toolbox::Toolbox;
 
 /// Runs executions over one set of layers. Cheap to clone.
 ///
-/// `Ls` remembers the types of the layers, so that asking for one that is not there does not compile.
+/// `Ls` is the tuple of layers, so that asking for one that is not there does not compile.
 pub struct Engine<Ls> {
     core: Arc<Core>,
     shape: PhantomData<fn() -> Ls>,
@@ -85,9 +85,9 @@ impl<Ls> Clone for Engine<Ls> {
 }
 
 impl<Ls> Engine<Ls> {
-    /// Starts an engine over these layers, with the clock and the names that the outside world gives.
+    /// Returns a builder for an engine with these layers, clock and source of names.
     ///
-    /// Most people call `contexture::open` instead, which fills in everything.
+    /// Most programs call `contexture::open` instead, which has defaults for everything.
     pub fn builder(memory: MemoryConfig<Ls>, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -> EngineBuilder<Ls> {
         EngineBuilder {
             memory,
@@ -103,19 +103,19 @@ impl<Ls> Engine<Ls> {
         }
     }
 
-    /// Begins a run over a thread: `start` opens it, with everything that was committed before.
+    /// Returns a builder for an execution over a thread; its `start` opens the thread with everything that was committed.
     pub fn execution(&self, thread: impl Into<ThreadId>) -> ExecutionBuilder<Ls> {
         let (core, thread) = (self.core.clone(), thread.into());
         ExecutionBuilder { core, thread, resources: Resources::default(), shape: PhantomData }
     }
 
-    /// Removes a thread from the store: its log, its decisions, and what the layers of this engine kept for it alone.
+    /// Removes a thread from the store: its log, its decisions, and the states of this engine's layers in its scope.
     ///
-    /// Returns `false` if there was no such thread. What layers keep for users, projects and everyone stays, and so do
-    /// threads of children that were not joined. End the thread's executions first: one that still runs writes it anew.
+    /// Returns `false` if there was no such thread. States of users, projects and the global scope are kept, and so are
+    /// threads of children that were not joined. End the thread's executions first: a running one writes it again.
     ///
     /// # Errors
-    /// [`Error::Remove`] if the store failed; then the thread is still whole.
+    /// [`Error::Remove`] if the store failed; then the thread is unchanged.
     pub async fn delete_thread(&self, thread: impl Into<ThreadId>) -> Result<bool, Error> {
         let thread = thread.into();
         self.core.endings.wait(&thread).await;
@@ -123,12 +123,12 @@ impl<Ls> Engine<Ls> {
         removed.map_err(|source| Error::Remove { thread, source })
     }
 
-    /// The tools that the model is told about.
+    /// The tools that are offered to the model.
     pub fn tool_schemas(&self) -> &[ToolSchema] {
         self.core.toolbox.schemas()
     }
 
-    /// The schemas of items that layers make, with the layer that declared each.
+    /// The schemas of items that layers create, with the layer that declared each.
     pub fn item_schemas(&self) -> Vec<(LayerId, ItemSchema)> {
         let layers = self.core.roster.by_slot();
         layers
@@ -142,7 +142,7 @@ impl<Ls> Engine<Ls> {
     }
 }
 
-/// Collects what an engine needs.
+/// Builds an [`Engine`].
 #[must_use = "call `build` to get the engine"]
 pub struct EngineBuilder<Ls> {
     memory: MemoryConfig<Ls>,
@@ -158,135 +158,135 @@ pub struct EngineBuilder<Ls> {
 }
 
 impl<Ls> EngineBuilder<Ls> {
-    /// The model that answers. Without one an engine can still assemble windows.
+    /// Sets the model. Without one an engine can still assemble windows.
     pub fn model(mut self, model: impl Model) -> Self {
         self.model = Some(Arc::new(model));
         self
     }
 
-    /// The model that layers call with `call_model`: a cheaper one, or a script of its own in a test. Default: the model
-    /// that answers.
+    /// Sets the model that layers call with `call_model`: a cheaper one, or a separate script in a test. Default: the
+    /// model of the engine.
     pub fn layer_model(mut self, model: impl Model) -> Self {
         self.layer_model = Some(Arc::new(model));
         self
     }
 
-    /// Where everything durable goes. Default: memory, which forgets.
+    /// Sets the store. Default: in memory.
     pub fn store(mut self, store: Arc<dyn StorageAdapter>) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// How tokens are counted. Default: the estimate.
+    /// Sets how tokens are counted. Default: the estimate.
     pub fn counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
         self.counter = counter;
         self
     }
 
-    /// Files that hooks may reach. Default: none.
+    /// Sets the files that hooks can read. Default: none.
     pub fn fs(mut self, fs: Arc<dyn FsAdapter>) -> Self {
         self.host.fs = fs;
         self
     }
 
-    /// The shell that hooks may reach. Default: none.
+    /// Sets the shell that hooks can use. Default: none.
     pub fn shell(mut self, shell: Arc<dyn ShellAdapter>) -> Self {
         self.host.shell = shell;
         self
     }
 
-    /// The search index that hooks may reach. Default: none.
+    /// Sets the search index that hooks can use. Default: none.
     pub fn search(mut self, search: Arc<dyn SearchIndex>) -> Self {
         self.host.search = search;
         self
     }
 
-    /// Time. Default: what [`Engine::builder`] was given.
+    /// Sets the clock. Default: the one passed to [`Engine::builder`].
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.host.clock = clock;
         self
     }
 
-    /// A tool that the model may ask for.
+    /// Adds a tool that the model may call.
     pub fn tool(mut self, tool: impl Tool) -> Self {
         self.tools.push(Arc::new(tool));
         self
     }
 
-    /// The system prompt.
+    /// Sets the system prompt.
     pub fn instructions(mut self, instructions: impl Into<Arc<str>>) -> Self {
         self.instructions = instructions.into();
         self
     }
 
-    /// How large a window may be, and what gives way when it is full.
+    /// Sets how large a window may be, and what is removed when it is full.
     pub fn policy(mut self, policy: ProjectionPolicy) -> Self {
         self.settings.policy = policy;
         self
     }
 
-    /// What happens when the log cannot be made durable.
+    /// Sets what happens when the log cannot be made durable.
     pub fn journal(mut self, journal: JournalPolicy) -> Self {
         self.settings.journal = journal;
         self
     }
 
-    /// Watches everything. Default: nobody.
+    /// Sets the observer. Default: none.
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observer = Some(Arc::new(observer));
         self
     }
 
-    /// Makes every layer's recall atomic, also of those that asked to be eventual.
+    /// Makes every layer's recall atomic, including those of eventual layers.
     pub fn force_atomic_recall(mut self, force: bool) -> Self {
         self.settings.force_atomic_recall = force;
         self
     }
 
-    /// How many model calls a turn may lead to.
+    /// Sets the largest number of model calls of a turn.
     pub fn max_steps(mut self, max_steps: u32) -> Self {
         self.settings.max_steps = max_steps;
         self
     }
 
-    /// How many tool calls of one response are run. The model is told that the rest did not run.
+    /// Sets how many tool calls of one response are run. The model is told that the rest did not run.
     pub fn max_calls(mut self, max_calls: usize) -> Self {
         self.settings.max_calls = max_calls;
         self
     }
 
-    /// How long the provider keeps a prompt in its cache.
+    /// Sets how long the provider keeps a prompt in its cache.
     pub fn cache_ttl(mut self, cache_ttl: Duration) -> Self {
         self.settings.cache_ttl = cache_ttl;
         self
     }
 
-    /// How long the lease of a turn on its thread lasts unless it is renewed. Default: [`DEFAULT_LEASE`].
+    /// Sets how long the lease of a turn on its thread lasts unless it is renewed. Default: [`DEFAULT_LEASE`].
     ///
-    /// It is renewed while the turn works. An owner that is paused for longer, or dies on another machine, can be
-    /// followed by others once it has run out.
+    /// It is renewed while the turn runs. After an owner was paused for longer, or died on another machine, others can
+    /// continue once the lease has expired.
     pub fn lease_duration(mut self, duration: Duration) -> Self {
         self.settings.lease.duration = duration;
         self
     }
 
-    /// What a turn does when another execution runs one on the same thread. Default: it fails at once.
+    /// Sets what a turn does when another execution runs one on the same thread. Default: it fails at once.
     pub fn when_held(mut self, when_held: WhenHeld) -> Self {
         self.settings.lease.when_held = when_held;
         self
     }
 
-    /// Who runs turns here, in words for those who find a thread held: a program, a host, a process.
+    /// Sets the owner that others see when a thread is held: a program, a host, a process.
     pub fn owner(mut self, owner: impl Into<Arc<str>>) -> Self {
         self.settings.lease.owner = owner.into();
         self
     }
 
-    /// Checks everything and makes the engine.
+    /// Checks everything and returns the engine.
     ///
     /// # Errors
-    /// Names the layer or option and the field that is not as it must be: duplicate or empty ids, budgets that
-    /// make no sense, schemas that are none, tool names that clash, layers or a policy that would undo each other.
+    /// Names the layer or option and the invalid field: duplicate or empty ids, invalid budgets or schemas, colliding tool
+    /// names, or layers or a policy that would undo each other.
     pub fn build(self) -> Result<Engine<Ls>, Error> {
         self.settings.policy.validate()?;
         if self.settings.max_steps == 0 {
@@ -329,7 +329,7 @@ impl<Ls> EngineBuilder<Ls> {
     }
 }
 
-/// Says whose run it is before it starts.
+/// Builds an [`Execution`].
 #[must_use = "call `start` to open the thread"]
 pub struct ExecutionBuilder<Ls> {
     core: Arc<Core>,
@@ -339,14 +339,14 @@ pub struct ExecutionBuilder<Ls> {
 }
 
 impl<Ls> ExecutionBuilder<Ls> {
-    /// The user that the thread belongs to: the resource of layers that name no other kind.
+    /// Sets the user that the thread belongs to: the resource of layers that name no other kind.
     pub fn resource(self, resource: impl Into<ResourceId>) -> Self {
         self.resource_of(ResourceKind::user(), resource)
     }
 
-    /// A resource of some kind that the thread belongs to, such as a project.
+    /// Adds a resource of another kind that the thread belongs to, such as a project.
     ///
-    /// A layer says with [`LayerSpec::with_resource`](crate::layer::LayerSpec::with_resource) to which kind it belongs.
+    /// A layer selects a kind with [`LayerSpec::with_resource`](crate::layer::LayerSpec::with_resource).
     pub fn resource_of(mut self, kind: impl Into<ResourceKind>, resource: impl Into<ResourceId>) -> Self {
         self.resources.insert(kind.into(), resource.into());
         self

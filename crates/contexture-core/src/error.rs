@@ -1,4 +1,4 @@
-//! What can stop a turn, and what is wrong with a memory that is refused.
+//! Errors of turns and of building an engine.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use crate::store::StoreError;
 /// Any error of a hook, a tool or a model client.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a turn, or the building of an engine, did not succeed.
+/// Why a turn, or building an engine, failed.
 ///
-/// Everything else that goes wrong leaves a [`Fault`](crate::event::Fault) in the trace and the turn goes on.
+/// All other errors leave a [`Fault`](crate::event::Fault) in the trace, and the turn continues.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A layer, tool or option is not as it must be. Only building an engine gives this.
+    /// A layer, tool or option is invalid. Only returned when an engine is built.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The `init` hook of a layer failed or was late, and the layer did not say that it may be left out.
+    /// The `init` hook of a layer failed or exceeded its timeout, and its spec does not allow disabling it.
     #[error("layer `{layer}`: `init` failed")]
     Init {
         /// The layer.
@@ -27,12 +27,12 @@ pub enum Error {
         #[source]
         source: BoxError,
     },
-    /// A layer refused the model's response.
+    /// A layer denied the model's response.
     #[error("layer `{layer}` denied the response: {reason}")]
     SteeringDenied {
         /// The layer.
         layer: LayerId,
-        /// Why, in the layer's words.
+        /// The reason that the layer gave.
         reason: String,
     },
     /// The model failed.
@@ -47,7 +47,7 @@ pub enum Error {
         #[source]
         source: StoreError,
     },
-    /// What is stored for the thread could not be read.
+    /// The stored thread could not be read.
     #[error("open thread `{thread}`")]
     Open {
         /// The thread.
@@ -75,13 +75,13 @@ pub enum Error {
         /// What it takes at least.
         needed: u64,
     },
-    /// The turn asked for more steps than it may have.
+    /// The turn reached its limit of steps.
     #[error("the turn reached its limit of {limit} steps")]
     TooManySteps {
         /// How many it may have.
         limit: u32,
     },
-    /// A hook started a turn that started a turn, too often.
+    /// Hooks started turns inside turns, too deeply nested.
     #[error("hooks run turns inside turns, more than {limit} deep")]
     TooDeep {
         /// How deep it may go.
@@ -90,9 +90,9 @@ pub enum Error {
     /// Another execution runs a turn on the thread.
     #[error("run a turn: {_0}\nhint: try again when it has ended, or let turns wait with `when_held`")]
     Held(Box<HeldThread>),
-    /// Another execution of the thread, most likely in another process, goes on with this turn.
+    /// Another execution of the thread, most likely in another process, took over this turn.
     ///
-    /// What was logged until then stays; nothing more was run here.
+    /// What was logged until then is kept; nothing more was run here.
     #[error("the turn was taken over by another execution of the thread")]
     TakenOver,
     /// The execution was aborted or has ended.
@@ -103,18 +103,18 @@ pub enum Error {
     Function(#[from] FunctionError),
 }
 
-/// Who runs a turn on a thread that somebody else wanted.
+/// The execution that runs a turn on a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeldThread {
     /// The thread.
     pub thread: ThreadId,
-    /// Who runs the turn.
+    /// The owner of the lease.
     pub owner: String,
-    /// When the lease ends by the store's clock, since the Unix epoch, unless it is renewed; `None` if the store has no
-    /// clock.
+    /// When the lease expires by the store's clock, since the Unix epoch, unless it is renewed; `None` if the store has
+    /// no clock.
     pub expires_at: Option<Duration>,
-    /// How long that is from when it was asked for.
+    /// The time until then, when the error occurred.
     pub remaining: Option<Duration>,
 }
 
@@ -133,7 +133,7 @@ impl fmt::Display for HeldThread {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{subject}: `{field}` {problem}")]
 pub struct SpecError {
-    /// Whose it is: ``layer `facts` ``, ``tool `read` ``, `projection policy`.
+    /// What has the field: ``layer `facts` ``, ``tool `read` ``, `projection policy`.
     pub subject: String,
     /// Which field.
     pub field: String,
@@ -153,7 +153,7 @@ impl SpecError {
     }
 }
 
-/// Why a function of a layer gave no answer.
+/// Why a function of a layer failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FunctionError {
@@ -163,7 +163,7 @@ pub enum FunctionError {
         /// The public name that was asked for.
         name: String,
     },
-    /// The arguments are not JSON, or not what the schema says. Nothing ran.
+    /// The arguments are not JSON, or do not match the schema. Nothing ran.
     #[error("arguments of `{name}`: {problem}")]
     BadInput {
         /// The public name.
@@ -171,8 +171,8 @@ pub enum FunctionError {
         /// Where and what.
         problem: String,
     },
-    /// The function answered something that its schema does not allow. Its state change is not kept.
-    #[error("answer of `{name}`: {problem}")]
+    /// The function returned something that its schema does not allow. Its state change is discarded.
+    #[error("result of `{name}`: {problem}")]
     BadOutput {
         /// The public name.
         name: String,

@@ -1,4 +1,4 @@
-//! What can be seen of a run: spans, faults, decisions and usage.
+//! Events of a run: spans, faults, decisions and usage.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub enum SpanStatus {
     Ok,
     /// It failed or panicked.
     Error,
-    /// It was late and was cancelled.
+    /// It exceeded its timeout and was cancelled.
     Timeout,
     /// It was not run, because its layer is disabled or uninitialised.
     Skipped,
@@ -57,43 +57,43 @@ pub struct MemoryTraceSpan {
     pub item_count: Option<usize>,
     /// What went wrong.
     pub error: Option<String>,
-    /// What the hook noted with `ctx.trace`.
+    /// What the hook added with `ctx.trace`.
     pub notes: Vec<TraceNote>,
 }
 
-/// Something went wrong, and the turn went on.
+/// An error after which the turn continued.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Fault {
     /// The execution it happened in.
     pub execution_id: ExecutionId,
-    /// The layer at fault; `None` for the engine's own doings.
+    /// The layer; `None` for the engine itself.
     pub layer_id: Option<LayerId>,
-    /// Where: the name of a hook, or `function`, `render_delta`, `persist`, `restore`, `merge`, `overflow`, `model`.
+    /// The place: the name of a hook, or `function`, `render_delta`, `persist`, `restore`, `merge`, `overflow`, `model`.
     pub place: &'static str,
-    /// What went wrong, in plain words.
+    /// A message for people.
     pub message: String,
 }
 
-/// A piece of a response that is arriving.
+/// A piece of a streamed response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ResponseDelta {
-    /// The execution whose model answers.
+    /// The execution that called the model.
     pub execution_id: ExecutionId,
-    /// Which model call of the execution it is, from 0. A response that a layer sends back is followed by the next call.
+    /// The index of the model call in the execution, from 0. A retry after guidance is the next call.
     pub step_number: u64,
     /// The piece.
     pub delta: Delta,
 }
 
-/// What an [`Observer`] is told.
+/// An event for an [`Observer`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
     /// A hook ran, or was skipped.
     Span(&'a MemoryTraceSpan),
-    /// Something went wrong, and the turn went on.
+    /// An error after which the turn continued.
     Fault(&'a Fault),
     /// The projection changed.
     Decision(&'a Decision),
@@ -103,9 +103,9 @@ pub enum Event<'a> {
     Delta(&'a ResponseDelta),
 }
 
-/// Watches a run.
+/// Receives the events of a run.
 ///
-/// The engine calls it synchronously, in the order in which things happen, from whatever task they happen in.
+/// The engine calls it synchronously, in the order of events, from the task in which each happens.
 /// It should return quickly and must not call the engine.
 pub trait Observer: Send + Sync {
     /// Something happened.

@@ -1,4 +1,4 @@
-//! The past, as layers may project it.
+//! The past as layers may project it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::item::Item;
 use crate::log::ItemLog;
 
-/// What of the past is to be shown: ranges of the log, and items that replace others.
+/// The part of the past that is shown: ranges of the log, and items that replace others.
 ///
-/// A history is a list of parts, so that passing on a log of any length costs nothing. The engine starts with
+/// A history is a list of parts, so that returning a long log unchanged is cheap. The engine starts with
 /// everything that is not evicted; each layer's `project_history` may replace it.
 ///
 /// ```
@@ -60,7 +60,7 @@ impl History {
         Self { log: log.clone(), parts }
     }
 
-    /// A history of exactly these parts, over the same log. What of a range is beyond the log is left out.
+    /// A history of exactly these parts, over the same log. Ranges are clipped to the log.
     pub fn with_parts(&self, mut parts: Vec<Part>) -> Self {
         let end = self.log.len();
         for part in &mut parts {

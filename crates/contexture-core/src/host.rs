@@ -1,4 +1,4 @@
-//! Files and commands of the machine that the agent works on, as hooks may reach them.
+//! Access of hooks to files and commands.
 
 mod path;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub use path::{MAX_PATH_BYTES, relative_path};
 
-/// Why a file was not read, in the words that a reference's state and messages use.
+/// Why a file was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum FileErrorCode {
@@ -25,16 +25,16 @@ pub enum FileErrorCode {
     NotAFile,
     /// It does not hold valid UTF-8 text.
     NotText,
-    /// The system does not let us.
+    /// The system does not allow it.
     PermissionDenied,
-    /// Nothing is there.
+    /// The file does not exist.
     NotFound,
     /// Anything else that went wrong while reading.
     ReadFailed,
 }
 
 impl FileErrorCode {
-    /// The code as it is written in messages: `PATH_TRAVERSAL`.
+    /// The code in messages: `PATH_TRAVERSAL`.
     pub fn as_str(self) -> &'static str {
         match self {
             FileErrorCode::PathTraversal => "PATH_TRAVERSAL",
@@ -55,29 +55,29 @@ impl FileErrorCode {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: `{path}`: {message}", code.as_str())]
 pub struct FileError {
-    /// Which gate closed.
+    /// The kind of error.
     pub code: FileErrorCode,
-    /// The path as it was asked for, never an absolute path of the host.
+    /// The path as requested, never an absolute path of the host.
     pub path: String,
-    /// What stopped it, in plain words.
+    /// A message for people.
     pub message: String,
 }
 
 impl FileError {
-    /// A file that could not be read, and why.
+    /// Creates an error for a path.
     pub fn new(code: FileErrorCode, path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code, path: path.into(), message: message.into() }
     }
 }
 
-/// What tells one state of a file from another without reading it.
+/// Metadata of a file that changes when the file changes.
 ///
-/// Compare with [`matches`](Self::matches): `settled` speaks of the moment, not of the file.
+/// Compare with [`matches`](Self::matches), which ignores `settled`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileStamp {
-    /// The device it lies on.
+    /// The device.
     pub device: u64,
-    /// Its number there.
+    /// The inode.
     pub inode: u64,
     /// Its size in bytes.
     pub size: u64,
@@ -85,10 +85,11 @@ pub struct FileStamp {
     pub modified_ns: i64,
     /// When its inode changed, in nanoseconds since the Unix epoch.
     pub changed_ns: i64,
-    /// Whether any later change is certain to show in the other fields.
+    /// Whether any later change is certain to change the other fields.
     ///
-    /// Clocks of file systems tick in milliseconds or seconds: a file that was changed in the tick in which its
-    /// stamp was taken can change again without a trace. Only the adapter knows the clock and the tick.
+    /// The clocks of file systems have a resolution of milliseconds or seconds: a file that was modified in the tick in
+    /// which its stamp was taken can change again with the same stamp. Only the adapter knows the clock and its
+    /// resolution.
     pub settled: bool,
 }
 
@@ -107,44 +108,43 @@ impl FileStamp {
 pub struct FileText {
     /// The whole text.
     pub text: String,
-    /// The state it was in when it was read.
+    /// The stamp of the file when it was read.
     pub stamp: FileStamp,
-    /// The name of the file itself, where a link was followed and led to one of another name.
+    /// The name of the file itself, if a link was followed to a file of another name.
     pub linked_name: Option<String>,
 }
 
-/// How far an [`FsAdapter`] may go.
+/// Limits for an [`FsAdapter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadLimits {
     /// The largest size that is read.
     pub max_bytes: u64,
-    /// Whether symbolic links are followed, as long as their target stays beneath the base.
+    /// Whether symbolic links are followed if their target is below the base.
     pub follow_symlinks: bool,
 }
 
-/// Files beneath one base directory: real, in memory, or remote.
+/// Files below one base directory: real, in memory, or remote.
 ///
-/// Paths are relative, with `/` between components; [`relative_path`] is the first gate of every
-/// implementation. An implementation never yields a byte of a file that does not lie beneath its base,
-/// whatever happens to the tree while it reads. It never waits for a pipe or a device, and its messages carry the
-/// path as it was asked for.
+/// Paths are relative, with `/` between components; every implementation checks them with [`relative_path`] first.
+/// An implementation never returns a byte of a file outside its base, even if the tree changes while it reads. It never
+/// blocks on a pipe or a device, and its messages have the path as requested.
 pub trait FsAdapter: Send + Sync {
-    /// Looks at a file without reading it. What is not a regular file within the limits is an error.
+    /// Returns the stamp of a file without reading it. Anything but a regular file within the limits is an error.
     fn stat<'a>(&'a self, path: &'a str, limits: ReadLimits) -> BoxFuture<'a, Result<FileStamp, FileError>>;
 
     /// Reads a text file whole.
     ///
-    /// The stamp is the state of the opened file before its text was read, so that a change while reading shows
-    /// as a difference later.
+    /// The stamp is taken from the opened file before its text is read, so that a change while reading is
+    /// noticed later.
     fn read<'a>(&'a self, path: &'a str, limits: ReadLimits) -> BoxFuture<'a, Result<FileText, FileError>>;
 
-    /// Absolute names that lead to the base directory just now, by which absolute paths beneath it are recognised;
-    /// none by default, and then no absolute path is.
+    /// Returns the absolute names of the base directory, by which absolute paths below it are recognised.
+    /// Default: none; then no absolute path is recognised.
     fn base_names(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Looks at many files; by default one after the other.
+    /// Returns the stamps of many files. Default: one after the other.
     fn stat_many<'a>(
         &'a self,
         paths: &'a [&'a str],
@@ -160,7 +160,7 @@ pub trait FsAdapter: Send + Sync {
     }
 }
 
-/// An [`FsAdapter`] for agents without files: everything is refused.
+/// An [`FsAdapter`] for agents without files: every access is an error.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFiles;
 
@@ -183,7 +183,7 @@ impl FsAdapter for NoFiles {
     }
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShellOutput {
     /// The exit code; `None` if a signal ended it.
@@ -198,19 +198,19 @@ pub struct ShellOutput {
 #[derive(Debug, thiserror::Error)]
 #[error("run `{command}`: {message}")]
 pub struct ShellError {
-    /// The command as it was asked for.
+    /// The command.
     pub command: String,
-    /// What stopped it, in plain words.
+    /// A message for people.
     pub message: String,
 }
 
-/// Commands on the machine that the agent works on.
+/// Runs commands.
 pub trait ShellAdapter: Send + Sync {
-    /// Runs a command line to its end. Dropping the future ends the command.
+    /// Runs a command line until it ends. Dropping the future kills the command.
     fn run<'a>(&'a self, command: &'a str) -> BoxFuture<'a, Result<ShellOutput, ShellError>>;
 }
 
-/// A [`ShellAdapter`] for agents without a shell: everything is refused.
+/// A [`ShellAdapter`] for agents without a shell: every command is an error.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoShell;
 

@@ -14,7 +14,7 @@ macro_rules! id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Borrows the name as text.
+            /// Returns the name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -49,7 +49,7 @@ id! {
     ResourceId
 }
 id! {
-    /// A kind of resource: `user`, `project`, or what a program calls its own.
+    /// A kind of resource: `user`, `project`, or a kind that the program defines.
     ResourceKind
 }
 id! {
@@ -62,12 +62,12 @@ id! {
 }
 
 impl ResourceKind {
-    /// The kind of resource that a layer belongs to unless it names another.
+    /// The default kind of resource.
     pub fn user() -> Self {
         Self::from("user")
     }
 
-    /// What several people work on together.
+    /// A project, shared by several users.
     pub fn project() -> Self {
         Self::from("project")
     }
@@ -79,15 +79,15 @@ impl Default for ResourceKind {
     }
 }
 
-/// Where fresh names come from.
+/// A source of unique names.
 ///
-/// The engine asks once for every execution it starts. Core has no randomness of its own, so that a test
-/// can say exactly which names a run gets.
+/// The engine calls it once for every execution it starts. Core has no randomness of its own, so that a test
+/// can determine the names.
 pub trait IdSource: Send + Sync {
-    /// A name that this source has never given before and that no other source gives.
+    /// Returns a name that no source has returned before.
     fn fresh(&self) -> String;
 }
 
-/// A map from ids. Every hook run looks into a few of these, and hashing ids against an attacker would cost more than
-/// all the rest of it: an engine has as many layers as its author wrote.
+/// A map from ids with a fast hasher. Every hook run does a few lookups, and ids of layers come from the program's
+/// author, so resistance against collision attacks is not needed.
 pub(crate) type IdMap<K, V> = HashMap<K, V, foldhash::fast::FixedState>;

@@ -13,17 +13,17 @@ pub use meta::{Meta, Origin};
 
 /// One element of a conversation.
 ///
-/// What is not one of the four known kinds is kept as it came and passed on unchanged.
+/// An item that is not one of the four known kinds is stored and passed on unchanged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Item {
-    /// Something said by a person, the model, or the program that runs it.
+    /// A message of a person, the model, or the program that runs it.
     Message(Message),
-    /// The model asks for a tool.
+    /// A tool call of the model.
     FunctionCall(FunctionCall),
     /// What a tool returned.
     FunctionCallOutput(FunctionCallOutput),
-    /// What the model thought before it spoke.
+    /// The model's reasoning before its response.
     Reasoning(Reasoning),
     /// An item of a provider that we do not interpret.
     #[serde(untagged)]
@@ -34,9 +34,9 @@ pub enum Item {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Instructions above all others.
+    /// Instructions of the highest authority.
     System,
-    /// The program that runs the agent; memory layers speak in this role.
+    /// The program that runs the agent; memory layers use this role.
     Developer,
     /// The person.
     User,
@@ -44,17 +44,17 @@ pub enum Role {
     Assistant,
 }
 
-/// Something said.
+/// A message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// The provider's name for this item, if it gave one.
+    /// The provider's id for this item, if it gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Box<str>>,
-    /// Who speaks.
+    /// The speaker.
     pub role: Role,
-    /// What is said, in order.
+    /// Its parts, in order.
     pub content: Vec<Content>,
-    /// What is known of it beside its content.
+    /// Metadata.
     #[serde(default, skip_serializing_if = "Meta::is_empty")]
     pub meta: Meta,
     /// Fields that are not interpreted.
@@ -64,8 +64,8 @@ pub struct Message {
 
 /// One part of a message.
 ///
-/// A text part with fields beside its text is kept as it came, as [`Content::Opaque`]; [`as_text`](Content::as_text)
-/// finds its text all the same.
+/// A text part with additional fields is kept unchanged as [`Content::Opaque`]; [`as_text`](Content::as_text) still
+/// returns its text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Content {
@@ -74,24 +74,24 @@ pub enum Content {
         /// The text itself.
         text: String,
     },
-    /// An image, a sound, or anything else that we pass on untouched.
+    /// An image, a sound, or anything else, passed on unchanged.
     #[serde(untagged)]
     Opaque(Value),
 }
 
-/// The model asks for a tool.
+/// A tool call of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FunctionCall {
-    /// The provider's name for this item, if it gave one.
+    /// The provider's id for this item, if it gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Box<str>>,
-    /// The id that the output of this call carries.
+    /// The id that connects the call with its output.
     pub call_id: Box<str>,
     /// The tool's public name.
     pub name: Box<str>,
-    /// The arguments as the model wrote them: JSON, if it did well.
+    /// The arguments as the model wrote them; usually, but not necessarily, valid JSON.
     pub arguments: String,
-    /// What is known of it beside its content.
+    /// Metadata.
     #[serde(default, skip_serializing_if = "Meta::is_empty")]
     pub meta: Meta,
     /// Fields that are not interpreted.
@@ -103,17 +103,17 @@ pub struct FunctionCall {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredOutput")]
 pub struct FunctionCallOutput {
-    /// The provider's name for this item, if it gave one.
+    /// The provider's id for this item, if it gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Box<str>>,
     /// The call that this is the output of.
     pub call_id: Box<str>,
     /// What the tool returned.
     pub output: String,
-    /// What became of the call.
+    /// The outcome of the call.
     #[serde(default, skip_serializing_if = "Outcome::is_done")]
     pub outcome: Outcome,
-    /// What is known of it beside its content.
+    /// Metadata.
     #[serde(default, skip_serializing_if = "Meta::is_empty")]
     pub meta: Meta,
     /// Fields that are not interpreted.
@@ -121,36 +121,36 @@ pub struct FunctionCallOutput {
     pub extra: Extra,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The tool ran and reports no failure.
+    /// The tool ran and reported no failure.
     #[default]
     Done,
-    /// The tool ran, or tried to, and reports a failure.
+    /// The tool ran, or tried to, and reported a failure.
     Failed,
     /// The call was refused and did not run.
     Denied,
-    /// The call was cut off, and may have run in part.
+    /// The call was interrupted, and may have run in part.
     Interrupted,
-    /// Nobody said.
+    /// The outcome is not known.
     Unknown,
 }
 
 impl Outcome {
-    /// Whether the tool ran and reports no failure.
+    /// Whether the tool ran and reported no failure.
     pub fn is_done(&self) -> bool {
         *self == Outcome::Done
     }
 
-    /// Whether the call is known not to have done what it was asked for.
+    /// Whether the call is known not to have succeeded.
     pub fn is_error(self) -> bool {
         matches!(self, Outcome::Failed | Outcome::Denied | Outcome::Interrupted)
     }
 }
 
-/// An output as version 0.1 wrote it, or as it is written now.
+/// An output in the format of version 0.1 or in the current one.
 #[derive(Deserialize)]
 struct StoredOutput {
     #[serde(default)]
@@ -158,7 +158,7 @@ struct StoredOutput {
     call_id: Box<str>,
     output: String,
     outcome: Option<Outcome>,
-    /// What version 0.1 wrote in place of the outcome.
+    /// What version 0.1 wrote instead of the outcome.
     #[serde(default)]
     is_error: bool,
     #[serde(default)]
@@ -175,18 +175,18 @@ impl From<StoredOutput> for FunctionCallOutput {
     }
 }
 
-/// What the model thought before it spoke.
+/// The model's reasoning before its response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reasoning {
-    /// The provider's name for this item, if it gave one.
+    /// The provider's id for this item, if it gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Box<str>>,
     /// The readable part.
     pub text: String,
-    /// What the provider wants back unchanged, such as a signature.
+    /// Data that the provider expects back unchanged, such as a signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Value>,
-    /// What is known of it beside its content.
+    /// Metadata.
     #[serde(default, skip_serializing_if = "Meta::is_empty")]
     pub meta: Meta,
     /// Fields that are not interpreted.
@@ -255,7 +255,7 @@ impl FunctionCallOutput {
 }
 
 impl Reasoning {
-    /// What the model thought, with what the provider wants back.
+    /// Reasoning, with the data that the provider expects back.
     pub fn new(text: impl Into<String>, opaque: Option<Value>) -> Self {
         Self { id: None, text: text.into(), opaque, meta: Meta::default(), extra: Extra::default() }
     }
@@ -328,12 +328,12 @@ impl Item {
         FunctionCallOutput::new(call_id, output, Outcome::Done).into()
     }
 
-    /// The output of the call `call_id`, saying that it failed.
+    /// The output of the failed call `call_id`.
     pub fn error_output(call_id: &str, output: impl Into<String>) -> Item {
         FunctionCallOutput::new(call_id, output, Outcome::Failed).into()
     }
 
-    /// What is known of the item beside its content; nothing for one that is not interpreted.
+    /// The item's metadata; `None` for an item that is not interpreted.
     pub fn meta(&self) -> Option<&Meta> {
         match self {
             Item::Message(message) => Some(&message.meta),
@@ -344,7 +344,7 @@ impl Item {
         }
     }
 
-    /// The same with what is known of it beside its content; one that is not interpreted stays as it is.
+    /// Sets the metadata; an item that is not interpreted is returned unchanged.
     pub fn with_meta(mut self, meta: Meta) -> Item {
         match &mut self {
             Item::Message(message) => message.meta = meta,
@@ -356,8 +356,8 @@ impl Item {
         self
     }
 
-    /// Whether the model made it: what it said, thought or asked for. An item that is not interpreted is taken for
-    /// the model's, since providers keep what the user said in messages.
+    /// Whether the model produced it. An item that is not interpreted counts as the model's, since providers use
+    /// messages for what the user said.
     pub fn is_of_model(&self) -> bool {
         match self {
             Item::Message(message) => message.role == Role::Assistant,

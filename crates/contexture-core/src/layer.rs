@@ -1,7 +1,7 @@
 //! The contract of a memory layer.
 //!
-//! Read [`MemoryLayer`] first; [`LayerSpec`] is what a layer says about itself, the `…Params` are what its
-//! hooks are given, the `…Result`s what they may return.
+//! Read [`MemoryLayer`] first; [`LayerSpec`] describes a layer, the `…Params` are the parameters of its hooks, and the
+//! `…Result`s their results.
 
 mod hook;
 pub(crate) mod trace;

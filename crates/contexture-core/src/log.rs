@@ -9,7 +9,7 @@ use crate::item::{Item, Role};
 /// Items per sealed chunk. Cloning a log copies at most this many pointers.
 const CHUNK_LEN: usize = 256;
 
-/// One item of a log with what is known about it once and for all.
+/// One item of a log with its token count and position data, which never change.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The item itself.
@@ -24,7 +24,7 @@ pub struct Entry {
 
 /// The items of a thread, oldest first, never edited.
 ///
-/// Cloning is cheap (shared chunks), tokens of a range are known without a walk, and positions never change:
+/// Cloning is cheap (shared chunks), the tokens of a range take constant time, and positions never change:
 /// the item appended as number 7 is number 7 for ever.
 ///
 /// ```
@@ -49,7 +49,7 @@ pub struct ItemLog {
 #[derive(Clone, Debug, Default)]
 struct OpenCalls {
     positions: BTreeSet<usize>,
-    /// By the id that an output must carry. A call whose id a later one has taken is not here: it never gets an output.
+    /// By call id. If a later call has the same id, the earlier one is not here: it can no longer get an output.
     by_id: HashMap<Box<str>, usize>,
 }
 
@@ -79,10 +79,10 @@ impl ItemLog {
         position
     }
 
-    /// Remembers an open call, or finds and closes the one that `item` belongs to.
+    /// Records an open call, or finds and closes the call that the output `item` belongs to.
     ///
     /// Ids are not always unique: some models count from zero in every response. So an output belongs to the newest
-    /// open call of its id, and no later output can belong to an older one.
+    /// open call of its id, and older calls of that id never get one.
     fn pair(&mut self, item: &Item, position: usize) -> Option<usize> {
         match item {
             Item::FunctionCall(call) => {
@@ -120,7 +120,7 @@ impl ItemLog {
         prefix
     }
 
-    /// Whether this is the same log at the same moment, not only an equal one.
+    /// Whether this is the same log at the same moment (pointer equality, not equal contents).
     pub(crate) fn is_same(&self, other: &ItemLog) -> bool {
         Arc::ptr_eq(&self.sealed, &other.sealed) && Arc::ptr_eq(&self.open, &other.open)
     }
@@ -199,7 +199,7 @@ impl ItemLog {
     }
 }
 
-/// The conversation so far: cheap to clone, and copied only when it is asked for.
+/// The conversation so far: cheap to clone, and copied only when it is read.
 #[derive(Clone, Default)]
 pub(crate) struct SharedLog(Arc<RwLock<ItemLog>>);
 
@@ -212,8 +212,8 @@ impl SharedLog {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = log;
     }
 
-    /// Lets `grow` add to the log of which this is a copy, and copies it again. Nobody reads meanwhile, and what is
-    /// not shared needs no copy to grow.
+    /// Calls `grow` with the original log and then copies it again. The old copy is dropped first, so that the log is
+    /// not shared while it grows and need not be cloned.
     pub(crate) fn grow(&self, log: &mut ItemLog, grow: impl FnOnce(&mut ItemLog)) {
         let mut shared = self.0.write().unwrap_or_else(PoisonError::into_inner);
         *shared = ItemLog::default();

@@ -1,10 +1,10 @@
-//! The layers of an agent, as one value that remembers their types.
+//! The layers of an agent, as one value that keeps their types.
 
 use crate::layer::{LayerRef, MemoryLayer, erase};
 
 /// Collects layers, in order of registration, into a memory.
 ///
-/// The result remembers which layers it has, so that asking a running execution for one that is not among
+/// The result keeps the types of its layers, so that asking a running execution for one that is not among
 /// them does not compile.
 ///
 /// ```
@@ -26,7 +26,7 @@ pub struct MemoryConfig<Ls> {
 }
 
 impl<Ls> MemoryConfig<Ls> {
-    /// The same with one more layer, whose type is not remembered.
+    /// Adds a layer, without typed access to it.
     pub fn with_layer(mut self, layer: impl MemoryLayer) -> Self {
         self.layers.push(ErasedLayer::new(layer));
         self
@@ -43,11 +43,11 @@ impl<Ls> MemoryConfig<Ls> {
     }
 }
 
-/// A layer whose type is forgotten.
+/// A layer whose type is erased.
 pub struct ErasedLayer(pub(crate) LayerRef);
 
 impl ErasedLayer {
-    /// Forgets the type of a layer.
+    /// Erases the type of a layer.
     pub fn new(layer: impl MemoryLayer) -> Self {
         Self(erase(layer))
     }
@@ -59,32 +59,32 @@ impl ErasedLayer {
     note = "write `memory((First::new(), Second::new()))`; a single layer needs a comma: `memory((Only::new(),))`"
 )]
 pub trait Layers {
-    /// Forgets their types, in order.
+    /// Erases their types, in order.
     fn into_erased(self) -> Vec<ErasedLayer>;
 }
 
-/// A tuple that has the layer `L`, somewhere.
+/// A tuple that contains the layer `L`.
 ///
-/// `Index` is found by the compiler; leave it open. Where a tuple has two layers of one type, it is theirs to tell them
-/// apart: `memory.read::<Notes, _, At<1>>(data)` asks the second layer of the tuple.
+/// The compiler infers `Index`. If a tuple has two layers of one type, name it: `memory.read::<Notes, _, At<1>>(data)`
+/// reads the second layer of the tuple.
 #[diagnostic::on_unimplemented(
     message = "the layer `{L}` is not in this memory",
     label = "this execution's memory has no `{L}`",
     note = "add it where the memory is built: `memory((…, {L}::new()))`"
 )]
 pub trait Has<L, Index> {
-    /// Where it is among the layers, in order of registration.
+    /// Its index among the layers, in order of registration.
     #[doc(hidden)]
     const PLACE: usize;
 }
 
-/// The place of a layer in its tuple.
+/// The index of a layer in its tuple.
 pub struct At<const N: usize>;
 
-/// No layer at no place.
+/// An index that no layer has.
 ///
-/// Where a tuple has one layer alone, the compiler would take every layer that is asked for to be that one, and
-/// complain of types that do not match. With a second candidate it says what [`Has`] says.
+/// With only one implementation of [`Has`], the compiler would assume that every requested layer is that one, and report
+/// mismatched types. With a second candidate it shows the message of [`Has`].
 #[doc(hidden)]
 pub enum Nothing {}
 
@@ -99,7 +99,7 @@ impl Layers for () {
     }
 }
 
-/// Writes the impls for one tuple, then for the tuple with one more layer, and so on.
+/// Implements the traits for one tuple, then for the tuple with one more layer, and so on.
 macro_rules! layer_tuples {
     ([$($name:ident . $index:tt),+]) => {
         impl<$($name: MemoryLayer),+> Layers for ($($name,)+) {

@@ -1,4 +1,4 @@
-//! The model behind the agent, as the engine sees it: items in, items out.
+//! The interface to a model: items in, items out.
 
 use std::sync::Arc;
 
@@ -9,22 +9,22 @@ use serde_json::Value;
 use crate::error::BoxError;
 use crate::item::{FunctionCall, Item};
 
-/// One request to a model: the window, as it will be sent.
+/// One request to a model: the window as it will be sent.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ModelRequest {
-    /// Which model, if the caller cares; `None` is the client's own default.
+    /// The model's name; `None` is the client's default.
     pub model: Option<String>,
     /// The system prompt.
     pub instructions: Arc<str>,
     /// What the model sees, in order.
     pub items: Vec<Arc<Item>>,
-    /// The tools it may ask for.
+    /// The tools it may call.
     pub tools: Arc<[ToolSchema]>,
-    /// Where the prompt may be cached: each number is a count of leading `items`, so that 0 stands right
-    /// behind the system prompt and the tools. Ascending; at most four, as the strictest provider allows.
+    /// Where the prompt may be cached: each number is a count of leading `items`, so that 0 is directly after
+    /// the system prompt and the tools. Ascending; at most four, as the strictest provider allows.
     pub breakpoints: Vec<usize>,
-    /// How many tokens the answer may have.
+    /// The largest number of tokens of the response.
     pub max_output_tokens: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ impl ModelRequest {
     }
 }
 
-/// A tool as the model is told about it.
+/// The description of a tool for the model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolSchema {
     /// The name on the wire: only `A-Z a-z 0-9 _ -`.
@@ -48,20 +48,20 @@ pub struct ToolSchema {
     pub parameters: Value,
 }
 
-/// What a model answered.
+/// A response of a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LlmResponse {
     /// Messages, calls and reasoning, in order. Names of called tools may be wire names or public names.
     pub items: Vec<Item>,
-    /// What it cost in tokens, as far as the provider said.
+    /// Its cost in tokens, as far as the provider reported it.
     pub usage: Usage,
-    /// What it cost in money, if the client knows.
+    /// Its cost in money, if the client knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
 }
 
 impl LlmResponse {
-    /// A response that says just this.
+    /// A response with only this text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { items: vec![Item::assistant(text)], ..Self::default() }
     }
@@ -78,17 +78,17 @@ impl LlmResponse {
     }
 }
 
-/// Tokens of one model call, as reported by the provider; zero where it said nothing.
+/// Tokens of one model call, as reported by the provider; zero where it reported nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// All input tokens, cached or not.
     pub input_tokens: u64,
     /// Output tokens.
     pub output_tokens: u64,
-    /// Of the input, what was read from the provider's prompt cache; `None` if it did not say.
+    /// The part of the input that was read from the provider's prompt cache; `None` if not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read_tokens: Option<u64>,
-    /// Of the input, what was written to the cache; `None` if it did not say.
+    /// The part of the input that was written to the cache; `None` if not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_tokens: Option<u64>,
 }
@@ -98,21 +98,21 @@ pub struct Usage {
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Delta {
-    /// More of what the model says.
+    /// More of the model's text.
     Text {
         /// The piece.
         text: String,
     },
-    /// More of what it thinks.
+    /// More of the model's reasoning.
     Reasoning {
         /// The piece.
         text: String,
     },
     /// More of a tool call.
     Call {
-        /// Which one of the response, from 0.
+        /// The index of the call in the response, from 0.
         index: usize,
-        /// The tool's name, with the first piece.
+        /// The tool's name, in the first piece.
         name: Option<String>,
         /// More of the arguments.
         arguments: String,
@@ -120,28 +120,28 @@ pub enum Delta {
 }
 
 impl Delta {
-    /// More of what the model says.
+    /// More of the model's text.
     pub fn text(text: impl Into<String>) -> Self {
         Delta::Text { text: text.into() }
     }
 }
 
-/// Where a model hands on what arrives. Cheap to clone.
+/// Receives the pieces of a response as they arrive. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Deltas(Option<Arc<dyn Fn(Delta) + Send + Sync>>);
 
 impl Deltas {
-    /// Hands pieces to whoever wants them.
+    /// Passes pieces to `receive`.
     pub fn to(receive: impl Fn(Delta) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(receive)))
     }
 
-    /// Whether someone looks at them. If not, a model need not ask its provider to stream.
+    /// Whether the pieces are used. If not, a model need not stream.
     pub fn are_watched(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Hands on a piece.
+    /// Passes on a piece.
     pub fn send(&self, delta: Delta) {
         if let Some(receive) = &self.0 {
             receive(delta);
@@ -155,7 +155,7 @@ impl std::fmt::Debug for Deltas {
     }
 }
 
-/// Something that answers requests: a provider's client, a local model, a script.
+/// A model: a provider's client, a local model, a script.
 ///
 /// The engine calls [`stream`](Model::stream) once for every step and once more for every retry after guidance,
 /// never twice at the same time for one execution. An error ends the turn. Dropping the future cancels the call.
@@ -173,13 +173,13 @@ impl std::fmt::Debug for Deltas {
 /// }
 /// ```
 pub trait Model: Send + Sync + 'static {
-    /// Answers one request.
+    /// Returns the response to one request.
     fn call(&self, request: ModelRequest) -> impl Future<Output = Result<LlmResponse, BoxError>> + Send;
 
-    /// Answers one request and hands on what arrives meanwhile; the answer is whole all the same.
+    /// Returns the complete response to one request, and passes on its pieces as they arrive.
     ///
-    /// What arrives is shown to the engine's observer as [`Event::Delta`](crate::event::Event::Delta) and goes nowhere
-    /// else: what is logged is the answer. Default: [`call`](Model::call), of which nothing is seen before its end.
+    /// The pieces go only to the engine's observer, as [`Event::Delta`](crate::event::Event::Delta); the returned
+    /// response is what is logged. Default: [`call`](Model::call), without pieces.
     fn stream(
         &self,
         request: ModelRequest,
@@ -190,7 +190,7 @@ pub trait Model: Send + Sync + 'static {
     }
 }
 
-/// [`Model`] behind a pointer.
+/// The object-safe form of [`Model`].
 pub(crate) trait DynModel: Send + Sync {
     fn call(&self, request: ModelRequest) -> BoxFuture<'_, Result<LlmResponse, BoxError>>;
     fn stream(&self, request: ModelRequest, deltas: Deltas) -> BoxFuture<'_, Result<LlmResponse, BoxError>>;
@@ -206,10 +206,10 @@ impl<M: Model> DynModel for M {
     }
 }
 
-/// What a layer may ask of a model: see [`call_model`](crate::layer::ContextData::call_model).
+/// A request of a layer to a model: see [`call_model`](crate::layer::ContextData::call_model).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryCallModelRequest {
-    /// Which model; empty is the client's own default.
+    /// The model's name; empty is the client's default.
     pub model: String,
     /// What it is shown.
     pub items: Vec<Item>,

@@ -1,4 +1,4 @@
-//! JSON schemas of what functions take and give.
+//! JSON schemas for the inputs and outputs of functions.
 
 mod check;
 mod compare;
@@ -14,10 +14,10 @@ use serde_json::{Number, Value};
 /// How deep schemas may be nested.
 pub const MAX_SCHEMA_DEPTH: usize = 64;
 
-/// How many schemas one schema may hold, itself included.
+/// How many schemas one schema may contain, including itself.
 pub const MAX_SCHEMA_PARTS: usize = 10_000;
 
-/// How deep a checked value may be nested; what `serde_json` reads is never deeper.
+/// How deep a checked value may be nested; `serde_json` never reads a deeper one.
 pub const MAX_VALUE_DEPTH: usize = 128;
 
 /// How many schemas may be applied inside one another while a value is checked.
@@ -26,12 +26,12 @@ pub const MAX_VALUE_DEPTH: usize = 128;
 pub const MAX_CHECK_DEPTH: usize = 256;
 
 /// How many steps one check may take: a schema applied to a value is one, and so is every name, item or constant
-/// that is looked at on the way. Nested alternatives can ask for exponentially many.
+/// that is compared. Nested alternatives can need exponentially many.
 pub const MAX_CHECK_STEPS: usize = 2_000_000;
 
 /// A JSON schema that values can be checked against.
 ///
-/// It understands this part of draft 2020-12:
+/// It supports this part of draft 2020-12:
 ///
 /// - any value: `true`, `false`, `type`, `enum`, `const`, `allOf`, `anyOf`, `oneOf`, `not`, and `$ref` to any
 ///   place within the schema itself, such as `#/$defs/name` or `#/definitions/name`;
@@ -40,7 +40,7 @@ pub const MAX_CHECK_STEPS: usize = 2_000_000;
 /// - arrays: `prefixItems`, `items`, `minItems`, `maxItems`, `uniqueItems`;
 /// - objects: `properties`, `required`, `additionalProperties`, `minProperties`, `maxProperties`.
 ///
-/// `format`, `title`, `description`, `default`, `examples` and the like say nothing about validity, and neither
+/// `format`, `title`, `description`, `default`, `examples` and the like do not affect validity, and neither
 /// does a keyword that begins with `x-`. As in the draft, 1 and 1.0 are the same number and both are integers.
 ///
 /// ```
@@ -66,19 +66,19 @@ pub struct Schema {
     parts: Vec<Part>,
 }
 
-/// One schema: a value fits it if it fits all rules. `true` has none.
+/// One schema: a value matches it if it matches all rules. `true` has none.
 type Part = Vec<Rule>;
 
 /// The index of a [`Part`].
 type PartId = usize;
 
-/// One thing that a schema asserts, with everything that is needed to check it.
+/// One assertion of a schema, with everything that is needed to check it.
 #[derive(Clone, Debug)]
 enum Rule {
     /// The schema `false`.
     Never,
     Type(Vec<Type>),
-    /// `enum` and `const`; `size` is how many values there are in all constants together.
+    /// `enum` and `const`; `size` is the number of values in all constants together.
     Enum {
         constants: Vec<Value>,
         size: usize,
@@ -126,7 +126,7 @@ enum Bound {
     ExclusiveMaximum,
 }
 
-/// What of a value is counted.
+/// What is counted in a value.
 #[derive(Clone, Copy, Debug)]
 enum Measure {
     Characters,
@@ -141,20 +141,20 @@ enum Limit {
 }
 
 impl Schema {
-    /// Reads a schema and refuses what could not be checked faithfully.
+    /// Reads a schema that can be checked completely.
     ///
     /// # Errors
-    /// One sentence that names the place: what is no schema, a `$ref` that leads nowhere or in a circle, and
-    /// every keyword that asserts something beyond the part listed above, such as `pattern` or `if`. A word
-    /// that is no keyword at all is refused too, since it is more often a slip than an annotation.
+    /// A message that names the place: an invalid schema, a `$ref` that points nowhere or in a circle, or a keyword that
+    /// asserts something beyond the part listed above, such as `pattern` or `if`. Unknown keywords are errors too, since
+    /// they are more often typing errors than annotations.
     pub fn new(schema: &Value) -> Result<Self, String> {
         read::strictly(schema).map(|parts| Self { parts })
     }
 
-    /// Reads what can be understood of a schema; the rest asserts nothing.
+    /// Reads the supported part of a schema and ignores the rest.
     ///
-    /// For schemas derived from Rust types: these are well formed, may say more than we check, and the types
-    /// themselves check everything once more. Whatever fits the schema also fits what is read of it.
+    /// For schemas derived from Rust types: these are well formed, may assert more than is checked here, and the types
+    /// themselves check everything once more. Every value that matches the schema also matches the part that is read.
     pub(crate) fn lenient(schema: &Value) -> Self {
         Self { parts: read::leniently(schema) }
     }
@@ -162,8 +162,8 @@ impl Schema {
     /// Checks a value.
     ///
     /// # Errors
-    /// One sentence that says where the value does not fit and what was expected there; also if checking would
-    /// go beyond [`MAX_VALUE_DEPTH`], [`MAX_CHECK_DEPTH`] or [`MAX_CHECK_STEPS`].
+    /// A message that says where the value does not match and what was expected there; also if checking would
+    /// exceed [`MAX_VALUE_DEPTH`], [`MAX_CHECK_DEPTH`] or [`MAX_CHECK_STEPS`].
     pub fn check(&self, value: &Value) -> Result<(), String> {
         check::check(&self.parts, value)
     }

@@ -1,7 +1,7 @@
-//! Searching texts by their words, as a capability of the host, like files and shell.
+//! Full-text search, a capability of the host like files and shell.
 //!
-//! What a text is split into ([`terms`]) and how texts are ranked ([`Ranking`], BM25) is decided here, so that every
-//! [`SearchIndex`] finds the same texts in the same order. `contexture_core::testing::search_conformance` checks it.
+//! How a text is split ([`terms`]) and how documents are ranked ([`Ranking`], BM25) is defined here, so that every
+//! [`SearchIndex`] finds the same documents in the same order. `contexture_core::testing::search_conformance` checks it.
 
 mod stem;
 mod terms;
@@ -22,14 +22,14 @@ pub const MAX_DOCUMENT_BYTES: usize = 4 * 1024 * 1024;
 /// The largest metadata of a document, in bytes of JSON.
 pub const MAX_METADATA_BYTES: usize = 16 * 1024;
 
-/// A text that can be found.
+/// A document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchDocument {
-    /// Its name within its scope.
+    /// Its id within its scope.
     pub id: String,
-    /// What is searched.
+    /// The text that is searched.
     pub text: String,
-    /// What is told about it when it is found.
+    /// Data that is returned with it.
     pub metadata: Value,
 }
 
@@ -45,10 +45,10 @@ impl SearchDocument {
         self
     }
 
-    /// Refuses what is larger than every index must take.
+    /// Checks the sizes that every index must accept.
     ///
     /// # Errors
-    /// [`SearchError::TooLarge`] names what is.
+    /// [`SearchError::TooLarge`] names the part that is too large.
     pub fn check(&self) -> Result<(), SearchError> {
         within("id", self.id.len(), MAX_SEARCH_NAME_BYTES)?;
         within("text", self.text.len(), MAX_DOCUMENT_BYTES)?;
@@ -56,10 +56,10 @@ impl SearchDocument {
     }
 }
 
-/// Refuses a scope that is longer than every index must take.
+/// Checks the length of a scope that every index must accept.
 ///
 /// # Errors
-/// [`SearchError::TooLarge`] says so.
+/// [`SearchError::TooLarge`] if it is longer.
 pub fn check_scope(scope: &str) -> Result<(), SearchError> {
     within("scope", scope.len(), MAX_SEARCH_NAME_BYTES)
 }
@@ -73,18 +73,18 @@ fn within(what: &'static str, len: usize, max: usize) -> Result<(), SearchError>
 pub struct SearchHit {
     /// The document, as it was added.
     pub document: SearchDocument,
-    /// How well it matches; only good for comparing hits of one query.
+    /// How well it matches; comparable only with other hits of the same query.
     pub score: f64,
 }
 
-/// Why an index did not do what it was asked.
+/// Why an operation of an index failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SearchError {
     /// The engine was built without an index.
     #[error("this engine was built without a search index\nhint: give it one with `EngineBuilder::search`")]
     NoIndex,
-    /// Something is longer than an index must take. Nothing was changed.
+    /// Something is longer than an index must accept. Nothing was changed.
     #[error("{what} of {len} bytes: longer than {max}")]
     TooLarge {
         /// What: `id`, `scope`, `text` or `metadata`.
@@ -94,7 +94,7 @@ pub enum SearchError {
         /// How long it may be.
         max: usize,
     },
-    /// The disk, the network or the database failed. Nothing was changed, unless the response was lost.
+    /// The disk, the network or the database failed. Nothing was changed, unless only the response was lost.
     #[error("{doing}")]
     Io {
         /// What was tried.
@@ -105,30 +105,30 @@ pub enum SearchError {
     },
 }
 
-/// Finds texts by their words.
+/// A full-text index.
 ///
-/// A scope is any text; documents of one never count or show in another. A layer uses the `scope_key` that its `init`
-/// is given, so that no other layer, user or thread can meet its documents.
+/// A scope is any text; the documents of one scope do not affect searches in another. A layer uses the `scope_key` that
+/// its `init` gets, so that no other layer, user or thread can find its documents.
 ///
-/// Duties of an implementation:
+/// Requirements for an implementation:
 /// - Documents are found by [`query_terms`] of the query in [`terms`] of their text, ranked by [`Ranking`] over the
-///   documents of their scope alone, best first, equal ones by id in byte order.
-/// - `add`, `remove` and `clear` change everything or nothing, and what they changed can be found once they
-///   have returned; an index on disk has it after a crash.
-/// - A query is text and nothing else: no character of it has a meaning, and none makes it fail.
-/// - An index that is stored knows the [`SPLITTING_VERSION`] it was made with, and is made anew for another.
+///   documents of their scope only, best first, equal ones by id in byte order.
+/// - `add`, `remove` and `clear` change everything or nothing, and their changes are visible once they have returned;
+///   in an index on disk they survive a crash.
+/// - A query is plain text: no character has a special meaning, and no query is an error.
+/// - A stored index records the [`SPLITTING_VERSION`] it was built with, and is rebuilt if the version differs.
 pub trait SearchIndex: Send + Sync {
-    /// Adds documents to a scope; one with a known id takes the place of the one before. Of two with one id, the later
-    /// stays.
+    /// Adds documents to a scope; a document with a known id replaces the previous one. Of two with the same id, the
+    /// later one is kept.
     fn add<'a>(&'a self, scope: &'a str, documents: Vec<SearchDocument>) -> BoxFuture<'a, Result<(), SearchError>>;
 
-    /// Removes documents; says how many were there.
+    /// Removes documents; returns how many existed.
     fn remove<'a>(&'a self, scope: &'a str, ids: &'a [String]) -> BoxFuture<'a, Result<usize, SearchError>>;
 
     /// Removes all documents of a scope.
     fn clear<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<(), SearchError>>;
 
-    /// The documents that match best, at most `limit`.
+    /// Returns the documents that match best, at most `limit`.
     fn search<'a>(
         &'a self,
         scope: &'a str,
@@ -136,11 +136,11 @@ pub trait SearchIndex: Send + Sync {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>>;
 
-    /// How many documents a scope has.
+    /// Returns the number of documents of a scope.
     fn count<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<usize, SearchError>>;
 }
 
-/// A [`SearchIndex`] for agents without one: everything is refused.
+/// A [`SearchIndex`] for agents without one: every call is an error.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSearch;
 

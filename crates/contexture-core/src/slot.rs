@@ -1,4 +1,4 @@
-//! Where among the layers a layer stands.
+//! The order of layers.
 
 use serde::{Deserialize, Serialize};
 

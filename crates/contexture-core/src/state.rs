@@ -1,4 +1,4 @@
-//! The states of all layers in all running executions, mirrored to the durable side.
+//! The states of all layers in all running executions, and how they are written to the store.
 
 mod cell;
 mod record;
@@ -15,22 +15,22 @@ use cell::{Cell, Meeting};
 pub(crate) use cell::{DirtyState, Durable, Unread};
 pub(crate) use record::{backup_key, decode_record, encode_record, state_key};
 
-/// How often a durable write is tried before it is given up until the next change or flush.
+/// How often a write is tried before the next change or flush.
 pub(crate) const WRITE_ATTEMPTS: u32 = 5;
-/// How often a write is put on top of what others wrote before it is given up.
+/// How often a write is retried after a conflict with other writers.
 pub(crate) const MAX_CONFLICTS: u32 = 100;
-/// How long to wait after the first failed try; twice as long after each further one.
+/// The pause after the first failure; it doubles with each further one.
 const FIRST_BACKOFF: Duration = Duration::from_millis(20);
 
-/// Told of errors that the agent does not see: layer, hook (`persist`, `restore`, `merge`), message.
+/// Receives errors that do not stop the agent: layer, hook (`persist`, `restore`, `merge`), message.
 pub type DiagnosticSink = Arc<dyn Fn(&ExecutionId, &LayerId, &'static str, &str) + Send + Sync>;
 
-/// The states of layers in memory, each mirrored to its durable target.
+/// The states of layers in memory, each with its record in the store.
 ///
-/// `set` returns at once. Writes to the durable side are coalesced per key: the latest state wins, one write is
-/// in flight, a failed one is tried again with growing pauses and reported as diagnostic `persist`. The agent
-/// never fails for it. While a turn runs, and while items of its log are not durable, an execution's states are held
-/// back and go out with the turn's own commits, so that states and items cannot drift apart.
+/// `set` returns at once. Writes to the store are coalesced per key: the latest state wins, one write is in flight, and
+/// a failed one is retried with growing pauses and reported as diagnostic `persist`. The agent never fails because of
+/// it. While a turn runs, and while items of its log are not durable, the states of an execution are written only with
+/// the turn's own commits, so that states and items always match.
 pub struct LayerStateStore {
     executions: Mutex<IdMap<ExecutionId, ExecutionStates>>,
     clock: Arc<dyn Clock>,
@@ -43,11 +43,11 @@ struct ExecutionStates {
     cells: IdMap<LayerId, Cell>,
     /// A turn is running, and its commits write the states.
     in_turn: bool,
-    /// The log has items that are not durable: states that were written alone would be ahead of it.
+    /// The log has items that are not durable: states that were written now would be ahead of it.
     behind: bool,
-    /// Nobody runs it any more.
+    /// The execution has ended.
     left: bool,
-    /// Taken while states of this execution are written.
+    /// Held while states of this execution are written.
     writer: Arc<tokio::sync::Mutex<()>>,
     /// A background write is scheduled.
     scheduled: bool,
@@ -59,7 +59,7 @@ impl ExecutionStates {
         self.in_turn || self.behind
     }
 
-    /// Whether a background write is to be scheduled now; if so, it counts as scheduled.
+    /// Whether a background write must be scheduled now; if so, marks it as scheduled.
     fn wants_writing(&mut self) -> bool {
         let wanted = !self.is_held() && !self.scheduled && self.cells.values().any(Cell::is_dirty);
         self.scheduled |= wanted;
@@ -67,7 +67,7 @@ impl ExecutionStates {
     }
 }
 
-/// Has the states of an execution wait for the turn's commits until it is dropped.
+/// Until it is dropped, the states of an execution are written only by the turn's commits.
 pub(crate) struct Held {
     states: Arc<LayerStateStore>,
     execution: ExecutionId,
@@ -82,15 +82,15 @@ impl Drop for Held {
 /// A state that could not be made durable.
 #[derive(Debug)]
 pub struct NotDurable {
-    /// The layer whose state it is.
+    /// The layer.
     pub layer_id: LayerId,
-    /// What prevents it.
+    /// The error.
     pub error: StoreError,
 }
 
 /// Why a state is not written by itself.
 #[derive(Debug, thiserror::Error)]
-#[error("it goes with the items of its turn, which are not durable yet")]
+#[error("it is written together with the items of its turn, which are not durable yet")]
 struct HeldBack;
 
 fn held_back() -> StoreError {
@@ -104,7 +104,7 @@ impl LayerStateStore {
     }
 
     fn executions(&self) -> MutexGuard<'_, IdMap<ExecutionId, ExecutionStates>> {
-        // No code of a layer runs under this lock, so a panic cannot leave anything half changed.
+        // No code of a layer runs while this lock is held, so a panic cannot leave anything half changed.
         self.executions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -121,7 +121,7 @@ impl LayerStateStore {
         self.executions().get_mut(execution)?.cells.get_mut(layer).map(change)
     }
 
-    /// A layer's state in an execution; `None` if it has none, was cleared, or is of another type.
+    /// Returns a layer's state in an execution; `None` if it has none, was cleared, or has another type.
     pub fn get<T: LayerState>(&self, execution: &ExecutionId, layer: &LayerId) -> Option<Arc<T>> {
         self.get_erased(execution, layer)?.downcast()
     }
@@ -130,7 +130,7 @@ impl LayerStateStore {
         self.with_cell(execution, layer, |cell| cell.state.clone())?
     }
 
-    /// Sets a layer's state; `None` clears it, and the durable record is deleted.
+    /// Sets a layer's state; `None` clears it and deletes the stored record.
     pub fn set<T: LayerState>(self: &Arc<Self>, execution: &ExecutionId, layer: &LayerId, state: Option<T>) {
         self.set_erased(execution, layer, state.map(StateValue::new));
     }
@@ -150,7 +150,7 @@ impl LayerStateStore {
         }
     }
 
-    /// Sets the first state of an execution: what was just read from the durable side is not written again.
+    /// Sets the initial state of an execution; a state that was just read from the store is not written again.
     pub(crate) fn set_restored(&self, execution: &ExecutionId, layer: &LayerId, state: Option<StateValue>) {
         let mut executions = self.executions();
         let cell = executions.entry(execution.clone()).or_default().cells.entry(layer.clone()).or_default();
@@ -166,28 +166,28 @@ impl LayerStateStore {
         self.with_cell(execution, layer, |cell| cell.state.clone().filter(|_| cell.is_dirty()))?
     }
 
-    /// Takes note that what `other` wrote to a record that both share was taken into account, if it is still there.
+    /// Marks what `other` wrote to a shared record as known, if it is still there.
     pub(crate) async fn take_note(&self, execution: &ExecutionId, layer: &LayerId, other: &ExecutionId) {
         let Some(target) = self.target(execution, layer) else { return };
         let wrote = self.with_cell(other, layer, |cell| cell.durable.as_ref()?.known_version()).flatten();
-        // A store that fails now leaves the next write to find out.
+        // If the store fails now, the next write will detect the change.
         let Ok(Some(record)) = target.adapter().get(&state_key(&target)).await else { return };
         if Some(record.version) == wrote {
             self.with_cell_mut(execution, layer, |cell| cell.has_seen(record.version));
         }
     }
 
-    /// Whether there is a state entry, be it a cleared one.
+    /// Whether there is a state entry, including a cleared one.
     pub fn has(&self, execution: &ExecutionId, layer: &LayerId) -> bool {
         self.with_cell(execution, layer, |cell| cell.present).unwrap_or(false)
     }
 
-    /// Forgets everything about an execution. What is not durable by then is lost: `flush` first.
+    /// Removes everything about an execution. States that are not durable are lost: call `flush` first.
     pub fn cleanup(&self, execution: &ExecutionId) {
         self.executions().remove(execution);
     }
 
-    /// Says where a layer's state is mirrored to from now on.
+    /// Sets the record that a layer's state is written to.
     pub fn register_durable(&self, execution: &ExecutionId, layer: &LayerId, target: ScopedStorage) {
         self.register(execution, layer, Durable::new(target));
     }
@@ -195,22 +195,22 @@ impl LayerStateStore {
     pub(crate) fn register(&self, execution: &ExecutionId, layer: &LayerId, mut durable: Durable) {
         let mut executions = self.executions();
         let cell = executions.entry(execution.clone()).or_default().cells.entry(layer.clone()).or_default();
-        // What was set, or cleared, before it had a target is not durable yet.
+        // A state that was set or cleared before this call is not durable yet.
         durable.written = cell.generation.saturating_sub(1);
         cell.durable = Some(durable);
     }
 
-    /// Marks a layer as left out of an execution.
+    /// Disables a layer in an execution.
     pub fn disable(&self, execution: &ExecutionId, layer: &LayerId) {
         self.executions().entry(execution.clone()).or_default().cells.entry(layer.clone()).or_default().disabled = true;
     }
 
-    /// Whether a layer is left out of an execution.
+    /// Whether a layer is disabled in an execution.
     pub fn is_disabled(&self, execution: &ExecutionId, layer: &LayerId) -> bool {
         self.with_cell(execution, layer, |cell| cell.disabled).unwrap_or(false)
     }
 
-    /// Whether a layer has a state entry, and whether it is left out, in one look.
+    /// Whether a layer has a state entry, and whether it is disabled, with one lock.
     pub(crate) fn standing(&self, execution: &ExecutionId, layer: &LayerId) -> (bool, bool) {
         self.with_cell(execution, layer, |cell| (cell.present, cell.disabled)).unwrap_or_default()
     }
@@ -220,9 +220,9 @@ impl LayerStateStore {
         (self.sink)(execution, layer, hook, message);
     }
 
-    /// Waits until everything that was set is durable, and says what is not.
+    /// Waits until all states are durable, and returns those that could not be written.
     ///
-    /// While a turn of the execution runs, its states wait for the turn's own commit, and are said not to be durable.
+    /// While a turn of the execution runs, its states are written by the turn's own commit, and are returned as not durable.
     pub async fn flush(&self, execution: &ExecutionId) -> Vec<NotDurable> {
         let Some(writer) = self.writer(execution) else { return Vec::new() };
         let _writing = writer.lock().await;
@@ -238,7 +238,7 @@ impl LayerStateStore {
         failed
     }
 
-    /// The layers of an execution whose states are mirrored.
+    /// The layers of an execution whose states are stored.
     pub(crate) fn durable_layers(&self, execution: &ExecutionId) -> Vec<LayerId> {
         let executions = self.executions();
         let Some(entry) = executions.get(execution) else { return Vec::new() };
@@ -250,13 +250,13 @@ impl LayerStateStore {
         Some(self.executions().get(execution)?.writer.clone())
     }
 
-    /// States wait for the turn's own commits as long as the returned value lives.
+    /// Until the returned value is dropped, states are written only by the turn's own commits.
     pub(crate) fn hold(self: &Arc<Self>, execution: &ExecutionId) -> Held {
         self.executions().entry(execution.clone()).or_default().in_turn = true;
         Held { states: self.clone(), execution: execution.clone() }
     }
 
-    /// States go out by themselves again, unless items that belong to them are not durable yet.
+    /// States are written in the background again, unless their items are not durable yet.
     fn release(self: &Arc<Self>, execution: &ExecutionId) {
         let schedule = {
             let mut executions = self.executions();
@@ -269,14 +269,14 @@ impl LayerStateStore {
         }
     }
 
-    /// Says whether the log of the execution has items that are not durable.
+    /// Sets whether the log of the execution has items that are not durable.
     pub(crate) fn set_behind(&self, execution: &ExecutionId, behind: bool) {
         if let Some(entry) = self.executions().get_mut(execution) {
             entry.behind = behind;
         }
     }
 
-    /// Forgets what is not durable: the next [`reconcile`](Self::reconcile) takes what is stored.
+    /// Discards what is not durable: the next [`reconcile`](Self::reconcile) uses the stored states.
     pub(crate) fn discard(&self, execution: &ExecutionId) {
         if let Some(entry) = self.executions().get_mut(execution) {
             entry.cells.values_mut().for_each(Cell::discard);
@@ -287,19 +287,19 @@ impl LayerStateStore {
         self.executions().get(execution).is_some_and(ExecutionStates::is_held)
     }
 
-    /// Nobody runs the execution any more, though its last hooks may still have to run.
+    /// Marks the execution as ended, though its last hooks may still run.
     pub(crate) fn leave(&self, execution: &ExecutionId) {
         if let Some(entry) = self.executions().get_mut(execution) {
             entry.left = true;
         }
     }
 
-    /// Whether someone runs the execution.
+    /// Whether the execution is running.
     pub(crate) fn is_live(&self, execution: &ExecutionId) -> bool {
         self.executions().get(execution).is_some_and(|entry| !entry.left)
     }
 
-    /// The states that are not durable yet, encoded. Those without a JSON form are reported and left out.
+    /// The states that are not durable yet, encoded. Those that cannot be serialised are reported and left out.
     pub(crate) fn dirty(&self, execution: &ExecutionId) -> Vec<DirtyState> {
         let (dirty, broken) = self.encode_dirty(execution);
         for NotDurable { layer_id, error } in broken {
@@ -329,7 +329,7 @@ impl LayerStateStore {
         (dirty, broken)
     }
 
-    /// Writes of these states begin. Whatever becomes of them, one that did happen will be recognised.
+    /// Records that writes of these states begin, so that they are recognised later even if the result is lost.
     pub(crate) fn begin_write(&self, execution: &ExecutionId, states: &[DirtyState]) {
         let mut executions = self.executions();
         let Some(entry) = executions.get_mut(execution) else { return };
@@ -340,7 +340,7 @@ impl LayerStateStore {
         }
     }
 
-    /// Notes that states are durable now, as this version.
+    /// Records that states are durable, with this version.
     pub(crate) fn mark_written(&self, execution: &ExecutionId, states: &[DirtyState], version: Version) {
         let mut executions = self.executions();
         let Some(entry) = executions.get_mut(execution) else { return };
@@ -351,7 +351,7 @@ impl LayerStateStore {
         }
     }
 
-    /// Notes that a batch in doubt is known to have succeeded, though others may have written since.
+    /// Records that a batch with an unknown outcome has succeeded, though others may have written since.
     pub(crate) fn mark_landed(&self, execution: &ExecutionId) {
         if let Some(entry) = self.executions().get_mut(execution) {
             entry.cells.values_mut().for_each(Cell::mark_landed);
@@ -380,12 +380,12 @@ impl LayerStateStore {
             }
         }
         for dirty in self.dirty(execution) {
-            // Reported as a diagnostic by `write`; the state stays dirty and is tried again with the next change.
+            // `write` has reported it as a diagnostic; the state stays dirty and is retried with the next change.
             let _ = self.write(execution, dirty).await;
         }
     }
 
-    /// Writes one state, again and again if need be; the caller holds the writer lock.
+    /// Writes one state, with retries; the caller holds the writer lock.
     async fn write(&self, execution: &ExecutionId, mut dirty: DirtyState) -> Result<(), StoreError> {
         let Some(target) = self.target(execution, &dirty.layer) else { return Ok(()) };
         let (mut failures, mut conflicts) = (0, 0);
@@ -421,9 +421,9 @@ impl LayerStateStore {
         }
     }
 
-    /// Takes in what someone else wrote: united with ours, or ours stays and a diagnostic says so.
+    /// Accepts what another writer stored: merged with ours, or ours is kept with a diagnostic.
     ///
-    /// `true`: the state in memory is another one now.
+    /// Returns `true` if the state in memory has changed.
     pub(crate) async fn reconcile(&self, execution: &ExecutionId, layer: &LayerId) -> Result<bool, StoreError> {
         let Some(target) = self.target(execution, layer) else { return Ok(false) };
         let theirs = target.adapter().get(&state_key(&target)).await?;
@@ -431,7 +431,7 @@ impl LayerStateStore {
             let Some(seen) = self.with_cell(execution, layer, Cell::snapshot).flatten() else { return Ok(false) };
             let meeting = seen.meet(theirs.as_ref());
             let settled = self.with_cell_mut(execution, layer, |cell| cell.settle(&seen, theirs.as_ref(), &meeting));
-            // Someone changed the state while the layer thought about it: it has to think again.
+            // The state changed while `merge` ran: merge again.
             let Some(Some(changed)) = settled else { continue };
             self.report(execution, layer, &meeting);
             return Ok(changed);
@@ -442,20 +442,21 @@ impl LayerStateStore {
         match meeting {
             Meeting::Known | Meeting::Ours { .. } | Meeting::Theirs(_) | Meeting::United(_) => {}
             Meeting::Kept { reason } => {
-                let message =
-                    format!("someone else changed the state at the same time; the newer one, ours, stays: {reason}");
+                let message = format!(
+                    "another writer changed the state at the same time; ours, the newer one, is kept: {reason}"
+                );
                 self.diagnostic(execution, layer, "merge", &message);
             }
             Meeting::Apart { reason } => {
                 let message = format!(
-                    "the state began apart from the one that others share; it stays with this execution, and theirs \
-                     where it is: {reason}"
+                    "the state started separate from the stored one; it stays in this execution, and the stored one is \
+                     kept: {reason}"
                 );
                 self.diagnostic(execution, layer, "merge", &message);
             }
             Meeting::Unreadable { problem } => {
                 let message = format!(
-                    "someone else wrote a state that does not parse ({problem}); ours stays, and theirs is kept aside \
+                    "another writer stored a state that does not parse ({problem}); ours is kept, and theirs is backed up \
                      with the next write"
                 );
                 self.diagnostic(execution, layer, "restore", &message);

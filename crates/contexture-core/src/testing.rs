@@ -1,8 +1,8 @@
-//! The test kit: what the project's own tests are made of, for the tests of layers, stores and agents.
+//! The test kit for layers, stores and agents.
 //!
-//! A test of a layer usually needs [`engine`], which fills in a manual clock and counted names, a
-//! [`ScriptedModel`], and a [`Recorder`]. A store is held against [`store_conformance`]; how an agent bears a failing
-//! one is tried with [`FaultyStore`] and [`LossyStore`].
+//! A test of a layer usually needs [`engine`], which has a manual clock and predictable names, a [`ScriptedModel`], and a
+//! [`Recorder`]. [`store_conformance`] checks a store; [`FaultyStore`] and [`LossyStore`] test how an agent handles a
+//! failing one.
 //!
 //! ```
 //! use contexture_core::testing::{engine, ScriptedModel};
@@ -49,7 +49,7 @@ pub use scripted_model::ScriptedModel;
 pub use search_conformance::search_conformance;
 pub use store_conformance::{durable_store_conformance, store_conformance};
 
-/// An engine for tests: time jumps over every sleep, names count up, nothing is durable.
+/// An engine builder for tests: the clock skips every sleep, names count up, nothing is durable.
 pub fn engine<Ls>(memory: MemoryConfig<Ls>) -> EngineBuilder<Ls> {
     Engine::builder(memory, Arc::new(ManualClock::hurried()), Arc::new(CountingIds::new()))
 }

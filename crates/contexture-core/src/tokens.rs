@@ -1,4 +1,4 @@
-//! Counting what the model is billed for.
+//! Token counting.
 
 use crate::item::{Content, Item};
 
@@ -9,12 +9,12 @@ pub const ITEM_OVERHEAD_TOKENS: u64 = 4;
 
 /// Counts tokens of text.
 ///
-/// The engine calls [`count`](TokenCounter::count) once for every item when it enters the log and keeps the
-/// answer; the other methods serve cutting text to a budget and have defaults made from `count`.
-/// Implementations must be deterministic, and `count` must never shrink when text is appended by more than
-/// a merge at the seam can explain (a few tokens).
+/// The engine calls [`count`](TokenCounter::count) once for every item when it is logged and stores the result. The
+/// other methods are used to cut text to a budget; their defaults call `count`.
+/// Implementations must be deterministic. Appending text may lower the count only by what merging tokens at the
+/// boundary can explain (a few tokens).
 pub trait TokenCounter: Send + Sync {
-    /// What this counter is called, for reports: `o200k`, `estimate`.
+    /// The name of the counter, for reports: `o200k`, `estimate`.
     fn name(&self) -> &str;
 
     /// The number of tokens of `text`.
@@ -42,13 +42,13 @@ pub trait TokenCounter: Send + Sync {
         })
     }
 
-    /// Whether the counts are a guess that the usage reported by a provider should correct.
+    /// Whether counts are estimates that should be corrected by the usage that a provider reports.
     fn is_estimate(&self) -> bool {
         false
     }
 }
 
-/// The longest length that fits, by bisection; `fits` rounds a length to a boundary and judges it.
+/// The largest length that fits, by bisection; `fits` rounds a length to a boundary and tests it.
 fn longest(max: usize, fits: impl Fn(usize) -> Option<usize>) -> usize {
     if let Some(len) = fits(max) {
         return len;
@@ -85,7 +85,7 @@ pub fn ceil_boundary(text: &str, at: usize) -> usize {
 /// The cheap estimate: UTF-8 bytes divided by four, rounded up.
 ///
 /// For models without a public vocabulary. On code and English it is within about 15 % of o200k, on other
-/// scripts it can be off by half; the engine corrects it by the usage that the provider reports.
+/// scripts it can be off by half; the engine corrects it with the usage that the provider reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Estimate;
 
@@ -134,7 +134,7 @@ fn count_content(counter: &dyn TokenCounter, content: &Content) -> u64 {
     }
 }
 
-/// A number from a configuration file as whole tokens, or a sentence that says what is wrong with it.
+/// Converts a number from a configuration file to whole tokens; the error is a message that names the field.
 ///
 /// ```
 /// use contexture_core::tokens::whole_tokens;
@@ -155,5 +155,5 @@ pub fn whole_tokens(field: &str, number: f64) -> Result<u64, String> {
     Ok(number as u64)
 }
 
-/// The largest budget that is taken for a budget and not for a mistake: 2^40 tokens.
+/// The largest valid budget: 2^40 tokens.
 pub const MAX_TOKENS: u64 = 1 << 40;

@@ -1,4 +1,4 @@
-//! Tools that the agent's author gives to the model.
+//! Tools that the model can call.
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -6,11 +6,11 @@ use serde_json::Value;
 use crate::error::BoxError;
 use crate::id::{ExecutionId, ThreadId};
 
-/// Something the model can ask for.
+/// Something that the model can call.
 ///
-/// The engine calls [`call`](Tool::call) after every gate has let it pass and after the intent to run it is
-/// durable. If the process dies while it runs, it is not run again: the model is told that the outcome is
-/// unknown. An error is answered to the model as an error output; the turn goes on.
+/// The engine calls [`call`](Tool::call) after `before_tool_call` of every layer has allowed it and after the intent to
+/// run it is durable. If the process dies while it runs, it is not run again: the model is told that the outcome is
+/// unknown. An error becomes an error output for the model, and the turn continues.
 pub trait Tool: Send + Sync + 'static {
     /// The public name, unique among all tools.
     fn name(&self) -> &str;
@@ -21,23 +21,23 @@ pub trait Tool: Send + Sync + 'static {
     /// JSON schema of its arguments.
     fn parameters(&self) -> Value;
 
-    /// Does it. The arguments are JSON and were checked against [`parameters`](Tool::parameters).
+    /// Runs the tool. The arguments were checked against [`parameters`](Tool::parameters).
     fn call(&self, arguments: Value, ctx: ToolContext<'_>) -> impl Future<Output = Result<String, BoxError>> + Send;
 }
 
-/// What a tool is told about where it runs.
+/// The context of a tool call.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ToolContext<'a> {
-    /// The run that asks.
+    /// The execution that calls the tool.
     pub execution_id: &'a ExecutionId,
-    /// The conversation that asks.
+    /// The thread of that execution.
     pub thread_id: &'a ThreadId,
-    /// The name of this one call.
+    /// The id of this call.
     pub call_id: &'a str,
 }
 
-/// [`Tool`] behind a pointer.
+/// The object-safe form of [`Tool`].
 pub(crate) trait DynTool: Send + Sync {
     fn name(&self) -> &str;
     fn description(&self) -> &str;

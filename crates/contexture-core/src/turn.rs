@@ -1,8 +1,8 @@
-//! One turn as a state machine that decides and never awaits.
+//! One turn as a state machine that never awaits.
 //!
-//! The engine asks [`Turn::next`] what to do, does it, and tells the turn what came of it. Between any two of these
-//! the turn can be written down and read back: a turn that was interrupted goes on from its last committed state,
-//! and a tool that may have run is not run again.
+//! The engine calls [`Turn::next`], performs the action, and reports the result to the turn. Between two actions the
+//! turn can be stored and read back: an interrupted turn continues from its last committed state, and a tool that may
+//! have run is not run again.
 
 mod stored;
 
@@ -14,19 +14,19 @@ pub(crate) use stored::StoredTurn;
 
 use crate::item::FunctionCall;
 
-/// How often a response may be sent back with guidance before it is taken as it is.
+/// How often a response may be retried with guidance before it is accepted.
 pub const MAX_GUIDED_RETRIES: u32 = 3;
-/// How often layers may ask for re-renders that lead to further re-renders before one model call.
+/// How many rounds of re-renders that request further re-renders may run before one model call.
 pub const MAX_RERENDER_DEPTH: u32 = 3;
 
 /// One user message and all model calls and tool calls it leads to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
     phase: Phase,
-    /// Model calls whose responses were taken.
+    /// The number of accepted responses.
     steps: u32,
     max_steps: u32,
-    /// Responses of the current step that were sent back.
+    /// Responses of the current step that were rejected with guidance.
     retries: u32,
     guidance: Vec<String>,
 }
@@ -36,7 +36,7 @@ pub struct Turn {
 enum Phase {
     /// The model is to be called.
     Model,
-    /// The calls of the last response are to be answered, from `next` on.
+    /// The calls of the last response, from `next` on, are to be run.
     Tools {
         calls: Arc<[FunctionCall]>,
         next: usize,
@@ -47,12 +47,13 @@ enum Phase {
     Done,
 }
 
-/// What the engine is to do next.
+/// The next action of the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// Assemble a window and call the model; then [`Turn::responded`] or [`Turn::guided`].
     CallModel,
-    /// Ask the gates and, if they allow it, [`Turn::start_tool`], commit, run it, log its output, [`Turn::answered`].
+    /// Call `before_tool_call` of the layers and, if they allow it, [`Turn::start_tool`], commit, run it, log its output,
+    /// [`Turn::answered`].
     RunTool(FunctionCall),
     /// Tell the model that the outcome of this call is unknown, then [`Turn::answered`].
     AnswerInterrupted(FunctionCall),
@@ -63,12 +64,12 @@ pub enum Next {
 }
 
 impl Turn {
-    /// A turn whose user message is logged.
+    /// A new turn whose user message is logged.
     pub fn new(max_steps: u32) -> Self {
         Self { phase: Phase::Model, steps: 0, max_steps, retries: 0, guidance: Vec::new() }
     }
 
-    /// What is to be done next.
+    /// Returns the next action.
     pub fn next(&self) -> Next {
         match &self.phase {
             Phase::Model if self.steps >= self.max_steps => Next::GiveUp,
@@ -82,7 +83,7 @@ impl Turn {
         }
     }
 
-    /// The response was taken and will be logged; it asks for these calls.
+    /// The response was accepted and will be logged; it has these calls.
     pub fn responded(&mut self, calls: Vec<FunctionCall>) {
         self.steps += 1;
         self.retries = 0;
@@ -93,7 +94,7 @@ impl Turn {
         };
     }
 
-    /// The response is to be tried again with this guidance. `false`: it was tried often enough, take it.
+    /// Requests a retry with this guidance. Returns `false` if there were too many retries; then accept the response.
     pub fn guided(&mut self, guidance: String) -> bool {
         if self.retries >= MAX_GUIDED_RETRIES {
             return false;
@@ -103,7 +104,7 @@ impl Turn {
         true
     }
 
-    /// The next tool call is about to run. To be committed before it does.
+    /// The next tool call is about to run. Must be committed before it does.
     pub fn start_tool(&mut self) {
         if let Phase::Tools { started, .. } = &mut self.phase {
             *started = true;
@@ -119,7 +120,7 @@ impl Turn {
         }
     }
 
-    /// Ends the turn as it is. Returns the calls that have no output yet: each must get one in the log.
+    /// Ends the turn. Returns the calls that have no output yet; the caller must log one for each.
     pub fn finish(&mut self) -> Vec<FunctionCall> {
         match std::mem::replace(&mut self.phase, Phase::Done) {
             Phase::Tools { calls, next, .. } => calls.get(next..).unwrap_or_default().to_vec(),
@@ -132,7 +133,7 @@ impl Turn {
         &self.guidance
     }
 
-    /// Model calls whose responses were taken.
+    /// The number of accepted responses.
     pub fn steps(&self) -> u32 {
         self.steps
     }

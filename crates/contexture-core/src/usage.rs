@@ -1,22 +1,22 @@
-//! Where the tokens of a request went.
+//! Token usage of a request by band and layer.
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::LayerId;
 
-/// A part of the window. Bands stand in this order.
+/// A part of the window. Variants are in the order of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Band {
     /// The system prompt and the tools.
     System,
-    /// Layers whose output is held byte-identical while an epoch lasts.
+    /// Layers whose output stays byte-identical during an epoch.
     Anchor,
     /// The past of the conversation.
     History,
     /// Layers that change every turn.
     Live,
-    /// One developer message that corrects anchors which changed.
+    /// One developer message with the new text of anchors that changed.
     Updates,
     /// Guidance for the next response.
     Tail,
@@ -45,13 +45,13 @@ pub struct LayerUsage {
     pub used: u64,
     /// What it left to history.
     pub yielded: u64,
-    /// The band its block stands in.
+    /// The band of its block.
     pub band: Band,
     /// Whether the block is new.
     pub served: Served,
 }
 
-/// Where the tokens of one request went.
+/// Token usage of one request by band and layer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepUsage {
     /// The whole budget.
@@ -76,7 +76,7 @@ pub struct StepUsage {
     pub tail: u64,
     /// Each layer, in slot order.
     pub layers: Vec<LayerUsage>,
-    /// How many leading items are byte-identical with those of the request before.
+    /// How many leading items are byte-identical with those of the previous request.
     pub kept_items: usize,
     /// The tokens of the anchors and of history among them, with system and tools if these are the same too.
     pub kept_tokens: u64,

@@ -1,7 +1,7 @@
-//! The window: exactly what one model request shows, and why.
+//! The window: the items of one model request.
 //!
-//! A [`Projection`] holds what is durable about a thread's window: the epoch with its pinned anchors, where
-//! history begins, and what is shown shortened. [`Projection::assemble`] is a pure function of it and of a
+//! A [`Projection`] has the durable part of a thread's window: the epoch with its pinned anchors, where
+//! history begins, and which items are shortened. [`Projection::assemble`] is a pure function of it and of a
 //! [`WindowInput`]; it never awaits. Bands are in the order of [`Band`](crate::usage::Band).
 
 mod policy;

@@ -1,6 +1,6 @@
-//! Words of code and of talk: one splitter for layers, folds and searching.
+//! Splits code and prose into words, for layers, folds and search.
 
-/// Runs of letters, digits and underscores. A fold looks at every known line, so bytes are judged by a table.
+/// Runs of letters, digits and underscores. A fold examines every known line, so bytes are classified by a table.
 ///
 /// `file_tracker.rs` has the words `file_tracker` and `rs`.
 #[inline]
@@ -8,7 +8,7 @@ pub fn words(text: &str) -> impl Iterator<Item = &str> {
     Words { text, at: 0 }
 }
 
-/// The parts of a word that people would say: `file_tracker` and `FileTracker` are two words each.
+/// The parts of an identifier: `file_tracker` and `FileTracker` have two each.
 #[inline]
 pub fn parts(word: &str) -> impl Iterator<Item = &str> {
     let mut rest = word;
@@ -47,7 +47,7 @@ const IS_WORD_BYTE: [bool; 128] = {
 };
 
 impl Words<'_> {
-    /// Passes the characters that are in words or are not, as asked.
+    /// Skips the characters that are in words, or those that are not.
     fn pass(&mut self, in_words: bool) {
         let bytes = self.text.as_bytes();
         while let Some(byte) = bytes.get(self.at) {

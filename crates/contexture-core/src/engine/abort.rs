@@ -1,11 +1,11 @@
-//! Stops a turn from outside.
+//! The handle that aborts a turn.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::Notify;
 
-/// Stops a turn from outside. Cheap to clone.
+/// Aborts a turn. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct AbortHandle(Arc<AbortState>);
 
@@ -13,15 +13,15 @@ pub struct AbortHandle(Arc<AbortState>);
 struct AbortState {
     aborted: AtomicBool,
     notify: Notify,
-    /// Those of the children that are still held by anyone.
+    /// The handles of children that still exist.
     children: Mutex<Vec<Weak<AbortState>>>,
 }
 
 impl AbortHandle {
-    /// Stops the turn that runs now, or the next one: it returns [`Error::Aborted`](crate::error::Error::Aborted).
+    /// Aborts the running turn, or else the next one: it returns [`Error::Aborted`](crate::error::Error::Aborted).
     ///
-    /// One turn alone: [`resume`](super::Execution::resume) goes on with it, and the turns after it run as ever.
-    /// Children of the execution, and theirs, are stopped in the same way.
+    /// It affects only one turn: [`resume`](super::Execution::resume) continues it, and later turns run normally.
+    /// Children of the execution, and theirs, are aborted in the same way.
     pub fn abort(&self) {
         self.0.aborted.store(true, Ordering::SeqCst);
         self.0.notify.notify_waiters();
@@ -35,7 +35,7 @@ impl AbortHandle {
         }
     }
 
-    /// Whenever this one is aborted, so is `child`.
+    /// Makes aborting this one abort `child` too.
     pub(crate) fn add_child(&self, child: &AbortHandle) {
         let mut children = self.0.children.lock().unwrap_or_else(PoisonError::into_inner);
         children.retain(|child| child.strong_count() > 0);
@@ -47,7 +47,7 @@ impl AbortHandle {
         children.iter().filter_map(Weak::upgrade).map(AbortHandle).collect()
     }
 
-    /// Waits until an abort is asked for, and takes the wish.
+    /// Waits for a request to abort, and clears it.
     pub(crate) async fn aborted(&self) {
         loop {
             let notified = self.0.notify.notified();

@@ -1,4 +1,4 @@
-//! The layers' data and functions, for the program around the agent.
+//! The layers' data and functions, for the program.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,17 +21,17 @@ use crate::memory::Has;
 /// All declared data of all layers: layer id, then name.
 pub type ContextMemory = BTreeMap<String, BTreeMap<String, Value>>;
 
-/// What a function of a layer returned.
+/// The result of a function of a layer. It dereferences to the result itself.
 ///
-/// It can be read as if it were the result itself.
+/// `durable` says whether its change of state is stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Called<O> {
     /// The result.
     pub result: O,
-    /// Whether what the function changed is durable now.
+    /// Whether the change of state is durable.
     ///
-    /// If not, a turn is running, whose next commit brings it with it, or the store fails, which a fault tells; it is
-    /// tried again with the next change, commit or flush.
+    /// If not, a turn is running, whose next commit writes it, or the store failed, which a fault reports; the write is
+    /// retried with the next change, commit or flush.
     pub durable: bool,
 }
 
@@ -49,7 +49,7 @@ impl<O: fmt::Display> fmt::Display for Called<O> {
     }
 }
 
-/// As the result alone.
+/// Compares only the result.
 impl<O: PartialEq> PartialEq<O> for Called<O> {
     fn eq(&self, result: &O) -> bool {
         self.result == *result
@@ -87,8 +87,8 @@ impl<Ls> MemoryAccess<Ls> {
         layer.read(data.name(), state.as_ref())?.downcast().ok().map(|value| *value)
     }
 
-    /// Calls a function that the layer `L` declares, and waits until what it changed is durable, or says that it is
-    /// not.
+    /// Calls a function that the layer `L` declares, and waits until its change of state is durable, or returns that it
+    /// is not.
     ///
     /// # Errors
     /// [`FunctionError`]: bad input, a layer that is not running, or the function's own failure.
@@ -113,7 +113,7 @@ impl<Ls> MemoryAccess<Ls> {
         Ok(Called { result, durable: self.is_durable(&id).await })
     }
 
-    /// The state of the layer `L`; its default if it has none.
+    /// Returns the state of the layer `L`; its default if it has none.
     pub fn state<L: MemoryLayer, Index>(&self) -> L::State
     where
         Ls: Has<L, Index>,
@@ -123,7 +123,7 @@ impl<Ls> MemoryAccess<Ls> {
         state.map(|state| (*state).clone()).unwrap_or_default()
     }
 
-    /// All declared data of all layers, as JSON.
+    /// Returns all declared data of all layers, as JSON.
     pub fn context_memory(&self) -> ContextMemory {
         let roster = self.shared.roster();
         let layers = roster.by_slot().map(|layer| {
@@ -137,7 +137,7 @@ impl<Ls> MemoryAccess<Ls> {
         layers.collect()
     }
 
-    /// Calls a function by its public name, `layer/function`, with JSON; as [`call`](Self::call) does.
+    /// Like [`call`](Self::call), with the public name `layer/function` and JSON.
     ///
     /// # Errors
     /// As [`call`](Self::call).
@@ -150,7 +150,7 @@ impl<Ls> MemoryAccess<Ls> {
         Ok(Called { result, durable: self.is_durable(&layer.as_str().into()).await })
     }
 
-    /// Waits until the state of a layer is durable, or is known not to become so now.
+    /// Waits until the state of a layer is durable, or cannot be made durable now.
     async fn is_durable(&self, layer: &LayerId) -> bool {
         let not_durable = self.shared.core().states.flush(self.shared.id()).await;
         !not_durable.iter().any(|not_durable| not_durable.layer_id == *layer)

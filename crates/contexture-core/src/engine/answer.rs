@@ -1,15 +1,15 @@
-//! What a turn is given and what it comes to.
+//! Input and result of a turn.
 
 use crate::item::{Content, Item, Message, Role};
 use crate::model::LlmResponse;
 use crate::usage::StepUsage;
 
-/// What the user said.
+/// The user's message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnInput(Vec<Content>);
 
 impl TurnInput {
-    /// The same as a message of the user.
+    /// Converts it to an item.
     pub(crate) fn into_message(self) -> Item {
         Message::new(Role::User, self.0).into()
     }
@@ -33,23 +33,23 @@ impl From<Vec<Content>> for TurnInput {
     }
 }
 
-/// What a turn came to.
+/// The result of a turn.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TurnAnswer {
-    /// The model's last response; `None` if a layer dropped the user's message, or if the turn was over and only
-    /// its end was not written down.
+    /// The model's last response; `None` if a layer dropped the user's message, or if the turn was complete and only
+    /// its end had not been stored.
     pub response: Option<LlmResponse>,
-    /// Model calls whose responses were taken.
+    /// The number of accepted responses.
     pub steps: u32,
-    /// Where the tokens of the last request went; `None` if there was none.
+    /// The token usage of the last request; `None` if there was none.
     pub usage: Option<StepUsage>,
     /// Whether everything up to here is durable. Always true with [`JournalPolicy::Require`](super::JournalPolicy).
     pub durable: bool,
 }
 
 impl TurnAnswer {
-    /// What the model said last.
+    /// The text of the last response.
     pub fn text(&self) -> String {
         self.response.as_ref().map(LlmResponse::output_text).unwrap_or_default()
     }

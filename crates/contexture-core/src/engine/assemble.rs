@@ -1,4 +1,4 @@
-//! Puts the next window together: projected history, and a summary if one is needed.
+//! Builds the next window: projected history, and a summary if one is needed.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::item::Item;
 use crate::layer::*;
 use crate::window::{Assembly, ProjectionPolicy, Summary, Window, WindowInput, guidance_tokens};
 
-/// Puts the next window together. What is decided on the way is noted in the thread.
+/// Builds the next window and records its decisions in the thread.
 pub(crate) async fn assemble(shared: &Arc<Shared>, thread: &mut Thread, recalled: &Recalled) -> Result<Window, Error> {
     let policy = thread.provider().in_counted_tokens(&shared.core().settings.policy);
     let history = project_history(shared, thread, recalled, &policy).await;
@@ -69,7 +69,7 @@ fn try_assemble(
     thread.assemble(&input)
 }
 
-/// Has every layer say what of the past is shown, by slot.
+/// Calls `project_history` of every layer, by slot.
 async fn project_history(
     shared: &Arc<Shared>,
     thread: &mut Thread,
@@ -90,7 +90,7 @@ async fn project_history(
         });
         let Some(answer) = run.await.done() else { continue };
         if !answer.history.log().is_same(thread.log()) {
-            let message = "returned a history of another log, and the one before was kept";
+            let message = "returned a history of another log; the previous history was kept";
             shared.fault(Some(id), Hook::ProjectHistory.as_str(), message.to_owned());
             continue;
         }
@@ -102,7 +102,7 @@ async fn project_history(
     history
 }
 
-/// What the blocks and the guidance leave of the window. Less would be cut again after the layers.
+/// The part of the window that blocks and guidance leave for history. A larger history would be cut after the layers.
 fn room_for_history(shared: &Shared, recalled: &Recalled, policy: &ProjectionPolicy, guidance: &[String]) -> u64 {
     let blocks: u64 = recalled.blocks().iter().map(|block| block.tokens).sum();
     let system = shared.core().instructions.tokens();
@@ -112,7 +112,7 @@ fn room_for_history(shared: &Shared, recalled: &Recalled, policy: &ProjectionPol
     available.saturating_sub(blocks).saturating_sub(tail)
 }
 
-/// Notes a decision in the thread, and tells the observer.
+/// Records a decision in the thread, and reports it to the observer.
 fn decide(
     shared: &Shared,
     thread: &mut Thread,

@@ -1,4 +1,4 @@
-//! Children: executions that an execution starts and takes the result of.
+//! Child executions.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::memory::MemoryConfig;
 use crate::state::{Durable, describe, encode_record};
 use crate::store::Record;
 
-/// Says what a child is to have before it starts. Made by [`Execution::child`].
+/// Builds a child execution. Created by [`Execution::child`].
 #[must_use = "call `start` to get the child"]
 pub struct ChildBuilder<'a, Ls, Cs> {
     parent: &'a mut Execution<Ls>,
@@ -33,18 +33,18 @@ pub struct ChildBuilder<'a, Ls, Cs> {
 }
 
 impl<'a, Ls, Cs> ChildBuilder<'a, Ls, Cs> {
-    /// Gives the child layers of its own, instead of the parent's.
+    /// Sets the child's own layers, instead of the parent's.
     ///
-    /// A layer that both have, with the same id and of the same type, is given its state by the parent's `on_spawn` and
-    /// returns it through `on_return`; the others begin with `init`.
+    /// A layer that both have, with the same id and type, gets its initial state from the parent's `on_spawn` and returns
+    /// it through `on_return`; the others start with `init`.
     pub fn layers<Own>(self, memory: MemoryConfig<Own>) -> ChildBuilder<'a, Ls, Own> {
         let layers = memory.layers.into_iter().map(|layer| layer.0).collect();
         ChildBuilder { parent: self.parent, layers: Some(layers), forked: self.forked, shape: PhantomData }
     }
 
-    /// Has the child's log begin with the parent's: it goes on from where the parent is now.
+    /// Makes the child's log start with a copy of the parent's.
     ///
-    /// A call of the parent that has no output yet is told to the child as interrupted.
+    /// A call of the parent that has no output yet is marked as interrupted in the child.
     pub fn fork(mut self) -> Self {
         self.forked = true;
         self
@@ -53,8 +53,8 @@ impl<'a, Ls, Cs> ChildBuilder<'a, Ls, Cs> {
     /// Starts the child.
     ///
     /// # Errors
-    /// As [`ExecutionBuilder::start`](super::ExecutionBuilder::start), and [`Error::Spec`] if layers of its own do not
-    /// go together.
+    /// As [`ExecutionBuilder::start`](super::ExecutionBuilder::start), and [`Error::Spec`] if its own layers are not
+    /// valid together.
     pub async fn start(self) -> Result<Execution<Cs>, Error> {
         let abort = self.parent.abort_handle();
         let parent = self.parent.run_mut()?;
@@ -76,7 +76,7 @@ impl<'a, Ls, Cs> ChildBuilder<'a, Ls, Cs> {
         let run = child.run_mut()?;
         run.shared().set_layers(roster, toolbox);
         let log = if self.forked { parent.thread().log().clone() } else { ItemLog::new() };
-        // What the parent has set a moment ago is to be seen in the scopes that both share.
+        // The child must see what the parent has just set in the scopes that both share.
         parent.settle().await;
         if let Err(error) = begin(parent.shared(), run, &log).await {
             child.end(ExecutionOutcome::Failure).await;
@@ -87,13 +87,13 @@ impl<'a, Ls, Cs> ChildBuilder<'a, Ls, Cs> {
 }
 
 impl<Ls> Execution<Ls> {
-    /// Starts a child with the parent's layers: its own name, one deeper, a log of its own that begins with what
-    /// `on_spawn` gave it, its own states and tools bound to itself.
+    /// Starts a child with the parent's layers. It has its own id, thread, log, states and tools, and a depth of one
+    /// more; its log starts with the items that `on_spawn` returned.
     ///
-    /// Its thread is named after this one and the child, so that its states are durable like anyone's. What `on_spawn`
-    /// gives in a scope that both share is where the child starts, and is not written there; what it changes then is,
-    /// united with what is there. Aborting this execution aborts the child, and what its model calls use counts here
-    /// too. [`child`](Execution::child) starts one with layers of its own, or with this log.
+    /// Its thread is named after this one and the child, so that its states are durable. In a scope that both share, the
+    /// state that `on_spawn` returned is only the child's initial state and is not written; later changes are merged with
+    /// the stored state. Aborting this execution aborts the child, and the usage of its model calls is added to this
+    /// execution's. [`child`](Execution::child) starts one with other layers, or with this log.
     ///
     /// # Errors
     /// As [`ExecutionBuilder::start`](super::ExecutionBuilder::start).
@@ -101,26 +101,26 @@ impl<Ls> Execution<Ls> {
         self.child().start().await
     }
 
-    /// Says what a child is to have, and starts it with [`start`](ChildBuilder::start).
+    /// Returns a builder for a child; call [`start`](ChildBuilder::start).
     pub fn child(&mut self) -> ChildBuilder<'_, Ls, Ls> {
         ChildBuilder { parent: self, layers: None, forked: false, shape: PhantomData }
     }
 
-    /// Ends a child as a success and takes over what it came to.
+    /// Ends a child as a success and returns its result.
     ///
     /// The child's `on_complete` runs first, then `on_return` of every layer that both have, by slot, then the child's
     /// `dispose`; then the child's thread is removed from the store.
-    /// Returns `result` as the layers left it. A layer without `on_return` whose scope the child shares (a resource,
-    /// or everyone) takes over what the child wrote there.
+    /// Returns `result` as the layers changed it. A layer without `on_return` in a shared scope (a resource, or global)
+    /// gets the state that the child wrote there.
     ///
     /// # Errors
     /// [`Error::Journal`] if states could not be made durable; the child's thread then stays in the store.
     pub async fn join<Cs>(&mut self, mut child: Execution<Cs>, mut result: Value) -> Result<Value, Error> {
         let parent = self.run_mut()?.shared();
-        // The child stays in its place until its last hook has run: if this future is dropped, so is the child.
+        // The child is kept until its last hook has run: if this future is dropped, so is the child.
         let run = child.run_mut()?;
         let failed = run.complete(ExecutionOutcome::Success).await;
-        // States that `on_return` sets are written once it is known what they were made of.
+        // States that `on_return` sets are written only after the child's writes to shared scopes were read.
         let held = parent.core().states.hold(parent.id());
         for layer in parent.roster().by_slot() {
             result = on_return(parent, run, layer, result).await;
@@ -136,7 +136,7 @@ impl<Ls> Execution<Ls> {
     }
 }
 
-/// Has a layer take over what the child learned, if the child has that layer too.
+/// Calls `on_return` of a layer, if the child has that layer too.
 async fn on_return(parent: &Arc<Shared>, child: &Run, layer: &LayerRef, result: Value) -> Value {
     let id = &layer.spec().id;
     let (shared, states) = (child.shared(), &parent.core().states);
@@ -171,12 +171,12 @@ fn is_same(before: Option<&StateValue>, now: Option<&StateValue>) -> bool {
     }
 }
 
-/// Gives the child its log, and every layer its state: from `on_spawn` where the parent has one, from `init` otherwise.
+/// Initialises the child's log and layers: with `on_spawn` where the parent's layer has it, with `init` otherwise.
 async fn begin(parent: &Arc<Shared>, child: &mut Run, log: &ItemLog) -> Result<(), Error> {
     child.begin_with(log);
     let shared = child.shared().clone();
     let layers: Vec<LayerRef> = shared.roster().by_slot().cloned().collect();
-    // A scope that parent and child share holds a state already.
+    // A scope that parent and child share already has a state.
     let records = read_states(&shared, &layers).await?;
     for (layer, record) in layers.iter().zip(records) {
         let record = newest(parent, &shared, layer, record);
@@ -201,7 +201,7 @@ async fn begin(parent: &Arc<Shared>, child: &mut Run, log: &ItemLog) -> Result<(
     child.commit().await
 }
 
-/// The stored state of a layer, or the parent's own where the store could not take it yet.
+/// The stored state of a layer, or the parent's if it could not be stored yet.
 fn newest(parent: &Shared, child: &Shared, layer: &LayerRef, record: Option<Record>) -> Option<Record> {
     let newer = parent.core().states.dirty_state(parent.id(), &layer.spec().id);
     let Some(newer) = newer.filter(|_| parent.share_scope(child, layer)) else { return record };
@@ -211,7 +211,7 @@ fn newest(parent: &Shared, child: &Shared, layer: &LayerRef, record: Option<Reco
 
 async fn on_spawn(parent: &Arc<Shared>, layer: &LayerRef, child: &Shared) -> HookRun<SpawnResult<StateValue>> {
     let (data, log) = (child.context_data(), child.log().clone());
-    // The hook looks at the child, and its notes belong to its own span.
+    // The hook gets the child's context, and its trace belongs to its own span.
     let call = move |state: Option<StateValue>, ctx: ExecutionContext| {
         let parent_state = layer.state_or_default(state.as_ref());
         layer.on_spawn(SpawnParams { parent_state, child_ctx: ExecutionContext { data, log, ..ctx } })
@@ -219,7 +219,7 @@ async fn on_spawn(parent: &Arc<Shared>, layer: &LayerRef, child: &Shared) -> Hoo
     parent.run(layer, Hook::OnSpawn, call).await
 }
 
-/// Reads what a child wrote to a scope that it shares with its parent, so that the parent does not write over it.
+/// Reads what a child wrote to a scope that it shares with its parent, so that the parent does not overwrite it.
 async fn take_over(parent: &Arc<Shared>, layer: &LayerRef, child: &Shared) {
     if !parent.share_scope(child, layer) {
         return;
@@ -231,24 +231,26 @@ async fn take_over(parent: &Arc<Shared>, layer: &LayerRef, child: &Shared) {
     }
 }
 
-/// What of the items that `on_spawn` gave the child's log begins with: the layer's own messages, since half a tool call
-/// is no beginning.
+/// The items that the child's log starts with: only the layer's own messages, since half a tool call would be
+/// invalid.
 fn first_items(child: &Shared, layer: &LayerRef, items: Vec<Item>) -> Vec<Item> {
     let (given, spec) = (items.len(), layer.spec());
     let is_fine = |item: &Item| may_speak(spec, item) && meets_schema(spec, item) != Some(false);
     let messages: Vec<Item> = items.into_iter().filter(is_fine).collect();
     if messages.len() < given {
-        let message =
-            format!("{} items left out: a child's log begins with the layer's own messages", given - messages.len());
+        let message = format!(
+            "{} items dropped: a child's log may only start with the layer's own messages",
+            given - messages.len()
+        );
         child.fault(Some(&layer.spec().id), Hook::OnSpawn.as_str(), message);
     }
     messages
 }
 
-/// Gives the child a state from the parent. Without one, a layer that has `init` stays uninitialised.
+/// Sets the child's state from the parent. Without one, a layer that has `init` stays uninitialised.
 ///
-/// In a scope that both share it is where the child starts and nothing more: it is not written, and a record that is
-/// not the same is united with what the child changes.
+/// In a scope that both share it is only the initial state: it is not written, and later changes are merged with the
+/// stored state.
 fn carry(parent: &Shared, child: &Shared, layer: &LayerRef, record: Option<Record>, state: Option<StateValue>) {
     let spec = layer.spec();
     let (states, id) = (&child.core().states, child.id());

@@ -1,8 +1,8 @@
 //! Makes a thread durable: items, states, decisions and the turn in one atomic batch.
 //!
-//! The head record of a thread counts what belongs to it and is the only record that two writers compete for: a batch
-//! expects the head it read. A writer that is late reads what the other wrote, puts its own items after it, and tries
-//! again. What a batch did is known even if its answer was lost: the head names the newest batch of each writer.
+//! The head record of a thread counts what belongs to it and is the only record on which two writers conflict: a batch
+//! expects the head it read. After a conflict the writer reads what the other wrote, appends its own items after it, and
+//! retries. The outcome of a batch is known even if its result was lost: the head names the newest batch of each writer.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::store::StoreError;
 impl Thread {
     /// Makes everything so far durable in one batch.
     ///
-    /// A failing store is tried again with growing pauses; what stays undone goes with the next commit.
+    /// A failing store is retried with growing pauses; what could not be written is part of the next commit.
     pub(crate) async fn commit(&mut self, shared: &Arc<Shared>) -> Result<(), Error> {
         let committed = self.commit_all(shared).await;
         self.set_durable(committed.is_ok());
@@ -30,7 +30,7 @@ impl Thread {
         }
     }
 
-    /// As [`commit`](Thread::commit), whatever the policy says about failures.
+    /// Like [`commit`](Thread::commit), but failures are errors under any policy.
     pub(crate) async fn commit_all(&mut self, shared: &Arc<Shared>) -> Result<(), StoreError> {
         let writer = shared.core().states.writer(shared.id());
         let _writing = match &writer {
@@ -51,7 +51,7 @@ impl Thread {
                 Err(StoreError::LeaseLost { .. }) if conflicts < MAX_CONFLICTS => {
                     conflicts += 1;
                     match shared.turn_lease().renew(shared.core()).await {
-                        // It had run out, and nobody has taken it: no turn ran here since.
+                        // It had expired and nobody else acquired it, so no other turn ran in the meantime.
                         Ok(()) => continue,
                         Err(lost @ StoreError::LeaseLost { .. }) => return Err(lost),
                         Err(error) => error,
@@ -65,7 +65,7 @@ impl Thread {
         }
     }
 
-    /// Tries once. Dropped in the middle, it leaves nothing but a batch in doubt, which the next try recognises.
+    /// Tries once. If dropped, it leaves only a batch with unknown outcome, which the next try recognises.
     async fn try_commit(&mut self, shared: &Shared) -> Result<(), StoreError> {
         let (core, id) = (shared.core(), shared.id());
         let states = core.states.dirty(id);
@@ -78,9 +78,9 @@ impl Thread {
         Ok(())
     }
 
-    /// Takes in what others wrote before a turn begins, and the turns that they left.
+    /// Reads what others wrote before a turn begins, and the turns that they left.
     ///
-    /// A failing store is tried again; a turn that is not durable yet can go on without knowing.
+    /// A failing store is retried; a turn that is not durable yet can continue without it.
     pub(crate) async fn catch_up(&mut self, shared: &Arc<Shared>) -> Result<(), Error> {
         let writer = shared.core().states.writer(shared.id());
         let _writing = match &writer {
@@ -111,11 +111,11 @@ impl Thread {
         let turns = self.read_turns(shared).await?;
         self.take_news(shared, news);
         self.adopt(&turns)?;
-        // A state that cannot be read now meets the newer one when it is written.
+        // A state that cannot be read now is merged when it is written.
         reconcile_states(shared).await
     }
 
-    /// Takes in what is in the store now: our own batch whose answer was lost, and what others wrote.
+    /// Reads what is in the store now: our own batch whose result was lost, and what others wrote.
     ///
     /// Everything is read before anything changes, so that it can fail or be dropped at any point.
     async fn rebase(&mut self, shared: &Arc<Shared>) -> Result<(), StoreError> {
@@ -133,14 +133,14 @@ impl Thread {
                     shared.core().states.mark_landed(shared.id());
                 }
                 if self.take_in(shared, *news) > 0 {
-                    let message = "someone else wrote to this thread; their items were put before ours";
+                    let message = "another execution wrote to this thread; its items were put before ours";
                     shared.fault(None, "merge", message.to_owned());
                 }
             }
         }
     }
 
-    /// Someone else has the thread: the turn is theirs, and what is not durable of it goes.
+    /// Another execution has taken over the turn: discards what is not durable of it.
     pub(crate) async fn lose_turn(&mut self, shared: &Arc<Shared>) {
         self.forget_turn(shared);
         shared.core().states.discard(shared.id());
@@ -151,7 +151,7 @@ impl Thread {
     }
 }
 
-/// Takes in what others made of the layers' states.
+/// Reads what others made of the layers' states.
 async fn reconcile_states(shared: &Arc<Shared>) -> Result<(), StoreError> {
     let (states, roster) = (&shared.core().states, shared.roster());
     for id in states.durable_layers(shared.id()) {
@@ -163,7 +163,7 @@ async fn reconcile_states(shared: &Arc<Shared>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Reports a failure of the store and waits; `false` if it has failed often enough.
+/// Reports a failure of the store and waits; `false` if there were too many failures.
 pub(crate) async fn worth_another_try(shared: &Shared, error: &StoreError, failures: &mut u32) -> bool {
     shared.fault(None, "persist", describe(error));
     *failures += 1;

@@ -20,42 +20,42 @@ use crate::tokens::{ITEM_OVERHEAD_TOKENS, TokenCounter};
 use crate::tool::DynTool;
 use crate::window::{ProjectionPolicy, fingerprint_text};
 
-/// Steps that a turn may have, unless the builder says otherwise.
+/// The default limit of steps of a turn.
 pub const DEFAULT_MAX_STEPS: u32 = 100;
-/// Tool calls of one response that are run, unless the builder says otherwise.
+/// The default limit of tool calls of one response.
 pub const DEFAULT_MAX_CALLS: usize = 1_000;
-/// How long a provider keeps a prompt in its cache, unless the builder says otherwise.
+/// The default time that a provider keeps a prompt in its cache.
 pub const DEFAULT_CACHE_TTL: Duration = Duration::from_secs(300);
-/// How long the lease of a turn lasts unless it is renewed, unless the builder says otherwise.
+/// The default duration of the lease of a turn.
 pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 
 /// What happens when the log of a thread cannot be made durable, after all retries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JournalPolicy {
-    /// The turn ends with [`Error::Journal`](crate::error::Error::Journal). Nothing is lost: it is tried again with
-    /// the next commit.
+    /// The turn ends with [`Error::Journal`](crate::error::Error::Journal). Nothing is lost: the next commit
+    /// retries.
     #[default]
     Require,
-    /// The turn goes on and returns an answer that is marked as not durable; it is tried again with the next commit.
+    /// The turn continues and returns an answer that is marked as not durable; the next commit retries.
     BestEffort,
 }
 
 /// What a turn does when another execution holds the thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenHeld {
-    /// It fails at once with [`Error::Held`](crate::error::Error::Held), which says who holds it and until when.
+    /// It fails at once with [`Error::Held`](crate::error::Error::Held), which names the owner and the expiry.
     #[default]
     Fail,
-    /// It waits for the thread, and fails with [`Error::Held`](crate::error::Error::Held) if it does not get it in this time.
+    /// It waits up to this long, and then fails with [`Error::Held`](crate::error::Error::Held).
     Wait(Duration),
 }
 
-/// What the author of the agent chose about leases.
+/// The options of leases.
 #[derive(Clone)]
 pub(crate) struct LeaseSettings {
     pub(crate) duration: Duration,
     pub(crate) when_held: WhenHeld,
-    /// Who runs turns here, as others are told.
+    /// The owner that others see.
     pub(crate) owner: Arc<str>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Core {
     pub(crate) endings: Endings,
 }
 
-/// What the machine gives: time, names, files, commands and searching.
+/// The capabilities of the host: time, names, files, commands and search.
 pub(crate) struct Host {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn IdSource>,
@@ -100,7 +100,7 @@ pub(crate) struct Instructions {
     fingerprint: u64,
 }
 
-/// What the author of the agent chose.
+/// The options of the engine.
 pub(crate) struct Settings {
     pub(crate) policy: ProjectionPolicy,
     pub(crate) journal: JournalPolicy,
@@ -139,7 +139,7 @@ impl Instructions {
         self.tokens
     }
 
-    /// A number that differs whenever the text differs.
+    /// The fingerprint of the text.
     pub(crate) fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
@@ -152,18 +152,18 @@ impl Core {
         }
     }
 
-    /// Reports something that went wrong while the turn goes on.
+    /// Reports an error after which the turn continues.
     pub(crate) fn fault(&self, execution: &ExecutionId, layer: Option<&LayerId>, place: &'static str, message: String) {
         emit_fault(self.observer.as_deref(), execution, layer, place, message);
     }
 
-    /// The model as layers may call it.
+    /// The model for layers.
     pub(crate) fn model_caller(&self) -> Option<ModelCaller> {
         self.layer_model.clone().or_else(|| self.model.clone()).map(ModelCaller)
     }
 }
 
-/// Tells the log and the observer about something that went wrong.
+/// Reports an error to `tracing` and the observer.
 pub(crate) fn emit_fault(
     observer: Option<&dyn Observer>,
     execution: &ExecutionId,

@@ -8,11 +8,11 @@ use super::thread::Thread;
 use crate::error::Error;
 use crate::layer::*;
 
-/// How far the end of an execution has come, so that every layer is told once, whatever interrupts it.
+/// The progress of ending an execution, so that every hook is called once even if it is interrupted.
 #[derive(Default)]
 pub(crate) struct Ending {
     outcome: Option<ExecutionOutcome>,
-    /// How many layers `on_complete` was called for, or is being called for.
+    /// How many layers `on_complete` was called for, including a call in progress.
     completed: usize,
     /// The same for `dispose`.
     disposed: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Ending {
 impl Ending {
     /// Runs `on_complete` of every layer, in order of registration, and makes everything durable.
     ///
-    /// The first outcome that is named is the one that counts.
+    /// The first reported outcome is used.
     pub(crate) async fn complete(
         &mut self,
         shared: &Arc<Shared>,
@@ -50,7 +50,7 @@ impl Ending {
         not_durable.into_iter().next().map(|not_durable| failed(not_durable.error))
     }
 
-    /// Runs `dispose` of every layer, in reverse order of registration, and forgets the execution.
+    /// Runs `dispose` of every layer, in reverse order of registration, and removes the execution.
     pub(crate) async fn dispose(&mut self, shared: &Arc<Shared>) {
         let roster = shared.roster();
         let _nothing_runs = shared.end_refreshing().await;
@@ -68,14 +68,14 @@ impl Ending {
     }
 }
 
-/// A turn was left in the middle: its items and states stay together, if the thread is still ours to write.
+/// Commits the items and states of an unfinished turn together, if we still hold the thread.
 async fn commit_rest(shared: &Arc<Shared>, thread: &mut Thread) -> Result<(), Error> {
     let (core, id) = (shared.core(), thread.id().clone());
     let _lease = shared.turn_lease().acquire(core, shared.id(), &id, WhenHeld::Fail).await?;
     thread.commit_all(shared).await.map_err(|source| Error::Journal { thread: id, source })
 }
 
-/// A layer whose `init` never succeeded has nothing to complete, and its span says so.
+/// A layer whose `init` never succeeded is skipped, and its span says so.
 fn was_initialised(shared: &Shared, layer: &LayerRef, hook: Hook) -> bool {
     let initialised = shared.core().states.has(shared.id(), &layer.spec().id);
     if !initialised && layer.may_have(hook) {

@@ -1,4 +1,4 @@
-//! Threads whose last execution was dropped and has not put its unfinished step away.
+//! Threads whose dropped execution is still ending in the background.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,24 +7,24 @@ use tokio::sync::watch;
 
 use crate::id::ThreadId;
 
-/// Executions that were dropped, and have not put their unfinished step away.
+/// Dropped executions that are still ending in the background.
 ///
-/// Whoever opens such a thread in the same engine waits for that, so that he finds the states as they are stored.
+/// Opening such a thread in the same engine waits for them, so that it reads their final states.
 #[derive(Default)]
 pub(crate) struct Endings(Mutex<HashMap<ThreadId, Vec<watch::Receiver<()>>>>);
 
-/// Held until a dropped execution has put its unfinished step away.
+/// Held until a dropped execution has ended.
 pub(crate) struct Ending {
     _sender: watch::Sender<()>,
 }
 
 impl Endings {
     fn threads(&self) -> MutexGuard<'_, HashMap<ThreadId, Vec<watch::Receiver<()>>>> {
-        // Every change below is whole before anything could panic.
+        // Every change below is complete before anything can panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An execution of the thread is being put away until the returned value is dropped.
+    /// Marks an execution of the thread as ending until the returned value is dropped.
     pub(crate) fn begin(&self, thread: &ThreadId) -> Ending {
         let (sender, receiver) = watch::channel(());
         let mut threads = self.threads();
@@ -36,11 +36,11 @@ impl Endings {
         Ending { _sender: sender }
     }
 
-    /// Waits until everything that was begun for a thread is done.
+    /// Waits until all executions of a thread that are ending have ended.
     pub(crate) async fn wait(&self, thread: &ThreadId) {
         let receivers = self.threads().get(thread).cloned().unwrap_or_default();
         for mut receiver in receivers {
-            // Nothing is ever sent: an error says that the sender is gone, which is what we wait for.
+            // Nothing is ever sent: an error means that the sender was dropped, which is what we wait for.
             while receiver.changed().await.is_ok() {}
         }
     }

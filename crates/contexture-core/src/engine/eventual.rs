@@ -1,6 +1,6 @@
-//! The last answers of eventual layers, made anew in the background.
+//! The cache of eventual layers' results, refreshed in the background.
 //!
-//! At most one refresh runs for each layer and scope; changes made meanwhile lead to one more, however many they are.
+//! At most one refresh runs for each layer and scope; any number of changes in the meantime cause one more.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,27 +12,27 @@ use tokio::sync::OwnedRwLockReadGuard;
 use crate::id::{LayerId, ThreadId};
 use crate::layer::{RecallItems, StateValue};
 
-/// How many answers are kept; those that were not asked for the longest time go first.
+/// The size of the cache; the least recently used entries are removed first.
 const MAX_CACHED_ANSWERS: usize = 4096;
 
 /// A layer and the prefix of its scope.
 pub(crate) type ScopeKey = (LayerId, String);
 
-/// The last answers of eventual layers, by layer and scope.
+/// The last results of eventual layers, by layer and scope.
 #[derive(Default)]
 pub(crate) struct EventualCache(Mutex<Entries>);
 
 #[derive(Default)]
 struct Entries {
     by_scope: HashMap<ScopeKey, Entry>,
-    /// Counts what is asked of the cache, so that the oldest entry is known.
+    /// Counts accesses, so that the least recently used entry is known.
     ticks: u64,
 }
 
 #[derive(Default)]
 struct Entry {
     answer: RecallItems,
-    /// What the answer was made of; `None` if there is none, or it failed.
+    /// The inputs of the result; `None` if there is none, or it failed.
     asked: Option<Asked>,
     /// The next refresh, of the execution that changed the state last.
     next: Option<Refresh>,
@@ -40,10 +40,10 @@ struct Entry {
     used: u64,
 }
 
-/// What an answer is made of. The same leads to the same, so nobody is asked twice.
+/// The inputs of a result. With the same inputs the layer is not recalled again.
 pub(crate) struct Asked {
     pub(crate) thread: ThreadId,
-    /// How long the conversation was.
+    /// The length of the conversation.
     pub(crate) items: usize,
     pub(crate) state: Option<StateValue>,
 }
@@ -60,13 +60,13 @@ impl Asked {
 
 /// A recall to be run in the background.
 pub(crate) struct Refresh {
-    /// Says what there is to ask about, once it is this one's turn.
+    /// Returns the inputs, when the refresh starts.
     pub(crate) about: Box<dyn Fn() -> Asked + Send>,
     /// `None`: the recall failed.
     pub(crate) recall: BoxFuture<'static, Option<RecallItems>>,
-    /// It is to run whether or not anything changed.
+    /// Whether it runs even if nothing changed.
     pub(crate) forced: bool,
-    /// The execution does not end while this is held, which is until the answer is kept.
+    /// Keeps the execution from ending until the result is stored.
     pub(crate) lease: OwnedRwLockReadGuard<()>,
 }
 
@@ -76,17 +76,17 @@ impl EventualCache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The last answer.
+    /// The last result.
     pub(crate) fn answer(&self, key: &ScopeKey) -> RecallItems {
         self.entries().entry(key).answer.clone()
     }
 
-    /// Forgets the last answer.
+    /// Removes the last result.
     pub(crate) fn forget(&self, key: &ScopeKey) {
         self.entries().by_scope.remove(key);
     }
 
-    /// Runs a refresh in the background, after the one that runs now and instead of one that waits.
+    /// Schedules a refresh in the background, after the running one and replacing one that waits.
     pub(crate) fn refresh(self: &Arc<Self>, runtime: &Handle, key: ScopeKey, refresh: Refresh) {
         {
             let mut entries = self.entries();
@@ -110,16 +110,16 @@ impl EventualCache {
         });
     }
 
-    /// Whether the last answer was made of the same.
+    /// Whether the last result has the same inputs.
     fn has_asked(&self, key: &ScopeKey, about: &Asked) -> bool {
         let asked = self.entries().entry(key).asked.take();
-        // Comparing states may run code of a layer, so it is done while nobody is kept waiting.
+        // Comparing states may run code of a layer, so the lock is not held.
         let same = asked.as_ref().is_some_and(|asked| asked.is_same(about));
         self.entries().entry(key).asked = asked;
         same
     }
 
-    /// Keeps an answer. A failed recall contributes nothing, and is to be tried again.
+    /// Stores a result. A failed recall contributes nothing, and is retried.
     fn keep(&self, key: &ScopeKey, about: Asked, answer: Option<RecallItems>) {
         let mut entries = self.entries();
         let entry = entries.entry(key);
@@ -127,7 +127,7 @@ impl EventualCache {
         entry.answer = answer.unwrap_or_default();
     }
 
-    /// The next refresh; `None` ends the task that runs them.
+    /// The next refresh; `None` ends the background task.
     fn next(&self, key: &ScopeKey) -> Option<Refresh> {
         let mut entries = self.entries();
         let entry = entries.entry(key);

@@ -1,4 +1,4 @@
-//! One run over a thread, as the program around the agent holds it.
+//! One run over a thread: the handle that a program holds.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::state::NotDurable;
 use crate::usage::StepUsage;
 use crate::window::Window;
 
-/// How many hooks and functions may run inside one another before no further turn or execution begins.
+/// How deeply hooks and functions may be nested for a new turn or execution to start.
 const MAX_NESTED_HOOKS: usize = 3;
 
-/// What an execution begins with.
+/// The input of a new execution.
 pub(crate) struct Beginning {
     pub(crate) id: ExecutionId,
     pub(crate) thread: ThreadId,
@@ -35,10 +35,10 @@ pub(crate) struct Beginning {
     pub(crate) parent: Option<Arc<Shared>>,
 }
 
-/// One run over a thread: it holds the log, the states of the layers, and the turn.
+/// One run over a thread, with the log, the states of the layers, and the turn.
 ///
-/// End it with [`complete`](Execution::complete), [`fail`](Execution::fail) or [`abort`](Execution::abort), so that
-/// layers learn how it went. One that is dropped without a word counts as aborted, and its layers learn of it in
+/// End it with [`complete`](Execution::complete), [`fail`](Execution::fail) or [`abort`](Execution::abort); the outcome
+/// is passed to `on_complete` of the layers. An execution that is dropped counts as aborted; its last hooks then run in
 /// the background.
 pub struct Execution<Ls> {
     /// `None` once it has ended.
@@ -71,7 +71,7 @@ impl<Ls> Execution<Ls> {
         Self { run: Some(Box::new(run)), abort: AbortHandle::default(), shape: PhantomData }
     }
 
-    /// The same, stopped whenever the execution of that handle is.
+    /// Makes it abort together with the execution of that handle.
     pub(crate) fn aborted_with(self, parent: &AbortHandle) -> Self {
         parent.add_child(&self.abort);
         self
@@ -102,12 +102,12 @@ impl<Ls> Execution<Ls> {
         self.run.as_deref().expect("an execution has its run until it is consumed")
     }
 
-    /// The name of this run.
+    /// The id of this execution.
     pub fn id(&self) -> &ExecutionId {
         self.run().shared().id()
     }
 
-    /// The conversation.
+    /// The thread.
     pub fn thread_id(&self) -> &ThreadId {
         self.run().thread().id()
     }
@@ -117,22 +117,22 @@ impl<Ls> Execution<Ls> {
         self.run().thread().log()
     }
 
-    /// Where the tokens of the last request went.
+    /// The token usage of the last request.
     pub fn usage(&self) -> Option<&StepUsage> {
         self.run().usage()
     }
 
-    /// Tokens of all model calls so far, those of children among them.
+    /// Tokens of all model calls so far, including those of children.
     pub fn token_usage(&self) -> TokenUsage {
         self.run().shared().context_data().token_usage
     }
 
-    /// What all model calls so far cost in money, those of children among them, as far as the model client said.
+    /// The cost in money of all model calls so far, including those of children, as far as the model client reported it.
     pub fn cost(&self) -> f64 {
         self.run().shared().context_data().cost
     }
 
-    /// Takes over a conversation that happened elsewhere: its items are logged as they are, and no hook runs.
+    /// Imports a conversation: its items are logged unchanged, and no hook runs.
     ///
     /// # Errors
     /// [`Error::Journal`] if they could not be made durable.
@@ -140,26 +140,26 @@ impl<Ls> Execution<Ls> {
         self.run_mut()?.import(items).await
     }
 
-    /// Stops a turn from outside.
+    /// Returns a handle that aborts a turn.
     pub fn abort_handle(&self) -> AbortHandle {
         self.abort.clone()
     }
 
-    /// The layers' data and functions, reachable also while a turn runs.
+    /// Returns access to the layers' data and functions, usable also while a turn runs.
     pub fn memory(&self) -> MemoryAccess<Ls> {
         MemoryAccess::new(self.run().shared().clone())
     }
 
-    /// Whether a turn was begun and not finished: by this execution, by one that ended in the middle, or by one that
-    /// ran it when this one was opened, and perhaps still does.
+    /// Whether there is an unfinished turn: of this execution, of one that ended in the middle, or of one that was
+    /// running when this one was opened.
     pub fn has_unfinished_turn(&self) -> bool {
         self.run().thread().turn().is_some()
     }
 
     /// Runs one turn: the user's message, and all model calls and tool calls it leads to.
     ///
-    /// A turn that was left unfinished is closed first: calls without an output get one that says they were interrupted.
-    /// The turn holds a lease on its thread until it ends or is dropped; what others wrote before is taken in first.
+    /// An unfinished turn is closed first: calls without an output get one that says they were interrupted.
+    /// The turn holds a lease on its thread until it ends or is dropped; what others wrote is read first.
     ///
     /// # Errors
     /// [`Error::Held`] if another execution runs a turn on the thread. See [`Error`]. After a failed model call the turn is unfinished and [`resume`](Execution::resume) tries again.
@@ -168,7 +168,7 @@ impl<Ls> Execution<Ls> {
         self.guarded(async |run| if run.begin_turn(input).await? { run.drive().await } else { Ok(run.answer(0)) }).await
     }
 
-    /// Goes on with the unfinished turn from its last committed step; returns `None` if there is none.
+    /// Continues the unfinished turn from its last committed step; returns `None` if there is none.
     ///
     /// A tool call that may have run before the interruption is not run again: the model is told that its outcome
     /// is unknown.
@@ -179,9 +179,9 @@ impl<Ls> Execution<Ls> {
         self.guarded(async |run| if run.resume_turn().await? { run.drive().await.map(Some) } else { Ok(None) }).await
     }
 
-    /// Begins a turn and returns the window that the model would be sent, without calling it.
+    /// Begins a turn and returns the window that would be sent to the model, without calling it.
     ///
-    /// The turn stays unfinished; [`resume`](Execution::resume) goes on with it.
+    /// The turn stays unfinished; [`resume`](Execution::resume) continues it.
     ///
     /// # Errors
     /// As [`turn`](Execution::turn).
@@ -193,7 +193,7 @@ impl<Ls> Execution<Ls> {
         .await
     }
 
-    /// Runs something that an abort can stop and that hooks may not nest without end.
+    /// Runs a future that can be aborted, within the limit of nesting.
     async fn guarded<T>(&mut self, work: impl AsyncFnOnce(&mut Run) -> Result<T, Error>) -> Result<T, Error> {
         if Frame::depth() >= MAX_NESTED_HOOKS {
             return Err(Error::TooDeep { limit: MAX_NESTED_HOOKS });
@@ -202,22 +202,22 @@ impl<Ls> Execution<Ls> {
         let run = self.run_mut()?;
         let shared = run.shared().clone();
         let _held = shared.core().states.hold(shared.id());
-        // The abort is asked first, so that one that came before the turn stops it before anything is done.
+        // The abort is polled first, so that one from before the turn takes effect before anything is done.
         match select(std::pin::pin!(abort.aborted()), std::pin::pin!(leased(run, work))).await {
             Either::Left(_) => Err(Error::Aborted),
             Either::Right((result, _)) => result,
         }
     }
 
-    /// Adds a layer to this execution. It is initialised now and takes part from the next hook on.
+    /// Adds a layer to this execution. It is initialised now and called from the next hook on.
     ///
     /// # Errors
-    /// [`Error::Spec`] if it does not go with the others, [`Error::Init`] if its `init` failed.
+    /// [`Error::Spec`] if it is not valid together with the others, [`Error::Init`] if its `init` failed.
     pub async fn add_layer(&mut self, layer: impl MemoryLayer) -> Result<(), Error> {
         add_layer(self.run_mut()?.shared(), ErasedLayer::new(layer).0).await
     }
 
-    /// Waits until all states are durable, and says which are not.
+    /// Waits until all states are durable, and returns those that are not.
     pub async fn flush(&self) -> Vec<NotDurable> {
         let shared = self.run().shared();
         shared.core().states.flush(shared.id()).await
@@ -248,8 +248,8 @@ impl<Ls> Execution<Ls> {
     }
 
     pub(crate) async fn end(&mut self, outcome: ExecutionOutcome) -> Option<Error> {
-        // The run stays in its place until the last hook has run: if this future is dropped, so is the execution, which
-        // then goes on where this stopped.
+        // `run` is kept until the last hook has run: if this future is dropped, so is the execution, whose drop then
+        // continues from here.
         if outcome == ExecutionOutcome::Aborted {
             self.abort.abort_children();
         }
@@ -262,14 +262,14 @@ impl<Ls> Execution<Ls> {
     }
 }
 
-/// Runs something while the thread is ours. It ends at once when the thread has become another's.
+/// Runs a future while the lease is held. It ends at once when the lease is lost.
 async fn leased<T>(run: &mut Run, work: impl AsyncFnOnce(&mut Run) -> Result<T, Error>) -> Result<T, Error> {
     let shared = run.shared().clone();
     let (core, thread) = (shared.core(), shared.context_data().thread_id.clone());
     let when_held = core.settings.lease.when_held;
     let _lease = shared.turn_lease().acquire(core, shared.id(), &thread, when_held).await?;
     if shared.turn_lease().fence().is_some() {
-        // Now the turns that others left are known to be nobody's.
+        // While we hold the lease, turns that others left have no running owner.
         run.catch_up().await?;
     }
     let result = {
@@ -289,22 +289,22 @@ impl<Ls> Drop for Execution<Ls> {
     fn drop(&mut self) {
         let Some(mut run) = self.take_run() else { return };
         self.abort.abort_children();
-        // Another execution that opens the thread may go on from now on with what this one left.
+        // From now on another execution of the thread may continue what this one left.
         run.shared().core().states.leave(run.shared().id());
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            // Hooks are async; without a runtime there is nobody to run them.
-            let message = "the execution was dropped outside of a runtime, so its layers were not told";
+            // Hooks are async and cannot run without a runtime.
+            let message = "the execution was dropped outside of a runtime, so `on_complete` and `dispose` did not run";
             run.shared().fault(None, Hook::OnComplete.as_str(), message.to_owned());
             return;
         };
         let ending = run.shared().core().endings.begin(run.thread().id());
         runtime.spawn(async move {
             if run.thread().is_behind() {
-                // Whoever goes on with the turn does so from its last step that is durable, and may have begun.
+                // Another execution may already have continued the turn from its last durable step.
                 run.lose_turn().await;
             }
             drop(ending);
-            // Nobody waits for an answer; what is not durable was reported as a diagnostic.
+            // There is no caller to return an error to; what is not durable was reported as a diagnostic.
             let _ = run.complete(ExecutionOutcome::Aborted).await;
             run.dispose().await;
         });

@@ -1,11 +1,11 @@
-//! What is running in this task, so that a layer that calls itself is noticed.
+//! The hooks and functions that are running in this task, to detect a layer that calls itself.
 
 use std::future::Future;
 use std::sync::Arc;
 
 use crate::id::{ExecutionId, LayerId};
 
-/// A hook or function of a layer that is running, and what it runs in.
+/// A running hook or function of a layer, and the frame it runs in.
 pub(crate) struct Frame {
     execution: ExecutionId,
     layer: LayerId,
@@ -23,7 +23,7 @@ impl Frame {
         FRAME.try_with(Arc::clone).ok()
     }
 
-    /// Runs code of a layer as part of what runs in this task.
+    /// Runs code of a layer in a new frame.
     pub(crate) fn run<F: Future>(
         execution: &ExecutionId,
         layer: &LayerId,
@@ -34,12 +34,12 @@ impl Frame {
         FRAME.scope(Arc::new(Frame { execution, layer, doing, above: Frame::current() }), running)
     }
 
-    /// How many hooks and functions of any execution are running around this point.
+    /// The number of hooks and functions, of any execution, that are running around this point.
     pub(crate) fn depth() -> usize {
         std::iter::successors(Frame::current(), |frame| frame.above.clone()).count()
     }
 
-    /// What this very layer is doing around this point already.
+    /// The hook or function of this layer that is running around this point.
     pub(crate) fn running(execution: &ExecutionId, layer: &LayerId) -> Option<&'static str> {
         std::iter::successors(Frame::current(), |frame| frame.above.clone())
             .find(|frame| frame.execution == *execution && frame.layer == *layer)

@@ -15,10 +15,10 @@ use crate::layer::*;
 /// How long a function of a layer may take.
 const FUNCTION_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Where a function's faults happen.
+/// The place of faults in functions.
 const FUNCTION: &str = "function";
 
-/// Calls a function of a layer: alone with the layer, and its new state is kept only if it succeeds.
+/// Calls a function of a layer while no hook of the layer runs; its new state is kept only if it succeeds.
 pub(crate) async fn call_function(
     shared: &Arc<Shared>,
     layer: &str,
@@ -49,7 +49,7 @@ pub(crate) async fn call_function(
         }
         Ended::Done(Err(FnFailure::BadInput(problem))) => Err(FunctionError::BadInput { name, problem }),
         Ended::Done(Err(FnFailure::BadOutput(problem))) => {
-            shared.fault(Some(id), FUNCTION, format!("answer of `{name}`: {problem}"));
+            shared.fault(Some(id), FUNCTION, format!("result of `{name}`: {problem}"));
             Err(FunctionError::BadOutput { name, problem })
         }
         Ended::Done(Err(FnFailure::Failed(source))) => Err(FunctionError::Failed { name, source }),
@@ -61,7 +61,7 @@ pub(crate) async fn call_function(
     }
 }
 
-/// A function that did not even fail properly.
+/// The error of a function that panicked or was cancelled.
 fn misbehaved(shared: &Shared, layer: &LayerId, name: String, message: String) -> FunctionError {
     shared.fault(Some(layer), FUNCTION, format!("`{name}` {message}"));
     FunctionError::Failed { name, source: message.into() }

@@ -1,4 +1,4 @@
-//! Runs one hook: with its state, within its time, whatever it does; and recalls in the background.
+//! Runs one hook with its state and timeout, and background recalls.
 
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
@@ -20,38 +20,38 @@ use crate::error::BoxError;
 use crate::event::{Event, MemoryTraceSpan, SpanBudget, SpanStatus};
 use crate::layer::*;
 
-/// Whether a hook has its layer to itself.
+/// Whether a hook runs exclusively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// No other hook or function of the layer runs meanwhile.
+    /// No other hook or function of the layer runs at the same time.
     Alone,
-    /// It runs beside whatever else the layer does, so that nobody waits for it.
+    /// It runs concurrently with other hooks of the layer, so that nothing waits for it.
     Beside,
 }
 
-/// A hook that was called and has returned.
+/// A hook that has returned.
 struct Begun<T> {
     answer: HookResult<T>,
-    /// The state that it was given.
+    /// The state that it got.
     state: Option<StateValue>,
-    /// Held until its state change is made.
+    /// Held until its state change is applied.
     alone: Option<OwnedMutexGuard<()>>,
 }
 
-/// What a hook run came to.
+/// The outcome of a hook run.
 pub(crate) enum HookRun<T> {
-    /// It returned, and its state change is made.
+    /// It returned, and its state change is applied.
     Done(T),
     /// The layer has no such hook.
     Absent,
     /// The layer is disabled or uninitialised.
     Skipped,
-    /// It failed, panicked or was late. A fault says so.
+    /// It failed, panicked or exceeded its timeout. A fault reports it.
     Failed(BoxError),
 }
 
 impl<T> HookRun<T> {
-    /// The answer, if there is one.
+    /// The result, if there is one.
     pub(crate) fn done(self) -> Option<T> {
         match self {
             HookRun::Done(answer) => Some(answer),
@@ -77,7 +77,7 @@ impl Shared {
         self.run_always(layer, hook, Manner::Alone, |_| None, call).await
     }
 
-    /// Runs a hook whether or not the layer is initialised. `measure` looks at the answer for the span's budget.
+    /// Runs a hook even if the layer is not initialised. `measure` computes the span's budget from the result.
     pub(crate) async fn run_always<'a, T, F>(
         self: &'a Arc<Self>,
         layer: &'a LayerRef,
@@ -127,7 +127,7 @@ impl Shared {
         }
     }
 
-    /// Waits for the layer to be free, and calls the hook. All of it counts against the hook's time.
+    /// Waits until the layer is free, and calls the hook. Waiting counts against the hook's timeout.
     async fn begin<'a, T, F>(
         &'a self,
         layer: &'a LayerRef,
@@ -151,22 +151,22 @@ impl Shared {
         Begun { answer: running.instrument(span).await, state, alone }
     }
 
-    /// Makes a state change, and has an eventual layer recalled anew for it.
+    /// Applies a state change, and schedules a new recall of an eventual layer.
     pub(crate) fn change_state(self: &Arc<Self>, layer: &LayerRef, change: StateChange<StateValue>) {
         if self.set_state(layer, change) {
             self.refresh_later(layer);
         }
     }
 
-    /// Has an eventual layer recalled in the background, once for any number of changes made meanwhile, and not at all
+    /// Schedules a background recall of an eventual layer: once for any number of changes in the meantime, and not at all
     /// if neither its state nor the conversation has changed since.
     ///
-    /// The recall runs as this execution, since every execution holds states of its own.
+    /// The recall runs in this execution, since every execution has its own states.
     pub(crate) fn refresh_later(self: &Arc<Self>, layer: &LayerRef) {
         self.refresh(layer, false);
     }
 
-    /// The same, whether or not anything has changed: a layer asked for it.
+    /// Like [`refresh`](Self::refresh), even if nothing has changed: a layer requested it.
     pub(crate) fn refresh_as_wished(self: &Arc<Self>, layer: &LayerRef) {
         self.refresh(layer, true);
     }
@@ -175,11 +175,11 @@ impl Shared {
         if !self.is_eventual(layer) || !layer.may_have(Hook::Recall) {
             return;
         }
-        // Without a runtime nothing can run in the background; the next change with one will do.
+        // Without a runtime nothing can run in the background; the next change inside one will schedule it.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let Some(lease) = self.stay_open() else { return };
         let (key, shared, asked) = (self.cache_key(layer), self.clone(), layer.clone());
-        // A failed recall contributes nothing, like any other; what it said before may be withdrawn by now.
+        // A failed recall contributes nothing; the previous result may no longer be valid.
         let recall = Box::pin(async move { Some(shared.recall_in_background(&asked).await?.items) });
         let (shared, id) = (self.clone(), layer.spec().id.clone());
         let about = Box::new(move || Asked {
@@ -195,7 +195,7 @@ impl Shared {
             return None;
         }
         let Background { log, query } = self.background();
-        // The answer is cut to its share when it is served; here it may be as large as the layer ever gets.
+        // The result is cut to its share when it is used; here the budget is the largest that the layer can get.
         let budget = layer.spec().budget.max().unwrap_or(self.core().settings.policy.token_budget);
         let watched = self.core().observer.is_some();
         let measure = |answer: &RecallResult<StateValue>| {
@@ -208,7 +208,7 @@ impl Shared {
         run.await.done()
     }
 
-    /// Makes the state change that a hook returned, unless it ran beside others and one of them was first.
+    /// Applies the state change of a hook, unless it ran concurrently and another change came first.
     async fn keep_state(
         self: &Arc<Self>,
         layer: &LayerRef,
@@ -231,11 +231,11 @@ impl Shared {
             (seen, now) => seen.is_none() && now.is_none(),
         };
         if ran_beside && !unchanged {
-            // The change has asked for another recall, which sees the newer state.
+            // That change has scheduled another recall, which sees the newer state.
             return;
         }
         match hook {
-            // A recall that changes its own state would have itself recalled without end.
+            // A recall that changes its own state would otherwise be recalled for ever.
             Hook::Recall => drop(self.set_state(layer, change)),
             _ => self.change_state(layer, change),
         }
@@ -248,12 +248,12 @@ impl Shared {
         HookRun::Failed(error)
     }
 
-    /// Notes that a hook was not run, because its layer is disabled or uninitialised.
+    /// Reports that a hook was not run, because its layer is disabled or uninitialised.
     pub(crate) fn skipped(&self, layer: &LayerRef, hook: Hook) {
         self.span(layer, Ran::new(hook, Duration::ZERO, SpanStatus::Skipped), &HookTrace::default());
     }
 
-    /// Tells the log and the observer about a hook run.
+    /// Reports a hook run to `tracing` and the observer.
     fn span(&self, layer: &LayerRef, ran: Ran, trace: &HookTrace) {
         tracing::debug!(
             execution_id = self.id().as_str(),
@@ -284,7 +284,7 @@ impl Shared {
     }
 }
 
-/// What a span says about a hook run.
+/// The span of a hook run.
 struct Ran {
     hook: Hook,
     took: Duration,
@@ -307,7 +307,7 @@ pub(crate) enum Ended<T> {
     Late(Duration),
 }
 
-/// Runs a future until it is done, panics, or its time is over. One that is done at once needs no timer.
+/// Runs a future until it completes, panics, or times out. One that is ready at once needs no timer.
 pub(crate) async fn within<T>(
     clock: &dyn crate::clock::Clock,
     limit: Duration,

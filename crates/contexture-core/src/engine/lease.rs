@@ -1,7 +1,7 @@
-//! The lease of a running turn: taken before it begins, renewed while it works, let go when it ends.
+//! The lease of a running turn: acquired before it begins, renewed while it runs, released when it ends.
 //!
 //! Every batch of the turn names the lease, so an execution that was paused for too long writes nothing once another
-//! has taken its thread. Whoever holds it frees it by being dropped, and a process by dying.
+//! has acquired its thread. The lease is released when its holder is dropped or its process ends.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,18 +12,18 @@ use crate::id::{ExecutionId, ThreadId};
 use crate::state::{WRITE_ATTEMPTS, describe};
 use crate::store::{Fence, Holder, Key, Lease, LeaseRequest, StoreError};
 
-/// A lease is renewed this often before it would run out.
+/// How often a lease is renewed before it would expire.
 const RENEWALS_PER_LEASE: u32 = 3;
 
-/// Whoever waits for a thread looks again after this long, and after twice as long each further time.
+/// The pause between two tries to acquire a thread; it doubles each time.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
 const LONGEST_LOOK: Duration = Duration::from_millis(500);
 
-/// The lease that the running turn of an execution holds.
+/// The lease of an execution's running turn.
 #[derive(Default)]
 pub(crate) struct TurnLease(Mutex<Option<Arc<Lease>>>);
 
-/// Lets go of the lease when it is dropped.
+/// Releases the lease when it is dropped.
 pub(crate) struct LeaseGuard<'a>(&'a TurnLease);
 
 impl Drop for LeaseGuard<'_> {
@@ -37,16 +37,16 @@ impl TurnLease {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = lease.map(Arc::new);
     }
 
-    /// What batches of the turn name; `None` outside of turns.
+    /// The fence for batches of the turn; `None` outside of turns.
     pub(crate) fn fence(&self) -> Option<Fence> {
         let lease = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lease.as_ref().map(|lease| lease.fence().clone())
     }
 
-    /// Takes the lease on a thread, and lets go of it when the returned value is dropped.
+    /// Acquires the lease on a thread; it is released when the returned value is dropped.
     ///
-    /// A failing store is tried again with growing pauses. If it goes on to fail, the journal policy decides whether
-    /// the turn may run without a lease.
+    /// A failing store is retried with growing pauses. If it keeps failing, the journal policy decides whether the turn
+    /// may run without a lease.
     pub(crate) async fn acquire(
         &self,
         core: &Core,
@@ -82,7 +82,7 @@ impl TurnLease {
         }
     }
 
-    /// Has the lease last longer, also if it has run out meanwhile, unless somebody else has taken it.
+    /// Renews the lease, also an expired one, unless another owner has acquired it.
     pub(crate) async fn renew(&self, core: &Core) -> Result<(), StoreError> {
         match self.fence() {
             Some(fence) => core.store.renew_lease(&fence, core.settings.lease.duration).await,
@@ -90,21 +90,21 @@ impl TurnLease {
         }
     }
 
-    /// Renews the lease from time to time; ends when it is lost.
+    /// Renews the lease periodically; returns when it is lost.
     pub(crate) async fn keep(&self, core: &Core, execution: &ExecutionId) {
         loop {
             core.host.clock.sleep_in_background(core.settings.lease.duration / RENEWALS_PER_LEASE).await;
             match self.renew(core).await {
                 Ok(()) => {}
                 Err(StoreError::LeaseLost { .. }) => return,
-                // There is time for another try before it runs out.
+                // There is time for another try before it expires.
                 Err(error) => core.fault(execution, None, "lease", describe(&error)),
             }
         }
     }
 }
 
-/// How long somebody has waited for a thread, and may still wait.
+/// The progress of waiting for a thread.
 struct Waiting {
     left: Duration,
     pause: Duration,
@@ -119,12 +119,12 @@ impl Waiting {
         Self { left, pause: FIRST_LOOK }
     }
 
-    /// How long to wait before the next look; `None` if the time is up.
+    /// The pause before the next try; `None` if the time is up.
     fn next_look(&mut self, holder: &Holder) -> Option<Duration> {
         if self.left.is_zero() {
             return None;
         }
-        // Who sleeps over the end of a lease would leave it to others.
+        // Do not sleep past the expiry of the lease, or others would acquire it first.
         let until_end = holder.remaining.unwrap_or(LONGEST_LOOK).max(Duration::from_millis(1));
         let pause = self.pause.min(until_end).min(self.left);
         self.pause = (self.pause * 2).min(LONGEST_LOOK);

@@ -1,4 +1,4 @@
-//! Sends a window to the model and takes in what the provider reports.
+//! Sends a window to the model and processes the usage that the provider reports.
 
 use std::collections::HashSet;
 
@@ -42,7 +42,7 @@ pub(crate) async fn call_model(shared: &Shared, thread: &mut Thread, window: Win
     Ok(response)
 }
 
-/// Where what arrives of a response is seen: by the observer, if there is one.
+/// Passes the pieces of a response to the observer, if there is one.
 fn deltas(shared: &Shared) -> Deltas {
     let core = shared.core().clone();
     if core.observer.is_none() {
@@ -54,23 +54,23 @@ fn deltas(shared: &Shared) -> Deltas {
     })
 }
 
-/// Adds what a response cost to what layers are told.
+/// Adds the cost of a response to the execution's totals.
 fn add_up(shared: &Shared, response: &LlmResponse) {
     shared.count_call(&response.usage, response.cost.unwrap_or(0.0));
 }
 
-/// Leaves out what a model cannot say: words of the user or of the program, and outputs of tools.
+/// Drops what a model must not produce: messages of the user or of the program, and outputs of tools.
 fn refuse_forged(shared: &Shared, response: &mut LlmResponse) {
     let items = response.items.len();
     response.items.retain(|item| matches!(voice(item), Voice::Model | Voice::Unknown));
     let forged = items - response.items.len();
     if forged > 0 {
-        let message = format!("{forged} items of the response left out: a model speaks for itself alone");
+        let message = format!("{forged} items of the response dropped: a model may only speak as the assistant");
         shared.fault(None, "model", message);
     }
 }
 
-/// Gives calls their public names and, where they have none or not their own, call ids. `base` is the position in the
+/// Sets the public names of calls, and call ids where they are missing or not unique. `base` is the position in the
 /// log of the first item.
 fn normalise(response: &mut LlmResponse, toolbox: &Toolbox, base: usize) {
     let mut seen: HashSet<Box<str>> = HashSet::new();

@@ -22,7 +22,7 @@ pub(crate) async fn open(
     Ok(thread.restore(shared, stored))
 }
 
-/// The thread and the stored states of layers, as of one moment. A failing store is tried again.
+/// The thread and the stored states of layers, from one moment. A failing store is retried.
 async fn read_all(thread: &Thread, shared: &Shared, layers: &[LayerRef]) -> Result<Stored, StoreError> {
     let mut failures = 0;
     loop {
@@ -36,7 +36,7 @@ async fn read_all(thread: &Thread, shared: &Shared, layers: &[LayerRef]) -> Resu
     }
 }
 
-/// The stored states of layers, read all at once. A failing store is tried again.
+/// The stored states of layers, read at once. A failing store is retried.
 pub(crate) async fn read_states(shared: &Shared, layers: &[LayerRef]) -> Result<Vec<Option<Record>>, Error> {
     let keys = state_keys(shared, layers);
     let mut failures = 0;
@@ -59,14 +59,14 @@ fn state_keys(shared: &Shared, layers: &[LayerRef]) -> Vec<String> {
     layers.iter().map(|layer| state_key(&shared.storage_of(layer))).collect()
 }
 
-/// Adds a layer to this execution alone.
+/// Adds a layer to this execution.
 pub(crate) async fn add_layer(shared: &Arc<Shared>, layer: LayerRef) -> Result<(), Error> {
     let core = shared.core();
     let roster = shared.roster().with(layer.clone())?;
     roster.check_policy(&shared.core().settings.policy)?;
     let toolbox = Toolbox::new(&roster, &core.tools, &*core.counter)?;
     let record = read_states(shared, std::slice::from_ref(&layer)).await?.into_iter().next().flatten();
-    // Only now: a layer that cannot be initialised leaves no trace, and may be added again.
+    // Only now, so that a layer whose `init` failed can be added again.
     init_layer(shared, &layer, record).await?;
     shared.set_layers(roster, toolbox);
     Ok(())
@@ -113,9 +113,9 @@ fn init_failed(shared: &Shared, layer: &LayerRef, source: BoxError) -> Result<()
     }
 }
 
-/// The stored state, if it can be read. What cannot is kept aside, and the layer starts fresh.
+/// The stored state. If it cannot be read, it is backed up, and the layer starts with the default.
 ///
-/// If keeping it aside fails, it is returned, to be kept by the write that would destroy it.
+/// If the backup fails, the record is returned, to be backed up by the write that would overwrite it.
 async fn restore(
     shared: &Shared,
     layer: &LayerRef,
@@ -133,7 +133,7 @@ async fn restore(
         Err(error) => format!(" with the next write, since now it failed ({})", describe(error)),
     };
     let message = format!(
-        "the stored state does not parse ({problem}); it is kept as `{backup_key}`{when}, and the layer starts fresh"
+        "the stored state does not parse ({problem}); it is kept as `{backup_key}`{when}, and the layer starts with its default"
     );
     shared.fault(Some(&layer.spec().id), "restore", message);
     let unread = kept.is_err().then(|| Unread { backup_key, value: record.value.as_slice().into() });

@@ -1,4 +1,4 @@
-//! The way of items into the log, through every layer, by slot.
+//! Passes new items through `on_item_append` of every layer, by slot.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::item::{FunctionCallOutput, Item, Origin, Role};
 use crate::layer::*;
 use crate::log::ItemLog;
 
-/// What the model is told when a layer dropped the output of a tool.
+/// The output that the model gets when a layer dropped the output of a tool.
 const WITHHELD: &str = "The output of this call was withheld.";
 
-/// Sends a user message that is about to be logged through every layer. What is left may be nothing.
+/// Passes a user message through every layer before it is logged. The result may be empty.
 pub(crate) async fn filter_message(
     shared: &Arc<Shared>,
     log: &ItemLog,
@@ -23,7 +23,7 @@ pub(crate) async fn filter_message(
     filter(shared, log, recalled, vec![message], None).await
 }
 
-/// Sends the output of a call that is about to be logged through every layer. The output is always the first item.
+/// Passes the output of a call through every layer before it is logged. The output is always the first item.
 pub(crate) async fn filter_output(
     shared: &Arc<Shared>,
     log: &ItemLog,
@@ -33,19 +33,19 @@ pub(crate) async fn filter_output(
     let call_id = output.as_output().map(|output| output.call_id.clone()).unwrap_or_default();
     let outcome = output.as_output().map(|output| output.outcome).unwrap_or_default();
     let mut items = filter(shared, log, recalled, vec![output], Some(&call_id)).await;
-    // A call must have its output, right after it, or no provider takes the conversation any more.
+    // Providers reject a conversation in which a call is not directly followed by its output.
     match items.iter().position(|item| item.as_output().is_some()) {
         Some(output) => items[..=output].rotate_right(1),
         None => items.insert(0, FunctionCallOutput::new(&call_id, WITHHELD, outcome).into()),
     }
     if let Item::FunctionCallOutput(output) = &mut items[0] {
-        // What a layer writes in place of an output does not make a failed call a success.
+        // An output that a layer changed keeps its outcome: a failed call stays failed.
         output.outcome = if output.outcome.is_done() { outcome } else { output.outcome };
     }
     items
 }
 
-/// Each layer gets what the one before it let through. `call_id` is the call that the items answer.
+/// Each layer gets what the previous one returned. `call_id` is the call that the items are the output of.
 async fn filter(
     shared: &Arc<Shared>,
     log: &ItemLog,
@@ -69,7 +69,7 @@ async fn filter(
         match admissible(layer.spec(), &before, answer.items, call_id) {
             Some(admitted) => items = admitted,
             None => {
-                let message = "broke a schema of its own with what it made of them, and the items passed unchanged";
+                let message = "returned items that do not match its own schema; the items were kept unchanged";
                 shared.fault(Some(&layer.spec().id), Hook::OnItemAppend.as_str(), message.to_owned());
                 continue;
             }
@@ -77,7 +77,7 @@ async fn filter(
         items.iter_mut().filter(|item| !before.contains(item)).for_each(|item| sign(item, &layer.spec().id));
         if items.len() < answered {
             let message = format!(
-                "{} items left out: a layer adds what it says itself, as its schemas declare it",
+                "{} items dropped: a layer may only add its own messages, as its schemas declare them",
                 answered - items.len()
             );
             shared.fault(Some(&layer.spec().id), Hook::OnItemAppend.as_str(), message);
@@ -92,7 +92,7 @@ async fn filter(
     items
 }
 
-/// Notes on an instruction that a layer added whose it is. A message of the user that a layer changed is the user's.
+/// Records in an item that a layer added which layer it was. A message of the user that a layer changed is the user's.
 fn sign(item: &mut Item, layer: &LayerId) {
     if let Item::Message(message) = item
         && matches!(message.role, Role::System | Role::Developer)
@@ -102,10 +102,10 @@ fn sign(item: &mut Item, layer: &LayerId) {
     }
 }
 
-/// What of a layer's items may be logged: no calls, no thoughts, of outputs one alone, to the call `call_id`, and as
-/// many words of the user as there were before, changed or not. `None`: it broke a schema with those.
+/// The items of a layer that may be logged: no calls, no reasoning, only one output, for the call `call_id`, and as many
+/// messages of the user as there were before, changed or not. `None`: these do not match a schema.
 fn admissible(spec: &LayerSpec, before: &[Item], items: Vec<Item>, call_id: Option<&str>) -> Option<Vec<Item>> {
-    // Which items passed as they were, each of them once.
+    // Which items were returned unchanged, each counted once.
     let mut left: Vec<&Item> = before.iter().collect();
     let mut is_unchanged =
         |item: &Item| left.iter().position(|other| *other == item).map(|at| left.remove(at)).is_some();

@@ -7,7 +7,7 @@ use crate::layer::CacheState;
 use crate::model::Usage;
 use crate::window::ProjectionPolicy;
 
-/// A hit is expected only for prefixes that providers cache at all.
+/// The smallest prefix for which a cache hit is expected; providers do not cache shorter ones.
 const MIN_CACHED_TOKENS: u64 = 1024;
 
 /// What is known of the provider's cache of a thread, and of its token counts.
@@ -17,13 +17,13 @@ pub(crate) struct Provider {
     last_sent: Option<Duration>,
     /// Whether the provider ever reported a hit.
     ever_hit: bool,
-    /// Why the cache is worthless for the next request.
+    /// Why the cache cannot be used for the next request.
     lost: Option<EpochReason>,
     calibration: Calibration,
 }
 
 impl Provider {
-    /// What an earlier execution knew.
+    /// Restores the state of an earlier execution.
     pub(crate) fn restore(last_sent: Option<Duration>, ever_hit: bool, calibration: f64) -> Self {
         Self { last_sent, ever_hit, lost: None, calibration: Calibration(calibration) }
     }
@@ -41,22 +41,22 @@ impl Provider {
         self.calibration.0
     }
 
-    /// Whether the next request finds anything of the last one.
+    /// Whether the cache still has the last request.
     pub(crate) fn cache_state(&self) -> CacheState {
         if self.lost.is_some() || self.last_sent.is_none() { CacheState::Cold } else { CacheState::Warm }
     }
 
-    /// Why the cache is worthless for the next request, if it is.
+    /// Why the cache cannot be used for the next request, if so.
     pub(crate) fn cache_lost(&self) -> Option<EpochReason> {
         self.lost
     }
 
-    /// The cache is worthless from now on, for this reason.
+    /// Marks the cache as unusable, for this reason.
     pub(crate) fn lose_cache(&mut self, reason: EpochReason) {
         self.lost = Some(reason);
     }
 
-    /// Notes whether the cache has expired since the last request.
+    /// Checks whether the cache has expired since the last request.
     pub(crate) fn watch_expiry(&mut self, now: Duration, ttl: Duration) {
         let expired = self.last_sent.is_some_and(|sent| now.saturating_sub(sent) > ttl);
         if expired && self.lost.is_none() {
@@ -64,7 +64,7 @@ impl Provider {
         }
     }
 
-    /// A window was made that takes a lost cache into account.
+    /// A window was built that takes the lost cache into account.
     pub(crate) fn cache_renewed(&mut self) {
         self.lost = None;
     }
@@ -74,7 +74,7 @@ impl Provider {
         self.last_sent = Some(now);
     }
 
-    /// Notices a cache miss in what the provider reports; `expected_hit` is what was in the request before.
+    /// Detects a cache miss in the reported usage; `expected_hit` is the size of the shared prefix.
     pub(crate) fn report_cache(&mut self, usage: &Usage, expected_hit: u64) {
         let Some(read) = usage.cache_read_tokens else { return };
         if self.ever_hit && expected_hit >= MIN_CACHED_TOKENS && read * 2 < expected_hit {
@@ -83,12 +83,12 @@ impl Provider {
         self.ever_hit |= read > 0;
     }
 
-    /// Corrects an estimating counter by what the provider reports.
+    /// Calibrates an estimating counter with the reported usage.
     pub(crate) fn calibrate(&mut self, counted: u64, reported: u64) {
         self.calibration.observe(counted, reported);
     }
 
-    /// The same policy in counted tokens: budgets are in real tokens.
+    /// Converts a policy, whose budgets are in real tokens, to counted tokens.
     pub(crate) fn in_counted_tokens(&self, policy: &ProjectionPolicy) -> ProjectionPolicy {
         ProjectionPolicy {
             token_budget: self.calibration.scale(policy.token_budget),
@@ -109,7 +109,7 @@ impl Default for Calibration {
 }
 
 impl Calibration {
-    /// Takes in one report; moves in steps of 5 %, so that budgets do not tremble.
+    /// Adds one report; the ratio changes in steps of 5 %, so that budgets are stable.
     fn observe(&mut self, counted: u64, reported: u64) {
         if counted == 0 || reported == 0 {
             return;
@@ -119,7 +119,7 @@ impl Calibration {
         self.0 = (smoothed * 20.0).ceil() / 20.0;
     }
 
-    /// A budget in real tokens as a budget in counted tokens.
+    /// Converts a budget in real tokens to counted tokens.
     fn scale(self, tokens: u64) -> u64 {
         (tokens as f64 / self.0) as u64
     }

@@ -1,4 +1,4 @@
-//! Asks layers what they know, within their budgets, all at once.
+//! Recalls all layers at once, within their budgets.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use crate::turn::MAX_RERENDER_DEPTH;
 use crate::usage::Served;
 use crate::window::{Block, ProjectionPolicy, least_history};
 
-/// What layers contribute to the windows of this turn, and which are to be asked again.
+/// The contributions of layers to the windows of this turn, and which layers are to be recalled again.
 pub(crate) struct Recalled {
-    /// What they are asked about: the text of the newest user message when the turn began.
+    /// The query: the text of the newest user message when the turn began.
     query: Arc<str>,
     blocks: Vec<Block>,
-    /// What each layer returned last, as it was before it was rendered.
+    /// The last result of each layer, before rendering.
     answers: IdMap<LayerId, RecallItems>,
     /// To be recalled again before the next model call.
     immediate: Vec<LayerId>,
@@ -30,7 +30,7 @@ pub(crate) struct Recalled {
     batched: Vec<LayerId>,
 }
 
-/// What a recall is made of besides the layers.
+/// The inputs of a recall besides the layers.
 pub(crate) struct Asking<'a> {
     pub(crate) shared: &'a Arc<Shared>,
     pub(crate) log: &'a ItemLog,
@@ -38,7 +38,7 @@ pub(crate) struct Asking<'a> {
     pub(crate) policy: ProjectionPolicy,
 }
 
-/// A layer's share and its answer.
+/// A layer's share and its result.
 struct Asked {
     layer: LayerRef,
     allocated: u64,
@@ -46,23 +46,23 @@ struct Asked {
 }
 
 impl Recalled {
-    /// Nothing yet, for a conversation that begins or goes on with this log.
+    /// An empty value for a conversation with this log.
     pub(crate) fn new(log: &ItemLog) -> Self {
         let (blocks, answers) = (Vec::new(), IdMap::default());
         Self { query: newest_query(log), blocks, answers, immediate: Vec::new(), batched: Vec::new() }
     }
 
-    /// From now on layers are asked about the newest user message of this log.
+    /// Sets the query to the newest user message of this log.
     pub(crate) fn set_query(&mut self, log: &ItemLog) {
         self.query = newest_query(log);
     }
 
-    /// What layers are asked about.
+    /// The query.
     pub(crate) fn query(&self) -> &Arc<str> {
         &self.query
     }
 
-    /// What layers contribute, in slot order.
+    /// The contributions of layers, in slot order.
     pub(crate) fn blocks(&self) -> &[Block] {
         &self.blocks
     }
@@ -76,7 +76,7 @@ impl Recalled {
         self.recall(asking, None).await;
     }
 
-    /// Recalls the layers that asked for it since the last model call.
+    /// Recalls the layers for which it was requested since the last model call.
     pub(crate) async fn rerender(&mut self, asking: &Asking<'_>) {
         let chosen = std::mem::take(&mut self.immediate);
         if !chosen.is_empty() {
@@ -86,7 +86,7 @@ impl Recalled {
         }
     }
 
-    /// Recalls the chosen layers (`None`: all), and the layers that they ask for, three rounds deep at most.
+    /// Recalls the chosen layers (`None`: all), and the layers that they request, in at most three rounds.
     async fn recall(&mut self, asking: &Asking<'_>, mut chosen: Option<Vec<LayerId>>) {
         for _ in 0..=MAX_RERENDER_DEPTH {
             let asked = self.ask(asking, chosen.as_deref()).await;
@@ -106,12 +106,12 @@ impl Recalled {
         }
         // Every layer is recalled at the next turn anyway.
         let message = format!(
-            "re-renders led to re-renders more than {MAX_RERENDER_DEPTH} times; the rest waits for the next turn"
+            "re-renders requested re-renders more than {MAX_RERENDER_DEPTH} times; the rest waits for the next turn"
         );
         asking.shared.fault(None, "recall", message);
     }
 
-    /// Notes that layers are to be recalled again.
+    /// Records that layers are to be recalled again.
     pub(crate) fn wish(&mut self, roster: &Roster, layer: &LayerRef, wish: Rerender) {
         let spec = layer.spec();
         let chosen = roster.by_slot().map(|other| other.spec()).filter(|other| match wish.scope {
@@ -130,7 +130,7 @@ impl Recalled {
         }
     }
 
-    /// Asks the chosen layers all at once; the answers come in slot order.
+    /// Recalls the chosen layers at once; the results are in slot order.
     async fn ask(&self, asking: &Asking<'_>, chosen: Option<&[LayerId]>) -> Vec<Asked> {
         let shared = asking.shared;
         let is_chosen = |layer: &LayerRef| chosen.is_none_or(|chosen| chosen.contains(&layer.spec().id));
@@ -184,7 +184,7 @@ impl Recalled {
         (self.block(shared, layer, &answer, allocated, Served::Cached), answer, None)
     }
 
-    /// Renders an answer within its budget, reusing what was made of the same answer before.
+    /// Renders a result within its budget, reusing the block of an identical earlier result.
     fn block(&self, shared: &Shared, layer: &LayerRef, answer: &RecallItems, allocated: u64, served: Served) -> Block {
         let spec = layer.spec();
         let block = |items: Arc<[Arc<Item>]>, tokens| Block {
@@ -208,7 +208,7 @@ impl Recalled {
         block(rendered.items.into(), rendered.tokens)
     }
 
-    /// Puts new blocks in the place of old ones, in slot order.
+    /// Replaces old blocks by new ones, in slot order.
     fn take_blocks(&mut self, roster: &Roster, asked: Vec<Asked>) {
         let mut is_new = false;
         for Asked { layer, allocated, outcome } in asked {
@@ -235,14 +235,14 @@ impl Recalled {
 }
 
 impl Asking<'_> {
-    /// Starts a refresh of eventual layers: they delay nothing, not even when they are to be recalled at once.
+    /// Schedules a refresh of eventual layers, which never delays the turn.
     fn refresh_eventual(&self, chosen: &[LayerId]) {
         for layer in chosen.iter().filter_map(|id| self.shared.roster().get(id.as_str()).cloned()) {
             self.shared.refresh_as_wished(&layer);
         }
     }
 
-    /// What each layer may use. History keeps enough for the newest user message, even if minimums overcommit.
+    /// Divides the budget. History keeps enough for the newest user message, even if minimums overcommit.
     fn allot(&self, layers: &[LayerRef]) -> Vec<u64> {
         let budgets: Vec<BudgetConfig> = layers.iter().map(|layer| layer.spec().budget).collect();
         let mut input = BudgetInput {

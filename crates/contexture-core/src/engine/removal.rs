@@ -1,4 +1,4 @@
-//! Removes a thread from the store: its log, its decisions, and what layers kept for it alone.
+//! Removes a thread from the store: its log, its decisions, and the states of layers in its scope.
 
 use super::roster::Roster;
 use crate::id::ThreadId;
@@ -6,9 +6,9 @@ use crate::layer::MemoryScope;
 use crate::state::MAX_CONFLICTS;
 use crate::store::{Batch, Key, StorageAdapter, StoreError, layer_prefix};
 
-/// Removes a thread in one batch; `false` if there was nothing of it.
+/// Removes a thread in one batch; `false` if it did not exist.
 ///
-/// Of layers, those of the roster are asked for: what a layer keeps under a name that nobody knows cannot be found.
+/// Only records of the layers in the roster are removed: those of unknown layers cannot be found.
 pub(crate) async fn remove_thread(
     store: &dyn StorageAdapter,
     roster: &Roster,
@@ -33,7 +33,7 @@ pub(crate) async fn remove_thread(
             return Ok(false);
         }
         match store.apply(batch).await {
-            // Someone wrote to it meanwhile, and there may be more to remove now.
+            // Another writer changed it in the meantime, and there may be more to remove now.
             Err(StoreError::Conflict { .. }) if conflicts < MAX_CONFLICTS => conflicts += 1,
             applied => return applied.map(|_| true),
         }

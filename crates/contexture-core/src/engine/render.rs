@@ -1,4 +1,4 @@
-//! What layers recalled, as items that fit their budgets.
+//! Renders recalled results as items that fit their budgets.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::layer::{LayerSpec, RecallItems};
 use crate::tokens::{TokenCounter, count_item};
 use crate::window::{fit_block, fit_item, memory_block};
 
-/// What a result would use of its budget.
+/// How much of its budget a result uses.
 pub(super) fn measure(
     counter: &dyn TokenCounter,
     spec: &LayerSpec,
@@ -23,7 +23,7 @@ pub(super) fn span_budget(allocated: u64, used: u64) -> SpanBudget {
     SpanBudget { allocated, used, yielded: allocated.saturating_sub(used) }
 }
 
-/// A result as items that fit, and what was wrong with it.
+/// Returns the items that fit, and a message about what was cut.
 #[derive(Default)]
 pub(super) struct FittedAnswer {
     pub(super) items: Vec<Arc<Item>>,
@@ -60,14 +60,15 @@ fn render_text(counter: &dyn TokenCounter, spec: &LayerSpec, text: &str, allocat
     FittedAnswer { tokens: count_item(counter, &item), items: vec![Arc::new(item)], problem }
 }
 
-/// Keeps whole items as they are, in order, as far as they fit; the first that does not is cut, the rest goes.
+/// Keeps whole items unchanged, in order, as far as they fit; the first that does not fit is cut, the rest is dropped.
 fn render_items(counter: &dyn TokenCounter, spec: &LayerSpec, items: &[Item], allocated: u64) -> FittedAnswer {
     let mut rendered = FittedAnswer::default();
     let accepted: Vec<&Item> = items.iter().filter(|item| is_acceptable(spec, item)).collect();
     if accepted.len() < items.len() {
         let left_out = items.len() - accepted.len();
-        rendered.problem =
-            Some(format!("{left_out} items left out: a layer recalls what it says itself, as its schemas declare it"));
+        rendered.problem = Some(format!(
+            "{left_out} items dropped: a layer may only recall its own messages, as its schemas declare them"
+        ));
     }
     let total: u64 = accepted.iter().map(|item| count_item(counter, item)).sum();
     for item in accepted {
@@ -88,7 +89,7 @@ fn render_items(counter: &dyn TokenCounter, spec: &LayerSpec, items: &[Item], al
     rendered
 }
 
-/// Calls, outputs and reasoning belong to the log; a recall that invents them would break pairs.
+/// Calls, outputs and reasoning belong to the log; in a recall they would break pairs.
 fn is_acceptable(spec: &LayerSpec, item: &Item) -> bool {
     let is_declared = !matches!(item, Item::Opaque(_));
     may_speak(spec, item) && meets_schema(spec, item).unwrap_or(is_declared)

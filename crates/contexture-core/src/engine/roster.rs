@@ -15,7 +15,7 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    /// Checks every layer by itself and against the others.
+    /// Checks every layer, alone and together with the others.
     pub(crate) fn new(layers: Vec<LayerRef>) -> Result<Self, SpecError> {
         for (index, layer) in layers.iter().enumerate() {
             check_layer(layer)?;
@@ -38,14 +38,14 @@ impl Roster {
         Ok(Self { layers, by_slot })
     }
 
-    /// The same with one more layer, registered last.
+    /// Adds a layer, registered last.
     pub(crate) fn with(&self, layer: LayerRef) -> Result<Self, SpecError> {
         let mut layers = self.layers.clone();
         layers.push(layer);
         Self::new(layers)
     }
 
-    /// Checks that nothing cuts again what a layer made fit.
+    /// Checks that no policy cuts the result of a layer that owns history.
     pub(crate) fn check_policy(&self, policy: &ProjectionPolicy) -> Result<(), SpecError> {
         let owner = self.layers.iter().map(|layer| layer.spec()).find(|spec| spec.owns_history);
         let Some(owner) = owner.filter(|_| policy.overflow == Overflow::SlidingWindow) else { return Ok(()) };

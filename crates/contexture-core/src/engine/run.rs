@@ -1,4 +1,4 @@
-//! The run of an execution: passes the thread, what was recalled and the answer to what works on each.
+//! The run of an execution: the order of a turn.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::turn::{Next, Turn};
 use crate::usage::StepUsage;
 use crate::window::Window;
 
-/// Everything an execution holds.
+/// The parts of an execution.
 pub(crate) struct Run {
     shared: Arc<Shared>,
     thread: Thread,
@@ -33,12 +33,12 @@ pub(crate) struct Run {
     ending: Ending,
 }
 
-/// What the turn has come to so far.
+/// The progress of the turn.
 #[derive(Default)]
 struct Reply {
-    /// The last response that was taken.
+    /// The last accepted response.
     response: Option<LlmResponse>,
-    /// Where the tokens of the last request went.
+    /// The token usage of the last request.
     usage: Option<StepUsage>,
 }
 
@@ -61,7 +61,7 @@ impl Run {
         &self.thread
     }
 
-    /// Where the tokens of the last request went.
+    /// The token usage of the last request.
     pub(crate) fn usage(&self) -> Option<&StepUsage> {
         self.reply.usage.as_ref()
     }
@@ -78,13 +78,13 @@ impl Run {
         Ok(())
     }
 
-    /// Begins with the conversation of another execution. A call that has no output there gets one here.
+    /// Starts with a copy of another execution's conversation. A call that has no output there gets one here.
     pub(crate) fn begin_with(&mut self, log: &ItemLog) {
         self.thread.fork(&self.shared, log);
         self.recalled.set_query(self.thread.log());
     }
 
-    /// Makes durable what can be, before a child reads it. What stays undone was reported.
+    /// Makes as much as possible durable before a child reads it. Failures were reported.
     pub(crate) async fn settle(&mut self) {
         if self.thread.is_behind() {
             let _ = self.thread.commit_all(&self.shared).await;
@@ -99,14 +99,14 @@ impl Run {
         removed.map(|_| ()).map_err(|source| Error::Remove { thread: thread.clone(), source })
     }
 
-    /// Logs items of a conversation that happened elsewhere.
+    /// Logs items of an imported conversation.
     pub(crate) async fn import(&mut self, items: impl IntoIterator<Item = Item>) -> Result<(), Error> {
         self.append(items);
         self.recalled.set_query(self.thread.log());
         self.commit().await
     }
 
-    /// Logs items as they are.
+    /// Logs items unchanged.
     pub(crate) fn append(&mut self, items: impl IntoIterator<Item = Item>) {
         self.thread.append(&self.shared, items.into_iter().map(Arc::new));
     }
@@ -116,7 +116,7 @@ impl Run {
         self.thread.commit(&self.shared).await
     }
 
-    /// Logs the user's message. `false`: a layer dropped it, and there is nothing to answer.
+    /// Logs the user's message. `false`: a layer dropped it, and the model is not called.
     pub(crate) async fn begin_turn(&mut self, input: TurnInput) -> Result<bool, Error> {
         self.thread.close_unfinished_turn(&self.shared);
         self.reply = Reply::default();
@@ -134,17 +134,17 @@ impl Run {
         Ok(true)
     }
 
-    /// Takes in what others wrote since, before a turn begins.
+    /// Reads what others wrote before a turn begins.
     pub(crate) async fn catch_up(&mut self) -> Result<(), Error> {
         self.thread.catch_up(&self.shared).await
     }
 
-    /// Someone else has the thread: what is not durable of the turn goes.
+    /// Another execution has the thread: discards what is not durable of the turn.
     pub(crate) async fn lose_turn(&mut self) {
         self.thread.lose_turn(&self.shared).await;
     }
 
-    /// Makes the unfinished turn ours, and durable what could not be made so before, before anything is run for it.
+    /// Takes over the unfinished turn and commits what is not durable yet, before anything runs.
     ///
     /// `false`: there is none.
     pub(crate) async fn resume_turn(&mut self) -> Result<bool, Error> {
@@ -165,7 +165,7 @@ impl Run {
         self.thread.observe_turn(self.recalled.blocks());
     }
 
-    /// Does what the turn says until it is over.
+    /// Performs the turn's actions until it is over.
     pub(crate) async fn drive(&mut self) -> Result<TurnAnswer, Error> {
         loop {
             let Some(turn) = self.thread.turn() else { return Ok(self.answer(0)) };
@@ -193,19 +193,19 @@ impl Run {
         }
         self.thread.end_turn();
         if self.reply.response.is_none() {
-            // A turn whose last commit failed has nothing left to do but to answer.
+            // A turn whose last commit failed only has to return its answer.
             self.reply.response = logged_response(self.thread.log());
         }
         Ok(self.answer(steps))
     }
 
-    /// What the turn has come to.
+    /// Returns the answer of the turn.
     pub(crate) fn answer(&self, steps: u32) -> TurnAnswer {
         let (response, usage) = (self.reply.response.clone(), self.reply.usage.clone());
         TurnAnswer { response, steps, usage, durable: self.thread.is_durable() }
     }
 
-    /// Calls the model until a response is taken, logs it and makes the step durable.
+    /// Calls the model until a response is accepted, logs it and makes the step durable.
     async fn step(&mut self) -> Result<(), Error> {
         loop {
             let window = self.assemble().await?;
@@ -216,7 +216,7 @@ impl Run {
                     if self.thread.turn_mut().is_some_and(|turn| turn.guided(guidance)) {
                         continue;
                     }
-                    let message = "the response was sent back often enough and is taken as it is";
+                    let message = "the response was rejected too often; it is accepted unchanged";
                     self.shared.fault(None, Hook::AfterModelCall.as_str(), message.to_owned());
                 }
                 Verdict::Deny { layer, reason } => {
@@ -232,7 +232,7 @@ impl Run {
         }
     }
 
-    /// Puts the next window together, with the layers that asked for it recalled again.
+    /// Builds the next window, after recalling the layers for which that was requested.
     pub(crate) async fn assemble(&mut self) -> Result<Window, Error> {
         self.recalled.rerender(&asking(&self.shared, &self.thread)).await;
         let core = self.shared.core();
@@ -242,7 +242,7 @@ impl Run {
         Ok(window)
     }
 
-    /// Logs a response, lets every layer learn from it, and makes the step durable.
+    /// Logs a response, runs `store` of every layer, and makes the step durable.
     async fn take(&mut self, response: LlmResponse) -> Result<(), Error> {
         let max_calls = self.shared.core().settings.max_calls;
         let mut calls: Vec<FunctionCall> = response.calls().cloned().collect();
@@ -251,7 +251,7 @@ impl Run {
         self.thread.respond(&self.shared, &new_items, calls, &too_many);
         store(&self.shared, self.thread.log(), new_items, &response).await;
         self.reply.response = Some(response);
-        // The conversation has gone on, so eventual layers are recalled anew.
+        // The conversation has changed, so eventual layers are recalled again.
         self.shared.keep_for_background(self.thread.log(), self.recalled.query());
         for layer in self.shared.roster().by_slot() {
             self.shared.refresh_later(layer);
@@ -259,7 +259,7 @@ impl Run {
         self.commit().await
     }
 
-    /// Asks the gates, runs the tool if they let it pass, and logs what came of it.
+    /// Calls `before_tool_call`, runs the tool if it is allowed, and logs its output.
     async fn run_tool(&mut self, call: FunctionCall) -> Result<(), Error> {
         let public_name: Arc<str> = self.shared.toolbox().public_name(&call.name).into();
         let call = Arc::new(call);
@@ -286,7 +286,7 @@ impl Run {
         self.answer_call(output).await
     }
 
-    /// Logs the output of the call that is due, and makes it durable.
+    /// Logs the output of the current call, and makes it durable.
     async fn answer_call(&mut self, output: Item) -> Result<(), Error> {
         let items = filter_output(&self.shared, self.thread.log(), &mut self.recalled, output).await;
         self.thread.answer_call(&self.shared, items);
@@ -298,7 +298,7 @@ impl Run {
         self.ending.complete(&self.shared, &mut self.thread, outcome).await
     }
 
-    /// Runs `dispose` of every layer and forgets the execution.
+    /// Runs `dispose` of every layer and removes the execution.
     pub(crate) async fn dispose(&mut self) {
         self.ending.dispose(&self.shared).await;
     }
@@ -327,7 +327,7 @@ async fn store(shared: &Arc<Shared>, log: &ItemLog, new_items: Arc<[Arc<Item>]>,
     futures_util::future::join_all(runs).await;
 }
 
-/// The model's last words, as the log has them.
+/// The model's last message in the log.
 fn logged_response(log: &ItemLog) -> Option<LlmResponse> {
     let newest = log.iter().rev();
     let said = newest.take_while(|item| !item.is_message_of(Role::User) && item.as_output().is_none());

@@ -1,4 +1,4 @@
-//! The scope of a layer in one execution, as it is in keys.
+//! The scope of a layer in one execution.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crate::id::{LayerId, ResourceId, ResourceKind};
 use crate::layer::MemoryScope;
 use crate::store::{escape_segment, layer_prefix};
 
-/// A scope with whose it is.
+/// A scope with the id of its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scope {
     kind: String,
@@ -18,7 +18,7 @@ impl Scope {
         Self { kind: kind.to_owned(), id: id.to_owned() }
     }
 
-    /// The scope of a resource. Users have no kind in their keys, as ever; other kinds are told apart by it.
+    /// The scope of a resource. The keys of users have no kind, for compatibility; those of other kinds do.
     pub(crate) fn of_resource(kind: &ResourceKind, resource: &ResourceId) -> Self {
         let scope = MemoryScope::Resource.as_str();
         match *kind == ResourceKind::user() {
@@ -33,7 +33,7 @@ impl Scope {
     }
 }
 
-/// `resource:ann`, `resource.project:site`, `thread:main`. Everything behind the first colon is the id.
+/// `resource:ann`, `resource.project:site`, `thread:main`. Everything after the first colon is the id.
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", escape_segment(&self.kind).replace(':', "%3A"), self.id)

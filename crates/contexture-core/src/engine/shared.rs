@@ -1,4 +1,4 @@
-//! What of an execution can be reached without holding it: its layers, their states and locks, its context.
+//! The shared part of an execution: its layers, their states and locks, its context.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -17,22 +17,22 @@ use crate::log::{ItemLog, SharedLog};
 use crate::model::Usage;
 use crate::store::ScopedStorage;
 
-/// What of an execution can be reached without holding it.
+/// The part of an execution that is shared with handles and background tasks.
 pub(crate) struct Shared {
     core: Arc<Core>,
     id: ExecutionId,
     roster: RwLock<Arc<Roster>>,
     toolbox: RwLock<Arc<Toolbox>>,
     context: RwLock<Arc<ContextData>>,
-    /// The conversation so far, for functions, which are called from outside of turns too.
+    /// The conversation so far, for functions, which may be called outside of turns.
     log: SharedLog,
-    /// What a recall in the background is given.
+    /// The conversation for background recalls.
     background: RwLock<Background>,
-    /// Held by every recall in the background, so that the execution does not end meanwhile.
+    /// Held by every background recall, so that the execution does not end in the meantime.
     refreshing: Arc<tokio::sync::RwLock<()>>,
-    /// The lease of the turn that runs.
+    /// The lease of the running turn.
     lease: TurnLease,
-    /// Nothing runs any more.
+    /// The execution has ended.
     ended: AtomicBool,
     /// The execution that started this one.
     parent: Option<Arc<Shared>>,
@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     locks: RwLock<IdMap<LayerId, Arc<Mutex<()>>>>,
 }
 
-/// What a recall in the background is given: the conversation as of the last turn.
+/// The conversation for background recalls, as of the last turn.
 #[derive(Clone, Default)]
 pub(crate) struct Background {
     pub(crate) log: ItemLog,
@@ -95,7 +95,7 @@ impl Shared {
         self.context.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Counts a model call of this execution. What it used counts for those that started it too.
+    /// Adds the usage of a model call to this execution and its parents.
     pub(crate) fn count_call(&self, usage: &Usage, cost: f64) {
         self.update_context(|context| context.step_number += 1);
         let line = std::iter::successors(Some(self), |shared| shared.parent.as_deref());
@@ -112,7 +112,7 @@ impl Shared {
         update(Arc::make_mut(&mut self.context.write().unwrap_or_else(PoisonError::into_inner)));
     }
 
-    /// The lease of the turn that runs.
+    /// The lease of the running turn.
     pub(crate) fn turn_lease(&self) -> &TurnLease {
         &self.lease
     }
@@ -135,7 +135,7 @@ impl Shared {
         self.core.states.get_erased(&self.id, layer)
     }
 
-    /// Makes a state change; `false` if there was none.
+    /// Applies a state change; `false` if there was none.
     pub(crate) fn set_state(&self, layer: &LayerRef, change: StateChange<StateValue>) -> bool {
         let state = match change {
             StateChange::Keep => return false,
@@ -146,14 +146,14 @@ impl Shared {
         true
     }
 
-    /// Whether the layer takes part in this execution at all.
+    /// Whether the layer is initialised and not disabled in this execution.
     pub(crate) fn is_running(&self, layer: &LayerRef) -> bool {
         let (present, disabled) = self.core.states.standing(&self.id, &layer.spec().id);
         let uninitialised = layer.may_have(Hook::Init) && !present;
         !uninitialised && !disabled && !self.ended.load(Ordering::Relaxed)
     }
 
-    /// From now on nothing of this execution runs any more.
+    /// Marks the execution as ended.
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::Relaxed);
     }
@@ -164,10 +164,10 @@ impl Shared {
         locks.get(layer).cloned().unwrap_or_default()
     }
 
-    /// The scope that this execution gives a layer.
+    /// The scope of a layer in this execution.
     ///
-    /// A resource scope without a resource is the thread itself, under the thread's own name, so that a thread and a
-    /// resource of the same name do not meet.
+    /// Without a resource, a resource scope is the thread's own scope, so that a thread and a resource of the same name
+    /// do not collide.
     pub(crate) fn scope_of(&self, spec: &LayerSpec) -> Scope {
         let context = self.context_data();
         let of_thread = || Scope::new(MemoryScope::Thread.as_str(), context.thread_id.as_str());
@@ -179,13 +179,13 @@ impl Shared {
         }
     }
 
-    /// Whether a layer's state here and in another execution is one and the same durable record.
+    /// Whether a layer's state here and in another execution is the same stored record.
     pub(crate) fn share_scope(&self, other: &Shared, layer: &LayerRef) -> bool {
         let spec = layer.spec();
         spec.scope != MemoryScope::Execution && self.scope_of(spec) == other.scope_of(spec)
     }
 
-    /// A layer's own part of the store.
+    /// A layer's part of the store.
     pub(crate) fn storage_of(&self, layer: &LayerRef) -> ScopedStorage {
         let spec = layer.spec();
         ScopedStorage::new(self.core.store.clone(), self.scope_of(spec).prefix(&spec.id))
@@ -195,7 +195,7 @@ impl Shared {
         layer.spec().recall_mode == RecallMode::Eventual && !self.core.settings.force_atomic_recall
     }
 
-    /// Where the last answer of an eventual layer is cached.
+    /// The cache key of an eventual layer.
     pub(crate) fn cache_key(&self, layer: &LayerRef) -> ScopeKey {
         let spec = layer.spec();
         (spec.id.clone(), self.scope_of(spec).prefix(&spec.id))
@@ -205,7 +205,7 @@ impl Shared {
         self.background.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes recalls in the background see the conversation as it is now, if there are any.
+    /// Sets the conversation for background recalls to the current one.
     pub(crate) fn keep_for_background(&self, log: &ItemLog, query: &Arc<str>) {
         if self.roster().by_slot().any(|layer| self.is_eventual(layer)) {
             let background = Background { log: log.clone(), query: query.clone() };
@@ -218,8 +218,8 @@ impl Shared {
         self.refreshing.clone().try_read_owned().ok()
     }
 
-    /// Waits until nothing of this execution is recalled in the background, and allows nothing to begin while the
-    /// returned guard is held.
+    /// Waits until no background recall of this execution is running, and prevents new ones while the returned guard is
+    /// held.
     pub(crate) async fn end_refreshing(&self) -> RwLockWriteGuard<'_, ()> {
         let nothing_runs = self.refreshing.write().await;
         let passing = |layer: &&LayerRef| layer.spec().scope == MemoryScope::Execution && self.is_eventual(layer);

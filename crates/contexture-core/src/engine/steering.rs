@@ -1,4 +1,4 @@
-//! Asks layers about responses and tool calls: the first deny wins, guidance is joined.
+//! Runs `after_model_call` and `before_tool_call`: the first denial wins, guidance is joined.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use crate::layer::*;
 use crate::log::ItemLog;
 use crate::model::LlmResponse;
 
-/// What the layers said about a response or a call.
+/// The decision of all layers about a response or a call.
 pub(crate) enum Verdict {
-    /// It passes.
+    /// Allowed.
     Pass,
-    /// It does not.
+    /// Denied.
     Deny { layer: LayerId, reason: String },
-    /// No layer denied it, and this is their advice.
+    /// No layer denied it, and this is their guidance.
     Guide(String),
 }
 
-/// Asks every layer about a response, by slot.
+/// Runs `after_model_call` of every layer, by slot.
 pub(crate) async fn judge_response(shared: &Arc<Shared>, log: &ItemLog, response: &LlmResponse) -> Verdict {
     let roster = shared.roster();
     if !roster.by_slot().any(|layer| layer.may_have(Hook::AfterModelCall)) {
@@ -46,7 +46,7 @@ pub(crate) async fn judge_response(shared: &Arc<Shared>, log: &ItemLog, response
     joined(guidance)
 }
 
-/// Asks every layer about a tool call, by slot. A layer that fails denies, unless its spec says otherwise.
+/// Runs `before_tool_call` of every layer, by slot. A failure denies the call, unless the layer's spec says otherwise.
 pub(crate) async fn judge_call(
     shared: &Arc<Shared>,
     log: &ItemLog,
@@ -68,7 +68,7 @@ pub(crate) async fn judge_call(
                 SteeringDecision::Guide { guidance: said } => guidance.push(said),
             },
             HookRun::Failed(error) if layer.spec().on_gate_error == OnGateError::Deny => {
-                let reason = format!("the gate of layer `{id}` failed: {error}");
+                let reason = format!("`before_tool_call` of layer `{id}` failed: {error}");
                 return Verdict::Deny { layer: id.clone(), reason };
             }
             HookRun::Failed(_) | HookRun::Absent | HookRun::Skipped => {}

@@ -10,10 +10,10 @@ use crate::model::MemoryCallModelRequest;
 use crate::tokens::TokenCounter;
 use crate::window::{ProjectionPolicy, Summary, SummaryRequest, ledger, shorten};
 
-/// The overflow model is told at least this much of every item.
+/// The overflow model gets at least this much of every item.
 const LEAST_TOLD_TOKENS: u64 = 64;
 
-/// A summary by the overflow model, or the ledger where there is none or it is no good.
+/// A summary by the overflow model, or the ledger if there is no model or its summary is unusable.
 pub(crate) async fn summarize(
     shared: &Shared,
     log: &ItemLog,
@@ -24,16 +24,17 @@ pub(crate) async fn summarize(
     match summary_by_model(shared, log, policy, request).await {
         Some(Ok(text)) => {
             let tokens = counter.count(&text);
-            // What it may have is less than what it replaces, so a summary that is not smaller is refused.
+            // The limit is less than what it replaces, so a summary that is not smaller is rejected.
             if tokens <= request.max_tokens && !text.trim().is_empty() {
                 return Summary { text, by_model: true };
             }
             let most = request.max_tokens;
-            let message = format!("the summary has {tokens} tokens and may have 1 to {most}; the ledger stands in");
+            let message =
+                format!("the summary has {tokens} tokens, allowed are 1 to {most}; the ledger is used instead");
             shared.fault(None, "overflow", message);
         }
         Some(Err(error)) => {
-            let message = format!("the overflow model failed, and the ledger stands in: {error}");
+            let message = format!("the overflow model failed, and the ledger is used instead: {error}");
             shared.fault(None, "overflow", message);
         }
         None => {}
@@ -62,10 +63,10 @@ async fn summary_by_model(
     Some(call.await.map(|response| response.output_text()))
 }
 
-/// Items of the log as text for the overflow model, within what a window may hold: if there are more, large ones
-/// are cut to their share, and the oldest are left out.
+/// Items of the log as text for the overflow model, within the size of a window: if there are more, large ones are cut
+/// to their share, and the oldest are dropped.
 fn told(counter: &dyn TokenCounter, log: &ItemLog, policy: &ProjectionPolicy, range: Range<usize>) -> Vec<Item> {
-    // A fifth is for the names of who speaks, the last summary and the instructions.
+    // A fifth is reserved for the names of speakers, the last summary and the instructions.
     let room = policy.token_budget.saturating_sub(policy.response_reserve) / 5 * 4;
     let fits = log.range_tokens(range.clone()) <= room;
     let share = if fits { u64::MAX } else { (room / range.len() as u64).max(LEAST_TOLD_TOKENS) };
@@ -80,7 +81,7 @@ fn told(counter: &dyn TokenCounter, log: &ItemLog, policy: &ProjectionPolicy, ra
     told
 }
 
-/// An item as a line of text, for a model that is to summarise it.
+/// An item as a line of text for the overflow model.
 fn item_as_text(item: &Item) -> String {
     match item {
         Item::Message(message) => format!("{}: {}", message.role.as_str(), message.text()),

@@ -1,6 +1,6 @@
-//! A thread as one execution holds it: the log, the unfinished turn, the window, and how much of it is durable.
+//! The state of a thread in one execution: the log, the unfinished turn, the window, and how much of it is durable.
 //!
-//! Everything here decides and never awaits, except for reading. `commit` carries out what is decided here.
+//! Nothing here awaits, except for reading. `commit` executes what is decided here.
 
 mod records;
 mod decisions;
@@ -30,14 +30,14 @@ pub(crate) use read::{HeadNow, News, Stored};
 pub(crate) use records::Landing;
 use records::{Head, LogRecord, encode_turn};
 
-/// What the model is told about a call whose outcome nobody knows.
+/// The output of a call whose outcome is unknown.
 pub(crate) const INTERRUPTED: &str =
     "This call was interrupted. It may or may not have had an effect, and it was not run again.";
 
-/// What the model is told about a call beyond those of one response that may be run.
-const TOO_MANY_CALLS: &str = "This call did not run: one response asked for more calls than are run at once.";
+/// The output of a call beyond the limit of calls of one response.
+const TOO_MANY_CALLS: &str = "This call did not run: the response had more calls than may be run at once.";
 
-/// A thread as one execution holds it.
+/// The state of a thread in one execution.
 pub(crate) struct Thread {
     id: ThreadId,
     log: ItemLog,
@@ -98,7 +98,7 @@ impl Thread {
         self.durable = durable;
     }
 
-    /// Begins a new thread with the items of another. Calls that have no output there are answered here.
+    /// Starts a new thread with the items of another. Calls that have no output there get one here.
     pub(crate) fn fork(&mut self, shared: &Shared, log: &ItemLog) {
         self.log = log.clone();
         shared.log().set(self.log.clone());
@@ -118,7 +118,7 @@ impl Thread {
         !self.claims.strays().is_empty()
     }
 
-    /// Whether someone else goes on with our turn. This is told once.
+    /// Whether another execution has taken over our turn. Returns `true` only once.
     pub(crate) fn take_loss(&mut self) -> bool {
         self.claims.take_loss()
     }
@@ -141,10 +141,10 @@ impl Thread {
         self.turn = Some(turn);
     }
 
-    /// Logs a response that asks for these calls, and for more than may be run, which are answered at once.
+    /// Logs a response with these calls. Calls beyond the limit get their output at once.
     ///
-    /// Log and turn change together, before anything can be interrupted: else the calls would be logged and the model
-    /// asked once more instead of their tools.
+    /// Log and turn change together, without an `await` in between: otherwise an interruption could leave the calls in the
+    /// log while the turn calls the model again instead of the tools.
     pub(crate) fn respond(
         &mut self,
         shared: &Shared,
@@ -160,7 +160,7 @@ impl Thread {
         }
     }
 
-    /// Logs the output of the call that is due.
+    /// Logs the output of the current call.
     pub(crate) fn answer_call(&mut self, shared: &Shared, items: Vec<Item>) {
         self.append(shared, items.into_iter().map(Arc::new));
         if let Some(turn) = &mut self.turn {
@@ -173,16 +173,16 @@ impl Thread {
         self.turn = None;
     }
 
-    /// Answers the open calls of turns that nobody goes on with. Their records go with the next batch.
+    /// Logs outputs for the open calls of abandoned turns. Their records are deleted with the next batch.
     pub(crate) fn close_stray_turns(&mut self, shared: &Shared) {
         let open = self.claims.close_strays();
         self.answer_interrupted(shared, &open);
     }
 
-    /// Answers what an interrupted turn left open, so that the log has no call without an output.
+    /// Logs outputs for the calls that an interrupted turn left open, so that the log has no call without an output.
     pub(crate) fn close_unfinished_turn(&mut self, shared: &Shared) {
         self.close_stray_turns(shared);
-        // The turn that someone else goes on with is of no interest any more.
+        // A turn that another execution continues no longer matters here.
         self.claims.take_loss();
         let Some(mut turn) = self.turn.take() else { return };
         self.answer_interrupted(shared, &open_calls(&mut turn));
@@ -197,27 +197,27 @@ impl Thread {
         self.append(shared, calls.iter().map(|call_id| Arc::new(interrupted(call_id).into())));
     }
 
-    /// The past as the log and earlier decisions give it, before any `project_history`.
+    /// The past according to the log and earlier decisions, before any `project_history`.
     pub(crate) fn history(&self) -> History {
         self.projection.history(&self.log)
     }
 
-    /// Notes, once a turn, whether each layer's output changed since the turn before.
+    /// Records, once a turn, whether each layer's output changed since the previous turn.
     pub(crate) fn observe_turn(&mut self, blocks: &[Block]) {
         self.projection.observe_turn(blocks);
     }
 
-    /// Puts one window together. What it decided is to be noted with [`decide`](Self::decide).
+    /// Builds a window. The caller records its decisions with [`decide`](Self::decide).
     pub(crate) fn assemble(&mut self, input: &WindowInput<'_>) -> Result<Assembly, Error> {
         self.projection.assemble(input)
     }
 
-    /// What a layer decided in this thread.
+    /// A layer's decisions in this thread.
     pub(crate) fn decisions_of(&self, layer: &LayerId) -> Arc<Vec<Decision>> {
         self.journal.decisions_of(layer)
     }
 
-    /// Notes what was decided about the window.
+    /// Records a decision about the window.
     pub(crate) fn decide(
         &mut self,
         layer: Option<LayerId>,
@@ -225,12 +225,12 @@ impl Thread {
         reason: String,
         price: Option<Price>,
     ) -> &Decision {
-        // A price that is no number has no JSON form that could be read again.
+        // NaN and infinity cannot be represented in JSON.
         let price = price.filter(|price| price.cost.is_finite() && price.saves_per_request.is_finite());
         self.journal.decide(Decision { number: 0, at: self.log.len(), layer, action, reason, price })
     }
 
-    /// Everything that is not durable yet, as one batch, and how far the thread reaches with it.
+    /// Everything that is not durable yet, as one batch, and the size of the thread after it.
     pub(crate) fn pending(&self, counter: &str, states: &[DirtyState]) -> (Landing, Batch) {
         let unfinished = self.turn.as_ref().filter(|turn| !turn.is_done());
         let landing = self.journal.landing(self.log.len(), unfinished.is_some());
@@ -246,13 +246,13 @@ impl Thread {
         (landing, states.iter().fold(batch, |batch, state| state.add_to(batch)))
     }
 
-    /// What was pending is durable.
+    /// The pending batch is durable.
     pub(crate) fn committed(&mut self, landing: &Landing, version: Version) {
         self.claims.committed(landing);
         self.journal.committed(landing, version);
     }
 
-    /// Reads what the store holds, together with records of the same moment under `more` keys.
+    /// Reads the thread from the store, with the records under `more` keys from the same moment.
     pub(crate) async fn read(&self, shared: &Shared, more: Vec<String>) -> Result<Stored, StoreError> {
         let core = shared.core();
         let live = |execution: &ExecutionId| core.states.is_live(execution);
@@ -271,7 +271,7 @@ impl Thread {
         read::read_turns(&*core.store, self.journal.keys(), &live).await
     }
 
-    /// Takes up turns that others left since; the newest becomes ours if we have none.
+    /// Adopts turns that others left since; the newest becomes ours if we have none.
     pub(crate) fn adopt(&mut self, turns: &[(String, Record)]) -> Result<(), StoreError> {
         let strays = read::decode_strays(turns, |from, count| {
             let items = self.log.range(from.min(self.log.len())..self.log.len());
@@ -282,7 +282,7 @@ impl Thread {
         Ok(())
     }
 
-    /// Forgets the turn, and everything that is not durable.
+    /// Discards the turn, and everything that is not durable.
     pub(crate) fn forget_turn(&mut self, shared: &Shared) {
         let durable = self.journal.reach().items;
         self.turn = None;
@@ -298,7 +298,7 @@ impl Thread {
         self.durable = true;
     }
 
-    /// Takes over what was read when the thread was opened; returns the records that were asked for besides.
+    /// Applies what was read when the thread was opened; returns the records under the additional keys.
     pub(crate) fn restore(&mut self, shared: &Shared, stored: Stored) -> Vec<Option<Record>> {
         if let Some((head, version)) = stored.head {
             stored.records.into_iter().for_each(|record| self.append_record(&*shared.core().counter, record));
@@ -311,13 +311,13 @@ impl Thread {
         stored.more
     }
 
-    /// The thread was deleted: everything that is known about it is to be written anew.
+    /// The thread was deleted: everything that is known about it must be written again.
     pub(crate) fn start_over(&mut self) {
         self.claims = Claims::default();
         self.journal.start_over();
     }
 
-    /// Puts what others wrote before what is pending; returns how many items that were.
+    /// Puts what others wrote before what is pending; returns the number of their items.
     pub(crate) fn take_in(&mut self, shared: &Shared, news: News) -> usize {
         if let Some(landing) = &news.landing {
             self.claims.landed(landing);
@@ -326,7 +326,7 @@ impl Thread {
         let from = self.journal.reach().items;
         let review = self.claims.review(news.strays, news.lost_turn);
         if review.lost_turn {
-            // What is not durable of it must never be: whoever goes on with it says how it ends.
+            // The pending part of our turn must never become durable: the execution that took it over decides how it ends.
             let taken_over = std::mem::take(&mut self.claims);
             self.forget_turn(shared);
             self.claims = taken_over;
@@ -341,10 +341,10 @@ impl Thread {
         count
     }
 
-    /// Puts items of others after what is durable, and ours after them; returns how many they are.
+    /// Puts items of others after what is durable, and ours after them; returns the number of their items.
     ///
-    /// Of ours, an output is dropped if its call was answered by someone else, or is one of those in `abandoned`. What
-    /// closes a turn of others may answer calls that came into our log only now.
+    /// One of our outputs is dropped if another execution already logged an output for its call, or if its call is in
+    /// `abandoned`. Outputs that close a turn of others may belong to calls that were added to our log just now.
     fn put_before(
         &mut self,
         counter: &dyn TokenCounter,
@@ -370,7 +370,7 @@ impl Thread {
         count
     }
 
-    /// Appends items with their stored counts, unless those were made by another counter.
+    /// Appends items with their stored counts, unless another counter made them.
     fn append_record(&mut self, counter: &dyn TokenCounter, record: LogRecord<'_>) {
         for (item, tokens) in record.into_items(counter.name()) {
             let tokens = tokens.unwrap_or_else(|| count_item(counter, &item));

@@ -1,4 +1,4 @@
-//! The tools that the model is told about: those of the author, and the functions of layers.
+//! The tools for the model: those of the program, and the functions of layers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::tokens::TokenCounter;
 use crate::tool::DynTool;
 use crate::window::fingerprint_text;
 
-/// The longest name on the wire that every provider takes.
+/// The longest wire name that every provider accepts.
 const MAX_WIRE_NAME: usize = 64;
 
 /// Every tool by name.
@@ -22,7 +22,7 @@ pub(crate) struct Toolbox {
     fingerprint: u64,
 }
 
-/// What a tool's name leads to.
+/// A tool of the program or a function of a layer.
 #[derive(Clone)]
 pub(crate) enum Target {
     Tool { tool: Arc<dyn DynTool>, schema: Arc<Schema> },
@@ -30,7 +30,7 @@ pub(crate) enum Target {
 }
 
 impl Toolbox {
-    /// Names every tool and refuses names that clash.
+    /// Collects all tools; colliding names are an error.
     pub(crate) fn new(
         roster: &Roster,
         tools: &[Arc<dyn DynTool>],
@@ -97,12 +97,12 @@ impl Toolbox {
         self.schemas.clone()
     }
 
-    /// What the schemas take in every request.
+    /// The tokens of the schemas.
     pub(crate) fn tokens(&self) -> u64 {
         self.tokens
     }
 
-    /// A number that differs whenever anything differs that the model is told about tools.
+    /// The fingerprint of all tool descriptions.
     pub(crate) fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
@@ -112,7 +112,7 @@ impl Toolbox {
         self.by_name.get(name)
     }
 
-    /// The public name of the tool with this public name or wire name; an unknown name stays as it is.
+    /// The public name of the tool with this public name or wire name; an unknown name is returned unchanged.
     pub(crate) fn public_name<'a>(&'a self, name: &'a str) -> &'a str {
         self.schemas.iter().find(|schema| schema.name == name).map_or(name, |schema| &schema.public_name)
     }

@@ -14,7 +14,7 @@ use crate::item::FunctionCall;
 use crate::state::describe;
 use crate::tool::ToolContext;
 
-/// Runs the tool; whatever it does, the model gets an answer.
+/// Runs the tool; errors and panics become outputs for the model.
 pub(crate) async fn call_tool(
     shared: &Arc<Shared>,
     thread_id: &ThreadId,
@@ -43,7 +43,7 @@ pub(crate) async fn call_tool(
     }
 }
 
-/// The arguments as JSON; none at all is an empty object.
+/// Parses the arguments; an empty text is an empty object.
 fn parse_arguments(public_name: &str, arguments: &str) -> Result<Value, String> {
     if arguments.trim().is_empty() {
         return Ok(Value::Object(serde_json::Map::new()));
@@ -51,7 +51,7 @@ fn parse_arguments(public_name: &str, arguments: &str) -> Result<Value, String> 
     serde_json::from_str(arguments).map_err(|error| format!("Arguments of `{public_name}` are not JSON: {error}."))
 }
 
-/// A function's answer as the model reads it: text as it is, anything else as JSON.
+/// The result of a function as text for the model: a string as it is, anything else as JSON.
 fn as_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Whose words an item is, and which items a layer or a model may make.
+//! The speaker of an item, and which speakers a layer or a model may use.
 
 use serde_json::Value;
 
@@ -6,22 +6,22 @@ use crate::item::{Item, Role};
 use crate::layer::LayerSpec;
 use crate::schema::Schema;
 
-/// Whose words an item is.
+/// The speaker of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Voice {
-    /// The person's.
+    /// The user.
     User,
-    /// The model's: what it says, thinks and asks for.
+    /// The model: messages, reasoning and calls.
     Model,
-    /// A tool's.
+    /// A tool.
     Tool,
-    /// The program's, and that of its layers.
+    /// The program and its layers.
     Program,
     /// An item of a provider that is not interpreted.
     Unknown,
 }
 
-/// Whose words an item is. One that is not interpreted is judged by the role or type that it claims.
+/// The speaker of an item. For one that is not interpreted it is determined by its role or type.
 pub(crate) fn voice(item: &Item) -> Voice {
     match item {
         Item::Message(message) => match message.role {
@@ -45,13 +45,13 @@ fn claimed_voice(value: &Value) -> Voice {
         (_, "tool_result") => Voice::Tool,
         (_, kind) if kind.ends_with("call_output") => Voice::Tool,
         (_, "function_call" | "reasoning") => Voice::Model,
-        // A message that does not say whose it is could pass for anyone's.
+        // A message without a role could be mistaken for anyone's.
         (_, "message") => Voice::User,
         _ => Voice::Unknown,
     }
 }
 
-/// Whether a layer may make an item with this voice.
+/// Whether a layer may add an item of this speaker.
 pub(crate) fn may_speak(spec: &LayerSpec, item: &Item) -> bool {
     let is_speech = matches!(item, Item::Message(_) | Item::Opaque(_));
     match voice(item) {
@@ -61,7 +61,7 @@ pub(crate) fn may_speak(spec: &LayerSpec, item: &Item) -> bool {
     }
 }
 
-/// Whether an item is as the layer declared such items to be; `None` if it declared nothing.
+/// Whether an item matches the layer's schema for such items; `None` if it declared none.
 pub(crate) fn meets_schema(spec: &LayerSpec, item: &Item) -> Option<bool> {
     if spec.item_schemas.is_empty() {
         return None;

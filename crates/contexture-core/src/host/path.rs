@@ -1,16 +1,16 @@
-//! Which paths a file adapter may be asked for.
+//! Checks the paths that a file adapter is called with.
 
 use std::borrow::Cow;
 
 use super::{FileError, FileErrorCode};
 
-/// The longest path that is looked at, in bytes: what Linux takes in one call.
+/// The longest accepted path, in bytes: the limit of Linux for one call.
 pub const MAX_PATH_BYTES: usize = 4095;
 
 /// The path as every [`FsAdapter`](super::FsAdapter) resolves it: relative, `/` between components, without `.` and `..`.
 ///
-/// `..` is taken out lexically, so `a/../b` is `b` whatever `a` is. This is the first gate, not the only one:
-/// an adapter still makes sure that what it opens lies beneath its base.
+/// `..` is resolved lexically, so `a/../b` is `b` whatever `a` is. This is only the first check: an adapter still makes
+/// sure that what it opens is below its base.
 ///
 /// ```
 /// use contexture_core::host::{FileErrorCode, relative_path};
@@ -21,7 +21,7 @@ pub const MAX_PATH_BYTES: usize = 4095;
 /// ```
 ///
 /// # Errors
-/// `ABSOLUTE_PATH`, `PATH_TRAVERSAL`, `NOT_A_FILE` for the base itself, `READ_FAILED` for what no file can be called.
+/// `ABSOLUTE_PATH`, `PATH_TRAVERSAL`, `NOT_A_FILE` for the base itself, `READ_FAILED` for invalid file names.
 pub fn relative_path(path: &str) -> Result<Cow<'_, str>, FileError> {
     let refuse = |code, message: &str| Err(FileError { code, path: path.to_owned(), message: message.to_owned() });
     if is_absolute(path) {
@@ -54,7 +54,7 @@ pub fn relative_path(path: &str) -> Result<Cow<'_, str>, FileError> {
     Ok(Cow::Owned(components.join("/")))
 }
 
-/// Whether a path is absolute here or on Windows.
+/// Whether a path is absolute on Unix or on Windows.
 fn is_absolute(path: &str) -> bool {
     let bytes = path.as_bytes();
     let drive =

@@ -1,11 +1,11 @@
-//! Fields that are kept as they came.
+//! Fields that are kept without being interpreted.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// Fields of an item that are not interpreted. They survive reading and writing.
+/// Fields of an item that are not interpreted. They are kept when an item is read and written.
 ///
-/// Nearly all items have none, so nothing is allocated for those.
+/// Most items have none; then nothing is allocated.
 ///
 /// ```
 /// use contexture_core::Item;

@@ -1,4 +1,4 @@
-//! What is known of an item beside its content.
+//! Metadata of an item.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Extra;
 
-/// What is known of an item beside its content. None of it is sent to a model.
+/// Metadata of an item. It is not sent to a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
-    /// When it came about, in milliseconds since the Unix epoch.
+    /// When it was created, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
     /// The agent's working directory at that moment.
@@ -43,9 +43,9 @@ pub enum Origin {
         /// The layer's id.
         id: Box<str>,
     },
-    /// The program that runs the agent, on its own account: a file that it attached, a reminder.
+    /// The program that runs the agent, on its own initiative: a file that it attached, a reminder.
     Harness {
-        /// What it is, in the harness's own word.
+        /// Its kind, as that program names it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<Box<str>>,
         /// The file that it is about.

@@ -46,7 +46,7 @@ pub struct ClosureLayer<S: LayerState> {
 }
 
 impl<S: LayerState> LayerBuilder<S> {
-    /// Adds data and functions that others may use.
+    /// Adds data and functions for the program and the model.
     pub fn provides(mut self, provides: LayerProvides<S>) -> Self {
         self.provides = provides;
         self
@@ -58,13 +58,13 @@ impl<S: LayerState> LayerBuilder<S> {
         self
     }
 
-    /// The finished layer.
+    /// Returns the finished layer.
     pub fn build(self) -> ClosureLayer<S> {
         ClosureLayer { spec: self.spec, provides: self.provides, hooks: self.hooks }
     }
 }
 
-/// Writes, for each hook: its field, its setter on the builder, and its place in `MemoryLayer`.
+/// Defines, for each hook: its field, its setter on the builder, and its method in `MemoryLayer`.
 macro_rules! closure_hooks {
     ($( $(#[$moment:meta])* $kind:ident: $hook:ident($params:ident) -> $result:ty, $timeout_s:literal s; )*) => {
         struct Hooks<S: LayerState> {
@@ -92,7 +92,7 @@ macro_rules! closure_hooks {
             )*
         }
 
-        // The compiler's advice is to write a layer, not to turn something into this one.
+        // Hidden from the compiler's suggestions, which should be to write a layer, not to convert to this one.
         #[diagnostic::do_not_recommend]
         impl<S: LayerState> MemoryLayer for ClosureLayer<S> {
             type State = S;

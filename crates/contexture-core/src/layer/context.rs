@@ -1,4 +1,4 @@
-//! Where a hook runs, and what it can reach from there.
+//! The context of a hook.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,14 +18,14 @@ use crate::model::{DynModel, LlmResponse, MemoryCallModelRequest, ModelRequest};
 use crate::search::SearchIndex;
 use crate::tokens::TokenCounter;
 
-/// Where a hook runs, and what it can reach from there.
+/// The context of a hook: the execution it runs in, and access to files, shell, search, time and model.
 ///
 /// Cheap to clone. The fields are those of [`ContextData`].
 #[derive(Clone)]
 pub struct ExecutionContext {
     pub(crate) data: Arc<ContextData>,
     pub(crate) log: SharedLog,
-    /// Notes for this hook run's span.
+    /// Attributes and events for the span of this hook run.
     pub trace: HookTrace,
 }
 
@@ -33,7 +33,7 @@ pub struct ExecutionContext {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ContextData {
-    /// The run.
+    /// The execution.
     pub execution_id: ExecutionId,
     /// The conversation.
     pub thread_id: ThreadId,
@@ -41,23 +41,23 @@ pub struct ContextData {
     pub resource_id: Option<ResourceId>,
     /// All resources that it belongs to, the user among them.
     pub resources: Resources,
-    /// 0 for a run of its own, one more for each parent above it.
+    /// 0 for an execution that was not spawned, one more for each level of parents.
     pub depth: u32,
     /// Counts the model calls of this execution, from 0.
     pub step_number: u64,
     /// Tokens of all model calls of this execution so far.
     pub token_usage: TokenUsage,
-    /// What they cost in money, as far as the model client said.
+    /// Their cost in money, as far as the model client reported it.
     pub cost: f64,
-    /// Files of the machine that the agent works on.
+    /// Access to files.
     pub fs: Arc<dyn FsAdapter>,
-    /// Commands of the machine that the agent works on.
+    /// Access to a shell.
     pub shell: Arc<dyn ShellAdapter>,
-    /// Time. A layer takes it from here, so that a test can say what time it is.
+    /// Time. Use only this clock, so that tests can control time.
     pub clock: Arc<dyn Clock>,
-    /// Texts that can be found by their words. A layer keeps its own under the `scope_key` that its `init` is given.
+    /// Full-text search. A layer keeps its documents under the `scope_key` that its `init` gets.
     pub search: Arc<dyn SearchIndex>,
-    /// The model, if there is one; a layer must do without it when there is none.
+    /// The model, if there is one; a layer must also work without it.
     pub call_model: Option<ModelCaller>,
     pub(crate) counter: Arc<dyn TokenCounter>,
     pub(crate) states: Arc<dyn StateReader>,
@@ -100,12 +100,12 @@ impl ExecutionContext {
         self.log.get()
     }
 
-    /// How many tokens `text` has.
+    /// Returns the number of tokens of `text`.
     pub fn tokenize(&self, text: &str) -> u64 {
         self.data.counter.count(text)
     }
 
-    /// The counter that budgets are measured with, to be held.
+    /// The counter that budgets are measured with, as a shared pointer.
     pub fn shared_counter(&self) -> Arc<dyn TokenCounter> {
         self.data.counter.clone()
     }
@@ -137,10 +137,10 @@ impl Deref for ExecutionContext {
 pub struct ModelCaller(pub(crate) Arc<dyn DynModel>);
 
 impl ModelCaller {
-    /// Asks the model. No hook runs around it and nothing is logged.
+    /// Calls the model. No hook runs and nothing is logged.
     ///
     /// # Errors
-    /// Whatever the model client said.
+    /// Returns the error of the model client.
     pub async fn call(&self, request: MemoryCallModelRequest) -> Result<LlmResponse, BoxError> {
         let items = request.items.into_iter().map(Arc::new).collect();
         let mut wire = ModelRequest::new(request.instructions.unwrap_or_default(), items);

@@ -11,13 +11,13 @@ use crate::item::Item;
 
 /// A unit of memory: a slot, a scope, a budget, state, and up to eleven hooks.
 ///
-/// Write the hooks you need as `async fn`; the others cost nothing. The engine calls them, never anyone else:
+/// Write the hooks you need as `async fn`; the others cost nothing. The engine calls them in this order:
 ///
 /// 1. [`init`](Self::init), once for each execution, before anything else. If it fails, the execution ends with
 ///    that error and no other hook of any layer follows except `on_complete` and `dispose` of those that were
 ///    initialised; or, if the spec says [`OnInitError::Disable`](super::OnInitError::Disable), this layer alone is skipped.
 /// 2. For every user message and every tool output: [`on_item_append`](Self::on_item_append), layer after layer
-///    by slot, each with what the one before let through.
+///    by slot, each with what the previous one returned.
 /// 3. Once a turn before the first model call, and on re-render: [`recall`](Self::recall), all layers at once.
 /// 4. Before every model call: [`project_history`](Self::project_history), by slot.
 /// 5. After every response, before it is logged: [`after_model_call`](Self::after_model_call), by slot, ending at
@@ -30,17 +30,17 @@ use crate::item::Item;
 ///    [`dispose`](Self::dispose) in reverse order of registration. Nothing is called after it.
 ///
 /// Hooks and functions of one layer in one execution never run at the same time, with one exception: a recall in
-/// the background of an [eventual](super::RecallMode::Eventual) layer runs beside them, so that nobody waits for it. It
-/// sees the state as it was when it began. State changes only through what a hook
-/// returns: one that fails, panics or is late leaves no trace in state, and the turn goes on without it. Each
-/// hook's own comment says what its failure means. A late hook is cancelled at its next `await`; work that
-/// never awaits cannot be cancelled, so hash and parse large things elsewhere.
+/// the background of an [eventual](super::RecallMode::Eventual) layer runs concurrently with them, so that nothing waits
+/// for it. It sees the state as it was when it began. State changes only through what a hook
+/// returns: one that fails, panics or exceeds its timeout does not change the state, and the turn continues without it.
+/// Each hook's own comment says what its failure means. A hook that exceeds its timeout is cancelled at its next
+/// `await`; work that never awaits cannot be cancelled, so hash and parse large data on another thread.
 ///
 /// ```
 /// use contexture_core::layer::*;
 /// use contexture_core::Slot;
 ///
-/// /// Remembers how many responses the model gave, and tells it.
+/// /// Counts the model's responses, and tells it the number.
 /// struct Counter;
 ///
 /// impl MemoryLayer for Counter {
@@ -68,19 +68,19 @@ pub trait MemoryLayer: Send + Sync + 'static {
     /// What the layer remembers. It is durable in every scope but `Execution`.
     type State: LayerState;
 
-    /// What the layer says about itself. Called once, when the memory is built.
+    /// Returns the description of the layer. Called once, when the memory is built.
     fn spec(&self) -> LayerSpec;
 
-    /// Which hooks the layer has. Called once, when the memory is built.
+    /// Returns the hooks that the layer has. Called once, when the memory is built.
     ///
-    /// Default: those that it writes itself, which the engine knows from their types. Only a layer that passes
-    /// hooks on to something else has more to say: naming the ones that lead nowhere spares the engine the
-    /// calls. A hook that is not named is never called.
+    /// Default: those that it implements, which the engine knows from their types. Override it in a layer that forwards
+    /// its hooks to something else: a hook that is not in the result is never called.
     fn hooks(&self) -> HookSet {
         HookSet::ALL
     }
 
-    /// Data and functions that others may use; functions become tools. Called once, when the memory is built.
+    /// Returns data for the program, and functions for the program and the model; functions become tools. Called once,
+    /// when the memory is built.
     fn provides(&self) -> LayerProvides<Self::State> {
         LayerProvides::new()
     }
@@ -88,18 +88,18 @@ pub trait MemoryLayer: Send + Sync + 'static {
     /// Prepares the layer for an execution and returns its first state.
     ///
     /// Default: the stored state of the scope, or `State::default()`.
-    /// A failure or a delay ends the execution, or disables the layer if its spec says so.
+    /// A failure or timeout ends the execution, or disables the layer if its spec says so.
     fn init(&self, _: InitParams<Self::State>) -> impl Future<Output = HookResult<InitResult<Self::State>>> + Send {
         absent()
     }
 
-    /// Sees user messages and tool outputs before they are logged; may change, drop or add items.
+    /// Called with user messages and tool outputs before they are logged; may change, drop or add items.
     ///
-    /// It may change what the user wrote. What it adds speaks as the developer or the system, unless the spec says that
-    /// it [speaks for others](super::LayerSpec::speaks_for_others); anything else is left out, with a fault.
-    /// Never called for what the model says. An empty result ends the pipeline: nothing is logged (but a tool
-    /// output never vanishes altogether: the model is told that it was withheld).
-    /// On failure or delay the items pass unchanged.
+    /// It may change what the user wrote. Items that it adds must have the role developer or system, unless the spec
+    /// says that it [speaks for others](super::LayerSpec::speaks_for_others); other items are dropped, with a fault.
+    /// It is not called for responses of the model. After an empty result no further layer is called and nothing is
+    /// logged, except that a dropped tool output is replaced by a note for the model.
+    /// On failure or timeout the items stay unchanged.
     fn on_item_append(
         &self,
         _: OnItemAppendParams<Self::State>,
@@ -109,8 +109,8 @@ pub trait MemoryLayer: Send + Sync + 'static {
 
     /// Returns what the model should be told, within `budget` tokens.
     ///
-    /// The result is counted again: more than the budget is cut to it, with a fault.
-    /// On failure or delay the layer contributes nothing.
+    /// A result that is larger than the budget is cut to it, with a fault.
+    /// On failure or timeout the layer contributes nothing.
     fn recall(
         &self,
         _: RecallParams<Self::State>,
@@ -118,9 +118,9 @@ pub trait MemoryLayer: Send + Sync + 'static {
         absent()
     }
 
-    /// Says what of the past is shown. Read-side only: the log itself never changes.
+    /// Returns the part of the past that is shown. The log itself never changes.
     ///
-    /// On failure or delay the history passes unchanged.
+    /// On failure or timeout the history stays unchanged.
     fn project_history(
         &self,
         _: ProjectHistoryParams<Self::State>,
@@ -128,11 +128,11 @@ pub trait MemoryLayer: Send + Sync + 'static {
         absent()
     }
 
-    /// Judges a tool call before it runs.
+    /// Allows, denies or guides a tool call before it runs.
     ///
     /// A denied call does not run, and the reason is its output; a guided one does not either, and the guidance of all
-    /// layers is its output. Guidance that is empty lets it pass.
-    /// On failure or delay the call is **denied**, unless the spec says [`OnGateError::Abstain`](super::OnGateError::Abstain).
+    /// layers is its output. Empty guidance allows the call.
+    /// On failure or timeout the call is **denied**, unless the spec says [`OnGateError::Abstain`](super::OnGateError::Abstain).
     fn before_tool_call(
         &self,
         _: BeforeToolCallParams<Self::State>,
@@ -140,10 +140,10 @@ pub trait MemoryLayer: Send + Sync + 'static {
         absent()
     }
 
-    /// Judges a response before it is logged and before its tools run.
+    /// Allows, denies or guides a response before it is logged and before its tools run.
     ///
-    /// A deny ends the turn with `Error::SteeringDenied`; guidance makes the model try again, at most three
-    /// times. On failure or delay the layer has no say.
+    /// A denial ends the turn with `Error::SteeringDenied`; after guidance the model is called again, at most three
+    /// times. A failure or timeout counts as allow.
     fn after_model_call(
         &self,
         _: AfterModelCallParams<Self::State>,
@@ -151,14 +151,14 @@ pub trait MemoryLayer: Send + Sync + 'static {
         absent()
     }
 
-    /// Learns from a response. On failure or delay the layer keeps its old state.
+    /// Updates the state after a response. On failure or timeout the state stays unchanged.
     fn store(&self, _: StoreParams<Self::State>) -> impl Future<Output = HookResult<StoreResult<Self::State>>> + Send {
         absent()
     }
 
-    /// Gives a child execution its state and first items.
+    /// Returns the initial state and first items of a child execution.
     ///
-    /// Without this hook the child's layer starts with `init`. On failure or delay the child gets no state.
+    /// Without this hook the child's layer starts with `init`. On failure or timeout the child gets no state.
     fn on_spawn(
         &self,
         _: SpawnParams<Self::State>,
@@ -166,7 +166,7 @@ pub trait MemoryLayer: Send + Sync + 'static {
         absent()
     }
 
-    /// Takes over what a child execution learned. On failure or delay the parent stays unchanged.
+    /// Updates the parent with what a child execution learned. On failure or timeout the parent stays unchanged.
     fn on_return(
         &self,
         _: ReturnParams<Self::State>,
@@ -174,7 +174,7 @@ pub trait MemoryLayer: Send + Sync + 'static {
         absent()
     }
 
-    /// Learns how the execution ended. A failure is a diagnostic; the others still run.
+    /// Called when the execution has ended. A failure is a diagnostic; other layers are still called.
     fn on_complete(
         &self,
         _: CompleteParams<Self::State>,
@@ -182,44 +182,44 @@ pub trait MemoryLayer: Send + Sync + 'static {
         absent()
     }
 
-    /// Releases what the layer holds. A failure is a diagnostic; the others still run.
+    /// Releases resources of the layer. A failure is a diagnostic; other layers are still called.
     fn dispose(&self, _: DisposeParams<Self::State>) -> impl Future<Output = HookResult<()>> + Send {
         absent()
     }
 
-    /// Says in few words how `pinned`, which the model was shown, differs from `current`.
+    /// Returns a short description of how `current` differs from `pinned`, which the model was shown.
     ///
-    /// Asked when an anchored block changes within an epoch. `None` (the default): the whole of `current` is
-    /// sent as the correction. Must be a pure function of its arguments.
+    /// Called when an anchored block changes within an epoch. `None` (the default): all of `current` is sent as the
+    /// update. Must be a pure function of its arguments.
     fn render_delta(&self, _pinned: &[Arc<Item>], _current: &[Arc<Item>]) -> Option<String> {
         None
     }
 
-    /// Says what speaks against a stored state that parses: a rule of the layer that it breaks.
+    /// Checks the rules of the layer on a stored state that parses.
     ///
-    /// Such a state is treated like one that does not parse: it is kept aside, a fault tells of it, and the layer starts
-    /// fresh. Default: nothing. Must not block.
+    /// A state with an error is treated like one that does not parse: it is backed up and reported as a fault, and the
+    /// layer starts with the default. Default: no rules. Must not block.
     ///
     /// # Errors
-    /// What is wrong with it, in words for people.
+    /// A message for people that says what is wrong.
     fn check_state(&self, _state: &Self::State) -> Result<(), String> {
         Ok(())
     }
 
-    /// Unites two states that were written at the same time, by this process (`ours`) and another (`theirs`).
+    /// Merges two states that were written at the same time, by this process (`ours`) and another (`theirs`).
     ///
-    /// `None` (the default): ours wins, being the newer, and a diagnostic says so. Must not fail or block.
+    /// `None` (the default): ours wins, being the newer, with a diagnostic. Must not fail or block.
     fn merge(&self, _ours: &Self::State, _theirs: &Self::State) -> Option<Self::State> {
         None
     }
 }
 
-/// The error of a hook that a layer does not have; the engine learns from it not to ask again.
+/// The error of a hook that a layer does not have; after it the engine does not call the hook again.
 #[derive(Debug, thiserror::Error)]
 #[error("this layer has no such hook")]
 pub(crate) struct AbsentHook;
 
-/// What a hook returns that a layer does not write itself. The type alone tells that nothing is there.
+/// The future of a hook that a layer does not implement. The engine recognises absent hooks by this type.
 pub(crate) struct Absent<T>(std::marker::PhantomData<fn() -> T>);
 
 impl<T> Future for Absent<T> {

@@ -39,7 +39,7 @@ pub(crate) trait DynLayer: DynHooks + StateCodec {
     fn functions(&self) -> &[ErasedFunction];
     /// Whether this is a layer of that type.
     fn type_id(&self) -> TypeId;
-    /// Names declared as data.
+    /// The names of its data.
     fn data_names(&self) -> Vec<&str>;
     /// Whether the layer may have that hook; `false` once it is known not to.
     fn may_have(&self, hook: Hook) -> bool;
@@ -47,7 +47,7 @@ pub(crate) trait DynLayer: DynHooks + StateCodec {
 
     /// The state to give to a hook: this one, or the default.
     fn state_or_default(&self, state: Option<&StateValue>) -> Arc<AnyState>;
-    /// `Err`: it panicked, with this text.
+    /// `Err`: the message of a panic.
     fn render_delta(&self, pinned: &[Arc<Item>], current: &[Arc<Item>]) -> Result<Option<String>, String>;
     fn read(&self, name: &str, state: Option<&StateValue>) -> Option<Box<dyn Any + Send>>;
     fn read_json(&self, name: &str, state: Option<&StateValue>) -> Option<Value>;
@@ -73,9 +73,9 @@ impl dyn DynLayer {
     }
 }
 
-/// Whether a hook is written by the layer itself: whether its future is not the one of the defaults.
+/// Whether the layer implements a hook itself, that is, whether its future is not the default's.
 ///
-/// Takes the method and never calls it.
+/// Takes the method only for its type and never calls it.
 fn is_written<L: 'static, P, T: 'static, F: Future<Output = HookResult<T>> + 'static>(
     _: fn(&'static L, P) -> F,
 ) -> bool {
@@ -102,7 +102,7 @@ macro_rules! erased_hooks {
             )*
         }
 
-        /// The hooks that a layer writes itself.
+        /// The hooks that a layer implements itself.
         fn written_hooks<L: MemoryLayer>() -> HookSet {
             let written = [$( (Hook::$kind, is_written(L::$hook)) ),*];
             written.into_iter().filter(|(_, written)| *written).fold(HookSet::NONE, |set, (hook, _)| set.with(hook))
@@ -112,7 +112,7 @@ macro_rules! erased_hooks {
 
 for_each_hook!(erased_hooks);
 
-/// Erases a layer, reading its spec and what it provides once.
+/// Erases the type of a layer, calling `spec` and `provides` once.
 pub(crate) fn erase<L: MemoryLayer>(layer: L) -> LayerRef {
     let provides = layer.provides();
     let functions = provides.entries().iter().filter_map(|(name, declaration)| match declaration {
@@ -135,7 +135,7 @@ struct Erased<L: MemoryLayer> {
     spec: LayerSpec,
     provides: LayerProvides<L::State>,
     functions: Vec<ErasedFunction>,
-    /// One bit for each hook that the layer does not have, as far as is known.
+    /// One bit for each hook that the layer is known not to have.
     absent: AtomicU16,
 }
 
@@ -165,7 +165,7 @@ impl<L: MemoryLayer> StateCodec for Erased<L> {
     }
 
     fn merge(&self, ours: &StateValue, theirs: &StateValue) -> Option<StateValue> {
-        // A merge that panics unites nothing: the newer state wins, and a diagnostic says so.
+        // A merge that panics counts as `None`: the newer state wins, with a diagnostic.
         let united = without_panic(|| self.layer.merge(&self.state(Some(ours)), &self.state(Some(theirs))));
         united.ok().flatten().map(StateValue::new)
     }

@@ -1,4 +1,4 @@
-//! What a layer offers to others: data read from its state, and functions that become tools.
+//! Data and functions of a layer. Data is read from its state; functions become tools.
 
 use std::any::Any;
 use std::fmt;
@@ -17,14 +17,14 @@ use super::state::LayerState;
 use crate::error::BoxError;
 use crate::schema::Schema;
 
-/// What a layer offers, by name.
+/// The data and functions of a layer, by name.
 ///
-/// Data is read from state. A function becomes a tool that the model knows as `layer id/name`.
+/// Data is read from state. A function becomes a tool named `layer id/name`.
 pub struct LayerProvides<S> {
     entries: Vec<(String, LayerDecl<S>)>,
 }
 
-/// One thing that a layer offers.
+/// Data or a function of a layer.
 pub enum LayerDecl<S> {
     /// Derived from state.
     Data(LayerDataDecl<S>),
@@ -38,13 +38,13 @@ impl<S> LayerProvides<S> {
         Self { entries: Vec::new() }
     }
 
-    /// The same with one more piece of data.
+    /// Adds data.
     pub fn data(mut self, name: impl Into<String>, data: LayerDataDecl<S>) -> Self {
         self.entries.push((name.into(), LayerDecl::Data(data)));
         self
     }
 
-    /// The same with one more function.
+    /// Adds a function.
     pub fn function(mut self, name: impl Into<String>, function: LayerFunctionDecl<S>) -> Self {
         self.entries.push((name.into(), LayerDecl::Function(function)));
         self
@@ -62,7 +62,7 @@ impl<S> Default for LayerProvides<S> {
     }
 }
 
-/// Reads a value from a state, whatever its type.
+/// Reads a value from a state of any type.
 type Read<S, T> = Arc<dyn Fn(&S) -> T + Send + Sync>;
 
 /// Data that a layer derives from its state. Made by [`layer_data`].
@@ -87,7 +87,7 @@ where
     let json = read.clone();
     LayerDataDecl {
         read: Arc::new(move |state| Box::new(read(state))),
-        // Data without a JSON form reads as null there; typed access still gets it whole.
+        // Data that cannot be serialised is null in JSON; typed access still returns it.
         read_json: Arc::new(move |state| serde_json::to_value(json(state)).unwrap_or(Value::Null)),
     }
 }
@@ -107,14 +107,14 @@ impl<O, S> FnResult<O, S> {
         Self { result, state: None }
     }
 
-    /// The same with a new state.
+    /// Sets a new state.
     pub fn with_state(mut self, state: S) -> Self {
         self.state = Some(state);
         self
     }
 }
 
-/// Why a function returned nothing, before names are put to it.
+/// Why a function failed, before the names of layer and function are added.
 pub(crate) enum FnFailure {
     BadInput(String),
     BadOutput(String),
@@ -140,7 +140,7 @@ pub struct LayerFunctionDecl<S> {
 
 /// Declares a function whose schemas come from its Rust types.
 ///
-/// The input is checked before `execute` runs: a bad one is a clear error to the caller and changes nothing.
+/// The input is checked before `execute` runs: invalid input is an error for the caller and changes nothing.
 ///
 /// ```
 /// use contexture_core::layer::{layer_fn, FnResult, LayerProvides};
@@ -191,8 +191,8 @@ where
 
 /// Declares a function whose schemas are given as JSON; input and output are checked against them.
 ///
-/// The schemas themselves are checked when the memory is built; see [`Schema`](crate::schema::Schema) for what
-/// they may say.
+/// The schemas themselves are checked when the memory is built; see [`Schema`](crate::schema::Schema) for the supported
+/// keywords.
 pub fn layer_fn_with_schema<S, F, Fut>(
     description: impl Into<String>,
     input: Value,
@@ -218,7 +218,7 @@ where
     LayerFunctionDecl { description: description.into(), input, output, given: true, execute: erased }
 }
 
-/// The typed name of data that the layer `L` offers.
+/// The typed name of data of the layer `L`.
 ///
 /// ```
 /// # use contexture_core::layer::*;
@@ -236,7 +236,7 @@ pub struct LayerData<L, T> {
     types: PhantomData<fn() -> (L, T)>,
 }
 
-/// The typed name of a function that the layer `L` offers, from `I` to `O`.
+/// The typed name of a function of the layer `L`, from `I` to `O`.
 pub struct LayerFunction<L, I, O> {
     name: &'static str,
     types: PhantomData<fn(I) -> (L, O)>,
@@ -266,7 +266,7 @@ impl<L, I, O> LayerFunction<L, I, O> {
     }
 }
 
-// Derived `Clone` and `Debug` would ask the same of the state, which the closures do not need.
+// Derived `Clone` and `Debug` would require the same of the state type, which is not needed.
 
 impl<S> Clone for LayerProvides<S> {
     fn clone(&self) -> Self {

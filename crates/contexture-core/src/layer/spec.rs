@@ -1,4 +1,4 @@
-//! What a layer says about itself once.
+//! The description of a layer.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::id::{LayerId, ResourceKind};
 use crate::slot::Slot;
 use crate::tokens::{MAX_TOKENS, whole_tokens};
 
-/// What a layer says about itself: name, place, scope, budget and manners.
+/// The description of a layer: id, slot, scope, budget and options.
 ///
 /// ```
 /// use contexture_core::{BudgetConfig, LayerSpec, MemoryScope, Slot};
@@ -22,11 +22,11 @@ use crate::tokens::{MAX_TOKENS, whole_tokens};
 pub struct LayerSpec {
     /// Unique among the layers of one memory; not empty.
     pub id: LayerId,
-    /// For people: traces and reports.
+    /// A name for people, in traces and reports.
     pub name: Option<String>,
-    /// Its place among the layers.
+    /// Its position among the layers.
     pub slot: Slot,
-    /// How far its state reaches.
+    /// Who shares its state.
     pub scope: MemoryScope,
     /// In the resource scope: the kind of resource that it belongs to.
     pub resource: ResourceKind,
@@ -36,22 +36,22 @@ pub struct LayerSpec {
     pub timeouts: LayerTimeouts,
     /// What a failed `init` means.
     pub on_init_error: OnInitError,
-    /// What a failed or late gate (`before_tool_call`) means.
+    /// What a failure or timeout of `before_tool_call` means.
     pub on_gate_error: OnGateError,
     /// Whether `recall` may delay a model call.
     pub recall_mode: RecallMode,
-    /// When a re-render happens that does not say.
+    /// When a re-render happens if the request does not say.
     pub rerender_timing: RerenderTiming,
     /// Which band its blocks are in.
     pub placement: Placement,
-    /// Schemas of items that this layer makes.
+    /// Schemas of items that this layer creates.
     pub item_schemas: Vec<ItemSchema>,
-    /// Whether it may add items that speak as the user or the assistant. What a user wrote it may change in any case.
+    /// Whether it may add items with the role of the user or the assistant. It may always change what a user wrote.
     pub speaks_for_others: bool,
-    /// Whether its `project_history` alone says what of the past is shown, within the budget that it is given.
+    /// Whether only its `project_history` decides which part of the past is shown, within its budget.
     ///
-    /// At most one layer of an engine may, and a policy that cuts by the number of items is refused beside it: what it
-    /// kept, and what people said in it, would be cut again.
+    /// At most one layer of an engine may set this. Building an engine that also has a policy that cuts by the number of
+    /// items fails, since that would remove what the layer kept.
     pub owns_history: bool,
 }
 
@@ -77,82 +77,82 @@ impl LayerSpec {
         }
     }
 
-    /// The same, saying that it alone decides what of the past is shown.
+    /// Makes this the only layer that decides which part of the past is shown.
     pub fn owning_history(mut self) -> Self {
         self.owns_history = true;
         self
     }
 
-    /// The same with a name for people.
+    /// Sets the name for people.
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// The same with another budget.
+    /// Sets the budget.
     pub fn with_budget(mut self, budget: impl Into<BudgetConfig>) -> Self {
         self.budget = budget.into();
         self
     }
 
-    /// The same, belonging to another kind of resource than the user.
+    /// Sets the kind of resource that the layer belongs to. Default: the user.
     pub fn with_resource(mut self, kind: impl Into<ResourceKind>) -> Self {
         self.resource = kind.into();
         self
     }
 
-    /// The same, saying whether it may add items that speak as the user or the assistant.
+    /// Sets whether it may add items with the role of the user or the assistant.
     pub fn with_speaking_for_others(mut self, speaks_for_others: bool) -> Self {
         self.speaks_for_others = speaks_for_others;
         self
     }
 
-    /// The same with another placement.
+    /// Sets the placement.
     pub fn with_placement(mut self, placement: Placement) -> Self {
         self.placement = placement;
         self
     }
 
-    /// The same with another recall mode.
+    /// Sets the recall mode.
     pub fn with_recall_mode(mut self, recall_mode: RecallMode) -> Self {
         self.recall_mode = recall_mode;
         self
     }
 
-    /// The same with other timeouts.
+    /// Sets the timeouts.
     pub fn with_timeouts(mut self, timeouts: LayerTimeouts) -> Self {
         self.timeouts = timeouts;
         self
     }
 
-    /// The same, saying what a failed `init` means.
+    /// Sets what a failed `init` means.
     pub fn with_on_init_error(mut self, on_init_error: OnInitError) -> Self {
         self.on_init_error = on_init_error;
         self
     }
 
-    /// The same, saying what a failed gate means.
+    /// Sets what a failure or timeout of `before_tool_call` means.
     pub fn with_on_gate_error(mut self, on_gate_error: OnGateError) -> Self {
         self.on_gate_error = on_gate_error;
         self
     }
 
-    /// The same with another default timing of re-renders.
+    /// Sets the default timing of re-renders.
     pub fn with_rerender_timing(mut self, rerender_timing: RerenderTiming) -> Self {
         self.rerender_timing = rerender_timing;
         self
     }
 
-    /// The same with one more item schema.
+    /// Adds an item schema.
     pub fn with_item_schema(mut self, item_type: impl Into<String>, schema: Value) -> Self {
         self.item_schemas.push(ItemSchema { item_type: item_type.into(), schema });
         self
     }
 
-    /// Whether the spec makes sense by itself.
+    /// Checks that the spec is consistent.
     ///
     /// # Errors
-    /// Names the layer and the first field that does not.
+    /// Names the layer and the first invalid field.
     pub fn validate(&self) -> Result<(), SpecError> {
         let refuse = |field: &str, problem: String| Err(SpecError::layer(self.id.as_str(), field, problem));
         if self.id.as_str().trim().is_empty() {
@@ -179,22 +179,22 @@ impl LayerSpec {
     }
 }
 
-/// How far a layer's state reaches.
+/// Who shares a layer's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryScope {
     /// One conversation.
     Thread,
-    /// All threads of one user, or of another kind of resource; the thread itself where there is none.
+    /// All threads of one user or other resource; the thread itself if the execution has no such resource.
     Resource,
     /// Everyone.
     Global,
-    /// One run; never persisted.
+    /// One execution; never stored.
     Execution,
 }
 
 impl MemoryScope {
-    /// The scope's name as it is in keys.
+    /// The scope's name in storage keys.
     pub fn as_str(self) -> &'static str {
         match self {
             MemoryScope::Thread => "thread",
@@ -219,7 +219,7 @@ pub enum BudgetConfig {
         /// Never exceeded.
         max: u64,
     },
-    /// An even share of what the finite layers leave.
+    /// An even share of what layers with a maximum leave.
     #[default]
     Auto,
 }
@@ -230,7 +230,7 @@ impl BudgetConfig {
         BudgetConfig::Range { min, max }
     }
 
-    /// What is guaranteed while there is room.
+    /// The tokens that are guaranteed while there is room.
     pub fn min(self) -> u64 {
         match self {
             BudgetConfig::Range { min, .. } => min,
@@ -238,7 +238,7 @@ impl BudgetConfig {
         }
     }
 
-    /// What is never exceeded; `None` for auto.
+    /// The maximum; `None` for auto.
     pub fn max(self) -> Option<u64> {
         match self {
             BudgetConfig::Cap(max) | BudgetConfig::Range { max, .. } => Some(max),
@@ -331,14 +331,14 @@ pub enum OnInitError {
     Disable,
 }
 
-/// What a failed or late `before_tool_call` means.
+/// What a failure or timeout of `before_tool_call` means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnGateError {
     /// The tool call is denied.
     #[default]
     Deny,
-    /// The layer has no say in this call.
+    /// The layer does not affect this call.
     Abstain,
 }
 
@@ -349,7 +349,7 @@ pub enum RecallMode {
     /// The model call waits for it.
     #[default]
     Atomic,
-    /// The last answer is served, and a new one is made in the background when the state or the conversation has
+    /// The last result is used, and a new one is computed in the background when the state or the conversation has
     /// changed.
     Eventual,
 }
@@ -358,7 +358,7 @@ pub enum RecallMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RerenderTiming {
-    /// Before the very next model call.
+    /// Before the next model call.
     Immediate,
     /// Once, at the next turn.
     #[default]
@@ -369,7 +369,7 @@ pub enum RerenderTiming {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
-    /// Before history, held byte-identical while an epoch lasts.
+    /// Before history, byte-identical during an epoch.
     Anchor,
     /// After history, new every turn.
     Live,
@@ -378,11 +378,11 @@ pub enum Placement {
     Auto,
 }
 
-/// The schema of one kind of item that a layer makes.
+/// The schema of one kind of item that a layer creates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ItemSchema {
-    /// The `type` of the items it speaks of.
+    /// The `type` of the items that it applies to.
     pub item_type: String,
-    /// JSON schema that they meet. Items of this layer that do not are left out, with a fault.
+    /// Their JSON schema. Items of this layer that do not match it are dropped, with a fault.
     pub schema: Value,
 }

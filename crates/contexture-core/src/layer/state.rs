@@ -1,4 +1,4 @@
-//! The state of a layer, while its type is known and while it is not.
+//! The state of a layer, typed and type-erased.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use serde::de::DeserializeOwned;
 use super::panic::without_panic;
 use crate::id::{ExecutionId, LayerId};
 
-/// What a layer can keep as its state: any value with a JSON form.
+/// The state of a layer: any value that can be serialised to JSON.
 ///
-/// `Default` is the state of a layer that has none yet, or whose state was cleared.
+/// `Default` is the initial state, and the state after it was cleared.
 pub trait LayerState: Serialize + DeserializeOwned + Default + Clone + Send + Sync + 'static {}
 
 impl<T: Serialize + DeserializeOwned + Default + Clone + Send + Sync + 'static> LayerState for T {}
 
-/// A state whose type is not known.
+/// A type-erased state.
 pub(crate) type AnyState = dyn Any + Send + Sync;
 
-/// A state of any layer, with the way to its JSON form.
+/// A type-erased state that can be serialised.
 #[derive(Clone)]
 pub(crate) struct StateValue {
     value: Arc<AnyState>,
@@ -34,13 +34,13 @@ impl StateValue {
         Self { value: Arc::new(state), encode }
     }
 
-    /// The state as JSON; an error also if the layer's own code panics over it.
+    /// The state as JSON. Returns an error also if the layer's code panics.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
         let encoded = without_panic(|| (self.encode)(&*self.value));
         encoded.unwrap_or_else(|panic| Err(serde::ser::Error::custom(format!("panicked: {panic}"))))
     }
 
-    /// Whether this is the very same state, not only an equal one.
+    /// Whether this is the same state (pointer equality, not equal contents).
     pub(crate) fn is_same(&self, other: &StateValue) -> bool {
         Arc::ptr_eq(&self.value, &other.value)
     }
@@ -56,14 +56,14 @@ impl StateValue {
 
 /// Reads and merges states of one layer.
 pub(crate) trait StateCodec: Send + Sync {
-    /// Reads a state; the error says why it is not one of this layer's.
+    /// Reads a state; the error says why it is not valid for this layer.
     fn decode(&self, bytes: &[u8]) -> Result<StateValue, String>;
 
-    /// One state of two that were written at the same time, if the layer can make one.
+    /// Merges two states that were written at the same time, if the layer can.
     fn merge(&self, ours: &StateValue, theirs: &StateValue) -> Option<StateValue>;
 }
 
-/// Knows the states of layers in running executions.
+/// Access to the states of layers in running executions.
 pub(crate) trait StateReader: Send + Sync {
     /// A layer's state in an execution; `None` if it has none or was cleared.
     fn read(&self, execution: &ExecutionId, layer: &LayerId) -> Option<StateValue>;

@@ -1,10 +1,10 @@
-//! What a hook notes about its own run.
+//! Attributes and events that a hook adds to its span.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 
-/// Something a hook noted about its own run.
+/// An attribute or event that a hook added to its span.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum TraceNote {
@@ -19,7 +19,7 @@ pub enum TraceNote {
     Event {
         /// Its name.
         name: String,
-        /// What belongs to it.
+        /// Its attributes.
         attributes: Vec<(String, TraceValue)>,
     },
 }
@@ -54,7 +54,7 @@ impl From<bool> for TraceValue {
     }
 }
 
-/// Takes notes for the span of one hook run. Nothing is kept when nobody watches.
+/// Collects attributes and events for the span of one hook run. Does nothing if there is no observer.
 #[derive(Clone, Debug, Default)]
 pub struct HookTrace(Option<Arc<Mutex<Vec<TraceNote>>>>);
 
@@ -74,12 +74,12 @@ impl HookTrace {
         }
     }
 
-    /// Notes a value.
+    /// Sets an attribute.
     pub fn set_attribute(&self, key: &str, value: impl Into<TraceValue>) {
         self.push(|| TraceNote::Attribute { key: key.to_owned(), value: value.into() });
     }
 
-    /// Notes that something happened.
+    /// Adds an event.
     pub fn add_event(&self, name: &str, attributes: &[(&str, TraceValue)]) {
         self.push(|| TraceNote::Event {
             name: name.to_owned(),

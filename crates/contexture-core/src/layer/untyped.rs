@@ -1,20 +1,20 @@
-//! What hooks are given and return while the type of the layer's state is not known.
+//! Parameters and results of hooks with the state's type erased.
 
 use std::sync::Arc;
 
 use super::hooks::*;
 use super::state::{AnyState, LayerState, StateValue};
 
-/// What a hook is given, and the same before the state has its type.
+/// The parameters of a hook, typed and with the state's type erased.
 pub(crate) trait HookParams {
     type Untyped;
 
-    /// Gives the state its type back. Panics if the state is of another type, which it never is: every layer is given
-    /// states that it made itself.
+    /// Restores the type of the state. Panics if the state has another type, which cannot happen: every layer gets only
+    /// states that it created.
     fn typed(untyped: Self::Untyped) -> Self;
 }
 
-/// Writes [`HookParams`] for params with these states and these other fields.
+/// Implements [`HookParams`] for params with these states and these other fields.
 macro_rules! hook_params {
     ($( $params:ident { $($state:ident),+; $($field:ident),* } )*) => { $(
         impl<S: LayerState> HookParams for $params<S> {
@@ -54,14 +54,14 @@ fn typed<S: LayerState>(state: Arc<AnyState>) -> Arc<S> {
     state.downcast().expect("a layer's state is of the layer's own type")
 }
 
-/// What a hook returns, and the same with the state's type erased.
+/// The result of a hook, typed and with the state's type erased.
 pub(crate) trait HookAnswer {
     type Erased;
 
     fn erased(self) -> Self::Erased;
 }
 
-/// Writes [`HookAnswer`] for results with an optional state and these other fields.
+/// Implements [`HookAnswer`] for results with an optional state and these other fields.
 macro_rules! hook_answers {
     ($( $result:ident { $state:ident; $($field:ident),* } )*) => { $(
         impl<S: LayerState> HookAnswer for $result<S> {
@@ -107,14 +107,14 @@ impl HookAnswer for () {
     fn erased(self) {}
 }
 
-/// What the engine looks for in every answer, whatever the hook.
+/// What the engine needs from the result of every hook.
 pub(crate) trait Answer {
-    /// Takes the change of the layer's state out of it.
+    /// Takes the change of the layer's state out of the result.
     fn take_state(&mut self) -> StateChange<StateValue> {
         StateChange::Keep
     }
 
-    /// How many items it has, for the span.
+    /// The number of items, for the span.
     fn item_count(&self) -> Option<usize> {
         None
     }
@@ -178,7 +178,7 @@ impl Answer for StoreResult<StateValue> {
     }
 }
 
-/// The state in it is the child's, and stays in the answer.
+/// The state in it is the child's, and is not taken out.
 impl Answer for SpawnResult<StateValue> {
     fn item_count(&self) -> Option<usize> {
         Some(self.items.len())

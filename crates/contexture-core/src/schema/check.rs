@@ -1,4 +1,4 @@
-//! Checking a value against a schema that was read.
+//! Checks a value against a schema.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use super::{Bound, Limit, MAX_CHECK_DEPTH, MAX_CHECK_STEPS, MAX_VALUE_DEPTH, Mea
 
 /// Checks a value against the first of the parts.
 pub(super) fn check(parts: &[Part], value: &Value) -> Result<(), String> {
-    // Comparing values recurses without looking at the depth, so this comes first.
+    // Comparing values recurses without a depth limit, so the depth is checked first.
     if !is_within_depth(value, MAX_VALUE_DEPTH) {
         return Err(format!("the value is nested more than {MAX_VALUE_DEPTH} deep"));
     }
@@ -32,9 +32,9 @@ pub(super) fn is_within_depth(value: &Value, depth: usize) -> bool {
     }
 }
 
-/// Why checking ends. Only a mismatch can be made good by another alternative.
+/// Why checking ends. After a mismatch another alternative may still match; other errors are final.
 ///
-/// Boxed so that it is small: functions that recurse return it.
+/// Boxed to be small, since recursive functions return it.
 enum Stop {
     Mismatch(Box<Mismatch>),
     TooDeep,
@@ -48,7 +48,7 @@ impl From<Mismatch> for Stop {
 }
 
 impl Stop {
-    /// The same, if it is a mismatch, seen from the value that holds the judged one.
+    /// Extends the path of a mismatch by the containing value.
     fn seen(self, from_outside: impl FnOnce(Mismatch) -> Mismatch) -> Self {
         match self {
             Stop::Mismatch(mismatch) => from_outside(*mismatch).into(),
@@ -77,7 +77,7 @@ impl Checker<'_> {
         parts[part].iter().try_for_each(|rule| self.apply_rule(rule, value, depth + 1))
     }
 
-    /// Applies one rule; one that speaks of another kind of value always fits.
+    /// Applies one rule; a rule for another kind of value always matches.
     fn apply_rule(&mut self, rule: &Rule, value: &Value, depth: usize) -> Result<(), Stop> {
         match (rule, value) {
             (Rule::Never, _) => Err(Mismatch::other("is not allowed").into()),
@@ -230,10 +230,10 @@ impl Checker<'_> {
     }
 }
 
-/// How many bytes of a string are looked through in what is counted as one step.
+/// How many bytes of a string count as one step.
 const BYTES_PER_STEP: usize = 64;
 
-/// How many values there are in a value, itself included.
+/// The number of values in a value, including itself.
 pub(super) fn size(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
@@ -282,7 +282,7 @@ fn check_multiple(step: &Number, number: &Number) -> Result<(), Mismatch> {
     if fits { Ok(()) } else { Err(Mismatch::other(format!("is {number}, expected a multiple of {step}"))) }
 }
 
-/// Whether the quotient is whole, but for what rounding decimals such as 0.1 to floats explains.
+/// Whether the quotient is whole, up to the rounding of decimals such as 0.1 to floats.
 fn is_float_multiple(number: f64, step: f64) -> bool {
     let quotient = number / step;
     let error = (quotient - quotient.round()).abs();

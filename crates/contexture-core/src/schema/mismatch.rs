@@ -1,4 +1,4 @@
-//! Where a value does not fit its schema, and how that is said.
+//! Where a value does not match its schema, and the message about it.
 
 use std::fmt::Write;
 
@@ -12,10 +12,10 @@ const MAX_QUOTED_CHARS: usize = 60;
 /// How many expectations are listed.
 const MAX_LISTED: usize = 12;
 
-/// One way in which a value does not fit.
+/// One mismatch.
 #[derive(Debug)]
 pub(super) struct Mismatch {
-    /// From the value that was judged to the one that does not fit, innermost first.
+    /// The path from the checked value to the one that does not match, innermost first.
     path: Vec<Step>,
     problem: Problem,
     /// How many alternatives there were, if this is the nearest of several.
@@ -30,14 +30,14 @@ enum Step {
 
 #[derive(Debug)]
 enum Problem {
-    /// The value is one thing where certain others are expected.
+    /// The value is not one of those that are expected.
     Expected {
         found: String,
         expected: Vec<String>,
         /// Whether a constant was expected. In a list of alternatives that is most often a tag.
         constant: bool,
     },
-    /// Anything else, to be read after the place.
+    /// Anything else; the message follows the place.
     Other(String),
 }
 
@@ -45,7 +45,7 @@ impl Mismatch {
     pub(super) fn of_type(found: &Value, expected: &[Type]) -> Self {
         let expected = expected.iter().map(|one| one.words().to_owned()).collect();
         let found = match found {
-            // "is a number, expected an integer" would leave the reader wondering.
+            // "is a number, expected an integer" would be confusing.
             Value::Number(number) if number.is_f64() => number.to_string(),
             _ => kind(found).to_owned(),
         };
@@ -66,22 +66,22 @@ impl Mismatch {
         Self::other("is missing").in_property(name)
     }
 
-    /// The same, seen from the object that holds the judged value.
+    /// Extends the path by the containing object.
     pub(super) fn in_property(mut self, name: &str) -> Self {
         self.path.push(Step::Property(shorten(name)));
         self
     }
 
-    /// The same, seen from the array that holds the judged value.
+    /// Extends the path by the containing array.
     pub(super) fn in_item(mut self, index: usize) -> Self {
         self.path.push(Step::Item(index));
         self
     }
 
-    /// What to say when none of several alternatives fits.
+    /// The mismatch to report when none of several alternatives matches.
     ///
-    /// If all of them expect something else in place of the value itself, everything that was expected.
-    /// Otherwise the alternative that got deepest into the value, and rather one that did not fail at a
+    /// If all of them expect something else instead of the value itself, it lists everything that was expected.
+    /// Otherwise it is that of the alternative that got deepest into the value, preferring one that did not fail at a
     /// constant: with tagged alternatives, that one has the right tag.
     pub(super) fn of_alternatives(mismatches: Vec<Mismatch>) -> Self {
         let count = mismatches.len();
@@ -116,7 +116,7 @@ impl Mismatch {
         (self.path.len(), !matches!(self.problem, Problem::Expected { constant: true, .. }))
     }
 
-    /// The whole sentence.
+    /// The whole message.
     pub(super) fn sentence(&self) -> String {
         let mut sentence = self.place();
         match &self.problem {
@@ -169,7 +169,7 @@ impl Type {
     }
 }
 
-/// What sort of value it is, with its article.
+/// The kind of the value, with its article.
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -181,7 +181,7 @@ pub(super) fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// The value itself if it is short, or what sort of value it is.
+/// The value itself if it is short, or else its kind.
 pub(super) fn show(value: &Value) -> String {
     match value {
         Value::String(text) => Value::from(shorten(text)).to_string(),

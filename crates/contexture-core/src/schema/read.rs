@@ -1,4 +1,4 @@
-//! Reading a schema.
+//! Reads a schema.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,8 +9,7 @@ use super::compare::{float, whole};
 use super::mismatch::show;
 use super::{Bound, Limit, MAX_SCHEMA_DEPTH, MAX_SCHEMA_PARTS, MAX_VALUE_DEPTH, Measure, Part, PartId, Rule, Type};
 
-/// The keywords that assert something we check, in the order in which they are checked: what says most about a
-/// misfit comes first.
+/// The keywords that are checked, in this order: those with the most helpful messages come first.
 const ASSERTIONS: &[&str] = &[
     "type",
     "const",
@@ -39,7 +38,7 @@ const ASSERTIONS: &[&str] = &[
     "not",
 ];
 
-/// The keywords that hold schemas for a `$ref` to point to.
+/// The keywords that contain schemas for a `$ref` to point to.
 const DEFINITIONS: &[&str] = &["$defs", "definitions"];
 
 /// The keywords that assert nothing.
@@ -62,7 +61,7 @@ const ANNOTATIONS: &[&str] = &[
     "contentMediaType",
 ];
 
-/// The keywords that assert something we cannot check.
+/// The keywords that assert something that is not supported.
 const UNCHECKED: &[&str] = &[
     "$dynamicRef",
     "$recursiveRef",
@@ -84,7 +83,7 @@ const UNCHECKED: &[&str] = &[
     "unevaluatedProperties",
 ];
 
-/// Reads a schema, or says what cannot be read or checked.
+/// Reads a schema; the error says what cannot be read or checked.
 pub(super) fn strictly(schema: &Value) -> Result<Vec<Part>, String> {
     let mut reader = Reader::new(Mode::Strict);
     reader.read(schema, "#".into(), 0)?;
@@ -93,7 +92,7 @@ pub(super) fn strictly(schema: &Value) -> Result<Vec<Part>, String> {
     Ok(reader.parts)
 }
 
-/// Reads what can be read and checked of a schema.
+/// Reads the part of a schema that can be checked.
 pub(super) fn leniently(schema: &Value) -> Vec<Part> {
     let mut reader = Reader::new(Mode::Lenient);
     if reader.read(schema, "#".into(), 0).and_then(|_| reader.resolve()).is_err() {
@@ -185,7 +184,7 @@ impl Reader {
         Ok(rules)
     }
 
-    /// Passes over something that cannot be read or checked, or refuses the whole schema for it.
+    /// Ignores something that cannot be read or checked, or returns an error for it.
     fn leave_out(&mut self, problem: String) -> Result<(), String> {
         self.has_left_out = true;
         match self.mode {
@@ -253,7 +252,7 @@ impl Reader {
 
     fn read_additional(&mut self, keyword: &Keyword<'_>) -> Result<Option<Rule>, String> {
         let part = self.read_one(keyword)?;
-        // Which properties are additional then, we cannot say.
+        // Then it is not known which properties are additional.
         if keyword.map.contains_key("patternProperties") {
             return Ok(None);
         }
@@ -275,7 +274,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Refuses schemas that apply themselves to the same value again, for ever.
+    /// Rejects schemas that apply themselves to the same value without end.
     fn refuse_circles(&self) -> Result<(), String> {
         let mut ends = vec![false; self.parts.len()];
         let mut has_changed = true;
@@ -291,8 +290,8 @@ impl Reader {
         endless.map_or(Ok(()), |place| Err(format!("`{place}` refers to itself without end")))
     }
 
-    /// Keeps what is read from refusing what the whole schema would let pass: with assertions left out, a schema
-    /// fits more values, and its negation fewer.
+    /// Makes sure that the part that is read accepts everything that the whole schema accepts: without some assertions, a
+    /// schema matches more values, and its negation fewer.
     fn drop_negations(&mut self) {
         for part in &mut self.parts {
             part.retain(|rule| !matches!(rule, Rule::Not(_)));
@@ -368,7 +367,7 @@ impl Keyword<'_> {
         Ok(Rule::Enum { constants: constants.to_vec(), size: constants.iter().map(size).sum() })
     }
 
-    /// How many items `prefixItems` beside this keyword speaks of.
+    /// The number of items in the `prefixItems` next to this keyword.
     fn prefix_len(&self) -> usize {
         self.map.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len)
     }
@@ -387,7 +386,7 @@ fn misfit(place: &str, found: &Value, expected: &str) -> String {
     format!("`{place}` is {}, expected {expected}", show(found))
 }
 
-/// What is wrong with a keyword that is not read, if anything is.
+/// What is wrong with a keyword that is not read, if anything.
 fn refuse_keyword(name: &str, place: &str) -> Option<String> {
     let is_known = ASSERTIONS.contains(&name) || DEFINITIONS.contains(&name) || ANNOTATIONS.contains(&name);
     if is_known || name.starts_with("x-") {
@@ -413,12 +412,12 @@ fn type_named(name: &str) -> Option<Type> {
     })
 }
 
-/// A name as it is written in a JSON pointer.
+/// A name escaped for a JSON pointer.
 fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// A pointer as it is written in a URI fragment, as plain text; `None` if that is not text.
+/// Decodes a pointer from a URI fragment; `None` if it is not text.
 fn percent_decoded(fragment: &str) -> Option<String> {
     let mut bytes = fragment.bytes();
     let mut decoded = Vec::with_capacity(fragment.len());

@@ -1,4 +1,4 @@
-//! An index that forgets everything when it is dropped.
+//! The in-memory index.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -65,7 +65,7 @@ impl Scope {
         self.documents.insert(number, Stored { document, length });
     }
 
-    /// `false`: it was not there.
+    /// Returns `false` if it did not exist.
     fn remove(&mut self, id: &str) -> bool {
         let Some(number) = self.by_id.remove(id) else { return false };
         let Some(Stored { document, length }) = self.documents.remove(&number) else { return false };

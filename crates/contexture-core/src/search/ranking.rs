@@ -1,28 +1,28 @@
-//! BM25: how well documents match a query, from counts of terms alone.
+//! BM25: how well documents match a query, computed from term counts.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// How fast further occurrences of a term in one document stop to matter.
+/// How quickly further occurrences of a term in one document lose weight.
 const K1: f64 = 1.2;
-/// How much longer documents are held back.
+/// How much the score of long documents is reduced.
 const B: f64 = 0.75;
 
-/// One document in which a term is.
+/// A document that has a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Posting<D> {
-    /// The document, by whatever the index knows it by.
+    /// The index's key of the document.
     pub document: D,
-    /// How often the term is in it.
+    /// How often the term occurs in it.
     pub count: u32,
-    /// How many terms it has.
+    /// The number of its terms.
     pub length: u32,
 }
 
 /// Ranks the documents of one scope for one query.
 ///
-/// An index gives it the documents of each term, in the order of [`query_terms`](super::query_terms); then scores are
-/// the same to the last bit in every index. A document scores, for each term that it has,
+/// An index adds the documents of each term, in the order of [`query_terms`](super::query_terms), so that scores are
+/// the same to the last bit in every index. For each term that a document has, its score increases by
 /// `ln(1 + (n − df + ½) / (df + ½)) · tf · (k₁ + 1) / (tf + k₁ · (1 − b + b · length / average))`, with `k₁` 1.2 and
 /// `b` 0.75, where `n` documents are in the scope and `df` of them have the term.
 #[derive(Debug)]
@@ -33,13 +33,13 @@ pub struct Ranking<D> {
 }
 
 impl<D: Copy + Eq + Hash> Ranking<D> {
-    /// A ranking over a scope of so many documents, with so many terms in all.
+    /// A ranking over a scope with this many documents and terms.
     pub fn new(documents: u64, total_length: u64) -> Self {
         let average_length = if documents == 0 { 1.0 } else { total_length as f64 / documents as f64 };
         Self { documents: documents as f64, average_length: average_length.max(1.0), scores: HashMap::new() }
     }
 
-    /// Takes in one term of the query: all documents of the scope that have it.
+    /// Adds one term of the query, with all documents of the scope that have it.
     pub fn add_term(&mut self, postings: &[Posting<D>]) {
         let having = postings.len() as f64;
         let weight = ((self.documents - having + 0.5) / (having + 0.5)).ln_1p();
@@ -50,7 +50,7 @@ impl<D: Copy + Eq + Hash> Ranking<D> {
         }
     }
 
-    /// The best documents with their scores, best first: `limit` of them, and those that are equal to the last.
+    /// Returns the best documents with their scores, best first: `limit` of them, and those that equal the last.
     pub fn best(self, limit: usize) -> Vec<(D, f64)> {
         let mut scores: Vec<(D, f64)> = self.scores.into_iter().collect();
         scores.sort_by(|(_, one), (_, other)| other.total_cmp(one));

@@ -1,6 +1,6 @@
-//! English words without their endings, after the steps that M. F. Porter published in 1980.
+//! The stemmer for English that M. F. Porter published in 1980.
 
-/// The stem of a word of small ASCII letters; any other is returned as it is.
+/// Returns the stem of a word of lower-case ASCII letters; any other word is returned unchanged.
 pub(super) fn stem(word: &str) -> String {
     if word.len() <= 2 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return word.to_owned();
@@ -45,7 +45,7 @@ const DOUBLE_SUFFIXES: &[(&str, &str)] = &[
 const FULL_SUFFIXES: &[(&str, &str)] =
     &[("icate", "ic"), ("ative", ""), ("alize", "al"), ("iciti", "ic"), ("ical", "ic"), ("ful", ""), ("ness", "")];
 
-/// Step 4: these go if enough is left.
+/// Step 4: these are removed if the rest is long enough.
 const SUFFIXES: &[&str] = &[
     "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism", "ate", "iti",
     "ous", "ive", "ize",
@@ -54,7 +54,7 @@ const SUFFIXES: &[&str] = &[
 struct Stemmer(Vec<u8>);
 
 impl Stemmer {
-    /// What is left before a suffix, if the word ends with it.
+    /// The part before a suffix, if the word ends with it.
     fn before(&self, suffix: &str) -> Option<usize> {
         self.0.ends_with(suffix.as_bytes()).then(|| self.0.len() - suffix.len())
     }
@@ -133,7 +133,7 @@ impl Stemmer {
         }
     }
 
-    /// The longest suffix of a table that the word has gives way, if what is left measures enough.
+    /// Replaces the longest suffix of a table that the word has, if the rest is long enough.
     fn replace_longest(&mut self, table: &[(&str, &str)], measure: usize) {
         let found = table.iter().filter(|(suffix, _)| self.before(suffix).is_some());
         let Some((suffix, ending)) = found.max_by_key(|(suffix, _)| suffix.len()) else { return };

@@ -1,24 +1,23 @@
-//! What a text is split into before it reaches an index.
+//! Splits texts into terms for an index.
 
 use std::collections::BTreeMap;
 
 use super::stem::stem;
 use crate::words::{parts, words};
 
-/// The version of the splitting. An index that was made with another one holds other terms.
+/// The version of the splitting. An index built with another version has other terms.
 pub const SPLITTING_VERSION: u32 = 1;
 
-/// A query has at most so many different terms; further ones are left out.
+/// The largest number of different terms of a query; further ones are ignored.
 pub const MAX_QUERY_TERMS: usize = 128;
 
-/// A longer term, as hashes and encoded data have them, is cut to this many bytes.
+/// A longer term, such as a hash or encoded data, is cut to this many bytes.
 const MAX_TERM_BYTES: usize = 64;
 
-/// The terms of a text, in order, each as often as it is there.
+/// The terms of a text, in order, with repetitions.
 ///
-/// Words are made small and lose their English endings. An identifier gives its parts (`camelCase`, `snake_case`,
-/// letters and digits) and itself as a whole. Chinese, Japanese and Korean text gives every two characters that stand
-/// together.
+/// Words are lower-cased and stemmed. An identifier gives its parts (`camelCase`, `snake_case`, letters and digits) and
+/// the whole. Chinese, Japanese and Korean text gives every pair of adjacent characters.
 ///
 /// ```
 /// use contexture_core::search::terms;
@@ -36,7 +35,7 @@ pub fn terms(text: &str) -> Vec<String> {
     terms
 }
 
-/// The terms of a text, each with how often it is there, and how many there are in all.
+/// The terms of a text with their counts, and their total number.
 pub fn count_terms(text: &str) -> (BTreeMap<String, u32>, u32) {
     let (mut counts, mut length) = (BTreeMap::new(), 0);
     for term in terms(text) {
@@ -46,7 +45,7 @@ pub fn count_terms(text: &str) -> (BTreeMap<String, u32>, u32) {
     (counts, length)
 }
 
-/// The different terms of a query, sorted: an index ranks by them in this order.
+/// The different terms of a query, sorted: an index ranks in this order.
 pub fn query_terms(query: &str) -> Vec<String> {
     let mut different: Vec<String> = Vec::new();
     for term in terms(query) {
@@ -58,7 +57,7 @@ pub fn query_terms(query: &str) -> Vec<String> {
     different
 }
 
-/// The stretches of a word that are written with or without spaces between words.
+/// Splits a word where scripts with and without spaces between words meet.
 fn runs(word: &str) -> impl Iterator<Item = (&str, bool)> {
     let mut rest = word;
     std::iter::from_fn(move || {
@@ -70,15 +69,15 @@ fn runs(word: &str) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
-/// Whether a character is of a script that puts no spaces between words, or, as Korean does, other ones than a search
-/// wants.
+/// Whether a character belongs to a script without spaces between words, or, like Korean, with spaces that do not
+/// separate what a search needs.
 fn is_dense(c: char) -> bool {
     matches!(u32::from(c),
         0x1100..=0x11FF | 0x3005..=0x3007 | 0x3040..=0x30FF | 0x3130..=0x318F | 0x31F0..=0x31FF | 0x3400..=0x4DBF
         | 0x4E00..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0xFF66..=0xFFDC | 0x20000..=0x3FFFF)
 }
 
-/// Every two characters that stand together; a lone one stands for itself.
+/// Every pair of adjacent characters; a single one is its own term.
 fn add_pairs(terms: &mut Vec<String>, run: &str) {
     let starts: Vec<usize> = run.char_indices().map(|(at, _)| at).chain([run.len()]).collect();
     match starts.len() {
@@ -102,7 +101,7 @@ fn term(text: &str) -> String {
     text[..text.floor_char_boundary(MAX_TERM_BYTES)].to_owned()
 }
 
-/// Parts a part where letters and digits meet, and where capitals end: `HTTPServer2` is `HTTP`, `Server` and `2`.
+/// Splits where letters and digits meet, and where capitals end: `HTTPServer2` is `HTTP`, `Server` and `2`.
 fn pieces(part: &str) -> impl Iterator<Item = &str> {
     let mut rest = part;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! One layer's state in one execution, and how it meets what is in the store.
+//! One layer's state in one execution, and how it is compared with the stored one.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use crate::id::LayerId;
 use crate::layer::{StateCodec, StateValue};
 use crate::store::{Batch, Record, ScopedStorage, Version};
 
-/// How many writes of one state may be in doubt before the oldest is forgotten.
+/// How many writes of one state with unknown outcome are remembered.
 const MAX_DOUBTFUL: usize = 8;
 
-/// A version that no store gives, so that whatever is stored differs from it.
+/// A version that no store uses, so that it differs from any stored version.
 const NEVER: Version = Version(u64::MAX);
 
 #[derive(Default)]
 pub(super) struct Cell {
     /// `None`: cleared, or never set.
     pub(super) state: Option<StateValue>,
-    /// Whether there is an entry at all, be it a cleared one.
+    /// Whether there is an entry, including a cleared one.
     pub(super) present: bool,
     pub(super) disabled: bool,
     /// Counts the changes of `state`.
@@ -25,21 +25,21 @@ pub(super) struct Cell {
     pub(super) durable: Option<Durable>,
 }
 
-/// Where a state is mirrored to, and what is known about the record there.
+/// The stored record of a state, and what is known about it.
 #[derive(Clone)]
 pub(crate) struct Durable {
     target: ScopedStorage,
-    /// Knows how to read and to unite states; without it ours always wins.
+    /// Reads and merges states; without it ours always wins.
     layer: Option<Arc<dyn StateCodec>>,
     /// The version that a write expects to replace.
     version: Option<Version>,
     /// The newest generation that is durable.
     pub(super) written: u64,
-    /// Writes that were begun and whose outcome is not known yet, oldest first.
+    /// Writes whose outcome is not known yet, oldest first.
     doubtful: Vec<Doubtful>,
-    /// A record that could not be read and is where the next write goes: it is kept aside in the same batch.
+    /// An unreadable record that the next write would overwrite: it is backed up in the same batch.
     unread: Option<Unread>,
-    /// The state did not come from the record that others share: see [`Durable::apart`].
+    /// The state did not come from the shared record: see [`Durable::apart`].
     apart: bool,
 }
 
@@ -61,35 +61,35 @@ impl Durable {
         Self { target, layer: None, version: None, written: 0, doubtful: Vec::new(), unread: None, apart: false }
     }
 
-    /// The execution begins with a state of its own in a scope that it shares with others.
+    /// The execution starts with its own state in a scope that it shares with others.
     ///
-    /// What it begins with is never written. What it changes is united with what is there, and stays its own where
-    /// the layer cannot unite them.
+    /// The initial state is never written. Changes are merged with the stored state, and stay in the execution if the
+    /// layer cannot merge them.
     pub(crate) fn apart(mut self) -> Self {
         self.apart = true;
-        // So a first write finds a record that it did not expect, and has to be united with it.
+        // So the first write conflicts with the stored record and is merged with it.
         self.version = None;
         self
     }
 
-    /// The version that is known to be there; `None` also if the state did not come from there.
+    /// The known version of the record; `None` also if the state did not come from it.
     pub(super) fn known_version(&self) -> Option<Version> {
         self.version.filter(|_| !self.apart)
     }
 
-    /// The layer that reads and unites states.
+    /// The layer that reads and merges states.
     pub(crate) fn of_layer(mut self, layer: Arc<dyn StateCodec>) -> Self {
         self.layer = Some(layer);
         self
     }
 
-    /// The version that is there now.
+    /// Sets the current version of the record.
     pub(crate) fn at(mut self, version: Option<Version>) -> Self {
         self.version = version;
         self
     }
 
-    /// What is there, could not be read, and is not kept aside yet.
+    /// The unreadable record that is not backed up yet.
     pub(crate) fn with_unread(mut self, unread: Option<Unread>) -> Self {
         self.unread = unread;
         self
@@ -105,14 +105,14 @@ pub(crate) struct DirtyState {
     pub(crate) layer: LayerId,
     key: String,
     expected: Option<Version>,
-    /// `None`: the record is to be deleted.
+    /// `None`: delete the record.
     record: Option<Arc<[u8]>>,
     unread: Option<Unread>,
     generation: u64,
 }
 
 impl DirtyState {
-    /// Adds this write, and what it expects, to a batch.
+    /// Adds this write and its expectation to a batch.
     pub(crate) fn add_to(&self, mut batch: Batch) -> Batch {
         batch = batch.expect(self.key.clone(), self.expected);
         if let Some(Unread { backup_key, value }) = &self.unread {
@@ -125,28 +125,28 @@ impl DirtyState {
     }
 }
 
-/// What a cell is at one moment, to be looked at without holding any lock.
+/// A snapshot of a cell, to be examined without holding a lock.
 pub(super) struct Snapshot {
     state: Option<StateValue>,
     generation: u64,
     durable: Durable,
 }
 
-/// What comes of a state in memory and a record that someone may have changed.
+/// The result of comparing a state in memory with its record.
 pub(super) enum Meeting {
-    /// The record is the one we knew.
+    /// The record has not changed.
     Known,
-    /// The record is ours, of this generation: its write had succeeded, though nobody told us.
+    /// The record is our write of this generation, whose result was lost.
     Ours { generation: u64 },
-    /// Nothing of ours is at stake: theirs it is.
+    /// We have no unwritten change: theirs is used.
     Theirs(Option<StateValue>),
-    /// The layer made one state of both.
+    /// The layer merged both.
     United(StateValue),
-    /// Theirs gives way, for this reason.
+    /// Ours is kept, for this reason.
     Kept { reason: String },
-    /// What they wrote cannot be read; ours stays, and theirs is kept aside.
+    /// Theirs cannot be read; ours is kept, and theirs is backed up.
     Unreadable { problem: String },
-    /// Ours began as a state of its own and cannot be united with theirs: each stays where it is.
+    /// Ours started as a separate state and cannot be merged with theirs: both are kept.
     Apart { reason: String },
 }
 
@@ -160,7 +160,7 @@ impl Cell {
         Some(Snapshot { state: self.state.clone(), generation: self.generation, durable })
     }
 
-    /// A write of this state begins; until someone says how it ended, it may or may not have happened.
+    /// A write of this state begins; its outcome is unknown until it is reported.
     pub(super) fn begin_write(&mut self, dirty: &DirtyState) {
         let Some(durable) = &mut self.durable else { return };
         durable.doubtful.retain(|doubtful| doubtful.generation != dirty.generation);
@@ -180,16 +180,16 @@ impl Cell {
         durable.apart = false;
     }
 
-    /// Takes note that this version of the record was taken into account, whoever wrote it.
+    /// Marks this version of the record as known.
     pub(super) fn has_seen(&mut self, version: Version) {
         if let Some(durable) = self.durable.as_mut().filter(|durable| !durable.apart) {
             durable.version = Some(version);
         }
     }
 
-    /// A write that was in doubt is known to have succeeded, though someone may have written over it since.
+    /// A write with unknown outcome is known to have succeeded, though others may have overwritten it since.
     ///
-    /// Only if the state has not changed since the first doubtful write is it known which one it was.
+    /// Which write it was is known only if the state has not changed since the first one with unknown outcome.
     pub(super) fn mark_landed(&mut self) {
         let Some(durable) = &mut self.durable else { return };
         let doubtful = &durable.doubtful;
@@ -198,7 +198,7 @@ impl Cell {
         }
     }
 
-    /// What is not durable counts for nothing: whatever is stored is the state, once it is read.
+    /// Discards what is not durable: the stored state is used once it is read.
     pub(super) fn discard(&mut self) {
         let is_dirty = self.is_dirty();
         let Some(durable) = self.durable.as_mut().filter(|_| is_dirty) else { return };
@@ -207,9 +207,9 @@ impl Cell {
         durable.doubtful.clear();
     }
 
-    /// Takes over what a meeting came to, unless the state has changed since the snapshot: then `None`.
+    /// Applies the result of a comparison; `None` if the state has changed since the snapshot.
     ///
-    /// `Some(true)`: the state in memory is another one now.
+    /// `Some(true)`: the state in memory has changed.
     pub(super) fn settle(&mut self, seen: &Snapshot, theirs: Option<&Record>, meeting: &Meeting) -> Option<bool> {
         let durable = self.durable.as_mut()?;
         if self.generation != seen.generation {
@@ -244,7 +244,7 @@ impl Cell {
     }
 }
 
-/// A record that could not be read, and where it is to be kept.
+/// An unreadable record, and the key of its backup.
 fn unread(target: &ScopedStorage, record: &Record) -> Unread {
     Unread { backup_key: backup_key(target, record.version), value: record.value.as_slice().into() }
 }
@@ -266,7 +266,7 @@ impl Snapshot {
         })
     }
 
-    /// Compares the state with what is in the store.
+    /// Compares the state with the stored one.
     pub(super) fn meet(&self, theirs: Option<&Record>) -> Meeting {
         let unchanged = self.durable.apart && !self.is_dirty();
         if unchanged || self.durable.version == theirs.map(|record| record.version) {
@@ -294,13 +294,13 @@ impl Snapshot {
         }
     }
 
-    /// The generation whose write made the record what it is, if it was one of ours.
+    /// The generation of our write that produced the record, if it was ours.
     fn wrote(&self, value: Option<&[u8]>) -> Option<u64> {
         let same = |record: &Doubtful| record.record.as_deref() == value;
         if let Some(doubtful) = self.durable.doubtful.iter().rev().find(|doubtful| same(doubtful)) {
             return Some(doubtful.generation);
         }
-        // Someone else may have come to the very same state, and then there is nothing to unite.
+        // If another writer stored the same state, there is nothing to merge.
         let ours = self.state.as_ref().map(encode_record).transpose().ok()?;
         (ours.as_deref() == value).then_some(self.generation)
     }
@@ -313,8 +313,8 @@ impl Snapshot {
         let Some(layer) = &self.durable.layer else { return kept("nobody can unite them") };
         match guard(|| Ok(layer.merge(ours, theirs))) {
             Ok(Some(united)) => Meeting::United(united),
-            Ok(None) => kept("the layer does not unite them"),
-            Err(problem) => Meeting::Kept { reason: format!("uniting them failed: {problem}") },
+            Ok(None) => kept("the layer does not merge them"),
+            Err(problem) => Meeting::Kept { reason: format!("merging them failed: {problem}") },
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A layer's state as it is in the store.
+//! The stored form of a layer's state.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,23 +8,23 @@ use serde_json::value::RawValue;
 use crate::layer::{StateCodec, StateValue};
 use crate::store::{BACKUP_PREFIX, STATE_KEY, ScopedStorage, Version};
 
-/// The format of a state record, so that a later one can be told from it.
+/// The format number of a state record.
 const STATE_FORMAT: u32 = 1;
 
-/// The full key of a layer's state in its corner.
+/// The full key of a layer's state.
 pub(crate) fn state_key(storage: &ScopedStorage) -> String {
     storage.key(STATE_KEY)
 }
 
-/// Where a record that cannot be read is kept: beside the state, under the version it had.
+/// The key of the backup of an unreadable record, named after its version.
 pub(crate) fn backup_key(storage: &ScopedStorage, version: Version) -> String {
     storage.key(&format!("{BACKUP_PREFIX}{}", version.0))
 }
 
-/// A state as a record.
+/// Encodes a state as a record.
 ///
 /// # Errors
-/// Says why it has no JSON form.
+/// Says why it cannot be serialised.
 pub(crate) fn encode_record(state: &StateValue) -> Result<Vec<u8>, String> {
     let state = guard(|| state.encode().map_err(|error| error.to_string()))?;
     let mut record = format!("{{\"format\":{STATE_FORMAT},\"state\":").into_bytes();
@@ -33,16 +33,16 @@ pub(crate) fn encode_record(state: &StateValue) -> Result<Vec<u8>, String> {
     Ok(record)
 }
 
-/// The state in a record, as the layer reads it.
+/// Reads the state of a record.
 ///
 /// # Errors
-/// Says why it is not one of ours, or not one of this layer's.
+/// Says why it is not a valid record, or not a state of this layer.
 pub(crate) fn decode_record(layer: &dyn StateCodec, record: &[u8]) -> Result<StateValue, String> {
     let state = state_of(record)?;
     guard(|| layer.decode(state.as_bytes()))
 }
 
-/// The state's own JSON within a record.
+/// The JSON of the state within a record.
 fn state_of(record: &[u8]) -> Result<&str, String> {
     #[derive(Deserialize)]
     struct Format {
@@ -61,7 +61,7 @@ fn state_of(record: &[u8]) -> Result<&str, String> {
     Ok(state.get())
 }
 
-/// Runs code of a layer that should not panic; if it does, that is an error like any other.
+/// Runs code of a layer; a panic becomes an error.
 pub(super) fn guard<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err("the layer panicked".to_owned()))
 }

@@ -1,4 +1,4 @@
-//! Keys that cannot meet: every segment is escaped.
+//! Keys without collisions: every segment is escaped.
 
 use std::fmt::Write as _;
 
@@ -12,12 +12,12 @@ use std::fmt::Write as _;
 pub struct Key(String);
 
 impl Key {
-    /// A key of one segment.
+    /// Creates a key of one segment.
     pub fn new(segment: &str) -> Self {
         Key(escape_segment(segment))
     }
 
-    /// The key with one more segment.
+    /// Appends a segment.
     pub fn then(mut self, segment: &str) -> Self {
         self.0.push('/');
         self.0.push_str(&escape_segment(segment));
@@ -36,10 +36,10 @@ impl Key {
     }
 }
 
-/// Makes a segment that has no `/`, is never empty, and differs whenever the input differs.
+/// Escapes a segment. The result has no `/`, is never empty, and is different for every input.
 ///
-/// Letters of any script, digits and `- _ . : @ +` stay; everything else becomes `%XX` for each byte.
-/// The empty text becomes a lone `%`.
+/// Letters of any script, digits and `- _ . : @ +` are kept; every other byte becomes `%XX`.
+/// The empty text becomes a single `%`.
 pub fn escape_segment(segment: &str) -> String {
     if segment.is_empty() {
         return "%".to_owned();

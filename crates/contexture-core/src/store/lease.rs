@@ -1,8 +1,8 @@
-//! Leases: the right to write in somebody's name, for a while.
+//! Leases: the exclusive right to write, for a limited time.
 //!
-//! A lease has an owner, a number that no other lease of the store has, and an end by the store's clock. Whoever holds
-//! one names it in his batches ([`Batch::fenced`](super::Batch::fenced)); once it has run out or gone to another, the
-//! store refuses them.
+//! A lease has an owner, a token that no other lease of the store has, and an expiry by the store's clock. Its holder
+//! names it in batches ([`Batch::fenced`](super::Batch::fenced)); once it has expired or another owner has it, the store
+//! refuses them.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -13,40 +13,40 @@ use std::time::Duration;
 use super::StoreError;
 use crate::clock::Clock;
 
-/// What somebody who wants a lease says.
+/// A request for a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseRequest {
-    /// What is to be held.
+    /// The key to hold.
     pub key: String,
-    /// Who wants it, in words for those who come later.
+    /// The owner, as shown to others who request the same lease.
     pub owner: String,
     /// How long it lasts unless it is renewed.
     pub duration: Duration,
 }
 
-/// Names a lease in a batch.
+/// Identifies a lease in a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fence {
-    /// What is held.
+    /// The key that is held.
     pub key: String,
-    /// The number of the lease. Of two leases on one key, the later has the higher one.
+    /// The token of the lease. Of two leases on one key, the later has the higher one.
     pub token: u64,
 }
 
-/// A lease that is held. Dropping it releases it at once, as the death of the process does.
+/// A held lease. Dropping it releases it at once, and so does the end of the process.
 pub struct Lease {
     fence: Fence,
-    /// What the store releases when it is dropped.
+    /// Releases the lease in the store when it is dropped.
     _hold: Box<dyn Any + Send + Sync>,
 }
 
 impl Lease {
-    /// A lease that ends when `hold` is dropped.
+    /// Creates a lease that ends when `hold` is dropped.
     pub fn new(fence: Fence, hold: impl Any + Send + Sync) -> Self {
         Self { fence, _hold: Box::new(hold) }
     }
 
-    /// What batches name it by.
+    /// Returns the fence that batches name.
     pub fn fence(&self) -> &Fence {
         &self.fence
     }
@@ -58,16 +58,16 @@ impl fmt::Debug for Lease {
     }
 }
 
-/// Who holds what somebody else wanted.
+/// The current holder of a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// What is held.
+    /// The key that is held.
     pub key: String,
-    /// Who holds it.
+    /// Its owner.
     pub owner: String,
-    /// When it ends by the store's clock, since the Unix epoch; `None` if the store has no clock.
+    /// When it expires by the store's clock, since the Unix epoch; `None` if the store has no clock.
     pub expires_at: Option<Duration>,
-    /// How long that is from now, by the same clock.
+    /// The time until then, by the same clock.
     pub remaining: Option<Duration>,
 }
 
@@ -81,10 +81,10 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Leases of a store that lives in one process: a process that dies drops what it holds.
+/// The leases of a store that is used by one process only: they end with the process.
 ///
-/// Clones share one table. A store calls [`acquire`](Self::acquire) and [`check`](Self::check) under the lock under
-/// which it writes, so that nobody gets a lease between the check and the write.
+/// Clones share one table. A store calls [`acquire`](Self::acquire) and [`check`](Self::check) while holding its write
+/// lock, so that no lease is given between the check and the write.
 ///
 /// ```
 /// use std::time::Duration;
@@ -121,7 +121,7 @@ struct Row {
     expires_at: Option<Duration>,
 }
 
-/// Lets go of a lease when it is dropped.
+/// Releases a lease when it is dropped.
 struct Hold {
     rows: Arc<Mutex<Rows>>,
     fence: Fence,
@@ -142,20 +142,20 @@ fn lock(rows: &Mutex<Rows>) -> MutexGuard<'_, Rows> {
 }
 
 impl LeaseTable {
-    /// A table without a clock: leases end when they are dropped, and not before.
+    /// A table without a clock: leases end only when they are dropped.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A table whose leases run out by this clock.
+    /// A table whose leases expire by this clock.
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         Self { rows: Arc::default(), clock: Some(clock) }
     }
 
-    /// Gives the lease to the caller, unless somebody holds it.
+    /// Acquires the lease.
     ///
     /// # Errors
-    /// [`StoreError::Held`] says who.
+    /// [`StoreError::Held`] if another owner holds it.
     pub fn acquire(&self, request: LeaseRequest) -> Result<Lease, StoreError> {
         let now = self.now();
         let mut rows = lock(&self.rows);
@@ -170,10 +170,10 @@ impl LeaseTable {
         Ok(Lease::new(fence.clone(), Hold { rows: self.rows.clone(), fence }))
     }
 
-    /// Has a lease last for `duration` from now on, also one that has run out, as long as nobody else has taken it.
+    /// Extends a lease to `duration` from now, also an expired one if nobody else has acquired it.
     ///
     /// # Errors
-    /// [`StoreError::LeaseLost`] if somebody has, or if it was released.
+    /// [`StoreError::LeaseLost`] if another owner has it, or if it was released.
     pub fn renew(&self, fence: &Fence, duration: Duration) -> Result<(), StoreError> {
         let expires_at = self.now().map(|now| now.saturating_add(duration));
         let mut rows = lock(&self.rows);
@@ -184,10 +184,10 @@ impl LeaseTable {
         Ok(())
     }
 
-    /// Whether a batch with this fence may be applied now.
+    /// Checks that a batch with this fence may be applied now.
     ///
     /// # Errors
-    /// [`StoreError::LeaseLost`] if the lease has run out, was released, or is another's.
+    /// [`StoreError::LeaseLost`] if the lease has expired, was released, or another owner has it.
     pub fn check(&self, fence: Option<&Fence>) -> Result<(), StoreError> {
         let Some(fence) = fence else { return Ok(()) };
         let now = self.now();
@@ -197,7 +197,7 @@ impl LeaseTable {
         }
     }
 
-    /// All owners are dead: nothing is held any more.
+    /// Releases all leases, as if all owners had died.
     pub fn clear(&self) {
         lock(&self.rows).by_key.clear();
     }

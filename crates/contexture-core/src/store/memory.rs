@@ -1,4 +1,4 @@
-//! A store that forgets everything when it is dropped.
+//! The in-memory store.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::clock::Clock;
 
-/// Keeps records in memory: for tests, and for agents that need no past.
+/// A store in memory, for tests and for agents that need no durable state.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     inner: Mutex<Inner>,
@@ -25,18 +25,18 @@ struct Inner {
 }
 
 impl MemoryStore {
-    /// An empty store without a clock: a lease ends when it is dropped, and not before.
+    /// An empty store without a clock: a lease ends only when it is dropped.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty store whose leases run out by this clock.
+    /// An empty store whose leases expire by this clock.
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         let leases = LeaseTable::with_clock(clock);
         Self { inner: Mutex::new(Inner { leases, ..Inner::default() }) }
     }
 
-    /// Whoever held a lease is dead, as after a crash of the process that all of them were in.
+    /// Releases all leases, as after a crash of the process.
     pub fn forget_leases(&self) {
         self.inner().leases.clear();
     }

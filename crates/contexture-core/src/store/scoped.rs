@@ -1,4 +1,4 @@
-//! One layer's own corner of a store.
+//! The part of a store that belongs to one layer.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use super::{Record, StorageAdapter, StoreError, escape_segment};
 
 /// The records of one layer in one scope.
 ///
-/// Keys are the layer's own and may be any text; no other layer or scope can reach them. Values are JSON.
-/// What a layer writes here is durable when the call returns, independently of the step it runs in. State
-/// that should move together with the log belongs into the layer's state instead.
+/// Keys may be any text and do not collide with those of other layers or scopes. Values are JSON.
+/// What a layer writes here is durable when the call returns, independent of the step it runs in. Data that should be
+/// committed together with the log belongs in the layer's state instead.
 ///
-/// The engine keeps the layer's state here too, under `state`, and under `state.backup.…` what it could not read. These
-/// keys are refused, except that what was kept aside can be read.
+/// The engine stores the layer's state here too, under `state`, and backups of unreadable states under `state.backup.…`.
+/// These keys are reserved; only backups can be read.
 #[derive(Clone)]
 pub struct ScopedStorage {
     store: Arc<dyn StorageAdapter>,
@@ -22,12 +22,12 @@ pub struct ScopedStorage {
 }
 
 impl ScopedStorage {
-    /// The corner below `prefix`, which ends with `/`; see [`layer_prefix`](super::layer_prefix).
+    /// The records below `prefix`, which ends with `/`; see [`layer_prefix`](super::layer_prefix).
     pub fn new(store: Arc<dyn StorageAdapter>, prefix: impl Into<Arc<str>>) -> Self {
         Self { store, prefix: prefix.into() }
     }
 
-    /// The value under `key`.
+    /// Returns the value under `key`.
     ///
     /// # Errors
     /// The store failed, or what is stored does not parse as `T`.
@@ -38,7 +38,7 @@ impl ScopedStorage {
         record.map(|record| parse(key, &record)).transpose()
     }
 
-    /// The values under `keys`, in their order, all as of one moment.
+    /// Returns the values under `keys`, in their order, all from one moment.
     ///
     /// # Errors
     /// The store failed, or what is stored under one of them does not parse as `T`.
@@ -53,10 +53,10 @@ impl ScopedStorage {
         values.map(|(key, record)| record.map(|record| parse(key, &record)).transpose()).collect()
     }
 
-    /// Puts `value` under `key`.
+    /// Sets `key` to `value`.
     ///
     /// # Errors
-    /// The store failed, or the value has no JSON form.
+    /// The store failed, or the value cannot be serialised.
     pub async fn set<T: Serialize>(&self, key: &str, value: &T) -> Result<(), StoreError> {
         check_write(key)?;
         let key = self.key(key);
@@ -65,7 +65,7 @@ impl ScopedStorage {
         self.store.set(&key, value).await.map(|_| ())
     }
 
-    /// Removes `key`, if it is there.
+    /// Removes `key` if it exists.
     ///
     /// # Errors
     /// The store failed.
@@ -74,7 +74,7 @@ impl ScopedStorage {
         self.store.delete(&self.key(key)).await
     }
 
-    /// The layer's own keys that start with `prefix` (empty: all), in byte order of their stored form.
+    /// Returns the layer's keys that start with `prefix` (empty: all), in byte order of their stored form.
     ///
     /// # Errors
     /// The store failed.
@@ -89,7 +89,7 @@ impl ScopedStorage {
         format!("{}{}", self.prefix, escape_segment(key))
     }
 
-    /// The store behind it.
+    /// The underlying store.
     pub fn adapter(&self) -> &Arc<dyn StorageAdapter> {
         &self.store
     }
@@ -97,7 +97,7 @@ impl ScopedStorage {
 
 /// The key of the layer's state.
 pub(crate) const STATE_KEY: &str = "state";
-/// What the keys begin with under which states that cannot be read are kept aside.
+/// The prefix of the keys of backups.
 pub(crate) const BACKUP_PREFIX: &str = "state.backup.";
 
 fn check_read(key: &str) -> Result<(), StoreError> {
@@ -113,7 +113,7 @@ fn parse<T: DeserializeOwned>(key: String, record: &Record) -> Result<T, StoreEr
     serde_json::from_slice(&record.value).map_err(|error| StoreError::Corrupt { key, reason: error.to_string() })
 }
 
-/// The inverse of [`escape_segment`]; `None` for what it cannot have made.
+/// The inverse of [`escape_segment`]; `None` for text that is not a result of it.
 pub(crate) fn unescape_segment(segment: &str) -> Option<String> {
     if segment == "%" {
         return Some(String::new());

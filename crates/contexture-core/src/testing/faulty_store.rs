@@ -1,4 +1,4 @@
-//! A store that fails when it is told to, and counts what it is asked.
+//! A store that fails as planned and counts operations.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,8 +10,8 @@ use crate::store::{Batch, Fence, Lease, LeaseRequest, Record, StorageAdapter, St
 
 /// Wraps a store, counts the operations on it, and fails those that the plan names.
 ///
-/// Every call counts as one operation, reads, writes and leases alike, failed or not; the first is number 1. Without a
-/// plan it only counts. The plan may be changed at any time, also while the store is in use.
+/// Every call is one operation (reads, writes and leases, failed or not); the first is number 1. Without a plan it only
+/// counts. The plan may be changed at any time, also while the store is in use.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::store::{Batch, Fence, Lease, LeaseRequest, Record, StorageAdapter, St
 /// store.fail_at(2);
 /// assert!(store.set("a", b"1".to_vec()).await.is_ok());
 /// assert!(store.set("a", b"2".to_vec()).await.is_err());
-/// assert_eq!(store.get("a").await?.expect("the first write was answered").value, b"1");
+/// assert_eq!(store.get("a").await?.expect("the first write succeeded").value, b"1");
 /// assert_eq!((store.operations(), store.reads(), store.writes()), (3, 1, 2));
 /// # Ok::<(), contexture_core::store::StoreError>(()) })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -33,7 +33,7 @@ pub struct FaultyStore {
     books: Mutex<Books>,
 }
 
-/// What was asked so far, and what is to go wrong.
+/// The counters and the plan.
 #[derive(Default)]
 struct Books {
     reads: u64,
@@ -43,16 +43,16 @@ struct Books {
     fail_from: Option<u64>,
 }
 
-/// What goes wrong with one operation.
+/// How one operation fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StoreFault {
-    /// It is not done, and the answer is an error.
+    /// It is not done, and returns an error.
     NotDone,
-    /// It is done, and the answer is an error all the same.
+    /// It is done, and still returns an error.
     AnswerLost,
 }
 
-/// The cause of every error that a [`FaultyStore`] makes up.
+/// The source of every planned error.
 #[derive(Debug, thiserror::Error)]
 #[error("operation {number} failed as planned")]
 struct PlannedFailure {
@@ -65,59 +65,59 @@ impl FaultyStore {
         Self { inner, books: Mutex::default() }
     }
 
-    /// Plans: operation `number` is not done and answers [`StoreError::Io`]; the next one works again.
+    /// Plans that operation `number` is not done and returns [`StoreError::Io`]; the next one succeeds again.
     pub fn fail_at(&self, number: u64) {
         self.books().faults.insert(number, StoreFault::NotDone);
     }
 
-    /// Plans: operation `number` and all after it are not done and answer [`StoreError::Io`].
+    /// Plans that operation `number` and all after it are not done and return [`StoreError::Io`].
     pub fn fail_from(&self, number: u64) {
         self.books().fail_from = Some(number);
     }
 
-    /// Plans: operation `number` is done, but answers [`StoreError::Io`] as if its answer had been lost on the way.
+    /// Plans that operation `number` is done, but returns [`StoreError::Io`], as if its result had been lost.
     pub fn lose_answer_at(&self, number: u64) {
         self.books().faults.insert(number, StoreFault::AnswerLost);
     }
 
-    /// Forgets the plan: nothing fails from now on.
+    /// Clears the plan: nothing fails from now on.
     pub fn heal(&self) {
         let mut books = self.books();
         books.faults.clear();
         books.fail_from = None;
     }
 
-    /// How many operations there were.
+    /// The number of operations.
     pub fn operations(&self) -> u64 {
         self.books().operations()
     }
 
-    /// How many of them were reads: `get`, `get_many` and `list`.
+    /// The number of reads: `get`, `get_many` and `list`.
     pub fn reads(&self) -> u64 {
         self.books().reads
     }
 
-    /// How many of them were writes: `apply`, `set`, `delete` and `compare_and_set`.
+    /// The number of writes: `apply`, `set`, `delete` and `compare_and_set`.
     pub fn writes(&self) -> u64 {
         self.books().writes
     }
 
-    /// How many of them were about leases: `acquire_lease` and `renew_lease`.
+    /// The number of lease operations: `acquire_lease` and `renew_lease`.
     pub fn leases(&self) -> u64 {
         self.books().leases
     }
 
-    /// The store that is wrapped; what is done there directly is neither counted nor failed.
+    /// The wrapped store; direct operations on it are not counted and do not fail.
     pub fn inner(&self) -> &Arc<dyn StorageAdapter> {
         &self.inner
     }
 
     fn books(&self) -> MutexGuard<'_, Books> {
-        // Nothing that can panic happens while the books are open.
+        // Nothing can panic while the lock is held.
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a read and says whether it may be done.
+    /// Counts a read; the error is the planned one.
     fn begin_read(&self, doing: &str) -> Result<(), StoreError> {
         let mut books = self.books();
         books.reads += 1;
@@ -127,12 +127,12 @@ impl FaultyStore {
         }
     }
 
-    /// Counts a write and says whether it may be done, and if so, how its answer is lost.
+    /// Counts a write; the error is the planned one, or one to return after the write is done.
     fn begin_write(&self, doing: &str) -> Result<Option<StoreError>, StoreError> {
         self.begin(doing, |books| books.writes += 1)
     }
 
-    /// The same for an operation on a lease.
+    /// The same for a lease operation.
     fn begin_lease(&self, key: &str) -> Result<Option<StoreError>, StoreError> {
         self.begin(&format!("take the lease on `{key}`"), |books| books.leases += 1)
     }
@@ -153,7 +153,7 @@ impl Books {
         self.reads + self.writes + self.leases
     }
 
-    /// The fault planned for the operation that was counted last.
+    /// The fault planned for the last counted operation.
     fn fault(&self) -> Option<StoreFault> {
         let number = self.operations();
         let lasting = self.fail_from.filter(|from| number >= *from).map(|_| StoreFault::NotDone);
@@ -202,7 +202,7 @@ impl StorageAdapter for FaultyStore {
         Box::pin(async move {
             let lost_answer = self.begin_lease(&request.key)?;
             let lease = self.inner.acquire_lease(request).await?;
-            // A lease whose answer is lost is let go of here, as a broken connection would.
+            // A lease whose result is lost is released here, as after a broken connection.
             lost_answer.map_or(Ok(lease), Err)
         })
     }

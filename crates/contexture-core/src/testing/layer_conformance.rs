@@ -1,4 +1,4 @@
-//! What every layer must bear.
+//! The conformance suite for layers.
 
 use std::sync::Arc;
 
@@ -11,24 +11,24 @@ use crate::memory::memory;
 use crate::store::{MemoryStore, StorageAdapter};
 use crate::window::ProjectionPolicy;
 
-/// Holds a layer against what the engine promises to everyone else.
+/// Checks what every layer must do.
 ///
-/// `make` gives a new layer each time, as a program gives one at every start. Checked are: the spec makes sense; no
-/// hook fails in an ordinary conversation with tool calls, odd text and a restart in the middle; `recall` keeps
-/// within its budget at every size; state survives a restart; a layer works without a model of its own.
+/// `make` returns a new layer each time, as a program does at every start. The checks: the spec is valid; no hook fails
+/// in an ordinary conversation with tool calls, odd text and a restart in the middle; `recall` stays within its budget
+/// at every size; state survives a restart; the layer works without a model.
 ///
 /// # Panics
-/// With a sentence that says what the layer does not bear.
+/// At the first failed check, with a message that names it.
 pub async fn layer_conformance<L: MemoryLayer>(make: impl Fn() -> L) {
     if let Err(problem) = make().spec().validate() {
-        panic!("the spec is refused: {problem}");
+        panic!("the spec is invalid: {problem}");
     }
     for token_budget in [400, 2_000, 20_000] {
         converse(&make, token_budget).await;
     }
 }
 
-/// Things that users say.
+/// Messages of users.
 const MESSAGES: [&str; 5] = [
     "Remember that I like short answers.",
     "",

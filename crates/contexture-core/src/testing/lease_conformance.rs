@@ -1,4 +1,4 @@
-//! The duties of a store about leases, as checks that any store can be put through.
+//! The conformance suite for leases of stores.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use crate::store::{Batch, Fence, Holder, Lease, LeaseRequest, StorageAdapter, St
 
 type Store = Arc<dyn StorageAdapter>;
 
-/// Those who compete for one lease, and how often.
+/// The number of competitors for one lease, and of rounds.
 const RIVALS: usize = 8;
 const ROUNDS: usize = 12;
 
 /// How long the leases of the checks last.
 const DURATION: Duration = Duration::from_secs(30);
 
-/// Puts the leases of a store through their duties, with a clock in the hands of the test.
+/// Checks the leases of a store with a manual clock.
 ///
-/// `open` is called with a new name for each check, and with the clock by which leases of that store are to run out.
+/// `open` is called with a new name for each check, and with the clock by which leases of that store expire.
 /// [`store_conformance`](super::store_conformance) checks what needs no clock.
 ///
 /// ```
@@ -34,7 +34,7 @@ const DURATION: Duration = Duration::from_secs(30);
 /// ```
 ///
 /// # Panics
-/// At the first duty that the store does not fulfil, with a sentence that names it.
+/// At the first requirement that is not met, with a message that names it.
 pub async fn lease_conformance<S: StorageAdapter + 'static>(open: impl AsyncFn(&str, Arc<dyn Clock>) -> Arc<S>) {
     let clock = ManualClock::new();
     let open = async |name: &str| -> Store {
@@ -48,7 +48,7 @@ pub async fn lease_conformance<S: StorageAdapter + 'static>(open: impl AsyncFn(&
     one_rival_takes_it_over(open("lease-take-over").await, &clock).await;
 }
 
-/// What can be checked without a clock.
+/// The checks that need no clock.
 pub(super) async fn leases_are_kept(open: impl AsyncFn(&str) -> Store) {
     a_lease_has_one_holder(open("lease").await).await;
     a_fence_guards_a_batch(open("lease-fence").await).await;
@@ -89,7 +89,7 @@ async fn a_fence_guards_a_batch(store: Store) {
     }
     let conflicting = fenced(&fence, 3).expect("record", None);
     let answer = store.apply(conflicting).await;
-    assert!(matches!(answer, Err(StoreError::Conflict { .. })), "a fence does not stand in for expectations");
+    assert!(matches!(answer, Err(StoreError::Conflict { .. })), "a fence does not replace expectations");
     drop(lease);
     let late = fenced(&fence, 4).expect("record", None);
     lost(store.apply(late).await.map(drop), "a batch must be refused once its lease was dropped, before all else");
@@ -168,7 +168,7 @@ async fn dropping_a_lost_lease_harms_nobody(store: Store, clock: &ManualClock) {
     clock.advance(DURATION);
     let second = acquired(&store, "a", "second").await;
     drop(first);
-    // What a store does when a lease is dropped may take a moment, and must not hit the next one even then.
+    // A store may release a dropped lease later; even then it must not release the next one.
     for _ in 0..3 {
         held(store.acquire_lease(request("a", "third")).await, "though the lease before it was dropped late");
     }
@@ -232,7 +232,7 @@ async fn value(store: &Store, key: &str) -> Option<Vec<u8>> {
 fn held(answer: Result<Lease, StoreError>, when: &str) -> Holder {
     match answer {
         Err(StoreError::Held(holder)) => *holder,
-        Err(error) => panic!("a second lease must be refused as held {when}; the answer was: {error}"),
+        Err(error) => panic!("a second lease must be refused as held {when}; the result was: {error}"),
         Ok(_) => panic!("a second lease must be refused as held {when}; it was given"),
     }
 }
@@ -241,7 +241,7 @@ fn held(answer: Result<Lease, StoreError>, when: &str) -> Holder {
 fn lost(answer: Result<(), StoreError>, duty: &str) {
     match answer {
         Err(StoreError::LeaseLost { .. }) => {}
-        Err(error) => panic!("{duty}; the answer was: {error}"),
+        Err(error) => panic!("{duty}; the result was: {error}"),
         Ok(()) => panic!("{duty}; it was done"),
     }
 }

@@ -1,4 +1,4 @@
-//! A store on a disk that forgets what was not synced when the power goes.
+//! A store that simulates power cuts.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::store::{Batch, Fence, Lease, LeaseRequest, MemoryStore, Record, StorageAdapter, StoreError, Version};
 
-/// A store whose power can be cut at any write, to see what a restart would find.
+/// A store that simulates a power cut at any write, to see what a restart would find.
 ///
 /// A batch is first in flight, then synced, then acknowledged. Readers see only what is synced. By default
 /// every batch is synced at once, so the store behaves like any other until [`cut_power_at`](Self::cut_power_at)
@@ -36,12 +36,12 @@ pub struct LossyStore {
     state: Mutex<State>,
 }
 
-/// What becomes of batches that were in flight when the power went. Each is kept whole or lost whole.
+/// What happens to batches that were in flight at the power cut. Each is kept or lost as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InFlight {
     /// None of them had reached the disk.
     Lost,
-    /// All of them had, though nobody was told.
+    /// All of them had reached the disk without being acknowledged.
     Kept,
 }
 
@@ -54,13 +54,13 @@ struct State {
     in_flight: Vec<Flight>,
 }
 
-/// A batch that is not synced yet, and who waits for it.
+/// A batch that is not synced yet, and its caller.
 struct Flight {
     batch: Batch,
     answer: oneshot::Sender<Result<Version, StoreError>>,
 }
 
-/// The cause of every error after the power went.
+/// The source of every error after the power cut.
 #[derive(Debug, thiserror::Error)]
 #[error("the power is off")]
 struct PowerOff;
@@ -71,7 +71,7 @@ impl LossyStore {
         Self::default()
     }
 
-    /// A store with what `disk` holds; for going on after a [`crash`](Self::crash).
+    /// A store with the contents of `disk`, to continue after a [`crash`](Self::crash).
     pub fn on(disk: Arc<MemoryStore>) -> Self {
         Self { disk, state: Mutex::default() }
     }
@@ -81,7 +81,7 @@ impl LossyStore {
         self.state().held = true;
     }
 
-    /// Makes durable what is in flight, in the order in which it came, and answers those who wait for it.
+    /// Syncs all batches in flight, in order, and acknowledges them.
     ///
     /// Does nothing once the power is off.
     pub fn sync(&self) {
@@ -91,46 +91,46 @@ impl LossyStore {
         }
     }
 
-    /// Plans: the power goes during write `number` (the first is 1), which stays in flight.
+    /// Plans a power cut during write `number` (the first is 1), which stays in flight.
     ///
-    /// That write and every later operation answer [`StoreError::Io`].
+    /// That write and every later operation return [`StoreError::Io`].
     pub fn cut_power_at(&self, number: u64) {
         self.state().cut_at = Some(number);
     }
 
-    /// How many writes were begun.
+    /// The number of writes that were started.
     pub fn writes(&self) -> u64 {
         self.state().writes
     }
 
-    /// How many batches are in flight.
+    /// The number of batches in flight.
     pub fn in_flight(&self) -> usize {
         self.state().in_flight.len()
     }
 
-    /// Cuts the power now, if it is not off yet, and gives back what a restart finds.
+    /// Cuts the power now, if it is not off yet, and returns the store that a restart finds.
     ///
-    /// Those who wait for a sync get [`StoreError::Io`], as does everyone who asks this store later.
+    /// Callers that wait for a sync get [`StoreError::Io`], as does every later operation.
     pub fn crash(&self, in_flight: InFlight) -> Arc<MemoryStore> {
         let mut state = self.state();
         state.off = true;
         for Flight { mut batch, answer } in state.in_flight.drain(..) {
             if in_flight == InFlight::Kept {
-                // It reached the disk while its lease was held, whoever has let go of it since.
+                // It reached the disk while its lease was held, even if that was released since.
                 batch.fence = None;
-                // A batch that conflicts would not have reached the disk, and nobody is told either way.
+                // A batch with a conflict would not have reached the disk; its caller is gone either way.
                 let _ = self.write(batch);
             }
-            // Nobody listens any more if the power went while this batch was written.
+            // The receiver is gone if the power was cut while this batch was written.
             let _ = answer.send(Err(power_off("write")));
         }
-        // Whoever held a lease went with the power.
+        // All holders of leases died with the power cut.
         self.disk.forget_leases();
         self.disk.clone()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing that can panic happens while the state is locked.
+        // Nothing can panic while the lock is held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -138,7 +138,7 @@ impl LossyStore {
         if self.state().off { Err(power_off(doing)) } else { Ok(()) }
     }
 
-    /// Puts a batch in flight, and lets it arrive unless batches are held or the power goes.
+    /// Puts a batch in flight, and syncs it unless batches are held or the power is cut.
     fn begin(&self, batch: Batch) -> Result<oneshot::Receiver<Result<Version, StoreError>>, StoreError> {
         let mut state = self.state();
         if state.off {
@@ -159,7 +159,7 @@ impl LossyStore {
 
     fn sync_all(&self, state: &mut State) {
         for Flight { batch, answer } in state.in_flight.drain(..) {
-            // Nobody listens any more if the caller gave up; the batch is durable all the same.
+            // The receiver is gone if the caller was dropped; the batch is durable all the same.
             let _ = answer.send(self.write(batch));
         }
     }

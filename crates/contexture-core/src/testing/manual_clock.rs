@@ -1,4 +1,4 @@
-//! A clock that stands still until a test moves it.
+//! A clock that tests control.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use tokio::sync::oneshot;
 use crate::clock::Clock;
 use crate::id::IdSource;
 
-/// Where a manual clock starts: 2026-01-01, 00:00 UTC.
+/// The initial time of a manual clock: 2026-01-01, 00:00 UTC.
 const START: Duration = Duration::from_secs(1_767_225_600);
 
-/// A clock that stands still until [`advance`](ManualClock::advance) is called. Clones share the time.
+/// A clock whose time changes only when [`advance`](ManualClock::advance) is called. Clones share the time.
 ///
 /// ```
 /// # use contexture_core::{clock::Clock, testing::ManualClock};
@@ -31,22 +31,22 @@ pub struct ManualClock {
 struct Inner {
     elapsed: Duration,
     sleepers: Vec<(Duration, oneshot::Sender<()>)>,
-    /// Those for whom nobody waits.
+    /// Sleeps in the background.
     background: Vec<(Duration, oneshot::Sender<()>)>,
-    /// Whoever sleeps moves the time himself.
+    /// Whether sleeping advances the time.
     hurried: bool,
 }
 
 impl ManualClock {
-    /// A clock that stands still.
+    /// A clock whose time changes only with `advance`.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A clock that jumps to the end of every sleep at once: for retries and for hooks that hang.
+    /// A clock that advances to the end of every sleep at once: for retries and for hooks that hang.
     ///
-    /// A hook that is at work gets a second of real time before its limit is taken for over, so that one which really
-    /// waits, for a file or another task, is not cancelled.
+    /// A running hook gets a second of real time before its timeout, so that one that waits for a file or another task
+    /// is not cancelled.
     pub fn hurried() -> Self {
         let clock = Self::default();
         clock.inner().hurried = true;
@@ -57,14 +57,14 @@ impl ManualClock {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves the time and wakes whoever has slept long enough.
+    /// Advances the time and wakes the sleeps that are over.
     pub fn advance(&self, duration: Duration) {
         let mut inner = self.inner();
         inner.elapsed += duration;
         let elapsed = inner.elapsed;
         let Inner { sleepers, background, .. } = &mut *inner;
         for (_, sleeper) in sleepers.extract_if(.., |(end, _)| *end <= elapsed) {
-            // Whoever does not listen any more was cancelled.
+            // The receiver is gone if the sleep was cancelled.
             let _ = sleeper.send(());
         }
         for (_, sleeper) in background.extract_if(.., |(end, sleeper)| *end <= elapsed || sleeper.is_closed()) {
@@ -72,21 +72,21 @@ impl ManualClock {
         }
     }
 
-    /// How many sleep right now, not counting those in the background.
+    /// The number of current sleeps, not counting those in the background.
     pub fn sleepers(&self) -> usize {
         self.inner().sleepers.iter().filter(|(_, sleeper)| !sleeper.is_closed()).count()
     }
 }
 
-/// What a hook gets of real time on a clock that hurries.
+/// The real time that a hook gets on a clock that skips sleeps.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Ends after [`PATIENCE`], by the machine's own time.
+/// Completes after [`PATIENCE`] of real time.
 async fn patience() {
     let (sender, over) = oneshot::channel();
     std::thread::spawn(move || {
         std::thread::sleep(PATIENCE);
-        // Whoever does not listen any more has finished its work.
+        // The receiver is gone if the work has finished.
         let _ = sender.send(());
     });
     // An error is impossible: the thread sends before it ends.
@@ -119,8 +119,8 @@ impl Clock for ManualClock {
             drop(inner);
             let clock = self.clone();
             return Box::pin(async move {
-                // Whoever races against the sleep gets another turn first. It may be ready and only have been asked
-                // to yield by the runtime, as tokio's locks are from time to time.
+                // Let a future that races against the sleep run once more. It may be ready and only have been made to
+                // yield by the runtime, as tokio's locks are from time to time.
                 tokio::task::yield_now().await;
                 clock.advance(duration);
             });
@@ -142,7 +142,7 @@ impl Clock for ManualClock {
 }
 
 async fn wake(woken: oneshot::Receiver<()>) {
-    // An error means that the clock is gone; then nothing will ever be due.
+    // An error means that the clock was dropped; then the sleep never ends.
     if woken.await.is_err() {
         std::future::pending::<()>().await;
     }
@@ -181,7 +181,7 @@ mod tests {
     #[tokio::test]
     async fn a_hurried_sleep_does_not_outrun_what_is_ready() {
         let (clock, lock) = (ManualClock::hurried(), tokio::sync::Mutex::new(()));
-        // More often than a task of tokio may take a free lock without yielding.
+        // More often than a tokio task may take a free lock without yielding.
         for _ in 0..1_000 {
             let locked = pin!(lock.lock());
             let first = select(locked, clock.sleep(Duration::from_secs(5))).await;

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 
 use crate::host::{FileError, FileErrorCode, FileStamp, FileText, FsAdapter, ReadLimits, relative_path};
 
-/// An [`FsAdapter`] whose files are set by hand, and which counts how often it is asked.
+/// An [`FsAdapter`] with files in memory that counts accesses.
 ///
 /// ```
 /// use contexture_core::testing::MemoryFs;
@@ -19,7 +19,7 @@ use crate::host::{FileError, FileErrorCode, FileStamp, FileText, FsAdapter, Read
 #[derive(Debug, Default)]
 pub struct MemoryFs {
     entries: Mutex<BTreeMap<String, Entry>>,
-    /// Counts changes, and stands in for inodes and clocks.
+    /// Counts changes; used for inodes and time stamps.
     ticks: AtomicI64,
     stats: AtomicU64,
     reads: AtomicU64,
@@ -37,7 +37,7 @@ impl MemoryFs {
         Self::default()
     }
 
-    /// Writes a file: the same inode if it is there, a new one otherwise.
+    /// Writes a file: with the same inode if it exists, with a new one otherwise.
     pub fn set(&self, path: &str, text: impl Into<String>) {
         let (text, tick) = (text.into(), self.tick());
         let mut entries = self.entries();
@@ -50,9 +50,9 @@ impl MemoryFs {
         entries.insert(path.to_owned(), Entry::File { text, stamp });
     }
 
-    /// Writes a file within the same tick of the clock, so that only its size can betray it.
+    /// Writes a file within the same tick of the clock, so that only its size can change the stamp.
     ///
-    /// Does nothing if the file is not there.
+    /// Does nothing if the file does not exist.
     pub fn set_unnoticed(&self, path: &str, new_text: impl Into<String>) {
         if let Some(Entry::File { text, stamp }) = self.entries().get_mut(path) {
             *text = new_text.into();
@@ -60,7 +60,7 @@ impl MemoryFs {
         }
     }
 
-    /// Says whether the stamp of a file can be trusted from now on.
+    /// Sets whether the stamp of a file is settled.
     pub fn set_settled(&self, path: &str, settled: bool) {
         if let Some(Entry::File { stamp, .. }) = self.entries().get_mut(path) {
             stamp.settled = settled;
@@ -85,12 +85,12 @@ impl MemoryFs {
         self.entries().remove(path);
     }
 
-    /// How many files were looked at so far.
+    /// The number of stamps that were taken.
     pub fn stats(&self) -> u64 {
         self.stats.load(Ordering::Relaxed)
     }
 
-    /// How many files were read so far, or tried to be.
+    /// The number of reads, including failed ones.
     pub fn reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! An observer that keeps everything it sees.
+//! An observer that records all events.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use crate::event::{Event, Fault, MemoryTraceSpan, Observer, ResponseDelta};
 use crate::layer::Hook;
 use crate::usage::StepUsage;
 
-/// Keeps every span, fault, decision, usage and piece of a response. Clones share what they saw.
+/// Records every span, fault, decision, usage and piece of a response. Clones share the recording.
 #[derive(Clone, Default)]
 pub struct Recorder {
     inner: Arc<Mutex<Recorded>>,
@@ -23,7 +23,7 @@ struct Recorded {
 }
 
 impl Recorder {
-    /// An observer that has seen nothing.
+    /// An empty recorder.
     pub fn new() -> Self {
         Self::default()
     }
@@ -37,7 +37,7 @@ impl Recorder {
         self.inner().spans.clone()
     }
 
-    /// The layers whose spans of one hook were seen, in order.
+    /// The layers of the spans of one hook, in order.
     pub fn layers_of(&self, hook: Hook) -> Vec<String> {
         let inner = self.inner();
         inner.spans.iter().filter(|span| span.hook == hook).map(|span| span.layer_id.to_string()).collect()

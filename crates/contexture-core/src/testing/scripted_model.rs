@@ -1,4 +1,4 @@
-//! A model that says what a test tells it to say.
+//! A model that follows a script.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,9 +7,9 @@ use crate::error::BoxError;
 use crate::item::Item;
 use crate::model::{Delta, Deltas, LlmResponse, Model, ModelRequest};
 
-/// A model that answers from a script and remembers what it was asked.
+/// A model that responds from a script and records its requests.
 ///
-/// Once the script is over it answers `ok`. Clones share the script and the memory.
+/// After the end of the script it responds `ok`. Clones share the script and the recording.
 ///
 /// ```
 /// # use contexture_core::testing::ScriptedModel;
@@ -40,18 +40,18 @@ impl ScriptedModel {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Next, it answers this text.
+    /// Adds a response with this text.
     pub fn says(self, text: impl Into<String>) -> Self {
         let text = text.into();
         self.answers(move |_| Ok(LlmResponse::text(text)))
     }
 
-    /// Next, it asks for one tool. Call ids count up: `call-0`, `call-1`, …
+    /// Adds a response with one tool call. Call ids count up: `call-0`, `call-1`, …
     pub fn calls(self, name: &str, arguments: impl Into<String>) -> Self {
         self.calls_all(&[(name, &arguments.into())])
     }
 
-    /// Next, it asks for several tools at once.
+    /// Adds a response with several tool calls.
     pub fn calls_all(self, calls: &[(&str, &str)]) -> Self {
         let first = {
             let mut inner = self.inner();
@@ -66,19 +66,19 @@ impl ScriptedModel {
         self.answers(move |_| Ok(LlmResponse { items, ..LlmResponse::default() }))
     }
 
-    /// Next, it fails.
+    /// Adds a failure.
     pub fn fails(self, message: &str) -> Self {
         let message = message.to_owned();
         self.answers(move |_| Err(message.into()))
     }
 
-    /// Next, it answers whatever this makes of the request.
+    /// Adds a response that is computed from the request.
     pub fn answers(self, answer: impl FnOnce(&ModelRequest) -> Result<LlmResponse, BoxError> + Send + 'static) -> Self {
         self.inner().script.push_back((Vec::new(), Box::new(answer)));
         self
     }
 
-    /// Next, it answers this text, which arrives in these pieces.
+    /// Adds a response with this text, which arrives in these pieces.
     pub fn streams(self, pieces: &[&str]) -> Self {
         let text = pieces.concat();
         let pieces = pieces.iter().map(|piece| (*piece).to_owned()).collect();
@@ -86,7 +86,7 @@ impl ScriptedModel {
         self
     }
 
-    /// Everything it was asked, oldest first.
+    /// All requests, oldest first.
     pub fn requests(&self) -> Vec<ModelRequest> {
         self.inner().requests.clone()
     }
@@ -99,7 +99,7 @@ impl ScriptedModel {
     }
 }
 
-/// What an item says, for comparisons in tests.
+/// The text of an item, for comparisons in tests.
 fn text_of(item: &Item) -> String {
     match item {
         Item::Message(message) => message.text(),
@@ -124,7 +124,7 @@ impl Model for ScriptedModel {
         let Some((pieces, answer)) = next else { return Ok(LlmResponse::text("ok")) };
         for piece in pieces {
             deltas.send(Delta::text(piece));
-            // As from a real provider, what comes next is not there yet.
+            // Yield between pieces, as with a real provider.
             tokio::task::yield_now().await;
         }
         answer(&request)

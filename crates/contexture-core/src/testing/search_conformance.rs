@@ -1,4 +1,4 @@
-//! The duties of a search index, as checks that any index can be put through, held against a simple model.
+//! The conformance suite for search indexes, which compares an index with a simple model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::search::{
 
 type Index = Arc<dyn SearchIndex>;
 
-/// How many documents are added in all, and how many queries are asked.
+/// The number of added documents, and of queries.
 const ADDS: usize = 10_000;
 const QUERIES: usize = 10_000;
 /// Few ids, so that most are replaced many times.
@@ -45,7 +45,7 @@ const VOCABULARY: &[&str] = &[
     "cache",
 ];
 
-/// Queries that a careless index takes for its own language, or chokes on.
+/// Queries that could be mistaken for a query language or cause errors.
 const ODD_QUERIES: &[&str] = &[
     "",
     " ",
@@ -81,9 +81,9 @@ const ODD_QUERIES: &[&str] = &[
     "\u{202E}file",
 ];
 
-/// Puts an index through every duty that [`SearchIndex`] names, with thousands of documents and queries.
+/// Checks every requirement of [`SearchIndex`], with thousands of documents and queries.
 ///
-/// `open` is called with a new name for each check and gives an empty index.
+/// `open` is called with a new name for each check and returns an empty index.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -96,7 +96,7 @@ const ODD_QUERIES: &[&str] = &[
 /// ```
 ///
 /// # Panics
-/// At the first duty that the index does not fulfil, with a sentence that names it.
+/// At the first requirement that is not met, with a message that names it.
 pub async fn search_conformance<S: SearchIndex + 'static>(open: impl AsyncFn(&str) -> Arc<S>) {
     documents_are_found_by_their_words(open("words").await).await;
     scopes_never_meet(open("scopes").await).await;
@@ -212,7 +212,7 @@ async fn sizes_are_limited(index: Index) {
     assert_eq!(must("count", index.count("s").await), 0, "what comes with something that is refused must not be added");
 }
 
-/// Everything in one list for each scope, and scores after the book.
+/// The model: one list for each scope, with scores computed by the formula.
 #[derive(Default)]
 struct Model(BTreeMap<String, BTreeMap<String, (SearchDocument, Vec<String>)>>);
 
@@ -323,6 +323,6 @@ async fn ids(index: &Index, scope: &str, query: &str, limit: usize) -> Vec<Strin
 fn must<T>(operation: &str, answer: Result<T, SearchError>) -> T {
     answer.unwrap_or_else(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-        panic!("`{operation}` must succeed, but answered: {error}{cause}")
+        panic!("`{operation}` must succeed, but returned: {error}{cause}")
     })
 }

@@ -1,4 +1,4 @@
-//! The duties of a store, as checks that any store can be put through.
+//! The conformance suite for stores.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use tokio::task::JoinSet;
 use super::lease_conformance::leases_are_kept;
 use crate::store::{Batch, MAX_KEY_BYTES, Record, StorageAdapter, StoreError, Version};
 
-/// A store as the checks hold it.
+/// The store under test.
 type Store = Arc<dyn StorageAdapter>;
 
-/// Tasks that compete for one key, and the rounds that each of them wins or loses.
+/// The number of tasks that compete for one key, and of rounds.
 const RIVALS: usize = 8;
 const RIVAL_ROUNDS: usize = 12;
 
-/// Batches that are written while others read.
+/// The number of batches that are written while others read.
 const WATCHED_BATCHES: usize = 40;
 
-/// A batch far larger than a step makes, and than most databases take in one statement.
+/// The size of a batch that is far larger than that of a step, and than most databases accept in one statement.
 const LARGE_BATCH: usize = 3_000;
 
-/// Keys that a careless store confuses, drops or refuses.
+/// Keys that a store could confuse, drop or reject.
 const ODD_KEYS: &[&str] = &[
     "",
     " ",
@@ -59,10 +59,10 @@ const ODD_KEYS: &[&str] = &[
     "null",
 ];
 
-/// Puts a store through every duty that [`StorageAdapter`] names.
+/// Checks every requirement of [`StorageAdapter`].
 ///
-/// `open` is called with a new name for each check and gives an empty store. Call it within a tokio runtime;
-/// one with several threads finds more.
+/// `open` is called with a new name for each check and returns an empty store. Call it in a tokio runtime, preferably
+/// one with several threads.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -75,7 +75,7 @@ const ODD_KEYS: &[&str] = &[
 /// ```
 ///
 /// # Panics
-/// At the first duty that the store does not fulfil, with a sentence that names it.
+/// At the first requirement that is not met, with a message that names it.
 pub async fn store_conformance<S: StorageAdapter + 'static>(open: impl AsyncFn(&str) -> Arc<S>) {
     records_come_back_as_they_were_set(open("records").await).await;
     listing_is_exact_and_in_byte_order(open("listing").await).await;
@@ -97,13 +97,13 @@ pub async fn store_conformance<S: StorageAdapter + 'static>(open: impl AsyncFn(&
     .await;
 }
 
-/// Puts a store that outlives its process through [`store_conformance`], and closes and reopens it in between.
+/// Like [`store_conformance`], for a store that outlives its process; also closes and reopens it.
 ///
-/// `open` is called with a name: the first time it makes an empty store, and every later time it opens the one
-/// that it made under that name. The handle from before has been dropped by then.
+/// `open` is called with a name: the first time it creates an empty store, and every later time it opens the one
+/// that it created under that name. The previous handle has been dropped by then.
 ///
 /// # Panics
-/// At the first duty that the store does not fulfil, with a sentence that names it.
+/// At the first requirement that is not met, with a message that names it.
 pub async fn durable_store_conformance<S: StorageAdapter + 'static>(open: impl AsyncFn(&str) -> Arc<S>) {
     store_conformance(&open).await;
     everything_is_there_after_reopening(&open).await;
@@ -116,16 +116,19 @@ async fn records_come_back_as_they_were_set(store: Store) {
     assert_eq!(list(&store, "").await, [""; 0], "an empty store must list nothing");
     let first = set(&store, "a", b"one").await;
     let expected = Record { value: b"one".to_vec(), version: first };
-    assert_eq!(read(&store, "a").await, Some(expected), "`get` must give the value and version that `set` left");
+    assert_eq!(read(&store, "a").await, Some(expected), "`get` must return the value and version of `set`");
     let second = set(&store, "a", b"two").await;
     let expected = Record { value: b"two".to_vec(), version: second };
-    assert_eq!(read(&store, "a").await, Some(expected.clone()), "`set` must replace what stood there");
+    assert_eq!(read(&store, "a").await, Some(expected.clone()), "`set` must replace the previous value");
 
     let keys = ["a", "missing", "a"].map(str::to_owned);
     let found = must("get_many", store.get_many(&keys).await);
     let in_order = [Some(expected.clone()), None, Some(expected)];
-    assert_eq!(found, in_order, "`get_many` must answer in the order of the keys, also for missing and repeated ones");
-    assert_eq!(must("get_many", store.get_many(&[]).await), [], "`get_many` of no keys must answer nothing");
+    assert_eq!(
+        found, in_order,
+        "`get_many` must return records in the order of the keys, also for missing and repeated ones"
+    );
+    assert_eq!(must("get_many", store.get_many(&[]).await), [], "`get_many` of no keys must return nothing");
 
     must("delete", store.delete("a").await);
     assert_eq!(read(&store, "a").await, None, "`delete` must remove the record");
@@ -162,7 +165,7 @@ async fn batches_are_made_in_order(store: Store) {
     assert_eq!(twice.value, b"2", "of two values for one key the later must stay");
     let back = read(&store, "back").await.expect("it was just listed");
     let versions = [twice.version, back.version];
-    assert_eq!(versions, [version; 2], "all records of a batch must get the version that `apply` answers");
+    assert_eq!(versions, [version; 2], "all records of a batch must get the version that `apply` returns");
     must("apply", store.apply(Batch::new()).await);
 }
 
@@ -175,7 +178,7 @@ async fn expectations_guard_a_batch(store: Store) {
     let impossible = Some(Version(u64::MAX));
     conflicts_on("a", "has another version", store.compare_and_set("a", impossible, b"5".to_vec()).await);
 
-    // What a batch changes itself does not count against what it expects.
+    // A batch's own changes do not affect its expectations.
     let batch = Batch::new().expect("a", Some(newer)).expect("c", None).delete("a").set("c", b"1".to_vec());
     must("apply", store.apply(batch).await);
     conflicts_on("a", "was deleted since", store.compare_and_set("a", Some(newer), b"6".to_vec()).await);
@@ -285,7 +288,7 @@ async fn large_batches_are_kept_whole(store: Store) {
     assert!(found.into_iter().eq(whole), "`get_many` must give all of {LARGE_BATCH} records, with one version");
 }
 
-/// In each round every rival tries to be the one who changes the record from the version all have seen.
+/// In each round every task tries to change the record from the version that all have read.
 async fn one_rival_wins_each_round(store: Store) {
     let mut version = None;
     for round in 0..RIVAL_ROUNDS {
@@ -302,11 +305,11 @@ async fn one_rival_wins_each_round(store: Store) {
         }
         version = won.into_iter().next().and_then(Result::ok);
         let found = read(&store, "prize").await.map(|record| record.version);
-        assert_eq!(found, version, "what stands there after round {round} must be the winner's");
+        assert_eq!(found, version, "the value after round {round} must be the winner's");
     }
 }
 
-/// Each task adds one, several times, and begins again when another was faster.
+/// Each task adds one, several times, and retries after a conflict.
 async fn no_increment_is_lost(store: Store) {
     const EACH: u64 = 5;
     let mut tasks = JoinSet::new();
@@ -323,7 +326,7 @@ async fn no_increment_is_lost(store: Store) {
     assert_eq!(count, Some(EACH * RIVALS as u64), "no increment by `compare_and_set` may be lost");
 }
 
-/// Adds one to the number under `key`; `false` if another was faster.
+/// Adds one to the number under `key`; `false` after a conflict.
 async fn increment(store: &Store, key: &str) -> bool {
     let record = read(store, key).await;
     let next = record.as_ref().map_or(0, number) + 1;
@@ -423,12 +426,12 @@ async fn list(store: &Store, prefix: &str) -> Vec<String> {
     must("list", store.list(prefix).await)
 }
 
-/// The answer of an operation that has no reason to fail.
+/// The result of an operation that must succeed.
 #[track_caller]
 fn must<T>(operation: &str, answer: Result<T, StoreError>) -> T {
     answer.unwrap_or_else(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-        panic!("`{operation}` must succeed, but answered: {error}{cause}")
+        panic!("`{operation}` must succeed, but returned: {error}{cause}")
     })
 }
 
@@ -438,7 +441,7 @@ fn conflicts_on(key: &str, why: &str, answer: Result<Version, StoreError>) {
         Err(StoreError::Conflict { key: named }) => {
             assert_eq!(named, key, "the conflict must name the record that {why}");
         }
-        Err(error) => panic!("a batch must be refused as a conflict, since `{key}` {why}; the answer was: {error}"),
+        Err(error) => panic!("a batch must be refused as a conflict, since `{key}` {why}; the result was: {error}"),
         Ok(_) => panic!("a batch must be refused as a conflict, since `{key}` {why}; it was applied"),
     }
 }

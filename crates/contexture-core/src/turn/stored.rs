@@ -1,13 +1,13 @@
-//! A turn as it is in the store.
+//! The stored form of a turn.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Phase, Turn};
 use crate::item::FunctionCall;
 
-/// A turn as it is in the store: the calls that it still has to answer are in the log, and are named by their place.
+/// The stored form of a turn: remaining calls are referred to by their position in the log.
 ///
-/// So what is written with every answer stays small, however many calls a response asks for.
+/// So the record that is written after every call stays small, however many calls a response has.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct StoredTurn {
     phase: StoredPhase,
@@ -21,7 +21,7 @@ pub(crate) struct StoredTurn {
 #[serde(rename_all = "snake_case")]
 enum StoredPhase {
     Model,
-    /// As version 0.1 wrote it, and as it is written if a call is not in the log.
+    /// The format of version 0.1, also used if a call is not in the log.
     Tools {
         calls: Vec<FunctionCall>,
         next: usize,
@@ -37,7 +37,7 @@ enum StoredPhase {
 }
 
 impl StoredTurn {
-    /// The turn, with the places of calls in the log.
+    /// Encodes a turn with the positions of its calls in the log.
     pub(crate) fn new(turn: &Turn, position: impl FnOnce(&str) -> Option<usize>) -> Self {
         let phase = match &turn.phase {
             Phase::Model => StoredPhase::Model,
@@ -54,7 +54,7 @@ impl StoredTurn {
         Self { phase, steps: *steps, max_steps: *max_steps, retries: *retries, guidance: guidance.clone() }
     }
 
-    /// The turn itself; `calls` finds so many calls from a position on. `None` if they are not there.
+    /// Decodes the turn; `calls` returns a number of calls from a position on. `None` if they are not in the log.
     pub(crate) fn into_turn(self, calls: impl FnOnce(usize, usize) -> Vec<FunctionCall>) -> Option<Turn> {
         let phase = match self.phase {
             StoredPhase::Model => Phase::Model,

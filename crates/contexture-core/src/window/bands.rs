@@ -1,4 +1,4 @@
-//! Everything in a window but history: anchors, live blocks, updates and the tail.
+//! Everything in a window except history: anchors, live blocks, updates and the tail.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::item::Item;
 use crate::tokens::{TokenCounter, count_item};
 use crate::usage::{Band, LayerUsage, Served};
 
-/// Corrections to anchors may take this share of the room before a new epoch is cheaper.
+/// The largest share of the room for updates to anchors; beyond it a new epoch is cheaper.
 const UPDATES_SHARE: u64 = 10;
 /// Guidance may take this share of the room.
 const TAIL_SHARE: u64 = 8;
@@ -37,7 +37,7 @@ pub(super) struct Bands {
     pub(super) live_tokens: u64,
 }
 
-/// What is remembered of a thread, as far as these bands care.
+/// The part of a thread's state that these bands use.
 #[derive(Clone, Copy)]
 pub(super) struct Past<'a> {
     pub(super) epoch: Option<&'a Epoch>,
@@ -46,7 +46,7 @@ pub(super) struct Past<'a> {
 }
 
 impl Bands {
-    /// Decides whether the epoch goes on, and what is shown around history.
+    /// Decides whether the epoch continues, and what is shown around history.
     pub(super) fn plan(past: Past<'_>, input: &WindowInput<'_>, available: u64) -> Bands {
         match Self::go_on(past, input, available) {
             Ok(bands) => bands,
@@ -54,7 +54,7 @@ impl Bands {
         }
     }
 
-    /// The epoch goes on: anchors are held, and what changed is said in the updates. Or why it cannot.
+    /// Continues the epoch: anchors are held, and changes are in the updates. The error says why it cannot continue.
     fn go_on(past: Past<'_>, input: &WindowInput<'_>, available: u64) -> Result<Bands, EpochReason> {
         let epoch = past.epoch.ok_or(EpochReason::ColdStart)?;
         if let Some(reason) = input.cache_lost {
@@ -78,9 +78,9 @@ impl Bands {
         Ok(bands)
     }
 
-    /// A new epoch: every anchored block is pinned as it is now, and every auto layer finds its band.
+    /// Begins an epoch: every anchored block is pinned as it is now, and every auto layer is assigned a band.
     ///
-    /// If minimums overcommit, blocks of the highest slots are left out until the rest has room.
+    /// If minimums overcommit, blocks of the highest slots are left out until the rest fits.
     pub(super) fn begin(past: Past<'_>, input: &WindowInput<'_>, available: u64, reason: EpochReason) -> Bands {
         let room = available - least_history(available, input.history.log());
         let mut excess = input.blocks.iter().map(|block| block.tokens).sum::<u64>().saturating_sub(room);
@@ -117,7 +117,7 @@ impl Bands {
         Bands { reason, layers, places, updates, tail: None, anchor_tokens, live_tokens }
     }
 
-    /// Adds the guidance. Live blocks give way to it, from the highest slot on; anchors do not.
+    /// Adds the guidance. Live blocks are removed to make room, from the highest slot on; anchors are not.
     fn add_tail(&mut self, input: &WindowInput<'_>, available: u64, room: u64) {
         let held = self.anchor_tokens + self.updates_tokens();
         self.tail = tail(input, (available / TAIL_SHARE).min(room - held));

@@ -1,4 +1,4 @@
-//! Where each block of the input is shown while an epoch lasts.
+//! Where each block of the input is shown during an epoch.
 
 use super::epoch::{Place, Placed};
 use super::input::Block;
@@ -7,7 +7,7 @@ use crate::layer::Placement;
 /// Where one block of the input is shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum BlockPlace {
-    /// In the anchor band, held in the epoch under this index. `None`: the layer is new, and only shown in updates.
+    /// In the anchor band, pinned under this index. `None`: the layer is new, and only shown in updates.
     Anchor(Option<usize>),
     Live,
     LeftOut,
@@ -23,10 +23,10 @@ impl BlockPlace {
     }
 }
 
-/// Where each block is shown in an epoch that goes on; `None` if a pin is larger than its layer's budget by now, or
-/// its layer is gone.
+/// Where each block is shown if the epoch continues; `None` if a pinned block is now larger than its layer's budget, or
+/// its layer no longer exists.
 ///
-/// Layers and blocks are both in slot order, so that each block is found at the first look.
+/// Layers and blocks are both in slot order, so each block is found with the first comparison.
 pub(super) fn places(layers: &[Placed], blocks: &[Block]) -> Option<Vec<BlockPlace>> {
     let mut places = Vec::with_capacity(blocks.len());
     let (mut next, mut pins) = (0, 0);
@@ -34,7 +34,7 @@ pub(super) fn places(layers: &[Placed], blocks: &[Block]) -> Option<Vec<BlockPla
         let is_next = layers.get(next).is_some_and(|placed| placed.layer == block.layer);
         let found = if is_next { Some(next) } else { layers.iter().position(|placed| placed.layer == block.layer) };
         let Some(at) = found else {
-            // Added since the epoch began: it has no pin, and all of it is an update.
+            // Added after the epoch began: it is not pinned, and all of it is an update.
             places.push(if block.placement == Placement::Live { BlockPlace::Live } else { BlockPlace::Anchor(None) });
             continue;
         };

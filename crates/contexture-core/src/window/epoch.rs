@@ -1,4 +1,4 @@
-//! What is held while an epoch lasts.
+//! What is held during an epoch.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::item::Item;
 use crate::layer::Placement;
 use crate::log::ItemLog;
 
-/// Turns after which the churn of a layer says something.
+/// The number of turns after which the churn of a layer is meaningful.
 const CHURN_TURNS: u32 = 3;
-/// Turns after which older ones count half, so that a layer that has calmed down is noticed.
+/// The number of turns after which older ones count half, so that a layer that changes less often is noticed.
 const CHURN_MEMORY_TURNS: u32 = 16;
 
-/// What is durable about a thread's window while an epoch lasts.
+/// The durable part of a thread's window during an epoch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
     /// Counts the epochs of the thread.
@@ -32,7 +32,7 @@ pub struct Epoch {
     pub(super) layers: Arc<[Placed]>,
     /// The first position of the log that is shown.
     pub(super) start: usize,
-    /// A user message before `start` that is shown all the same, since it was the newest when `start` moved.
+    /// A user message before `start` that is still shown, since it was the newest when `start` moved.
     pub(super) kept_user: Option<usize>,
     /// Items of the log that are shown shortened.
     #[serde(with = "pairs")]
@@ -40,7 +40,7 @@ pub struct Epoch {
     pub(super) summary: Option<PinnedSummary>,
 }
 
-/// Where one layer is shown while an epoch lasts.
+/// Where one layer is shown during an epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Placed {
     pub(super) layer: LayerId,
@@ -51,11 +51,11 @@ pub(super) struct Placed {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Place {
-    /// Anchored, as it was when the epoch began; without items if it had nothing to say then.
+    /// Anchored, as it was when the epoch began; without items if it recalled nothing then.
     Anchor(Pin),
-    /// After history, as it is.
+    /// After history, as it is now.
     Live,
-    /// Nowhere: there was no room for it when the epoch began.
+    /// Not shown: there was no room for it when the epoch began.
     LeftOut,
 }
 
@@ -83,7 +83,7 @@ impl Epoch {
         History::from_parts(log, parts)
     }
 
-    /// The same thread in its next epoch.
+    /// The next epoch of the thread.
     pub(super) fn next(&mut self, reason: EpochReason, layers: Arc<[Placed]>, fingerprint: u64, counter: &str) {
         self.number = if reason == EpochReason::ColdStart { 0 } else { self.number + 1 };
         self.layers = layers;
@@ -91,7 +91,7 @@ impl Epoch {
         counter.clone_into(&mut self.counter);
     }
 
-    /// Forgets what was decided about items from a position on.
+    /// Discards decisions about items from a position on.
     pub(super) fn forget_behind(&mut self, position: usize) {
         self.shortened.retain(|shortened, _| *shortened < position);
         self.start = self.start.min(position);
@@ -117,7 +117,7 @@ pub struct Churn {
 }
 
 impl Churn {
-    /// Takes in one turn. `unchanged`: the items are known to be those of the turn before.
+    /// Records one turn. `unchanged`: the items are known to be those of the previous turn.
     pub(super) fn observe(&mut self, items: &SharedItems, unchanged: bool) {
         if !unchanged {
             let fingerprint = fingerprint_items(items);
@@ -145,7 +145,7 @@ pub(super) fn is_live(block: &Block, churn: &BTreeMap<LayerId, Churn>) -> bool {
     }
 }
 
-/// Numbers as keys do not survive every JSON reader, so the map is stored as a list of pairs.
+/// Not every JSON reader supports numbers as keys, so the map is stored as a list of pairs.
 mod pairs {
     use std::collections::BTreeMap;
 

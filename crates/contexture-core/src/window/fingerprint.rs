@@ -1,25 +1,25 @@
-//! Numbers that identify texts, the same on every machine and in every version, unlike the standard hasher.
+//! Fingerprints of texts that, unlike the standard hasher's, are the same on every machine and in every version.
 
 use std::sync::Arc;
 
 use crate::item::Item;
 
-/// A number that differs whenever the items differ, for all practical purposes (64-bit FNV-1a of their JSON).
+/// The fingerprint of items: 64-bit FNV-1a of their JSON.
 pub(super) fn fingerprint_items(items: &[Arc<Item>]) -> u64 {
     let mut hash = Fnv::default();
     for item in items {
-        // Writing into a hash cannot fail, and items have a JSON form by construction.
+        // Writing into a hash cannot fail, and items can always be serialised.
         let _ = serde_json::to_writer(&mut hash, &**item);
     }
     hash.0
 }
 
-/// A number that differs whenever the texts differ, for all practical purposes.
+/// The fingerprint of texts.
 pub(crate) fn fingerprint_text<'a>(texts: impl IntoIterator<Item = &'a str>) -> u64 {
     let mut hash = Fnv::default();
     for text in texts {
         hash.add(text.as_bytes());
-        // No text has this byte, so that moving a border between two texts is a difference.
+        // A byte that never occurs in UTF-8 separates the texts.
         hash.add(&[0xff]);
     }
     hash.0

@@ -1,4 +1,4 @@
-//! Making history fit: what is shortened, what is dropped, in which order.
+//! Makes history fit: which items are shortened or dropped, and in which order.
 
 use std::sync::Arc;
 
@@ -8,28 +8,28 @@ use crate::item::{Item, Role};
 use crate::log::ItemLog;
 use crate::tokens::TokenCounter;
 
-/// An item can be shortened to this many tokens, but not further.
+/// The minimum size of a shortened item, in tokens.
 const LEAST_ITEM_TOKENS: u64 = 24;
 /// An item is large if it takes more than this share of the room, and more than [`LARGE_TOKENS`].
 const LARGE_SHARE: u64 = 16;
 const LARGE_TOKENS: u64 = 256;
-/// A large item is shortened to this part of what is large.
+/// A large item is shortened to this share of the threshold.
 const SHORTENED_PART: u64 = 4;
 
-/// What history is brought down to once something must go.
+/// The sizes that history is reduced to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// What it is brought down to, so that the next eviction is far away.
+    /// The target size, low enough that the next eviction is far away.
     pub(super) goal: Room,
-    /// What it may keep at most, if a single step or the newest user message is larger than the goal.
+    /// The largest size, if a single step or the newest user message is larger than the goal.
     pub(super) most: Room,
-    /// What the newest user message may take at the very most.
+    /// The largest size of the newest user message.
     pub(super) room: u64,
-    /// Whether large old items are shortened before any is dropped.
+    /// Whether large old items are shortened before any item is dropped.
     pub(super) shorten_first: bool,
 }
 
-/// So many tokens in so many items.
+/// A size in tokens and items.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Room {
     pub(super) tokens: u64,
@@ -50,9 +50,9 @@ impl Room {
 #[derive(Clone, Debug)]
 pub(super) struct Fitted {
     pub(super) shown: Vec<Shown>,
-    /// The first position of the log that is still shown, the newest user message aside.
+    /// The first position of the log that is still shown, except for the newest user message.
     pub(super) start: usize,
-    /// Log items that are shown shortened from now on.
+    /// Log items that are newly shortened.
     pub(super) shortened: Vec<(usize, Cut)>,
 }
 
@@ -65,11 +65,11 @@ struct Cutting<'a> {
     shortened: Vec<(usize, Cut)>,
 }
 
-/// Brings history down to its limits. `shown` has no orphans; `user` is the index of the newest user message.
+/// Reduces history to its limits. `shown` has no orphans; `user` is the index of the newest user message.
 ///
-/// That message always stays, shortened if it must be. What layers put before everything else stays as long as the
-/// goal has room for it. Of the rest, the newest steps stay: what is dropped is always the older part, so that a
-/// position in the log says all, and a call goes with its output.
+/// That message is always kept, shortened if necessary. Items that layers put before everything else are kept as long as
+/// the goal has room for them. Of the rest, the newest steps are kept: the dropped part is always the older one, so that
+/// one position in the log describes it, and a call is dropped together with its output.
 pub(super) fn fit(
     counter: &dyn TokenCounter,
     log: &ItemLog,
@@ -98,7 +98,7 @@ impl Cutting<'_> {
 
     /// Shortens large items, oldest first, until the goal is met.
     ///
-    /// The newest half of the goal is left alone, and so are the outputs that the model has not responded to yet.
+    /// The newest half of the goal is not shortened, nor are outputs that the model has not responded to yet.
     fn shorten_large(&mut self, limits: Limits) {
         let large = (limits.room / LARGE_SHARE).max(LARGE_TOKENS);
         let unanswered = self.shown.iter().rev().take_while(|shown| shown.item.as_output().is_some()).count().max(1);
@@ -121,10 +121,10 @@ impl Cutting<'_> {
         }
     }
 
-    /// Shortens one item and notes it; leaves it alone if it cannot be.
+    /// Shortens one item and records it; does nothing if it cannot be shortened.
     fn shorten(&mut self, index: usize, tokens: u64) {
         let shown = &mut self.shown[index];
-        // Cuts are always of the item as it is in the log, never of an earlier cut.
+        // Always cut the item as it is in the log, never the result of an earlier cut.
         let whole = shown.position.and_then(|position| self.log.get(position)).map_or(&shown.item, |entry| &entry.item);
         let Some((cut, item, used)) = fit_item(self.counter, whole, tokens) else { return };
         if used >= shown.tokens {
@@ -137,7 +137,7 @@ impl Cutting<'_> {
         }
     }
 
-    /// Keeps the newest user message within half of the most, or more if there is little else.
+    /// Reduces the newest user message to half of the maximum, or more if there is little else.
     fn keep_user(&mut self, limits: Limits) -> Room {
         let Some(user) = self.user else { return Room { tokens: 0, items: 0 } };
         let most = limits.most.tokens;
@@ -149,7 +149,7 @@ impl Cutting<'_> {
         Room { tokens: self.shown[user].tokens, items: 1 }
     }
 
-    /// What layers put before everything else: the index of the first that stays, where that ends, what it takes.
+    /// Items that layers put before everything else: the index of the first that is kept, their end, their size.
     fn keep_preface(&self, goal: Room) -> (usize, usize, Room) {
         let is_preface = |(index, shown): &(usize, &Shown)| {
             shown.position.is_none() && Some(*index) != self.user && !matches!(&*shown.item, Item::FunctionCall(_))
@@ -166,9 +166,9 @@ impl Cutting<'_> {
         (0, end, used)
     }
 
-    /// The first index from which on everything stays, calls with their outputs.
+    /// The first index from which everything is kept, calls with their outputs.
     ///
-    /// If the newest step alone is more than the goal it may have more, and is shortened if it must be.
+    /// If the newest step alone is larger than the goal it may use more, and is shortened if necessary.
     fn keep_newest(&mut self, preface_end: usize, goal: Room, most: Room) -> usize {
         let partners = partners(&self.shown);
         let divisible = divisible(&self.shown);
@@ -178,7 +178,7 @@ impl Cutting<'_> {
             let own = self.shown[index].tokens;
             match partners[index] {
                 _ if Some(index) == self.user => {}
-                // An output comes and goes with its call.
+                // An output is kept or dropped with its call.
                 Some(call) if call < index => {}
                 Some(output) => {
                     used = Room { tokens: used.tokens + own + self.shown[output].tokens, items: used.items + 2 };
@@ -188,7 +188,7 @@ impl Cutting<'_> {
             if !divisible[index] && index > preface_end {
                 continue;
             }
-            // Items are kept until there are as many as wanted, tokens as long as there is room for them.
+            // Items are kept until there are enough of them, and as long as their tokens fit.
             let wanted = kept_items < goal.items && used.items <= most.items && used.tokens <= goal.tokens;
             if wanted || goal.has(used) {
                 (first, kept_items) = (index, used.items);
@@ -202,7 +202,7 @@ impl Cutting<'_> {
         first
     }
 
-    /// Shortens everything from an index on to a common length so that it fits; `false` if it cannot.
+    /// Shortens everything from an index on to a common length so that it fits; `false` if that is impossible.
     fn shrink(&mut self, first: usize, partners: &[Option<usize>], used: Room, most: Room) -> bool {
         let stays = |index: &usize| Some(*index) != self.user && partners[*index].is_none_or(|other| other >= first);
         let members: Vec<usize> = (first..self.shown.len()).filter(stays).collect();
@@ -223,13 +223,13 @@ impl Cutting<'_> {
         }
         let fits = members.iter().map(|index| self.shown[*index].tokens).sum::<u64>() <= most.tokens;
         if !fits {
-            // Something in it cannot be shortened, and it goes as a whole.
+            // Something in it cannot be shortened, so all of it is dropped.
             (self.shown, self.shortened) = before;
         }
         fits
     }
 
-    /// Leaves out everything that does not stay.
+    /// Removes everything that is not kept.
     fn finish(self, preface: std::ops::Range<usize>, first: usize) -> Fitted {
         let partners = partners(&self.shown);
         let stays = |index: usize| {
@@ -246,8 +246,8 @@ impl Cutting<'_> {
     }
 }
 
-/// Before which items history may be cut: not between a thought and what the model said or called right after it,
-/// since providers refuse one without the other.
+/// The items before which history may be cut: not between reasoning and the message or call directly after it, since
+/// providers reject one without the other.
 fn divisible(shown: &[Shown]) -> Vec<bool> {
     let mut thinking = false;
     let before = |shown: &Shown| {

@@ -1,4 +1,4 @@
-//! What one window is made of.
+//! The input of a window.
 
 use std::sync::Arc;
 
@@ -13,52 +13,52 @@ use crate::layer::Placement;
 use crate::tokens::TokenCounter;
 use crate::usage::Served;
 
-/// Items that several owners hold, such as a block and the pin made of it.
+/// Shared items, for instance of a block and its pinned copy.
 pub type SharedItems = Arc<[Arc<Item>]>;
 
-/// What a layer contributes to this turn's windows.
+/// The contribution of a layer to this turn's windows.
 #[derive(Clone, Debug)]
 pub struct Block {
     /// The layer.
     pub layer: LayerId,
-    /// What it says; empty if it has nothing to say.
+    /// Its items; empty if it recalled nothing.
     pub items: SharedItems,
-    /// The tokens of that.
+    /// Their tokens.
     pub tokens: u64,
-    /// What it could have used.
+    /// Its allotment.
     pub allocated: u64,
-    /// What its spec says about where it is shown.
+    /// The placement in its spec.
     pub placement: Placement,
     /// Where the block came from.
     pub served: Served,
 }
 
-/// Renders what changed in a layer's block between two versions, if the layer knows a short way to say it.
+/// Renders the change of a layer's block, if the layer has a short form for it.
 pub type RenderDelta<'a> = dyn Fn(&LayerId, &[Arc<Item>], &[Arc<Item>]) -> Option<String> + 'a;
 
-/// Everything that one window is made of.
+/// The input of a window.
 pub struct WindowInput<'a> {
     /// How large it may be.
     pub policy: &'a ProjectionPolicy,
-    /// Counts what is made here.
+    /// Counts the items that are created here.
     pub counter: &'a dyn TokenCounter,
     /// The tokens of the system prompt.
     pub system_tokens: u64,
     /// The tokens of the tools' schemas.
     pub tools_tokens: u64,
-    /// Differs whenever the system prompt or the tools differ.
+    /// The fingerprint of the system prompt and the tools.
     pub system_fingerprint: u64,
-    /// What layers contribute, in slot order.
+    /// The contributions of layers, in slot order.
     pub blocks: &'a [Block],
     /// The past, after all `project_history` hooks.
     pub history: &'a History,
     /// Guidance for the next response.
     pub guidance: &'a [String],
-    /// Renders a compact correction of a layer's block.
+    /// Renders a short update of a layer's block.
     pub delta: &'a RenderDelta<'a>,
-    /// Why the provider's cache is worthless now, if it is.
+    /// Why the provider's cache cannot be used, if so.
     pub cache_lost: Option<EpochReason>,
-    /// The summary that the last [`SummaryRequest`](super::SummaryRequest) asked for.
+    /// The summary that the last [`SummaryRequest`](super::SummaryRequest) requested.
     pub summary: Option<Summary>,
 }
 

@@ -1,4 +1,4 @@
-//! Lays the bands of a window out, and sees how much of it was in the request before.
+//! Puts the bands of a window in order, and compares it with the previous request.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::shown::Shown;
 use crate::item::Item;
 use crate::usage::{Band, StepUsage};
 
-/// The last window that was laid out.
+/// The previous window.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Last {
     items: Vec<Arc<Item>>,
@@ -20,7 +20,7 @@ pub(super) struct Last {
 }
 
 impl Last {
-    /// Lays a window out and remembers it.
+    /// Builds the window and keeps it for the next comparison.
     pub(super) fn lay_out(
         &mut self,
         input: &WindowInput<'_>,

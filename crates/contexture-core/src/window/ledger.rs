@@ -1,4 +1,4 @@
-//! The deterministic ledger that replaces evicted items when no model writes a summary.
+//! The ledger: a summary of evicted items that is written without a model.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use crate::tokens::{TokenCounter, floor_boundary};
 /// How much of a user message the ledger quotes, in bytes.
 const QUOTE_BYTES: usize = 200;
 
-/// Tells a range of the log in few words: what the user asked for, and which tools ran how often.
+/// Summarises a range of the log: what the user asked for, and how often each tool ran.
 ///
-/// `previous` is the ledger or summary of what came before. The result has at most `max_tokens` tokens; when that
+/// `previous` is the ledger or summary of what came before. The result has at most `max_tokens` tokens; if that
 /// is not enough, its middle is cut out.
 pub fn ledger(
     counter: &dyn TokenCounter,

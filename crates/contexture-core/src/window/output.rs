@@ -12,38 +12,38 @@ use crate::usage::{Band, StepUsage};
 /// An assembled window, or what is missing for it.
 #[derive(Debug)]
 pub enum Assembly {
-    /// Here it is.
+    /// The window.
     Ready(Box<Window>),
-    /// History does not fit and is to be summarised: call again with a [`Summary`](super::Summary).
+    /// History does not fit and must be summarised: call again with a [`Summary`](super::Summary).
     NeedsSummary(SummaryRequest),
 }
 
-/// What is needed before the window can be made.
+/// The summary that is needed before the window can be built.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SummaryRequest {
-    /// The positions of the log to be summarised, after those of the last summary.
+    /// The positions of the log to summarise, after those of the last summary.
     pub start: usize,
-    /// The first position that is not to be summarised.
+    /// The first position that is not summarised.
     pub end: usize,
     /// The last summary, to be included in the new one.
     pub previous: Option<String>,
-    /// How many tokens the text may have: fewer than what it replaces.
+    /// The largest number of tokens of the text: fewer than what it replaces.
     pub max_tokens: u64,
 }
 
-/// Exactly what one model request shows, after the system prompt and the tools.
+/// The items of one model request, after the system prompt and the tools.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
     /// The items, in order of their bands.
     pub items: Vec<Arc<Item>>,
     /// Where the prompt may be cached, as counts of leading items: after the system prompt, after the anchors,
-    /// where history ended in the request before, and where it ends now. Ascending.
+    /// where history ended in the previous request, and where it ends now. Ascending.
     pub breakpoints: Vec<usize>,
-    /// Where the tokens went.
+    /// The tokens by band and layer.
     pub usage: StepUsage,
-    /// Where the items come from: every item belongs to one section, in order.
+    /// The sources of the items: every item belongs to one section, in order.
     pub sections: Vec<Section>,
-    /// What was decided anew for this window: what, and why.
+    /// The new decisions of this window, with reasons.
     pub decisions: Vec<(Action, String)>,
 }
 
@@ -52,7 +52,7 @@ pub struct Window {
 pub struct Section {
     /// The band it is in.
     pub band: Band,
-    /// The layer that it comes from; `None` for history, updates and the tail.
+    /// Its layer; `None` for history, updates and the tail.
     pub layer: Option<LayerId>,
     /// How many items it has.
     pub items: usize,

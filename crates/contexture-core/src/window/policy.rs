@@ -1,4 +1,4 @@
-//! How large a window may be, and what gives way when it is full.
+//! How large a window may be, and what is removed when it is full.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -9,18 +9,18 @@ use crate::tokens::{MAX_TOKENS, whole_tokens};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProjectionPolicy {
-    /// All tokens of a request and its response together.
+    /// The tokens of a request and its response together.
     #[serde(deserialize_with = "token_budget")]
     pub token_budget: u64,
-    /// Of these, what is kept free for the response.
+    /// The part of these that is reserved for the response.
     #[serde(deserialize_with = "response_reserve")]
     pub response_reserve: u64,
-    /// What gives way when history does not fit.
+    /// What is done when history does not fit.
     pub overflow: Overflow,
-    /// The model that writes summaries; without one it is a deterministic ledger.
+    /// The model that writes summaries; without one they are written by a fixed procedure.
     pub overflow_model: Option<String>,
-    /// For [`Overflow::SlidingWindow`]: how many of the newest items are shown, once there are so many and as far as
-    /// their tokens fit. Up to a third more are shown between two evictions, so that the prefix does not move with
+    /// For [`Overflow::SlidingWindow`]: the least number of newest items that are shown, as far as there are so many and
+    /// their tokens fit. Up to a third more are shown between two evictions, so that the prefix does not change with
     /// every request.
     pub window_size: Option<usize>,
 }
@@ -43,10 +43,10 @@ pub enum Overflow {
 }
 
 impl ProjectionPolicy {
-    /// Items shown by a sliding window that does not say.
+    /// The default of `window_size`.
     pub const DEFAULT_WINDOW_SIZE: usize = 100;
 
-    /// A policy of this size that truncates, with a tenth (at most 8 192 tokens) kept for the response.
+    /// A policy of this size that truncates, with a tenth (at most 8 192 tokens) reserved for the response.
     pub fn new(token_budget: u64) -> Self {
         Self {
             token_budget,
@@ -57,16 +57,16 @@ impl ProjectionPolicy {
         }
     }
 
-    /// The same with another overflow mode.
+    /// Sets the overflow mode.
     pub fn with_overflow(mut self, overflow: Overflow) -> Self {
         self.overflow = overflow;
         self
     }
 
-    /// Whether the policy makes sense.
+    /// Checks the policy.
     ///
     /// # Errors
-    /// Names the first field that does not.
+    /// Names the first invalid field.
     pub fn validate(&self) -> Result<(), SpecError> {
         let refuse = |field, problem: String| Err(SpecError::other("projection policy", field, problem));
         if self.token_budget > MAX_TOKENS {

@@ -1,4 +1,4 @@
-//! A thread's window between requests, and how the next one is put together.
+//! The state of a thread's window between requests, and how the next window is built.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::history::History;
 use crate::id::LayerId;
 use crate::log::ItemLog;
 
-/// A thread's window between requests.
+/// The state of a thread's window between requests.
 #[derive(Clone, Debug, Default)]
 pub struct Projection {
     epoch: Option<Epoch>,
@@ -26,7 +26,7 @@ pub struct Projection {
     memo: Memo,
 }
 
-/// What was made for the last window and need not be made again. Items and decisions do not depend on it.
+/// A cache of the last window. Results do not depend on it.
 #[derive(Clone, Debug, Default)]
 struct Memo {
     history: Kept,
@@ -37,7 +37,7 @@ struct Memo {
 }
 
 impl Projection {
-    /// The projection of a thread as it was stored.
+    /// Creates a projection from its stored parts.
     pub fn restore(epoch: Option<Epoch>, churn: BTreeMap<LayerId, Churn>) -> Self {
         Self { epoch, churn, memo: Memo::default() }
     }
@@ -52,12 +52,12 @@ impl Projection {
         &self.churn
     }
 
-    /// The past as the log and earlier decisions give it, before any `project_history`.
+    /// The past according to the log and earlier decisions, before any `project_history`.
     pub fn history(&self, log: &ItemLog) -> History {
         self.epoch.as_ref().map_or_else(|| History::of(log), |epoch| epoch.history(log))
     }
 
-    /// Forgets what was decided about items from a position on, since other items are there now.
+    /// Discards decisions about items from a position on, since other items are there now.
     pub(crate) fn forget_behind(&mut self, position: usize) {
         if let Some(epoch) = &mut self.epoch {
             epoch.forget_behind(position);
@@ -65,7 +65,7 @@ impl Projection {
         self.memo = Memo::default();
     }
 
-    /// Notes, once a turn, whether each layer's output changed since the turn before.
+    /// Records, once a turn, whether each layer's output changed since the previous turn.
     pub fn observe_turn(&mut self, blocks: &[Block]) {
         self.memo.turn.truncate(blocks.len());
         for (index, block) in blocks.iter().enumerate() {
@@ -84,9 +84,9 @@ impl Projection {
         }
     }
 
-    /// Puts one window together.
+    /// Builds a window.
     ///
-    /// With [`Assembly::Ready`] the projection has taken over what was decided; otherwise it is unchanged.
+    /// If the result is [`Assembly::Ready`], its decisions are applied to the projection; otherwise it is unchanged.
     ///
     /// # Errors
     /// [`Error::NoRoom`] if system, tools and response leave too little for any window.
@@ -101,8 +101,8 @@ impl Projection {
             return Ok(Assembly::Ready(Box::new(self.finish(input, bands, shown, available))));
         }
         if bands.reason.is_none() {
-            // The prefix changes anyway, so anchors are rendered anew for free. If history then has room, it was
-            // the corrections that took it.
+            // The prefix changes anyway, so rendering the anchors again is free. If history fits then, only the
+            // updates had taken its room.
             bands = Bands::begin(past, input, available, EpochReason::UpdatesOutgrew);
             if fold::fits(input.policy, &shown, available - bands.tokens()) {
                 return Ok(Assembly::Ready(Box::new(self.finish(input, bands, shown, available))));
@@ -121,7 +121,7 @@ impl Projection {
         Ok(Assembly::Ready(Box::new(window)))
     }
 
-    /// Begins the epoch if one begins, and lays the window out.
+    /// Starts the new epoch if there is one, and puts the window in order.
     fn finish(&mut self, input: &WindowInput<'_>, bands: Bands, shown: Vec<Shown>, available: u64) -> Window {
         let mut window = self.memo.window.lay_out(input, &bands, shown, available);
         let epoch = self.epoch.get_or_insert_default();
@@ -141,7 +141,7 @@ fn epoch_sentence(reason: EpochReason) -> &'static str {
         EpochReason::SystemChanged => "the system prompt or the tools changed",
         EpochReason::ProviderMiss => "the provider did not find the prefix in its cache",
         EpochReason::CacheExpired => "the provider's cache has expired",
-        EpochReason::UpdatesOutgrew => "corrections to anchors took more room than they may",
+        EpochReason::UpdatesOutgrew => "updates to anchors took more than their share",
         EpochReason::AnchorsOutgrew => "pinned anchors no longer fit",
         EpochReason::HistoryFolded => "history was cut, so the prefix changed anyway",
         EpochReason::LogMerged => "another process wrote to the thread",

@@ -1,15 +1,15 @@
-//! How much room a window has, and how much of it is history's in any case.
+//! How much room a window has, and how much of it is reserved for history.
 
 use super::input::WindowInput;
 use crate::error::Error;
 use crate::log::ItemLog;
 
-/// The least room in which a window can be made at all.
+/// The least room in which a window can be built.
 pub const MIN_WINDOW_TOKENS: u64 = 96;
-/// The newest user message is kept at least this large, if it is.
+/// The newest user message is never shortened below this size.
 const MIN_USER_TOKENS: u64 = 24;
 
-/// What is left for bands when system, tools and response have theirs.
+/// The room for all bands after system, tools and response.
 pub(super) fn available(input: &WindowInput<'_>) -> Result<u64, Error> {
     let mut available = input.policy.token_budget;
     let taken = [
@@ -27,7 +27,7 @@ pub(super) fn available(input: &WindowInput<'_>) -> Result<u64, Error> {
     Ok(available)
 }
 
-/// What history is left at least, whatever layers ask for: enough for the newest user message, or a quarter.
+/// The room that is reserved for history: enough for the newest user message, or a quarter.
 pub(crate) fn least_history(available: u64, log: &ItemLog) -> u64 {
     let user = log.newest_user().and_then(|user| log.get(user)).map_or(0, |entry| entry.tokens);
     user.min(available / 4).max(MIN_USER_TOKENS).min(available)

@@ -1,7 +1,7 @@
 //! Shortens text to a number of tokens: its head, a marker that says how much is missing, and its tail.
 //!
-//! [`shorten`] is for plain text. [`fit_block`] and [`fit_item`] are for text with something around it that costs
-//! tokens too; both leave the search to [`fit_wrapped`].
+//! [`shorten`] is for plain text. [`fit_block`] and [`fit_item`] are for text with a wrapping that takes tokens too; both
+//! use [`fit_wrapped`].
 
 use std::borrow::Cow;
 
@@ -27,10 +27,10 @@ pub fn shorten(counter: &dyn TokenCounter, text: &str, tokens: u64) -> String {
     Cut::to_fit(counter, text, tokens).apply(text)
 }
 
-/// What of `text` fits into `tokens` tokens as the block of a layer: all of it, or its start and end.
+/// Returns as much of `text` as fits into `tokens` tokens as the block of a layer: all of it, or its start and end.
 ///
-/// For `recall`: a result that is made to fit is not cut by the engine, and leaves no fault. `None` if not even an
-/// empty block fits.
+/// For `recall`: a result that fits is not cut by the engine and causes no fault. `None` if not even an empty block
+/// fits.
 ///
 /// ```
 /// use contexture_core::tokens::Estimate;
@@ -55,8 +55,8 @@ pub fn fit_block(counter: &dyn TokenCounter, layer: &LayerId, text: &str, tokens
     fit_wrapped(counter, text, room, tokens, make).map(|(_, fitting, _)| fitting)
 }
 
-/// The same item with its text shortened, so that with everything around it has at most `tokens` tokens; `None` if
-/// that cannot be.
+/// The same item with its text shortened so that the whole item has at most `tokens` tokens; `None` if that is
+/// impossible.
 pub(crate) fn fit_item(counter: &dyn TokenCounter, item: &Item, tokens: u64) -> Option<(Cut, Item, u64)> {
     let text = cuttable_text(item)?;
     let room = tokens.checked_sub(ITEM_OVERHEAD_TOKENS)?;
@@ -68,10 +68,10 @@ pub(crate) fn fit_item(counter: &dyn TokenCounter, item: &Item, tokens: u64) -> 
     fit_wrapped(counter, &text, room, tokens, make)
 }
 
-/// Finds the cut of `text` for which what `make` makes of it has at most `tokens` tokens.
+/// Finds the cut of `text` for which the result of `make` has at most `tokens` tokens.
 ///
-/// `room` is what the text alone may have at first. Names, quoting, escaping and seams cost more than that leaves;
-/// a few rounds find how much. Returns the cut, what was made, and its tokens; `None` if nothing fits.
+/// `room` is the first guess for the text alone. Quoting, escaping and token boundaries cost an unknown amount, which is
+/// found in a few rounds. Returns the cut, the result of `make` and its tokens; `None` if nothing fits.
 fn fit_wrapped<T>(
     counter: &dyn TokenCounter,
     text: &str,
@@ -92,7 +92,7 @@ fn fit_wrapped<T>(
     }
 }
 
-/// What is shown of a text: its start and its end.
+/// The part of a text that is shown: its start and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cut {
     /// Bytes kept of the start.
@@ -107,7 +107,7 @@ impl Cut {
         if counter.count_until(text, tokens).is_some() {
             return Cut { head_bytes: text.len(), tail_bytes: 0 };
         }
-        // The marker's own cost, and what merging at the two seams may add.
+        // The cost of the marker, and what the two token boundaries may add.
         let marker_tokens = counter.count(&marker(text.len())) + 2;
         let mut room = tokens.saturating_sub(marker_tokens);
         while room > 0 {
@@ -136,7 +136,7 @@ fn marker(bytes: usize) -> String {
     format!("\n[… {bytes} bytes cut …]\n")
 }
 
-/// The text of an item that can be cut; `None` for what must stay whole.
+/// The text of an item that can be cut; `None` if it must stay whole.
 fn cuttable_text(item: &Item) -> Option<Cow<'_, str>> {
     match item {
         Item::Message(message) => match message.content.as_slice() {
@@ -149,19 +149,19 @@ fn cuttable_text(item: &Item) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The same item with its text cut. Parts of a message that are not text are left out.
+/// The same item with its text cut. Parts of a message that are not text are dropped.
 pub(super) fn cut_item(item: &Item, cut: Cut) -> Item {
     match item {
         Item::Message(message) => {
             let text = match cut.apply(&message.text()) {
-                // Providers refuse messages that say nothing.
+                // Providers reject empty messages.
                 text if text.is_empty() => "…".to_owned(),
                 text => text,
             };
             Item::Message(Message { content: vec![Content::Text { text }], ..message.clone() })
         }
         Item::FunctionCall(call) => {
-            // Arguments must stay JSON, so what is left of them becomes a string in an object.
+            // Arguments must be valid JSON, so the cut text becomes a string in an object.
             let arguments = serde_json::json!({ "shortened": cut.apply(&call.arguments) }).to_string();
             Item::FunctionCall(FunctionCall { arguments, ..call.clone() })
         }

@@ -15,11 +15,11 @@ use crate::tokens::{TokenCounter, count_item};
 pub(super) struct Shown {
     pub(super) item: Arc<Item>,
     pub(super) tokens: u64,
-    /// Its position in the log; `None` for what a layer put there.
+    /// Its position in the log; `None` for an item of a layer.
     pub(super) position: Option<usize>,
 }
 
-/// What was made or counted for the last window and need not be again. Nothing depends on it but time.
+/// A cache of the last window. Results do not depend on it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kept {
     /// Shortened items of the log, by position.
@@ -27,13 +27,13 @@ pub(super) struct Kept {
     counts: Counts,
 }
 
-/// Tokens of items that are not as they are in the log, by address. The items are held, so that no other can have
-/// the address of one.
+/// Token counts of items that are not in the log, by address. The items are kept alive, so that an address is not
+/// reused.
 #[derive(Clone, Debug, Default)]
 struct Counts {
     /// Those of the last window.
     last: HashMap<usize, (Arc<Item>, u64)>,
-    /// Those of the window that is being made.
+    /// Those of the window that is being built.
     current: HashMap<usize, (Arc<Item>, u64)>,
 }
 
@@ -45,14 +45,14 @@ impl Counts {
         self.current.entry(address).or_insert_with(count).1
     }
 
-    /// The window is made: forgets what it did not show.
+    /// The window is complete: removes the counts of items that it did not show.
     fn next_window(&mut self) {
         self.last = std::mem::take(&mut self.current);
     }
 }
 
 impl Kept {
-    /// History as it would be shown: shortened where that was decided, without orphans, with the newest user message.
+    /// History as it would be shown: with shortened items, without orphans, with the newest user message.
     pub(super) fn collect(&mut self, input: &WindowInput<'_>, cuts: &BTreeMap<usize, Cut>) -> Vec<Shown> {
         let mut shown = Vec::with_capacity(input.history.len() + 1);
         let is_plain = is_plain(input.history);
@@ -92,9 +92,9 @@ impl Kept {
         Shown { tokens: self.counts.of(input.counter, item), item: item.clone(), position: Some(position) }
     }
 
-    /// Puts the newest user message back where it belongs if a layer left it out.
+    /// Puts the newest user message back in its place if a layer left it out.
     ///
-    /// A layer may show it in other words: then what it put there is the last user message.
+    /// A layer may rewrite it: then the layer's item is the last user message.
     fn ensure_newest_user(&mut self, input: &WindowInput<'_>, cuts: &BTreeMap<usize, Cut>, shown: &mut Vec<Shown>) {
         let log = input.history.log();
         if newest_user(input.history, shown).is_some() {
@@ -106,13 +106,13 @@ impl Kept {
         shown.insert(after.unwrap_or(shown.len()), user);
     }
 
-    /// Forgets what is no longer shown shortened.
+    /// Removes items that are no longer shown shortened.
     pub(super) fn forget_all_but(&mut self, cuts: &BTreeMap<usize, Cut>) {
         self.shortened.retain(|position, _| cuts.contains_key(position));
     }
 }
 
-/// The index of the newest user message, or of what a layer shows instead.
+/// The index of the newest user message, or of the item that a layer shows instead.
 pub(super) fn newest_user(history: &History, shown: &[Shown]) -> Option<usize> {
     let newest = history.log().newest_user()?;
     let itself = shown.iter().rposition(|shown| shown.position == Some(newest));
@@ -122,8 +122,8 @@ pub(super) fn newest_user(history: &History, shown: &[Shown]) -> Option<usize> {
     })
 }
 
-/// Whether the log itself knows which calls and outputs of this history belong together: it ends with the log's
-/// end, and nothing before that range is half of a pair.
+/// Whether the pairs of calls and outputs in this history are those of the log: it ends with the log's end, and
+/// nothing before that range is half of a pair.
 fn is_plain(history: &History) -> bool {
     let Some((Part::Log(last), before)) = history.parts().split_last() else { return false };
     let whole = |part: &Part| match part {
@@ -136,7 +136,7 @@ fn is_plain(history: &History) -> bool {
     last.end == history.log().len() && before.iter().all(whole)
 }
 
-/// Leaves out calls without an output and outputs without a call.
+/// Removes calls without an output and outputs without a call.
 fn without_orphans(shown: Vec<Shown>) -> Vec<Shown> {
     let partners = partners(&shown);
     let kept = shown.into_iter().zip(partners).filter(|(shown, partner)| partner.is_some() || !is_half(&shown.item));
@@ -147,7 +147,7 @@ fn is_half(item: &Item) -> bool {
     matches!(item, Item::FunctionCall(_) | Item::FunctionCallOutput(_))
 }
 
-/// For each call the index of its output and the reverse, by the same rule as the log: an output belongs to the newest
+/// For each call the index of its output and vice versa, by the same rule as in the log: an output belongs to the newest
 /// call of its id, and an older one never gets an output.
 pub(super) fn partners(shown: &[Shown]) -> Vec<Option<usize>> {
     let mut partners = vec![None; shown.len()];

@@ -14,21 +14,21 @@ use crate::tokens::count_item;
 
 /// A summary may take this share of history's room.
 pub(super) const SHARE: u64 = 8;
-/// A text with less room than this would say nothing.
+/// A shorter summary would be useless.
 const MIN_TEXT_TOKENS: u64 = 8;
-/// How a summary begins, so that nobody takes it for something that was said.
+/// The start of a summary, so that it is not mistaken for a message of a person.
 const OPENING: &str = "What happened before, in short:\n";
 
-/// What becomes of the summary when history is folded.
+/// What happens to the summary when history is cut.
 pub(super) enum Outcome {
     Unchanged,
     Gone,
     New { pinned: PinnedSummary, tokens: u64, action: Action },
 }
 
-/// Makes the summary of a range of the log, or asks for its text.
+/// Creates the summary of a range of the log, or requests its text.
 ///
-/// It is always smaller than what it replaces; where that cannot be, there is none.
+/// It is always smaller than what it replaces; if that is impossible, there is none.
 pub(super) fn summarize(
     input: &WindowInput<'_>,
     evicted: Range<usize>,
@@ -50,7 +50,7 @@ pub(super) fn summarize(
     let text = escape_tags(&summary.text);
     let text = shorten(counter, &text, max_tokens);
     let item = Item::developer(format!("{OPENING}{text}"));
-    // Where the opening and the text meet there may be a token more than each has alone.
+    // The boundary between the opening and the text may take one more token.
     let Some((_, item, tokens)) = fit_item(counter, &item, most) else { return Ok(Outcome::Gone) };
     let action = Action::Summarize { end: evicted.end, text: text.clone(), tokens, by_model: summary.by_model };
     Ok(Outcome::New { pinned: PinnedSummary { text, item: Arc::new(item) }, tokens, action })

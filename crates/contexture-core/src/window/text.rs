@@ -1,13 +1,13 @@
-//! Text that layers and files contribute, made safe to show between the window's own tags.
+//! Escapes text of layers and files, so that it can be shown between the window's own tags.
 
 use std::borrow::Cow;
 
 use crate::id::LayerId;
 
-/// The tags that the window is built with. No content can open or close one.
+/// The tags of the window. No content can open or close one.
 const TAGS: [&str; 6] = ["memory", "updates", "replace", "change", "add", "retract"];
 
-/// Makes `<` harmless wherever it would begin one of the window's own tags, however carelessly that is written.
+/// Escapes `<` where it would begin one of the window's own tags, also with spaces or in other case.
 ///
 /// ```
 /// use contexture_core::window::escape_tags;
@@ -30,7 +30,7 @@ pub fn escape_tags(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Whether what comes after a `<` is the name of one of our tags and not just the start of a longer name.
+/// Whether the text after a `<` is the name of one of our tags and not the start of a longer name.
 fn begins_tag(rest: &str) -> bool {
     let name = rest.trim_start_matches(|c: char| c == '/' || is_blank(c));
     let is_tag = |tag: &&str| {
@@ -40,14 +40,14 @@ fn begins_tag(rest: &str) -> bool {
     TAGS.iter().any(is_tag)
 }
 
-/// White space, and what is not seen at all.
+/// White space and invisible characters.
 fn is_blank(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
-/// A fence of backticks that is longer than any run of them in `text`, and at least three.
+/// Returns a fence of backticks that is longer than any run of them in `text`, and at least three.
 ///
 /// ```
 /// use contexture_core::window::fence_for;

@@ -1,4 +1,4 @@
-//! The updates band: one message that corrects anchors which changed.
+//! The updates band: one message with the new text of anchors that changed.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::text::{attribute, escape_tags};
 use crate::item::Item;
 use crate::tokens::count_item;
 
-/// The updates message, with what it was made of.
+/// The updates message, with its inputs.
 #[derive(Debug)]
 pub(super) struct Rendered {
     pub(super) item: Arc<Item>,
@@ -17,7 +17,7 @@ pub(super) struct Rendered {
     corrections: Vec<Correction>,
 }
 
-/// What the message says about one layer, and what that was made of.
+/// The part of the message about one layer, with its inputs.
 #[derive(Debug)]
 struct Correction {
     /// The index of the block.
@@ -27,7 +27,7 @@ struct Correction {
     tokens: u64,
 }
 
-/// An anchored block that is no longer what was pinned.
+/// An anchored block that differs from its pinned version.
 struct Changed<'a> {
     index: usize,
     pin: Option<&'a Pin>,
@@ -35,12 +35,12 @@ struct Changed<'a> {
 }
 
 impl Rendered {
-    /// What the correction of one block takes.
+    /// The tokens of the update of one block.
     pub(super) fn tokens_of(&self, block: usize) -> Option<u64> {
         self.corrections.iter().find(|correction| correction.block == block).map(|correction| correction.tokens)
     }
 
-    /// Whether this message says exactly what there is to say now.
+    /// Whether this message is still up to date.
     fn says(&self, changed: &[Changed<'_>]) -> bool {
         let same = |(correction, changed): (&Correction, &Changed<'_>)| {
             let same_pin = match (&correction.pinned, changed.pin) {
@@ -53,7 +53,7 @@ impl Rendered {
     }
 }
 
-/// Says what changed since the anchors were pinned; `None` if nothing did.
+/// Describes what changed since the anchors were pinned; `None` if nothing did.
 pub(super) fn render(
     input: &WindowInput<'_>,
     layers: &[Placed],
@@ -99,7 +99,7 @@ fn changed<'a>(
     })
 }
 
-/// One layer's correction: added, retracted, given as a delta, or replaced.
+/// One layer's update: added, retracted, given as a delta, or replaced.
 fn correction(input: &WindowInput<'_>, pin: Option<&Pin>, block: &Block) -> String {
     let layer = attribute(&block.layer);
     let Some(pin) = pin else {

@@ -130,7 +130,7 @@ async fn a_layer_cannot_speak_for_the_model_or_its_tools() {
     let (log, faults) = looked(changing("inventive", 1, garbage)).await;
     let note = r#"{"type":"note"}"#;
     assert_eq!(log, ["user: hello", note, "call look", "output: done", note, "assistant: ok"]);
-    assert_eq!(faults, ["3 items left out: a layer adds what it says itself, as its schemas declare it"; 2]);
+    assert_eq!(faults, ["3 items dropped: a layer may only add its own messages, as its schemas declare them"; 2]);
 }
 
 #[tokio::test]

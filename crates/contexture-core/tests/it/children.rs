@@ -201,7 +201,10 @@ async fn a_child_begins_with_messages_alone() {
     let mut execution = engine.execution("thread").start().await.unwrap();
     let child = execution.spawn().await.unwrap();
     assert_eq!(child.log().iter().cloned().collect::<Vec<_>>(), [Item::developer("fine")]);
-    assert_eq!(recorder.faults()[0].message, "2 items left out: a child's log begins with the layer's own messages");
+    assert_eq!(
+        recorder.faults()[0].message,
+        "2 items dropped: a child's log may only start with the layer's own messages"
+    );
     assert_eq!(recorder.spans()[0].notes.len(), 1, "notes taken in the child's context belong to the span");
 }
 

@@ -126,7 +126,7 @@ async fn a_state_that_cannot_be_united_stays_with_the_child_and_on_return_decide
     add(&child, "blue").await;
     settle().await;
     assert_eq!((known(&child), stored(&*store).await), (vec!["blue".to_owned()], vec!["red".to_owned()]));
-    assert!(recorder.faults()[0].message.contains("began apart"), "{:?}", recorder.faults());
+    assert!(recorder.faults()[0].message.contains("started separate"), "{:?}", recorder.faults());
     execution.join(child, json!(null)).await.unwrap();
     assert_eq!(known(&execution), ["red", "blue"]);
     assert!(execution.flush().await.is_empty());

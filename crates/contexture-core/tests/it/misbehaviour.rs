@@ -216,7 +216,7 @@ async fn a_history_of_another_log_is_refused_with_a_fault() {
         .build();
     let engine = engine(memory((odd,))).model(ScriptedModel::new()).observer(recorder.clone()).build().unwrap();
     engine.execution("thread").start().await.unwrap().turn("hello").await.unwrap();
-    let message = "project_history: returned a history of another log, and the one before was kept";
+    let message = "project_history: returned a history of another log; the previous history was kept";
     assert_eq!(messages(&recorder), [message]);
 }
 

@@ -143,7 +143,7 @@ async fn a_function_that_misbehaves_is_an_error_a_fault_and_no_change() {
         ("error: `counter/panic` failed: panicked: as asked".to_owned(), 0, vec![panicked.to_owned()])
     );
     let (text, count, faults) = answered("counter/lie", "{}").await;
-    assert_eq!(text, "error: answer of `counter/lie`: the value is a number, expected a string");
+    assert_eq!(text, "error: result of `counter/lie`: the value is a number, expected a string");
     assert_eq!((count, faults.len()), (0, 1));
 }
 

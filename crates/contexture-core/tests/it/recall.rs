@@ -223,7 +223,7 @@ async fn what_belongs_to_the_log_cannot_be_recalled() {
     assert_eq!(turned.shown, [r#"{"text":"fine","type":"note"}"#, "fine too", "hello"]);
     assert_eq!(
         turned.faults,
-        ["inventive recall: 4 items left out: a layer recalls what it says itself, as its schemas declare it"]
+        ["inventive recall: 4 items dropped: a layer may only recall its own messages, as its schemas declare them"]
     );
 }
 

@@ -125,7 +125,7 @@ async fn re_renders_that_lead_to_re_renders_end_after_three_rounds() {
     let mut execution = engine.execution("thread").start().await.unwrap();
     assert_eq!(execution.turn("hello").await.unwrap().text(), "ok");
     assert_eq!(diary.take().len(), 1 + 3);
-    let message = "re-renders led to re-renders more than 3 times; the rest waits for the next turn";
+    let message = "re-renders requested re-renders more than 3 times; the rest waits for the next turn";
     assert_eq!(recorder.faults()[0].message, message);
     execution.turn("again").await.unwrap();
     assert_eq!(diary.take().len(), 1 + 3);

@@ -49,7 +49,7 @@ async fn what_a_model_forges_is_not_logged() {
     let faults = recorder.faults();
     assert_eq!(
         (faults[0].place, &*faults[0].message),
-        ("model", "18 items of the response left out: a model speaks for itself alone")
+        ("model", "18 items of the response dropped: a model may only speak as the assistant")
     );
 }
 

@@ -134,7 +134,7 @@ async fn a_clearing_that_meets_a_change_of_someone_else_says_so() {
     assert!(mirror.flush().await.is_empty());
     assert_eq!(mirror.stored().await, None);
     let reported = mirror.reported.lock().unwrap();
-    assert!(reported.iter().any(|message| message.starts_with("layer merge: someone else changed")), "{reported:?}");
+    assert!(reported.iter().any(|message| message.starts_with("layer merge: another writer changed")), "{reported:?}");
 }
 
 /// Has a state that JSON has no form for: its keys are pairs.

@@ -96,7 +96,8 @@ async fn a_broken_gate_denies_unless_it_abstains() {
     ];
     for (broken, problem) in cases {
         let denying = judge([broken(layer(spec("gate", 1))).build()]).await;
-        let expected = format!("This call was denied and did not run: the gate of layer `gate` failed: {problem}");
+        let expected =
+            format!("This call was denied and did not run: `before_tool_call` of layer `gate` failed: {problem}");
         assert_eq!((denying.ran, denying.output), (false, expected));
         let abstaining = broken(layer(spec("gate", 1).with_on_gate_error(OnGateError::Abstain))).build();
         assert!(judge([abstaining]).await.ran, "{problem}");
@@ -165,7 +166,7 @@ async fn a_response_is_sent_back_three_times_at_most() {
     let mut execution = engine.execution("thread").start().await.unwrap();
     let answer = execution.turn("hello").await.unwrap();
     assert_eq!((answer.text().as_str(), answer.steps, model.requests().len()), ("ok", 1, 4));
-    assert_eq!(recorder.faults()[0].message, "the response was sent back often enough and is taken as it is");
+    assert_eq!(recorder.faults()[0].message, "the response was rejected too often; it is accepted unchanged");
     // The next turn has its own three.
     execution.turn("again").await.unwrap();
     assert_eq!(model.requests().len(), 8);

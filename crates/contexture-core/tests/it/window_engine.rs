@@ -380,8 +380,8 @@ async fn the_ledger_stands_in_when_the_overflow_model_fails_or_is_too_wordy_or_s
         assert!(faults[0].message.contains(fault) && faults[0].place == "overflow", "{:?}", faults[0]);
     };
     check(|| Err("overloaded".into()), "overloaded").await;
-    check(|| Ok(LlmResponse::text("far too much to say ".repeat(2000))), "the ledger stands in").await;
-    check(|| Ok(LlmResponse::text(" \n")), "the ledger stands in").await;
+    check(|| Ok(LlmResponse::text("far too much to say ".repeat(2000))), "the ledger is used instead").await;
+    check(|| Ok(LlmResponse::text(" \n")), "the ledger is used instead").await;
 }
 
 #[tokio::test]

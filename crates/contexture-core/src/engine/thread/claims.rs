@@ -1,8 +1,8 @@
-//! Which execution goes on with an unfinished turn.
+//! Which execution owns an unfinished turn.
 //!
-//! Every execution keeps the record of its unfinished turn under its own name, and only it writes there. An execution
-//! that takes a turn over deletes that record in the batch that expects the head, so one of two that try it is late,
-//! and sees it. An execution whose record is gone has lost its turn: it must not run its tools any more.
+//! Every execution stores the record of its unfinished turn under its own id, and only it writes there. An execution
+//! that takes over a turn deletes that record in the batch that expects the head, so of two that try, one gets a
+//! conflict. An execution whose record is missing has lost its turn: it must not run its tools any more.
 
 use super::records::Landing;
 use crate::store::{Batch, Version};
@@ -13,15 +13,15 @@ use crate::turn::Turn;
 pub(super) struct Claims {
     /// Whether a record of our own turn is durable.
     recorded: bool,
-    /// Our own turn was closed since the last batch: it is no loss if someone else has closed it too.
+    /// Our own turn was closed since the last batch: it does not matter if another execution has closed it too.
     closed: bool,
     /// Turns that others left, taken over with the next batch.
     strays: Vec<Stray>,
-    /// Someone else goes on with our turn.
+    /// Another execution has taken over our turn.
     taken_over: bool,
 }
 
-/// An unfinished turn of an execution that nobody runs, as far as we know.
+/// An unfinished turn whose execution has probably ended.
 #[derive(Clone)]
 pub(super) struct Stray {
     key: String,
@@ -30,22 +30,22 @@ pub(super) struct Stray {
     plan: Plan,
 }
 
-/// What becomes of a stray turn.
+/// What we do with an abandoned turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plan {
     /// Nothing yet.
     Undecided,
-    /// It is our turn now.
+    /// We have resumed it.
     Resume,
-    /// Its open calls were answered.
+    /// We have closed it.
     Close,
 }
 
-/// What came of comparing our claims with what others did meanwhile.
+/// The result of comparing our claims with what others did in the meantime.
 pub(super) struct Review {
-    /// The calls that their owners will answer.
+    /// The calls whose owners are still running.
     pub(super) abandoned: Vec<Box<str>>,
-    /// Whether someone else goes on with our turn.
+    /// Whether another execution has taken over our turn.
     pub(super) lost_turn: bool,
 }
 
@@ -54,7 +54,7 @@ impl Stray {
         Self { key, version: Some(version), turn, plan: Plan::Undecided }
     }
 
-    /// The same turn with the version that its record has now.
+    /// The same turn with the current version of its record.
     pub(super) fn at(&self, version: Option<Version>) -> Self {
         Self { version, ..self.clone() }
     }
@@ -72,13 +72,13 @@ impl Stray {
     }
 }
 
-/// Finishes a turn; returns the calls that have no answer yet.
+/// Ends a turn; returns the calls that have no output yet.
 pub(super) fn open_calls(turn: &mut Turn) -> Vec<Box<str>> {
     turn.finish().into_iter().map(|call| call.call_id).collect()
 }
 
 impl Claims {
-    /// Takes up the turns that others left; returns the newest, which can be resumed.
+    /// Adopts the turns that others left; returns the newest, which can be resumed.
     pub(super) fn adopt(&mut self, mut strays: Vec<Stray>) -> Option<Turn> {
         let newest = strays.last_mut().map(|newest| {
             newest.plan = Plan::Resume;
@@ -88,7 +88,7 @@ impl Claims {
         newest
     }
 
-    /// Takes up turns that others left since; returns the newest, if `resume` says that it is wanted.
+    /// Adopts turns that others left since; returns the newest if `resume` is set.
     pub(super) fn adopt_new(&mut self, mut found: Vec<Stray>, resume: bool) -> Option<Turn> {
         found.retain(|stray| !self.strays.iter().any(|known| known.key == stray.key));
         let newest = found.last_mut().filter(|_| resume).map(|newest| {
@@ -99,7 +99,7 @@ impl Claims {
         newest
     }
 
-    /// Closes the turns that nobody goes on with; returns their open calls. Their records go with the next batch.
+    /// Closes the abandoned turns; returns their open calls. Their records are deleted with the next batch.
     pub(super) fn close_strays(&mut self) -> Vec<Box<str>> {
         let mut open = Vec::new();
         for stray in self.strays.iter_mut().filter(|stray| stray.plan == Plan::Undecided) {
@@ -118,7 +118,7 @@ impl Claims {
         }
     }
 
-    /// Whether someone else goes on with our turn. This is told once.
+    /// Whether another execution has taken over our turn. Returns `true` only once.
     pub(super) fn take_loss(&mut self) -> bool {
         std::mem::take(&mut self.taken_over)
     }
@@ -128,7 +128,7 @@ impl Claims {
         &self.strays
     }
 
-    /// Takes the turns of others over with a batch.
+    /// Adds taking over the turns of others to a batch.
     pub(super) fn add_to(&self, batch: Batch) -> Batch {
         self.strays.iter().fold(batch, |batch, stray| batch.delete(stray.key.clone()))
     }
@@ -150,7 +150,7 @@ impl Claims {
         self.landed(landing);
     }
 
-    /// Compares our claims with what others did meanwhile; `current` is our strays as they are now.
+    /// Compares our claims with what others did in the meantime; `current` has the current abandoned turns.
     pub(super) fn review(&mut self, current: Vec<Stray>, lost_turn: bool) -> Review {
         let mut review = Review { abandoned: Vec::new(), lost_turn };
         for (stray, now) in std::mem::take(&mut self.strays).into_iter().zip(current) {
@@ -160,7 +160,7 @@ impl Claims {
             }
             review.lost_turn |= stray.plan == Plan::Resume;
             if now.version.is_some() {
-                // Its owner lives and goes on with it.
+                // Its owner is running and continues it.
                 review.abandoned.extend(stray.open_calls());
             }
         }

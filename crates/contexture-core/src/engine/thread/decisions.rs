@@ -1,4 +1,4 @@
-//! What was decided about a thread's window: by layer, and what waits for the next batch.
+//! The decisions about a thread's window: by layer, and pending.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::decision::Decision;
 use crate::id::LayerId;
 
-/// What was decided about a thread's window. `durable` is always the number of decisions in the store.
+/// The decisions about a thread's window. `durable` is always the number of decisions in the store.
 #[derive(Default)]
 pub(super) struct Decisions {
     by_layer: HashMap<LayerId, Arc<Vec<Decision>>>,
@@ -16,12 +16,12 @@ pub(super) struct Decisions {
 }
 
 impl Decisions {
-    /// What a layer decided in this thread.
+    /// A layer's decisions in this thread.
     pub(super) fn of(&self, layer: &LayerId) -> Arc<Vec<Decision>> {
         self.by_layer.get(layer).cloned().unwrap_or_default()
     }
 
-    /// What is not durable yet.
+    /// The decisions that are not durable yet.
     pub(super) fn pending(&self) -> &[Decision] {
         &self.pending
     }
@@ -30,7 +30,7 @@ impl Decisions {
         self.epoch_changed
     }
 
-    /// How many there are with those that are pending.
+    /// The number of decisions, including pending ones.
     pub(super) fn total(&self, durable: u64) -> u64 {
         durable + self.pending.len() as u64
     }
@@ -44,27 +44,27 @@ impl Decisions {
         self.pending.last().expect("just pushed")
     }
 
-    /// Takes in a decision that is durable.
+    /// Adds a durable decision.
     pub(super) fn remember(&mut self, decision: &Decision) {
         if let Some(layer) = &decision.layer {
             Arc::make_mut(self.by_layer.entry(layer.clone()).or_default()).push(decision.clone());
         }
     }
 
-    /// The first so many of the pending ones are durable.
+    /// The first `count` pending decisions are durable.
     pub(super) fn landed(&mut self, written: usize) {
         self.pending.drain(..written.min(self.pending.len()));
     }
 
-    /// The epoch is durable as it is.
+    /// The current epoch is durable.
     pub(super) fn epoch_written(&mut self) {
         self.epoch_changed = false;
     }
 
-    /// Takes in decisions of others: ours that are pending are numbered after them.
+    /// Adds decisions of others: our pending ones are numbered after them.
     ///
-    /// `from` is where the items of others were put, `count` how many. What the engine decided about positions from
-    /// there on is dropped, since other items are there now.
+    /// `from` is the position of the items of others, `count` their number. The engine's decisions about positions from
+    /// there on are dropped, since other items are there now.
     pub(super) fn take_in(&mut self, theirs: &[Decision], durable: u64, from: usize, count: usize) {
         for decisions in self.by_layer.values_mut() {
             Arc::make_mut(decisions).retain(|decision| decision.number < durable);
@@ -80,7 +80,7 @@ impl Decisions {
         }
     }
 
-    /// Forgets what is not durable; `durable` decisions are. The epoch, if one began, is written with the next batch.
+    /// Discards what is not durable; `durable` decisions are. If an epoch began, it is written with the next batch.
     pub(super) fn forget_pending(&mut self, durable: u64) {
         self.pending.clear();
         for decisions in self.by_layer.values_mut() {
@@ -88,7 +88,7 @@ impl Decisions {
         }
     }
 
-    /// The thread was deleted: what layers decided is to be written anew.
+    /// The thread was deleted: the decisions of layers must be written again.
     pub(super) fn start_over(&mut self) {
         let mut decisions: Vec<Decision> =
             self.by_layer.drain().flat_map(|(_, decisions)| (*decisions).clone()).collect();

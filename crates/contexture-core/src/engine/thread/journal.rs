@@ -1,4 +1,4 @@
-//! What of a thread is durable, and what the next batch expects and writes.
+//! How much of a thread is durable, and what the next batch expects and writes.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use crate::log::ItemLog;
 use crate::store::{Batch, Version};
 use crate::window::Epoch;
 
-/// What is durable about a thread, and what is about to be.
+/// How much of a thread is durable, and what is pending.
 pub(super) struct Journal {
     keys: Keys,
     execution: ExecutionId,
-    /// The head that the next batch expects.
+    /// The version of the head that the next batch expects.
     version: Option<Version>,
-    /// How much of the thread is durable, as far as this execution has taken it in.
+    /// How much of the thread is durable, as far as this execution has read it.
     reach: Reach,
-    /// The newest batch of each other writer, as the head told it.
+    /// The newest batch of each other writer, according to the head.
     others: Vec<Landing>,
-    /// Counts our batches, so that one whose answer was lost is recognised.
+    /// Counts our batches, so that one whose result was lost is recognised.
     commits: u64,
     decisions: Decisions,
 }
@@ -54,7 +54,7 @@ impl Journal {
         &self.others
     }
 
-    /// What a layer decided in this thread.
+    /// A layer's decisions in this thread.
     pub(super) fn decisions_of(&self, layer: &LayerId) -> Arc<Vec<Decision>> {
         self.decisions.of(layer)
     }
@@ -64,7 +64,7 @@ impl Journal {
         self.decisions.decide(decision, self.reach.decisions)
     }
 
-    /// What the next batch leaves in the store.
+    /// The size of the thread after the next batch.
     pub(super) fn landing(&self, log_len: usize, turn: bool) -> Landing {
         let reach = Reach {
             items: log_len,
@@ -74,7 +74,7 @@ impl Journal {
         Landing { execution: self.execution.clone(), commit: self.commits, reach, turn }
     }
 
-    /// The newest batch of ours, if the head says that it is durable.
+    /// Our newest batch, if the head says that it is durable.
     pub(super) fn landing_in<'a>(&self, head: &'a Head) -> Option<&'a Landing> {
         head.landing_of(&self.execution, self.commits)
     }
@@ -103,14 +103,14 @@ impl Journal {
         self.commits += 1;
     }
 
-    /// The newest batch of ours is durable, with everything up to now.
+    /// Our newest batch is durable, with everything up to now.
     pub(super) fn committed(&mut self, landing: &Landing, version: Version) {
         self.landed(landing);
         self.version = Some(version);
         self.decisions.epoch_written();
     }
 
-    /// Takes over what was read when the thread was opened.
+    /// Applies what was read when the thread was opened.
     pub(super) fn restore(&mut self, head: &Head, version: Version, decisions: &[Decision]) {
         self.version = Some(version);
         self.others = head.others_than(&self.execution);
@@ -118,7 +118,7 @@ impl Journal {
         self.reach = head.last.reach;
     }
 
-    /// Takes in what others wrote: `count` items from position `from` on, and decisions.
+    /// Adds what others wrote: `count` items from position `from` on, and decisions.
     pub(super) fn take_in(&mut self, head: &Head, version: Version, decisions: &[Decision], from: usize, count: usize) {
         self.decisions.take_in(decisions, self.reach.decisions, from, count);
         self.reach = head.last.reach;
@@ -126,12 +126,12 @@ impl Journal {
         self.version = Some(version);
     }
 
-    /// Forgets what is not durable.
+    /// Discards what is not durable.
     pub(super) fn forget_pending(&mut self) {
         self.decisions.forget_pending(self.reach.decisions);
     }
 
-    /// The thread was deleted: everything that is known about it is to be written anew.
+    /// The thread was deleted: everything that is known about it must be written again.
     pub(super) fn start_over(&mut self) {
         (self.version, self.reach) = (None, Reach::default());
         self.others.clear();

@@ -14,20 +14,20 @@ use crate::window::Epoch;
 /// How many records are read at once.
 const READ_AHEAD: u64 = 512;
 
-/// What a thread holds, as it is read when it is opened.
+/// The contents of a thread when it is opened.
 #[derive(Default)]
 pub(crate) struct Stored {
     pub(super) head: Option<(Head, Version)>,
     pub(super) records: Vec<LogRecord<'static>>,
     pub(super) decisions: Vec<Decision>,
     pub(super) epoch: Option<Epoch>,
-    /// Turns that nobody in this process runs, oldest first.
+    /// Turns of executions that do not run in this process, oldest first.
     pub(super) strays: Vec<Stray>,
-    /// The records that were asked for besides.
+    /// The records under the additional keys.
     pub(crate) more: Vec<Option<Record>>,
 }
 
-/// Reads a thread. The head, the epoch and `more` are of one moment; what the head counts never changes.
+/// Reads a thread. The head, the epoch and `more` are from one moment; the records that the head counts never change.
 pub(super) async fn read_thread(
     store: &dyn StorageAdapter,
     keys: &Keys,
@@ -47,7 +47,7 @@ pub(super) async fn read_thread(
         if left == 0 {
             return Ok(Stored { more: found.collect(), ..Stored::default() });
         }
-        // Someone may have begun the thread between the two looks.
+        // Another writer may have created the thread between the two reads.
         looks += 1;
         if looks > 1 {
             return Err(corrupt(&keys.head, format!("it is missing, and {left} records of the thread are there")));
@@ -111,13 +111,13 @@ async fn read_numbered<T>(
     Ok(values)
 }
 
-/// What became of the head since it was read or written last.
+/// How the head changed since it was last read or written.
 pub(crate) enum HeadNow {
-    /// It is the one that is known.
+    /// It has not changed.
     Same,
     /// The thread was deleted.
     Gone,
-    /// Someone wrote: others, or this execution with a batch whose answer was lost.
+    /// There was a write: of others, or of this execution with a batch whose result was lost.
     Moved(Box<News>),
 }
 
@@ -125,17 +125,17 @@ pub(crate) enum HeadNow {
 pub(crate) struct News {
     pub(super) head: Head,
     pub(super) version: Version,
-    /// Our own batch that is durable after all.
+    /// Our own batch whose result was lost and that is durable.
     pub(super) landing: Option<Landing>,
     pub(super) records: Vec<LogRecord<'static>>,
     pub(super) decisions: Vec<Decision>,
     pub(super) strays: Vec<Stray>,
-    /// Whether our own turn's record is gone.
+    /// Whether the record of our own turn is missing.
     pub(super) lost_turn: bool,
 }
 
 impl News {
-    /// Whether a batch of ours is durable, though nobody told us.
+    /// Whether a batch of ours whose result was lost is durable.
     pub(crate) fn has_landed(&self) -> bool {
         self.landing.is_some()
     }
@@ -160,13 +160,13 @@ pub(super) async fn read_news(
     let records = read_log(store, keys, known.records..reach.records).await?;
     let decisions = read_decisions(store, keys, known.decisions..reach.decisions).await?;
     let lost_turn = claims.is_recorded(landing.as_ref()) && store.get(&keys.turn).await?.is_none();
-    // A batch of ours that is durable has taken the strays over already.
+    // If our batch is durable, it has already taken over the abandoned turns.
     let strays = if landing.is_some() { &[] } else { claims.strays() };
     let strays = read_again(store, strays).await?;
     Ok(HeadNow::Moved(Box::new(News { head, version, landing, records, decisions, strays, lost_turn })))
 }
 
-/// The records of turns that nobody in this process runs.
+/// The records of turns whose executions do not run in this process.
 pub(super) async fn read_turns(
     store: &dyn StorageAdapter,
     keys: &Keys,
@@ -181,14 +181,14 @@ pub(super) async fn read_turns(
     Ok(turns.into_iter().zip(records).filter_map(|(key, record)| Some((key, record?))).collect())
 }
 
-/// The turns of these records, oldest first; `calls` gives so many calls of the log from a position on.
+/// The turns of these records, oldest first; `calls` returns a number of calls of the log from a position on.
 pub(super) fn decode_strays(
     turns: &[(String, Record)],
     calls: impl Fn(usize, usize) -> Vec<FunctionCall>,
 ) -> Result<Vec<Stray>, StoreError> {
     let mut strays = Vec::new();
     for (key, record) in turns {
-        // One that speaks of items which came after those that were read has an owner who is at work on it.
+        // A turn that refers to items newer than those that were read has a running owner.
         let Some(turn) = decode_turn(key, record, &calls)? else { continue };
         strays.push(Stray::new(key.clone(), record.version, turn));
     }
@@ -196,7 +196,7 @@ pub(super) fn decode_strays(
     Ok(strays)
 }
 
-/// The same turns with the versions that their records have now.
+/// The same turns with the current versions of their records.
 async fn read_again(store: &dyn StorageAdapter, strays: &[Stray]) -> Result<Vec<Stray>, StoreError> {
     let keys: Vec<String> = strays.iter().map(|stray| stray.key().to_owned()).collect();
     let records = if keys.is_empty() { Vec::new() } else { store.get_many(&keys).await? };

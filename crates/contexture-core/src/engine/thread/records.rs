@@ -1,4 +1,4 @@
-//! The records of a thread, as they are in the store.
+//! The stored records of a thread.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,14 +16,14 @@ use crate::store::{Key, Record, StoreError, escape_segment};
 use crate::turn::{StoredTurn, Turn};
 use crate::window::{Churn, Epoch};
 
-/// The format of all records of a thread, so that a later one can be told from it.
+/// The format number of all records of a thread.
 const FORMAT: u32 = 1;
-/// How many other writers the head remembers. One that wrote before so many others has long been answered.
+/// How many other writers the head has. An older writer has received its result long ago.
 const MAX_OTHERS: usize = 8;
 
-/// Where the records of a thread are.
+/// The keys of the records of a thread.
 pub(super) struct Keys {
-    /// What all of them begin with.
+    /// Their common prefix.
     pub(super) all: String,
     pub(super) head: String,
     pub(super) epoch: String,
@@ -58,7 +58,7 @@ impl Keys {
     }
 }
 
-/// How much of a thread there is.
+/// The size of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Reach {
     pub(super) items: usize,
@@ -66,7 +66,7 @@ pub(super) struct Reach {
     pub(super) decisions: u64,
 }
 
-/// A batch that is durable: whose it was, and how far the thread reached with it.
+/// A durable batch: its writer, and the size of the thread after it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Landing {
     pub(super) execution: ExecutionId,
@@ -78,7 +78,7 @@ pub(crate) struct Landing {
     pub(super) turn: bool,
 }
 
-/// The one record of a thread that changes with every batch.
+/// The record of a thread that changes with every batch.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Head {
     format: u32,
@@ -110,7 +110,7 @@ impl Head {
         }
     }
 
-    /// What the head says about the provider.
+    /// The state of the provider.
     pub(super) fn provider(&self) -> Provider {
         Provider::restore(self.last_sent, self.ever_hit, self.calibration)
     }
@@ -134,7 +134,7 @@ impl Head {
         landings.find(|landing| landing.execution == *execution && landing.commit == commit)
     }
 
-    /// The newest batch of each writer but one, newest first.
+    /// The newest batch of each writer except one, newest first.
     pub(super) fn others_than(&self, execution: &ExecutionId) -> Vec<Landing> {
         let landings = std::iter::once(&self.last).chain(&self.others);
         landings.filter(|landing| landing.execution != *execution).take(MAX_OTHERS).cloned().collect()
@@ -145,7 +145,7 @@ impl Head {
 #[derive(Serialize, Deserialize)]
 pub(super) struct LogRecord<'a> {
     format: u32,
-    /// Who counted the tokens.
+    /// The counter that counted the tokens.
     counter: Cow<'a, str>,
     tokens: Vec<u64>,
     items: Vec<Arc<Item>>,
@@ -187,7 +187,7 @@ impl<'a> LogRecord<'a> {
     }
 }
 
-/// A decision as it is in the store. Its own field keeps it apart from the format.
+/// The stored form of a decision, in a separate field beside the format.
 #[derive(Serialize, Deserialize)]
 struct DecisionRecord<T> {
     format: u32,
@@ -226,8 +226,8 @@ pub(super) fn decode_epoch(key: &str, record: &Record) -> Result<Epoch, StoreErr
     decode(key, record, |record: &EpochRecord<Epoch>| record.format).map(|record| record.epoch)
 }
 
-/// The turn of a record; `None` if it speaks of calls that these records of the log do not have.
-/// The turn of a record; `calls` gives so many calls of the log from a position on.
+/// The turn of a record; `calls` returns a number of calls of the log from a position on. `None` if the log does not
+/// have these calls.
 pub(super) fn decode_turn(
     key: &str,
     record: &Record,
@@ -251,7 +251,7 @@ fn decode<T: for<'a> Deserialize<'a>>(
         format: u32,
     }
     let decoded = serde_json::from_slice::<T>(&record.value);
-    // A record of another format may well fail to parse as ours; what matters to the reader is the format.
+    // Check the format first: a record of another format may fail to parse, and the error should name the format.
     let found = match &decoded {
         Ok(value) => Some(format(value)),
         Err(_) => serde_json::from_slice::<Format>(&record.value).ok().map(|found| found.format),
