@@ -352,9 +352,9 @@ impl LayerStateStore {
     }
 
     /// Records that a batch with an unknown outcome has succeeded, though others may have written since.
-    pub(crate) fn mark_landed(&self, execution: &ExecutionId) {
+    pub(crate) fn mark_durable(&self, execution: &ExecutionId) {
         if let Some(entry) = self.executions().get_mut(execution) {
-            entry.cells.values_mut().for_each(Cell::mark_landed);
+            entry.cells.values_mut().for_each(Cell::mark_durable);
         }
     }
 

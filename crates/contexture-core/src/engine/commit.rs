@@ -69,12 +69,12 @@ impl Thread {
     async fn try_commit(&mut self, shared: &Shared) -> Result<(), StoreError> {
         let (core, id) = (shared.core(), shared.id());
         let states = core.states.dirty(id);
-        let (landing, batch) = self.pending(core.counter.name(), &states);
+        let (committed_batch, batch) = self.pending(core.counter.name(), &states);
         core.states.begin_write(id, &states);
         let version = core.store.apply(batch.fenced(shared.turn_lease().fence())).await?;
         core.states.mark_written(id, &states, version);
         core.states.set_behind(id, false);
-        self.committed(&landing, version);
+        self.committed(&committed_batch, version);
         Ok(())
     }
 
@@ -104,12 +104,12 @@ impl Thread {
     }
 
     async fn try_catch_up(&mut self, shared: &Arc<Shared>) -> Result<(), StoreError> {
-        let news = self.read_news(shared).await?;
-        if matches!(news, HeadNow::Same) {
+        let changes = self.read_changes(shared).await?;
+        if matches!(changes, HeadNow::Same) {
             return Ok(());
         }
         let turns = self.read_turns(shared).await?;
-        self.take_news(shared, news);
+        self.apply_changes(shared, changes);
         self.adopt(&turns)?;
         // A state that cannot be read now is merged when it is written.
         reconcile_states(shared).await
@@ -119,20 +119,20 @@ impl Thread {
     ///
     /// Everything is read before anything changes, so that it can fail or be dropped at any point.
     async fn rebase(&mut self, shared: &Arc<Shared>) -> Result<(), StoreError> {
-        let news = self.read_news(shared).await?;
-        self.take_news(shared, news);
+        let changes = self.read_changes(shared).await?;
+        self.apply_changes(shared, changes);
         reconcile_states(shared).await
     }
 
-    fn take_news(&mut self, shared: &Arc<Shared>, news: HeadNow) {
-        match news {
+    fn apply_changes(&mut self, shared: &Arc<Shared>, changes: HeadNow) {
+        match changes {
             HeadNow::Same => {}
             HeadNow::Gone => self.start_over(),
-            HeadNow::Moved(news) => {
-                if news.has_landed() {
-                    shared.core().states.mark_landed(shared.id());
+            HeadNow::Moved(changes) => {
+                if changes.has_our_batch() {
+                    shared.core().states.mark_durable(shared.id());
                 }
-                if self.take_in(shared, *news) > 0 {
+                if self.take_in(shared, *changes) > 0 {
                     let message = "another execution wrote to this thread; its items were put before ours";
                     shared.fault(None, "merge", message.to_owned());
                 }

@@ -26,8 +26,8 @@ use crate::window::{Assembly, Block, Projection, WindowInput};
 
 use claims::{Claims, open_calls};
 use journal::Journal;
-pub(crate) use read::{HeadNow, News, Stored};
-pub(crate) use records::Landing;
+pub(crate) use read::{Changes, HeadNow, Stored};
+pub(crate) use records::CommittedBatch;
 use records::{Head, LogRecord, encode_turn};
 
 /// The output of a call whose outcome is unknown.
@@ -110,12 +110,12 @@ impl Thread {
 
     /// Whether the log has items that are not durable.
     pub(crate) fn is_behind(&self) -> bool {
-        self.log.len() > self.journal.reach().items
+        self.log.len() > self.journal.size().items
     }
 
     /// Whether the next batch would take over turns of others.
     pub(crate) fn has_claims(&self) -> bool {
-        !self.claims.strays().is_empty()
+        !self.claims.abandoned_turns().is_empty()
     }
 
     /// Whether another execution has taken over our turn. Returns `true` only once.
@@ -231,11 +231,11 @@ impl Thread {
     }
 
     /// Everything that is not durable yet, as one batch, and the size of the thread after it.
-    pub(crate) fn pending(&self, counter: &str, states: &[DirtyState]) -> (Landing, Batch) {
+    pub(crate) fn pending(&self, counter: &str, states: &[DirtyState]) -> (CommittedBatch, Batch) {
         let unfinished = self.turn.as_ref().filter(|turn| !turn.is_done());
-        let landing = self.journal.landing(self.log.len(), unfinished.is_some());
+        let committed_batch = self.journal.committed_batch(self.log.len(), unfinished.is_some());
         let (others, churn) = (self.journal.others().to_vec(), self.projection.churn().clone());
-        let head = Head::new(landing.clone(), others, churn, &self.provider);
+        let head = Head::new(committed_batch.clone(), others, churn, &self.provider);
         let batch = self.journal.batch(&head, &self.log, counter, self.projection.epoch());
         let batch = self.claims.add_to(batch);
         let key = self.journal.keys().turn.clone();
@@ -243,13 +243,13 @@ impl Thread {
             Some(turn) => batch.set(key, encode_turn(turn, &self.log)),
             None => batch.delete(key),
         };
-        (landing, states.iter().fold(batch, |batch, state| state.add_to(batch)))
+        (committed_batch, states.iter().fold(batch, |batch, state| state.add_to(batch)))
     }
 
     /// The pending batch is durable.
-    pub(crate) fn committed(&mut self, landing: &Landing, version: Version) {
-        self.claims.committed(landing);
-        self.journal.committed(landing, version);
+    pub(crate) fn committed(&mut self, committed_batch: &CommittedBatch, version: Version) {
+        self.claims.committed(committed_batch);
+        self.journal.committed(committed_batch, version);
     }
 
     /// Reads the thread from the store, with the records under `more` keys from the same moment.
@@ -260,8 +260,8 @@ impl Thread {
     }
 
     /// Reads what others wrote since.
-    pub(crate) async fn read_news(&self, shared: &Shared) -> Result<HeadNow, StoreError> {
-        read::read_news(&*shared.core().store, &self.journal, &self.claims).await
+    pub(crate) async fn read_changes(&self, shared: &Shared) -> Result<HeadNow, StoreError> {
+        read::read_changes(&*shared.core().store, &self.journal, &self.claims).await
     }
 
     /// Reads the records of turns that others left.
@@ -273,18 +273,18 @@ impl Thread {
 
     /// Adopts turns that others left since; the newest becomes ours if we have none.
     pub(crate) fn adopt(&mut self, turns: &[(String, Record)]) -> Result<(), StoreError> {
-        let strays = read::decode_strays(turns, |from, count| {
+        let abandoned_turns = read::decode_turns(turns, |from, count| {
             let items = self.log.range(from.min(self.log.len())..self.log.len());
             items.filter_map(|(_, entry)| entry.item.as_call()).take(count).cloned().collect()
         })?;
-        let found = self.claims.adopt_new(strays, self.turn.is_none());
+        let found = self.claims.adopt_new(abandoned_turns, self.turn.is_none());
         self.turn = self.turn.take().or(found);
         Ok(())
     }
 
     /// Discards the turn, and everything that is not durable.
     pub(crate) fn forget_turn(&mut self, shared: &Shared) {
-        let durable = self.journal.reach().items;
+        let durable = self.journal.size().items;
         self.turn = None;
         self.claims = Claims::default();
         self.journal.forget_pending();
@@ -303,7 +303,7 @@ impl Thread {
         if let Some((head, version)) = stored.head {
             stored.records.into_iter().for_each(|record| self.append_record(&*shared.core().counter, record));
             self.journal.restore(&head, version, &stored.decisions);
-            self.turn = self.claims.adopt(stored.strays);
+            self.turn = self.claims.adopt(stored.abandoned_turns);
             self.provider = head.provider();
             self.projection = Projection::restore(stored.epoch, head.into_churn());
         }
@@ -318,22 +318,22 @@ impl Thread {
     }
 
     /// Puts what others wrote before what is pending; returns the number of their items.
-    pub(crate) fn take_in(&mut self, shared: &Shared, news: News) -> usize {
-        if let Some(landing) = &news.landing {
-            self.claims.landed(landing);
-            self.journal.landed(landing);
+    pub(crate) fn take_in(&mut self, shared: &Shared, changes: Changes) -> usize {
+        if let Some(committed_batch) = &changes.committed_batch {
+            self.claims.batch_committed(committed_batch);
+            self.journal.batch_committed(committed_batch);
         }
-        let from = self.journal.reach().items;
-        let review = self.claims.review(news.strays, news.lost_turn);
+        let from = self.journal.size().items;
+        let review = self.claims.review(changes.abandoned_turns, changes.lost_turn);
         if review.lost_turn {
             // The pending part of our turn must never become durable: the execution that took it over decides how it ends.
             let taken_over = std::mem::take(&mut self.claims);
             self.forget_turn(shared);
             self.claims = taken_over;
         }
-        let count = self.put_before(&*shared.core().counter, news.records, &review.abandoned);
+        let count = self.put_before(&*shared.core().counter, changes.records, &review.owned_calls);
         shared.log().set(self.log.clone());
-        self.journal.take_in(&news.head, news.version, &news.decisions, from, count);
+        self.journal.take_in(&changes.head, changes.version, &changes.decisions, from, count);
         if count > 0 {
             self.projection.forget_behind(from);
             self.provider.lose_cache(EpochReason::LogMerged);
@@ -344,14 +344,14 @@ impl Thread {
     /// Puts items of others after what is durable, and ours after them; returns the number of their items.
     ///
     /// One of our outputs is dropped if another execution already logged an output for its call, or if its call is in
-    /// `abandoned`. Outputs that close a turn of others may belong to calls that were added to our log just now.
+    /// `owned_calls`. Outputs that close a turn of others may belong to calls that were added to our log just now.
     fn put_before(
         &mut self,
         counter: &dyn TokenCounter,
         theirs: Vec<LogRecord<'static>>,
-        abandoned: &[Box<str>],
+        owned_calls: &[Box<str>],
     ) -> usize {
-        let durable = self.journal.reach().items;
+        let durable = self.journal.size().items;
         let pending: Vec<Entry> = self.log.range(durable..self.log.len()).map(|(_, entry)| entry.clone()).collect();
         if !pending.is_empty() {
             self.log = self.log.prefix(durable);
@@ -361,7 +361,7 @@ impl Thread {
         for entry in pending {
             let unwanted = entry.item.as_output().is_some_and(|output| {
                 let answers = entry.answers.is_some() || output.output == INTERRUPTED;
-                answers && (abandoned.contains(&output.call_id) || !self.log.is_open(&output.call_id))
+                answers && (owned_calls.contains(&output.call_id) || !self.log.is_open(&output.call_id))
             });
             if !unwanted {
                 self.log.append(entry.item, entry.tokens);

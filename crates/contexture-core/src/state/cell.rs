@@ -190,7 +190,7 @@ impl Cell {
     /// A write with unknown outcome is known to have succeeded, though others may have overwritten it since.
     ///
     /// Which write it was is known only if the state has not changed since the first one with unknown outcome.
-    pub(super) fn mark_landed(&mut self) {
+    pub(super) fn mark_durable(&mut self) {
         let Some(durable) = &mut self.durable else { return };
         let doubtful = &durable.doubtful;
         if !doubtful.is_empty() && doubtful.iter().all(|doubtful| doubtful.generation == self.generation) {

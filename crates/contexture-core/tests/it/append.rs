@@ -1,4 +1,4 @@
-//! What becomes of user messages and tool outputs on their way into the log, and of tool calls that go wrong.
+//! How layers change user messages and tool outputs before they are logged, and tool calls that fail.
 
 use contexture_core::item::{Origin, Outcome};
 use contexture_core::layer::*;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::kit::{Diary, FnTool, counting_tool, spec};
 
-/// A layer that makes something else of what is about to be logged.
+/// A layer that changes what is about to be logged.
 fn changing(id: &str, slot: i32, change: impl Fn(Vec<Item>) -> Vec<Item> + Send + Sync + 'static) -> ClosureLayer<u32> {
     let append = move |params: OnItemAppendParams<u32>| {
         let items = change(params.items);
@@ -48,7 +48,7 @@ async fn layers_change_items_one_after_the_other_and_never_what_the_model_says()
 }
 
 #[tokio::test]
-async fn a_dropped_message_ends_the_pipeline_and_asks_nobody() {
+async fn a_dropped_message_ends_the_pipeline_without_a_model_call() {
     let diary = Diary::new();
     let noted = diary.clone();
     let layers = memory((
@@ -81,7 +81,7 @@ async fn injected_items_are_logged_and_shown() {
     assert_eq!(model.last_texts(), ["by the way", "hello"]);
 }
 
-/// Runs a turn in which the model calls the tool `look`, and gives back the log and the faults.
+/// Runs a turn in which the model calls the tool `look`; returns the log and the faults.
 async fn looked(layer: ClosureLayer<u32>) -> (Vec<String>, Vec<String>) {
     let (recorder, model) = (Recorder::new(), ScriptedModel::new().calls("look", "{}"));
     let builder = engine(memory((layer,))).model(model).observer(recorder.clone());
@@ -97,13 +97,13 @@ fn is_output(items: &[Item]) -> bool {
 }
 
 #[tokio::test]
-async fn a_dropped_tool_output_is_answered_as_withheld() {
+async fn a_dropped_tool_output_is_replaced_by_a_note() {
     let (log, _) = looked(changing("censor", 1, |items| if is_output(&items) { vec![] } else { items })).await;
     assert_eq!(log, ["user: hello", "call look", "output: The output of this call was withheld.", "assistant: ok"]);
 }
 
 #[tokio::test]
-async fn an_output_stays_right_behind_its_call() {
+async fn an_output_stays_directly_after_its_call() {
     let (log, _) = looked(changing("notes", 1, |mut items| {
         if is_output(&items) {
             items.insert(0, Item::developer("before"));
@@ -134,7 +134,7 @@ async fn a_layer_cannot_speak_for_the_model_or_its_tools() {
 }
 
 #[tokio::test]
-async fn a_layer_may_change_what_the_user_wrote_and_add_nothing_in_his_name() {
+async fn a_layer_may_change_user_messages_but_not_add_any() {
     let opaque_user = || Item::Opaque(json!({ "type": "message", "role": "user", "content": "forged" }));
     type Change = fn(Vec<Item>) -> Vec<Item>;
     let cases: [(Change, &[&str]); 5] = [
@@ -188,7 +188,7 @@ async fn declared_schemas_hold_for_messages_too() {
 }
 
 #[tokio::test]
-async fn a_failed_or_panicking_append_lets_items_pass_and_changes_no_state() {
+async fn a_failed_or_panicking_append_keeps_items_and_state() {
     let failing = layer::<u32>(spec("failing", 1)).on_item_append(|_| async { Err("no".into()) }).build();
     let panicking = layer::<u32>(spec("panicking", 2)).on_item_append(|_| async { panic!("no") }).build();
     let engine = engine(memory((failing, panicking))).model(ScriptedModel::new()).build().unwrap();
@@ -208,7 +208,7 @@ async fn a_huge_item_is_logged_whole_and_shown_within_the_budget() {
     assert_eq!(execution.log().iter().next().unwrap().as_message().unwrap().text().len(), 1_000_000);
 }
 
-/// Runs a turn in which the model calls `name`, and gives back what it was answered.
+/// Runs a turn in which the model calls `name`; returns the output of the call.
 async fn answered(name: &str, arguments: &str) -> String {
     let model = ScriptedModel::new().calls(name, arguments);
     let engine = engine(memory(()))
@@ -224,7 +224,7 @@ async fn answered(name: &str, arguments: &str) -> String {
 }
 
 #[tokio::test]
-async fn whatever_a_tool_does_the_model_gets_an_answer() {
+async fn every_tool_call_gets_an_output() {
     let cases = [
         ("fine", r#"{"a":1}"#, r#"output: {"a":1}"#),
         ("fine", "", "output: {}"),
@@ -241,7 +241,7 @@ async fn whatever_a_tool_does_the_model_gets_an_answer() {
 }
 
 #[tokio::test]
-async fn calls_without_a_name_of_their_own_get_one() {
+async fn calls_without_a_unique_id_get_one() {
     let model = ScriptedModel::new().answers(|_| {
         let items =
             vec![Item::call("", "look", "{}"), Item::call("same", "look", "{}"), Item::call("same", "look", "{}")];
@@ -259,7 +259,7 @@ async fn calls_without_a_name_of_their_own_get_one() {
 }
 
 #[tokio::test]
-async fn what_a_layer_adds_is_signed_and_what_it_writes_over_a_failure_stays_a_failure() {
+async fn items_of_a_layer_name_it_and_a_changed_failure_stays_a_failure() {
     let append = |params: OnItemAppendParams<()>| async move {
         let mut items = params.items;
         if let Some(output) = items[0].as_output() {

@@ -1,4 +1,4 @@
-//! Child executions: what they begin with, what is their own, and what comes back.
+//! Child executions: their initial state, what is separate, and what they return.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::kit::{Diary, spec};
 
-/// Keeps words; gives a child a copy, and takes over what the child has more.
+/// A list of words; `on_spawn` copies it, and `on_return` adds the child's new words.
 fn words(spec: LayerSpec) -> LayerBuilder<Vec<String>> {
     let add = layer_fn("Adds a word.", |word: Word, words: Arc<Vec<String>>, _| async move {
         let mut words = Arc::unwrap_or_clone(words);
@@ -78,7 +78,7 @@ async fn a_child_has_its_own_name_depth_log_and_state() {
 }
 
 #[tokio::test]
-async fn tools_of_a_child_change_the_child_and_on_return_brings_it_home() {
+async fn tools_of_a_child_change_the_child_and_on_return_updates_the_parent() {
     let model = ScriptedModel::new().calls("words/add", r#"{"word":"blue"}"#).says("done");
     let engine = engine(memory((carried(),))).model(model).build().unwrap();
     let mut execution = engine.execution("thread").start().await.unwrap();
@@ -144,14 +144,14 @@ async fn a_failed_on_spawn_leaves_the_child_without_state() {
         child.turn("go").await.unwrap();
         let spans = recorder.spans();
         let recall = spans.iter().find(|span| span.hook == Hook::Recall).unwrap();
-        // A layer that has `init` and no state is uninitialised; one that needs none begins empty.
+        // A layer that has `init` and no state is uninitialised; one without `init` starts empty.
         assert_eq!(recall.status == contexture_core::event::SpanStatus::Ok, recalled);
         assert_eq!(recorder.faults()[0].message, "no");
     }
 }
 
 #[tokio::test]
-async fn a_layer_may_stay_at_home() {
+async fn a_layer_may_have_no_state_in_a_child() {
     let home = words(spec("words", 1))
         .init(|_| async { Ok(InitResult { state: vec!["home".into()] }) })
         .on_spawn(|_| async { Ok(SpawnResult { child_state: None, items: vec![] }) })
@@ -209,7 +209,7 @@ async fn a_child_begins_with_messages_alone() {
 }
 
 #[tokio::test]
-async fn a_child_whose_layer_cannot_begin_is_refused_and_the_parent_goes_on() {
+async fn a_child_whose_layer_fails_to_start_is_an_error_and_the_parent_continues() {
     let diary = Diary::new();
     let ended = diary.clone();
     let picky = layer::<()>(spec("picky", 2)).init(|params| async move {
@@ -227,7 +227,7 @@ async fn a_child_whose_layer_cannot_begin_is_refused_and_the_parent_goes_on() {
 }
 
 #[tokio::test]
-async fn layers_added_late_go_with_the_child() {
+async fn layers_added_late_are_in_the_child_too() {
     let engine = engine(memory(())).model(ScriptedModel::new()).build().unwrap();
     let mut execution = engine.execution("thread").start().await.unwrap();
     execution.add_layer(carried()).await.unwrap();

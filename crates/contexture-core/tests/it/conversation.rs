@@ -1,7 +1,7 @@
-//! A conversation of many turns with six layers, and what must be true of what it leaves behind.
+//! A conversation of many turns with six layers, and the invariants of its stored records.
 //!
-//! The model decides by what it is shown alone, so that the conversation comes out the same wherever it is
-//! interrupted and taken up again.
+//! The model's responses depend only on the request, so that the conversation is the same wherever it is interrupted
+//! and resumed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 pub const THREAD: &str = "thread";
 pub const RESOURCE: &str = "resource";
 
-/// Counts what the model said, in items.
+/// Counts the items of responses.
 pub struct Said;
 
 impl MemoryLayer for Said {
@@ -38,7 +38,7 @@ impl MemoryLayer for Said {
     }
 }
 
-/// Counts what the model heard: user messages and tool outputs.
+/// Counts user messages and tool outputs.
 pub struct Heard;
 
 impl MemoryLayer for Heard {
@@ -54,7 +54,7 @@ impl MemoryLayer for Heard {
     }
 }
 
-/// Remembers facts that the model asks it to remember; two sets of facts unite.
+/// Stores facts through a tool; `merge` unites two sets of facts.
 pub struct Facts;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -113,7 +113,7 @@ impl MemoryLayer for Census {
     }
 }
 
-/// Remembers the last thing said, and forgets it after every fourth response.
+/// Stores the last message, and clears it after every fourth response.
 pub struct Mood;
 
 impl MemoryLayer for Mood {
@@ -147,7 +147,7 @@ impl MemoryLayer for Scratch {
 /// Which layers the conversation has.
 pub type Layers = (Said, Heard, Facts, Census, Mood, Scratch);
 
-/// Says what turn is on: calls of every third turn, a fact of the next, plain words of the last.
+/// The model: tool calls in the first of three turns, a fact in the second, plain text in the third.
 #[derive(Clone, Copy)]
 pub struct Speaker;
 
@@ -171,7 +171,7 @@ impl Model for Speaker {
     }
 }
 
-/// A tool that counts how often each call really ran. Clones share the count.
+/// A tool that counts how often each call ran. Clones share the count.
 #[derive(Clone, Default)]
 pub struct Tick(Arc<Mutex<BTreeMap<String, u32>>>);
 
@@ -247,7 +247,7 @@ pub async fn picture(store: &dyn StorageAdapter) -> BTreeMap<String, String> {
     all.filter(|(key, _)| key.starts_with("layers/")).collect()
 }
 
-/// Checks that states and log are of one moment, and that the log is one that a provider takes.
+/// Checks that states and log are from one moment, and that providers accept the log.
 #[track_caller]
 pub fn check_whole(execution: &Execution<Layers>) {
     let log: Vec<&Item> = execution.log().iter().collect();

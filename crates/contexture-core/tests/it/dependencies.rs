@@ -1,9 +1,9 @@
-//! What the core may depend on: no HTTP, no database, no command line, and of tokio neither I/O nor timers.
+//! The allowed dependencies of core: no HTTP, no database, no command line, and of tokio neither I/O nor timers.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// Everything that the core is made of, its own dependencies and theirs.
+/// All direct and indirect dependencies of core.
 const ALLOWED: [&str; 31] = [
     "contexture-core",
     // Hashes of tables in memory.
@@ -64,7 +64,7 @@ fn crate_names(tree: &str) -> BTreeSet<&str> {
 }
 
 #[test]
-fn the_core_depends_on_little_and_on_nothing_that_reaches_outside() {
+fn the_core_has_few_dependencies_and_none_for_io() {
     let tree = cargo_tree("normal");
     let unknown: Vec<_> = crate_names(&tree).into_iter().filter(|name| !ALLOWED.contains(name)).collect();
     assert!(unknown.is_empty(), "new dependencies of the core are a decision: {unknown:?}");

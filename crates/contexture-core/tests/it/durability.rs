@@ -1,4 +1,4 @@
-//! What is durable when, what is refused rather than lost, and what errors say.
+//! When changes are durable, what is an error rather than lost, and the messages of errors.
 
 use std::sync::Arc;
 
@@ -49,9 +49,9 @@ async fn a_function_that_was_called_says_if_it_is_not_durable() {
     execution.complete().await.unwrap();
 }
 
-/// A tool calls the function in the middle of a turn, whose commit will bring the state with it.
+/// A tool calls the function in the middle of a turn, whose commit writes the state.
 #[tokio::test]
-async fn within_a_turn_a_function_goes_with_the_turn_and_says_so() {
+async fn within_a_turn_a_function_is_committed_with_the_turn_and_returns_that() {
     let access = Arc::new(std::sync::OnceLock::<contexture_core::engine::MemoryAccess<_>>::new());
     let inside = access.clone();
     let tool = FnTool("tool", move |_| {

@@ -1,4 +1,4 @@
-//! Eventual recall: it delays nobody, follows every change of state, and shows nothing that was withdrawn.
+//! Eventual recall: it delays nothing, follows every change of state, and never shows an outdated empty result.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ fn spec(scope: MemoryScope) -> LayerSpec {
     LayerSpec::new("facts", Slot::ENTITY, scope).with_recall_mode(RecallMode::Eventual).with_placement(Placement::Live)
 }
 
-/// Shows its state and takes what it is told; the state `hidden` is not shown.
+/// Shows its state, which a function sets; the state `hidden` is not shown.
 fn facts(scope: MemoryScope) -> ClosureLayer<String> {
     let tell = layer_fn_with_schema(
         "Takes a fact.",
@@ -49,7 +49,7 @@ fn standing<Ls>(memory: MemoryConfig<Ls>) -> EngineBuilder<Ls> {
     timed(memory).0
 }
 
-/// Runs a turn and gives back what the model was shown before the user's message was answered.
+/// Runs a turn and returns what the model was shown.
 async fn shown<Ls>(execution: &mut Execution<Ls>, model: &ScriptedModel) -> String {
     execution.turn("hello").await.unwrap();
     model.last_texts().into_iter().find(|text| text.starts_with("<memory")).unwrap_or_default()
@@ -72,7 +72,7 @@ async fn a_recall_that_never_finishes_delays_nothing() {
     let mut execution = engine.execution("thread").start().await.unwrap();
     settle().await;
     for expected in ["done", "ok"] {
-        // The clock stands still: whoever waited for the recall would wait for ever.
+        // The clock does not advance: a turn that waited for the recall would wait for ever.
         tokio::select! {
             biased;
             answer = execution.turn("hello") => assert_eq!(answer.unwrap().text(), expected),
@@ -88,7 +88,7 @@ fn all_at_once() -> Rerender {
 }
 
 #[tokio::test]
-async fn the_cached_answer_is_served_and_follows_every_change() {
+async fn the_cached_result_is_used_and_follows_every_change() {
     let model = ScriptedModel::new().says("learn one").says("learn two");
     let engine = built(standing(memory((facts(MemoryScope::Thread),))), &model);
     let mut execution = engine.execution("thread").start().await.unwrap();
@@ -103,7 +103,7 @@ async fn the_cached_answer_is_served_and_follows_every_change() {
 }
 
 #[tokio::test]
-async fn an_answer_of_nothing_empties_the_cache() {
+async fn an_empty_result_clears_the_cache() {
     let model = ScriptedModel::new().says("learn one").says("learn hidden");
     let engine = built(standing(memory((facts(MemoryScope::Thread),))), &model);
     let mut execution = engine.execution("thread").start().await.unwrap();
@@ -114,7 +114,7 @@ async fn an_answer_of_nothing_empties_the_cache() {
 }
 
 #[tokio::test]
-async fn a_recall_that_fails_withdraws_what_it_said_before() {
+async fn a_failed_recall_removes_the_previous_result() {
     let broken = Arc::new(AtomicBool::new(false));
     let breaks = broken.clone();
     let fragile = layer::<u32>(spec(MemoryScope::Thread))
@@ -136,7 +136,7 @@ async fn a_recall_that_fails_withdraws_what_it_said_before() {
 }
 
 #[tokio::test]
-async fn executions_of_one_scope_see_the_newest_change_whoever_made_it() {
+async fn executions_of_one_scope_see_the_newest_change_of_any_of_them() {
     let model = ScriptedModel::new();
     let engine = built(standing(memory((facts(MemoryScope::Resource),))), &model);
     let mut one = engine.execution("one").resource("ann").start().await.unwrap();
@@ -152,7 +152,7 @@ async fn executions_of_one_scope_see_the_newest_change_whoever_made_it() {
 }
 
 #[tokio::test]
-async fn what_was_learned_last_is_there_for_the_next_execution() {
+async fn the_last_change_is_visible_to_the_next_execution() {
     let (model, recorder) = (ScriptedModel::new().says("learn one"), Recorder::new());
     let builder = standing(memory((facts(MemoryScope::Thread),))).observer(recorder.clone());
     let engine = built(builder, &model);
@@ -180,7 +180,7 @@ async fn a_layer_without_state_follows_the_conversation() {
 }
 
 #[tokio::test]
-async fn a_layer_is_asked_again_only_when_something_changed() {
+async fn a_layer_is_recalled_again_only_when_something_changed() {
     let diary = Diary::new();
     let noted = diary.clone();
     let tell =
@@ -248,7 +248,7 @@ async fn changes_made_while_a_recall_runs_lead_to_one_more() {
     assert_eq!(shown(&mut execution, &model).await, block("three"));
 }
 
-/// The recall sees a state, someone changes it meanwhile, and the recall then wants to write what it made of the old.
+/// The recall reads a state, the state changes, and then the recall returns a state based on the old one.
 #[tokio::test]
 async fn a_recall_in_the_background_loses_no_update() {
     let gate = Arc::new(tokio::sync::Semaphore::new(0));

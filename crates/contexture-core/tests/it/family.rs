@@ -1,4 +1,4 @@
-//! What children share with their parents: scopes, what they use, an end; and what is their own.
+//! What children share with their parents (scopes, usage, aborts), and what is separate.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use serde_json::json;
 
 use crate::kit::{Diary, FnTool, settle, spec};
 
-/// What a child starts with, given what the parent knows.
+/// Computes a child's initial state from the parent's.
 type Start = fn(&[String]) -> Option<Vec<String>>;
 
-/// A set of words of a user. A child starts with what `start` says (nothing: as any execution does).
+/// A set of words of a user. A child starts with the result of `start` (`None`: like any execution).
 struct Words {
     start: Option<Start>,
     merges: bool,
@@ -81,14 +81,14 @@ fn known(execution: &Execution<(Words,)>) -> Vec<String> {
     execution.memory().state::<Words, _>()
 }
 
-/// The words that the user's record holds.
+/// The words in the user's record.
 async fn stored(store: &dyn StorageAdapter) -> Vec<String> {
     let record = store.get(KEY).await.unwrap().expect("there is a record");
     let record: serde_json::Value = serde_json::from_slice(&record.value).unwrap();
     serde_json::from_value(record["state"].clone()).unwrap()
 }
 
-/// A parent that knows `red`, durably; its store, and what went wrong.
+/// A parent whose stored state is `red`; its store and its faults.
 async fn parent(words: Words) -> (Execution<(Words,)>, Arc<MemoryStore>, Recorder) {
     let (store, recorder) = (Arc::new(MemoryStore::new()), Recorder::new());
     let engine = engine(memory((words,))).store(store.clone()).model(ScriptedModel::new()).observer(recorder.clone());
@@ -98,7 +98,7 @@ async fn parent(words: Words) -> (Execution<(Words,)>, Arc<MemoryStore>, Recorde
     (execution, store, recorder)
 }
 
-/// A child that starts empty, in every way in which one can, never empties the user's memory.
+/// A child that starts empty, in every possible way, never clears the user's memory.
 #[tokio::test]
 async fn what_a_child_starts_with_is_not_written_over_the_shared_record() {
     let starts: [Start; 2] = [|_| Some(vec![]), |_| None];
@@ -119,7 +119,7 @@ async fn what_a_child_starts_with_is_not_written_over_the_shared_record() {
 }
 
 #[tokio::test]
-async fn a_state_that_cannot_be_united_stays_with_the_child_and_on_return_decides() {
+async fn a_state_that_cannot_be_merged_stays_with_the_child_and_on_return_decides() {
     let (mut execution, store, recorder) =
         parent(Words { start: Some(|_| Some(vec![])), merges: false, returns: true }).await;
     let child = execution.spawn().await.unwrap();
@@ -152,7 +152,7 @@ async fn a_child_that_clears_what_it_started_with_clears_nothing_of_others() {
 }
 
 #[tokio::test]
-async fn a_child_sees_what_its_parent_has_set_a_moment_ago() {
+async fn a_child_sees_what_its_parent_has_just_set() {
     for start in [None, Some((|words: &[String]| Some(words.to_vec())) as Start)] {
         let (mut execution, store, recorder) = parent(Words { start, merges: true, returns: false }).await;
         add(&execution, "green").await;
@@ -187,7 +187,7 @@ async fn a_child_sees_its_parents_state_also_while_the_store_fails() {
 }
 
 #[tokio::test]
-async fn what_both_change_is_united_by_on_return_without_a_word_of_conflict() {
+async fn changes_of_both_are_merged_by_on_return_without_a_fault() {
     let copy: Start = |words| Some(words.to_vec());
     let (mut execution, store, recorder) = parent(Words { start: Some(copy), merges: false, returns: true }).await;
     let child = execution.spawn().await.unwrap();
@@ -248,7 +248,7 @@ async fn a_child_may_have_layers_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_fork_goes_on_from_the_parents_log() {
+async fn a_fork_continues_the_parents_log() {
     let model = ScriptedModel::new().says("one").calls("stuck", "{}").says("child").says("parent");
     let stuck = FnTool("stuck", |_| std::future::pending());
     let engine = engine(memory(())).model(model.clone()).tool(stuck).build().unwrap();
@@ -297,7 +297,7 @@ async fn what_a_child_uses_counts_for_its_parents_too() {
 }
 
 #[tokio::test]
-async fn aborting_a_parent_reaches_its_children() {
+async fn aborting_a_parent_aborts_its_children() {
     let waiting = || FnTool("wait", |_| std::future::pending());
     let model = || ScriptedModel::new().calls("wait", "{}").calls("wait", "{}");
     for ended in [false, true] {
@@ -404,9 +404,9 @@ async fn layers_belong_to_resources_of_several_kinds() {
     );
 }
 
-/// A kind of resource and an id cannot be put together so that two scopes meet.
+/// No combination of kind and id makes two scopes collide.
 #[tokio::test]
-async fn scopes_of_odd_names_do_not_meet() {
+async fn scopes_of_odd_names_do_not_collide() {
     let mut seen = std::collections::BTreeSet::new();
     for (kind, id) in
         [("user", "project:x"), ("project", "x"), ("a:b", "c"), ("a", "b:c"), ("a.b", "c"), ("a%3Ab", "c")]

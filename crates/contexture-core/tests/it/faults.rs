@@ -1,4 +1,4 @@
-//! A store that fails, loses answers or loses power at every single operation of a conversation of twenty turns.
+//! A store that fails, loses results or loses power at every operation of a conversation of twenty turns.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::conversation::{Layers, World, check_ran_once, check_whole, picture, t
 
 /// How many turns the conversation has.
 const TURNS: usize = 20;
-/// How many turns it goes on after the fault, to see that it can.
+/// How many turns it continues after the fault.
 const TURNS_AFTER: usize = 2;
 
 /// What a conversation leaves when nothing goes wrong.
@@ -45,7 +45,7 @@ async fn undisturbed() -> Undisturbed {
 }
 
 impl Undisturbed {
-    /// Ends an execution: what is in the store then must be what as many undisturbed turns leave.
+    /// Ends an execution: the store must have what the same number of turns without faults leaves.
     async fn check(
         &self,
         mut world: World,
@@ -63,7 +63,7 @@ impl Undisturbed {
     }
 }
 
-/// Runs the conversation until a while after the fault. Every turn must succeed, whatever was planned for the store.
+/// Runs the conversation until some turns after the fault. Every turn must succeed.
 async fn check_every_turn_succeeds(plan: impl Fn(&FaultyStore, u64), step: usize, name: &str) {
     let expected = undisturbed().await;
     for number in (1..=expected.operations).step_by(step) {
@@ -90,21 +90,21 @@ async fn one_failed_operation_is_not_noticed() {
 }
 
 #[tokio::test]
-async fn one_lost_answer_doubles_nothing() {
+async fn one_lost_result_duplicates_nothing() {
     check_every_turn_succeeds(|store, number| store.lose_answer_at(number), 1, "lost answer").await;
 }
 
 #[tokio::test]
-async fn lost_answers_and_failures_in_a_row_double_nothing() {
+async fn lost_results_and_failures_in_a_row_duplicate_nothing() {
     let plan = |store: &FaultyStore, number| {
         store.lose_answer_at(number);
         (1..4).for_each(|later| store.fail_at(number + later));
     };
-    // The conversation repeats itself, so every seventh operation meets all its kinds.
+    // The conversation repeats itself, so every seventh operation covers all kinds.
     check_every_turn_succeeds(plan, 7, "lost answer and three failures from").await;
 }
 
-/// Takes the conversation up where it stands, and some turns further.
+/// Continues the conversation for some turns.
 async fn go_on(execution: &mut Execution<Layers>, fault: &str) {
     let begun = turns(execution).len();
     if execution.has_unfinished_turn() {
@@ -120,7 +120,7 @@ async fn go_on(execution: &mut Execution<Layers>, fault: &str) {
     check_whole(execution);
 }
 
-/// Runs turns until one fails; answers the items that were acknowledged by then.
+/// Runs turns until one fails; returns the items that were acknowledged by then.
 async fn run_until_it_fails(execution: &mut Execution<Layers>) -> (Vec<Item>, Option<Error>) {
     let mut acknowledged = Vec::new();
     for turn in 0..TURNS {
@@ -134,7 +134,7 @@ async fn run_until_it_fails(execution: &mut Execution<Layers>) -> (Vec<Item>, Op
 }
 
 #[tokio::test]
-async fn a_store_that_stays_away_ends_the_turn_and_loses_nothing() {
+async fn a_store_that_keeps_failing_ends_the_turn_and_loses_nothing() {
     let expected = undisturbed().await;
     for number in 1..=expected.operations {
         let fault = format!("all operations from {number}");
@@ -169,7 +169,7 @@ async fn a_store_that_stays_away_ends_the_turn_and_loses_nothing() {
 }
 
 #[tokio::test]
-async fn with_best_effort_every_turn_answers_and_the_next_commit_makes_up() {
+async fn with_best_effort_every_turn_succeeds_and_the_next_commit_writes_everything() {
     let expected = undisturbed().await;
     for number in 1..expected.writes {
         let fault = format!("all operations from {number}");
@@ -197,7 +197,7 @@ async fn with_best_effort_every_turn_answers_and_the_next_commit_makes_up() {
 }
 
 #[tokio::test]
-async fn after_a_power_cut_at_any_write_the_thread_is_whole_and_goes_on() {
+async fn after_a_power_cut_at_any_write_the_thread_is_consistent_and_continues() {
     let expected = undisturbed().await;
     for (number, in_flight) in (1..=expected.writes).flat_map(|n| [(n, InFlight::Lost), (n, InFlight::Kept)]) {
         let fault = format!("power cut at write {number}, which was {in_flight:?}");
@@ -222,7 +222,7 @@ async fn after_a_power_cut_at_any_write_the_thread_is_whole_and_goes_on() {
 }
 
 #[tokio::test]
-async fn a_store_that_comes_back_between_two_tries_is_found_by_an_open_that_waits() {
+async fn opening_a_thread_retries_until_the_store_recovers() {
     let (mut world, store) = (World::new(JournalPolicy::Require), faulty());
     (1..5).for_each(|number| store.fail_at(number));
     assert!(world.open(store.clone()).await.is_ok());

@@ -1,4 +1,4 @@
-//! Records of every released format can be read: what one version wrote, all later ones open.
+//! Records of every released format can be read by this version.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 const FORMAT_1: &str = include_str!("../fixtures/format-1.json");
 
-/// Keeps notes, and shows what it decided before.
+/// Keeps notes, and shows its earlier decisions.
 #[derive(Clone, Default)]
 struct Notes(Arc<Mutex<Vec<Decision>>>);
 
@@ -125,7 +125,7 @@ async fn a_thread_of_format_1_opens_and_goes_on() {
     assert!(backup.is_some(), "what was kept aside stays");
 }
 
-/// What is written today has the shape of the fixture; a new shape needs a new format and a fixture of its own.
+/// Records written today have the shape of the fixture; a new shape needs a new format and a new fixture.
 #[tokio::test]
 async fn what_is_written_now_has_the_shape_of_the_newest_fixture() {
     let store = Arc::new(MemoryStore::new());

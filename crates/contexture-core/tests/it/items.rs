@@ -1,4 +1,4 @@
-//! Items as they are written down: what is known of them, what is not, and how version 0.1 wrote them.
+//! The serialised form of items: known fields, unknown fields, and the format of version 0.1.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn outputs_of_version_0_1_say_whether_they_failed() {
 }
 
 #[test]
-fn what_is_known_beside_the_content_survives() {
+fn metadata_survives_reading_and_writing() {
     let origin = Origin::Harness { kind: Some("file".into()), path: Some("src/a.rs".into()) };
     let meta = Meta { time_ms: Some(17), directory: Some(Arc::from("/repo")), origin, ..Meta::default() };
     let item = Item::user("look at this").with_meta(meta.clone());

@@ -1,4 +1,4 @@
-//! Names of any shape: no two scopes or layers meet, and a layer finds its own keys.
+//! Ids of any shape: keys of scopes and layers never collide, and a layer finds its own keys.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use contexture_core::{LayerSpec, MemoryScope, Slot, memory};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Names that a careless key would mix up.
+/// Ids that could collide in careless keys.
 fn odd_names() -> Vec<String> {
     let short =
         ["", "%", "%25", "/", "//", "a", "A", "a/b", "a%2Fb", "a%2fb", "..", ".", "x", "x/thread", "x/thread/y"];
@@ -77,7 +77,7 @@ proptest! {
     }
 }
 
-/// Remembers what was said to it.
+/// A layer that stores user messages.
 fn listener(id: &str, scope: MemoryScope) -> ClosureLayer<Vec<String>> {
     layer::<Vec<String>>(LayerSpec::new(id, Slot::ENTITY, scope))
         .store(|params: StoreParams<Vec<String>>| async move {
@@ -96,7 +96,7 @@ fn two_layers(first: &str, second: &str, scope: MemoryScope, store: &Arc<MemoryS
     engine(layers).model(ScriptedModel::new()).store(store.clone()).build().expect("a good engine")
 }
 
-/// The states in a store, each as what it heard.
+/// The states in a store, each as the messages it has.
 async fn heard(store: &MemoryStore) -> Vec<String> {
     let mut heard = Vec::new();
     for key in store.list("layers/").await.unwrap() {
@@ -142,7 +142,7 @@ async fn layers_of_any_name_keep_their_own_states() {
 }
 
 #[tokio::test]
-async fn a_thread_and_a_resource_of_one_name_do_not_meet() {
+async fn a_thread_and_a_resource_of_one_name_do_not_collide() {
     let store = Arc::new(MemoryStore::new());
     let engine = two_layers("a", "b", MemoryScope::Resource, &store);
     let mut of_resource = engine.execution("t").resource("same").start().await.unwrap();

@@ -1,4 +1,4 @@
-//! What tests of layers are written with, beyond the published test kit.
+//! Helpers for the tests of layers, beyond the published test kit.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,13 +16,13 @@ pub fn spec(id: &str, slot: i32) -> LayerSpec {
     LayerSpec::new(id, Slot(slot), MemoryScope::Thread)
 }
 
-/// An engine over a clock that stands still: what waits, waits until the test moves the time.
+/// An engine with a clock that only the test advances.
 pub fn timed<Ls>(memory: MemoryConfig<Ls>) -> (EngineBuilder<Ls>, ManualClock) {
     let clock = ManualClock::new();
     (Engine::builder(memory, Arc::new(clock.clone()), Arc::new(CountingIds::new())), clock)
 }
 
-/// Moves the time as soon as someone sleeps, and lets those that it wakes go on.
+/// Advances the time as soon as something sleeps, and runs the tasks that it wakes.
 pub async fn pass(clock: &ManualClock, duration: Duration) {
     while clock.sleepers() == 0 {
         tokio::task::yield_now().await;
@@ -31,14 +31,14 @@ pub async fn pass(clock: &ManualClock, duration: Duration) {
     settle().await;
 }
 
-/// Lets everything in the background go as far as it can.
+/// Runs background tasks until they wait.
 pub async fn settle() {
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
 }
 
-/// A list that hooks write into, so that a test sees who was called, and when. Clones share it.
+/// A list that hooks write into, so that a test can check which were called, and when. Clones share it.
 #[derive(Clone, Default)]
 pub struct Diary(Arc<Mutex<Vec<String>>>);
 
@@ -55,7 +55,7 @@ impl Diary {
         self.0.lock().unwrap().len()
     }
 
-    /// What was noted since the last look.
+    /// Takes the entries since the last call.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
@@ -86,7 +86,7 @@ where
     }
 }
 
-/// A tool that answers `done` and counts how often it ran.
+/// A tool that returns `done` and counts how often it ran.
 pub fn counting_tool(name: &'static str, diary: &Diary) -> impl Tool + use<> {
     let diary = diary.clone();
     FnTool(name, move |_| {

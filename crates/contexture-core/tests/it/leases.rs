@@ -1,4 +1,4 @@
-//! A running turn holds its thread: who comes second is told, waits, or follows a holder that is gone.
+//! A running turn holds a lease on its thread: a second one fails, waits, or continues after a dead holder.
 
 use std::collections::BTreeMap;
 use std::future::Future as _;
@@ -15,9 +15,9 @@ use contexture_core::testing::{CountingIds, FaultyStore, ManualClock, ScriptedMo
 use contexture_core::{Error, Item, memory};
 use futures_util::future::{BoxFuture, join_all};
 
-use crate::processes::{Process, Slow, Tally, begin, check_every_call_is_answered_once, check_no_doubles, pair, texts};
+use crate::processes::{Process, Slow, Tally, begin, check_every_call_has_one_output, check_no_doubles, pair, texts};
 
-/// A store whose clock the test moves.
+/// A store whose clock the test advances.
 fn store() -> (Arc<MemoryStore>, ManualClock) {
     let clock = ManualClock::new();
     (Arc::new(MemoryStore::with_clock(Arc::new(clock.clone()))), clock)
@@ -32,7 +32,7 @@ fn held<T: std::fmt::Debug>(answer: Result<T, Error>) -> HeldThread {
 }
 
 #[tokio::test]
-async fn who_comes_second_is_told_who_holds_the_thread_and_until_when() {
+async fn a_second_execution_gets_the_owner_and_the_expiry() {
     let ((store, clock), slow) = (store(), Slow::new());
     let named = |number, owner: &'static str| {
         Process::with(number, store.clone(), &slow, ManualClock::hurried(), |builder| builder.owner(owner))
@@ -64,7 +64,7 @@ async fn who_comes_second_is_told_who_holds_the_thread_and_until_when() {
 }
 
 #[tokio::test]
-async fn a_second_execution_of_the_same_engine_is_told_too() {
+async fn a_second_execution_of_the_same_engine_gets_them_too() {
     let ((store, _), slow) = (store(), Slow::new());
     let (ours, _) = pair(&store, &slow);
     let mut first = ours.open().await;
@@ -100,7 +100,7 @@ async fn turns_can_wait_for_one_another() {
     join_all(turns).await;
     let reopened = processes[0].open().await;
     check_no_doubles(reopened.log());
-    check_every_call_is_answered_once(reopened.log());
+    check_every_call_has_one_output(reopened.log());
     assert_eq!((reopened.log().len(), slow.runs()), (60, 15));
     for turn in texts(reopened.log()).chunks(4) {
         let name = turn[0].strip_prefix("turn ").unwrap();
@@ -113,7 +113,7 @@ async fn turns_can_wait_for_one_another() {
 }
 
 #[tokio::test]
-async fn who_waits_in_vain_is_told_in_the_end() {
+async fn waiting_for_too_long_is_an_error() {
     let ((store, _), slow) = (store(), Slow::new());
     let ours = Process::new(1, store.clone(), &slow, ManualClock::hurried());
     let clock = ManualClock::hurried();
@@ -174,14 +174,14 @@ async fn a_holder_that_was_paused_too_long_commits_nothing() {
         drop(second);
         first.turn("go on").await.unwrap();
         let reopened = theirs.open().await;
-        check_every_call_is_answered_once(reopened.log());
+        check_every_call_has_one_output(reopened.log());
         check_no_doubles(reopened.log());
         assert_eq!(texts(first.log()), texts(reopened.log()));
     }
 }
 
 #[tokio::test]
-async fn states_of_a_turn_that_was_lost_go_with_it() {
+async fn states_of_a_lost_turn_are_discarded_with_it() {
     let ((store, clock), slow) = (store(), Slow::new());
     let ours = Process::new(1, store.clone(), &slow, ManualClock::hurried());
     let theirs = Process::new(2, store.clone(), &slow, ManualClock::hurried());
@@ -212,7 +212,7 @@ async fn states_of_a_turn_that_was_lost_go_with_it() {
     assert_eq!(stored.len(), 2, "{stored:?}");
 }
 
-/// A model that says when it is asked, and answers when it is told to.
+/// A model that signals its call and waits for the test to return.
 struct Waiting {
     begun: Arc<tokio::sync::Semaphore>,
     may_end: Arc<tokio::sync::Semaphore>,
@@ -230,7 +230,7 @@ impl contexture_core::Model for Waiting {
 }
 
 #[tokio::test]
-async fn a_holder_that_nobody_followed_goes_on_after_a_pause() {
+async fn a_holder_continues_after_a_pause_if_nobody_took_the_lease() {
     let ((store, clock), slow) = (store(), Slow::new());
     let (ours, _) = pair(&store, &slow);
     let mut first = ours.open().await;
@@ -240,7 +240,7 @@ async fn a_holder_that_nobody_followed_goes_on_after_a_pause() {
 }
 
 #[tokio::test]
-async fn a_long_call_is_no_pause() {
+async fn a_long_call_keeps_the_lease() {
     let ((store, store_clock), slow, clock) = (store(), Slow::new(), ManualClock::new());
     let ours = Process::new(1, store.clone(), &slow, clock.clone());
     let theirs = Process::new(2, store.clone(), &slow, ManualClock::hurried());
@@ -281,7 +281,7 @@ async fn a_holder_that_lost_its_thread_stops_in_the_middle_of_a_call() {
 }
 
 #[tokio::test]
-async fn of_many_who_follow_a_dead_holder_one_gets_the_turn() {
+async fn of_many_successors_of_a_dead_holder_one_gets_the_turn() {
     let ((store, clock), slow, quick) = (store(), Slow::new(), Slow::new());
     let ours = Process::new(1, store.clone(), &slow, ManualClock::hurried());
     let mut first = ours.open().await;
@@ -290,7 +290,7 @@ async fn of_many_who_follow_a_dead_holder_one_gets_the_turn() {
     {
         let mut turn = Box::pin(first.turn("take your time"));
         tokio::select! { _ = &mut turn => panic!("the tool waits"), () = begun => {} }
-        // A process that is gone without a word drops nothing.
+        // A killed process drops nothing.
         std::mem::forget(turn);
     }
     std::mem::forget(first);
@@ -315,11 +315,11 @@ async fn of_many_who_follow_a_dead_holder_one_gets_the_turn() {
     let told = answers.iter().filter(|answer| matches!(answer, Err(Error::Held(_)))).count();
     assert_eq!((won, told), (1, 7), "{answers:?}");
     assert_eq!(quick.runs(), 1, "the call that had begun does not run again, and the other runs once");
-    check_every_call_is_answered_once(followers[0].open().await.log());
+    check_every_call_has_one_output(followers[0].open().await.log());
 }
 
 #[tokio::test]
-async fn an_execution_that_was_open_before_follows_a_dead_one() {
+async fn an_execution_that_was_already_open_continues_after_a_dead_one() {
     for resume in [true, false] {
         let ((store, clock), slow) = (store(), Slow::new());
         let (ours, theirs) = pair(&store, &slow);
@@ -341,13 +341,13 @@ async fn an_execution_that_was_open_before_follows_a_dead_one() {
             assert_eq!(second.turn("go on").await.unwrap().text(), "second done");
             assert_eq!(texts(second.log())[3], "go on", "the open call is answered before anything is said");
         }
-        check_every_call_is_answered_once(second.log());
+        check_every_call_has_one_output(second.log());
         assert!(store.list("threads/thread/turns/").await.unwrap().is_empty());
         assert!(matches!(second.resume().await, Ok(None)));
     }
 }
 
-/// A store that takes its time with everything, so that a turn can be dropped anywhere.
+/// A store with latency, so that a turn can be dropped at any point.
 struct Unhurried(Arc<MemoryStore>);
 
 impl Unhurried {
@@ -388,7 +388,7 @@ impl StorageAdapter for Unhurried {
 }
 
 #[tokio::test]
-async fn resuming_right_after_a_drop_works_wherever_the_turn_was() {
+async fn resuming_directly_after_a_drop_works_at_every_point_of_a_turn() {
     for same_engine in [true, false] {
         let mut ended = false;
         for polls in 0.. {
@@ -418,12 +418,12 @@ async fn resuming_right_after_a_drop_works_wherever_the_turn_was() {
             assert!(resumed.is_ok(), "after {polls} polls: {resumed:?}");
             let told = second.turn("and now").await;
             assert!(told.is_ok(), "after {polls} polls: {told:?}");
-            // What the dropped one still does in the background changes nothing.
+            // Background work of the dropped one changes nothing.
             for _ in 0..200 {
                 tokio::task::yield_now().await;
             }
             let reopened = next.open().await;
-            check_every_call_is_answered_once(reopened.log());
+            check_every_call_has_one_output(reopened.log());
             assert_eq!(texts(reopened.log()), texts(second.log()), "after {polls} polls");
             assert!(slow.runs() <= 1, "after {polls} polls the tool ran {} times", slow.runs());
             if ended {
@@ -435,7 +435,7 @@ async fn resuming_right_after_a_drop_works_wherever_the_turn_was() {
 }
 
 #[tokio::test]
-async fn an_abort_and_a_window_let_go_of_the_thread() {
+async fn an_abort_and_a_window_release_the_thread() {
     let ((store, _), slow) = (store(), Slow::new());
     let (ours, theirs) = pair(&store, &slow);
     let mut first = ours.open().await;
@@ -446,7 +446,7 @@ async fn an_abort_and_a_window_let_go_of_the_thread() {
     assert!(matches!(ended, Err(Error::Aborted)), "{ended:?}");
     theirs.model.clone().says("second done");
     assert_eq!(second.turn("my turn").await.unwrap().text(), "second done");
-    // It was closed by the second, and told to the first.
+    // It was closed by the second, and the first got an error.
     assert!(matches!(first.resume().await, Err(Error::TakenOver)));
     assert!(matches!(first.resume().await, Ok(None)));
 

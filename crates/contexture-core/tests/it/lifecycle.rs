@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::kit::{Diary, counting_tool, pass, settle, spec, timed};
 
-/// A layer with all eleven hooks; each notes its name.
+/// A layer with all eleven hooks; each writes its name to the diary.
 fn noting(id: &str, slot: i32, diary: &Diary) -> ClosureLayer<u32> {
     noting_with(spec(id, slot), diary)
 }
@@ -94,7 +94,7 @@ fn check(diary: &Diary, expected: &str) {
 #[tokio::test]
 async fn every_hook_runs_in_its_order() {
     let diary = Diary::new();
-    // Registered as b, a; a stands in the lower slot.
+    // Registered as b, a; a is in the lower slot.
     let layers = memory((noting("b", 2, &diary), noting("a", 1, &diary)));
     let model = ScriptedModel::new().calls("look", "{}").says("done");
     let engine = engine(layers).model(model).tool(counting_tool("look", &diary)).build().unwrap();
@@ -133,7 +133,7 @@ async fn every_hook_run_makes_one_span() {
     assert!(recorder.spans().iter().all(|span| span.status == SpanStatus::Ok));
 }
 
-/// Writes `store` itself, and nothing else.
+/// Implements only `store`.
 struct Single(Arc<AtomicUsize>);
 
 impl MemoryLayer for Single {
@@ -168,7 +168,7 @@ async fn absent_hooks_make_no_span_and_no_timer_also_the_first_time() {
     assert_eq!(clock.sleepers(), 0);
 }
 
-/// Passes its hooks on to another layer, so that its own code does not tell which of them lead anywhere.
+/// Forwards its hooks to another layer, so that its types do not show which of them exist.
 struct Wrapped(Single, Arc<AtomicUsize>);
 
 impl MemoryLayer for Wrapped {
@@ -189,7 +189,7 @@ impl MemoryLayer for Wrapped {
 }
 
 #[tokio::test]
-async fn a_hook_that_leads_nowhere_is_asked_once() {
+async fn a_forwarded_hook_that_does_not_exist_is_called_once() {
     let (ran, asked, recorder) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), Recorder::new());
     let layers = memory((Wrapped(Single(ran.clone()), asked.clone()),));
     let engine = engine(layers).model(ScriptedModel::new()).observer(recorder.clone()).build().unwrap();
@@ -218,7 +218,7 @@ async fn a_failed_init_ends_the_execution_and_completes_only_what_was_initialise
 }
 
 #[tokio::test]
-async fn a_late_init_is_a_failed_one() {
+async fn an_init_that_exceeds_its_timeout_has_failed() {
     let late = layer::<()>(spec("late", 0)).init(|_| pending()).build();
     let (builder, clock) = timed(memory((late,)));
     let engine = builder.model(ScriptedModel::new()).build().unwrap();
@@ -311,7 +311,7 @@ async fn on_complete_may_clear_and_the_record_is_deleted() {
 }
 
 #[tokio::test]
-async fn a_layer_added_late_is_initialised_and_takes_part() {
+async fn a_layer_added_late_is_initialised_and_called() {
     let diary = Diary::new();
     let model = ScriptedModel::new();
     let engine = engine(memory((noting("early", 5, &diary),))).model(model.clone()).build().unwrap();
@@ -327,7 +327,7 @@ async fn a_layer_added_late_is_initialised_and_takes_part() {
     execution.complete().await.unwrap();
     check(&diary, "early.on_complete late.on_complete late.dispose early.dispose");
 
-    // It belonged to that execution alone.
+    // It belonged only to that execution.
     engine.execution("thread").start().await.unwrap().turn("hello").await.unwrap();
     assert!(!diary.take().iter().any(|line| line.starts_with("late")));
 }
@@ -381,9 +381,9 @@ async fn each_end_completes_and_disposes_once_with_its_outcome() {
     }
 }
 
-/// Whoever waits for the end may lose patience; the layers are told all the same, each once.
+/// If the future that ends an execution is dropped, the last hooks still run, each once.
 #[tokio::test]
-async fn an_end_that_is_interrupted_goes_on_in_the_background() {
+async fn an_interrupted_end_continues_in_the_background() {
     let diary = Diary::new();
     let lingering = |id: &'static str| {
         let (completed, disposed) = (diary.clone(), diary.clone());
@@ -444,7 +444,7 @@ async fn failures_at_the_end_do_not_stop_the_others() {
     );
 }
 
-/// Each of the two waits for the other to have begun.
+/// Each of the two waits for the other to have started.
 #[tokio::test]
 async fn layers_store_all_at_once_and_a_failed_one_keeps_its_old_state() {
     let barrier = Arc::new(tokio::sync::Barrier::new(3));
@@ -475,7 +475,7 @@ async fn layers_store_all_at_once_and_a_failed_one_keeps_its_old_state() {
     assert_eq!(states["panicking"]["state"], json!(0));
 }
 
-/// What was cancelled has no effect, even if it would have had one a moment later.
+/// A cancelled hook has no effect, even if it was about to return.
 #[tokio::test]
 async fn every_hook_is_cancelled_at_its_default_time() {
     let expected = [

@@ -1,4 +1,4 @@
-//! Tests of the core at its doors.
+//! Tests of the core through its public API.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

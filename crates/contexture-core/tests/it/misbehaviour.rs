@@ -1,4 +1,4 @@
-//! Layers that do what no layer should: the turn ends normally, and a fault says what happened.
+//! Misbehaving layers: the turn ends normally, with a fault.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::kit::{Diary, settle, spec, timed};
 
-/// Something that is known only later, to be captured now.
+/// A value that is set later, to be captured in a closure now.
 type Later<T> = Arc<OnceLock<T>>;
 
 fn messages(recorder: &Recorder) -> Vec<String> {
@@ -69,7 +69,7 @@ async fn an_init_that_starts_executions_of_its_own_engine_comes_to_an_end() {
 
 /// A layer whose recall and whose function call a function of the same layer.
 #[tokio::test]
-async fn a_layer_that_calls_itself_is_told_so() {
+async fn a_layer_that_calls_itself_gets_an_error() {
     let (access, recorder): (Later<MemoryAccess<()>>, _) = (Later::default(), Recorder::new());
     let (from_recall, from_function) = (access.clone(), access.clone());
     let again = layer_fn("Calls itself.", move |_: serde_json::Value, count: Arc<u32>, _| {
@@ -104,7 +104,7 @@ async fn a_layer_that_calls_itself_is_told_so() {
     );
 }
 
-/// Each waits for the other until its time is over; the one that gives way lets the other go on.
+/// Each waits for the other until its timeout; when one is cancelled, the other continues.
 #[tokio::test]
 async fn layers_that_wait_for_each_other_do_not_wait_for_ever() {
     let (access, recorder): (Later<MemoryAccess<()>>, _) = (Later::default(), Recorder::new());
@@ -166,7 +166,7 @@ async fn a_hook_waits_for_a_function_of_its_layer_no_longer_than_its_time() {
     assert_eq!(source, "took longer than 120 s and was cancelled");
 }
 
-/// A history that nothing should be made of.
+/// An invalid history.
 fn odd_history(kind: &str, given: &History) -> History {
     match kind {
         "empty" => given.with_parts(vec![]),
@@ -237,7 +237,7 @@ impl<'de> Deserialize<'de> for Mine {
 }
 
 #[tokio::test]
-async fn a_state_that_cannot_be_written_is_reported_and_nothing_else_suffers() {
+async fn a_state_that_cannot_be_serialised_is_reported_and_nothing_else_fails() {
     let recorder = Recorder::new();
     let mined = layer::<Mine>(spec("mined", 1)).store(|_| async { Ok(StoreResult::set(Mine)) }).build();
     let sound = layer::<u32>(spec("sound", 1)).store(|_| async { Ok(StoreResult::set(7)) }).build();
@@ -263,7 +263,7 @@ async fn a_stored_state_that_panics_when_it_is_read_is_kept_aside() {
     assert_eq!(engine.store().list("layers/").await.unwrap().len(), 2, "the record and its copy");
 }
 
-/// Panics over the difference between what was shown and what is to be shown.
+/// A layer whose `render_delta` panics.
 struct Indifferent;
 
 impl MemoryLayer for Indifferent {

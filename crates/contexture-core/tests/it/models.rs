@@ -1,4 +1,4 @@
-//! Models: streaming, a model of the layers' own, and what hooks get beside it.
+//! Models: streaming, a separate model for layers, and what else hooks get.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use contexture_core::{Engine, Item, LlmResponse, Model, ModelRequest, memory};
 use crate::kit::{Diary, spec};
 
 #[tokio::test]
-async fn what_arrives_is_seen_while_it_arrives() {
+async fn pieces_of_a_response_are_observed_as_they_arrive() {
     let recorder = Recorder::new();
     let model = ScriptedModel::new().streams(&["Hel", "lo."]).calls("no_such_tool", "{}").streams(&["Bye"]);
     let engine = engine(memory(())).model(model).observer(recorder.clone()).build().unwrap();
@@ -41,7 +41,7 @@ async fn a_model_that_cannot_stream_is_called() {
 }
 
 #[tokio::test]
-async fn a_model_knows_whether_anyone_watches() {
+async fn a_model_knows_whether_there_is_an_observer() {
     struct Curious(Diary);
     impl Model for Curious {
         async fn call(&self, _: ModelRequest) -> Result<LlmResponse, BoxError> {
@@ -64,7 +64,7 @@ async fn a_model_knows_whether_anyone_watches() {
     assert_eq!(diary.take(), ["false", "true"]);
 }
 
-/// Asks the model what it should remember.
+/// A layer that calls the model.
 fn asking() -> ClosureLayer<String> {
     layer::<String>(spec("asking", 1))
         .store(|params| async move {
@@ -86,7 +86,7 @@ async fn layers_may_have_a_model_of_their_own() {
 }
 
 #[tokio::test]
-async fn hooks_are_told_the_time() {
+async fn hooks_have_the_clock() {
     let clock = ManualClock::new();
     let timed = layer::<()>(spec("timed", 1))
         .recall(|params| async move { Ok(format!("{}", params.ctx.clock.now().as_secs()).into()) })
@@ -99,7 +99,7 @@ async fn hooks_are_told_the_time() {
     assert!(model.last_texts()[0].contains("1767225607"), "{:?}", model.last_texts());
 }
 
-/// Waits for another thread in every hook, as one does that reads files.
+/// Waits for another thread in every hook, like a layer that reads files.
 #[tokio::test]
 async fn layers_that_really_wait_pass_the_conformance_suite() {
     async fn wait() {
@@ -137,7 +137,7 @@ async fn layers_that_really_wait_pass_the_conformance_suite() {
 }
 
 #[test]
-fn answers_have_constructors() {
+fn results_have_constructors() {
     assert_eq!(InitResult::from(1), InitResult::new(1));
     assert_eq!(SpawnResult::state(1), SpawnResult { child_state: Some(1), items: vec![] });
     let greeted = SpawnResult::<u32>::nothing().with_items(vec![Item::developer("hi")]);

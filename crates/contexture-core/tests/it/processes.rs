@@ -1,4 +1,4 @@
-//! Several engines over one store, as several processes would be, with a tool that begins and ends when it is told to.
+//! Several engines over one store, like several processes, with a tool that the test controls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-/// Counts the responses of each execution; two counts unite.
+/// Counts the responses of each execution; `merge` adds two counts.
 pub struct Tally;
 
 impl MemoryLayer for Tally {
@@ -43,7 +43,7 @@ impl MemoryLayer for Tally {
     }
 }
 
-/// Remembers who answered last; two memories do not unite, and it panics if it is asked to.
+/// Stores the last execution; `merge` panics.
 pub struct Last;
 
 impl MemoryLayer for Last {
@@ -64,7 +64,7 @@ impl MemoryLayer for Last {
 
 pub type Both = (Tally, Last);
 
-/// A tool that begins, and ends when it is told to.
+/// A tool that signals its start and waits for the test to end it.
 #[derive(Clone)]
 pub struct Slow {
     pub begun: Arc<Semaphore>,
@@ -114,7 +114,7 @@ impl Process {
         Self::with(number, store, slow, clock, |builder| builder)
     }
 
-    /// A process that can take no lease, and runs turns all the same.
+    /// A process that cannot acquire a lease, and runs turns all the same.
     pub fn without_leases(number: u64, store: Arc<dyn StorageAdapter>, slow: &Slow, clock: ManualClock) -> Self {
         let store = Arc::new(Leaseless(store));
         Self::with(number, store, slow, clock, |builder| builder.journal(JournalPolicy::BestEffort))
@@ -203,7 +203,7 @@ pub fn check_no_doubles(log: &ItemLog) {
 }
 
 #[track_caller]
-pub fn check_every_call_is_answered_once(log: &ItemLog) {
+pub fn check_every_call_has_one_output(log: &ItemLog) {
     let mut calls: Vec<_> = log.iter().filter_map(|item| Some(item.as_call()?.call_id.clone())).collect();
     let mut outputs: Vec<_> = log.iter().filter_map(|item| Some(item.as_output()?.call_id.clone())).collect();
     calls.sort();

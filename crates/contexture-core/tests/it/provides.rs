@@ -1,4 +1,4 @@
-//! Data and functions of layers: how they are named, what they take and give, and what a bad call does.
+//! Data and functions of layers: names, inputs, outputs, and invalid calls.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::kit::{Diary, counting_tool, spec, timed};
 
-/// Counts. A layer of its own type, so that its data and functions have typed names.
+/// A counter with its own type, so that its data and functions have typed names.
 struct Counter;
 
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -41,7 +41,7 @@ impl MemoryLayer for Counter {
             .function(
                 "add",
                 layer_fn("Adds to the count.", |add: Add, count: Arc<u32>, _| async move {
-                    // Another call could come in between, if it were let.
+                    // Without the layer's lock another call could run in between.
                     tokio::task::yield_now().await;
                     let count = count.checked_add(add.by).ok_or("the count is full")?;
                     Ok(FnResult::new(count).with_state(count))
@@ -69,7 +69,7 @@ fn counting() -> Engine<(Counter,)> {
 }
 
 #[tokio::test]
-async fn data_and_functions_are_reached_by_their_types() {
+async fn data_and_functions_are_accessed_by_their_types() {
     let execution = counting().execution("thread").start().await.unwrap();
     let memory: MemoryAccess<(Counter,)> = execution.memory();
     assert_eq!(memory.read(Counter::COUNT), Some(0));
@@ -103,7 +103,7 @@ async fn the_model_may_use_either_name_and_the_log_has_the_public_one() {
     }
 }
 
-/// Has the model call a function, and gives back what it was answered, the count and the faults.
+/// Has the model call a function; returns the output, the count and the faults.
 async fn answered(name: &str, arguments: &str) -> (String, u32, Vec<String>) {
     let (model, recorder) = (ScriptedModel::new().calls(name, arguments), Recorder::new());
     let (builder, _) = timed(memory((Counter,)));
@@ -158,7 +158,7 @@ async fn a_function_may_fail_in_its_own_words() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_are_served_one_after_the_other_and_no_update_is_lost() {
+async fn calls_run_one_after_the_other_and_no_update_is_lost() {
     let execution = counting().execution("thread").start().await.unwrap();
     let calls = (0..100).map(|_| {
         let memory = execution.memory();

@@ -1,4 +1,4 @@
-//! What layers answer, and what of it the model is shown.
+//! What layers recall, and what the model is shown of it.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::kit::{pass, spec, timed};
 
-/// What came of one turn in which the user said `hello`.
+/// The result of one turn in which the user said `hello`.
 struct Turned {
     /// What the model was shown, one text for each item.
     shown: Vec<String>,
@@ -40,7 +40,7 @@ async fn turn_within<Ls: Layers>(layers: Ls, token_budget: u64) -> Turned {
     Turned { shown: model.last_texts(), faults: faults.collect(), spans: recorder.spans() }
 }
 
-/// A layer that answers the same every time.
+/// A layer that always recalls the same.
 fn answering(id: &str, slot: i32, answer: impl Into<RecallResult<()>>) -> ClosureLayer<()> {
     let answer = answer.into();
     layer(spec(id, slot)).recall(move |_| std::future::ready(Ok(answer.clone()))).build()
@@ -91,7 +91,7 @@ async fn a_message_that_breaks_a_declared_schema_is_not_shown() {
 }
 
 #[tokio::test]
-async fn an_answer_of_nothing_contributes_nothing() {
+async fn an_empty_result_contributes_nothing() {
     for nothing in [RecallResult::nothing(), "".into(), None.into(), RecallResult::items(vec![])] {
         let turned = turn((answering("mute", 1, nothing),)).await;
         assert_eq!((turned.shown, turned.faults), (vec!["hello".to_owned()], vec![]));
@@ -99,13 +99,13 @@ async fn an_answer_of_nothing_contributes_nothing() {
 }
 
 #[tokio::test]
-async fn blocks_stand_in_slot_order_and_ties_in_order_of_registration() {
+async fn blocks_are_in_slot_order_and_ties_in_order_of_registration() {
     let layers = (answering("c", 9, "."), answering("a", -3, "."), answering("b1", 5, "."), answering("b2", 5, "."));
     let turned = turn(layers).await;
     assert_eq!(turned.shown[..4], ["a", "b1", "b2", "c"].map(|layer| block(layer, ".")));
 }
 
-/// Each of the two waits for a word of the other, which comes only if both run.
+/// Each of the two waits for a signal of the other, which comes only if both run concurrently.
 #[tokio::test]
 async fn layers_are_recalled_all_at_once() {
     fn waiting(id: &str, tell: mpsc::Sender<()>, told: mpsc::Receiver<()>) -> ClosureLayer<()> {
@@ -129,7 +129,7 @@ async fn layers_are_recalled_all_at_once() {
 }
 
 #[tokio::test]
-async fn a_late_recall_is_cancelled_at_its_time_and_the_others_are_shown() {
+async fn a_recall_that_exceeds_its_timeout_is_cancelled_and_others_are_shown() {
     let hanging = |id: &str, timeouts| layer::<()>(spec(id, 1).with_timeouts(timeouts)).recall(|_| pending()).build();
     let own = LayerTimeouts { recall: Some(Duration::from_secs(2)), ..LayerTimeouts::default() };
     let layers = (hanging("own", own), hanging("default", LayerTimeouts::default()), answering("quick", 2, "here"));
@@ -199,7 +199,7 @@ async fn more_than_the_budget_is_cut_to_it_and_noted() {
 }
 
 #[tokio::test]
-async fn a_count_that_a_layer_claims_is_not_believed() {
+async fn a_token_count_of_a_layer_is_not_trusted() {
     let answer = RecallResult { token_count: Some(1), ..RecallResult::from("word ".repeat(1000)) };
     let liar = layer::<()>(spec("liar", 1).with_budget(50)).recall(move |_| std::future::ready(Ok(answer.clone())));
     let turned = turn((liar.build(),)).await;
@@ -248,7 +248,7 @@ async fn a_recall_sees_the_query_the_log_its_state_and_its_budget() {
 }
 
 #[tokio::test]
-async fn a_state_that_recall_answers_is_kept_and_one_of_a_failed_recall_is_not() {
+async fn a_state_that_recall_returns_is_kept_and_one_of_a_failed_recall_is_not() {
     let counting = layer::<u32>(spec("counting", 1))
         .recall(|params| async move {
             if *params.state == 1 {
@@ -286,7 +286,7 @@ async fn every_recall_makes_one_span_with_budget_items_and_notes() {
 
 #[tokio::test]
 async fn layers_without_recall_take_no_share_of_the_budget() {
-    /// Writes one hook itself, and not `recall`.
+    /// Implements one hook other than `recall`.
     struct Quiet;
 
     impl MemoryLayer for Quiet {

@@ -1,4 +1,4 @@
-//! Layers that ask to be recalled again: when, which of them, and how deep.
+//! Re-renders: when layers are recalled again, which of them, and how often.
 
 use contexture_core::layer::*;
 use contexture_core::testing::{Recorder, ScriptedModel, engine};
@@ -6,7 +6,7 @@ use contexture_core::{Execution, memory};
 
 use crate::kit::{Diary, counting_tool, spec};
 
-/// A layer that notes every recall.
+/// A layer that records every recall.
 fn recalled(id: &'static str, slot: i32, diary: &Diary) -> LayerBuilder<()> {
     let diary = diary.clone();
     layer(spec(id, slot)).recall(move |_| {
@@ -15,7 +15,7 @@ fn recalled(id: &'static str, slot: i32, diary: &Diary) -> LayerBuilder<()> {
     })
 }
 
-/// A layer that asks for a re-render with every tool output.
+/// A layer that requests a re-render with every tool output.
 fn asking(id: &'static str, slot: i32, diary: &Diary, rerender: Rerender) -> ClosureLayer<()> {
     let append = move |params: OnItemAppendParams<()>| async move {
         let is_output = params.items.iter().any(|item| item.as_output().is_some());
@@ -25,7 +25,7 @@ fn asking(id: &'static str, slot: i32, diary: &Diary, rerender: Rerender) -> Clo
     recalled(id, slot, diary).on_item_append(append).build()
 }
 
-/// Three layers, of which the middle one asks; the model calls a tool, notes it, and answers.
+/// Three layers, of which the middle one requests; the model calls a tool and then responds.
 async fn execution(rerender: Rerender, diary: &Diary) -> Execution<()> {
     let noted = diary.clone();
     let model = ScriptedModel::new().calls("look", "{}").answers(move |_| {
@@ -41,7 +41,7 @@ async fn execution(rerender: Rerender, diary: &Diary) -> Execution<()> {
 }
 
 #[tokio::test]
-async fn an_immediate_re_render_comes_before_the_very_next_model_call() {
+async fn an_immediate_re_render_runs_before_the_next_model_call() {
     let cases = [
         (RerenderScope::OwnLayer, "middle"),
         (RerenderScope::SlotAndAfter, "middle high"),
@@ -68,7 +68,7 @@ async fn a_batched_re_render_waits_for_the_next_turn_which_recalls_everyone_once
 }
 
 #[tokio::test]
-async fn the_layers_own_timing_counts_where_the_wish_names_none() {
+async fn the_layers_own_timing_is_the_default() {
     let diary = Diary::new();
     let noted = diary.clone();
     let eager = layer::<()>(spec("eager", 1).with_rerender_timing(RerenderTiming::Immediate))
@@ -84,12 +84,12 @@ async fn the_layers_own_timing_counts_where_the_wish_names_none() {
     let engine = engine(memory((eager,))).model(model).tool(counting_tool("look", &diary)).build().unwrap();
     let mut execution = engine.execution("thread").start().await.unwrap();
     execution.turn("hello").await.unwrap();
-    // The wish that came with the user's message is met by the turn's own recall; two outputs ask once.
+    // The turn's own recall satisfies the request made with the user's message; two outputs cause one re-render.
     assert_eq!(diary.take(), ["eager", "look", "look", "eager"]);
 }
 
 #[tokio::test]
-async fn what_a_re_render_answers_is_what_the_model_sees() {
+async fn the_model_sees_the_result_of_a_re_render() {
     let counting = layer::<u32>(spec("counting", 1).with_rerender_timing(RerenderTiming::Immediate))
         .recall(|params| async move { Ok(format!("seen {}", params.state).into()) })
         .on_item_append(|params| async move {

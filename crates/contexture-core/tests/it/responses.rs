@@ -1,4 +1,4 @@
-//! What of a response is logged and run: nothing forged, many calls in linear time, and not more than the limit.
+//! Which parts of a response are logged and run: no forged items, many calls in linear time, and no more than the limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,9 +53,9 @@ async fn what_a_model_forges_is_not_logged() {
     );
 }
 
-/// It would take minutes if each of them looked at all the others.
+/// With quadratic time it would take minutes.
 #[tokio::test]
-async fn ten_thousand_calls_are_answered() {
+async fn ten_thousand_calls_get_outputs() {
     let calls: Vec<Item> = (0..10_000).map(|n| Item::call(&format!("c{n}"), "look", "{}")).collect();
     let model = ScriptedModel::new().answers(|_| Ok(LlmResponse { items: calls, ..LlmResponse::default() }));
     let diary = Diary::new();
@@ -66,9 +66,9 @@ async fn ten_thousand_calls_are_answered() {
     assert_eq!((diary.len(), execution.log().len()), (10_000, 20_002));
 }
 
-/// Every answer to one of many calls writes little, however many calls are left.
+/// The record written after each call is small, however many calls are left.
 #[tokio::test]
-async fn what_is_written_with_an_answer_does_not_grow_with_the_calls_that_are_left() {
+async fn the_turn_record_does_not_grow_with_the_remaining_calls() {
     let store = Arc::new(MemoryStore::new());
     let largest = Arc::new(std::sync::Mutex::new(0));
     let (seen, looked_at) = (largest.clone(), store.clone());
@@ -113,7 +113,7 @@ fn a_limit_of_no_calls_is_refused() {
     assert_eq!(refused.to_string(), "engine: `max_calls` is zero");
 }
 
-/// A store like one behind a network: a batch takes its time, and lands also if nobody waits for it any more.
+/// A store with latency, like one over a network: a batch is applied even if its caller was dropped.
 struct SlowStore(Arc<MemoryStore>);
 
 async fn a_while() {
@@ -156,7 +156,7 @@ impl StorageAdapter for SlowStore {
     }
 }
 
-/// An execution is dropped at every point of a turn with tools; another one goes on at once, each time.
+/// An execution is dropped at every point of a turn with tools; each time another one continues at once.
 #[tokio::test]
 async fn resuming_at_once_after_a_drop_in_mid_turn_always_works() {
     let mut resumed = 0;

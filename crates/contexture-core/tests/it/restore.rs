@@ -1,4 +1,4 @@
-//! What is stored and cannot be read: set aside or refused, never destroyed.
+//! Stored records that cannot be read: backed up or an error, never overwritten without a copy.
 
 use std::sync::{Arc, Mutex};
 
@@ -97,7 +97,7 @@ async fn a_state_that_does_not_parse_is_kept_aside_and_the_layer_starts_fresh() 
 }
 
 #[tokio::test]
-async fn a_second_unreadable_state_does_not_push_out_the_first() {
+async fn a_second_unreadable_state_does_not_replace_the_backup_of_the_first() {
     let store = Arc::new(MemoryStore::new());
     for (life, unreadable) in (1..).zip(UNREADABLE) {
         store.set(STATE, unreadable.to_vec()).await.unwrap();
@@ -125,13 +125,13 @@ async fn opening_again_and_again_keeps_one_copy() {
     assert_eq!(value(&*store, STATE).await.unwrap(), UNREADABLE[0]);
 }
 
-/// If it cannot be kept aside at once, then in the same batch that writes over it.
+/// If the backup fails at first, it is made in the same batch that overwrites the state.
 #[tokio::test]
 async fn an_unreadable_state_is_never_overwritten_without_a_copy() {
     let disk = Arc::new(MemoryStore::new());
     disk.set(STATE, UNREADABLE[0].to_vec()).await.unwrap();
     let store = Arc::new(FaultyStore::new(disk.clone()));
-    // The thread is looked for, then looked for once more, then the state is kept aside.
+    // Two operations look for the thread, the third writes the backup.
     store.fail_at(3);
     let (engine, recorder) = engine(store.clone(), 1);
     let mut execution = engine.execution("thread").start().await.unwrap();
@@ -257,7 +257,7 @@ fn what(action: &Action) -> Value {
     }
 }
 
-/// Opaque items and content are the provider's business, whatever they are.
+/// Opaque items and content are kept, whatever they are.
 #[tokio::test]
 async fn items_of_every_kind_come_back_as_they_were() {
     let opaque =

@@ -1,4 +1,4 @@
-//! The search index in memory, the suite that indexes are checked with, and how layers reach one.
+//! The in-memory search index, the conformance suite for indexes, and how layers use one.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ async fn the_index_in_memory_conforms() {
     search_conformance(async |_| Arc::new(MemoryIndex::new())).await;
 }
 
-/// An index in memory with one duty broken.
+/// An in-memory index that breaks one requirement.
 struct Broken(MemoryIndex, Flaw);
 
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +99,7 @@ async fn the_suite_finds_every_broken_duty() {
 }
 
 #[tokio::test]
-async fn layers_reach_the_index_of_the_engine() {
+async fn layers_can_use_the_index_of_the_engine() {
     let scopes = Arc::new(std::sync::Mutex::new(Vec::new()));
     let notes = || {
         let seen = scopes.clone();

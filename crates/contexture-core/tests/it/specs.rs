@@ -1,4 +1,4 @@
-//! Specs that make no sense are refused when the engine is built, with a sentence that names layer and field.
+//! Invalid specs are errors when the engine is built, with a message that names layer and field.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The store of layer states by itself: what it holds, and how that becomes durable.
+//! The store of layer states alone: what it has in memory, and how that becomes durable.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use contexture_core::{ExecutionId, LayerId};
 
 use crate::kit::{Diary, settle};
 
-/// A state store, with everything it reports in a diary.
+/// A state store, with its diagnostics in a diary.
 struct Kept {
     states: Arc<LayerStateStore>,
     diagnostics: Diary,
@@ -136,7 +136,7 @@ async fn writes_are_coalesced_the_latest_wins_and_one_is_in_flight() {
 }
 
 #[tokio::test]
-async fn states_set_in_one_breath_are_written_once() {
+async fn states_set_in_a_row_are_written_once() {
     let (Kept { states, .. }, store) = (kept(), Arc::new(FaultyStore::new(Arc::new(MemoryStore::new()))));
     states.register_durable(&run(), &facts(), corner(store.clone(), "facts"));
     for state in 1..=100_u32 {
@@ -148,7 +148,7 @@ async fn states_set_in_one_breath_are_written_once() {
 }
 
 #[tokio::test]
-async fn a_failed_write_is_tried_again_with_growing_pauses_and_reported() {
+async fn a_failed_write_is_retried_with_growing_pauses_and_reported() {
     let Kept { states, diagnostics, clock } = kept_by(ManualClock::new());
     let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
     states.register_durable(&run(), &facts(), corner(store.clone(), "facts"));
@@ -169,7 +169,7 @@ async fn a_failed_write_is_tried_again_with_growing_pauses_and_reported() {
 }
 
 #[tokio::test]
-async fn flush_says_what_is_not_durable_and_the_next_one_tries_again() {
+async fn flush_returns_what_is_not_durable_and_the_next_one_retries() {
     let (Kept { states, .. }, broken, sound) =
         (kept(), Arc::new(FaultyStore::new(Arc::new(MemoryStore::new()))), Arc::new(MemoryStore::new()));
     states.register_durable(&run(), &facts(), corner(broken.clone(), "facts"));
@@ -187,7 +187,7 @@ async fn flush_says_what_is_not_durable_and_the_next_one_tries_again() {
 }
 
 #[tokio::test]
-async fn a_write_whose_answer_was_lost_is_not_taken_for_someone_elses() {
+async fn a_write_whose_result_was_lost_is_recognised() {
     let (Kept { states, diagnostics, .. }, store) = (kept(), Arc::new(FaultyStore::new(Arc::new(MemoryStore::new()))));
     states.register_durable(&run(), &facts(), corner(store.clone(), "facts"));
     store.lose_answer_at(1);

@@ -1,4 +1,4 @@
-//! The states of layers and their durable mirror.
+//! The states of layers and their stored records.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use contexture_core::{Error, ExecutionId, LayerId, Slot, memory};
 
 const STATE: &str = "layers/layer/thread/t/state";
 
-/// A state store with one mirrored layer, what it reported, and the store behind it.
+/// A state store with one stored layer, its diagnostics, and the underlying store.
 struct Mirror {
     states: Arc<LayerStateStore>,
     store: Arc<FaultyStore>,
@@ -82,7 +82,7 @@ async fn a_cleared_state_is_deleted_and_still_an_entry() {
 }
 
 #[tokio::test]
-async fn a_failing_write_is_tried_again_with_growing_pauses_and_reported() {
+async fn a_failing_write_is_retried_with_growing_pauses_and_reported() {
     let mirror = Mirror::new();
     (1..=4).for_each(|number| mirror.store.fail_at(number));
     let before = mirror.clock.monotonic();
@@ -96,7 +96,7 @@ async fn a_failing_write_is_tried_again_with_growing_pauses_and_reported() {
 }
 
 #[tokio::test]
-async fn flush_says_what_is_not_durable_and_the_next_one_makes_up() {
+async fn flush_returns_what_is_not_durable_and_the_next_one_writes_it() {
     let mirror = Mirror::new();
     mirror.store.fail_from(1);
     mirror.set(Some(1));
@@ -107,7 +107,7 @@ async fn flush_says_what_is_not_durable_and_the_next_one_makes_up() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_not_taken_for_a_change_by_someone_else() {
+async fn a_lost_result_is_not_mistaken_for_a_change_by_another_writer() {
     for later in [None, Some(2)] {
         let mirror = Mirror::new();
         mirror.store.lose_answer_at(1);
@@ -125,7 +125,7 @@ async fn a_lost_answer_is_not_taken_for_a_change_by_someone_else() {
 }
 
 #[tokio::test]
-async fn a_clearing_that_meets_a_change_of_someone_else_says_so() {
+async fn clearing_a_state_that_another_writer_changed_is_reported() {
     let mirror = Mirror::new();
     mirror.set(Some(1));
     mirror.flush().await;
@@ -137,7 +137,7 @@ async fn a_clearing_that_meets_a_change_of_someone_else_says_so() {
     assert!(reported.iter().any(|message| message.starts_with("layer merge: another writer changed")), "{reported:?}");
 }
 
-/// Has a state that JSON has no form for: its keys are pairs.
+/// A state that cannot be serialised to JSON: its keys are pairs.
 struct Pairs;
 
 impl MemoryLayer for Pairs {
@@ -192,7 +192,7 @@ impl MemoryLayer for Doubles {
 }
 
 #[tokio::test]
-async fn an_execution_that_has_ended_takes_no_calls_and_leaves_nothing_behind() {
+async fn an_ended_execution_accepts_no_calls_and_leaves_no_state() {
     let store = Arc::new(MemoryStore::new());
     let (engine, _) = engine(Doubles, store.clone());
     let execution = engine.execution("t").start().await.unwrap();

@@ -1,4 +1,4 @@
-//! Gates before tool calls and after responses: who wins, what the model learns, and what a broken gate means.
+//! `before_tool_call` and `after_model_call`: which layer wins, what the model gets, and what a failing hook means.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,16 +23,16 @@ fn guide(guidance: &str) -> SteeringDecision {
     SteeringDecision::Guide { guidance: guidance.into() }
 }
 
-/// A gate before tool calls that always says the same.
+/// A layer whose `before_tool_call` always returns the same.
 fn gate(slot: i32, decision: SteeringDecision) -> ClosureLayer<()> {
     let id = format!("gate-{slot}");
     layer(spec(&id, slot)).before_tool_call(move |_| std::future::ready(Ok(decision.clone().into()))).build()
 }
 
-/// What came of a turn in which the model called `shell/rm`.
+/// The result of a turn in which the model called `shell/rm`.
 struct Judged {
     ran: bool,
-    /// What the model was told of the call.
+    /// The output of the call.
     output: String,
     outcome: Outcome,
     /// The last item of the next request.
@@ -59,7 +59,7 @@ async fn the_first_deny_wins_and_the_tool_never_runs() {
 }
 
 #[tokio::test]
-async fn no_gate_is_asked_behind_a_deny() {
+async fn no_gate_runs_after_a_denial() {
     let unasked = layer::<()>(spec("unasked", 9)).before_tool_call(|_| async { panic!("asked") }).build();
     assert_eq!(judge([gate(1, deny("no")), unasked]).await.output, "This call was denied and did not run: no");
 }
@@ -71,7 +71,7 @@ async fn a_guided_call_does_not_run_and_the_guidance_of_all_gates_is_its_output(
 }
 
 #[tokio::test]
-async fn empty_guidance_lets_a_call_pass() {
+async fn empty_guidance_allows_a_call() {
     let judged = judge([gate(1, guide("")), gate(2, guide(" \n"))]).await;
     assert_eq!((judged.ran, &*judged.output), (true, "done"));
 }
@@ -105,7 +105,7 @@ async fn a_broken_gate_denies_unless_it_abstains() {
 }
 
 #[tokio::test]
-async fn a_gate_that_is_not_running_has_no_say() {
+async fn a_disabled_gate_does_not_affect_calls() {
     let disabled = layer::<()>(spec("gate", 1).with_on_init_error(OnInitError::Disable))
         .init(|_| async { Err("broken".into()) })
         .before_tool_call(|_| async { Ok(deny("never").into()) })
@@ -113,14 +113,14 @@ async fn a_gate_that_is_not_running_has_no_say() {
     assert!(judge([disabled]).await.ran);
 }
 
-/// A gate after responses that always says the same.
+/// A layer whose `after_model_call` always returns the same.
 fn judge_of_responses(slot: i32, decision: SteeringDecision) -> ClosureLayer<()> {
     let id = format!("judge-{slot}");
     layer(spec(&id, slot)).after_model_call(move |_| std::future::ready(Ok(decision.clone().into()))).build()
 }
 
 #[tokio::test]
-async fn a_denied_response_ends_the_turn_is_not_logged_and_the_thread_goes_on() {
+async fn a_denied_response_ends_the_turn_and_is_not_logged_and_the_thread_continues() {
     let strict = layer::<u32>(spec("strict", 2))
         .after_model_call(|params| async move {
             let said = params.response.output_text();
@@ -141,7 +141,7 @@ async fn a_denied_response_ends_the_turn_is_not_logged_and_the_thread_goes_on() 
 }
 
 #[tokio::test]
-async fn a_guided_response_is_tried_again_before_its_tools_run() {
+async fn a_guided_response_is_retried_before_its_tools_run() {
     let tries = Arc::new(AtomicUsize::new(0));
     let counted = tries.clone();
     let guiding = layer::<()>(spec("guiding", 1)).after_model_call(move |_| {
@@ -159,7 +159,7 @@ async fn a_guided_response_is_tried_again_before_its_tools_run() {
 }
 
 #[tokio::test]
-async fn a_response_is_sent_back_three_times_at_most() {
+async fn a_response_is_rejected_at_most_three_times() {
     let (model, recorder) = (ScriptedModel::new(), Recorder::new());
     let layers = memory((judge_of_responses(1, guide("one")), judge_of_responses(2, guide("two"))));
     let engine = engine(layers).model(model.clone()).observer(recorder.clone()).build().unwrap();
@@ -173,7 +173,7 @@ async fn a_response_is_sent_back_three_times_at_most() {
 }
 
 #[tokio::test]
-async fn a_broken_judge_abstains() {
+async fn a_failing_after_model_call_abstains() {
     let failing = layer::<()>(spec("failing", 1)).after_model_call(|_| async { Err("no".into()) }).build();
     let hanging = layer::<()>(spec("hanging", 2)).after_model_call(|_| pending()).build();
     let panicking = layer::<()>(spec("panicking", 3)).after_model_call(|_| async { panic!("no") }).build();

@@ -1,4 +1,4 @@
-//! The in-memory store, the stores of the test kit, and the suite that they are checked with.
+//! The in-memory store, the stores of the test kit, and the conformance suite.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ async fn leases_of_the_store_in_memory_conform() {
     lease_conformance(async |_, clock| Arc::new(LossyStore::on(Arc::new(MemoryStore::with_clock(clock))))).await;
 }
 
-/// A store in memory is durable as long as someone holds it.
+/// An in-memory store is durable as long as it is not dropped.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_that_is_kept_conforms_as_durable() {
     let kept = Mutex::new(HashMap::<String, Arc<MemoryStore>>::new());
@@ -38,7 +38,7 @@ async fn stores_of_the_test_kit_conform_while_nothing_is_planned() {
     store_conformance(async |_| Arc::new(LossyStore::new())).await;
 }
 
-/// A store in memory with one duty broken.
+/// An in-memory store that breaks one requirement.
 struct Broken {
     store: MemoryStore,
     flaw: Flaw,
@@ -182,7 +182,7 @@ fn faulty() -> (FaultyStore, Arc<MemoryStore>) {
     (FaultyStore::new(inner.clone()), inner)
 }
 
-/// Writes 1, 2, 3, 4, 5 under `a` and says which of them were acknowledged, and what stands there in the end.
+/// Writes 1, 2, 3, 4, 5 under `a`; returns which of them were acknowledged, and the final value.
 async fn five_writes(store: &dyn StorageAdapter, behind: &MemoryStore) -> (Vec<u8>, Option<u8>) {
     let mut acknowledged = Vec::new();
     for n in 1..=5 {
@@ -225,7 +225,7 @@ async fn a_faulty_store_counts_and_fails_reads_too() {
 }
 
 #[tokio::test]
-async fn a_power_cut_leaves_what_was_acknowledged_and_perhaps_what_was_in_flight() {
+async fn a_power_cut_keeps_acknowledged_batches_and_may_keep_batches_in_flight() {
     for (in_flight, left) in [(InFlight::Lost, Some(2)), (InFlight::Kept, Some(3))] {
         let store = LossyStore::new();
         store.cut_power_at(3);

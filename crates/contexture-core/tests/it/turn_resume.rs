@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use crate::kit::{Diary, FnTool, counting_tool, spec};
 
-/// Counts responses, so that a test sees which steps a thread has kept.
+/// Counts responses, so that a test can check which steps were stored.
 fn counter() -> ClosureLayer<u32> {
     layer(spec("counter", 1)).store(|params| async move { Ok(StoreResult::set(*params.state + 1)) }).build()
 }
@@ -34,7 +34,7 @@ fn outputs(log: &ItemLog) -> Vec<String> {
     log.iter().filter_map(|item| Some(item.as_output()?.output.clone())).collect()
 }
 
-/// Notes that it was called, tells the test, and never answers.
+/// A model that signals its call to the test and never returns.
 fn hanging_tool(diary: &Diary, started: &Arc<Notify>) -> impl Tool + use<> {
     let (diary, started) = (diary.clone(), started.clone());
     FnTool("hang", move |_| {
@@ -47,7 +47,7 @@ fn hanging_tool(diary: &Diary, started: &Arc<Notify>) -> impl Tool + use<> {
 const INTERRUPTED: &str = "This call was interrupted. It may or may not have had an effect, and it was not run again.";
 
 #[tokio::test]
-async fn a_failed_model_call_can_be_tried_again() {
+async fn a_failed_model_call_can_be_retried() {
     let model = ScriptedModel::new().fails("overloaded").says("here I am");
     let engine = engine(memory((counter(),))).model(model.clone()).build().unwrap();
     let mut execution = engine.execution("thread").start().await.unwrap();
@@ -93,7 +93,7 @@ async fn a_tool_that_may_have_run_is_not_run_again_after_a_restart() {
             assert!(turn.as_mut().now_or_never().is_none());
         }
     }
-    // The process ends here: nobody completes anything.
+    // The process ends here without completing anything.
     std::mem::forget(execution);
     assert_eq!(diary.take(), ["look", "hang"]);
 
@@ -111,9 +111,9 @@ async fn a_tool_that_may_have_run_is_not_run_again_after_a_restart() {
     assert!(!second.execution("thread").start().await.unwrap().has_unfinished_turn());
 }
 
-/// The response is logged and the turn knows of its calls before any layer can be interrupted over it.
+/// The response is logged and its calls are in the turn before any hook can be interrupted.
 #[tokio::test]
-async fn an_abort_while_layers_store_loses_no_call_and_asks_the_model_no_second_time() {
+async fn an_abort_during_store_loses_no_call_and_does_not_call_the_model_again() {
     let started = Arc::new(Notify::new());
     let begun = started.clone();
     let hanging = layer::<u32>(spec("hanging", 1)).store(move |params| {
@@ -142,7 +142,7 @@ async fn an_abort_while_layers_store_loses_no_call_and_asks_the_model_no_second_
 }
 
 #[tokio::test]
-async fn an_abort_stops_one_turn_now_or_the_next_and_no_more() {
+async fn an_abort_stops_only_the_current_or_next_turn() {
     let model = ScriptedModel::new();
     let engine = engine(memory(())).model(model.clone()).build().unwrap();
     let mut execution = engine.execution("thread").start().await.unwrap();
@@ -152,7 +152,7 @@ async fn an_abort_stops_one_turn_now_or_the_next_and_no_more() {
     assert_eq!(execution.turn("hello").await.unwrap().text(), "ok");
 }
 
-/// What an aborted execution leaves behind is whole: items and states of the same moment.
+/// An aborted execution leaves items and states of the same moment.
 #[tokio::test]
 async fn an_execution_dropped_in_the_middle_leaves_items_and_states_together() {
     let (store, started) = (store(), Arc::new(Notify::new()));
@@ -172,7 +172,7 @@ async fn an_execution_dropped_in_the_middle_leaves_items_and_states_together() {
 }
 
 #[tokio::test]
-async fn a_turn_has_its_steps_and_no_more() {
+async fn a_turn_ends_at_its_limit_of_steps() {
     let model = (0..5).fold(ScriptedModel::new(), |model, _| model.calls("look", "{}"));
     let diary = Diary::new();
     let builder = engine(memory(())).model(model.clone()).max_steps(3);
@@ -187,7 +187,7 @@ async fn a_turn_has_its_steps_and_no_more() {
 }
 
 #[tokio::test]
-async fn an_answer_says_what_the_turn_came_to() {
+async fn an_answer_has_the_result_of_the_turn() {
     let model = ScriptedModel::new().calls("look", "{}").says("done");
     let engine = engine(memory((counter(),))).model(model).tool(counting_tool("look", &Diary::new())).build().unwrap();
     let mut execution = engine.execution("thread").start().await.unwrap();
@@ -218,7 +218,7 @@ async fn a_turn_whose_end_was_not_written_is_finished_by_resume() {
 }
 
 #[tokio::test]
-async fn a_window_can_be_looked_at_before_it_is_sent() {
+async fn a_window_can_be_inspected_before_it_is_sent() {
     let model = ScriptedModel::new();
     let engine = engine(memory((counter(),))).model(model.clone()).build().unwrap();
     let mut execution = engine.execution("thread").start().await.unwrap();

@@ -1,7 +1,7 @@
 //! Two executions on one thread: nothing is lost, nothing is doubled, and a turn has one owner.
 //!
-//! Turns hold leases, so what happens here while another turn runs happens outside of turns, or where leases fail and
-//! the journal policy lets turns run all the same.
+//! Turns hold leases, so concurrent work in these tests is outside of turns, or leases fail and the journal policy allows
+//! turns all the same.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
 
 use crate::processes::{
-    Last, Process, Slow, Tally, begin, check_every_call_is_answered_once, check_no_doubles, pair, pair_without_leases,
+    Last, Process, Slow, Tally, begin, check_every_call_has_one_output, check_no_doubles, pair, pair_without_leases,
     texts,
 };
 
@@ -75,14 +75,14 @@ async fn turns_at_the_same_time_lose_nothing() {
     let reopened = ours.open().await;
     assert!(!reopened.has_unfinished_turn());
     check_no_doubles(reopened.log());
-    check_every_call_is_answered_once(reopened.log());
+    check_every_call_has_one_output(reopened.log());
     assert_eq!(reopened.log().len(), 8);
     assert_eq!(reopened.memory().state::<Tally, _>().values().sum::<usize>(), 4);
 }
 
-/// The first loses the answer of a write; before it tries again, the second has written on top.
+/// The first loses the result of a write; before it retries, the second has written.
 #[tokio::test]
-async fn a_lost_answer_under_the_batch_of_another_is_recognised() {
+async fn a_lost_result_under_the_batch_of_another_is_recognised() {
     let (disk, slow) = (Arc::new(MemoryStore::new()), Slow::new());
     for lost in 1..=2 {
         let store = Arc::new(FaultyStore::new(disk.clone()));
@@ -90,7 +90,7 @@ async fn a_lost_answer_under_the_batch_of_another_is_recognised() {
         let theirs = Process::new(lost * 10 + 1, disk.clone(), &slow, ManualClock::hurried());
         let (mut first, mut second) = (ours.open().await, theirs.open().await);
         ours.model.clone().says(format!("first answer {lost}"));
-        // Before its first write, a turn takes the lease and reads the head.
+        // Before its first write, a turn acquires the lease and reads the head.
         store.lose_answer_at(store.operations() + 2 + lost);
         let interruption = async {
             while ours.clock.sleepers() == 0 {
@@ -113,7 +113,7 @@ async fn a_lost_answer_under_the_batch_of_another_is_recognised() {
 }
 
 #[tokio::test]
-async fn a_commit_that_was_cancelled_in_the_middle_doubles_nothing() {
+async fn a_commit_that_was_cancelled_in_the_middle_duplicates_nothing() {
     let (store, slow) = (Arc::new(LossyStore::new()), Slow::new());
     let process = Process::new(1, store.clone(), &slow, ManualClock::hurried());
     let mut execution = process.open().await;
@@ -137,7 +137,7 @@ async fn a_commit_that_was_cancelled_in_the_middle_doubles_nothing() {
 }
 
 #[tokio::test]
-async fn an_execution_goes_on_after_its_turn_was_dropped_in_the_middle_of_a_commit() {
+async fn an_execution_continues_after_its_turn_was_dropped_in_the_middle_of_a_commit() {
     let (disk, slow) = (Arc::new(MemoryStore::new()), Slow::new());
     let store = Arc::new(LossyStore::on(disk.clone()));
     let process = Process::new(1, store.clone(), &slow, ManualClock::hurried());
@@ -183,7 +183,7 @@ async fn a_turn_that_was_taken_over_ends_with_its_former_owner_and_no_tool_runs_
     assert!(matches!(ended, Err(Error::TakenOver)), "{ended:?}");
     assert!(!first.has_unfinished_turn());
     let reopened = theirs.open().await;
-    check_every_call_is_answered_once(reopened.log());
+    check_every_call_has_one_output(reopened.log());
     check_no_doubles(reopened.log());
     assert!(!reopened.has_unfinished_turn());
     assert_eq!((slow.runs(), quick.runs()), (1, 1), "the first call ran there, the second here");
@@ -191,7 +191,7 @@ async fn a_turn_that_was_taken_over_ends_with_its_former_owner_and_no_tool_runs_
 }
 
 #[tokio::test]
-async fn a_new_turn_beside_a_live_one_leaves_its_calls_answered_once() {
+async fn a_new_turn_beside_a_running_one_leaves_one_output_for_each_call() {
     let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
     let (ours, theirs) = pair_without_leases(&store, &slow);
     let mut first = ours.open().await;
@@ -203,12 +203,12 @@ async fn a_new_turn_beside_a_live_one_leaves_its_calls_answered_once() {
     .await;
     assert!(matches!(ended, Err(Error::TakenOver)), "{ended:?}");
     let reopened = theirs.open().await;
-    check_every_call_is_answered_once(reopened.log());
+    check_every_call_has_one_output(reopened.log());
     assert!(!reopened.has_unfinished_turn());
 }
 
 #[tokio::test]
-async fn whoever_opens_too_early_does_not_close_a_turn_that_has_gone_on() {
+async fn an_execution_opened_earlier_does_not_close_a_turn_that_has_continued() {
     let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
     let (ours, theirs) = pair_without_leases(&store, &slow);
     let mut first = ours.open().await;
@@ -226,12 +226,12 @@ async fn whoever_opens_too_early_does_not_close_a_turn_that_has_gone_on() {
     let (answer, ()) = tokio::join!(first.turn("take your time"), interruption);
     assert_eq!(answer.unwrap().text(), "first done");
     let reopened = theirs.open().await;
-    check_every_call_is_answered_once(reopened.log());
+    check_every_call_has_one_output(reopened.log());
     let real = texts(reopened.log()).into_iter().filter(|text| text.ends_with(": took its time")).count();
     assert_eq!(real, 2, "both real outputs are there: {:#?}", texts(reopened.log()));
 }
 
-/// A store that lets others go on before it lists keys.
+/// A store that lets others run before it lists keys.
 struct Listing {
     store: Arc<MemoryStore>,
     begun: Semaphore,
@@ -269,7 +269,7 @@ impl StorageAdapter for Listing {
 }
 
 #[tokio::test]
-async fn whoever_reads_a_turn_that_is_newer_than_the_log_answers_none_of_its_calls_twice() {
+async fn a_turn_newer_than_the_log_that_was_read_gets_no_second_outputs() {
     let (disk, slow) = (Arc::new(MemoryStore::new()), Slow::new());
     let listing = Arc::new(Listing { store: disk.clone(), begun: Semaphore::new(0), may_end: Semaphore::new(0) });
     let ours = Process::without_leases(1, disk.clone(), &slow, ManualClock::hurried());
@@ -295,11 +295,11 @@ async fn whoever_reads_a_turn_that_is_newer_than_the_log_answers_none_of_its_cal
     };
     let (answer, ()) = tokio::join!(first.turn("take your time"), interruption);
     assert_eq!(answer.unwrap().text(), "first done");
-    check_every_call_is_answered_once(ours.open().await.log());
+    check_every_call_has_one_output(ours.open().await.log());
 }
 
 #[tokio::test]
-async fn a_turn_that_runs_in_this_very_engine_is_not_taken_for_abandoned() {
+async fn a_turn_that_runs_in_the_same_engine_is_not_abandoned() {
     let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
     let (ours, _) = pair_without_leases(&store, &slow);
     let mut first = ours.open().await;
@@ -311,11 +311,11 @@ async fn a_turn_that_runs_in_this_very_engine_is_not_taken_for_abandoned() {
     })
     .await;
     assert_eq!(ended.unwrap(), "first done");
-    check_every_call_is_answered_once(first.log());
+    check_every_call_has_one_output(first.log());
 }
 
 #[tokio::test]
-async fn all_unfinished_turns_of_a_thread_get_their_calls_answered() {
+async fn all_unfinished_turns_of_a_thread_get_outputs_for_their_calls() {
     for resume in [true, false] {
         let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
         let (ours, theirs) = pair_without_leases(&store, &slow);
@@ -329,7 +329,7 @@ async fn all_unfinished_turns_of_a_thread_get_their_calls_answered() {
             _ = async { tokio::join!(first.turn("first"), second.turn("second")) } => panic!("the tools wait"),
             () = both => {}
         }
-        // Neither has a last word: this is what a crash of both leaves.
+        // Neither is ended: this is what a crash of both leaves.
         std::mem::forget((first, second));
 
         let third = Process::without_leases(3, store.clone(), &slow, ManualClock::hurried());
@@ -339,7 +339,7 @@ async fn all_unfinished_turns_of_a_thread_get_their_calls_answered() {
             true => assert!(execution.resume().await.unwrap().is_some()),
             false => assert!(execution.turn("go on").await.is_ok()),
         }
-        check_every_call_is_answered_once(execution.log());
+        check_every_call_has_one_output(execution.log());
         assert!(store.list("threads/thread/turns/").await.unwrap().is_empty());
     }
 }
@@ -358,7 +358,7 @@ async fn a_dropped_execution_leaves_its_turn_to_the_next_in_the_same_engine() {
 }
 
 #[tokio::test]
-async fn a_thread_that_is_deleted_under_an_execution_is_written_anew_whole() {
+async fn a_thread_deleted_during_an_execution_is_written_again_completely() {
     let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
     let (ours, theirs) = pair(&store, &slow);
     let mut first = ours.open().await;
@@ -372,7 +372,7 @@ async fn a_thread_that_is_deleted_under_an_execution_is_written_anew_whole() {
 }
 
 #[tokio::test]
-async fn a_state_set_in_a_turn_does_not_reach_the_store_before_its_items() {
+async fn a_state_set_in_a_turn_is_not_stored_before_its_items() {
     let (store, slow) = (Arc::new(FaultyStore::new(Arc::new(MemoryStore::new()))), Slow::new());
     let process = Process::new(1, store.clone(), &slow, ManualClock::hurried());
     let mut execution = process.open().await;

@@ -1,4 +1,4 @@
-//! Asking for a layer that is not there does not compile, and the compiler says why in our words.
+//! Asking for a layer that is not there does not compile, with a designed message.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn what_does_not_compile_is_explained() {
     trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
 }
 
-/// Two layers of one type are told apart by what they declare.
+/// Two layers of one type are distinguished by what they declare.
 struct Numbered(u32);
 
 impl Numbered {
@@ -69,7 +69,7 @@ impl MemoryLayer for Other {
 }
 
 #[tokio::test]
-async fn layers_are_found_wherever_they_stand() {
+async fn layers_are_found_at_any_position() {
     let engine = engine(memory((Other, Numbered(1)))).model(ScriptedModel::new()).build().unwrap();
     let execution = engine.execution("thread").start().await.unwrap();
     assert_eq!(execution.memory().read(Numbered::ONE), Some(1));
@@ -78,7 +78,7 @@ async fn layers_are_found_wherever_they_stand() {
 }
 
 #[tokio::test]
-async fn a_layer_whose_type_was_forgotten_still_runs() {
+async fn a_layer_without_typed_access_still_runs() {
     let engine = engine(memory((Numbered(1),)).with_layer(Numbered(2))).model(ScriptedModel::new()).build().unwrap();
     let execution = engine.execution("thread").start().await.unwrap();
     assert_eq!(execution.memory().read(Numbered::TWO), None, "the layer in the tuple is another one");

@@ -1,4 +1,4 @@
-//! The window through its door, `Projection::assemble`: properties of any window, and tables of particular ones.
+//! Tests of `Projection::assemble`: properties of any window, and tables of particular ones.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
@@ -18,7 +18,7 @@ use contexture_core::window::{
 };
 use contexture_core::{Error, History, Item, ItemLog};
 
-/// One token per byte: the dearest counter there is.
+/// One token per byte: the counter with the highest counts.
 pub(crate) struct Bytes;
 
 impl TokenCounter for Bytes {
@@ -31,7 +31,7 @@ impl TokenCounter for Bytes {
     }
 }
 
-/// Roughly what a vocabulary does: up to four letters or digits in a token, anything else by itself.
+/// Roughly like a vocabulary: up to four letters or digits per token, any other character is one.
 pub(crate) struct Pieces;
 
 impl TokenCounter for Pieces {
@@ -49,7 +49,7 @@ impl TokenCounter for Pieces {
     }
 }
 
-/// How a layer says what changed between two versions of its block.
+/// Renders the change between two versions of a layer's block.
 pub(crate) type Delta = fn(&[Arc<Item>], &[Arc<Item>]) -> Option<String>;
 
 /// A thread outside any engine: what `assemble` needs, with small defaults.
@@ -96,7 +96,7 @@ impl Thread {
         self
     }
 
-    /// Sets what a layer says; its budget is a tenth of the whole.
+    /// Sets the block of a layer; its budget is a tenth of the whole.
     pub(crate) fn layer(&mut self, layer: &str, placement: Placement, text: &str) -> &mut Self {
         let items = match text {
             "" => Vec::new(),
@@ -136,7 +136,7 @@ impl Thread {
         self.projection.assemble(&input)
     }
 
-    /// The window over this history; a summary that is asked for is the ledger.
+    /// The window over this history; if a summary is requested, it is the ledger.
     pub(crate) fn assemble_over(&mut self, history: &History) -> Window {
         match self.try_assemble(history, None).unwrap() {
             Assembly::Ready(window) => *window,
@@ -160,7 +160,7 @@ impl Thread {
         self.assemble_over(&history)
     }
 
-    /// As [`assemble`](Self::assemble), where the summary that is asked for is this text.
+    /// Like [`assemble`](Self::assemble), with this text as the summary.
     pub(crate) fn assemble_with_summary(&mut self, text: &str) -> (SummaryRequest, Window) {
         let history = self.projection.history(&self.log);
         let Assembly::NeedsSummary(request) = self.try_assemble(&history, None).unwrap() else {
@@ -173,7 +173,7 @@ impl Thread {
         (request, *window)
     }
 
-    /// A turn begins: layers are observed, then the window is made.
+    /// Begins a turn: layers are observed, then the window is built.
     pub(crate) fn turn(&mut self, text: &str) -> Window {
         self.append(Item::user(text));
         self.projection.observe_turn(&self.blocks);
@@ -189,7 +189,7 @@ impl Thread {
     }
 }
 
-/// What each item says, in one line.
+/// The text of each item, in one line.
 pub(crate) fn texts(window: &Window) -> Vec<String> {
     window.items.iter().map(|item| text_of(item)).collect()
 }
@@ -212,7 +212,7 @@ pub(crate) fn epoch_reason(window: &Window) -> Option<EpochReason> {
     })
 }
 
-/// Where history begins from now on, if that was decided.
+/// The new start of history, if that was decided.
 pub(crate) fn evicted_before(window: &Window) -> Option<usize> {
     window.decisions.iter().find_map(|(action, _)| match action {
         Action::Evict { start } => Some(*start),

@@ -21,7 +21,7 @@ use contexture_core::{
 
 type Answer = dyn Fn(usize, &ModelRequest) -> Result<LlmResponse, BoxError> + Send + Sync;
 
-/// A model that answers by a rule and remembers what it was asked. Requests for a named model are counted apart.
+/// A model that responds by a rule and records its requests. Requests for a named model are counted separately.
 #[derive(Clone)]
 struct RuledModel {
     requests: Arc<Mutex<Vec<ModelRequest>>>,
@@ -69,7 +69,7 @@ impl Model for RuledModel {
     }
 }
 
-/// A tool whose output has the length that it is asked for.
+/// A tool whose output has the requested length.
 struct Read;
 
 impl Tool for Read {
@@ -111,24 +111,24 @@ fn spec(id: &str, placement: Placement) -> LayerSpec {
     LayerSpec::new(id, Slot::WORKING_MEMORY, MemoryScope::Thread).with_placement(placement)
 }
 
-/// What never changes.
+/// A layer that never changes.
 fn steady() -> impl MemoryLayer {
     layer::<()>(spec("steady", Placement::Anchor)).recall(|_| async { Ok("The user is called Ada.".into()) }).build()
 }
 
-/// What changes every turn, as it says itself.
+/// A live layer that changes every turn.
 fn clock() -> impl MemoryLayer {
     let recall = |params: RecallParams<()>| async move { Ok(format!("It is turn {}.", users_in(&params)).into()) };
     layer::<()>(spec("clock", Placement::Live)).recall(recall).build()
 }
 
-/// What changes every turn, as is found out.
+/// An auto layer that changes every turn.
 fn lively() -> impl MemoryLayer {
     let recall = |params: RecallParams<()>| async move { Ok(format!("{} questions so far", users_in(&params)).into()) };
     layer::<()>(spec("lively", Placement::Auto)).recall(recall).build()
 }
 
-/// What changes now and then.
+/// A layer that changes now and then.
 fn notes() -> impl MemoryLayer {
     let recall = |params: RecallParams<()>| async move {
         Ok(format!("Notes, version {}: {}", users_in(&params) / 20, "keep this in mind ".repeat(10)).into())
@@ -187,7 +187,7 @@ async fn over_budget_nine_tenths_of_the_prompt_are_the_same_from_one_request_to_
     }
 }
 
-/// Plays turns; after each of them the process may stop and start again.
+/// Runs turns, optionally with a restart after each.
 async fn play(overflow: Overflow, restarts: bool) -> (Vec<ModelRequest>, Vec<Decision>) {
     let (model, recorder) = (RuledModel::new(works), Recorder::new());
     let store: Arc<dyn StorageAdapter> = Arc::new(MemoryStore::new());
@@ -250,7 +250,7 @@ async fn a_cache_that_the_clock_says_has_expired_begins_an_epoch() {
 }
 
 #[tokio::test]
-async fn layers_are_told_when_the_cache_is_cold() {
+async fn layers_know_when_the_cache_is_cold() {
     let (told, clock) = (Arc::new(Mutex::new(Vec::new())), ManualClock::new());
     let telling = told.clone();
     let layer = layer::<()>(LayerSpec::new("watch", Slot(1), MemoryScope::Thread)).project_history(move |params| {
@@ -322,7 +322,7 @@ async fn other_instructions_or_another_tool_schema_after_a_restart_begin_an_epoc
     assert_eq!(epoch_reasons(&recorder), [ColdStart, SystemChanged, SystemChanged]);
 }
 
-/// A conversation in summarise mode with an overflow model; answers what was decided and who was asked.
+/// A conversation in summarise mode with an overflow model; returns the decisions and the requests.
 async fn summarized(
     summarize: impl Fn(usize, &ModelRequest) -> Result<LlmResponse, BoxError> + Send + Sync + 'static,
 ) -> (RuledModel, Recorder) {
@@ -348,7 +348,7 @@ fn summaries(recorder: &Recorder) -> Vec<(String, bool)> {
 }
 
 #[tokio::test]
-async fn the_overflow_model_writes_summaries_and_is_told_the_last_one() {
+async fn the_overflow_model_writes_summaries_and_gets_the_last_one() {
     let (model, recorder) = summarized(|number, _| Ok(LlmResponse::text(format!("summary {number}")))).await;
     let asked = model.summaries();
     assert!(asked.len() > 1);
@@ -368,7 +368,7 @@ async fn the_overflow_model_writes_summaries_and_is_told_the_last_one() {
 }
 
 #[tokio::test]
-async fn the_ledger_stands_in_when_the_overflow_model_fails_or_is_too_wordy_or_silent() {
+async fn the_ledger_is_used_when_the_overflow_model_fails_or_returns_too_much_or_nothing() {
     let check = async |answer: fn() -> Result<LlmResponse, BoxError>, fault: &str| {
         let (_, recorder) = summarized(move |_, _| answer()).await;
         let summaries = summaries(&recorder);

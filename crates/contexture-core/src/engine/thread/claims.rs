@@ -4,7 +4,7 @@
 //! that takes over a turn deletes that record in the batch that expects the head, so of two that try, one gets a
 //! conflict. An execution whose record is missing has lost its turn: it must not run its tools any more.
 
-use super::records::Landing;
+use super::records::CommittedBatch;
 use crate::store::{Batch, Version};
 use crate::turn::Turn;
 
@@ -16,14 +16,14 @@ pub(super) struct Claims {
     /// Our own turn was closed since the last batch: it does not matter if another execution has closed it too.
     closed: bool,
     /// Turns that others left, taken over with the next batch.
-    strays: Vec<Stray>,
+    abandoned_turns: Vec<AbandonedTurn>,
     /// Another execution has taken over our turn.
     taken_over: bool,
 }
 
 /// An unfinished turn whose execution has probably ended.
 #[derive(Clone)]
-pub(super) struct Stray {
+pub(super) struct AbandonedTurn {
     key: String,
     version: Option<Version>,
     turn: Turn,
@@ -44,12 +44,12 @@ enum Plan {
 /// The result of comparing our claims with what others did in the meantime.
 pub(super) struct Review {
     /// The calls whose owners are still running.
-    pub(super) abandoned: Vec<Box<str>>,
+    pub(super) owned_calls: Vec<Box<str>>,
     /// Whether another execution has taken over our turn.
     pub(super) lost_turn: bool,
 }
 
-impl Stray {
+impl AbandonedTurn {
     pub(super) fn new(key: String, version: Version, turn: Turn) -> Self {
         Self { key, version: Some(version), turn, plan: Plan::Undecided }
     }
@@ -79,32 +79,32 @@ pub(super) fn open_calls(turn: &mut Turn) -> Vec<Box<str>> {
 
 impl Claims {
     /// Adopts the turns that others left; returns the newest, which can be resumed.
-    pub(super) fn adopt(&mut self, mut strays: Vec<Stray>) -> Option<Turn> {
-        let newest = strays.last_mut().map(|newest| {
+    pub(super) fn adopt(&mut self, mut abandoned_turns: Vec<AbandonedTurn>) -> Option<Turn> {
+        let newest = abandoned_turns.last_mut().map(|newest| {
             newest.plan = Plan::Resume;
             newest.turn.clone()
         });
-        self.strays = strays;
+        self.abandoned_turns = abandoned_turns;
         newest
     }
 
     /// Adopts turns that others left since; returns the newest if `resume` is set.
-    pub(super) fn adopt_new(&mut self, mut found: Vec<Stray>, resume: bool) -> Option<Turn> {
-        found.retain(|stray| !self.strays.iter().any(|known| known.key == stray.key));
+    pub(super) fn adopt_new(&mut self, mut found: Vec<AbandonedTurn>, resume: bool) -> Option<Turn> {
+        found.retain(|abandoned| !self.abandoned_turns.iter().any(|known| known.key == abandoned.key));
         let newest = found.last_mut().filter(|_| resume).map(|newest| {
             newest.plan = Plan::Resume;
             newest.turn.clone()
         });
-        self.strays.append(&mut found);
+        self.abandoned_turns.append(&mut found);
         newest
     }
 
     /// Closes the abandoned turns; returns their open calls. Their records are deleted with the next batch.
     pub(super) fn close_strays(&mut self) -> Vec<Box<str>> {
         let mut open = Vec::new();
-        for stray in self.strays.iter_mut().filter(|stray| stray.plan == Plan::Undecided) {
-            stray.plan = Plan::Close;
-            open.extend(stray.open_calls());
+        for abandoned in self.abandoned_turns.iter_mut().filter(|abandoned| abandoned.plan == Plan::Undecided) {
+            abandoned.plan = Plan::Close;
+            open.extend(abandoned.open_calls());
         }
         open
     }
@@ -113,8 +113,8 @@ impl Claims {
     pub(super) fn close_own(&mut self) {
         self.recorded = false;
         self.closed = true;
-        for stray in &mut self.strays {
-            stray.plan = Plan::Close;
+        for abandoned in &mut self.abandoned_turns {
+            abandoned.plan = Plan::Close;
         }
     }
 
@@ -124,44 +124,44 @@ impl Claims {
     }
 
     /// Turns of others that the next batch takes over.
-    pub(super) fn strays(&self) -> &[Stray] {
-        &self.strays
+    pub(super) fn abandoned_turns(&self) -> &[AbandonedTurn] {
+        &self.abandoned_turns
     }
 
     /// Adds taking over the turns of others to a batch.
     pub(super) fn add_to(&self, batch: Batch) -> Batch {
-        self.strays.iter().fold(batch, |batch, stray| batch.delete(stray.key.clone()))
+        self.abandoned_turns.iter().fold(batch, |batch, abandoned| batch.delete(abandoned.key.clone()))
     }
 
     /// Whether a record of our own turn is durable, given that this batch of ours is.
-    pub(super) fn is_recorded(&self, landing: Option<&Landing>) -> bool {
-        landing.map_or(self.recorded, |landing| landing.turn && !self.closed)
+    pub(super) fn is_recorded(&self, committed_batch: Option<&CommittedBatch>) -> bool {
+        committed_batch.map_or(self.recorded, |committed_batch| committed_batch.turn && !self.closed)
     }
 
     /// A batch of ours is durable.
-    pub(super) fn landed(&mut self, landing: &Landing) {
-        self.recorded = self.is_recorded(Some(landing));
-        self.strays.clear();
+    pub(super) fn batch_committed(&mut self, committed_batch: &CommittedBatch) {
+        self.recorded = self.is_recorded(Some(committed_batch));
+        self.abandoned_turns.clear();
     }
 
     /// The newest batch of ours is durable, with everything up to now.
-    pub(super) fn committed(&mut self, landing: &Landing) {
+    pub(super) fn committed(&mut self, committed_batch: &CommittedBatch) {
         self.closed = false;
-        self.landed(landing);
+        self.batch_committed(committed_batch);
     }
 
     /// Compares our claims with what others did in the meantime; `current` has the current abandoned turns.
-    pub(super) fn review(&mut self, current: Vec<Stray>, lost_turn: bool) -> Review {
-        let mut review = Review { abandoned: Vec::new(), lost_turn };
-        for (stray, now) in std::mem::take(&mut self.strays).into_iter().zip(current) {
-            if now.version == stray.version {
-                self.strays.push(stray);
+    pub(super) fn review(&mut self, current: Vec<AbandonedTurn>, lost_turn: bool) -> Review {
+        let mut review = Review { owned_calls: Vec::new(), lost_turn };
+        for (abandoned, now) in std::mem::take(&mut self.abandoned_turns).into_iter().zip(current) {
+            if now.version == abandoned.version {
+                self.abandoned_turns.push(abandoned);
                 continue;
             }
-            review.lost_turn |= stray.plan == Plan::Resume;
+            review.lost_turn |= abandoned.plan == Plan::Resume;
             if now.version.is_some() {
                 // Its owner is running and continues it.
-                review.abandoned.extend(stray.open_calls());
+                review.owned_calls.extend(abandoned.open_calls());
             }
         }
         if review.lost_turn {

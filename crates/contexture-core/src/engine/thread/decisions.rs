@@ -52,7 +52,7 @@ impl Decisions {
     }
 
     /// The first `count` pending decisions are durable.
-    pub(super) fn landed(&mut self, written: usize) {
+    pub(super) fn batch_committed(&mut self, written: usize) {
         self.pending.drain(..written.min(self.pending.len()));
     }
 

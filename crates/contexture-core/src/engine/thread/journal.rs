@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::decisions::Decisions;
-use super::records::{Head, Keys, Landing, LogRecord, Reach, encode_decision, encode_epoch};
+use super::records::{CommittedBatch, Head, Keys, LogRecord, ThreadSize, encode_decision, encode_epoch};
 use crate::decision::Decision;
 use crate::id::{ExecutionId, LayerId, ThreadId};
 use crate::log::ItemLog;
@@ -17,9 +17,9 @@ pub(super) struct Journal {
     /// The version of the head that the next batch expects.
     version: Option<Version>,
     /// How much of the thread is durable, as far as this execution has read it.
-    reach: Reach,
+    size: ThreadSize,
     /// The newest batch of each other writer, according to the head.
-    others: Vec<Landing>,
+    others: Vec<CommittedBatch>,
     /// Counts our batches, so that one whose result was lost is recognised.
     commits: u64,
     decisions: Decisions,
@@ -31,7 +31,7 @@ impl Journal {
             keys: Keys::new(thread, execution),
             execution: execution.clone(),
             version: None,
-            reach: Reach::default(),
+            size: ThreadSize::default(),
             others: Vec::new(),
             commits: 0,
             decisions: Decisions::default(),
@@ -46,11 +46,11 @@ impl Journal {
         self.version
     }
 
-    pub(super) fn reach(&self) -> Reach {
-        self.reach
+    pub(super) fn size(&self) -> ThreadSize {
+        self.size
     }
 
-    pub(super) fn others(&self) -> &[Landing] {
+    pub(super) fn others(&self) -> &[CommittedBatch] {
         &self.others
     }
 
@@ -61,31 +61,31 @@ impl Journal {
 
     /// Numbers a decision and keeps it for the next batch.
     pub(super) fn decide(&mut self, decision: Decision) -> &Decision {
-        self.decisions.decide(decision, self.reach.decisions)
+        self.decisions.decide(decision, self.size.decisions)
     }
 
     /// The size of the thread after the next batch.
-    pub(super) fn landing(&self, log_len: usize, turn: bool) -> Landing {
-        let reach = Reach {
+    pub(super) fn committed_batch(&self, log_len: usize, turn: bool) -> CommittedBatch {
+        let size = ThreadSize {
             items: log_len,
-            records: self.reach.records + u64::from(log_len > self.reach.items),
-            decisions: self.decisions.total(self.reach.decisions),
+            records: self.size.records + u64::from(log_len > self.size.items),
+            decisions: self.decisions.total(self.size.decisions),
         };
-        Landing { execution: self.execution.clone(), commit: self.commits, reach, turn }
+        CommittedBatch { execution: self.execution.clone(), commit: self.commits, size, turn }
     }
 
     /// Our newest batch, if the head says that it is durable.
-    pub(super) fn landing_in<'a>(&self, head: &'a Head) -> Option<&'a Landing> {
-        head.landing_of(&self.execution, self.commits)
+    pub(super) fn our_batch_in<'a>(&self, head: &'a Head) -> Option<&'a CommittedBatch> {
+        head.batch_of(&self.execution, self.commits)
     }
 
     /// The head, the items, the decisions and the epoch, as far as they are not durable yet.
     pub(super) fn batch(&self, head: &Head, log: &ItemLog, counter: &str, epoch: Option<&Epoch>) -> Batch {
         let keys = &self.keys;
         let mut batch = Batch::new().expect(keys.head.clone(), self.version).set(keys.head.clone(), head.encode());
-        if log.len() > self.reach.items {
-            let entries: Vec<_> = log.range(self.reach.items..log.len()).map(|(_, entry)| entry).collect();
-            batch = batch.set(keys.log_record(self.reach.records), LogRecord::new(counter, &entries).encode());
+        if log.len() > self.size.items {
+            let entries: Vec<_> = log.range(self.size.items..log.len()).map(|(_, entry)| entry).collect();
+            batch = batch.set(keys.log_record(self.size.records), LogRecord::new(counter, &entries).encode());
         }
         for decision in self.decisions.pending() {
             batch = batch.set(keys.decision(decision.number), encode_decision(decision));
@@ -97,15 +97,15 @@ impl Journal {
     }
 
     /// A batch of ours is durable.
-    pub(super) fn landed(&mut self, landing: &Landing) {
-        self.decisions.landed(landing.reach.decisions.saturating_sub(self.reach.decisions) as usize);
-        self.reach = landing.reach;
+    pub(super) fn batch_committed(&mut self, committed_batch: &CommittedBatch) {
+        self.decisions.batch_committed(committed_batch.size.decisions.saturating_sub(self.size.decisions) as usize);
+        self.size = committed_batch.size;
         self.commits += 1;
     }
 
     /// Our newest batch is durable, with everything up to now.
-    pub(super) fn committed(&mut self, landing: &Landing, version: Version) {
-        self.landed(landing);
+    pub(super) fn committed(&mut self, committed_batch: &CommittedBatch, version: Version) {
+        self.batch_committed(committed_batch);
         self.version = Some(version);
         self.decisions.epoch_written();
     }
@@ -115,25 +115,25 @@ impl Journal {
         self.version = Some(version);
         self.others = head.others_than(&self.execution);
         decisions.iter().for_each(|decision| self.decisions.remember(decision));
-        self.reach = head.last.reach;
+        self.size = head.last.size;
     }
 
     /// Adds what others wrote: `count` items from position `from` on, and decisions.
     pub(super) fn take_in(&mut self, head: &Head, version: Version, decisions: &[Decision], from: usize, count: usize) {
-        self.decisions.take_in(decisions, self.reach.decisions, from, count);
-        self.reach = head.last.reach;
+        self.decisions.take_in(decisions, self.size.decisions, from, count);
+        self.size = head.last.size;
         self.others = head.others_than(&self.execution);
         self.version = Some(version);
     }
 
     /// Discards what is not durable.
     pub(super) fn forget_pending(&mut self) {
-        self.decisions.forget_pending(self.reach.decisions);
+        self.decisions.forget_pending(self.size.decisions);
     }
 
     /// The thread was deleted: everything that is known about it must be written again.
     pub(super) fn start_over(&mut self) {
-        (self.version, self.reach) = (None, Reach::default());
+        (self.version, self.size) = (None, ThreadSize::default());
         self.others.clear();
         self.decisions.start_over();
     }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::claims::{Claims, Stray};
+use super::claims::{AbandonedTurn, Claims};
 use super::journal::Journal;
-use super::records::{Head, Keys, Landing, LogRecord, corrupt, decode_decision, decode_epoch, decode_turn};
+use super::records::{CommittedBatch, Head, Keys, LogRecord, corrupt, decode_decision, decode_epoch, decode_turn};
 use crate::decision::Decision;
 use crate::id::ExecutionId;
 use crate::item::FunctionCall;
@@ -22,7 +22,7 @@ pub(crate) struct Stored {
     pub(super) decisions: Vec<Decision>,
     pub(super) epoch: Option<Epoch>,
     /// Turns of executions that do not run in this process, oldest first.
-    pub(super) strays: Vec<Stray>,
+    pub(super) abandoned_turns: Vec<AbandonedTurn>,
     /// The records under the additional keys.
     pub(crate) more: Vec<Option<Record>>,
 }
@@ -56,16 +56,16 @@ pub(super) async fn read_thread(
     let mut stored = Stored { more, ..Stored::default() };
     let Some(head) = head else { return Ok(stored) };
     let (head, version) = (Head::decode(&keys.head, &head)?, head.version);
-    let reach = head.last.reach;
-    stored.records = read_log(store, keys, 0..reach.records).await?;
+    let size = head.last.size;
+    stored.records = read_log(store, keys, 0..size.records).await?;
     let items: usize = stored.records.iter().map(|record| record.len()).sum();
-    if items != reach.items {
-        return Err(corrupt(&keys.head, format!("it counts {} items, and the log has {items}", reach.items)));
+    if items != size.items {
+        return Err(corrupt(&keys.head, format!("it counts {} items, and the log has {items}", size.items)));
     }
-    stored.decisions = read_decisions(store, keys, 0..reach.decisions).await?;
+    stored.decisions = read_decisions(store, keys, 0..size.decisions).await?;
     stored.epoch = epoch.map(|record| decode_epoch(&keys.epoch, &record)).transpose()?;
     let turns = read_turns(store, keys, is_live).await?;
-    stored.strays = decode_strays(&turns, |from, count| {
+    stored.abandoned_turns = decode_turns(&turns, |from, count| {
         let items = stored.records.iter().flat_map(|record| record.items()).skip(from);
         items.filter_map(|item| item.as_call()).take(count).cloned().collect()
     })?;
@@ -118,31 +118,31 @@ pub(crate) enum HeadNow {
     /// The thread was deleted.
     Gone,
     /// There was a write: of others, or of this execution with a batch whose result was lost.
-    Moved(Box<News>),
+    Moved(Box<Changes>),
 }
 
 /// What others added to a thread.
-pub(crate) struct News {
+pub(crate) struct Changes {
     pub(super) head: Head,
     pub(super) version: Version,
     /// Our own batch whose result was lost and that is durable.
-    pub(super) landing: Option<Landing>,
+    pub(super) committed_batch: Option<CommittedBatch>,
     pub(super) records: Vec<LogRecord<'static>>,
     pub(super) decisions: Vec<Decision>,
-    pub(super) strays: Vec<Stray>,
+    pub(super) abandoned_turns: Vec<AbandonedTurn>,
     /// Whether the record of our own turn is missing.
     pub(super) lost_turn: bool,
 }
 
-impl News {
+impl Changes {
     /// Whether a batch of ours whose result was lost is durable.
-    pub(crate) fn has_landed(&self) -> bool {
-        self.landing.is_some()
+    pub(crate) fn has_our_batch(&self) -> bool {
+        self.committed_batch.is_some()
     }
 }
 
 /// Reads what others added to the thread. It changes nothing, so it can fail or be dropped at any point.
-pub(super) async fn read_news(
+pub(super) async fn read_changes(
     store: &dyn StorageAdapter,
     journal: &Journal,
     claims: &Claims,
@@ -155,15 +155,24 @@ pub(super) async fn read_news(
         }
         None | Some(_) => return Ok(HeadNow::Same),
     };
-    let landing = journal.landing_in(&head).cloned();
-    let (known, reach) = (landing.as_ref().map_or(journal.reach(), |landing| landing.reach), head.last.reach);
-    let records = read_log(store, keys, known.records..reach.records).await?;
-    let decisions = read_decisions(store, keys, known.decisions..reach.decisions).await?;
-    let lost_turn = claims.is_recorded(landing.as_ref()) && store.get(&keys.turn).await?.is_none();
+    let committed_batch = journal.our_batch_in(&head).cloned();
+    let (known, size) =
+        (committed_batch.as_ref().map_or(journal.size(), |committed_batch| committed_batch.size), head.last.size);
+    let records = read_log(store, keys, known.records..size.records).await?;
+    let decisions = read_decisions(store, keys, known.decisions..size.decisions).await?;
+    let lost_turn = claims.is_recorded(committed_batch.as_ref()) && store.get(&keys.turn).await?.is_none();
     // If our batch is durable, it has already taken over the abandoned turns.
-    let strays = if landing.is_some() { &[] } else { claims.strays() };
-    let strays = read_again(store, strays).await?;
-    Ok(HeadNow::Moved(Box::new(News { head, version, landing, records, decisions, strays, lost_turn })))
+    let abandoned_turns = if committed_batch.is_some() { &[] } else { claims.abandoned_turns() };
+    let abandoned_turns = read_again(store, abandoned_turns).await?;
+    Ok(HeadNow::Moved(Box::new(Changes {
+        head,
+        version,
+        committed_batch,
+        records,
+        decisions,
+        abandoned_turns,
+        lost_turn,
+    })))
 }
 
 /// The records of turns whose executions do not run in this process.
@@ -182,24 +191,27 @@ pub(super) async fn read_turns(
 }
 
 /// The turns of these records, oldest first; `calls` returns a number of calls of the log from a position on.
-pub(super) fn decode_strays(
+pub(super) fn decode_turns(
     turns: &[(String, Record)],
     calls: impl Fn(usize, usize) -> Vec<FunctionCall>,
-) -> Result<Vec<Stray>, StoreError> {
-    let mut strays = Vec::new();
+) -> Result<Vec<AbandonedTurn>, StoreError> {
+    let mut abandoned_turns = Vec::new();
     for (key, record) in turns {
         // A turn that refers to items newer than those that were read has a running owner.
         let Some(turn) = decode_turn(key, record, &calls)? else { continue };
-        strays.push(Stray::new(key.clone(), record.version, turn));
+        abandoned_turns.push(AbandonedTurn::new(key.clone(), record.version, turn));
     }
-    strays.sort_by_key(Stray::version);
-    Ok(strays)
+    abandoned_turns.sort_by_key(AbandonedTurn::version);
+    Ok(abandoned_turns)
 }
 
 /// The same turns with the current versions of their records.
-async fn read_again(store: &dyn StorageAdapter, strays: &[Stray]) -> Result<Vec<Stray>, StoreError> {
-    let keys: Vec<String> = strays.iter().map(|stray| stray.key().to_owned()).collect();
+async fn read_again(
+    store: &dyn StorageAdapter,
+    abandoned_turns: &[AbandonedTurn],
+) -> Result<Vec<AbandonedTurn>, StoreError> {
+    let keys: Vec<String> = abandoned_turns.iter().map(|abandoned| abandoned.key().to_owned()).collect();
     let records = if keys.is_empty() { Vec::new() } else { store.get_many(&keys).await? };
-    let strays = strays.iter().zip(records);
-    Ok(strays.map(|(stray, record)| stray.at(record.map(|record| record.version))).collect())
+    let abandoned_turns = abandoned_turns.iter().zip(records);
+    Ok(abandoned_turns.map(|(abandoned, record)| abandoned.at(record.map(|record| record.version))).collect())
 }

@@ -60,7 +60,7 @@ impl Keys {
 
 /// The size of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Reach {
+pub(super) struct ThreadSize {
     pub(super) items: usize,
     pub(super) records: u64,
     pub(super) decisions: u64,
@@ -68,12 +68,12 @@ pub(super) struct Reach {
 
 /// A durable batch: its writer, and the size of the thread after it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Landing {
+pub(crate) struct CommittedBatch {
     pub(super) execution: ExecutionId,
     /// The number of the batch among those of its writer.
     pub(super) commit: u64,
     #[serde(flatten)]
-    pub(super) reach: Reach,
+    pub(super) size: ThreadSize,
     /// Whether it left an unfinished turn.
     pub(super) turn: bool,
 }
@@ -83,9 +83,9 @@ pub(crate) struct Landing {
 pub(super) struct Head {
     format: u32,
     /// The batch that wrote this head.
-    pub(super) last: Landing,
+    pub(super) last: CommittedBatch,
     /// The newest batch of each other writer, newest first.
-    others: Vec<Landing>,
+    others: Vec<CommittedBatch>,
     churn: BTreeMap<LayerId, Churn>,
     calibration: f64,
     last_sent: Option<Duration>,
@@ -94,8 +94,8 @@ pub(super) struct Head {
 
 impl Head {
     pub(super) fn new(
-        last: Landing,
-        others: Vec<Landing>,
+        last: CommittedBatch,
+        others: Vec<CommittedBatch>,
         churn: BTreeMap<LayerId, Churn>,
         provider: &Provider,
     ) -> Self {
@@ -129,15 +129,15 @@ impl Head {
     }
 
     /// The batch of that writer and number, if it is durable.
-    pub(super) fn landing_of(&self, execution: &ExecutionId, commit: u64) -> Option<&Landing> {
-        let mut landings = std::iter::once(&self.last).chain(&self.others);
-        landings.find(|landing| landing.execution == *execution && landing.commit == commit)
+    pub(super) fn batch_of(&self, execution: &ExecutionId, commit: u64) -> Option<&CommittedBatch> {
+        let mut batches = std::iter::once(&self.last).chain(&self.others);
+        batches.find(|committed_batch| committed_batch.execution == *execution && committed_batch.commit == commit)
     }
 
     /// The newest batch of each writer except one, newest first.
-    pub(super) fn others_than(&self, execution: &ExecutionId) -> Vec<Landing> {
-        let landings = std::iter::once(&self.last).chain(&self.others);
-        landings.filter(|landing| landing.execution != *execution).take(MAX_OTHERS).cloned().collect()
+    pub(super) fn others_than(&self, execution: &ExecutionId) -> Vec<CommittedBatch> {
+        let batches = std::iter::once(&self.last).chain(&self.others);
+        batches.filter(|committed_batch| committed_batch.execution != *execution).take(MAX_OTHERS).cloned().collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Epochs: why they begin, what is held while they last, and what is said about what changed.
+//! Epochs: why they begin, what is held during them, and how changes are shown.
 
 use contexture_core::decision::EpochReason::{self, *};
 use contexture_core::layer::Placement::{Anchor, Auto, Live};
@@ -26,7 +26,7 @@ fn check_reason(thread: &mut Thread, expected: Option<EpochReason>) -> Window {
 }
 
 #[test]
-fn an_epoch_goes_on_when_nothing_happens() {
+fn an_epoch_continues_when_nothing_happens() {
     let mut thread = begun();
     let before = thread.assemble();
     thread.append(Item::assistant("hi"));
@@ -99,7 +99,7 @@ fn anchors_that_leave_no_room_for_the_newest_user_message_begin_an_epoch_without
     thread.append(Item::user("x".repeat(800)));
     let window = check_reason(&mut thread, Some(AnchorsOutgrew));
     assert_eq!((layer_usage(&window, "a").used > 0, layer_usage(&window, "c").used), (true, 0));
-    // It stays left out until an epoch begins, and nothing trembles.
+    // It stays left out until an epoch begins.
     thread.append(Item::user("short"));
     let window = check_reason(&mut thread, None);
     assert_eq!(layer_usage(&window, "c").used, 0);
@@ -199,7 +199,7 @@ fn updates_name_only_what_differs_now() {
 }
 
 #[test]
-fn a_layer_added_within_an_epoch_is_told_in_the_updates() {
+fn a_layer_added_within_an_epoch_is_shown_in_the_updates() {
     let mut thread = begun();
     thread.layer("late", Anchor, "here I am").layer("clock", Live, "noon");
     let window = check_reason(&mut thread, None);
@@ -210,7 +210,7 @@ fn a_layer_added_within_an_epoch_is_told_in_the_updates() {
 }
 
 #[test]
-fn bands_stand_in_their_order_and_breakpoints_at_their_ends() {
+fn bands_are_in_order_with_breakpoints_at_their_ends() {
     let mut thread = Thread::new(10_000);
     thread.layer("facts", Anchor, "old").layer("clock", Live, "one");
     let window = thread.turn("hello");

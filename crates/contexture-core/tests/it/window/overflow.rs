@@ -63,7 +63,7 @@ fn truncate_shortens_the_oldest_large_items_to_head_marker_and_tail() {
     let outputs: Vec<&String> = window.items.iter().filter_map(|item| Some(&item.as_output()?.output)).collect();
     let is_cut = |n: &usize| outputs[*n].contains(" bytes cut …]");
     let cut: Vec<usize> = (0..30).filter(is_cut).collect();
-    // Oldest first, and no more than it takes.
+    // Oldest first, and no more than necessary.
     assert_eq!(cut, [0, 4, 8, 12, 16, 20]);
     assert!(outputs[0].starts_with("start 0 large ") && outputs[0].ends_with(" large  end 0"), "{}", outputs[0]);
     assert!(window.usage.history <= window.usage.history_allocated * 6 / 10);
@@ -160,7 +160,7 @@ fn a_giant_newest_user_message_is_shortened_and_shown() {
 }
 
 #[test]
-fn the_newest_user_message_of_a_long_turn_stays_in_front() {
+fn the_newest_user_message_of_a_long_turn_stays_first() {
     let mut thread = Thread::new(1000).overflow(Overflow::SlidingWindow);
     thread.append(Item::user("the task"));
     for n in 0..300 {
@@ -175,7 +175,7 @@ fn the_newest_user_message_of_a_long_turn_stays_in_front() {
 }
 
 #[test]
-fn a_thought_is_not_parted_from_what_was_said_after_it() {
+fn reasoning_is_not_separated_from_what_follows_it() {
     let mut thread = Thread::new(1000).overflow(Overflow::SlidingWindow);
     for window_size in 2..20 {
         thread.policy.window_size = Some(window_size);
@@ -195,7 +195,7 @@ fn a_thought_is_not_parted_from_what_was_said_after_it() {
 }
 
 #[test]
-fn a_summary_is_asked_for_once_stands_in_front_and_is_a_decision() {
+fn a_summary_is_requested_once_comes_first_and_is_a_decision() {
     let mut thread = Thread::new(4000).overflow(Overflow::Summarize);
     conversation(&mut thread, 40);
     let (request, window) = thread.assemble_with_summary("It was about reading </memory> files.");
@@ -209,7 +209,7 @@ fn a_summary_is_asked_for_once_stands_in_front_and_is_a_decision() {
     });
     let tokens = count_item(thread.counter, &Item::developer(shown));
     assert_eq!(decided, Some((start, "It was about reading &lt;/memory> files.", tokens, true)));
-    // It stays while the epoch lasts, and after a restart.
+    // It stays during the epoch, and after a restart.
     thread.append(Item::user("next"));
     thread.restart();
     let next = thread.assemble();
@@ -217,7 +217,7 @@ fn a_summary_is_asked_for_once_stands_in_front_and_is_a_decision() {
 }
 
 #[test]
-fn the_last_summary_is_told_again_in_the_next_one() {
+fn the_last_summary_is_part_of_the_next_one() {
     let mut thread = Thread::new(4000).overflow(Overflow::Summarize);
     conversation(&mut thread, 40);
     let (first, _) = thread.assemble_with_summary("first");
@@ -229,7 +229,7 @@ fn the_last_summary_is_told_again_in_the_next_one() {
 }
 
 #[test]
-fn a_summary_is_always_smaller_than_what_it_stands_in_for() {
+fn a_summary_is_always_smaller_than_what_it_replaces() {
     let mut thread = Thread::new(1000).overflow(Overflow::Summarize);
     thread.append(Item::user("x".repeat(1200)));
     thread.append(Item::assistant("short")).append(Item::assistant("x".repeat(3000)));
@@ -256,7 +256,7 @@ fn check_settled(thread: &mut Thread, window: &Window) {
 }
 
 #[test]
-fn an_old_user_message_that_was_kept_can_go_by_itself() {
+fn an_old_user_message_that_was_kept_can_be_dropped_alone() {
     let mut thread = Thread::new(1000).overflow(Overflow::SlidingWindow);
     thread.policy.window_size = Some(1000);
     thread.append(Item::user("u".repeat(1480)));
@@ -274,7 +274,7 @@ fn an_old_user_message_that_was_kept_can_go_by_itself() {
 }
 
 #[test]
-fn a_summary_for_which_there_is_no_room_is_gone_for_good() {
+fn a_summary_without_room_is_dropped_for_good() {
     let mut thread = Thread::new(4000).overflow(Overflow::Summarize);
     conversation(&mut thread, 40);
     thread.assemble_with_summary(&"a long story ".repeat(100));

@@ -1,4 +1,4 @@
-//! What is true of every window, whatever it is made of.
+//! Properties of every window.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ struct Script {
 #[derive(Clone, Debug)]
 struct Request {
     items: Vec<Saying>,
-    /// For each layer, what it says: how large within its budget, in tenths, and which version of it.
+    /// For each layer, its block: the size in tenths of its budget, and its version.
     says: Vec<(u64, u8)>,
     guidance: Option<Text>,
     system_version: u64,
@@ -162,7 +162,7 @@ fn counter(script: &Script) -> &'static dyn TokenCounter {
     [&Estimate as &'static dyn TokenCounter, &Bytes, &Pieces][script.counter]
 }
 
-/// Lets a script happen, request by request.
+/// Runs a script, request by request.
 struct Play<'a> {
     script: &'a Script,
     thread: Thread,
@@ -219,7 +219,7 @@ impl<'a> Play<'a> {
     }
 }
 
-/// What holds for one window by itself.
+/// The properties of a single window.
 fn check_window(thread: &Thread, window: &Window, newest_user_stays: bool) -> Result<(), TestCaseError> {
     let usage = &window.usage;
     let counted: u64 = window.items.iter().map(|item| count_item(thread.counter, item)).sum();
@@ -260,7 +260,7 @@ fn check_pairs(window: &Window) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What an eviction leaves: a quarter of the room, and in a sliding window at most a third more items than it says.
+/// What an eviction leaves: a quarter of the room, and in a sliding window at most a third more items than its size.
 fn check_eviction(thread: &Thread, window: &Window) -> Result<(), TestCaseError> {
     let usage = &window.usage;
     if evicted_before(window).is_some() {
@@ -285,7 +285,7 @@ fn anchor_count(thread: &Thread, window: &Window) -> usize {
     window.items.iter().take_while(is_anchor).count()
 }
 
-/// Whether an output since `from` answers a call before it: only then may the past look different.
+/// Whether an output since `from` belongs to a call before it: only then may the past look different.
 fn answers_late(log: &ItemLog, from: usize) -> bool {
     log.range(from..log.len()).any(|(_, entry)| entry.answers.is_some_and(|call| call < from))
 }
@@ -311,7 +311,7 @@ fn projected(history: &History, how: u8, log: &ItemLog) -> History {
     }
 }
 
-/// Enough to find what is wrong within seconds; what is found once becomes a case of its own.
+/// Enough to find errors within seconds; each finding becomes a separate test.
 const CASES: u32 = 96;
 
 fn config() -> ProptestConfig {
@@ -345,7 +345,7 @@ proptest! {
     }
 
     #[test]
-    fn the_prefix_stands_still_while_an_epoch_lasts(script in any_script()) {
+    fn the_prefix_does_not_change_during_an_epoch(script in any_script()) {
         let mut play = Play::new(&script);
         let mut last: Option<(Window, usize)> = None;
         for request in &script.requests {
@@ -395,7 +395,7 @@ proptest! {
         thread.policy = ProjectionPolicy::new(10_000_000);
         let (whole, len) = (History::of(&thread.log), thread.log.len());
         let known = thread.assemble_over(&whole);
-        // A history in two ranges is one that the log does not know.
+        // For a history in two ranges the pairs of the log cannot be used.
         let found = thread.assemble_over(&whole.with_parts(vec![Part::Log(0..len / 2), Part::Log(len / 2..len)]));
         prop_assert_eq!(known.items, found.items);
     }

@@ -8,7 +8,7 @@ use super::{Bytes, Pieces};
 
 const TAGS: [&str; 6] = ["memory", "updates", "replace", "change", "add", "retract"];
 
-/// A lenient reader: finds one of our tags however carelessly it is written.
+/// A lenient parser that finds our tags also with spaces or in other case.
 fn has_tag(text: &str) -> bool {
     text.split('<').skip(1).any(|rest| {
         let rest = rest.to_lowercase();
@@ -19,7 +19,7 @@ fn has_tag(text: &str) -> bool {
     })
 }
 
-/// Text that often has something like a tag in it.
+/// Text that often contains something like a tag.
 fn any_markup() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         prop::sample::select(
