@@ -1,17 +1,17 @@
-//! What requests are billed, against sending everything every time: one account for every command.
+//! The bill of requests, compared with sending everything every time, for all commands.
 
 use contexture::fold::{Account, Prices};
 
 /// The sizes of one request, all in the same unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// What the provider has seen in the request before, from the start.
+    /// The prefix that is the same as in the previous request.
     pub cached: u64,
     /// What is sent.
     pub sent: u64,
     /// What pass-through would have sent.
     pub passed_through: u64,
-    /// Whether the provider's cache has expired since the request before.
+    /// Whether the provider's cache has expired since the previous request.
     pub is_cold: bool,
 }
 
@@ -29,13 +29,13 @@ pub struct Bill {
 }
 
 impl Bill {
-    /// Nothing yet, at a provider's prices.
+    /// An empty bill, at a provider's prices.
     pub fn new(prices: Prices) -> Self {
         let account = Account::default();
         Self { prices, account, requests: 0, sent: 0, passed_through: 0, peak: 0, last_passed_through: 0 }
     }
 
-    /// Takes note of the next request.
+    /// Adds the next request.
     pub fn note(&mut self, sizes: Sizes) {
         let Sizes { cached, sent, passed_through, is_cold } = sizes;
         let (cached, seen) = if is_cold { (0, 0) } else { (cached, self.last_passed_through) };
@@ -47,12 +47,12 @@ impl Bill {
         self.last_passed_through = passed_through;
     }
 
-    /// What was billed, against what pass-through would have been.
+    /// What was billed, and what pass-through would have been billed.
     pub fn account(&self) -> &Account {
         &self.account
     }
 
-    /// How many requests there were.
+    /// The number of requests.
     pub fn requests(&self) -> u64 {
         self.requests
     }

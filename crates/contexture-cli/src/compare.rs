@@ -1,4 +1,4 @@
-//! `contexture compare`: what context policies would have kept of recorded work, and at what price.
+//! `contexture compare`: what context policies would have kept of recorded sessions, and at what cost.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -25,31 +25,31 @@ use crate::table::{Align, Table, counted};
 use crate::terminal::Screen;
 use crate::work::in_parallel;
 
-/// Compare what becomes of recorded work under context policies, without a model
+/// Compare ways to fit recorded sessions into a context window, without calling a model
 ///
-/// Without a file, a small example is compared that the program carries.
+/// Without a file, a small built-in example is used.
 /// Tokens are counted as bytes divided by four.
 ///
 /// - recall: of the edits that follow, the share whose old text is in the window
-/// - cost: what is billed for input, against sending everything every time
+/// - cost: what is billed for input, relative to sending everything every time
 /// - said: of what the user and the system said so far, the share that is in the window
-/// - tokens: what is sent, against sending everything every time
+/// - tokens: what is sent, relative to sending everything every time
 /// - peak: the largest window, in tokens
 /// - over: recordings with a window above the budget
-/// - stale: of the file contents shown, the share that was changed since by a call that is not shown
+/// - stale: of the file contents in the window, the share that is out of date without showing it
 /// - costlier: recordings that cost more than sending everything
 ///
-/// - contexture folds the past into what the agent still needs, as `contexture replay` shows
+/// - contexture replaces the past by what the agent still needs, as `contexture replay` shows
 /// - pass-through sends everything, every time
-/// - sliding window drops the oldest messages, as far as needed
+/// - sliding window drops as many of the oldest messages as necessary
 /// - half-window drop drops the oldest messages until half of the budget is free
 /// - keep the last 10 replaces all but the ten newest results of tools by a note
-/// - clear all but 3 does that with all but three results when the window is full
-/// - prune beyond 40k does that with results beyond the newest 40 000 tokens of them
+/// - clear all but 3 does the same with all but three results when the window is full
+/// - prune beyond 40k does the same with all results beyond the newest 40 000 tokens of them
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub struct Compare {
-    /// Recordings, directories to walk, or - for standard input
+    /// Recordings, directories to search, or - for standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -79,11 +79,11 @@ struct Row {
     stale: f64,
     dearer: u64,
     said: f64,
-    /// The sums that these were made of.
+    /// The sums behind the ratios.
     sums: Measures,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(compare: &Compare, screen: Screen) -> Result<(), Failure> {
     let config = compare.config.load(Command::Compare, Path::new("."))?;
     let is_example = compare.files.is_empty();
@@ -119,7 +119,7 @@ pub fn run(compare: &Compare, screen: Screen) -> Result<(), Failure> {
     Ok(io::stdout().write_all(text.as_bytes())?)
 }
 
-/// What is compared, and by which measure.
+/// The recordings to compare, and the settings.
 struct Field<'a> {
     policies: &'a [&'a dyn Policy],
     budget: u64,

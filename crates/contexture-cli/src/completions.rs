@@ -1,4 +1,4 @@
-//! `contexture completions`: lets a shell complete commands and flags.
+//! `contexture completions`: completion scripts for shells.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use clap_complete::{Shell, generate};
 
 use crate::failure::Failure;
 
-/// Print a script that lets a shell complete commands and flags
+/// Print a completion script for a shell
 ///
 /// For bash: contexture completions bash > ~/.local/share/bash-completion/completions/contexture
 /// For zsh: contexture completions zsh > a file `_contexture` in a directory of $fpath
@@ -27,7 +27,7 @@ enum Known {
     Fish,
 }
 
-/// Carries out the command: `program` is what is completed.
+/// Runs the command; `program` is the program to complete.
 pub fn run(completions: &Completions, mut program: Command) -> Result<(), Failure> {
     let shell = match completions.shell {
         Known::Bash => Shell::Bash,
@@ -35,7 +35,7 @@ pub fn run(completions: &Completions, mut program: Command) -> Result<(), Failur
         Known::Fish => Shell::Fish,
     };
     let name = program.get_name().to_owned();
-    // Made in memory first: a reader that goes away is no reason to panic.
+    // Written to memory first: a closed pipe must not cause a panic.
     let mut script = Vec::new();
     generate(shell, &mut program, name, &mut script);
     Ok(io::stdout().write_all(&script)?)

@@ -1,4 +1,4 @@
-//! Why the program could not do what it was asked: one sentence, a hint and an exit code.
+//! Errors of the program: a message, a hint and an exit code.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -11,10 +11,10 @@ use crate::terminal::{Screen, Style};
 /// The exit code of work that failed.
 const FAILED_WORK: u8 = 1;
 
-/// The exit code of a command that was not understood.
+/// The exit code of invalid usage.
 const BAD_USAGE: u8 = 2;
 
-/// The end of the program, with what to tell the person.
+/// The end of the program, with a message.
 #[derive(Debug)]
 pub struct Failure {
     kind: Kind,
@@ -26,34 +26,34 @@ pub struct Failure {
 enum Kind {
     Usage,
     Work,
-    /// Not a failure: the text was asked for.
+    /// Not a failure: help or the version.
     Asked,
-    /// Whoever reads our output has seen enough.
+    /// The reader of our output has closed it.
     Unread,
 }
 
 impl Failure {
-    /// The command cannot be carried out as it was written.
+    /// Invalid usage.
     pub fn usage(sentence: impl Into<String>) -> Self {
         Self { kind: Kind::Usage, sentence: sentence.into(), hint: None }
     }
 
-    /// The work was begun and failed.
+    /// The work failed.
     pub fn work(sentence: impl Into<String>) -> Self {
         Self { kind: Kind::Work, sentence: sentence.into(), hint: None }
     }
 
-    /// The same with something that the person can do.
+    /// Adds a hint.
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// Tells the person and gives the exit code.
+    /// Prints the message and returns the exit code.
     pub fn report(self) -> ExitCode {
         match self.kind {
             Kind::Unread => return ExitCode::SUCCESS,
             Kind::Asked => {
-                // If nobody reads the help there is nobody to tell.
+                // If the help cannot be written, there is nowhere to report it.
                 let _ = io::stdout().write_all(self.sentence.as_bytes());
                 return ExitCode::SUCCESS;
             }
@@ -69,7 +69,7 @@ impl Failure {
 }
 
 impl Failure {
-    /// What the reader of the command line said: help that was asked for, or why the words were not understood.
+    /// Converts an error of clap: requested help, or invalid usage.
     pub fn from_clap(error: &clap::Error, screen: Screen, program: &clap::Command, words: &[OsString]) -> Self {
         let text = error.render();
         if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
@@ -90,7 +90,7 @@ impl Failure {
             (Some(nearest), ..) => nearest,
             (None, _, Some(command)) if is_value => {
                 let command = command.trim_start_matches("contexture ");
-                format!("`contexture help {command}` says what can be asked for")
+                format!("`contexture help {command}` lists its arguments and flags")
             }
             (None, Some(usage), Some(_)) => format!("write it as `{}`", usage.trim()),
             _ => "`contexture help` lists all commands".to_owned(),
@@ -99,7 +99,7 @@ impl Failure {
     }
 }
 
-/// What is wrong, in a sentence of our own where clap's is about clap.
+/// The message, rewritten where clap's is hard to understand.
 fn sentence(error: &clap::Error, first: &str, command: Option<&str>) -> String {
     let named = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text),
@@ -108,7 +108,7 @@ fn sentence(error: &clap::Error, first: &str, command: Option<&str>) -> String {
     match (error.kind(), named(ContextKind::InvalidSubcommand), named(ContextKind::InvalidArg)) {
         (ErrorKind::InvalidSubcommand, Some(word), _) => format!("there is no command `{word}`"),
         (ErrorKind::UnknownArgument, _, Some(word)) => {
-            format!("`{}` has no use for `{word}`", command.unwrap_or("contexture"))
+            format!("`{}` does not take `{word}`", command.unwrap_or("contexture"))
         }
         _ => {
             let sentence = first.strip_prefix("error: ").unwrap_or(first);
@@ -117,7 +117,7 @@ fn sentence(error: &clap::Error, first: &str, command: Option<&str>) -> String {
     }
 }
 
-/// What was probably meant after `help`, of which clap says nothing.
+/// A suggestion for a mistyped command after `help`, for which clap has none.
 fn nearest_help(program: &clap::Command, words: &[OsString]) -> Option<String> {
     let [name, help, word] = words else { return None };
     if help != "help" {
@@ -127,7 +127,7 @@ fn nearest_help(program: &clap::Command, words: &[OsString]) -> Option<String> {
     Some(nearest(&error)?.replace("contexture ", "contexture help "))
 }
 
-/// What was probably meant.
+/// The suggestion.
 fn nearest(error: &clap::Error) -> Option<String> {
     let first = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),

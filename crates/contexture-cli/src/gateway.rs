@@ -4,6 +4,7 @@ mod agents;
 mod place;
 mod flags;
 mod print;
+mod signals;
 pub mod doctor;
 pub mod forget;
 pub mod receipts;

@@ -1,4 +1,4 @@
-//! `contexture import`: recorded work of agents in the plain form.
+//! `contexture import`: converts recorded sessions to the plain form.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -16,13 +16,13 @@ use crate::source::{self, Source, Unread};
 use crate::table::{Align, Table, counted};
 use crate::terminal::Screen;
 
-/// Turn recorded work of agents into the plain form, one message a line
+/// Convert recorded sessions of agents to one plain form, with one message per line
 ///
-/// The format is told by the content: Claude Code, Codex, OpenCode, Copilot CLI, OpenAI chat, Anthropic messages, or
-/// the plain form itself. Broken lines are reported and skipped.
+/// The format is detected from the content: Claude Code, Codex, OpenCode, Copilot CLI, OpenAI chat, Anthropic messages,
+/// or the plain form itself. Invalid lines are reported and skipped.
 #[derive(Args)]
 pub struct Import {
-    /// Files, directories to walk, or - for standard input
+    /// Files, directories to search, or - for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Write one file for each recording into this directory, instead of all to standard output
@@ -33,7 +33,7 @@ pub struct Import {
     json: bool,
 }
 
-/// What became of one source.
+/// The result of one source.
 #[derive(Serialize)]
 struct Imported {
     file: String,
@@ -48,13 +48,13 @@ struct Imported {
 /// Sources that could not be imported.
 #[derive(Default)]
 struct Skipped {
-    /// Found by walking, and no recordings.
+    /// Files in directories that are not recordings.
     unknown: usize,
-    /// Named or damaged: worth an exit code.
+    /// Named or damaged files, which cause an exit code.
     failed: usize,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(import: &Import, screen: Screen) -> Result<(), Failure> {
     let sources = source::find(&import.files)?;
     let mut skipped = Skipped::default();
@@ -71,18 +71,18 @@ pub fn run(import: &Import, screen: Screen) -> Result<(), Failure> {
     skipped.outcome(count)
 }
 
-/// Writes the only recording among the sources to standard output, and says how many there were.
+/// Writes the only recording among the sources to standard output, and returns how many there were.
 fn to_output(sources: &[Source], skipped: &mut Skipped) -> Result<usize, Failure> {
     let mut found = Vec::new();
     for source in sources {
-        // What is alone need not be read twice; standard input could not be.
+        // A single source need not be read twice; standard input cannot be.
         if sources.len() == 1 || source.read(&mut |_| {}).is_ok() {
             found.push(source);
         } else {
             copy(source, &mut io::sink(), skipped)?;
         }
         if found.len() > 1 {
-            return Err(Failure::usage("several recordings cannot share one output")
+            return Err(Failure::usage("standard output has room for one recording only")
                 .hint("add `--out DIR` to write one file for each"));
         }
     }
@@ -111,7 +111,7 @@ fn to_directory(sources: &[Source], directory: &Path, skipped: &mut Skipped) -> 
     Ok(imported)
 }
 
-/// Writes one recording to a new file. Nothing that exists is overwritten, and nothing is made for what is no recording.
+/// Writes one recording to a new file. Existing files are not overwritten, and no file is created for other sources.
 fn to_file(source: &Source, out: &Path, skipped: &mut Skipped) -> Result<Option<Report>, Failure> {
     let mut writer = NewFile { path: out, writer: None };
     let copied = copy(source, &mut writer, skipped).and_then(|report| writer.flush().map(|()| report));
@@ -123,14 +123,14 @@ fn to_file(source: &Source, out: &Path, skipped: &mut Skipped) -> Result<Option<
     let report = copied.map_err(failed)?;
     match &report {
         Some(report) => source.tell(report),
-        // What was begun and could not be read to its end is no recording.
+        // Remove the file of a recording that could not be read to its end.
         None if writer.writer.is_some() => fs::remove_file(out).map_err(failed)?,
         None => {}
     }
     Ok(report)
 }
 
-/// A file that is made when something is first written to it.
+/// A file that is created with the first write.
 struct NewFile<'a> {
     path: &'a Path,
     writer: Option<BufWriter<File>>,
@@ -150,7 +150,7 @@ impl Write for NewFile<'_> {
     }
 }
 
-/// Copies a recording to a writer; what is no recording is reported and gives nothing.
+/// Copies a recording to a writer; other sources are reported and return nothing.
 fn copy(source: &Source, writer: &mut impl Write, skipped: &mut Skipped) -> io::Result<Option<Report>> {
     let mut written = Ok(());
     let result = source.read(&mut |record| {
@@ -168,7 +168,7 @@ fn copy(source: &Source, writer: &mut impl Write, skipped: &mut Skipped) -> io::
         }
         Err(Unread::Unknown) => {
             skipped.failed += 1;
-            eprintln!("{source}: skipped, it is no recording in a known format");
+            eprintln!("{source}: skipped, it is not a recording in a known format");
         }
         Err(Unread::Failed(error)) => {
             skipped.failed += 1;
@@ -220,7 +220,7 @@ impl Skipped {
         match self.unknown {
             0 => {}
             1 => eprintln!("1 file skipped that is no recording"),
-            count => eprintln!("{count} files skipped that are no recordings"),
+            count => eprintln!("{count} files skipped that are not recordings"),
         }
         let sentence = match self.failed {
             0 if imported > 0 => return Ok(()),
@@ -232,7 +232,7 @@ impl Skipped {
     }
 }
 
-/// A name beneath `directory` that no earlier source has: `a/session.jsonl`, then `a/session-2.jsonl`.
+/// A name below `directory` that no earlier source has: `a/session.jsonl`, then `a/session-2.jsonl`.
 fn free_name(directory: &Path, short: &Path, taken: &mut HashSet<PathBuf>) -> PathBuf {
     let stem = short.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let parent = directory.join(short.parent().unwrap_or(Path::new("")));

@@ -1,7 +1,7 @@
 //! Measures what a policy's requests keep, and what they would have cost.
 //!
-//! No model is asked. Of the edits that an agent made next, one looks whether the text they replace stood in the
-//! window; of the tokens that were sent, how many the provider had in its cache.
+//! No model is called. For each edit that the agent made next, it checks whether the text that the edit replaces was in
+//! the window; of the tokens that were sent, it counts how many the provider had in its cache.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::said::with_single_spaces;
 /// Bytes that count as one token.
 const TOKEN_BYTES: f64 = 4.0;
 
-/// A transcript counts as dearer than pass-through from this factor on.
+/// A transcript counts as more expensive than pass-through from this factor on.
 const DEARER_FACTOR: f64 = 1.001;
 
 /// A transcript counts as over budget from this factor on.
@@ -42,9 +42,9 @@ pub struct Measures {
     pub read_bytes: u64,
     /// Of those, bytes of files that were changed since by a call that is not shown.
     pub stale_bytes: u64,
-    /// Edits whose old text stands somewhere in the past.
+    /// Edits whose old text is somewhere in the past.
     pub targets: u64,
-    /// Of those, edits whose old text stands in the window.
+    /// Of those, edits whose old text is in the window.
     pub hits: u64,
     /// Requests before which people had said something.
     pub said_requests: u64,
@@ -57,7 +57,7 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// The share of edits whose old text stands in the window.
+    /// The share of edits whose old text is in the window.
     pub fn recall(&self) -> f64 {
         self.hits as f64 / self.targets.max(1) as f64
     }
@@ -67,12 +67,12 @@ impl Measures {
         ratio(self.said, self.said_requests as f64)
     }
 
-    /// The price, against pass-through.
+    /// The price, relative to pass-through.
     pub fn cost_ratio(&self) -> f64 {
         ratio(self.cost, self.pass_through_cost)
     }
 
-    /// What is sent, against pass-through.
+    /// What is sent, relative to pass-through.
     pub fn tokens_ratio(&self) -> f64 {
         ratio(self.bytes as f64, self.pass_through_bytes as f64)
     }
@@ -106,18 +106,18 @@ impl Measures {
     }
 }
 
-/// A ratio, which is 1 between two nothings.
+/// A ratio; 1 if both are 0.
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole == 0.0 { 1.0 } else { part / whole }
 }
 
-/// Takes a policy's requests one by one and measures them.
+/// Measures a policy's requests one by one.
 pub struct Judge<'a> {
     recorded: &'a Recorded<'a>,
     window: Window<'a>,
     bill: Bill,
     pauses: Pauses,
-    /// How many messages were taken note of.
+    /// How many messages were processed.
     heard: usize,
     /// Bytes of what people said that the last request did not show.
     unsaid_bytes: u64,
@@ -125,7 +125,7 @@ pub struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Begins with an empty window, at a provider's prices.
+    /// Starts with an empty window, at a provider's prices.
     pub fn new(recorded: &'a Recorded<'a>, prices: Prices) -> Self {
         Self {
             recorded,
@@ -138,7 +138,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Takes the next request.
+    /// Measures the next request.
     pub fn take(&mut self, request: Request) {
         let Request { before, keep, added } = request;
         let shared = self.window.advance(keep, added);
@@ -157,7 +157,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Measures what of all that people said is shown. A window that only grew shows what it showed, and what is new.
+    /// Measures how much of what people said is shown. If the window only grew, only its new part is examined.
     fn take_said(&mut self, before: usize, has_only_grown: bool) {
         let said = &self.recorded.said;
         let count = said.said_before(before);
@@ -198,7 +198,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What was measured, against a budget in tokens.
+    /// The measures, for a budget in tokens.
     pub fn finish(mut self, budget: f64) -> Measures {
         let (measures, bill) = (&mut self.measures, &self.bill);
         (measures.requests, measures.bytes, measures.peak_bytes) = (bill.requests(), bill.sent(), bill.peak());
@@ -210,11 +210,11 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The entries of the current request, with what is asked of them all the time.
+/// The entries of the current request, with data for fast lookups.
 struct Window<'a> {
     recorded: &'a Recorded<'a>,
     entries: Vec<Entry>,
-    /// The bytes of all entries before each one, and of all of them last.
+    /// The bytes of all entries before each one, and the total at the end.
     bytes_before: Vec<u64>,
     /// For each recorded message, how often it is shown whole.
     whole: Vec<u32>,
@@ -222,14 +222,14 @@ struct Window<'a> {
     made_calls: HashMap<Box<str>, u32>,
     /// How many entries the policy wrote.
     made: usize,
-    /// For each line that people say, how many entries have it.
+    /// For each line that people said, how many entries contain it.
     said: Vec<u32>,
 }
 
-/// What a request has in common with the one before, from the start.
+/// The common prefix of a request with the previous one.
 struct Shared {
     bytes: u64,
-    /// Whether that is all of the one before, and there was one.
+    /// Whether it is all of the previous request, and there was one.
     is_all: bool,
 }
 
@@ -244,7 +244,7 @@ impl<'a> Window<'a> {
         self.bytes_before[self.entries.len()]
     }
 
-    /// Goes on to the next request and says what it shares with the last one.
+    /// Advances to the next request and returns what it shares with the last one.
     fn advance(&mut self, keep: usize, added: Vec<Entry>) -> Shared {
         let last_len = self.entries.len();
         let keep = keep.min(last_len);
@@ -299,9 +299,9 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Whether an entry shows what was read of a file: where that stands in the transcript, and which file.
+    /// The read that an entry shows, if any: its position in the transcript, and the file.
     ///
-    /// A message that the policy wrote shows a read if it carries most of it.
+    /// A message that the policy wrote shows a read if it contains most of it.
     fn shown_read(&self, entry: &Entry) -> Option<(usize, usize)> {
         let index = match entry {
             Entry::Recorded { index, shown: Shown::Full } => *index,
@@ -317,7 +317,7 @@ impl<'a> Window<'a> {
         Some((index, self.recorded.facts[index].read?))
     }
 
-    /// Of the first so many lines that people said, those that are not shown, not even broken into lines differently.
+    /// Of the first `count` lines that people said, those that are not shown, not even with other line breaks.
     fn lines_not_shown(&self, count: usize) -> impl Iterator<Item = usize> {
         let absent: Vec<usize> = (0..count).filter(|&line| self.said[line] == 0).collect();
         let is_searched = !absent.is_empty() && self.made > 0;
@@ -334,7 +334,7 @@ impl<'a> Window<'a> {
         })
     }
 
-    /// Whether a message that the policy wrote holds a text.
+    /// Whether a message that the policy wrote contains a text.
     fn is_made_to_show(&self, text: &str) -> bool {
         if self.made == 0 {
             return false;

@@ -32,7 +32,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Failure;
 use terminal::Screen;
 
-/// Weaves the context window of an LLM agent out of memory layers.
+/// Builds the context window of an LLM agent: runs agents through a gateway, and measures recorded sessions.
 #[derive(Parser)]
 #[command(name = "contexture", version)]
 struct Arguments {
@@ -57,17 +57,17 @@ enum Command {
     Completions(completions::Completions),
 }
 
-/// What `contexture` without arguments prints: commands, and what they show.
+/// What `contexture` without arguments prints: commands with descriptions.
 const EXAMPLES: [(&str, &str); 3] = [
     ("contexture window -m 'See #README.md'", "what a model would be sent right now"),
     (
         "contexture replay ~/.claude/projects",
-        "what models would have been sent in your recorded sessions, and at what price",
+        "what models would have been sent in your recorded sessions, and what it would have cost",
     ),
-    ("contexture compare ~/.claude/projects", "the same beside what other tools do with a full window"),
+    ("contexture compare ~/.claude/projects", "the same, next to what other tools do with a full window"),
 ];
 
-/// Runs the program with the arguments of the process, and gives its exit code.
+/// Runs the program with the arguments of the process, and returns its exit code.
 pub fn main() -> ExitCode {
     let screen = Screen::of_output();
     let words: Vec<OsString> = std::env::args_os().collect();
@@ -109,7 +109,7 @@ fn run(arguments: Arguments, screen: Screen) -> Result<(), Failure> {
 }
 
 fn short_help(screen: Screen) -> String {
-    let mut text = screen.wrap("contexture weaves the context window of an LLM agent out of memory layers.", 0);
+    let mut text = screen.wrap("contexture builds the context window of an LLM agent.", 0);
     text.push_str("\n\n");
     for (command, shows) in EXAMPLES {
         text.push_str(&format!("  {}\n", screen.paint(terminal::Style::Bold, command)));

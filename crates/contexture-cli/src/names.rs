@@ -1,4 +1,4 @@
-//! Names of files in tables: the folder that all of them are in is said once.
+//! Names of files in tables: their common folder is printed once.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Finds the folder that all paths are in; for one path alone there is none to be said.
+    /// Finds the common folder of all paths; for a single path there is none.
     pub fn of<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
         let mut paths = paths.into_iter().map(|path| Path::new(path).parent().unwrap_or(Path::new("")));
         let mut folder = paths.next().map(Path::to_owned).unwrap_or_default();
@@ -18,7 +18,7 @@ impl Names {
         Self { folder }
     }
 
-    /// The folder, if it is worth saying.
+    /// The folder, if it is worth printing.
     pub fn folder(&self) -> Option<String> {
         let is_said = !self.folder.as_os_str().is_empty() && self.folder != Path::new(".");
         is_said.then(|| self.folder.display().to_string())

@@ -1,32 +1,32 @@
-//! Whether the provider's cache has expired between two requests, as far as a recording says when things were said.
+//! Whether the provider's cache has expired between two requests, if a recording has timestamps.
 
 use std::time::Duration;
 
 use contexture::transcript::Record;
 
-/// How long a conversation was left alone.
+/// The pauses of a conversation.
 #[derive(Clone, Copy, Debug)]
 pub struct Pauses {
-    /// How long the cache holds what was last used; `None` if nothing expires.
+    /// How long the cache keeps a prompt; `None` if it never expires.
     cache_life: Option<Duration>,
-    /// When the model last responded, and when something was last said to it, in milliseconds since the Unix epoch.
+    /// When the model last responded, and the time of the last message to it, in milliseconds since the Unix epoch.
     responded_ms: Option<u64>,
     heard_ms: Option<u64>,
 }
 
 impl Pauses {
-    /// Begins before anything was said.
+    /// Starts before the first message.
     pub fn new(cache_life: Option<Duration>) -> Self {
         Self { cache_life, responded_ms: None, heard_ms: None }
     }
 
-    /// Takes note of the next message.
+    /// Adds the next message.
     pub fn note(&mut self, record: &Record) {
         let last = if record.is_response() { &mut self.responded_ms } else { &mut self.heard_ms };
         *last = record.time_ms().or(*last);
     }
 
-    /// Whether so much time went by since the model responded that the provider has forgotten the last request.
+    /// Whether the cache has expired since the model's last response.
     pub fn has_expired(&self) -> bool {
         let (Some(life), Some(responded), Some(heard)) = (self.cache_life, self.responded_ms, self.heard_ms) else {
             return false;

@@ -1,6 +1,6 @@
 //! A plot in the terminal: tokens per step, with and without a policy.
 
-/// The fewest columns that a plot is drawn in; in fewer it would say nothing.
+/// The smallest width of a plot.
 const MIN_WIDTH: usize = 23;
 
 /// The fewest rows for the values.
@@ -30,7 +30,7 @@ pub struct Series<'a> {
 /// Draws `after` as a filled area and what `before` has above it as a shade, in at most `width` columns.
 ///
 /// `height` is the number of rows for the values; the axis, its labels and the legend come below. Where there are more
-/// steps than columns, a column shows the largest of its steps, so that no peak is lost. Nothing is drawn of nothing.
+/// steps than columns, a column shows the largest of its steps, so that no peak is lost. Without values nothing is drawn.
 ///
 /// ```
 /// use contexture_cli::plot::{Series, plot};
@@ -65,7 +65,7 @@ pub fn plot(before: Series<'_>, after: Series<'_>, width: usize, height: usize) 
     picture
 }
 
-/// Says what is what: beneath the plot, from the first column, or on two lines, as there is room.
+/// The legend: below the plot, from the first column, or on two lines, depending on the width.
 fn legend(after: &str, before: &str, width: usize) -> String {
     let legend = format!("█ {after}  {SHADE} {before}");
     let len = legend.chars().count();
@@ -76,14 +76,14 @@ fn legend(after: &str, before: &str, width: usize) -> String {
     }
 }
 
-/// The largest value among the steps that a column stands for.
+/// The largest value among the steps of a column.
 fn largest(values: &[u64], steps: usize, column: usize, columns: usize) -> u64 {
     let start = column * steps / columns;
     let end = ((column + 1) * steps / columns).max(start + 1).min(values.len());
     values.get(start.min(end)..end).into_iter().flatten().copied().max().unwrap_or(0)
 }
 
-/// A value as eighths of a row, rounded up so that little is still seen.
+/// A value as eighths of a row, rounded up so that small values are visible.
 fn eighths(value: u64, max: u64, height: usize) -> u64 {
     let full = height as u64 * 8;
     let scaled = (u128::from(value) * u128::from(full)).div_ceil(u128::from(max.max(1)));
@@ -122,7 +122,7 @@ pub fn short_count(count: u64) -> String {
     let mut scaled = count as f64 / 1e3;
     let mut units = ['k', 'M', 'G', 'T', 'P', 'E'].into_iter();
     let mut unit = units.next().unwrap_or('k');
-    // What would be rounded to 1000 belongs to the next unit.
+    // A value that would be rounded to 1000 belongs to the next unit.
     while scaled >= 999.5
         && let Some(next) = units.next()
     {

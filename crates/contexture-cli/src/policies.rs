@@ -1,8 +1,8 @@
-//! What can be done with a window that grows: what other tools do, to compare with, and [`own`], what Contexture does.
+//! Context policies: those of other tools, for comparison, and [`own`], that of Contexture.
 //!
-//! Those of other tools are plain restatements: they say before every assistant message which recorded messages would
-//! be sent, whole or as stubs. A policy says what changed since its last request, so that playing a transcript costs
-//! time in proportion to what changes.
+//! Those of other tools are simple reimplementations: before every assistant message they return which recorded messages
+//! would be sent, whole or as stubs. A policy returns the difference to its last request, so that playing a transcript
+//! takes time in proportion to what changes.
 
 pub mod own;
 
@@ -14,18 +14,18 @@ use contexture::transcript::{Record, Transcript};
 
 use crate::recorded::{Recorded, plain_text, sent_bytes};
 
-/// The size of a stub that stands for a cleared answer.
+/// The size of a stub that replaces an output.
 pub const STUB_BYTES: u64 = 120;
 
-/// The most that is shown of a message whose head is kept.
+/// The largest part of a message whose head is kept.
 pub const HEAD_BYTES: u64 = 8_000;
 
 /// Bytes that count as one token.
 const TOKEN_BYTES: f64 = 4.0;
 
-/// Decides before every model call what the model is sent.
+/// Decides before every model call what is sent.
 pub trait Policy: Sync {
-    /// What the policy is called in tables.
+    /// The name of the policy in tables.
     fn name(&self) -> &str;
 
     /// Plays a transcript: one request for every assistant message, in order.
@@ -39,10 +39,10 @@ pub trait Policy: Sync {
     ) -> Box<dyn Iterator<Item = anyhow::Result<Request>> + 'a>;
 }
 
-/// One request, told by what changed since the one before.
+/// One request, as its difference to the previous one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// The position of the assistant message that it asks for.
+    /// The position of the assistant message that is the response to it.
     pub before: usize,
     /// How many leading entries of the last request it begins with.
     pub keep: usize,
@@ -85,7 +85,7 @@ pub enum Shown {
     Head,
 }
 
-/// A message that a policy wrote, with what the judge needs to know of it.
+/// A message that a policy wrote, with the facts that the judge needs.
 #[derive(Debug)]
 pub struct Made {
     /// The message.
@@ -99,16 +99,16 @@ pub struct Made {
 }
 
 impl Made {
-    /// Takes a message into account.
+    /// Computes the facts of a message.
     pub fn new(record: Record) -> Arc<Self> {
-        // What people say may number its lines itself.
+        // Numbered lines in what people say are their own.
         let plain = plain_text(&record, record.role().is_none_or(|role| role == Role::Assistant));
         Arc::new(Self { bytes: sent_bytes(&record), chars: record.text().chars().count(), plain, record })
     }
 }
 
 impl PartialEq for Made {
-    /// Whether a provider would see the same message.
+    /// Whether a provider would get the same message.
     fn eq(&self, other: &Self) -> bool {
         let (one, two) = (&self.record, &other.record);
         std::ptr::eq(self, other)
@@ -125,24 +125,24 @@ impl PartialEq for Made {
 pub enum Known {
     /// Everything, every time.
     PassThrough,
-    /// The first user message and the newest messages; over budget, the oldest go until a share of the budget is left.
+    /// The first user message and the newest messages; over budget, the oldest are dropped until a share of it is left.
     Sliding {
         /// That share.
         slack: f64,
     },
-    /// All but the newest answers of tools become stubs.
+    /// All but the newest outputs of tools become stubs.
     Mask {
         /// How many stay.
         keep: usize,
     },
-    /// Over budget, all but the newest answers of tools become stubs.
+    /// Over budget, all but the newest outputs of tools become stubs.
     Clear {
         /// How many stay.
         keep: usize,
     },
-    /// Answers of tools beyond the newest tokens become stubs, once they are worth it.
+    /// Outputs of tools beyond the newest tokens become stubs, if that saves enough.
     Prune {
-        /// Tokens of answers that stay.
+        /// Tokens of outputs that stay.
         protect: u64,
         /// Tokens that must be saved at once.
         least: u64,
@@ -199,7 +199,7 @@ impl Policy for Known {
     }
 }
 
-/// A policy at work: what is sent before each step.
+/// A running policy: what is sent before each step.
 trait Player {
     fn request(&mut self, before: usize) -> Request;
 }
@@ -215,18 +215,18 @@ fn whole(range: Range<usize>) -> impl Iterator<Item = Entry> {
     range.map(|index| Entry::Recorded { index, shown: Shown::Full })
 }
 
-/// Shows every message at its place, and stubs for the oldest answers of tools.
+/// Shows every message in its place, and stubs for the oldest outputs of tools.
 ///
-/// `stub` says before each step how many more of the oldest answers that are still shown become stubs.
+/// `stub` returns before each step how many more of the oldest outputs become stubs.
 struct Stubs<'a, F> {
     recorded: &'a Recorded<'a>,
     stub: F,
     state: Stubbed,
 }
 
-/// The answers of tools so far, of which the oldest are stubs.
+/// The outputs of tools so far, of which the oldest are stubs.
 struct Stubbed {
-    /// Positions of the answers.
+    /// Positions of the outputs.
     answers: Vec<usize>,
     /// How many of them are stubs.
     gone: usize,
@@ -237,7 +237,7 @@ struct Stubbed {
 }
 
 impl Stubbed {
-    /// How many answers are shown beyond the newest `keep`.
+    /// How many outputs are shown beyond the newest `keep`.
     fn live_beyond(&self, keep: usize) -> usize {
         (self.answers.len() - self.gone).saturating_sub(keep)
     }
@@ -274,20 +274,20 @@ impl<'a, F: FnMut(&Stubbed, &Recorded<'a>) -> usize> Player for Stubs<'a, F> {
     }
 }
 
-/// The newest answers that pruning leaves alone.
+/// The newest outputs, which are not pruned.
 struct Protected {
     /// Their bytes.
     bytes: u64,
-    /// The first of them, among all answers.
+    /// The first of them, among all outputs.
     start: usize,
-    /// Bytes of the answers before them that are still shown.
+    /// Bytes of the outputs before them that are still shown.
     beyond_bytes: u64,
-    /// How many answers were taken into account.
+    /// How many outputs were processed.
     seen: usize,
 }
 
 impl Protected {
-    /// How many of the oldest shown answers are to be stubbed now.
+    /// How many of the oldest shown outputs become stubs now.
     fn prunable(&mut self, stubs: &Stubbed, recorded: &Recorded<'_>, protect: u64, least: u64) -> usize {
         for &answer in &stubs.answers[self.seen..] {
             self.bytes += recorded.facts[answer].bytes;
@@ -331,7 +331,7 @@ impl<'a> Sliding<'a> {
         (bytes + first_bytes) as f64 / TOKEN_BYTES
     }
 
-    /// Moves the start until a share of the budget is left, and not between a call and its answer.
+    /// Moves the start until a share of the budget is left, but not between a call and its output.
     fn cut(&mut self, before: usize) {
         let first_bytes = self.recorded.facts[self.first].bytes;
         while self.start + 1 < before && self.tokens(before, first_bytes) > self.budget * self.slack {

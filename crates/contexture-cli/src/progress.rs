@@ -1,33 +1,33 @@
-//! One line that says how far long work is: on a terminal only.
+//! A line of progress, on a terminal only.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The least time between two changes of the line.
+/// The shortest time between two updates of the line.
 const REFRESH: Duration = Duration::from_millis(100);
 
-/// Erases the line that the cursor stands in and returns to its start.
+/// Clears the line of the cursor and returns to its start.
 const CLEAR_LINE: &str = "\r\x1b[2K";
 
-/// Shows how many of a known number of things are done. May be shared between threads.
+/// Shows how many of a known number of steps are done. May be shared between threads.
 pub struct Progress {
     verb: &'static str,
     total: usize,
     done: AtomicUsize,
-    /// When the line was last written; absent where there is no terminal.
+    /// When the line was last written; `None` without a terminal.
     shown: Option<Mutex<Option<Instant>>>,
 }
 
 impl Progress {
-    /// Begins work on `total` things, shown as `VERB 3/107` if standard error is a terminal.
+    /// Starts work of `total` steps, shown as `VERB 3/107` if standard error is a terminal.
     pub fn new(verb: &'static str, total: usize) -> Self {
         let shown = (total > 1 && io::stderr().is_terminal()).then(|| Mutex::new(None));
         Self { verb, total, done: AtomicUsize::new(0), shown }
     }
 
-    /// One more thing is done.
+    /// Counts a step.
     pub fn advance(&self) {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         let Some(shown) = &self.shown else { return };
@@ -51,6 +51,6 @@ impl Drop for Progress {
 
 fn write(text: &str) {
     let mut stderr = io::stderr();
-    // A line of progress that cannot be shown is no reason to stop the work.
+    // An error in showing progress must not stop the work.
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }

@@ -1,4 +1,4 @@
-//! What the measures need to know of a recorded transcript, worked out once.
+//! Facts about a recorded transcript that the measures need, computed once.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,38 +10,38 @@ use serde_json::Value;
 
 use crate::said::Said;
 
-/// The shortest text, in characters, that is looked for in a window: shorter ones stand everywhere.
+/// The shortest text, in characters, that is searched in a window: shorter ones occur everywhere.
 const MIN_TARGET_CHARS: usize = 20;
 
-/// A transcript with the facts that policies and the judge ask for.
+/// A transcript with the facts that policies and the judge need.
 #[derive(Debug)]
 pub struct Recorded<'a> {
     /// The messages.
     pub records: &'a [Record],
-    /// Facts of each message.
+    /// Facts about each message.
     pub facts: Vec<Fact>,
-    /// Positions of the assistant messages: before each of them stands a request.
+    /// Positions of the assistant messages: there is a request before each of them.
     pub steps: Vec<usize>,
-    /// For each path that is written: who writes it, in order.
+    /// For each path that is written: the calls that write it, in order.
     pub writes: Vec<Vec<Write<'a>>>,
     /// What people said.
     pub said: Said,
-    /// The bytes of all messages before each one, and of all of them last.
+    /// The bytes of all messages before each one, and the total at the end.
     bytes_before: Vec<u64>,
-    /// What the calls of a step need to find, by the position of the step.
+    /// The texts that the edits of a step replace, by the position of the step.
     targets: HashMap<usize, Vec<Target>>,
-    /// The answer to each call.
+    /// The output of each call.
     answers: HashMap<&'a str, usize>,
 }
 
-/// What is known of one message.
+/// Facts about one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fact {
     /// Its size when it is sent.
     pub bytes: u64,
     /// The characters of its text.
     pub chars: usize,
-    /// For the answer to a call that reads a file: the file, as a position in [`Recorded::writes`].
+    /// For the output of a call that reads a file: the file, as a position in [`Recorded::writes`].
     pub read: Option<usize>,
 }
 
@@ -54,16 +54,16 @@ pub struct Write<'a> {
     pub call_id: &'a str,
 }
 
-/// A text that an edit must find in the window to be made.
+/// A text that an edit replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The text.
     pub text: String,
-    /// Where it stands before the edit, oldest first; never empty.
+    /// The messages before the edit that contain it, oldest first; never empty.
     pub holders: Vec<usize>,
 }
 
-/// What a call does, as far as the measures tell calls apart.
+/// The kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Deed {
     Read,
@@ -72,7 +72,7 @@ enum Deed {
 }
 
 impl<'a> Recorded<'a> {
-    /// Works out the facts of a transcript.
+    /// Computes the facts of a transcript.
     pub fn new(transcript: &'a Transcript) -> Self {
         let records = transcript.records.as_slice();
         let mut paths = Paths::default();
@@ -108,22 +108,22 @@ impl<'a> Recorded<'a> {
         self.bytes_before[position]
     }
 
-    /// What the calls of the message at a position need to find.
+    /// The texts that the edits of the message at a position replace.
     pub fn targets(&self, step: usize) -> &[Target] {
         self.targets.get(&step).map_or(&[], Vec::as_slice)
     }
 
-    /// The position of the answer to a call.
+    /// The position of the output of a call.
     pub fn answer_to(&self, call_id: &str) -> Option<usize> {
         self.answers.get(call_id).copied()
     }
 
-    /// Whether the message at a position is a tool's answer.
+    /// Whether the message at a position is the output of a tool.
     pub fn is_answer(&self, position: usize) -> bool {
         self.records[position].output().is_some()
     }
 
-    /// The first message that a person, or the program in the person's place, said.
+    /// The first user message.
     pub fn first_said(&self) -> usize {
         let is_said = |record: &Record| !record.is_response() && record.output().is_none();
         self.records.iter().position(is_said).unwrap_or(0)
@@ -143,7 +143,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Paths seen so far, with who writes them.
+/// Paths so far, with the calls that write them.
 #[derive(Default)]
 struct Paths<'a> {
     known: HashMap<String, usize>,
@@ -175,7 +175,7 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// What a call does, by the name of its tool.
+/// The kind of a call, by the name of its tool.
 fn deed_of(call: &Call<'_>) -> Deed {
     match call.name {
         "str_replace_editor" | "str_replace_based_edit_tool" => match call.arguments["command"].as_str() {
@@ -216,7 +216,7 @@ fn collect_strings<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
     }
 }
 
-/// For every step that edits: the texts its edits replace, and where they stand before it.
+/// For every step that edits: the texts that its edits replace, and the earlier messages that contain them.
 fn find_targets(records: &[Record]) -> HashMap<usize, Vec<Target>> {
     let mut targets = HashMap::new();
     let mut plain: Vec<String> = Vec::new();
@@ -237,7 +237,7 @@ fn find_targets(records: &[Record]) -> HashMap<usize, Vec<Target>> {
 }
 
 impl Target {
-    /// The text with all places where it stands, if there are any.
+    /// The text with all messages that contain it, if there are any.
     fn find(text: String, plain: &[String]) -> Option<Self> {
         let finder = memmem::Finder::new(&text);
         let holds = |(index, plain): (usize, &String)| finder.find(plain.as_bytes()).map(|_| index);
@@ -323,7 +323,7 @@ fn number_len(line: &str) -> usize {
     mark.map_or(0, |mark| spaces + digits + mark.len())
 }
 
-/// The size of a message when it is sent: its text, and its calls' arguments as JSON with a space behind each comma
+/// The size of a message when it is sent: its text, and its calls' arguments as JSON with a space after each comma
 /// and colon.
 pub fn sent_bytes(record: &Record) -> u64 {
     let arguments = record.calls().map(|call| 1 + argument_len(&call.parsed_arguments()));

@@ -1,4 +1,4 @@
-//! `contexture replay`: plays recorded work through the folder and shows what would have been sent.
+//! `contexture replay`: plays recorded sessions through the folder and shows what would have been sent.
 
 pub mod decided;
 pub mod example;
@@ -28,17 +28,17 @@ use player::Player;
 use settings::Settings;
 use summary::{Summaries, Summary};
 
-/// Play recorded work and show what the model would have been sent
+/// Play recorded sessions and show what would have been sent to the model
 ///
-/// Without a file, a small example is played that the program carries.
+/// Without a file, a small built-in example is played.
 #[derive(Args)]
 pub struct Replay {
-    /// Recordings, directories to walk, or - for standard input
+    /// Recordings, directories to search, or - for standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     config: ConfigFlags<OfReplay>,
-    /// What is printed
+    /// What to print
     #[arg(long, value_enum, default_value_t = Emit::Summary)]
     emit: Emit,
     /// Print the summary as JSON; windows and decisions always are
@@ -50,13 +50,13 @@ pub struct Replay {
 enum Emit {
     /// Tokens, bill, folds and files, for people
     Summary,
-    /// Every request as what it changes of the one before, one a line
+    /// Every request as its difference to the previous one, one per line
     Windows,
-    /// Everything that was decided, one a line
+    /// Every decision, one per line
     Decisions,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(replay: &Replay, screen: Screen) -> Result<(), Failure> {
     if replay.files.is_empty() {
         return replay.play_example(screen);
@@ -104,8 +104,8 @@ impl Replay {
         if !self.json {
             let next = match (self.files.is_empty(), summaries.recordings.len()) {
                 (true, _) => "`contexture replay ~/.claude/projects` plays your own sessions",
-                (_, 1) => "`contexture compare` with the same file holds this against what other tools do",
-                _ => "`contexture replay` with one of these files shows it at length",
+                (_, 1) => "`contexture compare` with the same file compares this with what other tools do",
+                _ => "`contexture replay` with one of these files shows its details",
             };
             let text = summaries.render(screen) + &screen.next(next);
             return Ok(stdout.write_all(text.as_bytes())?);
@@ -145,7 +145,7 @@ fn sum_up(sources: &[Source], settings: &Settings) -> Result<Summaries, Failure>
     if summaries.recordings.is_empty() { Err(source::none_read()) } else { Ok(summaries) }
 }
 
-/// Prints the windows or decisions of one source after the other, so that no more than one is held at a time.
+/// Prints the windows or decisions of one source after the other, so that only one is in memory at a time.
 fn emit_all(sources: &[Source], settings: &Settings, emit: Emit) -> Result<(), Failure> {
     let mut writer = BufWriter::new(io::stdout().lock());
     let mut is_any_read = false;
@@ -179,11 +179,11 @@ fn emit_one(
         }
         emit_decisions(&mut player, emit, lines)?;
     }
-    // What comes behind the last request is decided about, too.
+    // There may be decisions after the last request.
     emit_decisions(&mut player, emit, lines)
 }
 
-/// Prints what was decided since the last time, if that is asked for; it is not held any longer either way.
+/// Prints the new decisions if requested, and frees them.
 fn emit_decisions(
     player: &mut Player<impl Iterator<Item = Record>>,
     emit: Emit,
@@ -193,14 +193,14 @@ fn emit_decisions(
     decisions.iter().filter(|_| emit == Emit::Decisions).try_for_each(|decision| lines.write(decision))
 }
 
-/// Objects, one a line.
+/// Objects, one per line.
 struct Lines<'a, W> {
     writer: &'a mut W,
-    /// The recording that they are of; said in each where there are several.
+    /// The name of their recording, added to each object if there are several.
     recording: Option<String>,
 }
 
-/// An object with the recording that it is of.
+/// An object with the name of its recording.
 #[derive(Serialize)]
 struct Named<'a, T> {
     recording: &'a str,

@@ -1,7 +1,7 @@
-//! What people said in a recording, line by line, and where those lines are found again.
+//! What people said in a recording, line by line, and which messages contain those lines.
 //!
-//! People are the user, the system and the developers of the agent. A line counts once, from 20 characters on and
-//! without the marks of lists and quotes before it: what is shorter is found everywhere.
+//! People are the user, the system and the developers of the agent. A line counts once, if it has at least 20 characters
+//! without the list and quote marks before it: shorter ones occur everywhere.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
@@ -10,13 +10,13 @@ use contexture::item::{Origin, Role};
 use contexture::transcript::Record;
 use memchr::memmem::Finder;
 
-/// The fewest characters of a line that counts.
+/// The smallest number of characters of a line that counts.
 const MIN_LINE_CHARS: usize = 20;
 
-/// The marks of lists, quotes and tables in front of a line.
+/// The marks of lists, quotes and tables at the start of a line.
 const MARKS: [char; 5] = ['-', '>', '*', '|', ' '];
 
-/// What a harness attaches of files and of its own state: nobody said it.
+/// Attachments that the agent program adds by itself; nobody said them.
 const NOTE_KINDS: [&str; 6] =
     ["directory", "edited_text_file", "file", "hook_success", "selected_lines_in_ide", "task_reminder"];
 
@@ -26,25 +26,25 @@ pub struct Said {
     lines: Vec<Line>,
     /// The position of each line in `lines`.
     ids: HashMap<String, usize>,
-    /// How many lines were said before each message, and in all of them last.
+    /// The number of lines before each message, and the total at the end.
     said_before: Vec<usize>,
-    /// The bytes of the lines before each one, and of all of them last.
+    /// The bytes of the lines before each line, and the total at the end.
     bytes_before: Vec<u64>,
     /// The lines that each message has.
     lines_of: Vec<Vec<usize>>,
-    /// The messages with single spaces, made when they are first asked for.
+    /// The messages with normalised white space, computed on first use.
     joined: OnceLock<Vec<String>>,
 }
 
 #[derive(Debug)]
 struct Line {
     text: String,
-    /// The messages that have it, however it is broken into lines there.
+    /// The messages that contain it, with any line breaks.
     holders: OnceLock<Vec<usize>>,
 }
 
 impl Said {
-    /// Takes note of what is said in all messages of a recording.
+    /// Collects the lines of all messages of a recording.
     pub fn new(records: &[Record]) -> Self {
         let mut said = Self { bytes_before: vec![0], ..Self::default() };
         for record in records {
@@ -72,17 +72,17 @@ impl Said {
         self.lines.len()
     }
 
-    /// Whether nobody said anything that counts.
+    /// Whether there are no lines.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// How many lines were said before a message: these are the first of all lines.
+    /// The number of lines before a message; these are the first of all lines.
     pub fn said_before(&self, message: usize) -> usize {
         self.said_before[message]
     }
 
-    /// The bytes of the first so many lines.
+    /// The bytes of the first `count` lines.
     pub fn bytes_of_first(&self, count: usize) -> u64 {
         self.bytes_before[count]
     }
@@ -103,12 +103,12 @@ impl Said {
         found.into_iter().collect()
     }
 
-    /// A search for a line in texts of single spaces.
+    /// A search for a line in normalised texts.
     pub fn finder(&self, line: usize) -> Finder<'static> {
         Finder::new(&with_single_spaces(&self.lines[line].text)).into_owned()
     }
 
-    /// The recorded messages that have a line, however it is broken into lines there.
+    /// The recorded messages that contain a line, with any line breaks.
     pub fn holders(&self, line: usize, records: &[Record]) -> &[usize] {
         self.lines[line].holders.get_or_init(|| {
             let joined = |records: &[Record]| records.iter().map(|record| with_single_spaces(&record.text())).collect();
@@ -119,7 +119,7 @@ impl Said {
     }
 }
 
-/// Whether a message is something that people said.
+/// Whether a message was written by people.
 fn is_said(record: &Record) -> bool {
     if !matches!(record.role(), Some(Role::User | Role::System | Role::Developer)) {
         return false;
@@ -139,12 +139,12 @@ fn without_marks(line: &str) -> &str {
     line.trim_matches(is_space).trim_start_matches(MARKS).trim_matches(is_space)
 }
 
-/// White space, with the four separators of ASCII.
+/// White space, including the four separators of ASCII.
 fn is_space(character: char) -> bool {
     character.is_whitespace() || matches!(character, '\x1c'..='\x1f')
 }
 
-/// A text with one space for every run of white space.
+/// Replaces every run of white space by one space.
 pub fn with_single_spaces(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
     for word in text.split(is_space).filter(|word| !word.is_empty()) {

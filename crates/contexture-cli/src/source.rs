@@ -1,4 +1,4 @@
-//! The recordings that a person names: files, directories to walk, or standard input.
+//! The named recordings: files, directories to search, or standard input.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,21 +16,21 @@ use crate::failure::Failure;
 /// Bytes read from a file at once.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// The name that stands for standard input.
+/// The name of standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// What a person may do whose files are in no known format.
+/// The hint for files in no known format.
 pub const KNOWN_FORMATS: &str = "name recordings of Claude Code, Codex, OpenCode or Copilot CLI, chat messages as JSON, \
                                  or what `contexture import` writes";
 
 /// One file that may be a recording.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// Its place beneath the directory that was named, or its file name.
+    /// Its path below the named directory, or its file name.
     pub short: PathBuf,
-    /// Whether the person named this very file; others were found by walking.
+    /// Whether this file was named; others were found in directories.
     pub is_named: bool,
 }
 
@@ -40,19 +40,19 @@ impl fmt::Display for Source {
     }
 }
 
-/// Why a source gives no transcript.
+/// Why a source has no transcript.
 #[derive(Debug)]
 pub enum Unread {
-    /// It is no recording of an agent.
+    /// It is not a recording of an agent.
     Unknown,
-    /// There is nothing in it.
+    /// It is empty.
     Empty,
     /// It could not be read.
     Failed(anyhow::Error),
 }
 
 impl Unread {
-    /// The same as the reason why work failed.
+    /// Converts it to an error.
     pub fn into_error(self) -> anyhow::Error {
         match self {
             Unread::Unknown => anyhow::anyhow!("it is in no known format"),
@@ -85,7 +85,7 @@ impl Source {
         Ok((transcript, report))
     }
 
-    /// Tells the person of what could not be used, on standard error.
+    /// Reports invalid records on standard error.
     pub fn tell(&self, report: &Report) {
         for broken in &report.broken {
             eprintln!("{self}:{}: skipped, {}", broken.line, broken.reason);
@@ -96,7 +96,7 @@ impl Source {
         }
     }
 
-    /// Tells the person that nothing could be used. Files found by walking may be anything, and are not spoken of.
+    /// Reports a source without a transcript on standard error, unless it was found in a directory and is just another file.
     pub fn tell_unread(&self, unread: &Unread) {
         match unread {
             Unread::Failed(error) => eprintln!("{self}: skipped, it could not be read: {error:#}"),
@@ -107,7 +107,7 @@ impl Source {
     }
 }
 
-/// All files that the named paths stand for, those of a directory in the order of their names.
+/// All files of the named paths, those of a directory in the order of their names.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
     let mut sources = Vec::new();
     for path in paths {
@@ -127,18 +127,18 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
     }
     let sources = each_once(sources);
     if sources.is_empty() {
-        return Err(Failure::work("there is no file in the directories that were named")
+        return Err(Failure::work("the named directories have no files")
             .hint("name a directory with recordings, such as ~/.claude/projects"));
     }
     Ok(sources)
 }
 
-/// The sources without those that are the same file as an earlier one. A file that was also named counts as named.
+/// Removes sources that are the same file as an earlier one. A file that was also named counts as named.
 fn each_once(sources: Vec<Source>) -> Vec<Source> {
     let mut places: HashMap<PathBuf, usize> = HashMap::new();
     let mut once: Vec<Source> = Vec::new();
     for source in sources {
-        // What has no place of its own, such as standard input, is known by its name.
+        // A source without a canonical path, such as standard input, is identified by its name.
         let place = fs::canonicalize(&source.path).unwrap_or_else(|_| source.path.clone());
         match places.entry(place) {
             Entry::Vacant(free) => {
@@ -151,7 +151,7 @@ fn each_once(sources: Vec<Source>) -> Vec<Source> {
     once
 }
 
-/// What a command says that found no recording in any of its sources.
+/// The error if no source is a recording.
 pub fn none_read() -> Failure {
     Failure::work("none of the files is a recording in a known format").hint(KNOWN_FORMATS)
 }
@@ -161,7 +161,7 @@ fn missing(path: &Path, error: &io::Error) -> Failure {
         .hint("name a file, a directory such as ~/.claude/projects, or - for standard input")
 }
 
-/// Collects the files beneath a directory. Links to directories are not followed, so that a walk ends.
+/// Collects the files below a directory. Links to directories are not followed, to avoid cycles.
 fn walk(base: &Path, directory: &Path, sources: &mut Vec<Source>) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::work(format!("list `{}`: {error}", directory.display()));
     for entry in fs::read_dir(directory).map_err(failed)? {

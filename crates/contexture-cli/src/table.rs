@@ -1,24 +1,24 @@
-//! Tables of plain text: columns by width, numbers to the right, and no line wider than the screen.
+//! Text tables that fit the screen.
 
 use crate::terminal::{Screen, Style};
 
 /// Spaces between two columns.
 const GAP: usize = 2;
 
-/// The fewest characters that a name is shortened to; below that, rows are broken into lines.
+/// The smallest length that a name is shortened to; below that, each row is split into lines.
 const MIN_NAME_CHARS: usize = 16;
 
-/// Spaces before the values of a row that is broken into lines.
+/// Spaces before the values of a row that is split into lines.
 const INDENT: usize = 2;
 
-/// Where the cells of a column are.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Words.
+    /// Text, to the left.
     Left,
-    /// Words that may lose their middle, such as paths.
+    /// Names that may be shortened in the middle, such as paths.
     Name,
-    /// Numbers.
+    /// Numbers, to the right.
     Right,
 }
 
@@ -45,18 +45,18 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// The same with its last row in bold, where there are colours.
+    /// Shows the last row in bold, if there are colours.
     pub fn strong(&mut self) {
         self.strong = self.rows.len().checked_sub(1);
     }
 
-    /// The table, a line for the titles and one for each row, however wide they are.
+    /// The table with one line for the titles and one for each row, of any width.
     pub fn render(&self) -> String {
         self.fit(Screen { columns: usize::MAX, has_colours: false })
     }
 
-    /// The table on a screen. If it is too wide, names lose their middle; if that is not enough, every row is broken
-    /// into lines, with the title before each value.
+    /// The table for a screen. If it is too wide, names are shortened in the middle; if that is not enough, every row is
+    /// split into lines, with the title before each value.
     pub fn fit(&self, screen: Screen) -> String {
         match self.widths(screen.columns) {
             Some(widths) => self.in_columns(&widths, screen),
@@ -64,7 +64,7 @@ impl Table {
         }
     }
 
-    /// How wide each column is; nothing if they cannot be narrow enough.
+    /// The width of each column; `None` if they cannot be narrow enough.
     fn widths(&self, columns: usize) -> Option<Vec<usize>> {
         let mut widths: Vec<usize> = (0..self.columns.len()).map(|column| self.width(column)).collect();
         loop {
@@ -138,14 +138,14 @@ impl Table {
     }
 }
 
-/// A text of at most so many characters: what is too long loses its middle.
+/// Shortens a text in the middle to a number of characters.
 pub fn shortened(text: &str, chars: usize) -> String {
     let len = text.chars().count();
     if len <= chars {
         return text.to_owned();
     }
     let kept = chars.saturating_sub(1);
-    // The ends of names tell more of them apart than their beginnings.
+    // The ends of names differ more than their beginnings, so more of the end is kept.
     let head: String = text.chars().take(kept / 3).collect();
     let tail: String = text.chars().skip(len - (kept - kept / 3)).collect();
     format!("{head}…{tail}")

@@ -1,36 +1,36 @@
-//! What the output may look like: how wide it is, and whether it has colours.
+//! The properties of the output: width and colours.
 
 use std::env;
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal};
 
-/// Columns where nothing says otherwise.
+/// The default width.
 const DEFAULT_COLUMNS: usize = 80;
 
-/// The fewest columns that output is made for; narrower terminals break its lines.
+/// The smallest width that output is formatted for.
 const MIN_COLUMNS: usize = 20;
 
-/// Where output goes to.
+/// The destination of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Screen {
-    /// How wide lines may be.
+    /// The width of lines.
     pub columns: usize,
-    /// Whether text may have colours.
+    /// Whether text has colours.
     pub has_colours: bool,
 }
 
-/// How a text looks where there are colours.
+/// The style of a text, if there are colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Titles, and what matters most.
+    /// Titles and important text.
     Bold,
-    /// What matters least.
+    /// Unimportant text.
     Dim,
-    /// What is ours.
+    /// Contexture's own values.
     Own,
-    /// What went wrong.
+    /// Errors.
     Error,
-    /// What to do about it.
+    /// Hints.
     Hint,
 }
 
@@ -49,18 +49,21 @@ impl Style {
 impl Screen {
     /// Standard output: as wide as the terminal, or else as the variable `COLUMNS` says.
     pub fn of_output() -> Self {
+        #[cfg(unix)]
         let size = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| usize::from(size.ws_col));
+        #[cfg(not(unix))]
+        let size = 0;
         let variable = || env::var("COLUMNS").ok()?.trim().parse().ok().filter(|columns| *columns > 0);
         let columns = Some(size).filter(|columns| *columns > 0).or_else(variable).unwrap_or(DEFAULT_COLUMNS);
         Self { columns: columns.max(MIN_COLUMNS), has_colours: has_colours_on(io::stdout().is_terminal()) }
     }
 
-    /// Standard error, which people read whole.
+    /// Standard error, whose lines are not wrapped.
     pub fn of_errors() -> Self {
         Self { columns: usize::MAX, has_colours: has_colours_on(io::stderr().is_terminal()) }
     }
 
-    /// A text in a style.
+    /// Returns a text in a style.
     pub fn paint(&self, style: Style, text: &str) -> String {
         match self.has_colours && !text.is_empty() {
             true => format!("\x1b[{}m{text}\x1b[0m", style.code()),
@@ -68,7 +71,7 @@ impl Screen {
         }
     }
 
-    /// A text of one line broken into lines that fit; all but the first begin with an indent.
+    /// Wraps a text of one line; all lines but the first begin with an indent.
     pub fn wrap(&self, text: &str, indent: usize) -> String {
         let mut wrapped = String::new();
         let mut column = 0;
@@ -88,7 +91,7 @@ impl Screen {
         wrapped
     }
 
-    /// A text whose lines are broken where they do not fit, further to the right than they begin.
+    /// Wraps the lines of a text; continuation lines are indented further.
     pub fn wrap_lines(&self, text: &str) -> String {
         let wrapped = text.split_inclusive('\n').map(|line| {
             let (bare, end) = line.strip_suffix('\n').map_or((line, ""), |bare| (bare, "\n"));
@@ -101,14 +104,14 @@ impl Screen {
         wrapped.collect()
     }
 
-    /// What can be done next, as the last lines of an output.
+    /// The last lines of an output: what to do next.
     pub fn next(&self, text: &str) -> String {
         let line = self.wrap(&format!("next: {text}"), 2);
         format!("\n{}\n", self.paint(Style::Dim, &line))
     }
 }
 
-/// How many characters of a text are seen: those of colours are not.
+/// The number of visible characters, without colour codes.
 fn visible_len(text: &str) -> usize {
     let mut pieces = text.split("\x1b[");
     let first = pieces.next().map_or(0, |piece| piece.chars().count());
@@ -120,7 +123,7 @@ fn has_colours_on(is_terminal: bool) -> bool {
     has_colours(is_terminal, env::var_os("NO_COLOR").as_deref(), env::var_os("TERM").as_deref())
 }
 
-/// Whether there are colours: on a terminal that can show them, unless the person wants none.
+/// Whether to use colours: on a terminal that supports them, unless they are turned off.
 fn has_colours(is_terminal: bool, no_color: Option<&OsStr>, term: Option<&OsStr>) -> bool {
     let is_unwanted = no_color.is_some_and(|value| !value.is_empty());
     is_terminal && !is_unwanted && term != Some(OsStr::new("dumb"))

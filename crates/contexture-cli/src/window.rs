@@ -1,4 +1,4 @@
-//! `contexture window`: the window that a model would be sent, right now.
+//! `contexture window`: the window that would be sent to a model now.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -22,18 +22,18 @@ use crate::plot::short_count;
 use crate::table::{Align, Table};
 use crate::terminal::{Screen, Style};
 
-/// How often `--watch` looks at the files.
+/// How often `--watch` checks the files.
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);
-/// How long the longest bar of a map is.
+/// The largest width of a bar of a map.
 const BAR_CELLS: u64 = 32;
-/// How long it is at least.
+/// Its smallest width.
 const MIN_BAR_CELLS: u64 = 4;
-/// The columns of a map that are not names or bars: two numbers with their titles, and what is between columns.
+/// The columns of a map that are not names or bars: two numbers with their titles, and the gaps.
 const MAP_NUMBERS: usize = 19;
-/// The name of the thread that the window belongs to; nothing of it is kept.
+/// The id of the thread that the window belongs to; it is not stored.
 const THREAD: &str = "window";
 
-/// Show the window that a model would be sent for a message
+/// Show the window that would be sent to a model for a message
 ///
 /// Files that the message names, as in `Look at #src/main.rs`, are part of it. No model is called and nothing is
 /// written.
@@ -47,7 +47,7 @@ pub struct WindowCommand {
     base: PathBuf,
     #[command(flatten)]
     config: ConfigFlags<OfWindow>,
-    /// Print where the tokens went instead of the text
+    /// Print a table of tokens instead of the text
     #[arg(long, conflicts_with = "json")]
     map: bool,
     /// Print everything as JSON
@@ -67,7 +67,7 @@ struct Shown {
 /// Runs the command.
 ///
 /// # Errors
-/// Bad usage, or a window that cannot be made: one sentence each.
+/// Invalid usage, or a window that cannot be built.
 pub fn run(command: &WindowCommand, screen: Screen) -> Result<(), Failure> {
     let config = command.config.load(Command::Window, &command.base)?;
     let message = message(command)?;
@@ -89,12 +89,12 @@ fn message(command: &WindowCommand) -> Result<String, Failure> {
             Ok(text)
         }
         Some(text) => Ok(text.to_owned()),
-        None => Err(Failure::usage("there is no message to make a window for")
+        None => Err(Failure::usage("`window` needs a message")
             .hint("write it as `contexture window --message \"Look at #README.md\"`")),
     }
 }
 
-/// Makes the window with a fresh engine, so that a second run sees the files as they are then.
+/// Builds the window with a new engine, so that a second run reads the files again.
 async fn assemble(command: &WindowCommand, config: &Config, message: &str) -> Result<Shown, Failure> {
     let files = FileReference::new(config.file_reference(command.base.clone())).map_err(|error| {
         Failure::usage(error.to_string()).hint("check `--base` and the section [file-reference] of the configuration")
@@ -129,7 +129,7 @@ async fn watch(
     let paths: Vec<String> = first.references.iter().map(|reference| reference.path.clone()).collect();
     let mut printed = first;
     loop {
-        // Stamps are taken before the files are read: a change in between shows as a difference next time.
+        // Stamps are taken before the files are read, so that a change in between is noticed the next time.
         let before = stamps(&files, &paths).await;
         let shown = assemble(command, config, message).await?;
         if shown.window.items != printed.window.items {
@@ -146,7 +146,7 @@ async fn stamps(files: &LocalFs, paths: &[String]) -> Vec<Option<FileStamp>> {
     let limits = ReadLimits { max_bytes: u64::MAX, follow_symlinks: true };
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
     let stamps = files.stat_many(&paths, limits).await;
-    // Whether a stamp is settled is a matter of the moment, not of the file.
+    // `settled` depends on the time, not on the file.
     stamps.into_iter().map(|stamp| stamp.ok().map(|stamp| FileStamp { settled: true, ..stamp })).collect()
 }
 
@@ -161,7 +161,7 @@ fn print(command: &WindowCommand, shown: &Shown, screen: Screen) -> Result<(), F
     Ok(stdout.flush()?)
 }
 
-/// The window as a person reads it: every section under a line that says where it comes from.
+/// The window for people: every section below a line that names its source.
 fn as_text(window: &Window, screen: Screen) -> String {
     let mut text = String::new();
     let mut items = window.items.iter();
@@ -178,7 +178,7 @@ fn as_text(window: &Window, screen: Screen) -> String {
     text
 }
 
-/// The window as a table by band and layer, with what became of each reference.
+/// The window as a table by band and layer, with the state of each reference.
 fn as_map(shown: &Shown, screen: Screen) -> String {
     let usage = &shown.window.usage;
     let mut table = Table::new([
@@ -198,7 +198,7 @@ fn as_map(shown: &Shown, screen: Screen) -> String {
     let largest = rows.iter().map(|row| row.3).max().unwrap_or(1).max(1);
     let names = rows.iter().map(|row| row.0.len().max("history".len()) + row.1.len().max("layer".len())).max();
     let cells = screen.columns.saturating_sub(names.unwrap_or(0) + MAP_NUMBERS) as u64;
-    // A bar of a few cells would say nothing.
+    // A bar of a few cells would be useless.
     let cells = if cells < MIN_BAR_CELLS { 0 } else { cells.min(BAR_CELLS) };
     for (band, layer, items, tokens) in rows {
         let bar = "█".repeat((tokens * cells).div_ceil(largest) as usize);

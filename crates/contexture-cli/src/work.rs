@@ -1,12 +1,12 @@
-//! Work on many things at once.
+//! Parallel work.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Applies a function to every item on all processors, and gives the results in the order of the items.
+/// Applies a function to every item on all processors, and returns the results in the order of the items.
 ///
-/// At most one item per processor is being worked on, so that what the function needs is needed only so many times.
+/// At most one item per processor is processed at a time, which limits the memory use.
 pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicUsize::new(0);

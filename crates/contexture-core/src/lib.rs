@@ -1,13 +1,18 @@
-//! The contract and the engine of Contexture.
+//! The contract and the engine of Contexture, which builds the context window of an LLM agent.
 //!
-//! Contexture weaves the context window of an LLM agent out of memory layers. This crate has no I/O, no wire
-//! format and no particular layer: it is what layers, stores and models are written against, and the engine
-//! that runs them. Most people want the crate `contexture`, which adds an embedded store, a real token counter
-//! and built-in layers.
+//! This crate has no I/O, no wire format and no particular layer: it has the traits that layers, stores, models and
+//! tools implement, and the engine that runs them. Most programs use the crate `contexture`, which re-exports it and adds
+//! an embedded store, real token counts and built-in layers.
 //!
-//! Modules in reading order: the words ([`id`], [`item`], [`tokens`], [`slot`], [`log`], [`history`]), the
-//! contract ([`layer`](mod@layer), [`store`], [`model`], [`tool`], [`host`], [`search`], [`clock`], [`event`], [`error`]), pure functions
-//! ([`budget`], [`window`]), and what runs it all ([`turn`], [`engine`]).
+//! The main traits are [`MemoryLayer`], [`StorageAdapter`], [`Model`] and [`Tool`]; [`Engine`] runs them.
+//!
+//! Modules in reading order:
+//!
+//! - basic types: [`id`], [`item`], [`tokens`], [`slot`], [`log`], [`history`];
+//! - the contract: [`layer`](mod@layer), [`store`], [`model`], [`tool`], [`host`], [`search`], [`clock`], [`event`],
+//!   [`error`];
+//! - pure functions: [`budget`], [`window`], [`turn`];
+//! - the engine: [`engine`].
 
 pub mod id;
 pub mod item;

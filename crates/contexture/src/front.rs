@@ -1,4 +1,4 @@
-//! Engines with everything filled in.
+//! Engine builders with defaults.
 
 use std::sync::Arc;
 
@@ -7,12 +7,13 @@ use contexture_core::memory::MemoryConfig;
 
 use crate::host::{SystemClock, UuidIds};
 
-/// An engine whose threads, states and search index live in the embedded store at `path`, which is made if it is not there.
+/// Returns the builder of an engine whose threads, states and search index are in the SQLite file at `path`, which is
+/// created if it does not exist.
 ///
-/// Everything else has its default: the clock of the machine, real token counts, windows of 128 000 tokens.
+/// Everything else has its default: the system's clock, real token counts, windows of 128 000 tokens.
 ///
 /// # Errors
-/// The file cannot be opened, or is not a store; the error says which and why.
+/// The file cannot be opened, or is not a store.
 #[cfg(feature = "sqlite")]
 pub fn open<Ls>(
     path: impl AsRef<std::path::Path>,
@@ -23,7 +24,7 @@ pub fn open<Ls>(
     Ok(in_memory(memory).store(Arc::new(store)).search(Arc::new(index)))
 }
 
-/// An engine that forgets everything when it is dropped.
+/// Returns the builder of an engine without durable storage.
 pub fn in_memory<Ls>(memory: MemoryConfig<Ls>) -> EngineBuilder<Ls> {
     let builder = Engine::builder(memory, Arc::new(SystemClock::new()), Arc::new(UuidIds));
     let builder = builder.search(Arc::new(contexture_core::search::MemoryIndex::new()));

@@ -1,6 +1,6 @@
 //! Built-in layers: one file each, its manual page on top.
 //!
-//! A built-in layer uses only what an outsider could use, and no other layer. [`working_memory`] is the one to imitate.
+//! Built-in layers use only the public API and no other layer. [`working_memory`] is a good example to copy.
 
 pub mod working_memory;
 pub mod file_reference;

@@ -1,13 +1,94 @@
-//! Weaves the context window of an LLM agent out of memory layers.
+//! Builds the context window of an LLM agent.
 //!
-//! This is the front door: the contract and the engine of `contexture-core`, an embedded store, a real token
-//! counter, and built-in layers. [`open`] gives an engine with everything filled in; [`in_memory`] the same without
-//! anything durable.
+//! Before every model call, Contexture decides what the model sees: which memories, which files, how much of the past,
+//! and in what order. It keeps to a token budget, and it keeps the prefix that the provider has cached.
+//!
+//! An agent consists of
+//!
+//! - a [`Model`]: a client of your provider, one method;
+//! - [`Tool`]s that the model can call;
+//! - memory layers ([`layers`], or [your own](layer::MemoryLayer)), each with a budget, a state and hooks;
+//! - a store: a SQLite file with [`open`], or memory with [`in_memory`].
+//!
+//! An [`Engine`] holds them, an [`Execution`] runs turns on a thread. After every step everything is durable, and a turn
+//! that was interrupted can be resumed.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use contexture::fs::LocalFs;
+//! use contexture::layers::{FileHistory, FileReference, FileReferenceOptions};
+//! use contexture::prelude::*;
+//! use contexture::testing::ScriptedModel;
+//! use serde_json::{Value, json};
+//!
+//! /// A tool that takes no arguments.
+//! struct Today;
+//!
+//! impl Tool for Today {
+//!     fn name(&self) -> &str {
+//!         "today"
+//!     }
+//!
+//!     fn description(&self) -> &str {
+//!         "Returns the date."
+//!     }
+//!
+//!     fn parameters(&self) -> Value {
+//!         json!({ "type": "object" })
+//!     }
+//!
+//!     async fn call(&self, _: Value, _: ToolContext<'_>) -> Result<String, BoxError> {
+//!         Ok("Tuesday".to_owned())
+//!     }
+//! }
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! # let directory = tempfile::tempdir()?;
+//! # let project = directory.path();
+//! std::fs::write(project.join("notes.md"), "The release is on Friday.")?;
+//!
+//! // A model that follows a script, from the test kit. A client of your provider takes its place.
+//! let model = ScriptedModel::new().calls("today", "{}").says("Three days.");
+//!
+//! // `file-reference` shows files that a message names; `file-history` keeps a long past within the budget.
+//! let files = FileReference::new(FileReferenceOptions::default())?;
+//! let engine = contexture::open(project.join("agent.db"), memory((files, FileHistory::default())))?
+//!     .model(model.clone())
+//!     .tool(Today)
+//!     .fs(Arc::new(LocalFs::open(project)?))
+//!     .build()?;
+//!
+//! let mut execution = engine.execution("thread-1").start().await?;
+//! let answer = execution.turn("How long until the date in #notes.md?").await?;
+//! assert_eq!(answer.text(), "Three days.");
+//! assert!(model.last_texts()[0].contains("The release is on Friday."));
+//! execution.complete().await?;
+//! # Ok::<(), BoxError>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # Where to go next
+//!
+//! - [`layers`]: the built-in layers.
+//! - [`layer::MemoryLayer`]: how to write a layer; the guide is `docs/writing-a-layer.md`.
+//! - [`store::StorageAdapter`]: how to write a store; the guide is `docs/writing-a-store.md`.
+//! - [`window`]: the parts of a window, and what happens when it is full.
+//! - [`fold`] and [`files`]: what `file-history` and the gateway are made of.
+//! - `testing` (feature `testing`): scripted model, manual clock, conformance suites.
+//!
+//! # Features
+//!
+//! `sqlite` and `bpe` (both on by default) bring the embedded store and real token counts; see `Cargo.toml` for the
+//! others. [`fs::LocalFs`] reads files on Unix systems only.
 
 pub use contexture_core::*;
 
 pub mod host;
 #[cfg(unix)]
+pub mod fs;
+#[cfg(not(unix))]
+#[path = "fs/unsupported.rs"]
 pub mod fs;
 pub mod reference;
 pub mod files;

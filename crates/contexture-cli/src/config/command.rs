@@ -1,4 +1,4 @@
-//! `contexture config`: the configuration, with where each value came from.
+//! `contexture config`: the configuration with the source of each value.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -13,10 +13,10 @@ use crate::failure::Failure;
 use crate::table::{Align, Table};
 use crate::terminal::Screen;
 
-/// Print the configuration, with where each value came from
+/// Print the configuration with the source of each value
 ///
-/// A value comes from a flag, an environment variable, the project's file, the user's file or a default: the first of
-/// these that has one. docs/configuration.md explains all keys.
+/// Sources, in order of precedence: flags, environment variables, the project's file, the user's file, defaults.
+/// docs/configuration.md explains all keys.
 #[derive(Args)]
 pub struct ConfigCommand {
     #[command(flatten)]
@@ -24,7 +24,7 @@ pub struct ConfigCommand {
     /// The directory in which the search for the project's file starts
     #[arg(long, value_name = "DIR", default_value = ".")]
     base: PathBuf,
-    /// Print which files are looked at, and whether they are there
+    /// Print the paths of the configuration files, and whether they exist
     #[arg(long)]
     path: bool,
     /// Print JSON instead of a table
@@ -32,10 +32,10 @@ pub struct ConfigCommand {
     json: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 ///
 /// # Errors
-/// The configuration is not understood.
+/// The configuration is invalid.
 pub fn run(command: &ConfigCommand, screen: Screen) -> Result<(), Failure> {
     let text = if command.path {
         let files = command.flags.files(&command.base);

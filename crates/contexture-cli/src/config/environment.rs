@@ -23,7 +23,7 @@ impl Environment {
         found.map(|(_, value)| value).filter(|value| !value.is_empty())
     }
 
-    /// The program's own variables as text. The one that names a file is a path and may be anything.
+    /// The program's own variables as text. The one that names a file is a path and need not be Unicode.
     ///
     /// # Errors
     /// One of them is not Unicode.

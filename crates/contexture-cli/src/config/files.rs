@@ -1,4 +1,4 @@
-//! Where configuration files are looked for.
+//! Finds the configuration files.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,24 +11,24 @@ use super::environment::Environment;
 use super::flags::FileFlags;
 use crate::failure::Failure;
 
-/// The most bytes that a configuration file may have.
+/// The largest size of a configuration file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The place of the user's file beneath the directory for configuration.
+/// The path of the user's file below the directory for configuration.
 const USER_FILE: [&str; 2] = ["contexture", "config.toml"];
 
-/// The two files that are looked at.
+/// The two configuration files.
 pub(super) struct Files {
     /// The project's before the user's, in the order of precedence.
     places: [Place; 2],
 }
 
-/// A file that is looked at.
+/// A configuration file.
 pub(super) struct Place {
     pub(super) owner: Owner,
-    /// Where it is, or would be. Nothing if no directory for it is known.
+    /// Its path, even if it does not exist. `None` if no directory for it is known.
     path: Option<PathBuf>,
-    /// What named it instead of the search for it.
+    /// The flag or variable that named it.
     named_by: Option<&'static str>,
     state: State,
 }
@@ -55,10 +55,10 @@ impl Files {
         &self.places
     }
 
-    /// Reads a file, if it is there and not ignored.
+    /// Reads a file, if it exists and is not ignored.
     ///
     /// # Errors
-    /// The file cannot be read, also because it was named and is not there.
+    /// The file cannot be read, or was named and does not exist.
     pub(super) fn read(&self, owner: Owner) -> Result<Option<ConfigFile>, Failure> {
         match self.places.iter().find(|place| place.owner == owner) {
             Some(place) => place.read(),
@@ -94,12 +94,12 @@ impl Place {
         Ok(Some(ConfigFile::new(path.display().to_string(), text)))
     }
 
-    /// The path as people read it.
+    /// The path for people.
     pub(super) fn shown_path(&self) -> String {
         self.path.as_ref().map_or("no directory for it is known".to_owned(), |path| path.display().to_string())
     }
 
-    /// Whether the file is there, and why it is this one.
+    /// Whether the file exists, and what named it.
     pub(super) fn state(&self) -> String {
         let state = match (self.state, self.owner) {
             (State::Found, _) => "found",
@@ -133,14 +133,14 @@ fn project(flags: &FileFlags, base: &Path, environment: &Environment) -> Place {
     if let Some(path) = environment.get(FILE_VARIABLE) {
         return Place::named(PathBuf::from(path), FILE_VARIABLE);
     }
-    // A base that does not exist is reported by what uses it.
+    // A base directory that does not exist is reported elsewhere.
     let Ok(start) = base.canonicalize() else { return Place::of(Owner::Project, Some(base.join(PROJECT_FILE))) };
     let found = start.ancestors().map(|directory| directory.join(PROJECT_FILE)).find(|path| path.is_file());
     let path = found.unwrap_or_else(|| start.join(PROJECT_FILE));
     Place::of(Owner::Project, Some(from_here(path)))
 }
 
-/// A path relative to the working directory, if it is beneath it: that is how people name it.
+/// A path relative to the working directory, if it is below it.
 fn from_here(path: PathBuf) -> PathBuf {
     let here = Path::new(".").canonicalize();
     let beneath = here.ok().and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
@@ -153,7 +153,7 @@ fn user(environment: &Environment, is_windows: bool) -> Place {
     let directory = if is_windows {
         directory("APPDATA")
     } else {
-        // A relative path there is to be ignored, says the specification of the variable.
+        // The specification of the variable says to ignore a relative path.
         let own = directory("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
         own.or_else(|| directory("HOME").map(|home| home.join(".config")))
     };

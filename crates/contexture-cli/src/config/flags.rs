@@ -1,4 +1,4 @@
-//! Flags that say which files are read, and flags that set a key: those are made from the table of keys.
+//! Flags that select the configuration files, and flags that set a key, which are derived from the table of keys.
 
 use std::marker::PhantomData;
 use std::path::PathBuf;
@@ -8,8 +8,8 @@ use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, value_parser};
 use contexture::config::{Command, Flag, Kind, Row, keys};
 use serde_json::Value;
 
-/// The flags of a command that have to do with configuration: `--config`, `--no-config`, and one for every key that the
-/// command uses and that has a flag. The type `C` says which command it is.
+/// The configuration flags of a command: `--config`, `--no-config`, and one for every key of the command that has a
+/// flag. The type `C` is the command.
 #[derive(Clone, Debug)]
 pub struct ConfigFlags<C> {
     pub(super) files: FileFlags,
@@ -26,7 +26,7 @@ pub(super) struct FileFlags {
     pub(super) are_ignored: bool,
 }
 
-/// Says which flags a command has: those of the keys that these commands use.
+/// Selects the flags of a command: those of the keys that these commands use.
 pub trait FlagsOf {
     /// The commands.
     const COMMANDS: &'static [Command];
@@ -114,7 +114,7 @@ fn argument<C: FlagsOf>(row: &'static Row) -> Arg {
     };
     let argument = Arg::new(row.name).long(flag.trim_start_matches('-').to_owned());
     let is_number = matches!(row.kind, Kind::Whole { .. });
-    // A number below zero is then refused as a number, not as an unknown flag.
+    // So that the error for a negative number is about the number, not about an unknown flag.
     argument.allow_negative_numbers(is_number).value_name(value_name).value_parser(reader(row)).help(help)
 }
 
@@ -127,7 +127,7 @@ fn reader(row: &'static Row) -> ValueParser {
     ValueParser::new(PossibleValuesParser::new(choices).map(Value::String))
 }
 
-/// A value as one would write it after a flag.
+/// A value as it is written after a flag.
 fn in_words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Puts the sources of a configuration together.
+//! Merges the sources of a configuration.
 
 use std::path::Path;
 
@@ -13,12 +13,12 @@ impl<C: FlagsOf> ConfigFlags<C> {
     /// Returns the configuration for a command; the search for the project's file starts in `base`.
     ///
     /// # Errors
-    /// A file cannot be read, or a source says something that is not understood; the sentence says where.
+    /// A file cannot be read, or a source is invalid; the message says where.
     pub fn load(&self, command: Command, base: &Path) -> Result<Config, Failure> {
         Ok(self.resolve(base)?.0.for_command(command))
     }
 
-    /// Returns all values, and the files that were looked at.
+    /// Returns all values, and the configuration files.
     pub(super) fn resolve(&self, base: &Path) -> Result<(Resolved, Files), Failure> {
         let environment = Environment::of_process();
         let files = Files::find(&self.files, base, &environment);
@@ -31,7 +31,7 @@ impl<C: FlagsOf> ConfigFlags<C> {
         Ok((resolve(&sources)?, files))
     }
 
-    /// Returns the files that are looked at, without reading them.
+    /// Returns the configuration files, without reading them.
     pub(super) fn files(&self, base: &Path) -> Files {
         Files::find(&self.files, base, &Environment::of_process())
     }

@@ -13,10 +13,10 @@ use tokio::process::Command;
 use super::agents::Agent;
 use crate::failure::Failure;
 
-/// Try out whether an agent reaches the gateway, with one question
+/// Check that an agent's requests reach the gateway
 ///
-/// The agent asks one question of a provider on this machine that answers everything with one word. Nothing is sent
-/// to the real one, and nothing is billed.
+/// The agent is started with one question and a local provider that always responds with one word. Nothing is sent
+/// to the real provider, and nothing is billed.
 #[derive(Args)]
 pub struct Doctor {
     /// A variable for the agent, as in `run`
@@ -28,7 +28,7 @@ pub struct Doctor {
     /// The agent
     #[arg(value_name = "AGENT")]
     agent: String,
-    /// With what it asks one question, if the agent is not one that is known
+    /// Arguments for one question, if the agent is not a known one
     #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
@@ -36,7 +36,7 @@ pub struct Doctor {
 /// Carries out the command.
 ///
 /// # Errors
-/// The agent is not there, or nothing of it was seen.
+/// The agent is not installed, or no request of it was seen.
 pub fn run(command: &Doctor) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let agent = Agent::named(&command.agent).with(&command.set)?;

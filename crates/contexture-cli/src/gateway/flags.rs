@@ -1,4 +1,4 @@
-//! What all commands that start a gateway are told.
+//! The flags of all commands that start a gateway.
 
 use clap::Args;
 use contexture_server::{Options, Upstreams};
@@ -6,19 +6,19 @@ use contexture_server::{Options, Upstreams};
 use super::place::store_path;
 use crate::failure::Failure;
 
-/// How a gateway works.
+/// The flags of a gateway.
 #[derive(Args, Clone, Debug)]
 pub(super) struct GatewayFlags {
     /// The most tokens of a request; otherwise what the model takes
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(4_000..))]
     pub(super) budget: Option<u64>,
-    /// Send everything as it came, and only note what would have been done
+    /// Send everything as it came, and only record what would have been done
     #[arg(long)]
     pub(super) observe: bool,
-    /// The share of conversations that pass as they are, for comparison
+    /// The share of conversations to pass through unchanged, for comparison
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     pub(super) holdout: f64,
-    /// Keep nothing on the disk
+    /// Store nothing on the disk
     #[arg(long)]
     pub(super) no_store: bool,
 }

@@ -1,4 +1,4 @@
-//! `contexture forget`: deletes what the gateway kept.
+//! `contexture forget`: deletes what the gateway stored.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use clap::Args;
 use super::place::existing_store;
 use crate::failure::Failure;
 
-/// Delete what the gateway kept of a conversation, or everything
+/// Delete what the gateway stored about a conversation, or everything
 #[derive(Args)]
 pub struct Forget {
     /// The conversation; the first characters are enough

@@ -1,4 +1,4 @@
-//! Where the gateway keeps what it keeps.
+//! Where the gateway's store is.
 
 use std::env;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ pub(super) fn store_path() -> Result<PathBuf, Failure> {
     let directory = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = directory("XDG_STATE_HOME").or_else(|| Some(directory("HOME")?.join(".local/state")));
     let state = state.ok_or_else(|| {
-        Failure::work("there is no directory to keep anything in")
+        Failure::work("no directory for the gateway's store is known")
             .hint("set HOME or XDG_STATE_HOME, or pass --no-store")
     })?;
     Ok(state.join("contexture/gateway.db"))

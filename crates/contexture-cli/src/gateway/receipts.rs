@@ -12,7 +12,7 @@ use super::print::{self, thousands};
 use crate::failure::Failure;
 use crate::table::{Align, Table};
 
-/// Print what passed through the gateway, and what it cost against pass-through
+/// Print what passed through the gateway, what it cost, and what it would have cost without it
 ///
 /// docs/receipts.md says how the bill is computed and how to check it.
 #[derive(Args)]

@@ -1,4 +1,4 @@
-//! `contexture run`: an agent behind a gateway of its own.
+//! `contexture run`: runs an agent through its own gateway.
 
 use std::env;
 use std::process::{ExitStatus, Stdio};
@@ -7,17 +7,17 @@ use std::sync::Arc;
 use clap::Args;
 use contexture_server::{Gateway, Options, Receipt};
 use tokio::process::Command;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::agents::{Agent, known};
 use super::flags::GatewayFlags;
 use super::print;
+use super::signals::{Signals, exit_code};
 use crate::failure::Failure;
 
-/// Run an agent behind a gateway, and print a receipt when it ends
+/// Run an agent through a local gateway, and print a receipt when it ends
 ///
-/// The agent works in the terminal as it always does. It is pointed at the gateway by variables and arguments only, so
-/// nothing is left behind. Known agents: claude, codex, opencode, qwen, copilot, goose, kimi, aider, mini; any other
+/// The agent works in the terminal as it always does. It is pointed at the gateway with variables and arguments only; no
+/// file of it is changed. Known agents: claude, codex, opencode, qwen, copilot, goose, kimi, aider, mini; any other
 /// command works with --set.
 #[derive(Args)]
 pub struct Run {
@@ -32,7 +32,7 @@ pub struct Run {
     /// The agent
     #[arg(value_name = "AGENT")]
     agent: String,
-    /// What the agent is told
+    /// Arguments for the agent
     #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
@@ -45,7 +45,7 @@ pub fn run(command: &Run) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let status = runtime.block_on(run_agent(command))?;
     runtime.shutdown_background();
-    std::process::exit(code_of(status));
+    std::process::exit(exit_code(status));
 }
 
 async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
@@ -81,9 +81,7 @@ async fn spawn(agent: &Agent, gateway: &Gateway, arguments: &[String]) -> Result
     let pointed = agent
         .pointed_at(&gateway.url())
         .map_err(|error| Failure::work(format!("tell `{}` where the gateway is: {error}", agent.name)))?;
-    // Keys of the terminal reach the agent as well; it decides what they mean.
-    let _interrupts = signal(SignalKind::interrupt())?;
-    let _quits = signal(SignalKind::quit())?;
+    let mut signals = Signals::listen()?;
     let mut child = Command::new(&agent.command)
         .args(&pointed.arguments)
         .args(arguments)
@@ -96,37 +94,30 @@ async fn spawn(agent: &Agent, gateway: &Gateway, arguments: &[String]) -> Result
             let failure = Failure::work(format!("start `{}`: {error}", agent.command));
             failure.hint("is it installed, and on the PATH?")
         })?;
-    let mut ends = signal(SignalKind::terminate())?;
     loop {
         tokio::select! {
             status = child.wait() => return Ok(status?),
-            _ = ends.recv() => {
-                // Whoever ends this program means the agent.
+            () = signals.terminated() => {
+                // Ending this program is meant to end the agent; an error means that it has ended already.
                 let _ = child.start_kill();
             }
         }
     }
 }
 
-/// The gateway is on this machine, so no proxy is asked for it.
+/// The gateway is on this machine and must not be reached through a proxy.
 fn no_proxy(name: &str) -> String {
     let before = env::var(name).unwrap_or_default();
     if before.is_empty() { "127.0.0.1,localhost".to_owned() } else { format!("{before},127.0.0.1,localhost") }
 }
 
-/// Says what may be the reason that nothing was seen.
+/// Prints possible reasons why no request was seen.
 fn tell_unseen(agent: &Agent) {
     for name in agent.bypass.iter().filter(|name| env::var_os(name).is_some()) {
-        eprintln!("  `{name}` is set, so `{}` speaks to somebody else", agent.name);
+        eprintln!("  `{name}` is set, so `{}` uses another provider", agent.name);
     }
     if let Some(hint) = &agent.hint {
         eprintln!("  {hint}");
     }
     eprintln!("  `contexture doctor {}` shows whether it reaches the gateway", agent.name);
-}
-
-/// The exit code of an agent, as shells tell it.
-fn code_of(status: ExitStatus) -> i32 {
-    use std::os::unix::process::ExitStatusExt;
-    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }

@@ -1,4 +1,4 @@
-//! `contexture serve`: a gateway by itself.
+//! `contexture serve`: runs a gateway without an agent.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use super::flags::GatewayFlags;
 use super::print;
 use crate::failure::Failure;
 
-/// Run a gateway by itself, and print how to point agents at it
+/// Run a gateway without an agent, and print the variables to set
 ///
 /// Requests go to each provider's own address by their format, or to --upstream. Ctrl-C ends it and prints a receipt.
 #[derive(Args)]

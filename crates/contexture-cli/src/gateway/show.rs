@@ -1,4 +1,4 @@
-//! `contexture show`: the whole of what was sent shortened, and what was decided about a conversation.
+//! `contexture show`: full texts of shortened outputs, and the decisions about a conversation.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use super::place::existing_store;
 use super::print::thousands;
 use crate::failure::Failure;
 
-/// Print the whole of an output that was sent shortened, or what was decided about a conversation
+/// Print the full text of an output that was shortened, or the decisions about a conversation
 ///
 /// Shortened outputs name a hash, and receipts name conversations; the first characters are enough.
 #[derive(Args)]
@@ -85,7 +85,7 @@ fn decisions(store: &Store, name: &str) -> Result<String, Failure> {
                 fold.saves_per_request
             ),
             FoldDecision::BringBack(brought) => {
-                format!("brought back {at}: {} bytes of files that were touched or named again\n", brought.text.len())
+                format!("brought back {at}: {} bytes of files that were used or named again\n", brought.text.len())
             }
             FoldDecision::Cold { .. } => format!("{at}: the provider's cache had expired\n"),
             FoldDecision::Disk(checked) => format!("{at}: {}\n", checked.reason()),

@@ -1,4 +1,4 @@
-//! `contexture status`: gateways that run now.
+//! `contexture status`: running gateways.
 
 use std::io::{self, Write};
 
@@ -11,9 +11,9 @@ use super::place::existing_store;
 use super::print::thousands;
 use crate::failure::Failure;
 
-/// Print what passes through the gateways that run now
+/// List the running gateways, and what passed through them
 ///
-/// The newest one is told in one line with --line, for an agent's status bar.
+/// With --line, print one line about the newest one, for an agent's status bar.
 #[derive(Args)]
 pub struct Status {
     /// One short line about the newest gateway

@@ -1,4 +1,4 @@
-//! What Contexture does: the past is folded into what the agent still needs.
+//! The policy of Contexture: the past is replaced by what the agent still needs.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use crate::recorded::Recorded;
 use crate::replay::player::{Player, Sent, Step};
 use crate::replay::settings::Settings;
 
-/// The folder as `contexture replay` runs it.
+/// The folder, as in `contexture replay`.
 pub struct Own {
-    /// What recordings are played with.
+    /// The settings for playing recordings.
     pub settings: Settings,
 }
 
@@ -32,10 +32,10 @@ impl Policy for Own {
     }
 }
 
-/// A transcript that is being played, with the messages that were made so far.
+/// A transcript that is being played, with the messages that were created so far.
 struct Playing<I> {
     player: Player<I>,
-    /// Recorded messages as they are judged, each made once.
+    /// Recorded messages for the judge, each created once.
     made: Vec<Option<Arc<Made>>>,
 }
 
@@ -48,7 +48,7 @@ impl<I: Iterator<Item = Record>> Playing<I> {
     }
 }
 
-/// A message that was sent as one that the policy wrote: a program that prints its windows is judged in the same way.
+/// A sent message as one that the policy wrote, so that it is measured like the output of any other program.
 fn entry(sent: &Sent, made: &mut [Option<Arc<Made>>]) -> Arc<Made> {
     match sent.position.filter(|_| sent.is_whole) {
         Some(at) => made[at].get_or_insert_with(|| Made::new(sent.record())).clone(),

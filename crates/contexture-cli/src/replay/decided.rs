@@ -1,4 +1,4 @@
-//! What was decided while a recording was played, in short.
+//! A summary of the decisions while a recording was played.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use crate::plot::short_count;
 use crate::table::{Align, Table, counted};
 use crate::terminal::Screen;
 
-/// The most folds that are shown to people.
+/// The largest number of folds in the table.
 const MAX_FOLDS_SHOWN: usize = 12;
 
-/// The most files that did not fit which are shown to people.
+/// The largest number of files in the warning about files that did not fit.
 const MAX_PATHS_SHOWN: usize = 10;
 
-/// What was decided, without the texts.
+/// The decisions, without the texts.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Decided {
     /// The folds, in order.
@@ -26,14 +26,14 @@ pub struct Decided {
     cut_said: BTreeSet<usize>,
     /// How many outputs were shown shorter, by why.
     shortened: BTreeMap<String, usize>,
-    /// How often touching or naming a file brought back what was known of it.
+    /// How often known lines of a file were shown again because it was used or named.
     recalls: usize,
     /// Before how many requests the provider's cache had expired.
     cold_requests: usize,
 }
 
 impl Decided {
-    /// Takes note of what was decided up to a step.
+    /// Adds the decisions up to a step.
     pub fn note(&mut self, step: usize, decisions: Vec<FoldDecision>) {
         for decision in decisions {
             match decision {
@@ -51,7 +51,7 @@ impl Decided {
                 FoldDecision::Shorten { reason, .. } => *self.shortened.entry(reason).or_default() += 1,
                 FoldDecision::BringBack(_) => self.recalls += 1,
                 FoldDecision::Cold { .. } => self.cold_requests += 1,
-                // A recording has no disk.
+                // A recording has no disk to compare with.
                 FoldDecision::Disk(_) => {}
             }
         }
@@ -107,7 +107,7 @@ impl Decided {
         notes.extend(shortened.map(|(reason, count)| format!("{} shown shorter: {reason}", counted(*count, "output"))));
         if self.recalls > 0 {
             let recalls = times(self.recalls);
-            notes.push(format!("known lines of a touched or named file were shown again {recalls}"));
+            notes.push(format!("known lines of a file that was used or named were shown again {recalls}"));
         }
         notes
     }
@@ -124,13 +124,13 @@ pub struct FoldRow {
     price: f64,
 }
 
-/// What stands behind a reason of which the table shows only the beginning.
+/// The mark after a reason that the table shows only in part.
 const MORE_MARK: &str = " *";
 
-/// Where the rest of such a reason stands.
+/// The line that says where the rest of such a reason is.
 const MORE_NOTE: &str = "* more had to go than usual: `--emit decisions` says what";
 
-/// Why a fold was made, without what it had to leave out.
+/// Why a fold was made, without the list of what it had to leave out.
 fn short_reason(reason: &str) -> String {
     match reason.split_once("; ") {
         Some((why, _)) => format!("{why}{MORE_MARK}"),

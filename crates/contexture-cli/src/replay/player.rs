@@ -14,10 +14,10 @@ use super::ruler;
 use super::system::System;
 use crate::pauses::Pauses;
 
-/// A conversation that is being played: before every response the folder is asked for a window.
+/// A conversation that is being played: before every response the folder returns a window.
 ///
-/// Positions are those of the transcript. What the system says before anything else is said comes first in every
-/// window, whole, and is no part of what is folded; what it says later is folded like the rest.
+/// Positions are those of the transcript. System messages at the start come first in every window and are not folded;
+/// later system messages are folded like the rest.
 pub struct Player<I> {
     policy: Policy,
     counter: Arc<dyn TokenCounter>,
@@ -26,9 +26,9 @@ pub struct Player<I> {
     /// For each item of the folder, the record that it is from.
     record_of: Vec<usize>,
     records: I,
-    /// How many records were taken in.
+    /// How many records were added to the folder.
     taken: usize,
-    /// The response to the last request, not taken in yet.
+    /// The response to the last request, not added yet.
     response: Option<Record>,
     window: Vec<Sent>,
     pauses: Pauses,
@@ -49,7 +49,7 @@ impl Sent {
         Self { position, is_whole: shown.is_logged, items: vec![shown.item.clone()] }
     }
 
-    /// The message as it would be sent. One that replaces others speaks as the user.
+    /// The message as it would be sent. One that replaces others has the role of the user.
     pub fn record(&self) -> Record {
         if let (None, [item]) = (self.position, self.items.as_slice()) {
             let text = item.as_message().map(|message| message.text()).unwrap_or_default();
@@ -58,7 +58,7 @@ impl Sent {
         Record::from_items(self.items.iter().map(|item| (**item).clone()).collect())
     }
 
-    /// Whether a provider would see the same.
+    /// Whether a provider would get the same bytes.
     fn is_same(&self, other: &Sent) -> bool {
         let is_same = |(one, two): (&Arc<Item>, &Arc<Item>)| Arc::ptr_eq(one, two) || one == two;
         self.position == other.position
@@ -67,10 +67,10 @@ impl Sent {
     }
 }
 
-/// One request, told by what it has in common with the one before.
+/// One request, as its difference to the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The position of the assistant message that answers it.
+    /// The position of the assistant message that is the response to it.
     pub before: usize,
     /// How many leading messages of the last request it begins with.
     pub keep: usize,
@@ -79,7 +79,7 @@ pub struct Step {
 }
 
 impl<I: Iterator<Item = Record>> Player<I> {
-    /// Begins with an empty window.
+    /// Starts with an empty window.
     pub fn new(
         policy: Policy,
         counter: Arc<dyn TokenCounter>,
@@ -99,19 +99,19 @@ impl<I: Iterator<Item = Record>> Player<I> {
         }
     }
 
-    /// The same with other dialects.
+    /// Sets the dialects.
     pub fn with_dialects(mut self, dialects: Dialects) -> Self {
         self.folder = self.folder.with_dialects(dialects);
         self
     }
 
-    /// The same with a provider whose cache expires after a pause, where the recording says how long it was.
+    /// Sets after which pause the provider's cache expires; the pauses are those of the recording.
     pub fn with_cache_life(mut self, cache_life: Option<Duration>) -> Self {
         self.pauses = Pauses::new(cache_life);
         self
     }
 
-    /// Goes on to the next request. There is none when all records are taken in.
+    /// Advances to the next request. Returns `None` at the end of the recording.
     pub fn step(&mut self) -> Option<Step> {
         if let Some(response) = self.response.take() {
             self.pauses.note(&response);
@@ -172,23 +172,23 @@ impl<I: Iterator<Item = Record>> Player<I> {
         &self.window
     }
 
-    /// The folder, with all that was taken in so far except for what the system said first.
+    /// The folder, with everything so far except for the first system messages.
     pub fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// How many records the folder took in.
+    /// How many records the folder has.
     pub fn folded_records(&self) -> usize {
         self.taken - self.system.len()
     }
 
-    /// What was decided since this was last asked for, oldest first.
+    /// The decisions since the last call, oldest first.
     pub fn take_decisions(&mut self) -> Vec<FoldDecision> {
         let decisions = self.folder.take_decisions();
         decisions.into_iter().map(|decision| self.of_records(decision)).collect()
     }
 
-    /// A decision with positions of records in place of those of items.
+    /// A decision with positions of records instead of items.
     fn of_records(&self, mut decision: FoldDecision) -> FoldDecision {
         let record = |at: usize| self.record_of.get(at).copied().unwrap_or(self.taken);
         match &mut decision {

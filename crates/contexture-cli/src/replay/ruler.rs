@@ -1,4 +1,4 @@
-//! How large a message is when it is sent.
+//! The size of a message when it is sent.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::recorded::sent_bytes;
 /// Bytes that count as one token where tokens are estimated.
 const TOKEN_BYTES: u64 = 4;
 
-/// Tokens that blanks and names add to the arguments of a call on the wire.
+/// Tokens that spaces and names add to the arguments of a call on the wire.
 const ARGUMENTS_TOKENS: u64 = 4;
 
-/// What sizes are measured in.
+/// The unit of sizes.
 #[derive(Clone)]
 pub enum Ruler {
-    /// Bytes, of which four are a token. Sums are exact: nothing is rounded message by message.
+    /// Bytes; four are a token. Sums are exact, since messages are not rounded.
     Bytes,
     /// Tokens.
     Tokens(Arc<dyn TokenCounter>),
@@ -50,7 +50,7 @@ impl Ruler {
     }
 }
 
-/// The tokens of an item as recordings are counted: texts and arguments, without what providers add around them.
+/// The tokens of an item in a recording: texts and arguments, without what providers add.
 pub fn tokens(counter: &dyn TokenCounter, item: &Item) -> u64 {
     match item {
         Item::Message(message) => counter.count(&message.text_cow()),

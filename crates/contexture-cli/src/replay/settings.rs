@@ -1,4 +1,4 @@
-//! What every recording is played with.
+//! The settings for playing recordings.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use contexture::transcript::Record;
 use super::player::Player;
 use super::ruler::Ruler;
 
-/// What every recording is played with; the same for `replay` and `compare`.
+/// The settings for playing recordings; the same for `replay` and `compare`.
 #[derive(Clone)]
 pub struct Settings {
     /// How the past is folded.
     pub policy: Policy,
-    /// What sizes are measured in.
+    /// The unit of sizes.
     pub ruler: Ruler,
     counter: Arc<dyn TokenCounter>,
     dialects: Dialects,
 }
 
 impl Settings {
-    /// The settings of a configuration, with a budget and a way to count.
+    /// The settings of a configuration, with a budget and a counter.
     pub fn new(config: &Config, budget: u64, counter: Counter) -> Self {
         let prices = match config.get(&keys::PROVIDER) {
             Provider::Anthropic => Prices::ANTHROPIC,
@@ -44,13 +44,13 @@ impl Settings {
         Self { policy, ruler, counter, dialects: config.dialects() }
     }
 
-    /// The same with another budget.
+    /// Sets the budget.
     pub fn with_budget(mut self, budget: u64) -> Self {
         self.policy = self.policy.with_budget(budget);
         self
     }
 
-    /// Begins to play the messages of a recording.
+    /// Starts to play the messages of a recording.
     pub fn play<I: Iterator<Item = Record>>(
         &self,
         records: impl IntoIterator<Item = Record, IntoIter = I>,

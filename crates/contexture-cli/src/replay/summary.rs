@@ -1,4 +1,4 @@
-//! What playing recordings showed, for people and as JSON.
+//! The results of playing recordings, for people and as JSON.
 
 use contexture::files::model::FileState;
 use contexture::fold::Folder;
@@ -22,10 +22,10 @@ const MAX_PLOT_WIDTH: usize = 100;
 /// Rows of the plot.
 const PLOT_HEIGHT: usize = 9;
 
-/// The most files that are shown, those touched last.
+/// The largest number of files that are shown, those used last.
 const MAX_FILES: usize = 10;
 
-/// What playing one recording showed.
+/// The result of playing one recording.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     file: String,
@@ -41,7 +41,7 @@ pub struct Summary {
     #[serde(flatten)]
     decided: Decided,
     files_known: usize,
-    /// The files touched last, the newest first.
+    /// The files used last, the newest first.
     files: Vec<FileRow>,
 }
 
@@ -50,7 +50,7 @@ pub struct Summary {
 struct Billed {
     billed: f64,
     passed_through: f64,
-    /// The most that the bill was ever above pass-through's.
+    /// The largest excess of the bill over pass-through.
     worst_excess: f64,
 }
 
@@ -127,7 +127,8 @@ impl Summary {
         table.row(["tokens billed".to_owned()].into_iter().chain(bill));
         let mut text = table.fit(screen);
         if self.bill.worst_excess > 0.0 {
-            let worst = format!("at worst the bill was {} tokens above pass-through's", short(self.bill.worst_excess));
+            let worst =
+                format!("at worst the bill was {} tokens above that of pass-through", short(self.bill.worst_excess));
             text.push_str(&format!("{}\n", screen.wrap(&worst, 2)));
         }
         text
@@ -146,7 +147,7 @@ impl Summary {
         }
         text.push_str(&table.fit(screen));
         if self.files_known > self.files.len() {
-            text.push_str(&format!("and {} more that were touched earlier\n", self.files_known - self.files.len()));
+            text.push_str(&format!("and {} more that were used earlier\n", self.files_known - self.files.len()));
         }
         text
     }
@@ -211,18 +212,18 @@ fn files(folder: &Folder, steps: &[usize]) -> Vec<FileRow> {
     files.into_iter().take(MAX_FILES).map(row).collect()
 }
 
-/// What playing all recordings showed.
+/// The results of playing all recordings.
 pub struct Summaries {
     /// The most tokens of a window.
     pub budget: u64,
     /// One for each recording, in the order in which they were named.
     pub recordings: Vec<Summary>,
-    /// Files that are no recordings.
+    /// Files that are not recordings.
     pub skipped: usize,
 }
 
 impl Summaries {
-    /// For people: one recording at length, with a plot; several in a table.
+    /// For people: one recording in detail, with a plot; several in a table.
     pub fn render(&self, screen: Screen) -> String {
         match self.recordings.as_slice() {
             [summary] => summary.render(self.budget, screen),
@@ -253,7 +254,7 @@ impl Summaries {
         format!("{}\n{}\n\n{}", screen.wrap(&heading, 2), screen.wrap(legend, 2), table.fit(screen))
     }
 
-    /// The same as JSON, with what the person chose.
+    /// The results as JSON, with the options.
     pub fn to_json(&self, mut chosen: Value) -> Value {
         chosen["budget"] = json!(self.budget);
         chosen["skipped"] = json!(self.skipped);
@@ -319,7 +320,7 @@ fn short(tokens: f64) -> String {
     short_count(tokens.round() as u64)
 }
 
-/// A plot with its areas told apart by colour.
+/// A plot with its areas in different colours.
 fn painted(picture: &str, screen: Screen) -> String {
     if !screen.has_colours {
         return picture.to_owned();
@@ -338,7 +339,7 @@ fn painted(picture: &str, screen: Screen) -> String {
     painted.collect()
 }
 
-/// A ratio for people, which is 1 between two nothings.
+/// A ratio for people; 1 if both are 0.
 fn ratio(part: f64, whole: f64) -> String {
     format!("{:.3}", if whole == 0.0 { 1.0 } else { part / whole })
 }

@@ -1,4 +1,4 @@
-//! What the system says before anything else is said: it comes first in every window.
+//! System messages at the start of a conversation, which come first in every window.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use contexture::tokens::TokenCounter;
 use contexture::transcript::Record;
 use contexture::window::shorten;
 
-/// The part of a window that the system may take; what is longer is cut in its middle, so that something else fits.
+/// The share of a window that they may take; longer ones are cut in the middle, so that something else fits.
 const LARGEST_PART: u64 = 2;
 
 /// The system's messages at the start of a conversation.
@@ -22,12 +22,12 @@ pub struct System {
 }
 
 impl System {
-    /// Nothing yet, in windows of a number of tokens.
+    /// An empty value, for windows of a number of tokens.
     pub fn new(budget: u64, counter: Arc<dyn TokenCounter>) -> Self {
         Self { counter, items: Vec::new(), left: budget / LARGEST_PART, tokens: 0 }
     }
 
-    /// Takes in the next message.
+    /// Adds the next message.
     pub fn push(&mut self, record: Record) {
         let text = record.text();
         let whole = self.counter.count(&text);
@@ -50,7 +50,7 @@ impl System {
         self.items.len()
     }
 
-    /// Whether the system says nothing.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }

@@ -18,7 +18,7 @@ fn without_arguments_it_shows_three_examples() {
 #[test]
 fn help_says_what_the_program_is_for() {
     let run = run_in(Path::new("."), &["--help"], "");
-    assert_eq!(run.stdout.lines().next(), Some("Weaves the context window of an LLM agent out of memory layers"));
+    assert_eq!(run.stdout.lines().next(), Some("Builds the context window of an LLM agent: runs agents through a gateway, and measures recorded sessions"));
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn bad_usage_is_one_sentence_and_a_hint() {
         2,
         "",
         "error: invalid value 'none' for '--budget <N>': it must be a whole number of tokens from 1 to 1099511627776\n\
-         hint: `contexture help compare` says what can be asked for\n",
+         hint: `contexture help compare` lists its arguments and flags\n",
     );
     check(
         &["replay", "--counter", "o20k"],
@@ -63,7 +63,7 @@ fn bad_usage_is_one_sentence_and_a_hint() {
         &["import", "a", "--xyz"],
         2,
         "",
-        "error: `contexture import` has no use for `--xyz`\nhint: write it as `contexture import <FILE>...`\n",
+        "error: `contexture import` does not take `--xyz`\nhint: write it as `contexture import <FILE>...`\n",
     );
 }
 

@@ -38,7 +38,7 @@ fn what_is_no_recording_is_told_and_fails() {
     let expected = run(
         1,
         "",
-        "-: skipped, it is no recording in a known format\n\
+        "-: skipped, it is not a recording in a known format\n\
          error: one file could not be imported\n\
          hint: name recordings of Claude Code, Codex, OpenCode or Copilot CLI, chat messages as JSON, \
          or what `contexture import` writes\n",
@@ -89,7 +89,7 @@ fn several_recordings_need_a_directory() {
     fs::write(directory.path().join("a.json"), CHAT).unwrap();
     fs::write(directory.path().join("b.json"), CHAT).unwrap();
     let imported = run_in(directory.path(), &["import", "."], "");
-    let message = "error: several recordings cannot share one output\n\
+    let message = "error: standard output has room for one recording only\n\
                    hint: add `--out DIR` to write one file for each\n";
     assert_eq!(imported, run(2, "", message));
     // What is no recording needs no output.

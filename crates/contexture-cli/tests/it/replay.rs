@@ -172,7 +172,7 @@ a.jsonl           3      0   440       608   0.725  0.724
 b.json            1      0     1         1   1.000  1.000
 all               4      0   440       608   0.725  0.724
 
-next: `contexture replay` with one of these files shows it at length
+next: `contexture replay` with one of these files shows its details
 ";
     assert_eq!(run, Run { code: 0, stdout: expected.to_owned(), stderr: String::new() });
 }
@@ -471,7 +471,7 @@ fn every_way_to_name_nothing_is_told_apart() {
             (run.code, run.stderr.lines().next().unwrap_or_default().to_owned(), run.stderr.contains("\nhint: "))
         };
         let told = |code: i32, sentence: &str| (code, sentence.to_owned(), true);
-        assert_eq!(said(&["empty"]), told(1, "error: there is no file in the directories that were named"));
+        assert_eq!(said(&["empty"]), told(1, "error: the named directories have no files"));
         assert_eq!(said(&["empty.jsonl"]), told(1, "empty.jsonl: skipped, it is empty"));
         assert_eq!(said(&["-"]), told(1, "-: skipped, it is empty"));
         assert_eq!(said(&["bytes.bin"]), told(1, "bytes.bin: skipped, it is in no known format"));

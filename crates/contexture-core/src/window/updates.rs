@@ -68,7 +68,7 @@ pub(super) fn render(
         return Some(last.clone());
     }
     let mut text =
-        String::from("<updates>\nThese blocks changed since they were shown. What stands here is current.\n");
+        String::from("<updates>\nThese blocks changed since they were shown. This is their current text.\n");
     let mut corrections = Vec::with_capacity(changed.len());
     for Changed { index, pin, block } in changed {
         let part = correction(input, pin, block);

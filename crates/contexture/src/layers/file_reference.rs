@@ -218,16 +218,10 @@ fn sleep(duration: Duration) -> BoxFuture<'static, ()> {
     Box::pin(tokio::time::sleep(duration))
 }
 
-#[cfg(unix)]
 fn open_base(base: std::path::PathBuf) -> Result<Arc<dyn FsAdapter>, SpecError> {
     let opened = crate::fs::LocalFs::open(&base);
     let refuse = |error: contexture_core::host::FileError| {
         SpecError::layer(ID, "base_dir", format!("can't be opened: {}", error.message))
     };
     Ok(Arc::new(opened.map_err(refuse)?))
-}
-
-#[cfg(not(unix))]
-fn open_base(_: std::path::PathBuf) -> Result<Arc<dyn FsAdapter>, SpecError> {
-    Err(SpecError::layer(ID, "base_dir", "needs a Unix system; leave it out to use the engine's files"))
 }

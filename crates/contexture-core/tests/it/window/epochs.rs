@@ -146,7 +146,7 @@ fn check_correction(first: &str, then: &str, expected: &str, band: Band, served:
     assert_eq!(
         updates,
         format!(
-            "<updates>\nThese blocks changed since they were shown. What stands here is current.\n{expected}\n</updates>"
+            "<updates>\nThese blocks changed since they were shown. This is their current text.\n{expected}\n</updates>"
         )
     );
     let usage = layer_usage(&window, "facts");
