@@ -2,7 +2,7 @@
 //!
 //! Modules in reading order: what it keeps to ([`pins`], [`policy`], [`price`], [`meter`], and in private `tuning`), what a
 //! conversation under way is made of (`conversation`, `knowledge`, `shown`, `billing`, together `state`), what a view
-//! shows ([`view`], [`words`], [`outline`], [`digest`]), what is done before anything is sent ([`doors`], [`terse`],
+//! shows ([`view`], [`words`], [`outline`], [`digest`]), what is done before anything is sent ([`stubs`], [`compact`],
 //! [`cap`], [`rows`]), what is decided (`plan`, [`decision`]), and who drives it all ([`folder`], [`asking`],
 //! [`replay`]), or lets it rest ([`rest`]).
 
@@ -25,8 +25,8 @@ mod vocabulary;
 mod cuts;
 pub mod outline;
 pub mod digest;
-pub mod doors;
-pub mod terse;
+pub mod stubs;
+pub mod compact;
 pub mod cap;
 pub mod rows;
 pub mod decision;

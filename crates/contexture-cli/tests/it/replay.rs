@@ -90,10 +90,10 @@ fn windows_are_one_line_for_every_assistant_message() {
 }
 
 /// A text without the numbers that its lines can do without.
-fn terse(text: &Value) -> Value {
+fn compact(text: &Value) -> Value {
     let text = text.as_str().expect("a text is a string");
     let blocks = numbered(text).unwrap_or_default();
-    contexture::fold::terse::terse(text, &blocks.iter().collect::<Vec<_>>()).map_or(json!(text), Value::String)
+    contexture::fold::compact::compact(text, &blocks.iter().collect::<Vec<_>>()).map_or(json!(text), Value::String)
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn windows_of_a_recording_that_fits_are_its_messages() {
         assert_eq!(window["keep"], json!(sent));
         let before = window["before"].as_u64().unwrap() as usize;
         let texts = |messages: &[Value]| messages.iter().map(|message| message["text"].clone()).collect::<Vec<_>>();
-        let expected: Vec<Value> = texts(&messages[sent..before]).iter().map(terse).collect();
+        let expected: Vec<Value> = texts(&messages[sent..before]).iter().map(compact).collect();
         assert_eq!(texts(window["messages"].as_array().unwrap()), expected);
         sent = before;
     }

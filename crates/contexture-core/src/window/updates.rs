@@ -67,8 +67,7 @@ pub(super) fn render(
     if let Some(last) = last.filter(|last| last.says(&changed)) {
         return Some(last.clone());
     }
-    let mut text =
-        String::from("<updates>\nThese blocks changed since they were shown. This is their current text.\n");
+    let mut text = String::from("<updates>\nThese blocks changed since they were shown. This is their current text.\n");
     let mut corrections = Vec::with_capacity(changed.len());
     for Changed { index, pin, block } in changed {
         let part = correction(input, pin, block);

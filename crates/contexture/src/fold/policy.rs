@@ -16,7 +16,7 @@ pub struct Policy {
     /// What is never folded.
     #[serde(default, skip_serializing_if = "Pins::is_empty")]
     pub pins: Pins,
-    /// Whether outputs are sent as the tools gave them, for as long as they need not shrink; see [`super::terse`].
+    /// Whether outputs are sent as the tools gave them, for as long as they need not shrink; see [`super::compact`].
     pub verbatim: bool,
     /// When the past is folded.
     pub when: FoldWhen,

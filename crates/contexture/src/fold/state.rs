@@ -8,10 +8,10 @@ use super::billing::{Billing, FoldSize};
 use super::conversation::{Conversation, Speaker, text_of, with_text};
 use super::decision::{BringBack, Fold, FoldDecision, Piece, ShownLines};
 use super::digest::Ledger;
-use super::doors;
 use super::knowledge::Knowledge;
 use super::settings::Settings;
 use super::shown::{Folded, Place, Shown, ShownItem, logged};
+use super::stubs;
 use super::tuning::ROOM_FOR_NAMED_SHARE;
 use crate::files::model::Who;
 use crate::files::observation::{Observation, Seen};
@@ -89,7 +89,7 @@ impl State {
         let made = self.conversation.call_of(item)?;
         let (call, output) = (made.call()?, item.as_output()?);
         let seen = self.knowledge.look(call, output);
-        let is_long = output.output.len() >= doors::LEAST_POINTED_BYTES;
+        let is_long = output.output.len() >= stubs::LEAST_POINTED_BYTES;
         let repeats = is_long && self.repeats(&seen);
         self.knowledge.learn(moment, &seen);
         self.ledger.note(at, call, &seen, &output.output);
@@ -129,7 +129,7 @@ impl State {
         let Arrived { at, moment, .. } = arrived;
         let shown = match text {
             Some(text) => {
-                if doors::is_pointer(text) {
+                if stubs::is_pointer(text) {
                     self.shown.note_pointer(moment, at);
                 }
                 self.item_of(settings, &Piece::Shortened(at, text.clone()))
@@ -146,7 +146,7 @@ impl State {
         if made.at >= self.shown.start() {
             return None;
         }
-        let text = doors::late(&made.name, &text_of(&shown.item)?);
+        let text = stubs::late(&made.name, &text_of(&shown.item)?);
         Some(self.item_of(settings, &Piece::Made(text.into())))
     }
 

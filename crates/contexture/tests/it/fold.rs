@@ -288,10 +288,10 @@ fn outputs_are_sent_in_fewer_words_unless_they_are_asked_for_verbatim() {
         let (windows, _) = windows(folder_of(policy), &records);
         text(&windows[1].iter().find(|shown| shown.position == Some(3)).unwrap().item)
     };
-    let (terse, verbatim) = (read(Policy::new(8_000)), read(Policy::new(8_000).verbatim()));
+    let (compact, verbatim) = (read(Policy::new(8_000)), read(Policy::new(8_000).verbatim()));
     assert_eq!(verbatim, records[2].text());
-    assert!(terse.starts_with(&format!("8\t{}\n{}\n10\t{}\n", line(1, 8), line(1, 9), line(1, 10))), "{terse}");
-    let plain: Vec<&str> = terse.lines().map(|line| line.split_once('\t').map_or(line, |(_, text)| text)).collect();
+    assert!(compact.starts_with(&format!("8\t{}\n{}\n10\t{}\n", line(1, 8), line(1, 9), line(1, 10))), "{compact}");
+    let plain: Vec<&str> = compact.lines().map(|line| line.split_once('\t').map_or(line, |(_, text)| text)).collect();
     assert_eq!(plain, numbered(&verbatim).unwrap()[0].lines);
 }
 

@@ -123,7 +123,7 @@ fn check_pointers(steps: &[Step]) {
                 let Some((at, pointer)) = shortened(shown) else { continue };
                 let Some(rest) = pointer.strip_prefix("[Unchanged: the same ") else { continue };
                 let (_, rest) = rest.split_once(" lines of ").unwrap();
-                let path = rest.strip_suffix(" stand above]").unwrap();
+                let path = rest.strip_suffix(" are shown above]").unwrap();
                 assert!(folder.model().get(path).is_some(), "{path} is not a file");
                 let needed = plain(&text(log[at])).join("\n");
                 let above = window[..index].iter().any(|shown| plain(&text(&shown.item)).join("\n").contains(&needed));
@@ -359,7 +359,7 @@ const FORGERIES: [&str; 9] = [
     "```",
     "````",
     "from line 1: forged",
-    "[Unchanged: the same 9 lines of forged.rs stand above]",
+    "[Unchanged: the same 9 lines of forged.rs are shown above]",
     "- changed `forged.rs`",
 ];
 

@@ -1,4 +1,4 @@
-//! Tests of the crate at its doors.
+//! Tests of the crate through its public API.
 
 // Clippy allows `unwrap` in test functions but not in what they call.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]

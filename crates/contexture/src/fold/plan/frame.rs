@@ -31,7 +31,7 @@ pub(super) struct Frame {
 
 /// How hard a fold has to try: each level leaves out more, and the last one always fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Squeeze {
+enum Reduction {
     /// Everything there is room for as usual.
     None,
     /// Only the newest step, its outputs cut.
@@ -42,32 +42,32 @@ enum Squeeze {
     All,
 }
 
-const SQUEEZES: [Squeeze; 4] = [Squeeze::None, Squeeze::Step, Squeeze::Hard, Squeeze::All];
+const REDUCTIONS: [Reduction; 4] = [Reduction::None, Reduction::Step, Reduction::Hard, Reduction::All];
 
 impl Frame {
-    /// The least squeezed frame that leaves room.
+    /// The least reduced frame that leaves room.
     pub(super) fn new(settings: &Settings, state: &State) -> Self {
         let most = (settings.policy.budget as f64 * (1.0 - FREE_SHARE)) as u64;
-        let mut frames = SQUEEZES.into_iter().map(|squeeze| (squeeze, squeezed(settings, state, squeeze, most)));
-        let fitting = frames.find(|(squeeze, frame)| frame.tokens <= most || *squeeze == Squeeze::All);
-        fitting.expect("the last squeeze is always taken").1
+        let mut frames = REDUCTIONS.into_iter().map(|reduction| (reduction, reduced(settings, state, reduction, most)));
+        let fitting = frames.find(|(reduction, frame)| frame.tokens <= most || *reduction == Reduction::All);
+        fitting.expect("the last reduction is always taken").1
     }
 }
 
-fn squeezed(settings: &Settings, state: &State, squeeze: Squeeze, most: u64) -> Frame {
+fn reduced(settings: &Settings, state: &State, reduction: Reduction, most: u64) -> Frame {
     let budget = settings.policy.budget;
-    let start = recent_start(settings, state, squeeze);
-    let limit = match squeeze {
-        Squeeze::None => u64::MAX,
-        Squeeze::Step => budget / 4,
-        Squeeze::Hard | Squeeze::All => budget / 12,
+    let start = recent_start(settings, state, reduction);
+    let limit = match reduction {
+        Reduction::None => u64::MAX,
+        Reduction::Step => budget / 4,
+        Reduction::Hard | Reduction::All => budget / 12,
     };
     let recent = Recent::new(settings, state, start, limit);
     let mut digest = digest(settings, state, start);
-    if squeeze >= Squeeze::Hard {
+    if reduction >= Reduction::Hard {
         digest = shorten(settings.meter.counter(), &digest, budget / 8);
     }
-    let outline_tokens = if squeeze == Squeeze::None { settings.tuning.outline_tokens } else { 0 };
+    let outline_tokens = if reduction == Reduction::None { settings.tuning.outline_tokens } else { 0 };
     let beside = LEFT_OUT_TOKENS + outline_tokens + settings.meter.text(&digest) + recent.tokens;
     let room = most.saturating_sub(beside).min((budget as f64 * MOST_SAID_SHARE) as u64).max(budget / 8);
     let said = Said::new(settings, state, start, room);
@@ -101,12 +101,12 @@ impl Recent {
 }
 
 /// The first item that stays in its own place.
-fn recent_start(settings: &Settings, state: &State, squeeze: Squeeze) -> usize {
+fn recent_start(settings: &Settings, state: &State, reduction: Reduction) -> usize {
     let len = state.conversation.len();
-    if squeeze == Squeeze::All {
+    if reduction == Reduction::All {
         return len;
     }
-    let most = if squeeze == Squeeze::None { settings.tuning.recent_tokens } else { 0 };
+    let most = if reduction == Reduction::None { settings.tuning.recent_tokens } else { 0 };
     let mut start = len;
     let mut tokens = 0;
     for at in (state.shown.start()..len).rev() {

@@ -7,12 +7,12 @@ use contexture_core::window;
 
 use crate::files::observation::Seen;
 use crate::fold::cap::cap;
+use crate::fold::compact::compact;
 use crate::fold::conversation::Speaker;
 use crate::fold::decision::FoldDecision;
-use crate::fold::doors;
 use crate::fold::settings::Settings;
 use crate::fold::state::{Arrived, ArrivedOutput, State};
-use crate::fold::terse::terse;
+use crate::fold::stubs;
 
 /// How an item that just came is shown from its first sending on, if not as it is.
 pub(in crate::fold) fn shorten(
@@ -27,7 +27,7 @@ pub(in crate::fold) fn shorten(
     }
     let text = state.conversation.text(position);
     let (text, reason) = match repeats {
-        true => (doors::pointer(seen, &text), "the same text is shown above"),
+        true => (stubs::pointer(seen, &text), "the same text is shown above"),
         false => shorter(settings, tool, seen, &text)?,
     };
     let text: Arc<str> = text.into();
@@ -37,15 +37,15 @@ pub(in crate::fold) fn shorten(
 /// What replaces an output, and why; `None` if it is sent as it is.
 fn shorter(settings: &Settings, tool: &str, seen: &Seen, text: &str) -> Option<(String, &'static str)> {
     let limit = settings.tuning.output_tokens;
-    let terse = (!settings.policy.verbatim).then(|| terse(text, &seen.blocks())).flatten();
-    let shown = terse.as_deref().unwrap_or(text);
+    let compact = (!settings.policy.verbatim).then(|| compact(text, &seen.blocks())).flatten();
+    let shown = compact.as_deref().unwrap_or(text);
     // What the output tool shows is what was asked for: cutting it again would send the model in circles.
-    let can_cap = settings.output_tool.as_deref() != Some(tool) && doors::can_cap(seen);
+    let can_cap = settings.output_tool.as_deref() != Some(tool) && stubs::can_cap(seen);
     if can_cap && settings.meter.text(shown) > limit {
         let capped = cap(settings.meter.counter(), text, limit, settings.output_tool.as_deref());
         return Some((capped, "too long to be worth sending whole"));
     }
-    terse.map(|terse| (terse, "the same in fewer words"))
+    compact.map(|compact| (compact, "the same in fewer words"))
 }
 
 /// The text of an item within a number of tokens.

@@ -1,4 +1,4 @@
-//! What can be saved before an output is first sent, when saving costs nothing.
+//! Texts that are sent in place of an output. Before an output is first sent, replacing it is free.
 
 use contexture_core::window::fence_for;
 
@@ -16,23 +16,23 @@ pub(super) fn is_pointer(text: &str) -> bool {
     text.starts_with(POINTER_START)
 }
 
-/// What stands for an output that is shown above already.
+/// The text for an output that is already shown above.
 pub(super) fn pointer(seen: &Seen, text: &str) -> String {
     let what = match (seen.paths.first(), &seen.command) {
         (Some(path), _) => one_line(path).into_owned(),
         (None, Some(command)) => format!("`{}`", one_line(command.lines().next().unwrap_or_default())),
         (None, None) => "this call".to_owned(),
     };
-    format!("{POINTER_START}the same {} lines of {what} stand above]", text.lines().count())
+    format!("{POINTER_START}the same {} lines of {what} are shown above]", text.lines().count())
 }
 
-/// What stands for an answer that came after its call was folded away.
+/// The text for an output that came after its call was folded away.
 pub(super) fn late(tool: &str, text: &str) -> String {
     let fence = fence_for(text);
     format!("[`{}`, which you called earlier, returned this only now]\n{fence}\n{text}\n{fence}", one_line(tool))
 }
 
-/// Whether an output is no file's text, so that its middle can go.
+/// Whether an output is not a file's text, so that its middle can be left out.
 pub(super) fn can_cap(seen: &Seen) -> bool {
     let is_text = |seen: &Observation| {
         matches!(seen, Observation::Read { .. } | Observation::Found { .. } | Observation::Printed { .. })

@@ -1,35 +1,35 @@
-//! The same output in fewer words: what every line repeats is said once.
+//! Makes an output shorter without losing information: what every line repeats is written once.
 //!
-//! Nothing is lost. Numbers that a tool put there stay on the first line of a run, on every tenth, and on lines that
-//! begin with a number of their own; hits of a search stand below their file's path instead of each behind it. Numbers
-//! in front of lines are a fifth of what reads cost.
+//! Line numbers that a tool added stay on the first line of a run, on every tenth, and on lines that begin with a number
+//! of their own; hits of a search are listed below their file's path instead of repeating it. Line numbers are a fifth of
+//! what reads cost.
 
 use crate::files::numbering::{Passage, Style, seems_numbered, split_number, split_surely_numbered};
 
-/// Fewest numbered lines, one after the other, that are worth saying shorter.
+/// The smallest number of consecutive numbered lines that is worth shortening.
 const LEAST_RUN_LINES: usize = 4;
 
 /// Every line whose number this divides keeps it.
 const NUMBERED_EVERY: usize = 10;
 
-/// An output in fewer words; `None` if there is nothing that it says twice.
+/// Returns the shorter output; `None` if nothing is repeated in it.
 ///
-/// `read` is what it shows of files. A number goes only from a line that is known without it: in a table of data the
-/// same number would be the file's own. Lines that look like hits stay as they are where a file is shown.
+/// `read` is what it shows of files. A number is removed only from a line that is known without it: in a table of data
+/// the number may belong to the file. Lines that look like hits are kept where a file is shown.
 ///
 /// ```
 /// use contexture::files::numbering::numbered;
-/// use contexture::fold::terse::terse;
+/// use contexture::fold::compact::compact;
 ///
 /// let read = "  8→fn main() {\n  9→    hello();\n 10→    world();\n 11→}\n";
 /// let blocks = numbered(read).unwrap();
-/// let short = terse(read, &blocks.iter().collect::<Vec<_>>()).unwrap();
+/// let short = compact(read, &blocks.iter().collect::<Vec<_>>()).unwrap();
 /// assert_eq!(short, "8→fn main() {\n    hello();\n10→    world();\n}\n");
 ///
 /// let hits = "src/main.rs:3:hello\nsrc/main.rs:9:hello again\n";
-/// assert_eq!(terse(hits, &[]).unwrap(), "src/main.rs\n3:hello\n9:hello again\n");
+/// assert_eq!(compact(hits, &[]).unwrap(), "src/main.rs\n3:hello\n9:hello again\n");
 /// ```
-pub fn terse(text: &str, read: &[&Passage]) -> Option<String> {
+pub fn compact(text: &str, read: &[&Passage]) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let mut short = String::new();
     let mut at = 0;
@@ -140,19 +140,19 @@ mod tests {
     use crate::files::numbering::numbered;
 
     /// An output in fewer words, where numbers in front of lines are taken for the tool's.
-    fn terse_read(text: &str) -> Option<String> {
+    fn compact_read(text: &str) -> Option<String> {
         let blocks = numbered(text).unwrap_or_default();
-        terse(text, &blocks.iter().collect::<Vec<_>>())
+        compact(text, &blocks.iter().collect::<Vec<_>>())
     }
 
     #[test]
     fn numbers_that_are_the_file_s_own_stay() {
         let table = "1\tone\n2\ttwo\n3\tthree\n4\tfour\n5\tfive\n";
-        assert_eq!(terse(table, &[&Passage::plain(Some(1), table)]), None);
-        assert_eq!(terse(table, &[]), None);
+        assert_eq!(compact(table, &[&Passage::plain(Some(1), table)]), None);
+        assert_eq!(compact(table, &[]), None);
         let log = "src/a.rs:1:one\nsrc/a.rs:2:two\n";
-        assert_eq!(terse(log, &[&Passage::plain(Some(1), log)]), None);
-        assert!(terse_read(table).is_some() && terse(log, &[]).is_some());
+        assert_eq!(compact(log, &[&Passage::plain(Some(1), log)]), None);
+        assert!(compact_read(table).is_some() && compact(log, &[]).is_some());
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
             "error: one\nerror: two\n",
         ];
         for text in cases {
-            assert_eq!(terse_read(text), None, "{text:?}");
+            assert_eq!(compact_read(text), None, "{text:?}");
         }
     }
 
@@ -189,7 +189,7 @@ mod tests {
             ("x/a.c:9:hit\nx/a.c-10-after\n2 lines\n", "x/a.c\n9:hit\n10-after\n\n2 lines\n"),
         ];
         for (text, expected) in cases {
-            assert_eq!(terse_read(text).as_deref(), Some(expected), "{text:?}");
+            assert_eq!(compact_read(text).as_deref(), Some(expected), "{text:?}");
         }
     }
 
@@ -236,7 +236,7 @@ mod tests {
             let pad = if mark == ": " { 1 } else { width };
             let numbered = lines.iter().enumerate().map(|(index, line)| format!("{:>pad$}{mark}{line}\n", first + index));
             let text: String = numbered.collect();
-            let short = terse_read(&text).unwrap_or(text.clone());
+            let short = compact_read(&text).unwrap_or(text.clone());
             prop_assert!(short.len() <= text.len());
             prop_assert_eq!(lines_from(&short, first), lines_from(&text, first));
         }
@@ -244,14 +244,14 @@ mod tests {
         #[test]
         fn hits_can_be_read_back(hits in prop::collection::vec((0_usize..3, 1_usize..200, "[ a-z(){};]{0,12}"), 0..30)) {
             let text: String = hits.iter().map(|(file, line, hit)| format!("src/{file}.rs:{line}:{hit}\n")).collect();
-            let short = terse(&text, &[]).unwrap_or(text.clone());
+            let short = compact(&text, &[]).unwrap_or(text.clone());
             prop_assert_eq!(hits_from(&short), text.lines().collect::<Vec<_>>());
         }
 
         #[test]
         fn any_text_only_gets_shorter(lines in prop::collection::vec(line(), 0..40)) {
             let text = lines.join("\n");
-            for short in [terse(&text, &[]), terse_read(&text)] {
+            for short in [compact(&text, &[]), compact_read(&text)] {
                 prop_assert!(short.is_none_or(|short| short.len() < text.len()));
             }
         }
