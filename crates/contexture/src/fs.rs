@@ -1,8 +1,7 @@
-//! Files of this machine, beneath one directory.
+//! Files of this machine, below one directory.
 //!
-//! A path is resolved by handle, from the handle of the base directory downward, and from then on only the opened
-//! handle is looked at. There is no moment between a check and a read at which a file could be exchanged for
-//! another: what was checked is what is read.
+//! A path is resolved by handle, starting from the handle of the base directory, and after that only the opened handle
+//! is used. So a file cannot be replaced between a check and a read: what was checked is what is read.
 
 mod read;
 mod resolve;
@@ -25,7 +24,7 @@ use resolve::{Goal, Resolver};
 /// copying the bytes out of the page cache.
 const INLINE_BYTES: u64 = 64 * 1024;
 
-/// How many files are looked at on the calling thread before other tasks get their turn.
+/// How many stamps are taken on the calling thread before it yields to other tasks.
 const INLINE_STATS: usize = 256;
 
 /// A call that took longer was not served from memory, even on a busy machine.
@@ -34,18 +33,17 @@ const SLOW_CALL: Duration = Duration::from_millis(25);
 /// After a slow call, this many calls are made on threads that may block.
 const WARY_CALLS: u32 = 64;
 
-/// Files of this machine, beneath one directory.
+/// Files of this machine, below one directory.
 ///
-/// Every path is resolved beneath the base: by `openat2` where the kernel has it, component by component
-/// otherwise. Symbolic links are refused, or followed as long as they stay beneath the base. Only regular files of
-/// valid UTF-8 text are read, never more than the limit, and nothing blocks on a pipe or a device.
+/// Every path is resolved below the base: with `openat2` where the kernel has it, component by component otherwise.
+/// Symbolic links are refused, or followed if they stay below the base. Only regular files of valid UTF-8 text are read,
+/// never more than the limit, and nothing blocks on a pipe or a device.
 ///
-/// What the system itself puts beneath the base is beneath it: a hard link is the file under another name, and a
-/// directory that is mounted there (a bind mount) is part of the tree. Neither can be told from an ordinary file, so
-/// whoever may make them decides what can be read.
+/// Hard links and mounted directories (bind mounts) below the base are part of it. They cannot be distinguished from
+/// ordinary files, so anyone who may create them decides what can be read.
 ///
-/// Calls that the page cache can serve run on the calling thread, since they take microseconds. Large reads, and all
-/// calls for a while after one was slow (a network, a sleeping disk), go to tokio's blocking threads.
+/// Calls that are served from the page cache run on the calling thread, since they take microseconds. Large reads, and
+/// all calls for a while after a slow one (a network, a sleeping disk), run on tokio's blocking threads.
 ///
 /// ```
 /// # use contexture::fs::LocalFs;
@@ -68,13 +66,13 @@ pub struct LocalFs {
 struct Root {
     base: OwnedFd,
     resolver: Resolver,
-    /// Absolute names that led to it when it was opened.
+    /// Its absolute names when it was opened.
     names: Vec<String>,
-    /// How many of the next calls go to another thread.
+    /// How many of the next calls run on another thread.
     wary: AtomicU32,
 }
 
-/// What [`FsAdapter::read`] found when it opened a file.
+/// The result of opening a file in [`FsAdapter::read`].
 enum Opened {
     Text(FileText),
     /// Too large for the calling thread; with the name of the file that a link led to.
@@ -82,9 +80,9 @@ enum Opened {
 }
 
 impl LocalFs {
-    /// Opens the directory beneath which everything is read.
+    /// Opens the base directory.
     ///
-    /// The directory is held open: moving it does not change what is beneath it.
+    /// The directory is kept open: moving it does not change what is read.
     ///
     /// # Errors
     /// `NOT_FOUND`, `NOT_A_FILE` if it is not a directory, `PERMISSION_DENIED`.
@@ -104,9 +102,9 @@ impl LocalFs {
         Ok(Self { root: Arc::new(Root { base, resolver, names, wary: AtomicU32::new(0) }) })
     }
 
-    /// The same, resolving component by component even where the kernel could do it in one step.
+    /// The same base, resolved component by component even if the kernel has `openat2`.
     ///
-    /// This is what happens anyway on kernels and in sandboxes without `openat2`; here it can be tested.
+    /// Kernels and sandboxes without `openat2` use this; here it can be tested.
     pub fn without_openat2(&self) -> Result<Self, FileError> {
         let base = self.root.base.try_clone().map_err(|error| {
             FileError::new(FileErrorCode::ReadFailed, ".", format!("the base can't be opened again: {}", error.kind()))
@@ -115,7 +113,7 @@ impl LocalFs {
         Ok(Self { root: Arc::new(Root { base, resolver: Resolver::Walk, names, wary: AtomicU32::new(0) }) })
     }
 
-    /// Does some work that may block: here if it is likely to be quick, else on a blocking thread.
+    /// Runs work that may block: on this thread if it is likely to be quick, else on a blocking thread.
     async fn run<T: Send + 'static>(&self, work: impl FnOnce(&Root) -> T + Send + 'static) -> Option<T> {
         match self.root.blocking_threads() {
             Some(threads) => {
@@ -128,7 +126,7 @@ impl LocalFs {
 }
 
 impl Root {
-    /// Where blocking work belongs just now; `None` is the calling thread.
+    /// Where blocking work should run now; `None` is the calling thread.
     fn blocking_threads(&self) -> Option<tokio::runtime::Handle> {
         if self.wary.load(Ordering::Relaxed) == 0 {
             return None;
@@ -136,14 +134,14 @@ impl Root {
         tokio::runtime::Handle::try_current().ok()
     }
 
-    /// Does some work and remembers whether it was slow.
+    /// Runs work and records whether it was slow.
     fn timed<T>(&self, work: impl FnOnce(&Root) -> T) -> T {
         let start = Instant::now();
         let result = work(self);
         if start.elapsed() > SLOW_CALL {
             self.wary.store(WARY_CALLS, Ordering::Relaxed);
         } else {
-            // Two threads may lose a step to each other; it is a rule of thumb.
+            // A lost update between two threads does not matter here.
             let wary = self.wary.load(Ordering::Relaxed);
             self.wary.store(wary.saturating_sub(1), Ordering::Relaxed);
         }
@@ -153,7 +151,7 @@ impl Root {
     fn read(&self, path: &str, limits: ReadLimits) -> Result<Opened, FileError> {
         let relative = relative_path(path)?;
         let opened = match limits.follow_symlinks {
-            // Only a walk knows what it came to.
+            // Only the walk knows the name of the file that a link leads to.
             true => resolve::follow(self.base.as_fd(), &relative),
             false => self.resolver.open(self.base.as_fd(), &relative, Goal::Read, false).map(|file| (file, None)),
         };
@@ -166,7 +164,7 @@ impl Root {
         Ok(Opened::Text(FileText { linked_name, ..read_handle(file, path, limits)? }))
     }
 
-    /// Looks at files one after the other. A directory that several of them in a row share is resolved once.
+    /// Takes the stamps of files one after the other. A directory that several of them in a row share is resolved once.
     fn stat_many(&self, paths: &[&str], limits: ReadLimits) -> Vec<Result<FileStamp, FileError>> {
         let now_ns = now_ns();
         let mut shared: Option<(String, Result<OwnedFd, Errno>)> = None;
@@ -206,7 +204,7 @@ impl Root {
         Ok(stamp(&stat, now_ns))
     }
 
-    /// Looks at what a link leads to, or refuses it.
+    /// Returns the metadata of a link's target, or refuses the link.
     fn stat_link(&self, relative: &str, limits: ReadLimits) -> Result<Stat, Errno> {
         if !limits.follow_symlinks {
             return Err(Errno::LOOP);
@@ -222,7 +220,7 @@ fn absolute_names(base: &Path) -> Vec<String> {
     let plain = base.canonicalize().ok();
     let mut names: Vec<String> = Vec::new();
     for name in [given, plain].into_iter().flatten() {
-        // Paths that are no text are not what agents write.
+        // Agents do not write paths that are not text.
         let Ok(name) = name.into_os_string().into_string() else { continue };
         if !names.contains(&name) {
             names.push(name);
@@ -234,7 +232,7 @@ fn absolute_names(base: &Path) -> Vec<String> {
 impl FsAdapter for LocalFs {
     fn base_names(&self) -> Vec<String> {
         let Ok(held) = rustix::fs::fstat(&self.root.base) else { return Vec::new() };
-        // The directory may have been moved, and another one be in its place.
+        // The directory may have been moved and replaced by another one.
         let leads_here = |name: &&String| {
             let found = rustix::fs::stat(name.as_str());
             found.is_ok_and(|found| (found.st_dev, found.st_ino) == (held.st_dev, held.st_ino))
@@ -295,12 +293,12 @@ fn stat_owned(root: &Root, paths: Vec<String>, limits: ReadLimits) -> Vec<Result
     root.stat_many(&paths, limits)
 }
 
-/// The size of a file; the system never says a negative one.
+/// The size of a file; the system never returns a negative one.
 fn size(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
 }
 
-/// The clock that file systems stamp with.
+/// The current time of the clock that file systems use.
 fn now_ns() -> i64 {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since_epoch.as_nanos()).unwrap_or(i64::MAX)
@@ -310,7 +308,7 @@ fn interrupted(path: &str) -> FileError {
     FileError::new(FileErrorCode::ReadFailed, path, "the program is ending")
 }
 
-/// What an error of the system means for the one who asked for a file.
+/// Converts an error of the system.
 fn refused(path: &str, errno: Errno) -> FileError {
     use FileErrorCode::*;
     let (code, message) = match errno {
@@ -329,5 +327,5 @@ fn refused(path: &str, errno: Errno) -> FileError {
 
 const NOT_REGULAR: &str = "it is a pipe, a socket or a device";
 
-/// How files are opened for reading: without waiting, without becoming a terminal's owner.
+/// The flags to open files for reading: without blocking, without becoming a terminal's owner.
 const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);

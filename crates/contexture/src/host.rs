@@ -1,4 +1,4 @@
-//! What the machine gives to the engine: time, names, and a shell.
+//! The host's capabilities for the engine: time, names, and a shell.
 
 use std::process::Stdio;
 use std::sync::OnceLock;
@@ -10,14 +10,14 @@ use futures_util::future::BoxFuture;
 
 pub use contexture_core::host::*;
 
-/// The time of the machine. Sleeping needs a tokio runtime with its timer enabled.
+/// The system's clock. Sleeping needs a tokio runtime with its timer enabled.
 #[derive(Debug, Default)]
 pub struct SystemClock {
     started: OnceLock<Instant>,
 }
 
 impl SystemClock {
-    /// The time of the machine.
+    /// Creates the clock.
     pub fn new() -> Self {
         Self::default()
     }
@@ -50,7 +50,7 @@ impl IdSource for UuidIds {
 
 /// Runs commands with `sh -c` in one directory.
 ///
-/// This is no sandbox: a command can do whatever the program itself can do.
+/// This is not a sandbox: a command can do whatever the program itself can do.
 #[derive(Clone, Debug)]
 pub struct LocalShell {
     directory: std::path::PathBuf,

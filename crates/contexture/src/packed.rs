@@ -1,8 +1,8 @@
-//! Numbers and texts in few bytes: what values write of themselves to be made again later.
+//! A compact binary encoding of numbers and texts.
 //!
-//! Owners write their fields with a [`Packer`] and read them again, in the same order, with an [`Unpacker`]. There are
-//! no names and no types in the bytes, so whoever stores them has to say which version wrote them. Lines that are in a
-//! text of the log are written as where they are in it: see [`quotes`].
+//! Owners write their fields with a [`Packer`] and read them in the same order with an [`Unpacker`]. The bytes have no
+//! names and no types, so the version must be stored with them. Lines that are in a text of the log are written as their
+//! position: see [`quotes`].
 
 mod packer;
 mod quotes;

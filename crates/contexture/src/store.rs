@@ -1,4 +1,4 @@
-//! Where state lives: the contract of the core, and the embedded store.
+//! Durable storage: the contract of the core, and the embedded store.
 
 pub use contexture_core::store::*;
 

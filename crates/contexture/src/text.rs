@@ -1,6 +1,6 @@
-//! What layers and folds share to put text into a window: counts, fits and words.
+//! Helpers of layers and folds for text in a window: counts, fitting and words.
 //!
-//! Fences, escapes and plain shortening are the engine's own: see [`crate::window`].
+//! Fences, escapes and plain shortening are in [`crate::window`].
 
 pub(crate) mod counts;
 pub(crate) mod fit;

@@ -1,8 +1,8 @@
-//! Requests and answers of providers as they are on the wire.
+//! Requests and responses of providers, as they are on the wire.
 //!
 //! A [`Request`] is a body split into its messages without a copy: what is not rewritten keeps its bytes. A message is
-//! read as [`Unit`]s, each with the item that it is, and recognised again by its [`Digest`], whatever a client does
-//! to its form. A [`Plan`] says which messages of a request are kept and what replaces the others.
+//! read as [`Unit`]s, each with its item, and identified by its [`Digest`], independent of its form. A [`Plan`] says
+//! which messages of a request are kept and what replaces the others.
 //!
 //! ```
 //! use contexture::wire::{Format, Plan, Request};

@@ -26,7 +26,9 @@ impl Signals {
             Ok(Self { _interrupts: interrupts, terminate: signal(SignalKind::terminate())? })
         }
         #[cfg(windows)]
-        Ok(Self { _interrupts: tokio::signal::windows::ctrl_c()? })
+        {
+            Ok(Self { _interrupts: tokio::signal::windows::ctrl_c()? })
+        }
     }
 
     /// Waits for a request to end this program. Only Unix has one; elsewhere this never returns.

@@ -1,4 +1,4 @@
-//! What a configuration makes: layers, and what is known about tools.
+//! Builds layers and the table of tools from a configuration.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ impl Config {
         self.get(&keys::PIN_PATHS).into_iter().fold(tools, Pins::path)
     }
 
-    /// The options of the layer `file-reference`, beneath a base directory.
+    /// The options of the layer `file-reference`, for a base directory.
     pub fn file_reference(&self, base: PathBuf) -> FileReferenceOptions {
         FileReferenceOptions {
             base_dir: Some(base),

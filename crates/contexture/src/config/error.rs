@@ -2,7 +2,7 @@
 
 use super::origin::Origin;
 
-/// Why a configuration cannot be used: one sentence, which [`Display`](std::fmt::Display) gives, and a hint.
+/// Why a configuration cannot be used: a message ([`Display`](std::fmt::Display)) and a hint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{sentence}")]
 pub struct ConfigError {
@@ -11,7 +11,7 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// A problem with what one source says. The sentence begins with the file and line, or names the variable or flag.
+    /// A problem in one source. The message begins with the file and line, or names the variable or flag.
     pub(super) fn new(origin: &Origin, problem: &str, hint: impl Into<String>) -> Self {
         let sentence = match origin {
             Origin::File { name, line, .. } => format!("`{name}`, line {line}: {problem}"),
@@ -22,7 +22,7 @@ impl ConfigError {
         Self { sentence: printable(&sentence), hint: printable(&hint.into()) }
     }
 
-    /// What the person can do about it, as one line.
+    /// The hint, as one line.
     pub fn hint(&self) -> &str {
         &self.hint
     }
@@ -39,7 +39,7 @@ pub(super) fn clip(text: &str) -> String {
     if is_whole { shown } else { format!("{shown}…") }
 }
 
-/// A text with its control characters escaped: what a foreign file says must not steer the terminal.
+/// A text with its control characters escaped: a foreign file must not control the terminal.
 pub(super) fn printable(text: &str) -> String {
     let escaped = |c: char| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() };
     text.chars().map(escaped).collect()

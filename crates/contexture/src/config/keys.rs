@@ -68,8 +68,8 @@ keys! {
 
     PROVIDER: Provider = "provider", "Whose prices for cached input are used for the bill.", {
         kind: Kind::Choice(&[
-            Choice { name: "anthropic", says: "cached input at a tenth, writing to the cache at a quarter more" },
-            Choice { name: "openai", says: "cached input at a tenth, writing to the cache for nothing" },
+            Choice { name: "anthropic", says: "cached input costs a tenth, writing to the cache a quarter more than plain input" },
+            Choice { name: "openai", says: "cached input costs a tenth, writing to the cache nothing extra" },
             Choice { name: "none", says: "no cache" },
         ]),
         default: Fallback::Value(|| json!(Provider::default())),
@@ -78,11 +78,11 @@ keys! {
         example: r#""openai""#,
     };
 
-    FOLD: FoldWhen = "fold", "When the past is folded.", {
+    FOLD: FoldWhen = "fold", "When the past is folded, that is, replaced by what the agent still needs of it.", {
         kind: Kind::Choice(&[
             Choice { name: "forced", says: "only when the window is full" },
-            Choice { name: "free", says: "also when the provider's cache is cold, so that it costs nothing" },
-            Choice { name: "pays", says: "also when what it saves has paid for it" },
+            Choice { name: "free", says: "also when the provider's cache has expired, so that it costs nothing" },
+            Choice { name: "pays", says: "also when the expected saving has paid for it" },
         ]),
         default: Fallback::Value(|| json!(FoldWhen::default())),
         used_by: &[Replay, Compare],
@@ -138,7 +138,7 @@ keys! {
     };
 
     FOLLOW_SYMLINKS: bool = "file-reference.follow_symlinks",
-        "Whether symbolic links are followed, as long as they stay beneath the base directory.", {
+        "Whether symbolic links are followed if they stay below the base directory.", {
         kind: Kind::Switch,
         default: Fallback::Value(|| json!(FileReferenceOptions::default().follow_symlinks)),
         used_by: &[Window],
@@ -169,7 +169,7 @@ keys! {
     };
 
     TOOLS: Vec<ToolEntry> = "tool",
-        "A tool of a recorded agent that the built-in table does not know, or has wrong.", {
+        "A tool of an agent that the built-in table does not have, or describes wrongly.", {
         kind: Kind::Entries(TOOL_FIELDS),
         default: Fallback::Value(|| json!([])),
         used_by: &[Replay, Compare],
@@ -184,7 +184,7 @@ const TOOL_FIELDS: &[Field] = &[
     argument("path", "The argument that holds the path."),
     argument("content", "The argument that holds a file's text, or a patch."),
     argument("old", "The argument that holds the text to be replaced."),
-    argument("new", "The argument that holds what replaces it."),
+    argument("new", "The argument that holds the new text."),
     argument("command", "The argument that holds the command line."),
 ];
 
@@ -195,7 +195,7 @@ const fn argument(name: &'static str, says: &'static str) -> Field {
 /// What a tool can do.
 const DOES: &[Choice] = &[
     Choice { name: "read", says: "shows a file" },
-    Choice { name: "write", says: "makes or replaces a file" },
+    Choice { name: "write", says: "creates or replaces a file" },
     Choice { name: "append", says: "adds text to a file's end" },
     Choice { name: "edit", says: "replaces pieces of text" },
     Choice { name: "insert", says: "inserts lines after a line" },
@@ -203,7 +203,7 @@ const DOES: &[Choice] = &[
     Choice { name: "editor", says: "does what its argument `command` says: `view`, `create`, `str_replace`, `insert`" },
     Choice { name: "search", says: "searches file contents or names" },
     Choice { name: "run", says: "runs a command line" },
-    Choice { name: "rework", says: "changes files in a way that its arguments do not tell" },
+    Choice { name: "rework", says: "changes files in a way that its arguments do not show" },
     Choice { name: "delete", says: "removes a file" },
     Choice { name: "move", says: "renames a file" },
     Choice { name: "nothing", says: "has nothing to do with files" },

@@ -1,4 +1,4 @@
-//! From a handle to the text of a file.
+//! Reads the text of an opened file.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -9,7 +9,7 @@ use rustix::fs::{FileType, Stat};
 
 use super::{now_ns, refused, size};
 
-/// How often a file is read again because it changed meanwhile.
+/// How often a file is read again because it changed while it was read.
 const MAX_READS: usize = 3;
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -32,11 +32,11 @@ pub(super) fn check_stat(stat: &Stat, path: &str, limits: ReadLimits) -> Result<
     Err(FileError::new(FileErrorCode::NotAFile, path, what))
 }
 
-/// The stamp of a file that was looked at at `now_ns`.
+/// The stamp of a file that was examined at `now_ns`.
 #[allow(clippy::unnecessary_cast, reason = "these fields have other types on other systems")]
 pub(super) fn stamp(stat: &Stat, now_ns: i64) -> FileStamp {
     let modified_ns = nanoseconds(stat.st_mtime, stat.st_mtime_nsec);
-    // Every write sets this one to the current tick, and nobody can set it back.
+    // Every write sets it to the current tick, and programs cannot set it back.
     let changed_ns = nanoseconds(stat.st_ctime, stat.st_ctime_nsec);
     let coarse = modified_ns % SECOND_NS == 0 && changed_ns % SECOND_NS == 0;
     let tick_ns = if coarse { COARSE_TICK_NS } else { FINE_TICK_NS };
@@ -52,8 +52,8 @@ pub(super) fn stamp(stat: &Stat, now_ns: i64) -> FileStamp {
 
 /// Reads an opened file that passed [`check_stat`].
 ///
-/// If it changes while it is read, it is read again. If it keeps changing, the last text is given with the
-/// stamp from before, so that the next look sees a difference.
+/// If it changes while it is read, it is read again. If it keeps changing, the last text is returned with the stamp
+/// from before it, so that the next check sees a difference.
 pub(super) fn read_handle(file: OwnedFd, path: &str, limits: ReadLimits) -> Result<FileText, FileError> {
     let mut file = File::from(file);
     let mut reads = 0;

@@ -1,4 +1,4 @@
-//! From a path to a handle, without ever leaving the base directory.
+//! Resolves a path to a handle, without leaving the base directory.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,10 +8,10 @@ use rustix::io::Errno;
 
 use super::READ;
 
-/// How often a resolution is tried again when somebody renames things in the way.
+/// How often a resolution is retried because of concurrent renames.
 const MAX_ATTEMPTS: usize = 128;
 
-/// How many symbolic links one path may lead through, as in the kernel.
+/// How many symbolic links one path may contain, as in the kernel.
 const MAX_LINKS: usize = 40;
 
 #[cfg(target_os = "linux")]
@@ -19,17 +19,17 @@ const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const HANDLE: OFlags = READ;
 
-/// How directories are opened to look for names in them.
+/// The flags to open directories for lookups.
 pub(super) const DIRECTORY: OFlags = HANDLE.union(OFlags::DIRECTORY);
 
-/// What a handle is wanted for.
+/// The purpose of a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Goal {
     /// To read it.
     Read,
-    /// To look at it only.
+    /// To take its metadata.
     Look,
-    /// To look for names in it.
+    /// To look up names in it.
     Directory,
 }
 
@@ -43,18 +43,18 @@ impl Goal {
     }
 }
 
-/// Who makes sure that a path stays beneath the base.
+/// How a path is kept below the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resolver {
-    /// The kernel, in one step.
+    /// By the kernel, with `openat2`.
     #[cfg(target_os = "linux")]
     Kernel,
-    /// We, one component at a time, never letting the kernel follow a link.
+    /// By us, one component at a time; the kernel never follows a link.
     Walk,
 }
 
 impl Resolver {
-    /// The best that works here: old kernels lack `openat2`, and some sandboxes forbid it.
+    /// The best one that works here: old kernels lack `openat2`, and some sandboxes forbid it.
     pub(super) fn detect(base: BorrowedFd<'_>) -> Resolver {
         #[cfg(target_os = "linux")]
         if kernel::open(base, ".", Goal::Directory, false).is_ok() {
@@ -66,7 +66,7 @@ impl Resolver {
 
     /// Opens a normalised relative path.
     ///
-    /// `EXDEV` says that it leads out of the base, `ELOOP` that there is a link (or too many, if followed).
+    /// `EXDEV` means that it leads out of the base, `ELOOP` that there is a link (or too many, if followed).
     pub(super) fn open(
         self,
         base: BorrowedFd<'_>,
@@ -88,14 +88,14 @@ mod kernel {
 
     use super::*;
 
-    /// Links, if at all, that stay beneath; and never those of `/proc`, which lead anywhere.
+    /// Links, if at all, must stay below the base; links of `/proc` are never followed, since they can lead anywhere.
     const FOLLOWING: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 
     pub(super) fn open(base: BorrowedFd<'_>, path: &str, goal: Goal, follow_symlinks: bool) -> Result<OwnedFd, Errno> {
         let resolve = if follow_symlinks { FOLLOWING } else { FOLLOWING.union(ResolveFlags::NO_SYMLINKS) };
         for _ in 0..MAX_ATTEMPTS {
             match rustix::fs::openat2(base, path, goal.flags(), Mode::empty(), resolve) {
-                // A rename got in the way of the check; the kernel asks to try again.
+                // A concurrent rename disturbed the check; the kernel requests a retry.
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 opened => return opened,
             }
@@ -104,8 +104,8 @@ mod kernel {
     }
 }
 
-/// Opens a normalised relative path for reading, following links that stay beneath the base. Where a link led to a file
-/// of another name, says which.
+/// Opens a normalised relative path for reading, following links that stay below the base. Also returns the name of the
+/// file, if a link led to one of another name.
 pub(super) fn follow(base: BorrowedFd<'_>, path: &str) -> Result<(OwnedFd, Option<String>), Errno> {
     let (file, name) = Walk::new(base, path)?.open_named(Goal::Read, true)?;
     let asked = path.rsplit('/').next().unwrap_or_default();
@@ -113,16 +113,16 @@ pub(super) fn follow(base: BorrowedFd<'_>, path: &str) -> Result<(OwnedFd, Optio
     Ok((file, name.filter(|name| name != asked)))
 }
 
-/// A path on its way to a handle, one component at a time.
+/// Resolves a path one component at a time.
 ///
-/// Every component is opened relative to the handle of the one before, and the kernel is never allowed to follow a
-/// link. A link is read by us, and its target takes the component's place. `..` goes back to the handle we came
-/// from, so the base is the highest we can ever be.
+/// Every component is opened relative to the handle of the previous one, and the kernel never follows a link. A link is
+/// read here, and its target replaces the component. `..` returns to the previous handle, so resolution can never go
+/// above the base.
 struct Walk<'a> {
     base: BorrowedFd<'a>,
     /// The directories entered so far, below the base.
     entered: Vec<OwnedFd>,
-    /// What is still to be resolved, last component first.
+    /// The remaining components, last one first.
     left: Vec<CString>,
     links: usize,
     attempts: usize,
@@ -136,7 +136,7 @@ impl<'a> Walk<'a> {
     }
 
     fn push(&mut self, path: &[u8]) -> Result<(), Errno> {
-        // What ends in a slash must be a directory.
+        // A path with a slash at the end must be a directory.
         if path.ends_with(b"/") {
             self.left.push(c".".to_owned());
         }
@@ -154,7 +154,7 @@ impl<'a> Walk<'a> {
         Ok(self.open_named(goal, follow_symlinks)?.0)
     }
 
-    /// The handle, and the name that it was opened by at last.
+    /// The handle, and the name by which it was finally opened.
     fn open_named(mut self, goal: Goal, follow_symlinks: bool) -> Result<(OwnedFd, Option<CString>), Errno> {
         while let Some(component) = self.left.pop() {
             match component.to_bytes() {
@@ -173,16 +173,16 @@ impl<'a> Walk<'a> {
                 Err(errno) => return Err(errno),
             }
         }
-        // The path ended in `.` or `..`, so it names the directory we are in.
+        // The path ended in `.` or `..`, so it is the current directory.
         Ok((open_component(self.here(), c".", goal)?, None))
     }
 
-    /// Replaces a component by what it links to, if it is a link and links are followed.
+    /// Replaces a component by its target, if it is a link and links are followed.
     fn link(&mut self, component: CString, errno: Errno, follow_symlinks: bool) -> Result<(), Errno> {
         let target = match rustix::fs::readlinkat(self.here(), &component, Vec::new()) {
             Ok(target) => target,
             Err(Errno::INVAL) if errno == Errno::NOTDIR => return Err(Errno::NOTDIR),
-            // It was a link when we opened it and is none now.
+            // It was a link when it was opened and is not one any more.
             Err(Errno::INVAL) if self.attempts < MAX_ATTEMPTS => {
                 self.attempts += 1;
                 self.left.push(component);
@@ -202,7 +202,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Opens one name in a directory; a link is `ELOOP` or `ENOTDIR`, never followed.
+/// Opens one name in a directory; a link returns `ELOOP` or `ENOTDIR` and is never followed.
 fn open_component(directory: BorrowedFd<'_>, name: &std::ffi::CStr, goal: Goal) -> Result<OwnedFd, Errno> {
     let opened = loop {
         match rustix::fs::openat(directory, name, goal.flags().union(OFlags::NOFOLLOW), Mode::empty()) {
@@ -210,7 +210,7 @@ fn open_component(directory: BorrowedFd<'_>, name: &std::ffi::CStr, goal: Goal) 
             opened => break opened?,
         }
     };
-    // A mere handle is given for the link itself.
+    // With `O_PATH`, the handle is that of the link itself.
     if goal == Goal::Look && FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode) == FileType::Symlink {
         return Err(Errno::LOOP);
     }

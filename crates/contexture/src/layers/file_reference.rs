@@ -36,8 +36,8 @@ mod block;
 mod contents;
 mod delta;
 mod draft;
-mod heard;
-mod keeper;
+mod mentions;
+mod tracker;
 mod options;
 mod render;
 mod report;
@@ -58,9 +58,9 @@ use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use keeper::{Host, Keeper};
 use options::Settings;
 use score::Scorer;
+use tracker::{Host, Tracker};
 
 pub use options::{
     DEFAULT_AGEING_TURNS, DEFAULT_MAX_FILE_SIZE, DEFAULT_READ_CONCURRENCY, FileReferenceOptions, MAX_FILE_SIZE,
@@ -78,7 +78,7 @@ const ON_ITEM_APPEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// The layer `file-reference`. A clone is the same layer: keep one to ask for a [`report`](Self::report).
 #[derive(Clone)]
 pub struct FileReference {
-    keeper: Arc<Keeper>,
+    tracker: Arc<Tracker>,
     /// Its own files, if it was given a base directory; otherwise those of the engine.
     files: Option<Arc<dyn FsAdapter>>,
 }
@@ -99,7 +99,7 @@ pub struct Untracked {
 
 impl fmt::Debug for FileReference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FileReference").field("settings", &self.keeper.settings).finish_non_exhaustive()
+        f.debug_struct("FileReference").field("settings", &self.tracker.settings).finish_non_exhaustive()
     }
 }
 
@@ -117,12 +117,12 @@ impl FileReference {
     pub fn new(options: FileReferenceOptions) -> Result<Self, SpecError> {
         let settings = Settings::of(&options)?;
         let files = options.base_dir.map(open_base).transpose()?;
-        Ok(Self { keeper: Arc::new(Keeper::new(settings)), files })
+        Ok(Self { tracker: Arc::new(Tracker::new(settings)), files })
     }
 
     /// What became of each file of a thread in the last window, by priority. Empty if nothing was recalled yet.
     pub fn report(&self, thread_id: &ThreadId) -> Vec<FileReport> {
-        self.keeper.page(thread_id).map(|page| report::of(&page)).unwrap_or_default()
+        self.tracker.page(thread_id).map(|page| report::of(&page)).unwrap_or_default()
     }
 
     fn fs<'a>(&'a self, ctx: &'a ExecutionContext) -> &'a dyn FsAdapter {
@@ -139,7 +139,7 @@ impl MemoryLayer for FileReference {
     type State = FileReferences;
 
     fn spec(&self) -> LayerSpec {
-        LayerSpec::new(ID, self.keeper.settings.slot, MemoryScope::Thread)
+        LayerSpec::new(ID, self.tracker.settings.slot, MemoryScope::Thread)
             .with_name("File references")
             .with_rerender_timing(RerenderTiming::Immediate)
             .with_timeouts(LayerTimeouts { on_item_append: Some(ON_ITEM_APPEND_TIMEOUT), ..LayerTimeouts::default() })
@@ -156,7 +156,7 @@ impl MemoryLayer for FileReference {
 
     async fn init(&self, params: InitParams<FileReferences>) -> HookResult<InitResult<FileReferences>> {
         let stored = params.stored.unwrap_or_default();
-        Ok(InitResult { state: stored.under(&self.keeper.settings.allow_list) })
+        Ok(InitResult { state: stored.under(&self.tracker.settings.allow_list) })
     }
 
     async fn on_item_append(
@@ -164,7 +164,7 @@ impl MemoryLayer for FileReference {
         params: OnItemAppendParams<FileReferences>,
     ) -> HookResult<OnItemAppendResult<FileReferences>> {
         let OnItemAppendParams { items, log, ctx, state, .. } = params;
-        let taken_in = self.keeper.take_in(self.host(&ctx), &ctx.thread_id, &state, items, &log).await;
+        let taken_in = self.tracker.take_in(self.host(&ctx), &ctx.thread_id, &state, items, &log).await;
         ctx.trace.set_attribute("files.tracked", taken_in.state.as_ref().unwrap_or(&state).files().len() as f64);
         ctx.trace.set_attribute("files.changed", taken_in.rerender.is_some());
         Ok(taken_in)
@@ -173,7 +173,7 @@ impl MemoryLayer for FileReference {
     async fn recall(&self, params: RecallParams<FileReferences>) -> HookResult<RecallResult<FileReferences>> {
         let RecallParams { log, ctx, state, budget, .. } = params;
         let turn = log.user_messages();
-        let recalled = self.keeper.recall(self.host(&ctx), &ctx.thread_id, &state, turn, budget, ctx.counter()).await;
+        let recalled = self.tracker.recall(self.host(&ctx), &ctx.thread_id, &state, turn, budget, ctx.counter()).await;
         let result = match recalled.page.text() {
             Some(text) => {
                 let items = RecallItems::Items(vec![Item::developer(text)]);
@@ -185,7 +185,7 @@ impl MemoryLayer for FileReference {
     }
 
     async fn on_spawn(&self, params: SpawnParams<FileReferences>) -> HookResult<SpawnResult<FileReferences>> {
-        let child_state = params.parent_state.for_child(self.keeper.settings.ageing_turns);
+        let child_state = params.parent_state.for_child(self.tracker.settings.ageing_turns);
         Ok(SpawnResult { child_state: Some(child_state), items: Vec::new() })
     }
 

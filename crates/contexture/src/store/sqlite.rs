@@ -25,14 +25,14 @@ use writer::Writer;
 
 use crate::host::SystemClock;
 
-/// Keeps records in one SQLite file: the default for an agent that has a disk.
+/// A store in one SQLite file: the default for an agent that has a disk.
 ///
-/// A write has reached the disk when its call returns. Writes that wait for the disk at the same time share
-/// one sync, and each still gets its own answer. Reads never wait for writes. Several handles, also in several
-/// processes, may use one file at once; none overwrites what another wrote if it says what it expects.
+/// A write has reached the disk when its call returns. Concurrent writes share one sync, and each still gets its own
+/// result. Reads never wait for writes. Several handles, also in several processes, may use one file at once;
+/// expectations of a batch protect against overwriting changes of others.
 ///
-/// Clones are handles on the same open file. Dropping the last one finishes the writes that were begun, closes
-/// the file and ends the threads behind it; this can take as long as a write does.
+/// Clones are handles on the same open file. Dropping the last one finishes pending writes, closes the file and ends its
+/// threads; this can take as long as a write does.
 ///
 /// ```
 /// use contexture::store::{SqliteStore, StorageAdapter};
@@ -55,8 +55,8 @@ pub struct SqliteStore {
     open: Arc<OpenStore>,
 }
 
-/// What all handles share. The readers stand first, because they must close before the writer: the last
-/// connection to close brings the write-ahead log home into the file.
+/// What all handles share. The readers come first, because they must close before the writer: the last connection to
+/// close copies the write-ahead log into the file.
 #[derive(Debug)]
 struct OpenStore {
     readers: Readers,
@@ -64,18 +64,18 @@ struct OpenStore {
 }
 
 impl SqliteStore {
-    /// Opens the store in the file at `path`, or makes a new one there.
+    /// Opens the store in the file at `path`, or creates one.
     ///
-    /// This takes a few milliseconds, whatever the store holds, and blocks the thread for them.
+    /// This blocks the thread for a few milliseconds, independent of the size of the store.
     ///
     /// # Errors
     /// The directory does not exist, the file is something else, damaged or of a newer format, or the disk
-    /// failed. A file that is refused is left as it was.
+    /// failed. After an error the file is unchanged.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         Self::open_with_clock(path, Arc::new(SystemClock::new()))
     }
 
-    /// As [`open`](Self::open), with the clock by which leases run out. All who use the file must go by the same.
+    /// Like [`open`](Self::open), with the clock by which leases expire. All users of the file must use the same clock.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -117,7 +117,7 @@ impl StorageAdapter for SqliteStore {
     }
 }
 
-/// Refuses a batch that would write a key longer than the contract allows.
+/// Checks the lengths of the keys of a batch.
 fn check_keys(batch: &Batch) -> Result<(), StoreError> {
     let mut keys = batch.changes.iter().map(|change| match change {
         Change::Set { key, .. } | Change::Delete { key } => key,
@@ -128,7 +128,7 @@ fn check_keys(batch: &Batch) -> Result<(), StoreError> {
     }
 }
 
-/// What a failure of the database means to a caller who worked on `key`.
+/// Converts an error of the database in an operation on `key`.
 fn store_error(doing: &str, key: &str, path: &Path, error: rusqlite::Error) -> StoreError {
     if is_damage(&error) {
         return StoreError::Corrupt { key: key.to_owned(), reason: format!("the store's file is damaged: {error}") };
@@ -136,17 +136,17 @@ fn store_error(doing: &str, key: &str, path: &Path, error: rusqlite::Error) -> S
     StoreError::Io { doing: format!("{doing} in store `{}`", path.display()), source: error.into() }
 }
 
-/// Whether the file, rather than the disk or a lock, is to blame.
+/// Whether the error means that the file is damaged.
 fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
-/// The cause when the thread that should have answered is gone.
+/// The source of errors after the worker thread has ended.
 #[derive(Debug, thiserror::Error)]
 #[error("the store's thread has ended")]
 struct ThreadEnded;
 
-/// The answer when the thread that should have done it is gone.
+/// The error after the worker thread has ended.
 fn thread_ended(doing: &str, path: &Path) -> StoreError {
     StoreError::Io { doing: format!("{doing} in store `{}`", path.display()), source: ThreadEnded.into() }
 }

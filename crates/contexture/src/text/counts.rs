@@ -1,16 +1,16 @@
-//! Token counts, each made once.
+//! A cache of token counts.
 
 use std::collections::HashMap;
 
 use contexture_core::tokens::TokenCounter;
 
-/// How many counts are kept. They are forgotten all together, since they are quickly made again.
+/// The size of the cache. It is cleared as a whole, since counts are quickly computed again.
 const MAX_KEPT: usize = 16 * 1024;
 
-/// Texts up to this length are kept as they are, longer ones by their hash.
+/// Texts up to this length are keys themselves, longer ones by their hash.
 const MAX_KEY_BYTES: usize = 128;
 
-/// What a counter is asked to see whether it still counts as it did: estimates are corrected on the way.
+/// A text to check whether a counter still counts as before: estimates are calibrated over time.
 const PROBE: &str = "fn probe(text: &str) -> usize { text.len() } // 0123456789";
 
 /// The counts of texts.
@@ -23,20 +23,20 @@ pub(crate) struct KeptCounts {
 }
 
 impl KeptCounts {
-    /// Whether this counter, as it counts now, made them.
+    /// Whether they are the counts of this counter, as it counts now.
     pub(crate) fn is_of(&self, counter: &dyn TokenCounter) -> bool {
         self.counter.0 == counter.name() && self.counter.1 == counter.count(PROBE)
     }
 }
 
-/// A counter that remembers.
+/// A counter with a cache.
 pub(crate) struct Counts<'a> {
     counter: &'a dyn TokenCounter,
     kept: &'a mut KeptCounts,
 }
 
 impl<'a> Counts<'a> {
-    /// Goes on with the counts kept, if the counter is the one that made them.
+    /// Uses the cached counts, if they are those of this counter.
     pub(crate) fn new(counter: &'a dyn TokenCounter, kept: &'a mut KeptCounts) -> Self {
         let full = kept.short.len() + kept.long.len() > MAX_KEPT;
         if full || !kept.is_of(counter) {

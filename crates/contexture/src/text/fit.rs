@@ -1,23 +1,23 @@
-//! Making something as large as a number of tokens allows.
+//! Fits something into a number of tokens.
 
-/// How often something is made anew because it came out too large.
+/// How often something is built again because it was too large.
 const MAX_TRIES: usize = 6;
 
-/// Each new try aims this much below what the last one says would fit, since tokens are not spread evenly.
+/// Each try aims this much below what the previous one suggests, since tokens are not spread evenly.
 const AIM: f64 = 0.95;
 
-/// What was made, with what it took.
+/// The result, with its size.
 pub(crate) struct Made<T> {
-    /// The thing itself.
+    /// The result.
     pub(crate) made: T,
-    /// How many of the bytes it was given went into it.
+    /// How many of the given bytes it used.
     pub(crate) bytes: usize,
-    /// The tokens that came out.
+    /// Its tokens.
     pub(crate) tokens: u64,
 }
 
-/// Makes something of a number of bytes, fewer each time, until it has at most a number of tokens; `None` if that does
-/// not come about in a few tries.
+/// Builds something from a number of bytes, fewer each time, until it has at most a number of tokens; `None` if a few
+/// tries are not enough.
 pub(crate) fn fit<T>(tokens: u64, mut bytes: usize, mut make: impl FnMut(usize) -> Made<T>) -> Option<T> {
     for _ in 0..MAX_TRIES {
         let made = make(bytes);

@@ -1,17 +1,17 @@
-//! Reads along as an answer passes, for its usage.
+//! Reads the usage from a response while it is passed on.
 
 use serde_json::Value;
 
 use super::usage::Usage;
 
-/// Longest answer, or line of one, that is read.
+/// The longest response, or line of one, that is read.
 const MAX_BYTES: usize = 32 << 20;
 
-/// Reads an answer as it passes: one JSON value, or events piece by piece.
+/// Reads a response while it is passed on: one JSON value, or a stream of events.
 #[derive(Debug, Default)]
 pub struct AnswerReader {
     is_stream: bool,
-    /// What came since the last end of a line.
+    /// The bytes since the last end of a line.
     pending: Vec<u8>,
     is_too_long: bool,
     usage: Option<Usage>,
@@ -25,7 +25,7 @@ impl AnswerReader {
         Self { is_stream, ..Self::default() }
     }
 
-    /// Takes in the next bytes.
+    /// Adds the next bytes.
     pub fn push(&mut self, mut bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         if !self.is_stream {
@@ -76,7 +76,7 @@ impl AnswerReader {
         }
     }
 
-    /// Ends the answer; what it took, if it said so.
+    /// Ends the response; returns its usage, if it was reported.
     pub fn finish(&mut self) -> Option<Usage> {
         let rest = std::mem::take(&mut self.pending);
         match self.is_stream {
@@ -86,12 +86,12 @@ impl AnswerReader {
         self.usage
     }
 
-    /// Whether a stream said that it is over.
+    /// Whether the stream has reported its end.
     pub fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// How many bytes passed.
+    /// The number of bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -1,4 +1,4 @@
-//! By what a message is recognised again, whatever a client does to its form.
+//! Identifies a message independent of its form.
 //!
 //! Cache marks, the order of fields, empty fields, a content that is written as a text or as a list, and arguments that
 //! are serialised anew make no difference.
@@ -12,7 +12,7 @@ use super::anthropic::MARK;
 use super::error::WireError;
 use super::format::Format;
 
-/// What a message comes to.
+/// The digest of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Digest(pub [u8; 16]);
 
@@ -28,7 +28,7 @@ impl fmt::Display for Digest {
     }
 }
 
-/// What bytes come to, as they are.
+/// The digest of bytes.
 pub fn raw_digest(bytes: &[u8]) -> Digest {
     short(blake3::hash(bytes))
 }
@@ -39,7 +39,7 @@ fn short(hash: blake3::Hash) -> Digest {
     Digest(digest)
 }
 
-/// What a message comes to, however it is written.
+/// The digest of a message, independent of its form.
 ///
 /// # Errors
 /// It is not JSON.
@@ -53,7 +53,7 @@ pub fn digest(_: Format, message: &str) -> Result<Digest, WireError> {
     Ok(short(hasher.finalize()))
 }
 
-/// Takes off what makes no difference.
+/// Removes what makes no difference.
 fn plain_message(fields: &mut Map<String, Value>) {
     for name in ["content", "output"] {
         if let Some(content) = fields.get_mut(name) {

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why a request is not understood. It should then be passed on as it came.
+/// Why a request is not understood. It should then be passed on unchanged.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WireError {

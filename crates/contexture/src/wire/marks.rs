@@ -1,4 +1,4 @@
-//! Marks by which a client asks for caching: where they are, and where those go whose place is gone.
+//! Cache marks of a client: where they are, and where they move if their message is removed.
 
 use std::ops::Range;
 
@@ -15,12 +15,12 @@ use super::plan::{Plan, Segment};
 pub struct CacheMarks {
     /// How many there are.
     pub count: usize,
-    /// Whether one asks for an hour instead of five minutes.
+    /// Whether one requests an hour instead of five minutes.
     pub asks_for_hour: bool,
 }
 
 impl CacheMarks {
-    /// Notes the marks of a JSON text. A text that only speaks of marks has them escaped.
+    /// Finds the marks of a JSON text. In a text that only mentions marks they are escaped.
     pub(super) fn note(&mut self, json: &str) {
         const NAME: &str = "\"cache_control\"";
         for at in memmem::find_iter(json.as_bytes(), NAME) {
@@ -36,7 +36,7 @@ impl CacheMarks {
     }
 }
 
-/// For each segment of a plan, the mark that it gets because its own place is gone.
+/// For each segment of a plan, the mark that it gets from a removed message.
 pub(super) fn moved<'a>(messages: &[&'a RawValue], plan: &Plan) -> Result<Vec<Option<&'a str>>, WireError> {
     let mut moved = vec![None; plan.segments().len()];
     for at in lost_in(messages, plan)? {
@@ -51,8 +51,8 @@ pub(super) fn moved<'a>(messages: &[&'a RawValue], plan: &Plan) -> Result<Vec<Op
     Ok(moved)
 }
 
-/// The mark at the very end of a request, if what is made comes behind it: there it would not be cached, and be paid
-/// for twice.
+/// The mark at the end of a request, if new text comes after it: without the mark that text would not be cached, and
+/// would be billed twice.
 pub(super) fn last<'a>(messages: &[&'a RawValue], plan: &Plan) -> Result<Option<&'a str>, WireError> {
     let is_behind = matches!(plan.segments(), [.., Segment::Made(_)]) && plan.covered() == messages.len();
     let Some(message) = messages.last().filter(|raw| is_behind && has_mark(raw.get())) else { return Ok(None) };

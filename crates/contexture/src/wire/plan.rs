@@ -1,15 +1,15 @@
-//! What of a request is kept, and what replaces the rest.
+//! Which parts of a request are kept, and what replaces the rest.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// What is sent for the first messages of a request; all later ones are sent as they came.
+/// What is sent for the first messages of a request; all later ones are sent unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     segments: Vec<Segment>,
-    /// How many messages it speaks of.
+    /// The number of messages that it covers.
     covered: usize,
 }
 
@@ -57,7 +57,7 @@ impl Plan {
         &self.segments
     }
 
-    /// How many messages it speaks of.
+    /// The number of messages that it covers.
     pub fn covered(&self) -> usize {
         self.covered
     }

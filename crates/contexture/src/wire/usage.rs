@@ -1,20 +1,20 @@
-//! What a provider says that a request took.
+//! The usage that a provider reports.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a provider says that a request took, in tokens.
+/// The usage that a provider reports for a request, in tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Input that was neither read from the cache nor written to it.
     pub input: u64,
     /// Input read from the cache.
     pub cache_read: u64,
-    /// Input written to a cache that holds it for some minutes.
+    /// Input written to a cache that keeps it for some minutes.
     pub cache_write: u64,
-    /// Input written to a cache that holds it for an hour.
+    /// Input written to a cache that keeps it for an hour.
     pub cache_write_hour: u64,
-    /// Output, thoughts included.
+    /// Output, including reasoning.
     pub output: u64,
 }
 
@@ -24,8 +24,8 @@ impl Usage {
         self.input + self.cache_read + self.cache_write + self.cache_write_hour
     }
 
-    /// Takes in what an answer, or a piece of one, says: later figures replace earlier ones. Returns whether it says
-    /// anything.
+    /// Adds the usage of a response, or of a piece of one: later figures replace earlier ones. Returns whether it had
+    /// any.
     pub fn take(&mut self, answer: &Value) -> bool {
         let places = [&answer["usage"], &answer["message"]["usage"], &answer["response"]["usage"]];
         let Some(usage) = places.into_iter().find(|usage| usage.is_object()) else { return false };

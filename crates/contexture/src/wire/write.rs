@@ -7,7 +7,7 @@ use super::format::Format;
 use super::plan::ShownUnit;
 use super::{chat, responses};
 
-/// A message that replaces others. It speaks as the user: all providers take that anywhere.
+/// A message that replaces others. It has the role of the user, which all providers accept anywhere.
 pub(super) fn made(format: Format, text: &str, mark: Option<&str>) -> String {
     let text = quoted(text);
     let mark = mark.map(|mark| format!(",\"{MARK}\":{mark}")).unwrap_or_default();

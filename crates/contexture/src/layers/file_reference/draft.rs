@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use contexture_core::host::{FileError, FileErrorCode, FileStamp};
 
 use super::contents::Content;
-use super::heard::Mention;
+use super::mentions::Mention;
 use super::state::{FileReferences, FileStatus, Memo, TrackedFile};
 
 /// A state on its way to the next.

@@ -50,7 +50,7 @@ const MAX_REASON_BYTES: usize = 160;
 
 /// What became of a tracked file in the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Visibility {
     /// Shown whole, or all lines that were asked for; with its tokens.
     Whole(u64),
     /// Shown in part; with its tokens.
@@ -69,7 +69,7 @@ pub(super) struct Rendering {
     /// Its tokens, with what goes around a message.
     pub(super) tokens: u64,
     /// What became of each file, in the order of the state.
-    pub(super) fates: Vec<Fate>,
+    pub(super) visibilities: Vec<Visibility>,
     /// Files, by index, whose text would have been shown but was not there.
     pub(super) missing: Vec<usize>,
     /// The most tokens that were left when a file was turned away.
@@ -106,7 +106,8 @@ enum Reason {
 impl Page<'_> {
     /// Writes the message.
     pub(super) fn render(&self, counts: &mut Counts<'_>) -> Rendering {
-        let mut rendering = Rendering { fates: vec![Fate::Left; self.state.files.len()], ..Rendering::default() };
+        let mut rendering =
+            Rendering { visibilities: vec![Visibility::Left; self.state.files.len()], ..Rendering::default() };
         let room = self.budget.saturating_sub(ITEM_OVERHEAD_TOKENS);
         let room = room - room.div_ceil(RESERVE_SHARE).min(room);
         if self.state.files.is_empty() || room == 0 {
@@ -118,9 +119,9 @@ impl Page<'_> {
         let heading = if body.is_empty() { HEADING.to_owned() } else { [HEADING, PREFACE].concat() };
         let used = used + counts.count(&heading);
         let listed =
-            room.checked_sub(used).map(|left| self.list(&order, left, counts, &mut body, &mut rendering.fates));
+            room.checked_sub(used).map(|left| self.list(&order, left, counts, &mut body, &mut rendering.visibilities));
         if listed.is_none_or(|_| body.is_empty()) {
-            rendering.fates.fill(Fate::Left);
+            rendering.visibilities.fill(Visibility::Left);
             return rendering;
         }
         rendering.tokens = ITEM_OVERHEAD_TOKENS + used + listed.unwrap_or_default();
@@ -172,9 +173,9 @@ impl Page<'_> {
             let share = (left / 2).max(with_spare.saturating_sub(behind)).max(least.min(with_spare));
             let room = BlockRoom { left: with_spare, share, least };
             let taken = match self.block(file, room, counts) {
-                Shown::Block(block, fate, tokens) => {
+                Shown::Block(block, visibility, tokens) => {
                     body.push_str(&block);
-                    rendering.fates[index] = fate;
+                    rendering.visibilities[index] = visibility;
                     tokens
                 }
                 Shown::Missing => {
@@ -223,7 +224,7 @@ impl Page<'_> {
             if block.len() as u64 / MAX_BYTES_PER_TOKEN <= left {
                 let tokens = counts.count(&block) + SEAM_TOKENS;
                 if tokens <= left {
-                    return Shown::Block(block, Fate::Whole(tokens), tokens);
+                    return Shown::Block(block, Visibility::Whole(tokens), tokens);
                 }
             }
         }
@@ -231,7 +232,9 @@ impl Page<'_> {
             return Shown::NoRoom;
         }
         match subject.excerpt(share - SEAM_TOKENS, counts) {
-            Some((block, tokens)) => Shown::Block(block, Fate::Excerpt(tokens + SEAM_TOKENS), tokens + SEAM_TOKENS),
+            Some((block, tokens)) => {
+                Shown::Block(block, Visibility::Excerpt(tokens + SEAM_TOKENS), tokens + SEAM_TOKENS)
+            }
             None => Shown::NoRoom,
         }
     }
@@ -243,9 +246,9 @@ impl Page<'_> {
         room: u64,
         counts: &mut Counts<'_>,
         body: &mut String,
-        fates: &mut [Fate],
+        visibilities: &mut [Visibility],
     ) -> u64 {
-        let mut unshown: Vec<_> = order.iter().filter(|(index, _)| fates[*index] == Fate::Left).collect();
+        let mut unshown: Vec<_> = order.iter().filter(|(index, _)| visibilities[*index] == Visibility::Left).collect();
         // What went wrong comes first, what nobody uses last.
         unshown.sort_by_key(|(_, reason)| match reason {
             Some(Reason::Warning) => 0,
@@ -267,7 +270,7 @@ impl Page<'_> {
             }
             lines.push_str(&line);
             used += tokens;
-            fates[*index] = Fate::Named;
+            visibilities[*index] = Visibility::Named;
             named += 1;
         }
         if named < unshown.len() {
@@ -361,7 +364,7 @@ pub(super) fn guess(file: &TrackedFile) -> u64 {
 
 /// What came of one file.
 enum Shown {
-    Block(String, Fate, u64),
+    Block(String, Visibility, u64),
     Missing,
     NoRoom,
 }

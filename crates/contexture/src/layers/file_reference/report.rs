@@ -3,9 +3,9 @@
 use contexture_core::host::FileErrorCode;
 use serde::Serialize;
 
-use super::keeper::LastPage;
-use super::render::{Fate, rank};
+use super::render::{Visibility, rank};
 use super::state::{FileStatus, TrackedFile};
+use super::tracker::LastPage;
 
 /// What became of one file in the last window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -47,17 +47,17 @@ pub enum ReportStatus {
 pub(super) fn of(page: &LastPage) -> Vec<FileReport> {
     let mut files: Vec<_> = page.files().enumerate().collect();
     files.sort_by_key(|(index, (file, _))| rank(file.priority, file, *index));
-    files.into_iter().map(|(_, (file, fate))| report(page, file, fate)).collect()
+    files.into_iter().map(|(_, (file, visibility))| report(page, file, visibility)).collect()
 }
 
-fn report(page: &LastPage, file: &TrackedFile, fate: Fate) -> FileReport {
-    let (status, tokens) = match (&file.status, fate) {
+fn report(page: &LastPage, file: &TrackedFile, visibility: Visibility) -> FileReport {
+    let (status, tokens) = match (&file.status, visibility) {
         (FileStatus::Deleted, _) => (ReportStatus::Deleted, 0),
         (FileStatus::Unread | FileStatus::Refused { .. }, _) => (ReportStatus::Error, 0),
-        (_, Fate::Whole(tokens)) => (ReportStatus::Shown, tokens),
-        (_, Fate::Excerpt(tokens)) => (ReportStatus::Excerpt, tokens),
-        (_, Fate::Named | Fate::Left) if page.is_aged(file) => (ReportStatus::Aged, 0),
-        (_, Fate::Named | Fate::Left) => (ReportStatus::NoRoom, 0),
+        (_, Visibility::Whole(tokens)) => (ReportStatus::Shown, tokens),
+        (_, Visibility::Excerpt(tokens)) => (ReportStatus::Excerpt, tokens),
+        (_, Visibility::Named | Visibility::Left) if page.is_aged(file) => (ReportStatus::Aged, 0),
+        (_, Visibility::Named | Visibility::Left) => (ReportStatus::NoRoom, 0),
     };
     let (code, lines) = match &file.status {
         FileStatus::Refused { code, .. } => (Some(*code), 0),

@@ -11,8 +11,8 @@ use contexture_core::tokens::{Estimate, TokenCounter};
 use contexture_core::{Item, ItemLog, SpecError, ThreadId};
 use futures_util::future::BoxFuture;
 
-use super::keeper::Host;
 use super::score::Scorer;
+use super::tracker::Host;
 use super::{FileReference, FileReferenceOptions, FileReferences, FileReport, Untrack, untrack};
 
 /// A model as a function from a question to an answer.
@@ -94,7 +94,7 @@ impl Conversation {
     pub async fn append(&mut self, items: Vec<Item>) -> Appended {
         let model = self.model.clone().map(Asked);
         let host = host(&self.layer, &*self.fs, &model);
-        let taken_in = self.layer.keeper.take_in(host, &self.thread_id, &self.state, items, &self.log).await;
+        let taken_in = self.layer.tracker.take_in(host, &self.thread_id, &self.state, items, &self.log).await;
         let OnItemAppendResult { items, state, rerender } = taken_in;
         let appended = Appended { items, state_changed: state.is_some(), rerender: rerender.is_some() };
         for item in &appended.items {
@@ -109,7 +109,7 @@ impl Conversation {
         let model = self.model.clone().map(Asked);
         let (host, turn) = (host(&self.layer, &*self.fs, &model), self.log.user_messages());
         let counter = &*self.counter;
-        let recalled = self.layer.keeper.recall(host, &self.thread_id, &self.state, turn, self.budget, counter).await;
+        let recalled = self.layer.tracker.recall(host, &self.thread_id, &self.state, turn, self.budget, counter).await;
         self.state = recalled.state.map_or_else(|| self.state.clone(), Arc::new);
         recalled.page.text().map(str::to_owned)
     }
@@ -150,7 +150,7 @@ impl Conversation {
             counter: self.counter.clone(),
             budget: self.budget,
             log: ItemLog::new(),
-            state: Arc::new(self.state.for_child(self.layer.keeper.settings.ageing_turns)),
+            state: Arc::new(self.state.for_child(self.layer.tracker.settings.ageing_turns)),
             thread_id: ThreadId::from("child"),
         }
     }

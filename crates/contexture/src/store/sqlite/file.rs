@@ -14,8 +14,8 @@ const APPLICATION_ID: i32 = 0x4354_5854;
 /// The newest format that this program reads, and the one that it writes.
 const FORMAT_VERSION: i32 = 2;
 
-/// Keys are blobs, so that they are compared byte by byte and may hold NUL. The version stands before key and
-/// value, where it is read without walking through them. `readable` is for people with a `sqlite3` shell.
+/// Keys are blobs, so that they are compared byte by byte and may contain NUL. The version is before key and value, so
+/// that it can be read without them. `readable` is for people with a `sqlite3` shell.
 const SCHEMA: &str = "
     CREATE TABLE records (
         id INTEGER PRIMARY KEY,
@@ -33,8 +33,7 @@ const SCHEMA: &str = "
         FROM records;
 ";
 
-/// What format 2 has beside format 1. A program that does not know leases would write where it may not, so it must
-/// refuse the file.
+/// What format 2 adds to format 1. A program without leases must not write to the file, so it must refuse to open it.
 const SCHEMA_2: &str = "
     CREATE TABLE leases (
         key BLOB PRIMARY KEY,
@@ -45,23 +44,23 @@ const SCHEMA_2: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// How large the write-ahead log may stay after a large batch went through it.
+/// The size to which the write-ahead log is truncated after a large batch.
 const WAL_BYTES_KEPT: u32 = 16 * 1024 * 1024;
 
-/// Statements that a connection keeps prepared; we have fewer.
+/// The number of prepared statements that a connection caches; we have fewer.
 const PREPARED_STATEMENTS: usize = 16;
 
-/// Someone else's write is waited for by looking again, first often and then at leisure, up to ten seconds.
+/// The pauses while waiting for the lock of another process, up to ten seconds in total.
 const QUICK_LOOKS: u32 = 200;
 const QUICK_PAUSE: Duration = Duration::from_micros(200);
 const SLOW_PAUSE: Duration = Duration::from_millis(2);
 const MAX_LOOKS: u32 = QUICK_LOOKS + 5_000;
 
-/// Why a store was not opened. The file, if there is one, is as it was.
+/// Why a store could not be opened. The file, if there is one, is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The directory in which the file should lie does not exist.
+    /// The directory of the file does not exist.
     #[error("open store `{path}`: the directory `{directory}` does not exist\nhint: create it first")]
     NoDirectory {
         /// The file.
@@ -69,7 +68,7 @@ pub enum OpenError {
         /// The directory.
         directory: String,
     },
-    /// The file, or what else stands under that name, was not made by this library.
+    /// The file, or whatever has that name, is not a store.
     #[error("open store `{path}`: this is not a Contexture store")]
     NotAStore {
         /// The file.
@@ -134,7 +133,7 @@ impl OpenError {
     }
 }
 
-/// Opens or makes the file at `path` and answers the connection that may write to it.
+/// Opens or creates the file at `path` and returns the connection for writing.
 pub(super) fn open(path: &Path) -> Result<Connection, OpenError> {
     check_place(path)?;
     check_foreign(path)?;
@@ -142,8 +141,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let failed = |error| OpenError::sqlite(path, error);
     let mut connection = connect(path, flags).map_err(failed)?;
-    // Until the file is known to be sound, closing it again must not write what a killed process left in the
-    // write-ahead log into it. Where there is no such log, closing removes the empty one that opening makes.
+    // Until the file has been checked, closing it must not copy a write-ahead log that a killed process left into it.
+    // If there is no such log, closing removes the empty one that opening creates.
     keep_log_on_close(&connection, has_log(path)).map_err(failed)?;
     if Mark::read(&connection).map_err(failed)?.is_blank() {
         create(&mut connection).map_err(failed)?;
@@ -161,7 +160,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, OpenError> {
 
 /// Opens one more connection, for reading only, to a file that [`open`] has opened.
 pub(super) fn open_reader(path: &Path) -> Result<Connection, OpenError> {
-    // Opened for writing even so: a connection that may not write cannot repair the index of the write-ahead log.
+    // Opened for writing all the same: a read-only connection cannot repair the index of the write-ahead log.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connect = || {
         let connection = connect(path, flags)?;
@@ -171,7 +170,7 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, OpenError> {
     connect().map_err(|error| OpenError::sqlite(path, error))
 }
 
-/// Opens one more connection, to a file that [`open`] has opened, whose commits do not wait for the disk.
+/// Opens one more connection, to a file that [`open`] has opened, whose commits do not sync the disk.
 pub(super) fn open_unsynced(path: &Path) -> rusqlite::Result<Connection> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
@@ -179,7 +178,7 @@ pub(super) fn open_unsynced(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Says plainly what SQLite would call "unable to open database file".
+/// A clear error where SQLite would say "unable to open database file".
 fn check_place(path: &Path) -> Result<(), OpenError> {
     let directory = match path.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
@@ -192,16 +191,16 @@ fn check_place(path: &Path) -> Result<(), OpenError> {
     }
     match std::fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => Err(OpenError::not_a_store(path)),
-        // SQLite takes a file of one byte for an empty one, and would write over it.
+        // SQLite treats a file of one byte as empty, and would overwrite it.
         Ok(metadata) if metadata.len() == 1 => Err(OpenError::not_a_store(path)),
         _ => Ok(()),
     }
 }
 
-/// Makes a file that is not there yet, for its owner alone to read and write. SQLite gives the files beside it the same
-/// rights.
+/// Creates a missing file that only its owner can read and write. SQLite gives the files next to it the same
+/// permissions.
 ///
-/// A file that is there is not touched: opening and closing it would take away the locks that this process may hold.
+/// An existing file is not touched: opening and closing it would release the locks that this process may hold.
 fn create_private(path: &Path) -> Result<(), OpenError> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -214,7 +213,7 @@ fn create_private(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Refuses a database of someone else, or of a newer format, without any trace.
+/// Rejects another program's database, or one of a newer format, without changing anything.
 ///
 /// `immutable` makes SQLite read the file alone, take no lock and leave no file beside it. The file is not
 /// opened by other means, since closing it would take away the locks that this process may hold on it. What
@@ -230,7 +229,7 @@ fn check_foreign(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// The path as a URI that asks SQLite to read and to do nothing else.
+/// The path as a URI for read-only access.
 fn immutable_uri(path: &Path) -> String {
     let mut uri = String::from("file:");
     for &byte in path.as_os_str().as_encoded_bytes() {
@@ -243,7 +242,7 @@ fn immutable_uri(path: &Path) -> String {
     uri
 }
 
-/// Whether a killed process left writes beside the file, or a running one has not brought them home yet.
+/// Whether there is a write-ahead log, of a killed or of a running process.
 fn has_log(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
@@ -255,7 +254,7 @@ fn keep_log_on_close(connection: &Connection, keep: bool) -> rusqlite::Result<()
     Ok(())
 }
 
-/// What the head of a file says about it.
+/// The identification of a file.
 struct Mark {
     application_id: i32,
     format_version: i32,
@@ -272,7 +271,7 @@ impl Mark {
         })
     }
 
-    /// Whether the file is new: there is nothing in it.
+    /// Whether the file is empty.
     fn is_blank(&self) -> bool {
         self.pages == 0
     }
@@ -296,7 +295,7 @@ fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Waits a moment for a lock that someone else holds; `false` once it has waited long enough.
+/// Waits a moment for a lock that another process holds; `false` once the time is up.
 ///
 /// SQLite's own waiting soon pauses for 100 ms, far longer than a commit takes, and would lose every race
 /// against a process that writes without a break.
@@ -306,10 +305,10 @@ fn wait_for_lock(looks: i32) -> bool {
     looks < MAX_LOOKS
 }
 
-/// Makes the tables, unless another process was faster.
+/// Creates the tables, unless another process has done so.
 ///
-/// This happens before the file gets its write-ahead log, in one transaction, so that the file itself says what
-/// it is from its first page on, even if the process is killed right after.
+/// This happens before the file gets its write-ahead log, in one transaction, so that the file itself can be identified
+/// even if the process is killed right after.
 fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
     // Beginning the transaction gave the file its first page, so `is_blank` does not help here.
@@ -323,7 +322,7 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Brings a file of format 1 up to date, unless another process was faster.
+/// Upgrades a file of format 1, unless another process has done so.
 fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
     if Mark::read(&transaction)?.format_version < FORMAT_VERSION {
@@ -333,13 +332,13 @@ fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Finds at once, before anything is written, that the tables are missing or their pages unreadable.
+/// Detects missing tables and unreadable pages before anything is written.
 fn check_tables(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("SELECT last_version FROM counter", [], |row| row.get::<_, i64>(0))?;
     connection.query_row("SELECT count(*) FROM (SELECT key, version FROM records LIMIT 1)", [], |_| Ok(()))
 }
 
-/// One sync for each commit, and none of the shortcuts that lose acknowledged writes.
+/// One sync for each commit, without options that could lose acknowledged writes.
 fn prepare_to_write(connection: &Connection) -> rusqlite::Result<()> {
     use_write_ahead_log(connection)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -347,7 +346,7 @@ fn prepare_to_write(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "mmap_size", 0)
 }
 
-/// Switches the file over, which happens once in its life.
+/// Switches the file to the write-ahead log, which happens once.
 ///
 /// SQLite does not wait for the lock that this needs, since two who both wait for it would never get it.
 fn use_write_ahead_log(connection: &Connection) -> rusqlite::Result<()> {

@@ -1,4 +1,4 @@
-//! Leases in the file: a row for each, and a lock beside the file that says whether its owner lives.
+//! Leases in the file: a row for each, and a lock next to the file that shows whether its owner is alive.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use super::store_error;
 struct Row {
     token: i64,
     expires_at: Duration,
-    /// Whether its owner holds a lock; where the file system has none, only time tells.
+    /// Whether its owner holds a lock; if the file system has none, only the expiry counts.
     is_locked: bool,
     owner: String,
 }
 
-/// A lease that was given, with the lock that its owner holds.
+/// An acquired lease, with the lock of its owner.
 pub(super) struct Given {
     pub(super) fence: Fence,
     pub(super) lock: Option<LeaseLock>,
 }
 
-/// Gives the lease to whoever asks, unless a living owner holds one that has not run out.
+/// Acquires the lease, unless a living owner holds one that has not expired.
 pub(super) fn acquire(
     connection: &mut Connection,
     path: &Path,
@@ -42,7 +42,7 @@ pub(super) fn acquire(
     }
     let last: i64 = transaction.query_row("SELECT last_version FROM counter", [], |row| row.get(0)).map_err(failed)?;
     let token = last + 1;
-    // Locked before anyone can see the row: whoever finds it can tell whether its owner lives.
+    // Locked before the row is visible, so that everyone who sees the row can check whether its owner is alive.
     let lock = LeaseLock::take(path, token);
     let row = Row {
         token,
@@ -57,7 +57,7 @@ pub(super) fn acquire(
     Ok(Given { fence: Fence { key: request.key.clone(), token: token.unsigned_abs() }, lock })
 }
 
-/// Has a lease last for `duration` from `now` on, unless somebody else has taken it.
+/// Extends a lease to `duration` from `now`, unless another owner has acquired it.
 pub(super) fn renew(
     connection: &Connection,
     path: &Path,
@@ -78,7 +78,7 @@ pub(super) fn renew(
     }
 }
 
-/// Removes the row of a lease that was let go.
+/// Removes the row of a released lease.
 pub(super) fn release(connection: &Connection, fence: &Fence) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached("DELETE FROM leases WHERE key = ?1 AND token = ?2")?;
     statement.execute(params![fence.key.as_bytes(), fence.token.cast_signed()])?;

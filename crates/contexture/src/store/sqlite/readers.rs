@@ -14,7 +14,7 @@ use super::{store_error, thread_ended};
 /// How many reads run at once.
 const READER_THREADS: usize = 2;
 
-/// How many reads may wait; those beyond wait at the door.
+/// The length of the queue; further callers wait to enter it.
 const QUEUE_LEN: usize = 256;
 
 type Job = Box<dyn FnOnce(&mut Connection) + Send>;
@@ -62,14 +62,14 @@ impl Readers {
         self.answer(found, prefix)?.into_iter().map(text_key).collect()
     }
 
-    /// Has one of the threads do `work`; `None` if they are gone.
+    /// Runs `work` on one of the threads; `None` if they have ended.
     async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Option<rusqlite::Result<T>> {
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move |connection| {
-            // Nobody listens any more if the caller gave up; then nobody misses the answer.
+            // The receiver is gone if the caller was dropped.
             let _ = answer.send(work(connection));
         });
         self.queue.as_ref()?.send(job).await.ok()?;
@@ -90,16 +90,16 @@ impl Drop for Readers {
     fn drop(&mut self) {
         self.queue = None;
         for thread in self.threads.drain(..) {
-            // A thread that panicked has told so on standard error; there is nothing left to save here.
+            // A panic was printed on standard error; there is nothing to do here.
             let _ = thread.join();
         }
     }
 }
 
-/// Works off the queue until its other end is gone.
+/// Processes the queue until it is closed.
 fn run(mut connection: Connection, jobs: &Mutex<mpsc::Receiver<Job>>) {
     loop {
-        // Whoever holds the lock waits for the next job, and the others wait for the lock.
+        // The thread that holds the lock waits for the next job, and the others wait for the lock.
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv();
         match job {
             Some(job) => job(&mut connection),
@@ -117,7 +117,7 @@ fn select(connection: &Connection, key: &str) -> rusqlite::Result<Option<Record>
     statement.query_row(params![key.as_bytes()], record).optional()
 }
 
-/// Reads within one transaction, and so as of one moment.
+/// Reads within one transaction, so from one moment.
 fn select_many(connection: &mut Connection, keys: &[String]) -> rusqlite::Result<Vec<Option<Record>>> {
     let transaction = connection.transaction()?;
     let records = keys.iter().map(|key| select(&transaction, key)).collect::<rusqlite::Result<_>>()?;
@@ -125,7 +125,7 @@ fn select_many(connection: &mut Connection, keys: &[String]) -> rusqlite::Result
     Ok(records)
 }
 
-/// Walks one range of the key's index.
+/// Scans one range of the index of keys.
 fn select_keys(connection: &mut Connection, prefix: &str) -> rusqlite::Result<Vec<Vec<u8>>> {
     let Some(end) = range_end(prefix) else {
         let mut statement = connection.prepare_cached("SELECT key FROM records ORDER BY key")?;
@@ -136,7 +136,7 @@ fn select_keys(connection: &mut Connection, prefix: &str) -> rusqlite::Result<Ve
     statement.query_map(params![prefix.as_bytes(), end], |row| row.get(0))?.collect()
 }
 
-/// The first bytes behind everything that starts with `prefix`; `None` if it is empty.
+/// The first bytes after everything that starts with `prefix`; `None` if it is empty.
 fn range_end(prefix: &str) -> Option<Vec<u8>> {
     let mut end = prefix.as_bytes().to_vec();
     // No byte of UTF-8 is 0xFF, so this never overflows.
@@ -151,7 +151,7 @@ fn text_key(key: Vec<u8>) -> Result<String, StoreError> {
     })
 }
 
-/// A key as a message shows it: keys may be longer than anyone wants to read.
+/// A key shortened for a message.
 fn shortened(key: &str) -> &str {
     const SHOWN_BYTES: usize = 200;
     &key[..key.floor_char_boundary(SHOWN_BYTES)]

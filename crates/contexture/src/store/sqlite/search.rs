@@ -12,8 +12,8 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 
 use super::file;
 
-/// Terms, documents and which has which how often, by scope. Names are blobs, so that they are compared byte by byte
-/// and may hold NUL. The tables are made with the first use.
+/// Terms, documents and counts, by scope. Names are blobs, so that they are compared byte by byte and may contain NUL.
+/// The tables are created with the first use.
 const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS search_splitting (
         only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
@@ -49,11 +49,11 @@ const SCHEMA: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// Keeps documents and their terms in the file of a [`SqliteStore`](super::SqliteStore).
+/// A search index in the file of a [`SqliteStore`](super::SqliteStore).
 ///
-/// What was added has reached the disk when the call returns. Several handles, also in several processes, may use one
-/// file at once. Nothing is opened or written before the first use. An index that was made by another version of the
-/// splitting is made anew from its texts at the first use. Clones share one connection.
+/// Changes have reached the disk when their call returns. Several handles, also in several processes, may use one file
+/// at once. Nothing is opened or written before the first use. An index built with another version of the splitting is
+/// rebuilt from its texts at the first use. Clones share one connection.
 #[derive(Clone, Debug)]
 pub struct SqliteIndex {
     path: Arc<PathBuf>,
@@ -63,12 +63,12 @@ pub struct SqliteIndex {
 type Done<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 impl SqliteIndex {
-    /// The index in the file at `path`, which is made with the first use if it is not there.
+    /// The index in the file at `path`, which is created with the first use.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: Arc::new(path.into()), connection: Arc::default() }
     }
 
-    /// Does `work` on a thread that may wait for the disk.
+    /// Runs `work` on a thread that may block.
     async fn with<T: Send + 'static>(
         &self,
         doing: &'static str,
@@ -89,7 +89,7 @@ impl SqliteIndex {
     }
 }
 
-/// Makes the tables, and everything anew if it was split by another version.
+/// Creates the tables, and rebuilds an index that was built with another version of the splitting.
 fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(SCHEMA)?;
@@ -174,7 +174,7 @@ fn remove(connection: &mut Connection, scope: &str, ids: &[String]) -> Done<usiz
     Ok(removed)
 }
 
-/// `false`: it was not there.
+/// Returns `false` if it did not exist.
 fn remove_one(transaction: &Transaction<'_>, scope: i64, id: &str) -> rusqlite::Result<bool> {
     let found: Option<(i64, i64, Vec<u8>)> = transaction
         .prepare_cached("SELECT id, length, text FROM search_documents WHERE scope = ?1 AND name = ?2")?
@@ -185,7 +185,7 @@ fn remove_one(transaction: &Transaction<'_>, scope: i64, id: &str) -> rusqlite::
         "DELETE FROM search_postings
          WHERE term = (SELECT id FROM search_terms WHERE scope = ?1 AND term = ?2) AND document = ?3",
     )?;
-    // A word that no document has any more goes too: it may have been a secret.
+    // Terms that no document has any more are removed too: they may have been secrets.
     let mut forget = transaction.prepare_cached(
         "DELETE FROM search_terms WHERE scope = ?1 AND term = ?2
          AND NOT EXISTS (SELECT 1 FROM search_postings WHERE term = search_terms.id)",
@@ -231,7 +231,7 @@ fn find_scope(connection: &Connection, name: &str) -> rusqlite::Result<Option<Sc
     statement.query_row([name.as_bytes()], scope).optional()
 }
 
-/// Reads within one transaction, and so as of one moment.
+/// Reads within one transaction, so from one moment.
 fn search(connection: &mut Connection, scope: &str, query: &str, limit: usize) -> Done<Vec<SearchHit>> {
     let transaction = connection.transaction()?;
     let Some(scope) = find_scope(&transaction, scope)? else { return Ok(Vec::new()) };

@@ -15,15 +15,15 @@ use super::lease::{self, Given};
 use super::lease_lock::LeaseLock;
 use super::{store_error, thread_ended};
 
-/// How many batches may wait; those beyond wait at the door.
+/// The length of the queue; further callers wait to enter it.
 const QUEUE_LEN: usize = 256;
 
-/// How many batches are committed together at most.
+/// The largest number of batches in one commit.
 const MAX_GROUP: usize = 64;
 
 type Answer = Result<Version, StoreError>;
 
-/// What the thread is asked to do, and who waits for it.
+/// A job of the thread, and its caller.
 enum Job {
     Write { batch: Batch, answer: oneshot::Sender<Answer> },
     Acquire { request: LeaseRequest, answer: oneshot::Sender<Result<Given, StoreError>> },
@@ -31,7 +31,7 @@ enum Job {
     Release { fence: Fence },
 }
 
-/// Lets go of a lease when it is dropped: the lock at once, and the row as soon as the thread comes to it.
+/// Releases a lease when it is dropped: the lock at once, and the row when the thread processes it.
 struct Hold {
     fence: Fence,
     lock: Option<LeaseLock>,
@@ -42,7 +42,7 @@ impl Drop for Hold {
     fn drop(&mut self) {
         self.lock = None;
         if let Some(queue) = self.queue.upgrade() {
-            // A row that stays because the queue is full is that of a dead owner, and in nobody's way.
+            // If the queue is full the row stays; without its lock it counts as that of a dead owner.
             let _ = queue.try_send(Job::Release { fence: self.fence.clone() });
         }
     }
@@ -99,23 +99,23 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.queue = None;
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has told so on standard error; there is nothing left to save here.
+            // A panic was printed on standard error; there is nothing to do here.
             let _ = thread.join();
         }
     }
 }
 
-/// What the thread works with.
+/// The state of the thread.
 struct Work {
     connection: Connection,
-    /// For leases, which need not survive a power cut: their owners do not. It is opened for the first one.
+    /// The connection for leases, which need not survive a power cut, since their owners do not. Opened on first use.
     unsynced: Option<Connection>,
     clock: Arc<dyn Clock>,
     path: Arc<PathBuf>,
 }
 
 impl Work {
-    /// Works off the queue until its other end is gone.
+    /// Processes the queue until it is closed.
     fn run(&mut self, jobs: &mut mpsc::Receiver<Job>) {
         let mut next = jobs.blocking_recv();
         while let Some(job) = next {
@@ -130,7 +130,7 @@ impl Work {
         }
     }
 
-    /// Commits a batch together with those that wait behind it; returns the first job that is none.
+    /// Commits a batch together with those after it in the queue; returns the first job that is not a batch.
     fn write(&mut self, batch: Batch, answer: oneshot::Sender<Answer>, jobs: &mut mpsc::Receiver<Job>) -> Option<Job> {
         let (mut batches, mut answers, mut other) = (vec![batch], vec![answer], None);
         while batches.len() < MAX_GROUP && other.is_none() {
@@ -145,13 +145,13 @@ impl Work {
         }
         let committed = commit(&mut self.connection, &batches, &self.path, self.clock.now());
         for (outcome, answer) in committed.into_iter().zip(answers) {
-            // Nobody listens any more if the caller gave up; the batch was applied all the same.
+            // The receiver is gone if the caller was dropped; the batch was applied all the same.
             let _ = answer.send(outcome);
         }
         other
     }
 
-    /// Nobody listens any more if the caller gave up; a lease that nobody takes is let go of, lock first.
+    /// If the caller was dropped, the lease is released, lock first.
     fn lease(&mut self, job: Job) {
         let (now, path) = (self.clock.now(), self.path.clone());
         let connection = self.unsynced();
@@ -168,7 +168,7 @@ impl Work {
                 let _ = answer.send(renewed);
             }
             Job::Release { fence } => {
-                // A row that stays is that of a dead owner, and in nobody's way.
+                // A row that stays counts as that of a dead owner.
                 let _ = connection.map(|connection| lease::release(connection, &fence));
             }
             Job::Write { .. } => unreachable!("batches are committed with those behind them"),
@@ -184,10 +184,10 @@ impl Work {
     }
 }
 
-/// Applies each batch or refuses it, and answers only when all of it is on disk.
+/// Applies or rejects each batch, and returns the results when everything is on the disk.
 ///
-/// If the database fails in the middle, everything is taken back and each batch is tried alone, so that one
-/// which cannot be written does not spoil the others.
+/// If the database fails in the middle, everything is rolled back and each batch is tried alone, so that one that cannot
+/// be written does not affect the others.
 fn commit(connection: &mut Connection, batches: &[Batch], path: &Path, now: Duration) -> Vec<Answer> {
     match try_commit(connection, batches, now) {
         Ok(answers) => answers,
@@ -244,7 +244,7 @@ fn first_broken<'a>(
 }
 
 fn make_changes(connection: &Connection, changes: &[Change], version: i64) -> rusqlite::Result<()> {
-    // Written over in place: the row keeps its place in the file, and the index of the keys is not touched.
+    // Overwritten in place: the row keeps its position in the file, and the index of the keys does not change.
     let mut set = connection.prepare_cached(
         "INSERT INTO records (version, key, value) VALUES (?1, ?2, ?3)
          ON CONFLICT (key) DO UPDATE SET version = excluded.version, value = excluded.value",

@@ -1,4 +1,4 @@
-//! What a message says about files.
+//! Finds the files that messages name.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -31,9 +31,9 @@ pub(super) struct Mention {
     pub(super) refusal: Option<FileError>,
 }
 
-/// All that a batch of items says about files.
+/// The files that a batch of items names.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct MessageFiles {
     /// The files that user messages name, each once.
     pub(super) mentions: Vec<Mention>,
     /// What users say, as they wrote it.
@@ -44,22 +44,22 @@ pub(super) struct Heard {
     pub(super) user_messages: u64,
 }
 
-impl Heard {
+impl MessageFiles {
     /// Listens to user messages. Nobody else can name a file.
-    pub(super) fn of(items: &[Item], allow_list: &AllowList) -> Heard {
-        let mut heard = Heard::default();
+    pub(super) fn of(items: &[Item], allow_list: &AllowList) -> MessageFiles {
+        let mut found = MessageFiles::default();
         let mut places = HashMap::new();
         for item in items.iter().filter(|item| item.is_message_of(Role::User)) {
-            heard.user_messages += 1;
+            found.user_messages += 1;
             let contents = item.as_message().map(|message| &*message.content).unwrap_or_default();
             for text in contents.iter().filter_map(Content::as_text) {
-                heard.listen(text, allow_list, &mut places);
+                found.add(text, allow_list, &mut places);
             }
         }
-        heard
+        found
     }
 
-    fn listen(&mut self, text: &str, allow_list: &AllowList, places: &mut HashMap<String, usize>) {
+    fn add(&mut self, text: &str, allow_list: &AllowList, places: &mut HashMap<String, usize>) {
         self.query.push_str(text);
         self.query.push('\n');
         let mut copied = 0;
@@ -170,10 +170,10 @@ mod tests {
     type Told = (String, Option<String>, Vec<LineRange>, Option<FileErrorCode>);
 
     fn mentions(text: &str) -> Vec<Told> {
-        let heard = Heard::of(&[Item::user(text)], &AllowList::default());
+        let found = MessageFiles::of(&[Item::user(text)], &AllowList::default());
         let mention =
             |mention: Mention| (mention.path, mention.written, mention.lines, mention.refusal.map(|error| error.code));
-        heard.mentions.into_iter().map(mention).collect()
+        found.mentions.into_iter().map(mention).collect()
     }
 
     fn plain(path: &str) -> Told {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_heard_with_its_code() {
+    fn what_cannot_be_read_is_found_with_its_code() {
         let code = |text| mentions(text).remove(0).3;
         assert_eq!(code("#photo.png"), Some(FileErrorCode::DisallowedExtension));
         assert_eq!(code("#../a.rs"), Some(FileErrorCode::PathTraversal));
@@ -207,6 +207,6 @@ mod tests {
     #[test]
     fn only_users_can_name_files() {
         let items = [Item::assistant("#a.rs"), Item::developer("#b.rs"), Item::output("1", "#c.rs")];
-        assert_eq!(Heard::of(&items, &AllowList::default()).mentions, []);
+        assert_eq!(MessageFiles::of(&items, &AllowList::default()).mentions, []);
     }
 }

@@ -1,6 +1,6 @@
-//! What the layer does at each moment, given a host and a state.
+//! The work of the layer's hooks, given a host and a state.
 //!
-//! The hooks are thin over this, so that it can be tried with any files, any model and any clock.
+//! It is separate from the hooks, so that it can be tested with any files, model and clock.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,9 +15,9 @@ use futures_util::stream;
 
 use super::contents::{Content, Contents};
 use super::draft::{Draft, Outcome, Verdict, judge};
-use super::heard::{self, Heard};
+use super::mentions::{self, MessageFiles};
 use super::options::Settings;
-use super::render::{self, Fate, Page, Rendering, rank};
+use super::render::{self, Page, Rendering, Visibility, rank};
 use super::score::{self, Scorer, Sleep};
 use super::state::{ContentHash, FileReferences, FileStatus, TrackedFile};
 use super::words::QueryWords;
@@ -51,7 +51,7 @@ pub(super) struct Host<'a> {
 }
 
 /// The layer behind its hooks.
-pub(super) struct Keeper {
+pub(super) struct Tracker {
     pub(super) settings: Settings,
     contents: Contents,
     counts: Mutex<KeptCounts>,
@@ -76,7 +76,7 @@ pub(super) struct Recalled {
     pub(super) state: Option<FileReferences>,
 }
 
-impl Keeper {
+impl Tracker {
     pub(super) fn new(settings: Settings) -> Self {
         Self { settings, contents: Contents::default(), counts: Mutex::default(), pages: Mutex::default() }
     }
@@ -90,17 +90,17 @@ impl Keeper {
         mut items: Vec<Item>,
         log: &ItemLog,
     ) -> OnItemAppendResult<FileReferences> {
-        let mut heard = Heard::of(&items, &self.settings.allow_list);
-        let turn = log.user_messages() + heard.user_messages;
+        let mut found = MessageFiles::of(&items, &self.settings.allow_list);
+        let turn = log.user_messages() + found.user_messages;
         let mut draft = Draft::new(state);
-        draft.touch(heard::touched(&items, log, state), turn, self.settings.ageing_turns);
-        let named = draft.name(std::mem::take(&mut heard.mentions), turn);
+        draft.touch(mentions::touched(&items, log, state), turn, self.settings.ageing_turns);
+        let named = draft.name(std::mem::take(&mut found.mentions), turn);
         self.refresh(host, &mut draft, turn).await;
-        if heard.user_messages > 0 {
-            self.score(host, thread_id, &mut draft, &heard, &named, turn).await;
+        if found.user_messages > 0 {
+            self.score(host, thread_id, &mut draft, &found, &named, turn).await;
         }
         if !named.is_empty() {
-            heard::link(&mut items, draft.state(), &self.settings.allow_list);
+            mentions::link(&mut items, draft.state(), &self.settings.allow_list);
         }
         // A function may have changed the state since the model last saw it.
         let outdated = self.page(thread_id).is_some_and(|page| !page.shows(state));
@@ -164,11 +164,11 @@ impl Keeper {
         host: Host<'_>,
         thread_id: &ThreadId,
         draft: &mut Draft<'_>,
-        heard: &Heard,
+        found: &MessageFiles,
         named: &[usize],
         turn: u64,
     ) {
-        let query = QueryWords::of(&heard.bare_query);
+        let query = QueryWords::of(&found.bare_query);
         let files = &draft.state().files;
         let is_related = |index: &usize| !query.is_empty() && score::is_related(&files[*index], &query);
         if named.is_empty() && !(0..files.len()).any(|index| is_related(&index)) {
@@ -179,7 +179,7 @@ impl Keeper {
             let named: BTreeSet<usize> = named.iter().copied().take(MAX_SCORED).collect();
             let related = (0..files.len()).filter(|index| !named.contains(index)).filter(is_related).take(MAX_RESCORED);
             let asked: Vec<usize> = named.iter().copied().chain(related).collect();
-            for (index, score) in self.ask(host, scorer, files, asked, &heard.query).await {
+            for (index, score) in self.ask(host, scorer, files, asked, &found.query).await {
                 scores[index] = score;
             }
         }
@@ -312,8 +312,8 @@ impl LastPage {
     }
 
     /// The files it speaks of, each with what became of it.
-    pub(super) fn files(&self) -> impl Iterator<Item = (&TrackedFile, Fate)> {
-        self.state.files().zip(self.rendering.fates.iter().copied())
+    pub(super) fn files(&self) -> impl Iterator<Item = (&TrackedFile, Visibility)> {
+        self.state.files().zip(self.rendering.visibilities.iter().copied())
     }
 
     /// Whether a file was out of use for so long that it is only named.
@@ -326,7 +326,7 @@ impl LastPage {
     /// Budgets vary from turn to turn with what others take. A message that still fits is kept until there is a quarter
     /// more room than it was made for: every other text would cost the provider's cache.
     fn holds(&self, state: &Arc<FileReferences>, turn: u64, budget: u64) -> bool {
-        let all_shown = self.rendering.fates.iter().all(|fate| matches!(fate, Fate::Whole(_)));
+        let all_shown = self.rendering.visibilities.iter().all(|visibility| matches!(visibility, Visibility::Whole(_)));
         let fits = match self.rendering.text {
             Some(_) => self.tokens() <= budget && (all_shown || budget <= self.budget + self.budget / 4),
             None => budget == self.budget,
@@ -339,19 +339,20 @@ impl LastPage {
         if Arc::ptr_eq(&self.state, state) {
             return true;
         }
-        let mut pairs = self.state.files.iter().zip(&state.files).zip(&self.rendering.fates);
+        let mut pairs = self.state.files.iter().zip(&state.files).zip(&self.rendering.visibilities);
         self.state.files.len() == state.files.len()
-            && pairs.all(|((old, new), fate)| {
-                Arc::ptr_eq(old, new) || (self.is_aged(old) == self.is_aged(new) && self.looks_same(old, new, *fate))
+            && pairs.all(|((old, new), visibility)| {
+                Arc::ptr_eq(old, new)
+                    || (self.is_aged(old) == self.is_aged(new) && self.looks_same(old, new, *visibility))
             })
     }
 
     /// Whether a file that changed from `old` to `new` can't be told apart in the message.
-    fn looks_same(&self, old: &TrackedFile, new: &TrackedFile, fate: Fate) -> bool {
+    fn looks_same(&self, old: &TrackedFile, new: &TrackedFile, visibility: Visibility) -> bool {
         fn key(file: &TrackedFile) -> impl PartialEq {
             (&file.path, &file.anchor, &file.lines, file.priority, file.mentions)
         }
-        let unseen = matches!(fate, Fate::Named | Fate::Left) && new.lines.is_empty();
+        let unseen = matches!(visibility, Visibility::Named | Visibility::Left) && new.lines.is_empty();
         key(old) == key(new)
             && match (&old.status, &new.status) {
                 (FileStatus::Present { hash: a, .. }, FileStatus::Present { hash: b, .. }) if a == b => true,
