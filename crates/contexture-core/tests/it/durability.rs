@@ -81,7 +81,7 @@ async fn the_key_of_the_state_is_refused_in_a_layers_storage() {
         assert!(matches!(refused, StoreError::Reserved { .. }));
         assert_eq!(
             refused.to_string(),
-            format!("key `{key}`: it is the engine's own\nhint: keep it under another key")
+            format!("key `{key}`: it is reserved for the engine\nhint: use another key")
         );
         assert!(matches!(storage.delete(key).await, Err(StoreError::Reserved { .. })));
     }

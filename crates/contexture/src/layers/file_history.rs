@@ -1,4 +1,4 @@
-//! `file-history`: shows the past of a coding agent by what it knows about files.
+//! `file-history`: replaces the past of a coding agent by what it knows about files.
 //!
 //! | | |
 //! | --- | --- |
@@ -8,18 +8,18 @@
 //! | hooks | `project_history` |
 //! | functions | `output` |
 //!
-//! The past passes through as it is until it must shrink, or until that pays. Then one decision folds everything
-//! before the newest steps into what the user said, what was done, and a current view of the files in use (see
-//! [`crate::fold`]). Decisions are durable: after a restart the same window comes out, byte for byte.
+//! The past is shown unchanged until it must shrink, or until that pays. Then one decision replaces everything before the
+//! newest steps by what the user said, what was done, and a current view of the files in use (see [`crate::fold`]).
+//! Decisions are durable: after a restart the window is the same, byte for byte.
 //!
-//! With the engine's files at hand, what a fold is about to show is held against the disk first (see
-//! [`crate::fold::Asking`]): it is confirmed, or what is there now is shown, within what the agent has read or written
-//! and nowhere else.
+//! If the engine has access to files, what a fold is about to show is compared with the disk first (see
+//! [`crate::fold::Asking`]): it is confirmed, or the current text is shown, only within what the agent has read or
+//! written.
 //!
-//! It alone decides what of the past is shown: another layer that does, or a policy that slides over items, would cut
-//! what it kept, and is refused when the engine is built.
+//! Only this layer decides which part of the past is shown. Building an engine with another such layer, or with a
+//! sliding window, fails, since those would remove what it kept.
 //!
-//! What is shown shortened names a hash, and `output` shows the whole of it from the log, a piece at a time.
+//! Shortened outputs name a hash; with it the tool `output` shows the full text from the log, a piece at a time.
 
 mod held;
 mod output;
@@ -57,7 +57,7 @@ pub struct FileHistory {
     threads: Shelf,
 }
 
-/// What a window is to be made of.
+/// The inputs of a window.
 struct Projecting<'a> {
     thread: &'a ThreadId,
     history: &'a History,
@@ -71,39 +71,39 @@ impl FileHistory {
     /// The layer's id.
     pub const ID: &'static str = "file-history";
 
-    /// The whole of an output that the window shows shortened, a piece at a time.
+    /// The tool that shows the full text of a shortened output, a piece at a time.
     pub const OUTPUT: LayerFunction<FileHistory, OutputQuery, String> = LayerFunction::new("output");
 
-    /// A layer that counts with a counter of its own instead of the engine's.
+    /// A layer with its own counter instead of the engine's.
     pub fn new(counter: Arc<dyn TokenCounter>) -> Self {
         Self { counter: Some(counter), ..Self::default() }
     }
 
-    /// The same with another provider's prices; otherwise they are Anthropic's.
+    /// Sets the provider's prices. Default: those of Anthropic.
     pub fn with_prices(mut self, prices: Prices) -> Self {
         self.prices = prices;
         self
     }
 
-    /// The same with another choice of when to fold; otherwise it is when that pays.
+    /// Sets when to fold. Default: when that pays.
     pub fn when(mut self, when: FoldWhen) -> Self {
         self.when = when;
         self
     }
 
-    /// The same with pins: what is never folded.
+    /// Sets the pins: what is never folded.
     pub fn with_pins(mut self, pins: Pins) -> Self {
         self.pins = pins;
         self
     }
 
-    /// The same with other dialects: what is known of the agent's tools. Otherwise it is the built-in table.
+    /// Sets the descriptions of the agent's tools. Default: the built-in table.
     pub fn with_dialects(mut self, dialects: Dialects) -> Self {
         self.dialects = Some(dialects);
         self
     }
 
-    /// The same without the tool `output`: what is shown shortened stays so.
+    /// Removes the tool `output`: shortened outputs cannot be shown in full.
     pub fn without_output_tool(mut self) -> Self {
         self.has_no_tool = true;
         self

@@ -1,4 +1,12 @@
-//! Putting known lines together and taking them apart.
+//! Merges known lines into segments and splits segments.
+//!
+//! A segment is a run of consecutive lines of a file's current version. It has line numbers (`first`), or only a guess
+//! of them, or none. Two rules explain most of the code:
+//!
+//! - A line must never be known in two places: the view would show one of them in an old version. So whenever lines are
+//!   added, the same lines are removed where they are less certain.
+//! - Equal text is not proof of the same place: files repeat themselves. Segments are joined only by number; equal text
+//!   only removes duplicates, and only around lines that occur once and are long enough to identify a place.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -8,13 +16,13 @@ use super::super::numbering::Passage;
 use super::super::patch::Hunk;
 use super::{Grade, Line, Now, Segment, join_lines};
 
-/// Shortest text that can tell where a line belongs; braces and blanks are everywhere.
+/// The shortest text that identifies a place in a file; braces and blank lines are everywhere.
 const LEAST_TELLING_BYTES: usize = 5;
 
-/// Adds lines that a file has now to those that are known of it.
+/// Adds lines of a file's current version to those that are known.
 ///
-/// Segments with numbers are joined where their numbers meet. Lines that are known twice are forgotten in the place
-/// that is less certain; nothing is joined because it reads alike.
+/// Segments with numbers are joined where their numbers meet. Lines that are known twice are removed in the place that
+/// is less certain; nothing is joined because it has the same text.
 pub(super) fn absorb(segments: &mut Vec<Segment>, mut new: Segment) {
     if new.first.is_none() {
         return absorb_unplaced(segments, new);
@@ -24,11 +32,13 @@ pub(super) fn absorb(segments: &mut Vec<Segment>, mut new: Segment) {
     let mut around = Around::default();
     for old in segments.drain(..) {
         match old.first {
+            // Numbers decide: the new lines replace the old ones at the same numbers, whatever their text.
             Some(_) => {
                 new.is_hit &= old.is_hit || !meets(&old, &new);
                 inherit_by_number(&mut new, &old);
                 kept.extend(without_range(old, &new));
             }
+            // Without numbers only the text can show that the old lines are the same place.
             None => {
                 let pairs = longest_rising(&common_lines(&old, &telling));
                 inherit(&mut new.lines, &old.lines, &pairs);
@@ -41,8 +51,8 @@ pub(super) fn absorb(segments: &mut Vec<Segment>, mut new: Segment) {
     insert(segments, new);
 }
 
-/// Lines in doubt that were known right before and right after lines that are shown again. They stay next to them:
-/// that they are is as much in doubt as they are.
+/// Lines in doubt that were known directly before and after lines that are shown again. They stay next to them: their
+/// position is no more in doubt than they are, and separate segments would lose where they belong.
 #[derive(Default)]
 struct Around {
     before: Option<Segment>,
@@ -50,7 +60,7 @@ struct Around {
 }
 
 impl Around {
-    /// Takes the parts that are next to new lines out of what is left of a segment.
+    /// Takes the parts that are next to the new lines out of the rest of a segment.
     fn take(&mut self, left: Vec<Segment>, new: &Segment, pairs: &[(usize, usize)]) -> Vec<Segment> {
         let (Some(first), Some(last)) = (pairs.first(), pairs.last()) else { return left };
         let is_doubtful = |segment: &Segment| segment.lines.iter().all(|line| !line.is_sure());
@@ -60,7 +70,7 @@ impl Around {
             (head, tail, rest) => return head.into_iter().chain(tail).chain(rest).chain(parts).collect(),
         };
         let mut kept: Vec<Segment> = rest.into_iter().collect();
-        // The lines in common reach from the first new line to the last.
+        // Only if the common lines extend from the first new line to the last does the rest lie directly beside them.
         let is_inside = first.0 >= first.1 && last.1 < new.lines.len();
         match is_inside && is_doubtful(&head) && self.before.is_none() {
             true => self.before = Some(head),
@@ -73,7 +83,7 @@ impl Around {
         kept
     }
 
-    /// Puts the parts around new lines, unless others are known to be at their numbers.
+    /// Attaches the parts to the new lines, unless other lines are known at their numbers.
     fn attach(self, kept: &mut Vec<Segment>, new: &mut Segment) {
         let Some(first) = new.first else { return };
         let is_free = |kept: &[Segment], range: Range<usize>| {
@@ -107,6 +117,7 @@ impl Around {
 
 /// Adds lines whose numbers are not known.
 fn absorb_unplaced(segments: &mut Vec<Segment>, new: Segment) {
+    // If all of them are already known for sure, in one piece, this only confirms them.
     let texts: Vec<&str> = new.lines.iter().map(|line| &*line.text).collect();
     for segment in segments.iter_mut() {
         let Some(place) = find_texts(&segment.lines, &texts) else { continue };
@@ -118,6 +129,8 @@ fn absorb_unplaced(segments: &mut Vec<Segment>, new: Segment) {
             return;
         }
     }
+    // Otherwise duplicates are removed. A numbered segment that is sure wins over the new lines, since its numbers would
+    // be lost; any other segment gives way to them, since they are the newer observation.
     let mut parts = vec![new];
     let mut kept = Vec::with_capacity(segments.len() + 1);
     for old in segments.drain(..) {
@@ -147,7 +160,7 @@ fn absorb_unplaced(segments: &mut Vec<Segment>, new: Segment) {
     *segments = kept;
 }
 
-/// Puts a segment where its number is, joined with those right before and after it.
+/// Inserts a segment by its number, joined with those directly before and after it.
 pub(super) fn insert(segments: &mut Vec<Segment>, mut new: Segment) {
     join_neighbours(segments, &mut new);
     let at = segments.partition_point(|segment| order(segment) <= order(&new));
@@ -173,7 +186,7 @@ pub(super) fn contradicts(segments: &[Segment], new: &Segment) -> bool {
     })
 }
 
-/// Whether lines cannot be a part of a file that is known whole.
+/// Whether lines cannot be part of a file that is completely known.
 pub(super) fn goes_beyond(segments: &[Segment], new: &Segment) -> bool {
     let Some(whole) = segments.first() else { return true };
     match new.first {
@@ -189,7 +202,7 @@ fn order(segment: &Segment) -> usize {
     segment.place().unwrap_or(usize::MAX)
 }
 
-/// Lines that occur once and say enough, with their places.
+/// Lines that identify a place: long enough, and occurring once (`None`: more than once).
 fn telling_lines(lines: &[Line]) -> HashMap<Arc<str>, Option<usize>> {
     let mut places = HashMap::with_capacity(lines.len());
     for (index, line) in lines.iter().enumerate() {
@@ -200,7 +213,7 @@ fn telling_lines(lines: &[Line]) -> HashMap<Arc<str>, Option<usize>> {
     places
 }
 
-/// Telling lines that both have exactly once: place in the segment, place among the telling ones.
+/// Identifying lines that both have exactly once: index in the segment, index among the other lines.
 fn common_lines(old: &Segment, telling: &HashMap<Arc<str>, Option<usize>>) -> Vec<(usize, usize)> {
     let mut places: HashMap<usize, Option<usize>> = HashMap::new();
     for (index, line) in old.lines.iter().enumerate() {
@@ -218,7 +231,10 @@ fn is_telling(line: &Line) -> bool {
     line.text.trim().len() >= LEAST_TELLING_BYTES
 }
 
-/// The longest subsequence of pairs in which the second rises; the first rises already.
+/// The longest subsequence of pairs in which the second index rises; the first rises already.
+///
+/// Pairs that are out of order come from lines that were moved; keeping the longest rising part treats the fewest lines
+/// as moved, as diff programs do.
 fn longest_rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     if pairs.windows(2).all(|pair| pair[0].1 < pair[1].1) {
         return pairs.to_vec();
@@ -244,8 +260,8 @@ fn longest_rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     rising
 }
 
-/// Gives lines that are shown again unchanged what was known of them: that the agent edited them, that a view
-/// shows them. `pairs` are places of equal lines in the old and the new; equal lines around them count too.
+/// Copies to lines that are shown again unchanged what was known of them: that the agent edited them, and that a view
+/// shows them. `pairs` are the indexes of equal lines in old and new; equal lines around them are included.
 pub(super) fn inherit(new: &mut [Line], old: &[Line], pairs: &[(usize, usize)]) {
     let mut take = |old_place: usize, new_place: usize| -> bool {
         let (Some(from), Some(to)) = (old.get(old_place), new.get_mut(new_place)) else { return false };
@@ -272,7 +288,7 @@ pub(super) fn inherit(new: &mut [Line], old: &[Line], pairs: &[(usize, usize)]) 
     }
 }
 
-/// The same where numbers say which lines are the same.
+/// The same, with lines matched by number.
 fn inherit_by_number(new: &mut Segment, old: &Segment) {
     let (Some(old_first), Some(new_first)) = (old.first, new.first) else { return };
     let (start, end) = (old_first.max(new_first), (old_first + old.lines.len()).min(new_first + new.lines.len()));
@@ -285,7 +301,7 @@ fn inherit_by_number(new: &mut Segment, old: &Segment) {
     }
 }
 
-/// The same for a segment that takes the place of all others.
+/// The same for a segment that replaces all others.
 pub(super) fn inherit_all(new: &mut Segment, segments: &[Segment]) {
     let telling = telling_lines(&new.lines);
     for old in segments {
@@ -294,11 +310,11 @@ pub(super) fn inherit_all(new: &mut Segment, segments: &[Segment]) {
     }
 }
 
-/// Least share of the telling lines between the first and the last one in common that must be in common, for all
-/// between them to be another version of the same place.
+/// The smallest share of common lines, among the identifying lines between the first and the last common one, for which
+/// the whole range counts as another version of the same place. Below it, the common lines are a coincidence.
 const LEAST_SHARED: f64 = 0.5;
 
-/// A segment without the lines that another one has too; `pairs` are places of equal lines in both.
+/// Removes from a segment the lines that another one has too; `pairs` are the indexes of equal lines in both.
 fn without_duplicates(segment: Segment, other: &Segment, pairs: &[(usize, usize)]) -> Vec<Segment> {
     let (Some(first), Some(last)) = (pairs.first(), pairs.last()) else { return without_guessed(segment, other) };
     let is_same = |from: usize, to: usize| match (segment.lines.get(from), other.lines.get(to)) {
@@ -321,7 +337,7 @@ fn without_duplicates(segment: Segment, other: &Segment, pairs: &[(usize, usize)
     without(segment, range)
 }
 
-/// A segment in doubt without the lines that had the numbers of another one.
+/// Removes from a segment in doubt the lines whose guessed numbers another segment has.
 fn without_guessed(segment: Segment, other: &Segment) -> Vec<Segment> {
     let (Some(guess), Some(first)) = (segment.guess, other.first) else { return vec![segment] };
     if segment.lines.iter().any(Line::is_sure) {
@@ -333,7 +349,7 @@ fn without_guessed(segment: Segment, other: &Segment) -> Vec<Segment> {
     without(segment, start.min(len)..end.min(len))
 }
 
-/// A segment without a range of its lines.
+/// Removes a range of lines from a segment, which may split it.
 fn without(segment: Segment, range: Range<usize>) -> Vec<Segment> {
     if range.is_empty() {
         return vec![segment];
@@ -347,7 +363,7 @@ fn without(segment: Segment, range: Range<usize>) -> Vec<Segment> {
     [head, rest].into_iter().filter(|segment| !segment.lines.is_empty()).collect()
 }
 
-/// What is left of a segment that has lines at the same numbers.
+/// Removes from a segment the lines at the numbers of another.
 fn without_range(old: Segment, new: &Segment) -> Vec<Segment> {
     let (Some(old_first), Some(new_first)) = (old.first, new.first) else { return vec![old] };
     if !meets(&old, new) {
@@ -395,10 +411,12 @@ pub(super) fn touch(segments: &mut [Segment], now: Now, block: &Passage) -> bool
     false
 }
 
-/// Fewest consecutive lines of another version that are taken for known ones, unless there are no more.
+/// The smallest run of lines of another version that counts as the known lines, unless that version has fewer lines:
+/// single equal lines are often a coincidence.
 const LEAST_RUN: usize = 3;
 
-/// Marks known lines as seen again that another version has too, in runs; nothing else is learnt from it.
+/// Marks known lines as seen again if another version of the file has them too, in runs. Nothing else is learned from
+/// it, since the other lines of an old version may be out of date.
 pub(super) fn touch_old(segments: &mut [Segment], at: u32, block: &Passage) {
     let mut telling: HashMap<&str, Option<usize>> = HashMap::with_capacity(block.lines.len());
     for (index, text) in block.lines.iter().enumerate().filter(|(_, text)| text.trim().len() >= LEAST_TELLING_BYTES) {
@@ -413,7 +431,7 @@ pub(super) fn touch_old(segments: &mut [Segment], at: u32, block: &Passage) {
                 pairs.take_while(|(old, new)| *old.text == ***new).count()
             });
             if run > 0 && run >= LEAST_RUN.min(block.lines.len()) {
-                // What no message showed until now is shown now.
+                // A computed line, which no message showed so far, has now been shown.
                 segment.lines[old_place..old_place + run]
                     .iter_mut()
                     .for_each(|line| (line.seen, line.is_computed) = (at, false));
@@ -423,7 +441,7 @@ pub(super) fn touch_old(segments: &mut [Segment], at: u32, block: &Passage) {
     }
 }
 
-/// How often a piece of text is in a segment; two are as good as many.
+/// How often a text is in a segment: 0, 1, or 2 for more. Only a single occurrence says where an edit was made.
 pub(super) fn occurrences(segment: &Segment, old: &str) -> usize {
     let Some(longest) = old.split('\n').max_by_key(|line| line.len()) else { return 0 };
     if !segment.lines.iter().any(|line| line.text.contains(longest)) {
@@ -438,16 +456,18 @@ pub(super) fn occurrences(segment: &Segment, old: &str) -> usize {
 /// A segment in which a piece was replaced.
 pub(super) struct Replaced {
     pub(super) head: Segment,
-    /// What follows the place, if it is not certain how both are joined.
+    /// What follows, if it is not certain how both parts are joined.
     pub(super) tail: Option<Segment>,
-    /// The first line that was touched.
+    /// The first changed line.
     pub(super) line: usize,
-    /// Whether the lines that were touched are certain, so that their place is.
+    /// Whether the changed lines were sure, so that their place is.
     pub(super) is_sure: bool,
 }
 
-/// Replaces the only piece of a text in a segment. If the line feed after a removed piece may be gone too, what
-/// depends on it is left out.
+/// Replaces the only occurrence of a text in a segment.
+///
+/// Some tools also remove the line feed after a removed text (`takes_feed`). It is not known whether this one did, so the
+/// line that depends on it is left out and the rest becomes a separate segment without numbers.
 pub(super) fn replace_once(mut segment: Segment, now: Now, old: &str, new: &str, takes_feed: bool) -> Replaced {
     let text = join_lines(&segment.lines) + "\n";
     let Some(start) = text.find(old) else { return Replaced { head: segment, tail: None, line: 0, is_sure: false } };
@@ -460,7 +480,7 @@ pub(super) fn replace_once(mut segment: Segment, now: Now, old: &str, new: &str,
         return Replaced { head: segment, tail: None, line, is_sure };
     }
     let begins_line = start == 0 || text[..start].ends_with('\n');
-    // What is left of the first line may be joined with the line after the last.
+    // The rest of the first line may have been joined with the line after the last.
     let after = (last + if begins_line { 1 } else { 2 }).min(segment.lines.len());
     let rest = segment.lines.split_off(after);
     segment.lines.truncate(line);
@@ -497,7 +517,7 @@ fn replace_range(segment: &mut Segment, now: Now, text: &str, range: Range<usize
     let span = whole.matches('\n').count() as u32 + 1;
     let mut lines: Vec<Line> = whole.split('\n').map(|text| Line::new(text, now, now.at, span)).collect();
     let touched = &segment.lines[first..=last];
-    // A part of an old line is as certain as that line was.
+    // The new lines contain parts of the old ones, so they are only as certain as those were.
     let certain_at = touched.iter().map(|line| line.certain_at).min().unwrap_or(now.count);
     let grade = touched.iter().map(|line| line.grade).min().unwrap_or_default().min(Grade::Sure);
     for line in &mut lines {
@@ -506,14 +526,15 @@ fn replace_range(segment: &mut Segment, now: Now, text: &str, range: Range<usize
     if is_closed {
         lines.pop();
     } else if let (true, Some(last)) = (takes_end, lines.last_mut()) {
-        // It goes on with a line that is not known.
+        // The replacement ends within a line whose rest is not known.
         last.grade = Grade::InDoubt;
     }
     segment.lines.splice(first..=last, lines);
 }
 
 /// Where the old lines of a hunk are in a segment that begins with the file: the first place from a line on, after the
-/// line that the hunk names. Only an exact match among certain lines says it for sure.
+/// line that the hunk names. Returns a place only for an exact match with no uncertain line before it: an uncertain line
+/// could hide an earlier match, which the tool would have used.
 pub(super) fn find_first(segment: &Segment, hunk: &Hunk, from: usize) -> Option<usize> {
     let start = match &hunk.after {
         Some(after) => {
@@ -562,7 +583,7 @@ pub(super) fn find_lines(lines: &[Line], wanted: &[String]) -> Option<usize> {
     })
 }
 
-/// Puts lines in doubt that read like old lines of a hunk.
+/// Puts lines in doubt that equal the old lines of a hunk.
 pub(super) fn doubt_run(segment: &mut Segment, old: &[String]) {
     while let Some(place) = find_exactly(&segment.lines, old) {
         let lines = &mut segment.lines[place..place + old.len()];
@@ -573,7 +594,7 @@ pub(super) fn doubt_run(segment: &mut Segment, old: &[String]) {
     }
 }
 
-/// Takes away known lines that were changed at a place that is not wholly known.
+/// Removes known lines that were changed at a place that is only partly known.
 pub(super) fn forget(segments: &mut Vec<Segment>, old: &[&str]) {
     let gone: HashSet<&str> = old.iter().copied().filter(|line| line.trim().len() >= LEAST_TELLING_BYTES).collect();
     if gone.is_empty() {
@@ -582,7 +603,7 @@ pub(super) fn forget(segments: &mut Vec<Segment>, old: &[&str]) {
     let mut left = Vec::with_capacity(segments.len());
     for segment in segments.drain(..) {
         let hits = segment.lines.iter().filter(|line| gone.contains(&*line.text)).count();
-        // A few of many lines in common is chance; a run of them is the place.
+        // A few common lines are a coincidence; at least half of them, close together, are the changed place.
         if hits == 0 || hits * 2 < gone.len() {
             left.push(segment);
             continue;
@@ -599,9 +620,9 @@ pub(super) fn forget(segments: &mut Vec<Segment>, old: &[&str]) {
     *segments = left;
 }
 
-/// Puts the lines of a segment in doubt that may be a part of a text which is half in what is not known.
+/// Puts the lines of a segment in doubt that may be part of a changed text that extends into unknown lines.
 pub(super) fn doubt_edges(segment: &mut Segment, old: &[&str]) {
-    // Beside a line in doubt begins what is not known, just as at the segment's ends.
+    // Next to a line in doubt anything may follow, just as at the ends of the segment.
     for run in segment.lines.chunk_by_mut(|line, next| line.is_sure() == next.is_sure()) {
         let (start, end) = edges(run, old);
         let len = run.len();
@@ -616,7 +637,7 @@ pub(super) fn doubt_edges(segment: &mut Segment, old: &[&str]) {
 /// How many lines at the start and at the end of a run may be the end and the start of a text.
 fn edges(run: &[Line], old: &[&str]) -> (usize, usize) {
     let len = run.len();
-    // A piece may begin and end within a line.
+    // A text may begin and end within a line.
     let fits = |line: usize, place: usize| match (place, &*run[line].text) {
         (0, text) if old.len() == 1 => text.contains(old[0]),
         (0, text) => text.ends_with(old[0]),

@@ -1,4 +1,4 @@
-//! The folder of a thread as it was after the last request, awake or at rest.
+//! The folder of a thread after the last request, in memory or serialised.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -20,21 +20,21 @@ pub(super) struct Held {
     folder: Folder,
     /// The files of its thread as they were last seen on the disk.
     gate: Gate,
-    /// The log that it took its items from: with it, the folder can be put to rest. Its items are shared with whoever
-    /// else has it.
+    /// The log of its items, which is needed to serialise the folder. The items are shared with other owners of the
+    /// log.
     log: ItemLog,
-    /// The last item that it took in.
+    /// Its last item.
     newest: Option<Arc<Item>>,
-    /// How many decisions led to it, those included that cannot be read.
+    /// The number of decisions that led to it, including unreadable ones.
     decided: usize,
     unreadable: usize,
 }
 
 impl Held {
-    /// The folder as it was after the last request that the model responded to.
+    /// The folder after the last request that the model responded to.
     ///
-    /// A request is taken to have been made before everything that the model made in a row, and wherever something was
-    /// decided.
+    /// A request is assumed before every run of items that the model produced, and wherever there was a
+    /// decision.
     pub(super) fn rebuild(folder: Folder, history: &History, decisions: &[Decision]) -> Self {
         let read: Vec<_> = decisions.iter().filter_map(read_decision).collect();
         let unreadable = decisions.len() - read.len();
@@ -54,12 +54,12 @@ impl Held {
         Self { folder, log: log.clone(), gate: Gate::default(), newest, decided, unreadable }
     }
 
-    /// Whether it is about this log: another process may have put items before those it knows.
+    /// Whether it belongs to this log: another process may have put items before those it has.
     pub(super) fn is_of(&self, history: &History, decisions: &[Decision]) -> bool {
         self.decided == decisions.len() && newest_of(&self.folder, history) == self.newest.as_ref()
     }
 
-    /// Takes in what the log has beyond what the folder knows.
+    /// Adds the items of the log that the folder does not have.
     pub(super) fn catch_up(&mut self, history: &History) -> &mut Folder {
         let log = history.log();
         for message in messages(log, self.folder.len()..log.len(), &HashSet::new()) {
@@ -75,7 +75,7 @@ impl Held {
         &mut self.folder
     }
 
-    /// The window of the next request, with what it shows held against the disk, if there is one.
+    /// The window of the next request, compared with the disk if there is one.
     pub(super) async fn request(&mut self, disk: Option<&dyn FsAdapter>) -> &[ShownItem] {
         let Some(disk) = disk else { return self.folder.request() };
         let mut asking = Asking::new(&mut self.folder);
@@ -88,7 +88,7 @@ impl Held {
         }
     }
 
-    /// What the last request decided beyond what is known.
+    /// The new decisions of the last request.
     pub(super) fn new_decisions(&mut self, known: usize) -> Vec<NewDecision> {
         let (before, made) = (self.decided, self.folder.take_decisions());
         self.decided += made.len();
@@ -101,7 +101,7 @@ impl Held {
     }
 }
 
-/// The folder of a thread at rest.
+/// The serialised folder of a thread.
 pub(super) struct Resting {
     rest: Rest,
     decided: usize,
@@ -109,7 +109,7 @@ pub(super) struct Resting {
 }
 
 impl Held {
-    /// Puts the folder to rest; what it decided must have been taken. The log is let go.
+    /// Serialises the folder; its decisions must have been taken. The log is released.
     pub(super) fn rest(self) -> Option<Resting> {
         let Self { folder, log, gate: _, newest: _, decided, unreadable } = self;
         let rest = folder.rest(&counted(&log, folder.len())).ok()?;
@@ -123,7 +123,7 @@ impl Resting {
         self.rest.as_bytes().len()
     }
 
-    /// Makes a new folder this one, if it is about this log and these decisions.
+    /// Restores the folder, if it belongs to this log and these decisions.
     pub(super) fn wake(self, folder: Folder, history: &History, decisions: &[Decision]) -> Option<Held> {
         let Self { rest, decided, unreadable } = self;
         if decided != decisions.len() {

@@ -1,4 +1,4 @@
-//! The function `output`: the whole of what the window shows shortened.
+//! The function `output`: the full text of shortened outputs.
 
 use contexture_core::item::Item;
 use contexture_core::layer::{ExecutionContext, FnResult, LayerFunctionDecl, layer_fn_with_schema};
@@ -11,19 +11,19 @@ use crate::fold::cap::has_hash;
 use crate::fold::rows::Rows;
 use crate::text::fit::{Made, fit};
 
-/// Most tokens of one answer. It is shown whole, so it must leave room in a small window.
+/// The largest number of tokens of one result. It is never shortened, so it must fit into a small window.
 const MAX_ANSWER_TOKENS: u64 = 1_500;
 
-/// Lines of an answer where nothing else is asked for.
+/// The default number of lines.
 const DEFAULT_LINES: usize = 200;
 
 const DESCRIPTION: &str = "Shows an output that stands shortened in this conversation, by the hash named there. \
                            Long ones come in pieces: the answer says where to go on.";
 
-/// What is asked of `output`.
+/// The input of `output`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OutputQuery {
-    /// The hash that stands where the output was shortened.
+    /// The hash given where the output was shortened.
     pub hash: String,
     /// The first line to show, counted from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]

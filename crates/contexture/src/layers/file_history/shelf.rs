@@ -1,4 +1,4 @@
-//! The folders of threads: those used last are awake, others rest.
+//! A cache of the folders of threads: the most recently used are in memory, others are serialised.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,14 +10,14 @@ use contexture_core::history::History;
 use super::held::{Held, Resting};
 use crate::fold::Folder;
 
-/// How much is held in memory. Folders that go beyond it are rebuilt from their log.
+/// The limits of the cache. Folders beyond it are rebuilt from their log.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
-    /// Most folders that are awake: one of a long conversation takes megabytes.
+    /// The largest number of folders in memory: one of a long conversation takes megabytes.
     pub(super) awake: usize,
-    /// Most folders at rest.
+    /// The largest number of serialised folders.
     pub(super) resting: usize,
-    /// Most bytes of those: one of a long conversation takes a hundred kilobytes.
+    /// Their largest total size: one of a long conversation takes a hundred kilobytes.
     pub(super) resting_bytes: usize,
 }
 
@@ -29,7 +29,7 @@ impl Default for Bounds {
 
 /// The folders of the threads that were used last.
 ///
-/// A folder is taken out while it works, so threads do not wait for one another.
+/// A folder is taken out while it is used, so that threads do not wait for each other.
 #[derive(Default)]
 pub(super) struct Shelf {
     bounds: Bounds,
@@ -75,19 +75,19 @@ impl Shelf {
         awake.or(resting)
     }
 
-    /// Puts the folder of a thread back. If there are too many, the one that was used longest ago is put to rest.
+    /// Puts the folder of a thread back. If there are too many, the least recently used one is serialised.
     pub(super) fn put(&self, thread: ThreadId, held: Held) {
         let mut shelved = self.lock();
         shelved.uses += 1;
         let uses = shelved.uses;
-        // Whoever put it to rest meanwhile knew less.
+        // One that was serialised in the meantime is older.
         let stale = shelved.remove_resting(&thread);
         let replaced = shelved.awake.insert(thread, (uses, held));
         let is_full = shelved.awake.len() > self.bounds.awake;
         let tired = oldest(&shelved.awake).filter(|_| is_full);
         let tired = tired.and_then(|thread| shelved.awake.remove_entry(&thread));
         drop(shelved);
-        // A folder may be large: nobody waits while one is dropped or put to rest.
+        // A folder may be large: the lock is not held while one is dropped or serialised.
         drop((stale, replaced));
         if let Some((thread, (used, held))) = tired
             && let Some(resting) = held.rest()
@@ -101,7 +101,7 @@ impl Shelf {
         if shelved.awake.contains_key(&thread) || resting.bytes() > self.bounds.resting_bytes {
             return;
         }
-        // Another one of the same thread may be there, since nobody waited.
+        // Another one of the same thread may have been put back in the meantime.
         let mut gone: Vec<Resting> = shelved.remove_resting(&thread).into_iter().collect();
         shelved.resting_bytes += resting.bytes();
         shelved.resting.insert(thread, (used, resting));
@@ -126,7 +126,7 @@ impl Shelved {
     }
 }
 
-/// The thread that was used longest ago.
+/// The least recently used thread.
 fn oldest<T>(folders: &HashMap<ThreadId, (u64, T)>) -> Option<ThreadId> {
     folders.iter().min_by_key(|(_, (used, _))| *used).map(|(thread, _)| thread.clone())
 }
