@@ -1,9 +1,9 @@
 //! How many tokens each layer and the history may use.
 //!
-//! Pure functions of numbers, in the order in which a request is made:
-//!
-//! 1. [`allocate`] divides the window before any layer is recalled.
-//! 2. [`Allotments::settle`] adds what layers did not use to history, once all layers have been recalled.
+//! Pure functions of numbers. [`allocate`] divides the window before any layer is recalled. What layers do not use goes
+//! to history: [`Allotments::settle`] says how much that is. The engine does not call it, because a window also holds
+//! anchors from earlier requests, updates and guidance; there [`LayerUsage::yielded`](crate::usage::LayerUsage::yielded)
+//! is what a layer did not use.
 //!
 //! Every share is rounded down to whole tokens, and history gets the rest, at most one token for each layer. With the
 //! largest-remainder method layers would get those few tokens, but then a layer could get one token less in a larger
@@ -173,8 +173,7 @@ fn sum(tokens: impl Iterator<Item = u64>) -> u128 {
 impl Allotments {
     /// Adds to history what layers did not use. `used` is in the order of `layers`; missing entries count as 0.
     ///
-    /// The result of a layer is cut to its allotment before this is called. If one is larger all the same, it yields
-    /// nothing, and the excess is subtracted from history, down to 0.
+    /// A layer that used more than its allotment yields nothing, and the excess is subtracted from history, down to 0.
     ///
     /// ```
     /// use contexture_core::budget::Allotments;

@@ -28,6 +28,7 @@ pub struct Turn {
     max_steps: u32,
     /// Responses of the current step that were rejected with guidance.
     retries: u32,
+    /// The guidance that layers gave on them.
     guidance: Vec<String>,
 }
 
@@ -52,8 +53,8 @@ enum Phase {
 pub enum Next {
     /// Assemble a window and call the model; then [`Turn::responded`] or [`Turn::guided`].
     CallModel,
-    /// Call `before_tool_call` of the layers and, if they allow it, [`Turn::start_tool`], commit, run it, log its output,
-    /// [`Turn::answered`].
+    /// Call `before_tool_call` of the layers. If they allow the call: [`Turn::start_tool`], commit, run it, log its output.
+    /// If not, log their reason or guidance as its output. Then [`Turn::answered`].
     RunTool(FunctionCall),
     /// Tell the model that the outcome of this call is unknown, then [`Turn::answered`].
     AnswerInterrupted(FunctionCall),
@@ -128,7 +129,8 @@ impl Turn {
         }
     }
 
-    /// Guidance for the next model call.
+    /// What layers said about the responses of this step that were sent back, oldest first. Every further call of the
+    /// step shows all of it. Guidance on a tool call is not among it: that is the call's output.
     pub fn guidance(&self) -> &[String] {
         &self.guidance
     }

@@ -31,7 +31,7 @@ macro_rules! for_each_hook {
             BeforeToolCall: before_tool_call(BeforeToolCallParams) -> BeforeToolCallResult<S>, 5 s;
             /// The model has answered.
             AfterModelCall: after_model_call(AfterModelCallParams) -> AfterModelCallResult<S>, 10 s;
-            /// The answer is about to be logged.
+            /// The answer is logged, and about to be made durable together with what layers learn from it.
             Store: store(StoreParams) -> StoreResult<S>, 30 s;
             /// A child execution begins.
             OnSpawn: on_spawn(SpawnParams) -> SpawnResult<S>, 10 s;
