@@ -66,6 +66,7 @@ use endings::Endings;
 use eventual::EventualCache;
 use execution::Beginning;
 pub use execution::Execution;
+use lease::hold_to_delete;
 use removal::remove_thread;
 use roster::Roster;
 use toolbox::Toolbox;
@@ -112,14 +113,18 @@ impl<Ls> Engine<Ls> {
     /// Removes a thread from the store: its log, its decisions, and the states of this engine's layers in its scope.
     ///
     /// Returns `false` if there was no such thread. States of users, projects and the global scope are kept, and so are
-    /// threads of children that were not joined. End the thread's executions first: a running one writes it again.
+    /// threads of children that were not joined. Holds the lease of the thread meanwhile, as a turn does. End the
+    /// thread's executions first: one that is still open writes the thread again with its next turn.
     ///
     /// # Errors
-    /// [`Error::Remove`] if the store failed; then the thread is unchanged.
+    /// [`Error::Held`] if a turn runs on the thread, here or in another process; with
+    /// [`when_held`](EngineBuilder::when_held) it waits for the end of the turn first. [`Error::Remove`] if the store
+    /// failed. In both cases the thread is unchanged.
     pub async fn delete_thread(&self, thread: impl Into<ThreadId>) -> Result<bool, Error> {
         let thread = thread.into();
         self.core.endings.wait(&thread).await;
-        let removed = remove_thread(&*self.core.store, &self.core.roster, &thread).await;
+        let lease = hold_to_delete(&self.core, &thread).await?;
+        let removed = remove_thread(&*self.core.store, &self.core.roster, &thread, Some(lease.fence())).await;
         removed.map_err(|source| Error::Remove { thread, source })
     }
 

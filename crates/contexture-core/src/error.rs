@@ -87,8 +87,8 @@ pub enum Error {
         /// How deep it may go.
         limit: usize,
     },
-    /// Another execution runs a turn on the thread.
-    #[error("run a turn: {_0}\nhint: try again when it has ended, or let turns wait with `when_held`")]
+    /// Another execution runs a turn on the thread, or an engine deletes it.
+    #[error("{_0}\nhint: try again when that has ended, or wait for it with `when_held`")]
     Held(Box<HeldThread>),
     /// Another execution of the thread, most likely in another process, took over this turn.
     ///

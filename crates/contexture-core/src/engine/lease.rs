@@ -54,18 +54,16 @@ impl TurnLease {
         thread: &ThreadId,
         when_held: WhenHeld,
     ) -> Result<LeaseGuard<'_>, Error> {
+        let request = request(core, &format!("execution {execution}"), thread);
         let mut failures = 0;
         let mut waiting = Waiting::new(when_held);
         loop {
-            match core.store.acquire_lease(request(core, execution, thread)).await {
+            match wait_for(core, &request, &mut waiting).await {
                 Ok(lease) => {
                     self.set(Some(lease));
                     return Ok(LeaseGuard(self));
                 }
-                Err(StoreError::Held(holder)) => match waiting.next_look(&holder) {
-                    Some(pause) => core.host.clock.sleep(pause).await,
-                    None => return Err(held(thread, *holder)),
-                },
+                Err(StoreError::Held(holder)) => return Err(held(thread, *holder)),
                 Err(error) => {
                     failures += 1;
                     core.fault(execution, None, "lease", describe(&error));
@@ -104,6 +102,29 @@ impl TurnLease {
     }
 }
 
+/// Takes the lease on a thread for as long as it takes to delete it.
+pub(crate) async fn hold_to_delete(core: &Core, thread: &ThreadId) -> Result<Lease, Error> {
+    let request = request(core, "an engine that deletes the thread", thread);
+    let mut waiting = Waiting::new(core.settings.lease.when_held);
+    wait_for(core, &request, &mut waiting).await.map_err(|error| match error {
+        StoreError::Held(holder) => held(thread, *holder),
+        source => Error::Remove { thread: thread.clone(), source },
+    })
+}
+
+/// Asks for a lease until it is free or there is no more time to wait.
+async fn wait_for(core: &Core, request: &LeaseRequest, waiting: &mut Waiting) -> Result<Lease, StoreError> {
+    loop {
+        match core.store.acquire_lease(request.clone()).await {
+            Err(StoreError::Held(holder)) => match waiting.next_look(&holder) {
+                Some(pause) => core.host.clock.sleep(pause).await,
+                None => return Err(StoreError::Held(holder)),
+            },
+            answer => return answer,
+        }
+    }
+}
+
 /// The progress of waiting for a thread.
 struct Waiting {
     left: Duration,
@@ -133,11 +154,11 @@ impl Waiting {
     }
 }
 
-fn request(core: &Core, execution: &ExecutionId, thread: &ThreadId) -> LeaseRequest {
+fn request(core: &Core, who: &str, thread: &ThreadId) -> LeaseRequest {
     let LeaseSettings { duration, owner, .. } = &core.settings.lease;
     let owner = match &**owner {
-        "" => format!("execution {execution}"),
-        owner => format!("{owner}, execution {execution}"),
+        "" => who.to_owned(),
+        owner => format!("{owner}, {who}"),
     };
     let key = Key::new("threads").then(thread.as_str()).into_string();
     LeaseRequest { key, owner, duration: *duration }

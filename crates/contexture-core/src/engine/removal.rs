@@ -4,15 +4,17 @@ use super::roster::Roster;
 use crate::id::ThreadId;
 use crate::layer::MemoryScope;
 use crate::state::MAX_CONFLICTS;
-use crate::store::{Batch, Key, StorageAdapter, StoreError, layer_prefix};
+use crate::store::{Batch, Fence, Key, StorageAdapter, StoreError, layer_prefix};
 
 /// Removes a thread in one batch; `false` if it did not exist.
 ///
-/// Only records of the layers in the roster are removed: those of unknown layers cannot be found.
+/// With a fence, only while that lease is held. Only records of the layers in the roster are removed: those of unknown
+/// layers cannot be found.
 pub(crate) async fn remove_thread(
     store: &dyn StorageAdapter,
     roster: &Roster,
     thread: &ThreadId,
+    fence: Option<&Fence>,
 ) -> Result<bool, StoreError> {
     let of_thread = Key::new("threads").then(thread.as_str());
     let head = of_thread.clone().then("head").into_string();
@@ -26,6 +28,7 @@ pub(crate) async fn remove_thread(
     loop {
         let version = store.get(&head).await?.map(|record| record.version);
         let mut batch = Batch::new().expect(head.clone(), version);
+        batch.fence = fence.cloned();
         for prefix in &prefixes {
             batch = store.list(prefix).await?.into_iter().fold(batch, Batch::delete);
         }

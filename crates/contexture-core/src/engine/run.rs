@@ -95,7 +95,7 @@ impl Run {
     /// Removes the thread from the store.
     pub(crate) async fn remove_thread(&self) -> Result<(), Error> {
         let (core, thread) = (self.shared.core(), self.thread.id());
-        let removed = remove_thread(&*core.store, &self.shared.roster(), thread).await;
+        let removed = remove_thread(&*core.store, &self.shared.roster(), thread, None).await;
         removed.map(|_| ()).map_err(|source| Error::Remove { thread: thread.clone(), source })
     }
 

@@ -49,8 +49,8 @@ async fn a_second_execution_gets_the_owner_and_the_expiry() {
         let message = Error::Held(Box::new(told)).to_string();
         assert_eq!(
             message,
-            "run a turn: thread `thread` is held by process 17, execution id-1000, whose lease expires in 20.5 s \
-             unless it is renewed\nhint: try again when it has ended, or let turns wait with `when_held`"
+            "thread `thread` is held by process 17, execution id-1000, whose lease expires in 20.5 s unless it is \
+             renewed\nhint: try again when that has ended, or wait for it with `when_held`"
         );
         held(second.resume().await);
         held(second.window("me too").await);
@@ -475,4 +475,118 @@ fn a_lease_of_no_time_is_refused() {
     let builder = Engine::builder(memory(()), clock, Arc::new(CountingIds::new())).model(ScriptedModel::new());
     let refused = builder.lease_duration(Duration::ZERO).build().map(drop).unwrap_err();
     assert_eq!(refused.to_string(), "engine: `lease_duration` is zero");
+}
+
+/// A store that does something before each list of keys.
+struct Meddled<F>(Arc<MemoryStore>, F);
+
+impl<F: Fn() -> BoxFuture<'static, ()> + Send + Sync> StorageAdapter for Meddled<F> {
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
+        self.0.get(key)
+    }
+    fn get_many<'a>(&'a self, keys: &'a [String]) -> BoxFuture<'a, Result<Vec<Option<Record>>, StoreError>> {
+        self.0.get_many(keys)
+    }
+    fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>, StoreError>> {
+        Box::pin(async move {
+            (self.1)().await;
+            self.0.list(prefix).await
+        })
+    }
+    fn apply(&self, batch: Batch) -> BoxFuture<'_, Result<Version, StoreError>> {
+        self.0.apply(batch)
+    }
+    fn acquire_lease(&self, request: LeaseRequest) -> BoxFuture<'_, Result<Lease, StoreError>> {
+        self.0.acquire_lease(request)
+    }
+    fn renew_lease<'a>(&'a self, fence: &'a Fence, duration: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.0.renew_lease(fence, duration)
+    }
+}
+
+#[tokio::test]
+async fn a_thread_is_not_deleted_while_a_turn_runs_on_it() {
+    for same_engine in [false, true] {
+        let ((store, _), slow) = (store(), Slow::new());
+        let (ours, theirs) = pair(&store, &slow);
+        let mut first = ours.open().await;
+        ours.model.clone().calls("slow", "{}").says("done");
+        let ended = begin(&mut first, &slow, async || {
+            let during = picture(&store).await;
+            let deleter = if same_engine { &ours } else { &theirs };
+            let told = held(deleter.engine.delete_thread("thread").await);
+            assert_eq!((told.thread.as_str(), &*told.owner), ("thread", "execution id-1000"));
+            assert_eq!(picture(&store).await, during, "nothing was removed");
+            assert!(!deleter.engine.delete_thread("another").await.unwrap(), "others are free");
+        })
+        .await;
+        assert_eq!(ended.unwrap(), "done");
+        first.complete().await.unwrap();
+        assert!(theirs.engine.delete_thread("thread").await.unwrap());
+        assert_eq!(picture(&store).await, BTreeMap::new());
+    }
+}
+
+#[tokio::test]
+async fn a_deletion_can_wait_for_the_end_of_a_turn_and_follows_a_dead_one() {
+    let ((store, clock), slow) = (store(), Slow::new());
+    let ours = Process::new(1, store.clone(), &slow, ManualClock::hurried());
+    let patient = Process::with(2, store.clone(), &slow, ManualClock::hurried(), |builder| {
+        builder.when_held(WhenHeld::Wait(Duration::from_secs(3_600)))
+    });
+    let mut first = ours.open().await;
+    ours.model.clone().calls("slow", "{}").says("done");
+    let mut deletion = None;
+    let ended = begin(&mut first, &slow, async || {
+        let engine = patient.engine.clone();
+        deletion = Some(tokio::spawn(async move { engine.delete_thread("thread").await }));
+        tokio::task::yield_now().await;
+        assert!(!store.list("threads/").await.unwrap().is_empty(), "it waits");
+    })
+    .await;
+    assert_eq!(ended.unwrap(), "done");
+    assert!(deletion.unwrap().await.unwrap().unwrap());
+    assert_eq!(store.list("threads/").await.unwrap(), [""; 0]);
+
+    // A process that died in the middle of its turn never drops its lease.
+    let request = LeaseRequest { key: "threads/thread".into(), owner: "the dead".into(), duration: DEFAULT_LEASE };
+    first.turn("two").await.unwrap();
+    std::mem::forget(store.acquire_lease(request).await.unwrap());
+    assert_eq!(held(ours.engine.delete_thread("thread").await).owner, "the dead");
+    clock.advance(DEFAULT_LEASE);
+    assert!(ours.engine.delete_thread("thread").await.unwrap());
+}
+
+#[tokio::test]
+async fn a_turn_does_not_begin_while_its_thread_is_deleted() {
+    let ((store, clock), slow) = (store(), Slow::new());
+    let (ours, _) = pair(&store, &slow);
+    let mut first = ours.open().await;
+    first.turn("one").await.unwrap();
+    let first = Arc::new(tokio::sync::Mutex::new(first));
+    for takes_too_long in [true, false] {
+        let (clock, first) = (clock.clone(), first.clone());
+        let meddled = Meddled(store.clone(), move || {
+            let (clock, first) = (clock.clone(), first.clone());
+            Box::pin(async move {
+                let mut first = first.lock().await;
+                if takes_too_long {
+                    clock.advance(DEFAULT_LEASE * 2);
+                    drop(first.turn("two").await);
+                } else {
+                    let told = held(first.turn("three").await);
+                    assert_eq!(told.owner, "deleter, an engine that deletes the thread");
+                }
+            }) as BoxFuture<'static, ()>
+        });
+        let builder = Engine::builder(memory(()), Arc::new(ManualClock::hurried()), Arc::new(CountingIds::new()));
+        let engine = builder.store(Arc::new(meddled)).owner("deleter").build().unwrap();
+        let deleted = engine.delete_thread("thread").await;
+        match takes_too_long {
+            true => assert!(matches!(deleted, Err(Error::Remove { .. })), "another has the thread: {deleted:?}"),
+            false => assert!(deleted.unwrap()),
+        }
+        let left = store.list("threads/").await.unwrap().len();
+        assert_eq!(left > 0, takes_too_long, "{left} records are left");
+    }
 }

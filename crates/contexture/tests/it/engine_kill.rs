@@ -202,3 +202,53 @@ fn ids<'a>(log: &[&'a Item], id: impl Fn(&'a Item) -> Option<&'a Box<str>>) -> V
     ids.sort_unstable();
     ids
 }
+
+/// A tool that never ends.
+struct Hang;
+
+impl Tool for Hang {
+    fn name(&self) -> &str {
+        "tick"
+    }
+
+    fn description(&self) -> &str {
+        "Never ends."
+    }
+
+    fn parameters(&self) -> Value {
+        json!({ "type": "object" })
+    }
+
+    async fn call(&self, _: Value, _: ToolContext<'_>) -> Result<String, BoxError> {
+        kill::tell(std::process::id());
+        std::future::pending().await
+    }
+}
+
+/// Begins a turn that never ends; runs only as a child process.
+#[test]
+#[ignore = "a child process of `a_thread_is_deleted_once_the_process_that_runs_its_turn_is_gone`"]
+fn child_hangs_in_a_turn() {
+    kill::as_child(async |directory| {
+        let builder = contexture::open(directory.join("agent.db"), memory(())).expect("the store opens");
+        let model = contexture::testing::ScriptedModel::new().calls("tick", "{}");
+        let engine = builder.model(model).tool(Hang).build().expect("a good engine");
+        let mut execution = engine.execution(THREAD).start().await.expect("the thread opens");
+        drop(execution.turn("hello").await);
+    });
+}
+
+#[tokio::test]
+async fn a_thread_is_deleted_once_the_process_that_runs_its_turn_is_gone() {
+    let directory = TempDir::new().expect("a temporary directory");
+    let mut process = Process::start("engine_kill::child_hangs_in_a_turn", directory.path());
+    let pid = process.next_told().expect("the child runs its tool");
+    let engine = contexture::open(directory.path().join("agent.db"), memory(())).expect("the store opens");
+    let engine = engine.build().expect("a good engine");
+    let Err(Error::Held(held)) = engine.delete_thread(THREAD).await else { panic!("the child runs a turn") };
+    assert!(held.owner.starts_with(&format!("process {pid}, execution ")), "{held}");
+    assert_eq!(engine.execution(THREAD).start().await.expect("it can be read").log().len(), 2, "nothing is gone");
+    process.kill();
+    assert!(engine.delete_thread(THREAD).await.expect("nobody holds it any more"));
+    assert!(engine.execution(THREAD).start().await.expect("it is empty").log().is_empty());
+}
