@@ -1,13 +1,10 @@
 // A provider that has an agent work: it asks for one command after the other and then says that it is done.
 // It speaks Anthropic messages, OpenAI chat completions and OpenAI responses, and notes what is wrong with a request.
-//
-//   node provider.mjs PORT STEPS LOG
+// It can have a fault, once, before the answer to the third request of the task.
 
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { appendFileSync } from "node:fs";
-
-const [port, steps, log] = [Number(process.argv[2]), Number(process.argv[3]), process.argv[4]];
-let last = [];
+import * as zlib from "node:zlib";
 
 // What a provider would refuse.
 function faults(kind, body) {
@@ -58,12 +55,22 @@ function outputs(kind, body) {
   return done.length === 0 ? 0 : Math.max(...done) + 1;
 }
 
-// The tool that runs commands, by the names that agents give it.
+// The tool that runs commands, by what it is called and what it takes.
 function call(body, command) {
   const tools = (body.tools ?? []).map((tool) => tool.function ?? tool);
-  const known = { Bash: { command, description: "look" }, bash: { command, description: "look" }, exec_command: { cmd: command }, shell_command: { command }, shell: { command: ["bash", "-lc", command] }, run_shell_command: { command } };
-  const tool = tools.find((tool) => tool.name in known);
-  return tool && { name: tool.name, input: known[tool.name] };
+  const takes = (tool) => (tool.input_schema ?? tool.parameters ?? {}).properties ?? {};
+  const runs = (tool) => /bash|shell|exec|terminal|command/i.test(tool.name ?? "") && ("command" in takes(tool) || "cmd" in takes(tool));
+  const tool = tools.find(runs);
+  if (!tool) return null;
+  const input = {};
+  const schema = tool.input_schema ?? tool.parameters;
+  for (const name of schema.required ?? []) {
+    const type = [takes(tool)[name]?.type].flat()[0];
+    input[name] = takes(tool)[name]?.enum?.[0] ?? { boolean: false, number: 60, integer: 60, array: [], object: {} }[type] ?? "look";
+  }
+  const name = "command" in takes(tool) ? "command" : "cmd";
+  input[name] = takes(tool)[name]?.type === "array" ? ["bash", "-lc", command] : command;
+  return { name: tool.name, input };
 }
 
 // What a request took, with everything that it has in common with the one before read from a cache.
@@ -101,42 +108,109 @@ function answer(kind, body, use, text, id, cached) {
   const response = (status, output) => ({ id: `resp_${id}`, object: "response", created_at: 0, status, model: body.model, output, usage: { ...usage, total_tokens: usage.input_tokens + 10 } });
   if (!body.stream) return response("completed", [item]);
   const events = [{ type: "response.created", response: response("in_progress", []) }, { type: "response.output_item.added", output_index: 0, item: use ? { ...item, arguments: "", status: "in_progress" } : { ...item, content: [], status: "in_progress" } }];
-  if (!use) events.push({ type: "response.output_text.delta", item_id: item.id, output_index: 0, content_index: 0, delta: text });
-  return [...events, { type: "response.output_item.done", output_index: 0, item }, { type: "response.completed", response: response("completed", [item]) }];
+  if (!use) {
+    const at = { item_id: item.id, output_index: 0, content_index: 0 };
+    events.push({ type: "response.content_part.added", ...at, part: { type: "output_text", text: "", annotations: [] } }, { type: "response.output_text.delta", ...at, delta: text }, { type: "response.output_text.done", ...at, text });
+  }
+  events.push({ type: "response.output_item.done", output_index: 0, item }, { type: "response.completed", response: response("completed", [item]) });
+  return events.map((event, at) => ({ ...event, sequence_number: at }));
 }
 
-let count = 0;
-createServer((request, response) => {
-  const chunks = [];
-  request.on("data", (chunk) => chunks.push(chunk));
-  request.on("end", () => {
+// Faults, by name: each answers a request in place of the provider, and returns whether it did.
+const faults_by_name = {
+  "429": (response, kind) => refuse(response, kind, 429, "rate_limit_error"),
+  "429-after": (response, kind) => refuse(response, kind, 429, "rate_limit_error", { "retry-after": "1" }),
+  "500": (response, kind) => refuse(response, kind, 500, "api_error"),
+  "529": (response, kind) => refuse(response, kind, 529, "overloaded_error"),
+  "400": (response, kind) => refuse(response, kind, 400, "invalid_request_error"),
+  cut: (response, kind, made) => {
+    if (!Array.isArray(made)) return response.destroy();
+    response.setHeader("content-type", "text/event-stream");
+    response.write(event(made[0]));
+    setTimeout(() => response.destroy(), 100);
+  },
+};
+
+function refuse(response, kind, status, type, headers = {}) {
+  const error = { type, code: type, message: `a ${status} on purpose` };
+  response.writeHead(status, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify(kind === "messages" ? { type: "error", error } : { error }));
+}
+
+const event = (data) => `${data.type ? `event: ${data.type}\n` : ""}data: ${JSON.stringify(data)}\n\n`;
+
+// A body as it was before it was compressed.
+function decoded(request, bytes) {
+  const coding = request.headers["content-encoding"];
+  if (!coding) return bytes.toString();
+  if (coding !== "zstd" || !zlib.zstdDecompressSync) throw new Error(`a body that is compressed with ${coding}; Node 22 reads zstd`);
+  return zlib.zstdDecompressSync(bytes).toString();
+}
+
+// Starts a provider that asks for so many steps, and then for the command that ends the work, if a client has one. What
+// it saw is in `requests`.
+export async function provide({ steps, fault, end }) {
+  const requests = [];
+  let [last, count, faulted] = [[], 0, false];
+
+  function note(kind, request, body) {
+    const isMain = Boolean(call(body, ""));
+    const now = plain(kind, body);
+    const shared = now.findIndex((message, at) => message !== last[at]);
+    const kept = shared === -1 ? now.length : Math.min(shared, last.length);
+    const bytes = JSON.stringify(body).length;
+    const entry = { kind, isMain, streams: Boolean(body.stream), bytes, kept, before: last.length, done: outputs(kind, body), faults: faults(kind, body), headers: request.headers };
+    entry.cached = isMain && last.length > 0 ? bytes - now.join(",").length + now.slice(0, kept).join(",").length : 0;
+    if (isMain) last = now;
+    requests.push(entry);
+    if (process.env.DUMP) writeFileSync(`${process.env.DUMP}/${Date.now()}-${requests.length}.json`, JSON.stringify({ url: request.url, headers: request.headers, body }, null, 1));
+    return entry;
+  }
+
+  function serve(request, response, text) {
     const path = request.url.split("?")[0];
     const kind = path.endsWith("/messages") ? "messages" : path.endsWith("/chat/completions") ? "chat" : path.endsWith("/responses") ? "responses" : null;
-    let body = {};
-    try { body = JSON.parse(Buffer.concat(chunks).toString()); } catch { /* not for a model */ }
     if (!kind || request.method !== "POST") {
       response.setHeader("content-type", "application/json");
       return response.end(JSON.stringify({ object: "list", data: [], input_tokens: 1 }));
     }
+    const body = JSON.parse(text);
+    const entry = note(kind, request, body);
     count += 1;
-    const done = outputs(kind, body);
-    const isMain = (body.tools ?? []).length > 0;
-    const use = isMain && done < steps ? call(body, `cat part_${done}.txt`) : null;
-    const now = plain(kind, body);
-    const shared = now.findIndex((message, at) => message !== last[at]);
-    const entry = { kind, isMain, messages: now.length, bytes: JSON.stringify(body).length, kept: isMain ? (shared === -1 ? now.length : Math.min(shared, last.length)) : null, before: isMain ? last.length : null, done, faults: faults(kind, body) };
-    const head = JSON.stringify(body).length - now.join(",").length;
-    const cached = isMain && last.length > 0 ? head + now.slice(0, entry.kept).join(",").length : 0;
-    if (isMain) last = now;
-    appendFileSync(log, JSON.stringify(entry) + "\n");
-    const made = answer(kind, body, use, isMain ? "The task is done." : "A title", `${count}`, cached);
-    if (!Array.isArray(made)) {
-      response.setHeader("content-type", "application/json");
-      return response.end(JSON.stringify(made));
+    const command = entry.done < steps ? `cat part_${entry.done}.txt` : end;
+    const use = entry.isMain && command ? call(body, command) : null;
+    const made = answer(kind, body, use, entry.isMain ? "The task is done." : "A title", `${count}`, entry.cached);
+    if (fault in faults_by_name && entry.isMain && entry.done === 2 && !faulted) {
+      [faulted, entry.faulted] = [true, fault];
+      return faults_by_name[fault](response, kind, made);
     }
-    response.setHeader("content-type", "text/event-stream");
-    for (const event of made) response.write(`${event.type ? `event: ${event.type}\n` : ""}data: ${JSON.stringify(event)}\n\n`);
+    const send = () => (Array.isArray(made) ? stream(response, kind, made) : response.end(JSON.stringify({ ...made, ...(fault === "unknown" && { unheard_of: { a: [1, null] } }) })));
+    response.setHeader("content-type", Array.isArray(made) ? "text/event-stream" : "application/json");
+    return fault === "slow" && entry.isMain && entry.done === 2 ? setTimeout(send, 8000) : send();
+  }
+
+  function stream(response, kind, made) {
+    for (const [at, data] of made.entries()) {
+      if (fault === "unknown" && at === 1 && kind !== "chat") response.write(event({ type: "unheard_of.event", a: [1, null] }));
+      response.write(event(fault === "unknown" ? { ...data, unheard_of: { b: "c" } } : data));
+    }
     if (kind === "chat") response.write("data: [DONE]\n\n");
     response.end();
+  }
+
+  const server = createServer((request, response) => {
+    const chunks = [];
+    request.on("data", (chunk) => chunks.push(chunk));
+    request.on("end", () => {
+      try {
+        serve(request, response, decoded(request, Buffer.concat(chunks)));
+      } catch (error) {
+        requests.push({ kind: "broken", faults: [`${request.method} ${request.url}: ${error.message}`] });
+        response.writeHead(500).end();
+      }
+    });
   });
-}).listen(port, "127.0.0.1");
+  server.on("upgrade", (request, socket) => socket.end("HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"));
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  return { requests, url: `http://127.0.0.1:${server.address().port}`, close: () => { server.closeAllConnections(); server.close(); } };
+}

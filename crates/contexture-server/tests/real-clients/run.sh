@@ -1,58 +1,55 @@
 #!/usr/bin/env bash
-# Runs real agents behind the gateway, with made-up keys, against a provider on this machine (provider.mjs).
+# Runs real clients with and without the gateway, with made-up keys, against a provider on this machine: see README.md.
 #
-#   run.sh CONTEXTURE [AGENT…]      CONTEXTURE is the program; agents are claude, codex and pi unless others are named
-#
-# Agents are installed from npm by name into AGENTS_DIR (a directory beneath the one for temporary files unless it is
-# set). With Linux's namespaces only loopback exists while they run. Each agent is given a task of STEPS commands with
-# a budget that it outgrows; wanted is that it ends well, that no request breaks the provider's rules, and that the
-# receipt tells of a fold.
+#   run.sh CONTEXTURE [CLIENT…]      CONTEXTURE is the program; clients are claude, codex and pi unless others are named
+#   run.sh CONTEXTURE surroundings   an address that was set before, a proxy, a settings file that beats the environment
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 contexture=$(realpath "$1")
 shift
-agents=("$@")
-[ ${#agents[@]} -gt 0 ] || agents=(claude codex pi)
-dir=${AGENTS_DIR:-${TMPDIR:-/tmp}/contexture-real-clients}
-steps=${STEPS:-14}
-declare -A package=([claude]=@anthropic-ai/claude-code [codex]=@openai/codex [pi]=@mariozechner/pi-coding-agent)
-declare -A arguments=(
-  [claude]="-p --dangerously-skip-permissions"
-  [codex]="exec -m gpt-5.1 --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox"
-  [pi]="-p --provider anthropic"
-)
-# What instructions and tools take, and room for about a third of the task.
-declare -A budget=([claude]=${CLAUDE_BUDGET:-40000} [codex]=${CODEX_BUDGET:-26000} [pi]=${PI_BUDGET:-14000})
+clients=("$@")
+[ ${#clients[@]} -gt 0 ] || clients=(claude codex pi)
+export AGENTS_DIR=${AGENTS_DIR:-${TMPDIR:-/tmp}/contexture-real-clients}
+python=${PYTHON:-python3}
+mkdir -p "$AGENTS_DIR/bin"
 
-mkdir -p "$dir"
-for agent in "${agents[@]}"; do
-  [ -x "$dir/node_modules/.bin/$agent" ] || npm install --prefix "$dir" --no-fund --no-audit "${package[$agent]}" >"$dir/npm.log" 2>&1
-done
-export PATH="$dir/node_modules/.bin:$PATH"
+# What is to be installed, by name: "npm PACKAGES", "pip PACKAGES" or "file NAME PATH" for each client.
+needed() {
+  node --input-type=module - "$here" "${clients[@]}" <<'NODE'
+const [here, ...given] = process.argv.slice(2);
+const names = given.map((name) => (name === "surroundings" ? "claude" : name));
+const { clients } = await import(`${here}/clients.mjs`);
+const wanted = clients(here).filter(({ name }) => names.some((one) => name === one || name.startsWith(`${one}-`)));
+for (const one of names) if (!wanted.some(({ name }) => name === one || name.startsWith(`${one}-`))) console.log(`unknown ${one}`);
+for (const { npm, pip, file, command } of wanted) {
+  if (npm) console.log(`npm ${npm}`);
+  if (pip) console.log(`pip ${pip.join(" ")}`);
+  if (file) console.log(`file ${command} ${file}`);
+}
+NODE
+}
 
-failed=0
-for agent in "${agents[@]}"; do
-  work=$(mktemp -d)
-  log=$work/requests.jsonl
-  touch "$log"
-  for ((part = 0; part < steps; part++)); do
-    { echo "step-$part-of-the-task"; for n in $(seq 1 160); do echo "line $n of the text that belongs to part $part of the work"; done; } >"$work/part_$part.txt"
-  done
-  cat >"$work/inside.sh" <<INSIDE
-ip link set lo up 2>/dev/null || true
-node "$here/provider.mjs" 18080 $steps "$log" &
-provider=\$!
-sleep 1
-cd "$work"
-"$contexture" run --budget ${budget[$agent]} --upstream http://127.0.0.1:18080/v1 $agent ${arguments[$agent]} "Do the task." >"$work/out" 2>"$work/err" </dev/null
-echo \$? >"$work/code"
-kill \$provider
-INSIDE
-  run=(bash "$work/inside.sh")
-  if unshare -rn true 2>/dev/null; then run=(unshare -rn "${run[@]}"); fi
-  HOME=$work/home XDG_STATE_HOME=$work/state ANTHROPIC_API_KEY=sk-ant-made-up OPENAI_API_KEY=sk-made-up IS_SANDBOX=1 \
-    timeout 300 "${run[@]}" || true
-  node "$here/judge.mjs" "$agent" "$work" "$steps" || failed=1
+needed | sort -u | while read -r kind first rest; do
+  case $kind in
+    unknown) echo "run.sh: no client is called $first" >&2; exit 2 ;;
+    npm) for package in $first $rest; do
+      [ -d "$AGENTS_DIR/node_modules/$package" ] || npm install --prefix "$AGENTS_DIR" --no-fund --no-audit "$package" >"$AGENTS_DIR/npm.log" 2>&1
+    done ;;
+    pip) [ -f "$AGENTS_DIR/venv-$first/done" ] || {
+      "$python" -m venv "$AGENTS_DIR/venv-$first"
+      # shellcheck disable=SC2086
+      "$AGENTS_DIR/venv-$first/bin/pip" install -q $first $rest >"$AGENTS_DIR/pip-$first.log" 2>&1
+      touch "$AGENTS_DIR/venv-$first/done"
+    } ;;
+    file) chmod +x "$AGENTS_DIR/$rest"; ln -sf "../$rest" "$AGENTS_DIR/bin/$first" ;;
+  esac
 done
-exit $failed
+
+program=$here/run.mjs
+[ "${clients[0]}" != surroundings ] || program=$here/surroundings.mjs
+# With Linux's namespaces only loopback exists while they run.
+inside=(bash -c 'ip link set lo up 2>/dev/null || true; exec node "$@"' run "$program" "$contexture" "${clients[@]}")
+if unshare -rn true 2>/dev/null; then exec unshare -rn "${inside[@]}"; fi
+echo "run.sh: without network namespaces, clients are not run" >&2
+exit 3
