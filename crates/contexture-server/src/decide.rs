@@ -248,13 +248,16 @@ impl Decider {
         ready.conversation = Some(conversation.clone());
         let mut live = conversation.live();
         let messages = request.messages().len();
-        let (stopped, is_repeat) = {
+        let known = {
             let state = conversation.state();
-            (state.stopped.clone(), state.points.contains(&messages))
+            let is_repeat = state.points.contains(&messages).then(|| "the client repeats it".to_owned());
+            // Where deciding takes long, the next request may be decided first.
+            let is_late = state.points.last().is_some_and(|newest| *newest > messages);
+            let is_late = is_late.then(|| "a later request was decided before it".to_owned());
+            let why = state.stopped.clone().or(is_repeat).or(is_late);
+            why.map(|why| (why, state.steps.plan_for(messages)))
         };
-        if is_repeat || stopped.is_some() {
-            let plan = conversation.state().steps.plan_for(messages);
-            let why = stopped.unwrap_or_else(|| "the client repeats it".to_owned());
+        if let Some((why, plan)) = known {
             return self.with_plan(ready, request, &plan, &why);
         }
         let head = head_tokens(request, conversation.lead);

@@ -70,6 +70,46 @@ async fn with_no_time_nothing_new_is_decided_and_nothing_is_lost() {
     }
 }
 
+/// A counter that takes long for as long as it is told to.
+#[derive(Default)]
+struct Slow(AtomicBool);
+
+impl TokenCounter for Slow {
+    fn name(&self) -> &str {
+        "slow"
+    }
+
+    fn count(&self, text: &str) -> u64 {
+        if self.0.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Estimate.count(text)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn requests_that_are_decided_out_of_order_do_not_end_folding() {
+    let provider = Provider::start().await;
+    let counter = Arc::new(Slow::default());
+    let options = Options { counter: counter.clone(), own_work: Duration::from_millis(30), ..small() };
+    let gateway = provider.gateway(options).await;
+    let agent = long(Format::Messages, 10);
+    let requests = agent.requests();
+    let (first, second) = requests.split_at(requests.len() - 4);
+    counter.0.store(true, Ordering::SeqCst);
+    // The client goes on with what was decided before, so deciding falls behind by several requests.
+    play_some(&gateway, &provider, &agent, first).await;
+    counter.0.store(false, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    for at in second {
+        assert_eq!(post(&gateway, agent.format, agent.request(*at, false)).await.0, 200);
+        rules::check(agent.format, &provider.last().body).unwrap();
+    }
+    let records = records(&gateway, requests.len()).await;
+    let ended = records.iter().filter_map(|record| record.passed.as_deref()).find(|why| why.contains("nothing more"));
+    assert_eq!(ended, None);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rewritten_request_that_is_refused_is_sent_once_as_it_came() {
     let provider = Provider::start().await;
