@@ -179,7 +179,11 @@ async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming) -> Respon
     if let Some(response) = own::respond(&shared, path, &parts.headers, parts.uri.query()) {
         return response;
     }
-    let route = shared.options.upstreams.route(path, parts.uri.query(), headers::is_anthropic(&parts.headers));
+    let upstreams = match headers::has_account(&parts.headers) {
+        true => &shared.options.upstreams.for_account(),
+        false => &shared.options.upstreams,
+    };
+    let route = upstreams.route(path, parts.uri.query(), headers::is_anthropic(&parts.headers));
     if parts.headers.contains_key(header::UPGRADE) {
         return refusal(route.format, StatusCode::UPGRADE_REQUIRED, "only plain requests are passed on");
     }

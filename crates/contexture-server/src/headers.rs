@@ -70,6 +70,11 @@ pub fn is_anthropic(headers: &HeaderMap) -> bool {
     headers.contains_key("anthropic-version") || headers.contains_key("x-api-key")
 }
 
+/// Whether a request comes with an account of OpenAI's in place of a key.
+pub fn has_account(headers: &HeaderMap) -> bool {
+    headers.contains_key("chatgpt-account-id")
+}
+
 /// Headers of an answer that tell how much of a quota is used.
 pub fn quota_of(headers: &HeaderMap) -> Vec<(String, String)> {
     let is_quota = |name: &HeaderName| QUOTAS.iter().any(|start| name.as_str().starts_with(start));

@@ -8,6 +8,9 @@ pub const ANTHROPIC: &str = "https://api.anthropic.com";
 /// Where OpenAI is.
 pub const OPENAI: &str = "https://api.openai.com/v1";
 
+/// Where OpenAI serves clients that are logged in with an account in place of a key.
+pub const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
+
 /// The addresses that a gateway passes requests on to.
 ///
 /// A client that is pointed at `{gateway}/anthropic` or `{gateway}/openai` has what follows appended to the address of
@@ -42,6 +45,13 @@ impl Upstreams {
     pub fn one(url: &str) -> Self {
         let url = url.trim_end_matches('/');
         Self { anthropic: url.trim_end_matches("/v1").to_owned(), openai: url.to_owned() }
+    }
+
+    /// The addresses for a client that is logged in with an account of OpenAI's: unless the user has set another one,
+    /// the account is served elsewhere than keys are.
+    pub fn for_account(&self) -> Self {
+        let openai = if self.openai == OPENAI { CHATGPT } else { &self.openai };
+        Self { openai: openai.to_owned(), ..self.clone() }
     }
 
     /// Where a request to a path goes. `is_anthropic` says what its headers look like, for paths that do not tell.

@@ -112,6 +112,36 @@ async fn an_upgrade_is_refused_so_that_the_client_falls_back() {
     assert!(provider.got().is_empty());
 }
 
+#[test]
+fn a_login_with_an_account_has_an_upstream_of_its_own_unless_the_user_set_one() {
+    let url = |upstreams: &Upstreams| upstreams.for_account().route("/openai/responses", None, false).url;
+    assert_eq!(url(&Upstreams::default()), "https://chatgpt.com/backend-api/codex/responses");
+    assert_eq!(url(&Upstreams::one("https://proxy.example/v1")), "https://proxy.example/v1/responses");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_and_account_headers_arrive_byte_for_byte() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(patient()).await;
+    let sent = [
+        ("authorization", &b"Bearer eyJhbGciOiJub25lIn0.e30.  c2ln"[..]),
+        ("chatgpt-account-id", b"account-4711"),
+        ("x-codex-turn-metadata", b"{\"session_id\":\"a\", \"b\" : 1}"),
+        ("x-latin", b"caf\xe9"),
+        ("cookie", b"one=1; two=2"),
+    ];
+    let mut request = reqwest::Client::new().post(format!("{}/openai/responses", gateway.url()));
+    for (name, value) in sent {
+        request = request.header(name, reqwest::header::HeaderValue::from_bytes(value).unwrap());
+    }
+    let body = Agent::new(Format::Responses, "hello").request(1, false);
+    assert_eq!(request.body(body).send().await.unwrap().status().as_u16(), 200);
+    let got = provider.last();
+    for (name, value) in sent {
+        assert_eq!(got.headers[name].as_bytes(), value, "{name}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_chunk_is_passed_on_before_the_next_one_comes() {
     // The provider sends a chunk only when the client has seen the one before.
