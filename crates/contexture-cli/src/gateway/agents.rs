@@ -6,6 +6,7 @@ use std::{env, fs, io, process};
 
 use contexture_server::Upstreams;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::failure::Failure;
 
@@ -32,6 +33,12 @@ pub(super) struct Agent {
     /// Variables in which the user may have set an address, with the upstream that it becomes.
     #[serde(default)]
     pub(super) upstream: BTreeMap<String, Upstream>,
+    /// Files of its settings in which the user may have set an address, with the keys and the upstream that each becomes.
+    #[serde(default)]
+    pub(super) settings: BTreeMap<String, BTreeMap<String, Upstream>>,
+    /// A variable without which nobody knows where its requests go.
+    #[serde(default)]
+    pub(super) needs: Option<String>,
     /// Variables with which it speaks to somebody else.
     #[serde(default)]
     pub(super) bypass: Vec<String>,
@@ -49,6 +56,8 @@ pub(super) struct Agent {
 pub(super) enum Upstream {
     Anthropic,
     Openai,
+    /// One address for everything.
+    Any,
 }
 
 #[derive(Deserialize)]
@@ -67,6 +76,8 @@ impl Agent {
             arguments: Vec::new(),
             files: BTreeMap::new(),
             upstream: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            needs: None,
             bypass: Vec::new(),
             trial: Vec::new(),
             hint: None,
@@ -76,6 +87,19 @@ impl Agent {
     /// Whether anything points it at the gateway.
     pub(super) fn is_pointed(&self) -> bool {
         !self.set.is_empty() || !self.arguments.is_empty()
+    }
+
+    /// Says how an agent that is not known can be pointed at the gateway.
+    pub(super) fn check_pointed(&self) -> Result<(), Failure> {
+        if self.is_pointed() {
+            return Ok(());
+        }
+        let names: Vec<String> = known().into_iter().map(|agent| agent.name).collect();
+        let failure = Failure::usage(format!("`{}` is no agent that is known", self.name));
+        Err(failure.hint(format!(
+            "say how it finds the gateway, as in `--set OPENAI_BASE_URL={{url}}/openai`; known are {}",
+            names.join(", ")
+        )))
     }
 
     /// The same with variables of the user's, written as `NAME=VALUE`.
@@ -90,18 +114,35 @@ impl Agent {
         Ok(self)
     }
 
-    /// Where requests go: to what the user has set, or to the providers.
+    /// Where requests go: to what the user has set in a variable or in the agent's settings, or to the providers.
     pub(super) fn upstreams(&self, variable: impl Fn(&str) -> Option<String>) -> Upstreams {
         let mut upstreams = Upstreams::default();
+        for (file, keys) in &self.settings {
+            let Some(settings) = settings_of(file, variable("HOME").as_deref()) else { continue };
+            for (key, upstream) in keys {
+                if let Some(url) = settings.pointer(&format!("/{}", key.replace('.', "/"))).and_then(Value::as_str) {
+                    upstream.set(&mut upstreams, url);
+                }
+            }
+        }
         for (name, upstream) in &self.upstream {
-            let Some(url) = variable(name).filter(|url| !url.is_empty()) else { continue };
-            let url = url.trim_end_matches('/').to_owned();
-            match upstream {
-                Upstream::Anthropic => upstreams.anthropic = url,
-                Upstream::Openai => upstreams.openai = url,
+            if let Some(url) = variable(name) {
+                upstream.set(&mut upstreams, &url);
             }
         }
         upstreams
+    }
+
+    /// Says what has to be set before anybody knows where requests go.
+    pub(super) fn check_needs(&self, variable: impl Fn(&str) -> Option<String>) -> Result<(), Failure> {
+        match self.needs.as_deref().filter(|name| variable(name).is_none_or(|url| url.is_empty())) {
+            Some(name) => {
+                let failure = Failure::usage(format!("where `{}` sends its requests is not known", self.name));
+                let hint = self.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
+                Err(failure.hint(format!("set `{name}` to the address of its provider, or pass --upstream{hint}")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Its variables and arguments for a gateway at an address.
@@ -117,6 +158,31 @@ impl Agent {
             arguments: self.arguments.iter().map(fill).collect(),
             _files: files,
         })
+    }
+}
+
+impl Upstream {
+    fn set(self, upstreams: &mut Upstreams, url: &str) {
+        let url = url.trim().trim_end_matches('/');
+        match self {
+            _ if url.is_empty() => {}
+            Self::Anthropic => upstreams.anthropic = url.to_owned(),
+            Self::Openai => upstreams.openai = url.to_owned(),
+            Self::Any => *upstreams = Upstreams::one(url),
+        }
+    }
+}
+
+/// The settings in a file, if it is there and can be read. `~` is the user's directory.
+fn settings_of(file: &str, home: Option<&str>) -> Option<Value> {
+    let path = match file.strip_prefix("~/") {
+        Some(rest) => PathBuf::from(home?).join(rest),
+        None => PathBuf::from(file),
+    };
+    let text = fs::read_to_string(path).ok()?;
+    match file.ends_with(".toml") {
+        true => toml::from_str(&text).ok(),
+        false => serde_json::from_str(&text).ok(),
     }
 }
 
@@ -185,5 +251,40 @@ mod tests {
             agent.upstreams(|name| (name == "ANTHROPIC_BASE_URL").then(|| "https://proxy.example/".to_owned()));
         assert_eq!(upstreams.anthropic, "https://proxy.example");
         assert_eq!(agent.upstreams(|_| None), Upstreams::default());
+        let agent = Agent::named("copilot");
+        let upstreams = agent.upstreams(|_| Some("https://proxy.example/v1".to_owned()));
+        assert_eq!(upstreams, Upstreams::one("https://proxy.example/v1"));
+    }
+
+    #[test]
+    fn an_address_in_the_settings_of_an_agent_becomes_the_upstream_unless_a_variable_says_otherwise() {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir_all(home.path().join(".codex")).unwrap();
+        let path = home.path().join(".codex/config.toml");
+        fs::write(&path, "model = \"m\"\nopenai_base_url = \"https://proxy.example/v1/\"\n").unwrap();
+        let of_home = |name: &str| (name == "HOME").then(|| home.path().display().to_string());
+        assert_eq!(Agent::named("codex").upstreams(of_home).openai, "https://proxy.example/v1");
+        let of_both = |name: &str| match name {
+            "OPENAI_BASE_URL" => Some("https://other.example/v1".to_owned()),
+            name => of_home(name),
+        };
+        assert_eq!(Agent::named("codex").upstreams(of_both).openai, "https://other.example/v1");
+        fs::write(&path, "what = is = this").unwrap();
+        assert_eq!(Agent::named("codex").upstreams(of_home), Upstreams::default());
+        fs::create_dir_all(home.path().join(".config/opencode")).unwrap();
+        let settings = r#"{"provider":{"anthropic":{"options":{"baseURL":"https://a.example/v1"}}}}"#;
+        fs::write(home.path().join(".config/opencode/opencode.json"), settings).unwrap();
+        assert_eq!(Agent::named("opencode").upstreams(of_home).anthropic, "https://a.example/v1");
+    }
+
+    #[test]
+    fn a_key_is_not_sent_to_somebody_else_because_nobody_knows_where_it_belongs() {
+        for name in ["copilot", "kimi"] {
+            let agent = Agent::named(name);
+            let needed = agent.needs.clone().unwrap();
+            let failure = format!("{:?}", agent.check_needs(|_| None).unwrap_err());
+            assert!(failure.contains("is not known"), "{failure}");
+            assert!(agent.check_needs(|name| (name == needed).then(|| "https://p.example".to_owned())).is_ok());
+        }
     }
 }

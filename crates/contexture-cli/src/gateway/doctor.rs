@@ -40,6 +40,7 @@ pub struct Doctor {
 pub fn run(command: &Doctor) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let agent = Agent::named(&command.agent).with(&command.set)?;
+    agent.check_pointed()?;
     let (told, records) = runtime.block_on(tried(command, &agent))?;
     runtime.shutdown_background();
     if records.is_empty() {

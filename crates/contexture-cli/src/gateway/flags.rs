@@ -43,3 +43,12 @@ fn share(text: &str) -> Result<f64, String> {
         _ => Err("a share is a number from 0 to 1".to_owned()),
     }
 }
+
+/// An address that requests can go to.
+pub(super) fn web_address(text: &str) -> Result<String, String> {
+    let host = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    match host.is_some_and(|host| !host.is_empty() && !host.starts_with('/') && !text.contains(char::is_whitespace)) {
+        true => Ok(text.to_owned()),
+        false => Err("an address begins with http:// or https://".to_owned()),
+    }
+}

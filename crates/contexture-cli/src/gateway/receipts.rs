@@ -60,6 +60,7 @@ pub fn run(command: &Receipts) -> Result<(), Failure> {
             serde_json::to_string_pretty(&json!({"by": format!("{:?}", command.by).to_lowercase(), "receipts": all}))?
                 + "\n"
         }
+        false if receipts.is_empty() => "no request was seen yet; `contexture run claude` lets some pass\n".to_owned(),
         false => format!("{}\n{}", table(&receipts), print::receipt(&Receipt::of(&records), false)),
     };
     Ok(io::stdout().write_all(text.as_bytes())?)

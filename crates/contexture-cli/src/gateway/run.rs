@@ -8,8 +8,8 @@ use clap::Args;
 use contexture_server::{Gateway, Options, Receipt};
 use tokio::process::Command;
 
-use super::agents::{Agent, known};
-use super::flags::GatewayFlags;
+use super::agents::Agent;
+use super::flags::{GatewayFlags, web_address};
 use super::print;
 use super::signals::{Signals, exit_code};
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// Run an agent through a local gateway, and print a receipt when it ends
 ///
 /// The agent works in the terminal as it always does. It is pointed at the gateway with variables and arguments only; no
-/// file of it is changed. Known agents: claude, codex, opencode, qwen, copilot, goose, kimi, aider, mini; any other
+/// file of it is changed. Known agents: claude, codex, pi, opencode, qwen, copilot, goose, kimi, aider, mini; any other
 /// command works with --set.
 #[derive(Args)]
 pub struct Run {
@@ -27,7 +27,7 @@ pub struct Run {
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// Where requests go; otherwise to what the agent would have used
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = web_address)]
     upstream: Option<String>,
     /// The agent
     #[arg(value_name = "AGENT")]
@@ -50,17 +50,13 @@ pub fn run(command: &Run) -> Result<(), Failure> {
 
 async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     let agent = Agent::named(&command.agent).with(&command.set)?;
-    if !agent.is_pointed() {
-        let names: Vec<String> = known().into_iter().map(|agent| agent.name).collect();
-        let failure = Failure::usage(format!("`{}` is no agent that is known", agent.name));
-        return Err(failure.hint(format!(
-            "say how it finds the gateway, as in `--set OPENAI_BASE_URL={{url}}/openai`; known are {}",
-            names.join(", ")
-        )));
-    }
+    agent.check_pointed()?;
     let upstreams = match &command.upstream {
         Some(url) => contexture_server::Upstreams::one(url),
-        None => agent.upstreams(|name| env::var(name).ok()),
+        None => {
+            agent.check_needs(|name| env::var(name).ok())?;
+            agent.upstreams(|name| env::var(name).ok())
+        }
     };
     let directory = env::current_dir().ok().and_then(|path| path.to_str().map(Arc::from));
     let options = Options { directory, ..command.flags.options(upstreams)? };

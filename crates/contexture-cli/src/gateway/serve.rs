@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::Args;
 use contexture_server::{Gateway, Receipt, StartError, Upstreams};
 
-use super::flags::GatewayFlags;
+use super::flags::{GatewayFlags, web_address};
 use super::print;
 use crate::failure::Failure;
 
@@ -20,7 +20,7 @@ pub struct Serve {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7717")]
     listen: String,
     /// Where all requests go
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = web_address)]
     upstream: Option<String>,
 }
 
@@ -61,8 +61,11 @@ pub(super) fn cannot_start(error: StartError) -> Failure {
     let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
     let failure = Failure::work(format!("{error}{cause}"));
     match error {
+        StartError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
+            failure.hint("another program listens there: choose another port with --listen")
+        }
         StartError::Listen { .. } => {
-            failure.hint("another program may listen there: choose another port with --listen")
+            failure.hint("it is an address of this machine with a port, as in `--listen 127.0.0.1:7717`")
         }
         StartError::Store(_) => failure.hint("pass --no-store to go on without it"),
         StartError::Loop(_) => failure.hint("an address of the gateway is set as its own upstream: unset it"),

@@ -153,7 +153,14 @@ fn what_cannot_be_done_is_one_sentence_and_a_hint() {
     );
     check(&["run", "--set", "X={url}", "unheard-of-agent"], 1, "start `unheard-of-agent`", "is it installed");
     check(&["run", "--set", "nonsense", "claude"], 2, "`nonsense` is no variable", "write it as");
-    check(&["serve", "--listen", "256.1.1.1:99"], 1, "listen on `256.1.1.1:99`", "another program");
+    check(&["doctor", "unheard-of-agent"], 2, "`unheard-of-agent` is no agent that is known", "say how");
+    check(&["run", "kimi"], 2, "where `kimi` sends its requests is not known", "set `KIMI_BASE_URL`");
+    check(&["run", "--upstream", "ftp://x", "claude"], 2, "invalid value 'ftp://x'", "");
+    check(&["serve", "--upstream", "http:// x"], 2, "invalid value 'http:// x'", "");
+    check(&["serve", "--listen", "256.1.1.1:99"], 1, "listen on `256.1.1.1:99`", "it is an address of this machine");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = listener.local_addr().unwrap().to_string();
+    check(&["serve", "--listen", &taken], 1, &format!("listen on `{taken}`"), "another program");
     check(
         &["serve", "--listen", "127.0.0.1:17718", "--upstream", "http://127.0.0.1:17718"],
         1,
