@@ -2,22 +2,32 @@
 //!
 //! Every recording is sent request by request over real connections to a gateway, and from there to a provider that
 //! simulates its prefix cache exactly. Each request is held against the provider's rules, and the bill against what
-//! pass-through would have been billed at every single request.
+//! pass-through would have been billed at every single request. With `--windows` what is sent is held against the
+//! windows of a folder that is given the recording directly, as `contexture replay` does.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::Response;
 use clap::Parser;
 use contexture::wire::Format;
+use contexture_bench::twin::{Likeness, Twin, own_count};
 use contexture_cli::failure::Failure;
 use contexture_cli::source;
+use contexture_server::models::{Caching, Models};
 use contexture_server::testing::cache::{Cache, Took};
 use contexture_server::testing::recorded::Recorded;
 use contexture_server::testing::rules;
 use contexture_server::{Gateway, Options, Receipt, Upstreams};
 use serde_json::json;
+
+/// What unforced folds may run up over pass-through, as a share of it.
+const MOST_EXCESS: f64 = 0.10;
+
+/// The time that the gateway has for a request: what is decided must not depend on what else the machine does.
+const MUCH_TIME: Duration = Duration::from_secs(60);
 
 /// Sends recorded work through the gateway and checks what is sent.
 #[derive(Parser)]
@@ -37,6 +47,9 @@ struct Arguments {
     /// Print every request
     #[arg(long)]
     each: bool,
+    /// Compare what is sent with the windows of a folder that is given the recording directly
+    #[arg(long)]
+    windows: bool,
     /// Leave out recordings with fewer bytes in their last request
     #[arg(long, default_value_t = 100_000)]
     least: usize,
@@ -48,6 +61,8 @@ struct Provider {
     cache: Cache,
     last: String,
     took: Took,
+    /// Whether it counts tokens as the gateway does.
+    counts_alike: bool,
 }
 
 /// What one recording came to.
@@ -59,7 +74,32 @@ struct Outcome {
     /// The most that the bill was above pass-through's at any request, as a share of it.
     worst: f64,
     refused: Vec<String>,
+    /// Requests that have the texts of the window, that hold them, and that lack one.
+    windows: [usize; 3],
     receipt: Receipt,
+}
+
+impl Outcome {
+    /// How many folds nothing forced, and how many the budget forced.
+    fn folds(&self) -> (usize, usize) {
+        let forced = self.receipt.folds.iter().filter(|fold| fold.reason.contains("full")).count();
+        (self.receipt.folds.len() - forced, forced)
+    }
+
+    /// What was promised about the bill, and is not so.
+    fn broken(&self) -> Vec<String> {
+        let (unforced, forced) = self.folds();
+        let mut broken = Vec::new();
+        if unforced > 0 && self.billed > self.passed_through {
+            let share = self.billed / self.passed_through;
+            broken
+                .push(format!("billed {share:.3} of pass-through after {unforced} unforced and {forced} forced folds"));
+        }
+        if forced == 0 && self.worst > MOST_EXCESS {
+            broken.push(format!("at worst the bill was {:.3} above pass-through's with nothing forced", self.worst));
+        }
+        broken
+    }
 }
 
 fn main() -> std::process::ExitCode {
@@ -87,9 +127,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         let (outcome, times) = runtime.block_on(play(format, &recorded, arguments));
         own.extend(times);
-        for refused in &outcome.refused {
-            println!("{}: {refused}", source);
-        }
+        outcome.refused.iter().chain(&outcome.broken()).for_each(|broken| println!("{source}: {broken}"));
         all.push(outcome);
     }
     print(&all, &mut own);
@@ -97,19 +135,27 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 async fn play(format: Format, recorded: &Recorded, arguments: &Arguments) -> (Outcome, Vec<u64>) {
-    let provider = Provider { format, cache: Cache::with_life(u64::MAX), last: String::new(), took: Took::default() };
+    let provider = Provider {
+        format,
+        cache: Cache::with_life(u64::MAX),
+        last: String::new(),
+        took: Took::default(),
+        counts_alike: arguments.windows,
+    };
     let provider = Arc::new(Mutex::new(provider));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("a port that is bound has an address"));
     let app = axum::Router::new().fallback(serve).with_state(provider.clone());
     let serving = tokio::spawn(async move { axum::serve(listener, app).await });
-    let options = Options { upstreams: Upstreams::one(&url), budget: Some(arguments.budget), ..Options::default() };
+    let (upstreams, budget) = (Upstreams::one(&url), Some(arguments.budget));
+    let options = Options { upstreams, budget, own_work: MUCH_TIME, ..Options::default() };
     let gateway = Gateway::start("127.0.0.1:0", options).await.expect("a gateway on a free port");
     let path = ["/v1/messages", "/v1/chat/completions", "/v1/responses"]
         [Format::ALL.iter().position(|other| *other == format).unwrap_or(0)];
     let client = reqwest::Client::new();
     let mut through = Cache::with_life(u64::MAX);
     let mut outcome = Outcome::default();
+    let mut twin = arguments.windows.then(|| twin(format, recorded, arguments.budget));
     for number in 0..recorded.len() {
         let body = recorded.request(number);
         let (came, is_valid) = (body.len(), rules::check(format, &body).is_ok());
@@ -130,6 +176,14 @@ async fn play(format: Format, recorded: &Recorded, arguments: &Arguments) -> (Ou
         {
             outcome.refused.push(format!("request {number}: {error}"));
         }
+        if let Some(twin) = &mut twin {
+            twin.request(recorded.items(number));
+            let likeness = twin.likeness(format, &provider.last).unwrap_or(Likeness::Other);
+            outcome.windows[likeness as usize] += 1;
+            if arguments.each && likeness != Likeness::Same {
+                println!("{number} {likeness:?}");
+            }
+        }
     }
     let records = gateway.stop().await;
     serving.abort();
@@ -137,15 +191,32 @@ async fn play(format: Format, recorded: &Recorded, arguments: &Arguments) -> (Ou
     (outcome, records.iter().map(|record| record.own_us).collect())
 }
 
+/// A folder with the same budget as the gateway's.
+fn twin(format: Format, recorded: &Recorded, budget: u64) -> Twin {
+    let first = recorded.request(0);
+    let (_, head) = own_count(format, &first).unwrap_or_default();
+    let model = if format == Format::Messages { "claude-sonnet-4-5" } else { "gpt-5" };
+    Twin::new(budget.saturating_sub(head), Models::builtin().get(model).prices(Caching::Minutes))
+}
+
 async fn serve(State(provider): State<Arc<Mutex<Provider>>>, request: Request) -> Response<Body> {
     let body = to_bytes(request.into_body(), usize::MAX).await.unwrap_or_default();
     let mut provider = provider.lock().expect("nobody panicked");
     provider.last = String::from_utf8_lossy(&body).into_owned();
-    let Provider { format, cache, last, .. } = &mut *provider;
+    let Provider { format, cache, last, counts_alike, .. } = &mut *provider;
     let took = cache.serve(*format, last, 0);
-    let answer = json!({"usage": took.usage(*format, 10)});
+    let told = if *counts_alike { counted_alike(*format, took, last) } else { took };
+    let answer = json!({"usage": told.usage(*format, 10)});
     provider.took = took;
     Response::new(Body::from(answer.to_string()))
+}
+
+/// What a request took, in the gateway's own tokens.
+fn counted_alike(format: Format, took: Took, body: &str) -> Took {
+    let Ok((own, _)) = own_count(format, body) else { return took };
+    let share = own as f64 / took.total().max(1) as f64;
+    let (read, written) = ((took.read as f64 * share) as u64, (took.written as f64 * share) as u64);
+    Took { read, written, plain: own - read - written }
 }
 
 fn print(all: &[Outcome], own: &mut [u64]) {
@@ -168,12 +239,18 @@ fn print(all: &[Outcome], own: &mut [u64]) {
         folded.len(),
         folded.iter().map(|outcome| outcome.receipt.folds.len()).sum::<usize>()
     );
+    let some = |outcome: &&&Outcome| outcome.folds().0 > 0;
+    println!("folded unforced                {} recordings", folded.iter().filter(some).count());
     println!("dearer                         {} unforced, {} forced", unforced.len(), forced.len());
     let worst = |is_wanted: bool| {
         let some = all.iter().filter(|outcome| is_forced(outcome) == is_wanted);
         some.map(|outcome| outcome.worst).fold(0.0, f64::max)
     };
     println!("worst excess at any request    {:.3} where nothing was forced, {:.3} else", worst(false), worst(true));
+    let windows = [0, 1, 2].map(|at| all.iter().map(|outcome| outcome.windows[at]).sum::<usize>());
+    if windows != [0; 3] {
+        println!("windows                        {} the same, {} held, {} other", windows[0], windows[1], windows[2]);
+    }
     println!("requests against the rules     {}", all.iter().map(|outcome| outcome.refused.len()).sum::<usize>());
     let mut passed: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
     for (why, count) in all.iter().flat_map(|outcome| &outcome.receipt.passed) {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use contexture::item::{Item, Role};
+use contexture::item::{FunctionCall, FunctionCallOutput, Item, Outcome, Role};
 use contexture::transcript::Record;
 use contexture::wire::Format;
 use serde_json::{Value, json};
@@ -16,6 +16,8 @@ pub struct Recorded {
     system: String,
     /// The messages, each as the format writes it.
     messages: Vec<Value>,
+    /// What the messages say, with the message that says it.
+    items: Vec<(usize, Item)>,
     /// How many messages each request has.
     requests: Vec<usize>,
 }
@@ -26,7 +28,8 @@ impl Recorded {
     pub fn new(format: Format, records: &[Record]) -> Self {
         let answered: HashSet<&str> =
             records.iter().filter_map(|record| record.output()).map(|output| &*output.call_id).collect();
-        let mut recorded = Self { format, system: String::new(), messages: Vec::new(), requests: Vec::new() };
+        let (system, messages, items, requests) = (String::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut recorded = Self { format, system, messages, items, requests };
         let mut asked: HashSet<String> = HashSet::new();
         for (at, record) in records.iter().enumerate() {
             if at < MAX_LEAD && record.role() == Some(Role::System) && recorded.messages.is_empty() {
@@ -58,6 +61,12 @@ impl Recorded {
         self.requests.is_empty()
     }
 
+    /// What the messages of a request say, each with the message that says it; instructions are not part of it.
+    pub fn items(&self, number: usize) -> &[(usize, Item)] {
+        let end = self.items.partition_point(|(message, _)| *message < self.requests[number]);
+        &self.items[..end]
+    }
+
     fn note_request(&mut self) {
         // Before the user says something there is nothing to ask, and two responses in a row are one.
         if !self.messages.is_empty() && self.requests.last() != Some(&self.messages.len()) && !self.is_of_model() {
@@ -71,6 +80,7 @@ impl Recorded {
 
     fn say(&mut self, text: &str) {
         let text = if text.is_empty() { "…" } else { text };
+        self.items.push((self.messages.len(), Item::user(text)));
         self.messages.push(match self.format {
             Format::Messages => json!({"role": "user", "content": [{"type": "text", "text": text}]}),
             Format::Chat => json!({"role": "user", "content": text}),
@@ -90,25 +100,21 @@ impl Recorded {
         if text.is_empty() && calls.is_empty() {
             return;
         }
+        self.note_response(&text, &calls);
         match self.format {
             Format::Messages => {
                 let mut blocks = Vec::new();
                 if !text.is_empty() {
                     blocks.push(json!({"type": "text", "text": text}));
                 }
-                let call = |call: &&contexture::item::FunctionCall| {
-                    let input = match call.parsed_arguments() {
-                        input @ Value::Object(_) => input,
-                        other => json!({"input": other}),
-                    };
-                    json!({"type": "tool_use", "id": call.call_id, "name": call.name, "input": input})
-                };
+                let call = |call: &&FunctionCall| json!({"type": "tool_use", "id": call.call_id, "name": call.name, "input": input_of(call)});
                 blocks.extend(calls.iter().map(call));
                 self.messages.push(json!({"role": "assistant", "content": blocks}));
             }
             Format::Chat => {
-                let call = |call: &&contexture::item::FunctionCall| json!({"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}});
-                let mut message = json!({"role": "assistant", "content": text});
+                let call = |call: &&FunctionCall| json!({"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}});
+                let content = if text.is_empty() { Value::Null } else { text.into() };
+                let mut message = json!({"role": "assistant", "content": content});
                 if !calls.is_empty() {
                     message["tool_calls"] = calls.iter().map(call).collect();
                 }
@@ -123,7 +129,28 @@ impl Recorded {
         }
     }
 
+    /// What a response says, as whoever reads the format sees it.
+    fn note_response(&mut self, text: &str, calls: &[&FunctionCall]) {
+        let mut at = self.messages.len();
+        if !text.is_empty() {
+            self.items.push((at, Item::assistant(text)));
+            at += usize::from(self.format == Format::Responses);
+        }
+        for (count, call) in calls.iter().enumerate() {
+            let message = if self.format == Format::Responses { at + count } else { at };
+            let arguments =
+                if self.format == Format::Messages { input_of(call).to_string() } else { call.arguments.clone() };
+            self.items.push((message, Item::call(&call.call_id, &call.name, arguments)));
+        }
+    }
+
     fn answer(&mut self, id: &str, text: &str, is_error: bool) {
+        let outcome = match (self.format, is_error) {
+            (Format::Messages, true) => Outcome::Failed,
+            (Format::Messages, false) => Outcome::Done,
+            // These formats do not say.
+            (Format::Chat | Format::Responses, _) => Outcome::Unknown,
+        };
         let block = json!({"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error});
         match self.format {
             Format::Messages => {
@@ -139,15 +166,19 @@ impl Recorded {
                 self.messages.push(json!({"type": "function_call_output", "call_id": id, "output": text}))
             }
         }
+        self.items.push((self.messages.len() - 1, FunctionCallOutput::new(id, text, outcome).into()));
     }
 
-    /// A request as it is sent, with a mark on its last block.
+    /// A request as it is sent, with a mark on its last block. Every other request has its messages in another form
+    /// that means the same: contents as texts, arguments serialised anew.
     pub fn request(&self, number: usize) -> String {
-        let messages = &self.messages[..self.requests[number]];
+        let mut messages = self.messages[..self.requests[number]].to_vec();
+        if number % 2 == 1 {
+            messages.iter_mut().for_each(change_form);
+        }
         let tools = json!([{"name": "tool", "description": "A tool.", "input_schema": {"type": "object"}}]);
         match self.format {
             Format::Messages => {
-                let mut messages = messages.to_vec();
                 let last = messages.last_mut().and_then(|last| last["content"].as_array_mut()).and_then(|blocks| blocks.last_mut());
                 if let Some(block) = last {
                     block["cache_control"] = json!({"type": "ephemeral"});
@@ -157,12 +188,43 @@ impl Recorded {
             }
             Format::Chat => {
                 let mut all = vec![json!({"role": "system", "content": self.system})];
-                all.extend_from_slice(messages);
+                all.append(&mut messages);
                 json!({"model": "gpt-5", "messages": all, "tools": tools}).to_string()
             }
             Format::Responses => {
                 json!({"model": "gpt-5", "store": false, "instructions": self.system, "input": messages, "tools": tools}).to_string()
             }
         }
+    }
+}
+
+/// What a call asks for, as an object.
+fn input_of(call: &FunctionCall) -> Value {
+    match call.parsed_arguments() {
+        input @ Value::Object(_) => input,
+        other => json!({"input": other}),
+    }
+}
+
+/// Writes a message otherwise, as clients do from request to request.
+fn change_form(message: &mut Value) {
+    let spaced = |arguments: &mut Value| {
+        let value: Option<Value> = arguments.as_str().and_then(|text| serde_json::from_str(text).ok());
+        if let Some(text) = value.filter(Value::is_object).and_then(|value| serde_json::to_string_pretty(&value).ok()) {
+            *arguments = text.into();
+        }
+    };
+    for call in message["tool_calls"].as_array_mut().into_iter().flatten() {
+        spaced(&mut call["function"]["arguments"]);
+    }
+    if message.get("arguments").is_some() {
+        spaced(&mut message["arguments"]);
+    }
+    let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+    // The last user message has the mark, which a text has no room for.
+    if let ([block], "assistant") = (blocks, message["role"].as_str().unwrap_or_default())
+        && block["type"] == "text"
+    {
+        message["content"] = block["text"].clone();
     }
 }

@@ -1,0 +1,93 @@
+//! A folder that is given recorded work directly, to hold what a gateway sends against it.
+
+use std::sync::Arc;
+
+use contexture::files::dialect::Dialects;
+use contexture::fold::{Folder, Meter, Policy, Prices};
+use contexture::item::Item;
+use contexture::tokens::Estimate;
+use contexture::wire::{Format, Request, WireError, groups, read, unit_tokens};
+
+/// The folder, with how much it was given.
+pub struct Twin {
+    folder: Folder,
+    given: usize,
+}
+
+/// How what was sent compares with the twin's window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Likeness {
+    /// The same texts in the same order.
+    Same,
+    /// All texts of the window are there, in another order or with others.
+    Held,
+    /// A text of the window is missing.
+    Other,
+}
+
+impl Twin {
+    /// A folder for requests whose instructions and tools take so much of a budget.
+    pub fn new(budget: u64, prices: Prices) -> Self {
+        let policy = Policy::new(budget).with_prices(prices);
+        let folder = Folder::new(policy, Meter::new(Arc::new(Estimate))).with_dialects(Dialects::builtin());
+        Self { folder, given: 0 }
+    }
+
+    /// Takes in what a request says, and asks for its window.
+    pub fn request(&mut self, items: &[(usize, Item)]) {
+        let new = &items[self.given..];
+        for group in groups(new.iter().map(|(message, item)| (*message, item))) {
+            let counted = |(_, item): &(usize, Item)| (Arc::new(item.clone()), unit_tokens(&Estimate, item));
+            self.folder.push(new[group].iter().map(counted).collect::<Vec<_>>());
+        }
+        self.given = items.len();
+        self.folder.request();
+    }
+
+    /// Holds what was sent against the window.
+    ///
+    /// # Errors
+    /// What was sent is not a request.
+    pub fn likeness(&self, format: Format, body: &str) -> Result<Likeness, WireError> {
+        let sent = texts(&sent_items(format, body)?);
+        let window = texts(&self.folder.window().iter().map(|shown| (*shown.item).clone()).collect::<Vec<_>>());
+        if sent == window {
+            return Ok(Likeness::Same);
+        }
+        let holds = |text: &String| sent.contains(text);
+        Ok(if window.iter().all(holds) { Likeness::Held } else { Likeness::Other })
+    }
+}
+
+/// Tokens of a request by the gateway's own count, and those of its instructions and tools among them.
+///
+/// # Errors
+/// It is not a request.
+pub fn own_count(format: Format, body: &str) -> Result<(u64, u64), WireError> {
+    let request = Request::parse(format, body)?;
+    let lead = &request.messages()[..request.leading_instructions()];
+    let head = (request.other_bytes() + lead.iter().map(|raw| raw.get().len()).sum::<usize>()) as u64 / 4;
+    let items = sent_items(format, body)?;
+    Ok((head + items.iter().map(|item| unit_tokens(&Estimate, item)).sum::<u64>(), head))
+}
+
+fn sent_items(format: Format, body: &str) -> Result<Vec<Item>, WireError> {
+    let request = Request::parse(format, body)?;
+    let mut items = Vec::new();
+    for raw in &request.messages()[request.leading_instructions()..] {
+        items.extend(read(format, raw, None)?.into_iter().map(|unit| unit.item));
+    }
+    Ok(items)
+}
+
+/// What a model reads: texts as they are, calls by their ids.
+fn texts(items: &[Item]) -> Vec<String> {
+    let text = |item: &Item| match item {
+        Item::Message(message) => message.text(),
+        Item::FunctionCallOutput(output) => output.output.clone(),
+        Item::FunctionCall(call) => format!("{} {}", call.name, call.call_id),
+        Item::Reasoning(reasoning) => reasoning.text.clone(),
+        Item::Opaque(value) => value.to_string(),
+    };
+    items.iter().map(text).filter(|text| !text.is_empty()).collect()
+}
