@@ -77,9 +77,9 @@ struct Row {
     peak: f64,
     over: u64,
     stale: f64,
-    dearer: u64,
+    costlier: u64,
     said: f64,
-    /// The sums behind the ratios.
+    /// The sums of which the ratios are computed.
     sums: Measures,
 }
 
@@ -192,7 +192,7 @@ impl Row {
             peak: measures.peak_tokens(),
             over: measures.over,
             stale: measures.stale(),
-            dearer: measures.dearer,
+            costlier: measures.costlier,
             said: measures.said_share(),
             sums: measures,
         }
@@ -231,7 +231,7 @@ impl Comparison {
                 short_count(row.peak.ceil() as u64),
                 row.over.to_string(),
                 format!("{:.3}", row.stale),
-                row.dearer.to_string(),
+                row.costlier.to_string(),
             ]);
             if index == 0 {
                 table.strong();

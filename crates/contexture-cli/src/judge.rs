@@ -18,7 +18,7 @@ use crate::said::with_single_spaces;
 const TOKEN_BYTES: f64 = 4.0;
 
 /// A transcript counts as more expensive than pass-through from this factor on.
-const DEARER_FACTOR: f64 = 1.001;
+const COSTLIER_FACTOR: f64 = 1.001;
 
 /// A transcript counts as over budget from this factor on.
 const OVER_FACTOR: f64 = 1.02;
@@ -51,7 +51,7 @@ pub struct Measures {
     /// Summed over those, the share of what people said that is in the window.
     pub said: f64,
     /// Transcripts that cost more than pass-through.
-    pub dearer: u64,
+    pub costlier: u64,
     /// Transcripts with a request over budget.
     pub over: u64,
 }
@@ -101,7 +101,7 @@ impl Measures {
         self.hits += other.hits;
         self.said_requests += other.said_requests;
         self.said += other.said;
-        self.dearer += other.dearer;
+        self.costlier += other.costlier;
         self.over += other.over;
     }
 }
@@ -118,7 +118,7 @@ pub struct Judge<'a> {
     bill: Bill,
     pauses: Pauses,
     /// How many messages were processed.
-    heard: usize,
+    processed: usize,
     /// Bytes of what people said that the last request did not show.
     unsaid_bytes: u64,
     measures: Measures,
@@ -132,7 +132,7 @@ impl<'a> Judge<'a> {
             window: Window::new(recorded),
             bill: Bill::new(prices),
             pauses: Pauses::new(prices.cache_life),
-            heard: 0,
+            processed: 0,
             unsaid_bytes: 0,
             measures: Measures::default(),
         }
@@ -142,8 +142,8 @@ impl<'a> Judge<'a> {
     pub fn take(&mut self, request: Request) {
         let Request { before, keep, added } = request;
         let shared = self.window.advance(keep, added);
-        self.recorded.records[self.heard..before].iter().for_each(|record| self.pauses.note(record));
-        self.heard = before;
+        self.recorded.records[self.processed..before].iter().for_each(|record| self.pauses.note(record));
+        self.processed = before;
         self.bill.note(Sizes {
             cached: shared.bytes,
             sent: self.window.bytes(),
@@ -204,7 +204,7 @@ impl<'a> Judge<'a> {
         (measures.requests, measures.bytes, measures.peak_bytes) = (bill.requests(), bill.sent(), bill.peak());
         measures.pass_through_bytes = bill.passed_through();
         (measures.cost, measures.pass_through_cost) = (bill.account().billed, bill.account().passed_through);
-        measures.dearer = u64::from(measures.cost > measures.pass_through_cost * DEARER_FACTOR);
+        measures.costlier = u64::from(measures.cost > measures.pass_through_cost * COSTLIER_FACTOR);
         measures.over = u64::from(measures.peak_tokens() > budget * OVER_FACTOR);
         self.measures
     }
@@ -307,7 +307,7 @@ impl<'a> Window<'a> {
             Entry::Recorded { index, shown: Shown::Full } => *index,
             Entry::Recorded { .. } => return None,
             Entry::Made(made) => {
-                let index = self.recorded.answer_to(&made.record.output()?.call_id)?;
+                let index = self.recorded.output_of(&made.record.output()?.call_id)?;
                 if 2 * made.chars <= self.recorded.facts[index].chars {
                     return None;
                 }

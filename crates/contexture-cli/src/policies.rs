@@ -227,7 +227,7 @@ struct Stubs<'a, F> {
 /// The outputs of tools so far, of which the oldest are stubs.
 struct Stubbed {
     /// Positions of the outputs.
-    answers: Vec<usize>,
+    outputs: Vec<usize>,
     /// How many of them are stubs.
     gone: usize,
     /// How many messages are sent.
@@ -239,13 +239,13 @@ struct Stubbed {
 impl Stubbed {
     /// How many outputs are shown beyond the newest `keep`.
     fn live_beyond(&self, keep: usize) -> usize {
-        (self.answers.len() - self.gone).saturating_sub(keep)
+        (self.outputs.len() - self.gone).saturating_sub(keep)
     }
 }
 
 impl<'a, F: FnMut(&Stubbed, &Recorded<'a>) -> usize> Stubs<'a, F> {
     fn new(recorded: &'a Recorded<'a>, stub: F) -> Self {
-        let state = Stubbed { answers: Vec::new(), gone: 0, len: 0, bytes: 0 };
+        let state = Stubbed { outputs: Vec::new(), gone: 0, len: 0, bytes: 0 };
         Self { recorded, stub, state }
     }
 }
@@ -254,19 +254,19 @@ impl<'a, F: FnMut(&Stubbed, &Recorded<'a>) -> usize> Player for Stubs<'a, F> {
     fn request(&mut self, before: usize) -> Request {
         let Self { recorded, stub, state } = self;
         let sent = state.len;
-        state.answers.extend((sent..before).filter(|&index| recorded.is_answer(index)));
+        state.outputs.extend((sent..before).filter(|&index| recorded.is_output(index)));
         state.bytes += recorded.bytes_before(before) - recorded.bytes_before(sent);
         state.len = before;
         let count = stub(state, recorded);
-        let stubbed = &state.answers[state.gone..state.gone + count];
+        let stubbed = &state.outputs[state.gone..state.gone + count];
         let keep = stubbed.first().map_or(sent, |&first| first.min(sent));
         for &index in stubbed {
             state.bytes = state.bytes + STUB_BYTES - recorded.facts[index].bytes;
         }
         state.gone += count;
-        let first_whole = state.answers.get(state.gone).copied().unwrap_or(before);
+        let first_whole = state.outputs.get(state.gone).copied().unwrap_or(before);
         let shown = |index| {
-            let is_stub = index < first_whole && recorded.is_answer(index);
+            let is_stub = index < first_whole && recorded.is_output(index);
             if is_stub { Shown::Stub } else { Shown::Full }
         };
         let added = (keep..before).map(|index| Entry::Recorded { index, shown: shown(index) }).collect();
@@ -289,12 +289,12 @@ struct Protected {
 impl Protected {
     /// How many of the oldest shown outputs become stubs now.
     fn prunable(&mut self, stubs: &Stubbed, recorded: &Recorded<'_>, protect: u64, least: u64) -> usize {
-        for &answer in &stubs.answers[self.seen..] {
-            self.bytes += recorded.facts[answer].bytes;
+        for &output in &stubs.outputs[self.seen..] {
+            self.bytes += recorded.facts[output].bytes;
         }
-        self.seen = stubs.answers.len();
+        self.seen = stubs.outputs.len();
         while self.bytes as f64 / TOKEN_BYTES > protect as f64 {
-            let bytes = recorded.facts[stubs.answers[self.start]].bytes;
+            let bytes = recorded.facts[stubs.outputs[self.start]].bytes;
             self.bytes -= bytes;
             self.beyond_bytes += bytes;
             self.start += 1;
@@ -337,7 +337,7 @@ impl<'a> Sliding<'a> {
         while self.start + 1 < before && self.tokens(before, first_bytes) > self.budget * self.slack {
             self.start += 1;
         }
-        while self.start + 1 < before && self.recorded.is_answer(self.start) {
+        while self.start + 1 < before && self.recorded.is_output(self.start) {
             self.start += 1;
         }
     }

@@ -31,7 +31,7 @@ pub struct Recorded<'a> {
     /// The texts that the edits of a step replace, by the position of the step.
     targets: HashMap<usize, Vec<Target>>,
     /// The output of each call.
-    answers: HashMap<&'a str, usize>,
+    outputs: HashMap<&'a str, usize>,
 }
 
 /// Facts about one message.
@@ -90,7 +90,7 @@ impl<'a> Recorded<'a> {
             bytes_before.push(bytes_before[index] + bytes);
         }
         let all = || records.iter().enumerate();
-        let answers = all().filter_map(|(index, record)| Some((&*record.output()?.call_id, index)));
+        let outputs = all().filter_map(|(index, record)| Some((&*record.output()?.call_id, index)));
         Self {
             records,
             facts,
@@ -99,7 +99,7 @@ impl<'a> Recorded<'a> {
             said: Said::new(records),
             bytes_before,
             targets: find_targets(records),
-            answers: answers.collect(),
+            outputs: outputs.collect(),
         }
     }
 
@@ -114,12 +114,12 @@ impl<'a> Recorded<'a> {
     }
 
     /// The position of the output of a call.
-    pub fn answer_to(&self, call_id: &str) -> Option<usize> {
-        self.answers.get(call_id).copied()
+    pub fn output_of(&self, call_id: &str) -> Option<usize> {
+        self.outputs.get(call_id).copied()
     }
 
     /// Whether the message at a position is the output of a tool.
-    pub fn is_answer(&self, position: usize) -> bool {
+    pub fn is_output(&self, position: usize) -> bool {
         self.records[position].output().is_some()
     }
 

@@ -44,7 +44,7 @@ struct ExecutionStates {
     /// A turn is running, and its commits write the states.
     in_turn: bool,
     /// The log has items that are not durable: states that were written now would be ahead of it.
-    behind: bool,
+    log_pending: bool,
     /// The execution has ended.
     left: bool,
     /// Held while states of this execution are written.
@@ -56,7 +56,7 @@ struct ExecutionStates {
 impl ExecutionStates {
     /// Whether states wait for the next commit of items.
     fn is_held(&self) -> bool {
-        self.in_turn || self.behind
+        self.in_turn || self.log_pending
     }
 
     /// Whether a background write must be scheduled now; if so, marks it as scheduled.
@@ -270,9 +270,9 @@ impl LayerStateStore {
     }
 
     /// Sets whether the log of the execution has items that are not durable.
-    pub(crate) fn set_behind(&self, execution: &ExecutionId, behind: bool) {
+    pub(crate) fn set_log_pending(&self, execution: &ExecutionId, log_pending: bool) {
         if let Some(entry) = self.executions().get_mut(execution) {
-            entry.behind = behind;
+            entry.log_pending = log_pending;
         }
     }
 

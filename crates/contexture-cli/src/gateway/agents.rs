@@ -216,7 +216,7 @@ impl OwnFiles {
 
 impl Drop for OwnFiles {
     fn drop(&mut self) {
-        // What is left behind in the directory for temporary files harms nobody.
+        // An error only leaves a directory for temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -125,9 +125,9 @@ fn what_a_request_shares_with_the_last_one_is_cheap() {
     let whole = second(1, vec![full(1), full(2)]);
     assert_eq!(whole, second(0, vec![full(0), full(1), full(2)]), "what is kept is found, not believed");
     assert_eq!((whole.bytes, whole.peak_bytes, whole.cost), (40, 30, 12.5 + 1.0 + 25.0));
-    assert_eq!((whole.cost_ratio(), whole.tokens_ratio(), whole.dearer, whole.over), (1.0, 1.0, 0, 0));
+    assert_eq!((whole.cost_ratio(), whole.tokens_ratio(), whole.costlier, whole.over), (1.0, 1.0, 0, 0));
     let changed = second(0, vec![stub(0), full(1), full(2)]);
-    assert_eq!((changed.bytes, changed.cost, changed.dearer), (150, 12.5 + 175.0, 1));
+    assert_eq!((changed.bytes, changed.cost, changed.costlier), (150, 12.5 + 175.0, 1));
 }
 
 #[test]

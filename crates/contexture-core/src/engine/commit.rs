@@ -73,7 +73,7 @@ impl Thread {
         core.states.begin_write(id, &states);
         let version = core.store.apply(batch.fenced(shared.turn_lease().fence())).await?;
         core.states.mark_written(id, &states, version);
-        core.states.set_behind(id, false);
+        core.states.set_log_pending(id, false);
         self.committed(&committed_batch, version);
         Ok(())
     }

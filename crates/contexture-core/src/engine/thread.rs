@@ -105,7 +105,7 @@ impl Thread {
         let calls = log.open_calls().filter_map(|position| log.get(position)?.item.as_call());
         let open: Vec<Box<str>> = calls.map(|call| call.call_id.clone()).collect();
         self.answer_interrupted(shared, &open);
-        shared.core().states.set_behind(shared.id(), self.is_behind());
+        shared.core().states.set_log_pending(shared.id(), self.is_behind());
     }
 
     /// Whether the log has items that are not durable.
@@ -133,7 +133,7 @@ impl Thread {
                 log.append(item, tokens);
             });
         });
-        core.states.set_behind(shared.id(), self.is_behind());
+        core.states.set_log_pending(shared.id(), self.is_behind());
     }
 
     /// Begins a turn whose user message is logged.
@@ -294,7 +294,7 @@ impl Thread {
             self.provider.lose_cache(EpochReason::LogMerged);
         }
         shared.log().set(self.log.clone());
-        shared.core().states.set_behind(shared.id(), false);
+        shared.core().states.set_log_pending(shared.id(), false);
         self.durable = true;
     }
 

@@ -63,8 +63,8 @@ fn runs(word: &str) -> impl Iterator<Item = (&str, bool)> {
     std::iter::from_fn(move || {
         let is_dense = is_dense(rest.chars().next()?);
         let end = rest.find(|c| self::is_dense(c) != is_dense).unwrap_or(rest.len());
-        let (run, behind) = rest.split_at(end);
-        rest = behind;
+        let (run, tail) = rest.split_at(end);
+        rest = tail;
         Some((run, is_dense))
     })
 }
@@ -108,8 +108,8 @@ fn pieces(part: &str) -> impl Iterator<Item = &str> {
         if rest.is_empty() {
             return None;
         }
-        let (piece, behind) = rest.split_at(piece_len(rest));
-        rest = behind;
+        let (piece, tail) = rest.split_at(piece_len(rest));
+        rest = tail;
         Some(piece)
     })
 }

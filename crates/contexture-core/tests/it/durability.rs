@@ -79,10 +79,7 @@ async fn the_key_of_the_state_is_refused_in_a_layers_storage() {
     for key in ["state", "state.backup.7"] {
         let refused = storage.set(key, &1).await.unwrap_err();
         assert!(matches!(refused, StoreError::Reserved { .. }));
-        assert_eq!(
-            refused.to_string(),
-            format!("key `{key}`: it is reserved for the engine\nhint: use another key")
-        );
+        assert_eq!(refused.to_string(), format!("key `{key}`: it is reserved for the engine\nhint: use another key"));
         assert!(matches!(storage.delete(key).await, Err(StoreError::Reserved { .. })));
     }
     assert!(matches!(storage.get::<u32>("state").await, Err(StoreError::Reserved { .. })));
