@@ -1,4 +1,4 @@
-//! What each hook is given and what each may return, one file for each occasion.
+//! The parameters and results of the hooks, one file for each occasion.
 
 mod life;
 mod append;

@@ -7,43 +7,43 @@ use super::recall::Rerender;
 use crate::item::Item;
 use crate::log::ItemLog;
 
-/// What `on_item_append` is given.
+/// The parameters of `on_item_append`.
 #[non_exhaustive]
 pub struct OnItemAppendParams<S: ?Sized> {
-    /// What is about to be logged, as the layers before let it through.
+    /// What is about to be logged, as returned by the previous layers.
     pub items: Vec<Item>,
     /// The log before these items.
     pub log: ItemLog,
-    /// Where the hook runs.
+    /// The context of the hook.
     pub ctx: ExecutionContext,
     /// The layer's state.
     pub state: Arc<S>,
 }
 
-/// What `on_item_append` returns.
+/// The result of `on_item_append`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OnItemAppendResult<S> {
-    /// What shall be logged instead.
+    /// What is logged instead.
     pub items: Vec<Item>,
     /// The new state; `None` keeps the old.
     pub state: Option<S>,
-    /// A wish to be recalled again.
+    /// A request to recall layers again.
     pub rerender: Option<Rerender>,
 }
 
 impl<S> OnItemAppendResult<S> {
-    /// These items, nothing else.
+    /// Logs these items.
     pub fn items(items: Vec<Item>) -> Self {
         Self { items, state: None, rerender: None }
     }
 
-    /// The same with a new state.
+    /// Sets a new state.
     pub fn with_state(mut self, state: S) -> Self {
         self.state = Some(state);
         self
     }
 
-    /// The same with a re-render.
+    /// Requests a re-render.
     pub fn with_rerender(mut self, rerender: Rerender) -> Self {
         self.rerender = Some(rerender);
         self

@@ -1,4 +1,4 @@
-//! A child execution: what it is given, and what it brings home.
+//! Child executions: initial state and return.
 
 use std::sync::Arc;
 
@@ -8,28 +8,28 @@ use super::super::context::ExecutionContext;
 use crate::item::Item;
 use crate::log::ItemLog;
 
-/// What `on_spawn` is given.
+/// The parameters of `on_spawn`.
 #[non_exhaustive]
 pub struct SpawnParams<S: ?Sized> {
     /// The state of this layer in the parent.
     pub parent_state: Arc<S>,
-    /// Where the child will run.
+    /// The context of the child.
     pub child_ctx: ExecutionContext,
 }
 
-/// What `on_spawn` returns.
+/// The result of `on_spawn`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpawnResult<S> {
-    /// The child's state; `None`: the layer is not carried into the child.
+    /// The child's initial state; `None`: the layer has no state in the child.
     ///
-    /// In a scope that parent and child share it is where the child starts, and is not written there.
+    /// In a scope that parent and child share it is not written to the store.
     pub child_state: Option<S>,
-    /// Items that the child's log begins with.
+    /// The first items of the child's log.
     pub items: Vec<Item>,
 }
 
 impl<S> SpawnResult<S> {
-    /// The layer is not carried into the child.
+    /// The layer has no state in the child.
     pub fn nothing() -> Self {
         Self { child_state: None, items: Vec::new() }
     }
@@ -39,14 +39,14 @@ impl<S> SpawnResult<S> {
         Self { child_state: Some(child_state), items: Vec::new() }
     }
 
-    /// The same with items that the child's log begins with.
+    /// Sets the first items of the child's log.
     pub fn with_items(mut self, items: Vec<Item>) -> Self {
         self.items = items;
         self
     }
 }
 
-/// What `on_return` is given.
+/// The parameters of `on_return`.
 #[non_exhaustive]
 pub struct ReturnParams<S: ?Sized> {
     /// The child's last state.
@@ -55,34 +55,34 @@ pub struct ReturnParams<S: ?Sized> {
     pub child_log: ItemLog,
     /// The state of this layer in the parent.
     pub parent_state: Arc<S>,
-    /// What the child came to, as the layers before left it.
+    /// The child's result, as returned by the previous layers.
     pub result: Value,
-    /// Where the parent runs.
+    /// The context of the parent.
     pub ctx: ExecutionContext,
 }
 
-/// What `on_return` returns.
+/// The result of `on_return`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReturnResult<S> {
-    /// The parent's new state; `None` keeps the old. In a scope that both share it takes the place of what the child
+    /// The parent's new state; `None` keeps the old. In a scope that both share it replaces what the child
     /// wrote there.
     pub parent_state: Option<S>,
-    /// What the child came to, changed; `None` passes it on.
+    /// The changed result of the child; `None` keeps it.
     pub result: Option<Value>,
 }
 
 impl<S> ReturnResult<S> {
-    /// The parent stays as it is.
+    /// Keeps the parent's state.
     pub fn keep() -> Self {
         Self { parent_state: None, result: None }
     }
 
-    /// The parent's state from now on.
+    /// Sets the parent's state.
     pub fn state(parent_state: S) -> Self {
         Self { parent_state: Some(parent_state), result: None }
     }
 
-    /// The same with another result of the child.
+    /// Sets another result of the child.
     pub fn with_result(mut self, result: Value) -> Self {
         self.result = Some(result);
         self

@@ -1,4 +1,4 @@
-//! What of the past is shown.
+//! Which part of the past is shown.
 
 use std::sync::Arc;
 
@@ -9,40 +9,40 @@ use super::super::context::ExecutionContext;
 use crate::decision::{Decision, Price};
 use crate::history::History;
 
-/// What is known of the provider's cache before a request.
+/// The expected state of the provider's cache before a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheState {
-    /// It holds the last request, as far as is known: a change bills everything after it again.
+    /// It probably has the last request: after a change, everything that follows it is billed again.
     #[default]
     Warm,
-    /// It holds nothing that the next request begins with: all of it is billed in full, whatever is changed.
+    /// It has no prefix of the next request: everything is billed in full, so changes are free.
     Cold,
 }
 
-/// What `project_history` is given.
+/// The parameters of `project_history`.
 #[non_exhaustive]
 pub struct ProjectHistoryParams<S: ?Sized> {
-    /// The past as the layers before left it.
+    /// The past as returned by the previous layers.
     pub history: History,
     /// What this layer decided before, in this thread, oldest first.
     pub decisions: Arc<Vec<Decision>>,
-    /// Where the hook runs.
+    /// The context of the hook.
     pub ctx: ExecutionContext,
     /// The layer's state.
     pub state: Arc<S>,
     /// How many tokens history may use.
     pub budget: u64,
-    /// Whether changing what was sent before costs anything.
+    /// Whether changing what was sent before is free.
     pub cache: CacheState,
 }
 
-/// What `project_history` returns.
+/// The result of `project_history`.
 #[derive(Clone, Debug)]
 pub struct ProjectHistoryResult {
-    /// The past to be shown.
+    /// The part of the past that is shown.
     pub history: History,
-    /// What was decided anew, with the reason; committed with this step.
+    /// New decisions; committed with this step.
     pub decisions: Vec<NewDecision>,
 }
 
@@ -55,10 +55,10 @@ impl From<History> for ProjectHistoryResult {
 /// A decision that a layer makes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewDecision {
-    /// What was done, in the layer's own words.
+    /// What was done, in the layer's own format.
     pub what: Value,
     /// Why, in plain words.
     pub reason: String,
-    /// What it cost and saves, if that was reckoned.
+    /// What it cost and saves, if that was computed.
     pub price: Option<Price>,
 }

@@ -1,4 +1,4 @@
-//! The beginning and the end of an execution, and what a layer learns in between.
+//! The start and the end of an execution, and the update of the state after a response.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use crate::log::ItemLog;
 use crate::model::LlmResponse;
 use crate::store::ScopedStorage;
 
-/// A change of state that a hook asks for.
+/// A change of state that a hook requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum StateChange<S> {
-    /// The state stays as it is.
+    /// Keeps the state.
     #[default]
     Keep,
-    /// This is the state from now on.
+    /// Sets the state.
     Set(S),
-    /// The state is empty from now on, and its durable record is deleted.
+    /// Clears the state and deletes its stored record.
     Clear,
 }
 
 impl<S> StateChange<S> {
-    /// The same change with another form of the state.
+    /// Converts the state in the change.
     pub(crate) fn map<T>(self, form: impl FnOnce(S) -> T) -> StateChange<T> {
         match self {
             StateChange::Keep => StateChange::Keep,
@@ -33,29 +33,29 @@ impl<S> StateChange<S> {
     }
 }
 
-/// What `init` is given.
+/// The parameters of `init`.
 #[non_exhaustive]
 pub struct InitParams<S> {
-    /// The layer's own corner of the store.
+    /// The layer's part of the store.
     pub storage: ScopedStorage,
-    /// The scope that this execution gives the layer: `thread:main`, `resource:ann`, `resource.project:site`,
+    /// The scope of the layer in this execution: `thread:main`, `resource:ann`, `resource.project:site`,
     /// `global:all`.
     pub scope_key: String,
-    /// Where the hook runs.
+    /// The context of the hook.
     pub ctx: ExecutionContext,
     /// The state that the last execution in this scope left.
     pub stored: Option<S>,
 }
 
-/// What `init` returns.
+/// The result of `init`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InitResult<S> {
-    /// The first state.
+    /// The initial state.
     pub state: S,
 }
 
 impl<S> InitResult<S> {
-    /// This is the first state.
+    /// Sets the initial state.
     pub fn new(state: S) -> Self {
         Self { state }
     }
@@ -67,7 +67,7 @@ impl<S> From<S> for InitResult<S> {
     }
 }
 
-/// What `store` is given.
+/// The parameters of `store`.
 #[non_exhaustive]
 pub struct StoreParams<S: ?Sized> {
     /// The items of the response, in order.
@@ -76,31 +76,31 @@ pub struct StoreParams<S: ?Sized> {
     pub log: ItemLog,
     /// The response.
     pub response: Arc<LlmResponse>,
-    /// Where the hook runs.
+    /// The context of the hook.
     pub ctx: ExecutionContext,
     /// The layer's state.
     pub state: Arc<S>,
 }
 
-/// What `store` returns.
+/// The result of `store`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoreResult<S> {
-    /// What becomes of the state.
+    /// The change of the state.
     pub state: StateChange<S>,
 }
 
 impl<S> StoreResult<S> {
-    /// The state stays as it is.
+    /// Keeps the state.
     pub fn keep() -> Self {
         Self { state: StateChange::Keep }
     }
 
-    /// This is the state from now on.
+    /// Sets the state.
     pub fn set(state: S) -> Self {
         Self { state: StateChange::Set(state) }
     }
 
-    /// The state is empty from now on.
+    /// Clears the state.
     pub fn clear() -> Self {
         Self { state: StateChange::Clear }
     }
@@ -110,20 +110,20 @@ impl<S> StoreResult<S> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExecutionOutcome {
-    /// As it should.
+    /// Successfully.
     Success,
     /// With an error.
     Failure,
-    /// It was stopped, or dropped without a word.
+    /// It was aborted or dropped.
     Aborted,
 }
 
-/// What `on_complete` is given.
+/// The parameters of `on_complete`.
 #[non_exhaustive]
 pub struct CompleteParams<S: ?Sized> {
     /// The whole conversation.
     pub log: ItemLog,
-    /// Where the hook runs.
+    /// The context of the hook.
     pub ctx: ExecutionContext,
     /// The layer's state.
     pub state: Arc<S>,
@@ -131,31 +131,31 @@ pub struct CompleteParams<S: ?Sized> {
     pub outcome: ExecutionOutcome,
 }
 
-/// What `on_complete` returns.
+/// The result of `on_complete`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompleteResult<S> {
-    /// What becomes of the state.
+    /// The change of the state.
     pub state: StateChange<S>,
 }
 
 impl<S> CompleteResult<S> {
-    /// The state stays as it is.
+    /// Keeps the state.
     pub fn keep() -> Self {
         Self { state: StateChange::Keep }
     }
 
-    /// This is the state from now on.
+    /// Sets the state.
     pub fn set(state: S) -> Self {
         Self { state: StateChange::Set(state) }
     }
 
-    /// The state is empty from now on.
+    /// Clears the state.
     pub fn clear() -> Self {
         Self { state: StateChange::Clear }
     }
 }
 
-/// What `dispose` is given.
+/// The parameters of `dispose`.
 #[non_exhaustive]
 pub struct DisposeParams<S: ?Sized> {
     /// The layer's last state.

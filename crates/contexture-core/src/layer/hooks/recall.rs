@@ -1,4 +1,4 @@
-//! What a layer tells the model, and the wish to be asked again.
+//! What a layer tells the model, and requests to recall layers again.
 
 use std::sync::Arc;
 
@@ -9,44 +9,44 @@ use super::super::spec::RerenderTiming;
 use crate::item::Item;
 use crate::log::ItemLog;
 
-/// A wish to have layers recalled again.
+/// A request to recall layers again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rerender {
-    /// When; `None` is the layer's own default.
+    /// When; `None` is the layer's default.
     pub timing: Option<RerenderTiming>,
     /// Which layers.
     pub scope: RerenderScope,
 }
 
-/// Which layers a [`Rerender`] concerns.
+/// Which layers a [`Rerender`] recalls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RerenderScope {
-    /// The layer that asks.
+    /// The layer that requests it.
     #[default]
     OwnLayer,
-    /// Its slot and all after it.
+    /// The layers of its slot and of all later slots.
     SlotAndAfter,
     /// All layers.
     All,
 }
 
-/// What `recall` is given.
+/// The parameters of `recall`.
 #[non_exhaustive]
 pub struct RecallParams<S: ?Sized> {
     /// The whole conversation.
     pub log: ItemLog,
     /// The text of the newest user message.
     pub query: Arc<str>,
-    /// Where the hook runs.
+    /// The context of the hook.
     pub ctx: ExecutionContext,
     /// The layer's state.
     pub state: Arc<S>,
-    /// How many tokens the answer may have.
+    /// The largest number of tokens of the result.
     pub budget: u64,
 }
 
-/// What `recall` returns.
+/// The result of `recall`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecallResult<S> {
     /// What the model is told.
@@ -55,7 +55,7 @@ pub struct RecallResult<S> {
     pub token_count: Option<u64>,
     /// The new state; `None` keeps the old.
     pub state: Option<S>,
-    /// A wish to have layers recalled again.
+    /// A request to recall layers again.
     pub rerender: Option<Rerender>,
 }
 
@@ -82,13 +82,13 @@ impl<S> RecallResult<S> {
         Self { items: RecallItems::Items(items), ..Self::nothing() }
     }
 
-    /// The same with a new state.
+    /// Sets a new state.
     pub fn with_state(mut self, state: S) -> Self {
         self.state = Some(state);
         self
     }
 
-    /// The same with a re-render.
+    /// Requests a re-render.
     pub fn with_rerender(mut self, rerender: Rerender) -> Self {
         self.rerender = Some(rerender);
         self

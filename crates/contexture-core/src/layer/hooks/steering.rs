@@ -1,4 +1,4 @@
-//! A layer's word on a tool call or a response.
+//! A layer's decision about a tool call or a response.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use crate::item::FunctionCall;
 use crate::log::ItemLog;
 use crate::model::LlmResponse;
 
-/// A layer's word on a tool call or a response.
+/// A layer's decision about a tool call or a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SteeringDecision {
-    /// Let it pass.
+    /// Allows it.
     #[default]
     Allow,
-    /// Stop it.
+    /// Deny it.
     Deny {
         /// Why, for the model or the caller.
         reason: String,
     },
-    /// Have it done differently: a tool call does not run and this advice is its output; a response is tried again
-    /// with it. Empty advice, or white space alone, is the same as [`Allow`](SteeringDecision::Allow).
+    /// Ask for it to be done differently: a tool call does not run and this advice is its output; a response is retried
+    /// with it. Empty advice, or only white space, is the same as [`Allow`](SteeringDecision::Allow).
     Guide {
         /// The advice.
         guidance: String,
@@ -30,23 +30,23 @@ pub enum SteeringDecision {
 }
 
 impl SteeringDecision {
-    /// Let it pass.
+    /// Allows it.
     pub fn allow() -> Self {
         SteeringDecision::Allow
     }
 
-    /// Stop it, for this reason.
+    /// Denies it, with this reason.
     pub fn deny(reason: impl Into<String>) -> Self {
         SteeringDecision::Deny { reason: reason.into() }
     }
 
-    /// Have it done differently, with this advice.
+    /// Asks for it to be done differently, with this advice.
     pub fn guide(guidance: impl Into<String>) -> Self {
         SteeringDecision::Guide { guidance: guidance.into() }
     }
 }
 
-/// What `before_tool_call` is given.
+/// The parameters of `before_tool_call`.
 #[non_exhaustive]
 pub struct BeforeToolCallParams<S: ?Sized> {
     /// The tool's public name: `layer/function`, or its own name.
@@ -55,16 +55,16 @@ pub struct BeforeToolCallParams<S: ?Sized> {
     pub call: Arc<FunctionCall>,
     /// The log so far.
     pub log: ItemLog,
-    /// Where the hook runs.
+    /// The context of the hook.
     pub ctx: ExecutionContext,
     /// The layer's state.
     pub state: Arc<S>,
 }
 
-/// What `before_tool_call` returns.
+/// The result of `before_tool_call`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BeforeToolCallResult<S> {
-    /// The layer's word.
+    /// The decision.
     pub decision: SteeringDecision,
     /// The new state; `None` keeps the old.
     pub state: Option<S>,
@@ -77,45 +77,45 @@ impl<S> From<SteeringDecision> for BeforeToolCallResult<S> {
 }
 
 impl<S> BeforeToolCallResult<S> {
-    /// Let it pass.
+    /// Allows it.
     pub fn allow() -> Self {
         SteeringDecision::Allow.into()
     }
 
-    /// Stop it, for this reason.
+    /// Denies it, with this reason.
     pub fn deny(reason: impl Into<String>) -> Self {
         SteeringDecision::deny(reason).into()
     }
 
-    /// Have it done differently, with this advice.
+    /// Asks for it to be done differently, with this advice.
     pub fn guide(guidance: impl Into<String>) -> Self {
         SteeringDecision::guide(guidance).into()
     }
 
-    /// The same with a new state.
+    /// Sets a new state.
     pub fn with_state(mut self, state: S) -> Self {
         self.state = Some(state);
         self
     }
 }
 
-/// What `after_model_call` is given.
+/// The parameters of `after_model_call`.
 #[non_exhaustive]
 pub struct AfterModelCallParams<S: ?Sized> {
     /// The response, not logged yet.
     pub response: Arc<LlmResponse>,
     /// The log before it.
     pub log: ItemLog,
-    /// Where the hook runs.
+    /// The context of the hook.
     pub ctx: ExecutionContext,
     /// The layer's state.
     pub state: Arc<S>,
 }
 
-/// What `after_model_call` returns.
+/// The result of `after_model_call`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AfterModelCallResult<S> {
-    /// The layer's word.
+    /// The decision.
     pub decision: SteeringDecision,
     /// The new state; `None` keeps the old.
     pub state: Option<S>,
@@ -128,22 +128,22 @@ impl<S> From<SteeringDecision> for AfterModelCallResult<S> {
 }
 
 impl<S> AfterModelCallResult<S> {
-    /// Let it pass.
+    /// Allows it.
     pub fn allow() -> Self {
         SteeringDecision::Allow.into()
     }
 
-    /// Stop it, for this reason.
+    /// Denies it, with this reason.
     pub fn deny(reason: impl Into<String>) -> Self {
         SteeringDecision::deny(reason).into()
     }
 
-    /// Have it done differently, with this advice.
+    /// Asks for it to be done differently, with this advice.
     pub fn guide(guidance: impl Into<String>) -> Self {
         SteeringDecision::guide(guidance).into()
     }
 
-    /// The same with a new state.
+    /// Sets a new state.
     pub fn with_state(mut self, state: S) -> Self {
         self.state = Some(state);
         self
