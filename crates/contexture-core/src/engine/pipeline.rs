@@ -1,38 +1,24 @@
 //! Passes new items through `on_item_append` of every layer, by slot.
 
-use std::sync::Arc;
-
-use super::recall::Recalled;
-use super::shared::Shared;
+use super::recall::{Asking, Recalled};
 use super::voice::{Voice, may_speak, meets_schema, voice};
 use crate::id::LayerId;
 use crate::item::{FunctionCallOutput, Item, Origin, Role};
 use crate::layer::*;
-use crate::log::ItemLog;
 
 /// The output that the model gets when a layer dropped the output of a tool.
 const WITHHELD: &str = "The output of this call was withheld.";
 
 /// Passes a user message through every layer before it is logged. The result may be empty.
-pub(crate) async fn filter_message(
-    shared: &Arc<Shared>,
-    log: &ItemLog,
-    recalled: &mut Recalled,
-    message: Item,
-) -> Vec<Item> {
-    filter(shared, log, recalled, vec![message], None).await
+pub(crate) async fn filter_message(asking: &Asking<'_>, recalled: &mut Recalled, message: Item) -> Vec<Item> {
+    filter(asking, recalled, vec![message], None).await
 }
 
 /// Passes the output of a call through every layer before it is logged. The output is always the first item.
-pub(crate) async fn filter_output(
-    shared: &Arc<Shared>,
-    log: &ItemLog,
-    recalled: &mut Recalled,
-    output: Item,
-) -> Vec<Item> {
+pub(crate) async fn filter_output(asking: &Asking<'_>, recalled: &mut Recalled, output: Item) -> Vec<Item> {
     let call_id = output.as_output().map(|output| output.call_id.clone()).unwrap_or_default();
     let outcome = output.as_output().map(|output| output.outcome).unwrap_or_default();
-    let mut items = filter(shared, log, recalled, vec![output], Some(&call_id)).await;
+    let mut items = filter(asking, recalled, vec![output], Some(&call_id)).await;
     // Providers reject a conversation in which a call is not directly followed by its output.
     match items.iter().position(|item| item.as_output().is_some()) {
         Some(output) => items[..=output].rotate_right(1),
@@ -47,22 +33,25 @@ pub(crate) async fn filter_output(
 
 /// Each layer gets what the previous one returned. `call_id` is the call that the items are the output of.
 async fn filter(
-    shared: &Arc<Shared>,
-    log: &ItemLog,
+    asking: &Asking<'_>,
     recalled: &mut Recalled,
     mut items: Vec<Item>,
     call_id: Option<&str>,
 ) -> Vec<Item> {
+    let shared = asking.shared;
     let roster = shared.roster();
+    let mut budgets = None;
     for layer in roster.by_slot() {
         if !layer.may_have(Hook::OnItemAppend) {
             continue;
         }
-        let (before, log) = (items.clone(), log.clone());
+        let budgets = budgets.get_or_insert_with(|| asking.budgets(&roster));
+        let budget = budgets.get(&layer.spec().id).copied().unwrap_or_default();
+        let (before, log) = (items.clone(), asking.log.clone());
         let given = before.clone();
         let run = shared.run(layer, Hook::OnItemAppend, move |state, ctx| {
             let state = layer.state_or_default(state.as_ref());
-            layer.on_item_append(OnItemAppendParams { items: given, log, ctx, state })
+            layer.on_item_append(OnItemAppendParams { items: given, log, ctx, state, budget })
         });
         let Some(answer) = run.await.done() else { continue };
         let answered = answer.items.len();

@@ -135,13 +135,12 @@ impl Recalled {
         let shared = asking.shared;
         let is_chosen = |layer: &LayerRef| chosen.is_none_or(|chosen| chosen.contains(&layer.spec().id));
         let roster = shared.roster();
-        let layers: Vec<LayerRef> = roster.by_slot().filter(|layer| layer.may_have(Hook::Recall)).cloned().collect();
-        let (running, skipped): (Vec<_>, Vec<_>) = layers.into_iter().partition(|layer| shared.is_running(layer));
-        for layer in skipped.into_iter().filter(is_chosen) {
-            shared.skipped(&layer, Hook::Recall);
+        let (running, skipped) = asking.recallable(&roster);
+        for layer in skipped.into_iter().filter(|layer| is_chosen(layer)) {
+            shared.skipped(layer, Hook::Recall);
         }
         let allotments = asking.allot(&running);
-        let asked = running.into_iter().zip(allotments).filter(|(layer, _)| is_chosen(layer));
+        let asked = running.into_iter().cloned().zip(allotments).filter(|(layer, _)| is_chosen(layer));
         join_all(asked.map(async |(layer, allocated)| {
             let outcome = match shared.is_eventual(&layer) {
                 true => Some(self.serve_cached(shared, &layer, allocated)),
@@ -242,8 +241,21 @@ impl Asking<'_> {
         }
     }
 
+    /// The layers that have something to recall: those that run, and those that do not.
+    fn recallable<'r>(&self, roster: &'r Roster) -> (Vec<&'r LayerRef>, Vec<&'r LayerRef>) {
+        let layers = roster.by_slot().filter(|layer| layer.may_have(Hook::Recall));
+        layers.partition(|layer| self.shared.is_running(layer))
+    }
+
+    /// What each layer may use when it is recalled next.
+    pub(crate) fn budgets(&self, roster: &Roster) -> IdMap<LayerId, u64> {
+        let (running, _) = self.recallable(roster);
+        let ids = running.iter().map(|layer| layer.spec().id.clone());
+        ids.zip(self.allot(&running)).collect()
+    }
+
     /// Divides the budget. History keeps enough for the newest user message, even if minimums overcommit.
-    fn allot(&self, layers: &[LayerRef]) -> Vec<u64> {
+    fn allot(&self, layers: &[&LayerRef]) -> Vec<u64> {
         let budgets: Vec<BudgetConfig> = layers.iter().map(|layer| layer.spec().budget).collect();
         let mut input = BudgetInput {
             total: self.policy.token_budget,

@@ -121,7 +121,7 @@ impl Run {
         self.thread.close_unfinished_turn(&self.shared);
         self.reply = Reply::default();
         let message = input.into_message();
-        let items = filter_message(&self.shared, self.thread.log(), &mut self.recalled, message).await;
+        let items = filter_message(&asking(&self.shared, &self.thread), &mut self.recalled, message).await;
         if items.is_empty() {
             self.commit().await?;
             return Ok(false);
@@ -288,7 +288,7 @@ impl Run {
 
     /// Logs the output of the current call, and makes it durable.
     async fn answer_call(&mut self, output: Item) -> Result<(), Error> {
-        let items = filter_output(&self.shared, self.thread.log(), &mut self.recalled, output).await;
+        let items = filter_output(&asking(&self.shared, &self.thread), &mut self.recalled, output).await;
         self.thread.answer_call(&self.shared, items);
         self.commit().await
     }

@@ -28,7 +28,7 @@ macro_rules! hook_params {
 }
 
 hook_params! {
-    OnItemAppendParams { state; items, log, ctx }
+    OnItemAppendParams { state; items, log, ctx, budget }
     RecallParams { state; log, query, ctx, budget }
     ProjectHistoryParams { state; history, decisions, ctx, budget, cache }
     BeforeToolCallParams { state; tool_name, call, log, ctx }

@@ -60,7 +60,7 @@ use serde::{Deserialize, Serialize};
 
 use options::Settings;
 use score::Scorer;
-use tracker::{Host, Tracker};
+use tracker::{Host, Room, Tracker};
 
 pub use options::{
     DEFAULT_AGEING_TURNS, DEFAULT_MAX_FILE_SIZE, DEFAULT_READ_CONCURRENCY, FileReferenceOptions, MAX_FILE_SIZE,
@@ -163,8 +163,9 @@ impl MemoryLayer for FileReference {
         &self,
         params: OnItemAppendParams<FileReferences>,
     ) -> HookResult<OnItemAppendResult<FileReferences>> {
-        let OnItemAppendParams { items, log, ctx, state, .. } = params;
-        let taken_in = self.tracker.take_in(self.host(&ctx), &ctx.thread_id, &state, items, &log).await;
+        let OnItemAppendParams { items, log, ctx, state, budget, .. } = params;
+        let room = Room { budget, counter: ctx.counter() };
+        let taken_in = self.tracker.take_in(self.host(&ctx), &ctx.thread_id, &state, items, &log, room).await;
         ctx.trace.set_attribute("files.tracked", taken_in.state.as_ref().unwrap_or(&state).files().len() as f64);
         ctx.trace.set_attribute("files.changed", taken_in.rerender.is_some());
         Ok(taken_in)
@@ -173,7 +174,8 @@ impl MemoryLayer for FileReference {
     async fn recall(&self, params: RecallParams<FileReferences>) -> HookResult<RecallResult<FileReferences>> {
         let RecallParams { log, ctx, state, budget, .. } = params;
         let turn = log.user_messages();
-        let recalled = self.tracker.recall(self.host(&ctx), &ctx.thread_id, &state, turn, budget, ctx.counter()).await;
+        let room = Room { budget, counter: ctx.counter() };
+        let recalled = self.tracker.recall(self.host(&ctx), &ctx.thread_id, &state, turn, room).await;
         let result = match recalled.page.text() {
             Some(text) => {
                 let items = RecallItems::Items(vec![Item::developer(text)]);

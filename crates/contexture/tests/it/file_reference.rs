@@ -355,16 +355,19 @@ fn words_of_the_newest_message_decide_the_order_without_a_model() {
     assert!(!appended.state_changed, "nothing was said about files");
 }
 
-/// Lets the layer see a budget into which nothing fits; the next one is large again.
-fn seen_to_be_crowded(talk: &mut Conversation) {
+/// Says something while nothing fits; the message is rendered with room again.
+fn ask_while_crowded(talk: &mut Conversation, text: &str) -> String {
     let budget = std::mem::replace(&mut talk.budget, 1);
-    wait(talk.recall());
+    wait(talk.say(text));
     talk.budget = budget;
+    wait(talk.recall()).unwrap_or_default()
 }
 
+/// With as many tokens as the whole message takes no model is asked, and with one less it is; also right after a
+/// restart, when no text is in memory.
 #[test]
 fn a_model_is_asked_only_when_not_everything_fits_and_never_if_it_is_turned_off() {
-    let asked = |texts: &[&str], scoring: bool, crowded: bool| {
+    let asked = |texts: &[&str], scoring: bool, budget: u64, restart: bool| {
         let named: Vec<(String, &str)> =
             texts.iter().enumerate().map(|(n, text)| (format!("f{n}.rs"), *text)).collect();
         let named: Vec<(&str, &str)> = named.iter().map(|(name, text)| (name.as_str(), *text)).collect();
@@ -374,19 +377,34 @@ fn a_model_is_asked_only_when_not_everything_fits_and_never_if_it_is_turned_off(
             counted.fetch_add(1, Ordering::Relaxed);
             Ok("50".into())
         });
-        if crowded {
-            seen_to_be_crowded(&mut talk);
-        }
         let message: Vec<String> = named.iter().map(|(name, _)| format!("#{name}")).collect();
+        if restart {
+            talk.budget = 1_000_000;
+            wait(talk.ask(&message.join(" ")));
+            assert_eq!(count.load(Ordering::Relaxed), 0);
+            talk.restart().unwrap();
+        }
+        talk.budget = budget;
         wait(talk.ask(&message.join(" ")));
-        count.load(Ordering::Relaxed)
+        let all_shown = talk.report().iter().all(|file| file.status == ReportStatus::Shown);
+        (count.load(Ordering::Relaxed), all_shown)
     };
     let long = "fn long() {}\n".repeat(2_000);
-    assert_eq!(asked(&["a", "b"], true, false), 0, "all fit");
-    assert_eq!(asked(&["a", "b"], true, true), 2, "none fit");
-    assert_eq!(asked(&["a", &long], true, false), 2, "too much for any usual budget");
-    assert_eq!(asked(&[&long], true, true), 0, "one file needs no order");
-    assert_eq!(asked(&["a", &long], false, true), 0, "turned off");
+    let texts = ["a", &long, "b"];
+    for restart in [false, true] {
+        let (mut too_little, mut enough) = (1, 100_000);
+        while too_little + 1 < enough {
+            let budget = (too_little + enough) / 2;
+            match asked(&texts, true, budget, restart) {
+                (0, true) => enough = budget,
+                (3, false) => too_little = budget,
+                other => panic!("asked and shown whole: {other:?} with {budget} tokens"),
+            }
+        }
+        assert!((6_500..9_000).contains(&enough), "{enough}");
+        assert_eq!(asked(&[&long], true, too_little / 2, restart).0, 0, "one file needs no order");
+        assert_eq!(asked(&texts, false, too_little, restart).0, 0, "turned off");
+    }
 }
 
 #[test]
@@ -417,8 +435,7 @@ fn a_model_scores_each_file_by_itself() {
             _ => Ok("I would rather not say".into()),
         }
     });
-    seen_to_be_crowded(&mut talk);
-    wait(talk.ask("Fix #hostile.rs, #other.rs and #odd.rs"));
+    ask_while_crowded(&mut talk, "Fix #hostile.rs, #other.rs and #odd.rs");
     let mut paths = asked.lock().unwrap().clone();
     paths.sort();
     assert_eq!(paths, ["hostile.rs", "odd.rs", "other.rs"]);
@@ -431,8 +448,7 @@ fn a_model_scores_each_file_by_itself() {
 fn a_model_that_fails_is_replaced_by_reckoning() {
     let fs = files(&[("a.rs", "a"), ("b.rs", "b")]);
     let mut talk = talk(&fs).with_model(|_| Err("out of order".into()));
-    seen_to_be_crowded(&mut talk);
-    wait(talk.ask("#a.rs #b.rs"));
+    ask_while_crowded(&mut talk, "#a.rs #b.rs");
     assert_eq!(talk.state().find("a.rs").unwrap().priority, 60);
     assert_eq!(reports(&talk), ["a.rs Shown", "b.rs Shown"]);
 }

@@ -18,6 +18,9 @@ pub struct OnItemAppendParams<S: ?Sized> {
     pub ctx: ExecutionContext,
     /// The layer's state.
     pub state: Arc<S>,
+    /// How many tokens the layer may use when it is recalled next; nothing if it has no `recall`. What it is given then
+    /// can be less only where the newest message leaves layers hardly any room.
+    pub budget: u64,
 }
 
 /// The result of `on_item_append`.

@@ -355,7 +355,7 @@ impl Names {
 }
 
 /// What a file will take, roughly; nothing if it cannot be shown.
-pub(super) fn guess(file: &TrackedFile) -> u64 {
+fn guess(file: &TrackedFile) -> u64 {
     match &file.status {
         FileStatus::Present { stamp, .. } => stamp.size / USUAL_BYTES_PER_TOKEN + MIN_BLOCK_TOKENS,
         _ => 0,

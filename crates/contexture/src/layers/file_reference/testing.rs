@@ -12,7 +12,7 @@ use contexture_core::{Item, ItemLog, SpecError, ThreadId};
 use futures_util::future::BoxFuture;
 
 use super::score::Scorer;
-use super::tracker::Host;
+use super::tracker::{Host, Room};
 use super::{FileReference, FileReferenceOptions, FileReferences, FileReport, Untrack, untrack};
 
 /// A model as a function from a question to an answer.
@@ -94,7 +94,8 @@ impl Conversation {
     pub async fn append(&mut self, items: Vec<Item>) -> Appended {
         let model = self.model.clone().map(Asked);
         let host = host(&self.layer, &*self.fs, &model);
-        let taken_in = self.layer.tracker.take_in(host, &self.thread_id, &self.state, items, &self.log).await;
+        let room = Room { budget: self.budget, counter: &*self.counter };
+        let taken_in = self.layer.tracker.take_in(host, &self.thread_id, &self.state, items, &self.log, room).await;
         let OnItemAppendResult { items, state, rerender } = taken_in;
         let appended = Appended { items, state_changed: state.is_some(), rerender: rerender.is_some() };
         for item in &appended.items {
@@ -108,8 +109,8 @@ impl Conversation {
     pub async fn recall(&mut self) -> Option<String> {
         let model = self.model.clone().map(Asked);
         let (host, turn) = (host(&self.layer, &*self.fs, &model), self.log.user_messages());
-        let counter = &*self.counter;
-        let recalled = self.layer.tracker.recall(host, &self.thread_id, &self.state, turn, self.budget, counter).await;
+        let room = Room { budget: self.budget, counter: &*self.counter };
+        let recalled = self.layer.tracker.recall(host, &self.thread_id, &self.state, turn, room).await;
         self.state = recalled.state.map_or_else(|| self.state.clone(), Arc::new);
         recalled.page.text().map(str::to_owned)
     }

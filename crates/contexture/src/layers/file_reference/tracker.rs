@@ -17,7 +17,7 @@ use super::contents::{Content, Contents};
 use super::draft::{Draft, Outcome, Verdict, judge};
 use super::mentions::{self, MessageFiles};
 use super::options::Settings;
-use super::render::{self, Page, Rendering, Visibility, rank};
+use super::render::{Page, Rendering, Visibility, rank};
 use super::score::{self, Scorer, Sleep};
 use super::state::{ContentHash, FileReferences, FileStatus, TrackedFile};
 use super::words::QueryWords;
@@ -28,9 +28,6 @@ const MAX_SCORED: usize = 64;
 
 /// How long a model may take over all of them, so that a slow one does not cost the whole hook.
 const SCORING_PATIENCE: Duration = Duration::from_secs(20);
-
-/// How many tokens the layer is taken to have before it was first asked for its message.
-const USUAL_BUDGET: u64 = 4_000;
 
 /// How many files that nobody named are scored anew by a model for one message.
 const MAX_RESCORED: usize = 8;
@@ -48,6 +45,13 @@ pub(super) struct Host<'a> {
     /// The model, if there is one.
     pub(super) scorer: Option<&'a dyn Scorer>,
     pub(super) sleep: Sleep<'a>,
+}
+
+/// The room that the message has.
+#[derive(Clone, Copy)]
+pub(super) struct Room<'a> {
+    pub(super) budget: u64,
+    pub(super) counter: &'a dyn TokenCounter,
 }
 
 /// The layer behind its hooks.
@@ -89,6 +93,7 @@ impl Tracker {
         state: &Arc<FileReferences>,
         mut items: Vec<Item>,
         log: &ItemLog,
+        room: Room<'_>,
     ) -> OnItemAppendResult<FileReferences> {
         let mut found = MessageFiles::of(&items, &self.settings.allow_list);
         let turn = log.user_messages() + found.user_messages;
@@ -97,7 +102,7 @@ impl Tracker {
         let named = draft.name(std::mem::take(&mut found.mentions), turn);
         self.refresh(host, &mut draft, turn).await;
         if found.user_messages > 0 {
-            self.score(host, thread_id, &mut draft, &found, &named, turn).await;
+            self.score(host, &mut draft, &found, &named, turn, room).await;
         }
         if !named.is_empty() {
             mentions::link(&mut items, draft.state(), &self.settings.allow_list);
@@ -162,22 +167,27 @@ impl Tracker {
     async fn score(
         &self,
         host: Host<'_>,
-        thread_id: &ThreadId,
         draft: &mut Draft<'_>,
         found: &MessageFiles,
         named: &[usize],
         turn: u64,
+        room: Room<'_>,
     ) {
         let query = QueryWords::of(&found.bare_query);
-        let files = &draft.state().files;
-        let is_related = |index: &usize| !query.is_empty() && score::is_related(&files[*index], &query);
-        if named.is_empty() && !(0..files.len()).any(|index| is_related(&index)) {
+        let is_related = |file: &TrackedFile| !query.is_empty() && score::is_related(file, &query);
+        if named.is_empty() && !draft.state().files().any(is_related) {
             return;
         }
+        let scorer = match host.scorer.filter(|_| self.settings.scoring) {
+            Some(scorer) if !self.all_fit(host, draft, turn, room).await => Some(scorer),
+            _ => None,
+        };
+        let files = &draft.state().files;
         let mut scores: Vec<u8> = files.iter().map(|file| score::by_reckoning(file, &query, turn)).collect();
-        if let Some(scorer) = host.scorer.filter(|_| self.settings.scoring && !self.all_fit(thread_id, draft.state())) {
+        if let Some(scorer) = scorer {
             let named: BTreeSet<usize> = named.iter().copied().take(MAX_SCORED).collect();
-            let related = (0..files.len()).filter(|index| !named.contains(index)).filter(is_related).take(MAX_RESCORED);
+            let others = (0..files.len()).filter(|index| !named.contains(index));
+            let related = others.filter(|index| is_related(&files[*index])).take(MAX_RESCORED);
             let asked: Vec<usize> = named.iter().copied().chain(related).collect();
             for (index, score) in self.ask(host, scorer, files, asked, &found.query).await {
                 scores[index] = score;
@@ -194,15 +204,17 @@ impl Tracker {
         }
     }
 
-    /// Whether all files are likely to be shown whole, so that their order does not matter.
-    ///
-    /// How much room there is, is known from the last rendering; before the first one it is guessed.
-    fn all_fit(&self, thread_id: &ThreadId, state: &FileReferences) -> bool {
-        let budget = self.page(thread_id).map_or(USUAL_BUDGET, |page| page.budget);
-        let guesses = state.files.iter().map(|file| render::guess(file));
-        let needed: u64 = guesses.clone().sum();
-        // A guess may be a quarter too low.
-        guesses.filter(|guess| *guess > 0).count() < 2 || needed + needed / 4 <= budget
+    /// Whether every file that is in use is shown whole, so that their order does not matter. One alone needs none.
+    async fn all_fit(&self, host: Host<'_>, draft: &mut Draft<'_>, turn: u64, room: Room<'_>) -> bool {
+        let ageing_turns = self.settings.ageing_turns;
+        let is_in_use =
+            |file: &TrackedFile| matches!(file.status, FileStatus::Present { .. }) && file.age(turn) <= ageing_turns;
+        if draft.state().files().filter(|file| is_in_use(file)).nth(1).is_none() {
+            return true;
+        }
+        let rendering = self.render_all(host, draft, turn, room).await;
+        let mut shown = draft.state().files().zip(&rendering.visibilities);
+        shown.all(|(file, visibility)| !is_in_use(file) || matches!(visibility, Visibility::Whole(_)))
     }
 
     /// Asks a model about files, several at the same time. Files without text, failures and late answers are left out.
@@ -243,9 +255,9 @@ impl Tracker {
         thread_id: &ThreadId,
         state: &Arc<FileReferences>,
         turn: u64,
-        budget: u64,
-        counter: &dyn TokenCounter,
+        room: Room<'_>,
     ) -> Recalled {
+        let Room { budget, counter } = room;
         if let Some(page) = self.page(thread_id)
             && page.holds(state, turn, budget)
             && self.counts_as_before(counter)
@@ -253,14 +265,7 @@ impl Tracker {
             return Recalled { page, state: None };
         }
         let mut draft = Draft::new(state);
-        let mut rendering = self.render(draft.state(), turn, budget, counter);
-        for _ in 0..MAX_ROUNDS {
-            if rendering.missing.is_empty() {
-                break;
-            }
-            self.read(host, &mut draft, std::mem::take(&mut rendering.missing), turn).await;
-            rendering = self.render(draft.state(), turn, budget, counter);
-        }
+        let rendering = self.render_all(host, &mut draft, turn, room).await;
         let changed = draft.into_changed();
         let shown = changed.clone().map_or_else(|| state.clone(), Arc::new);
         let page = Arc::new(LastPage::new(shown, turn, self.settings.ageing_turns, budget, rendering));
@@ -268,11 +273,24 @@ impl Tracker {
         Recalled { page, state: changed }
     }
 
-    fn render(&self, state: &FileReferences, turn: u64, budget: u64, counter: &dyn TokenCounter) -> Rendering {
+    /// Renders the message. Texts that are not in memory are read again.
+    async fn render_all(&self, host: Host<'_>, draft: &mut Draft<'_>, turn: u64, room: Room<'_>) -> Rendering {
+        let mut rendering = self.render(draft.state(), turn, room);
+        for _ in 0..MAX_ROUNDS {
+            if rendering.missing.is_empty() {
+                break;
+            }
+            self.read(host, draft, std::mem::take(&mut rendering.missing), turn).await;
+            rendering = self.render(draft.state(), turn, room);
+        }
+        rendering
+    }
+
+    fn render(&self, state: &FileReferences, turn: u64, room: Room<'_>) -> Rendering {
         let contents = |hash: &ContentHash| self.contents.get(hash);
         let ageing_turns = self.settings.ageing_turns;
-        let page = Page { state, turn, ageing_turns, budget, contents: &contents };
-        page.render(&mut Counts::new(counter, &mut lock(&self.counts)))
+        let page = Page { state, turn, ageing_turns, budget: room.budget, contents: &contents };
+        page.render(&mut Counts::new(room.counter, &mut lock(&self.counts)))
     }
 
     /// Whether the counter still counts as it did for the last rendering.
