@@ -240,6 +240,17 @@ mod tests {
         assert_eq!(log.range_tokens(10..1000), (10..1000).sum::<u64>());
         assert_eq!(before.range_tokens(10..1000), (10..600).sum::<u64>());
         assert!(log.iter().enumerate().all(|(n, item)| *item == Item::user(n.to_string())));
+        let mut other = before.clone();
+        for n in 0..600 {
+            other.append(Item::user(format!("other {n}")), 1);
+        }
+        assert_eq!((before.len(), log.len(), other.len()), (600, 1200, 1200));
+        assert_eq!(other.range_tokens(590..1200), (590..600).sum::<u64>() + 600);
+        assert_eq!(log.range_tokens(590..1200), (590..1200).sum::<u64>());
+        let texts =
+            |log: &ItemLog| log.iter().skip(599).take(2).map(|item| item.as_message().unwrap().text()).collect();
+        let (of_log, of_other): (Vec<_>, Vec<_>) = (texts(&log), texts(&other));
+        assert_eq!((of_log, of_other), (vec!["599".into(), "600".into()], vec!["599".into(), "other 0".to_owned()]));
     }
 
     #[test]

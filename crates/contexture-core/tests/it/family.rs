@@ -300,17 +300,17 @@ async fn what_a_child_uses_counts_for_its_parents_too() {
 async fn aborting_a_parent_aborts_its_children() {
     let waiting = || FnTool("wait", |_| std::future::pending());
     let model = || ScriptedModel::new().calls("wait", "{}").calls("wait", "{}");
-    for ended in [false, true] {
+    for end in ["told", "ended", "dropped"] {
         let engine = engine(memory(())).model(model()).tool(waiting()).build().unwrap();
         let mut execution = engine.execution("thread").start().await.unwrap();
         let mut child = execution.spawn().await.unwrap();
         let mut grandchild = child.spawn().await.unwrap();
         let abort = async move {
             settle().await;
-            if ended {
-                execution.abort().await.unwrap();
-            } else {
-                execution.abort_handle().abort();
+            match end {
+                "told" => execution.abort_handle().abort(),
+                "ended" => execution.abort().await.unwrap(),
+                _ => drop(execution),
             }
         };
         let (first, second, ()) = futures_util::future::join3(child.turn("go"), grandchild.turn("go"), abort).await;

@@ -9,6 +9,7 @@ mod dependencies;
 mod durability;
 mod eventual;
 mod family;
+mod family_scopes;
 mod faults;
 mod formats;
 mod imports;

@@ -194,7 +194,7 @@ async fn more_than_the_budget_is_cut_to_it_and_noted() {
         assert_eq!(budget.yielded, 100 - budget.used);
         assert!(turned.shown[0].contains("word") && turned.shown[0].len() <= 400, "{}", turned.shown[0]);
         let [fault] = &turned.faults[..] else { panic!("one fault: {:?}", turned.faults) };
-        assert!(fault.starts_with("talkative recall: answered 12") && fault.ends_with("; the rest was cut"), "{fault}");
+        assert!(fault.starts_with("talkative recall: returned 12") && fault.ends_with("; the rest was cut"), "{fault}");
     }
 }
 

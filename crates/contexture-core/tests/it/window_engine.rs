@@ -407,3 +407,31 @@ async fn a_long_thread_that_is_opened_with_a_small_window_does_not_overwhelm_the
     let texts = model.requests().pop().unwrap().items;
     assert_eq!(texts[1].as_message().unwrap().text(), "What happened before, in short:\nall of it, in short");
 }
+
+/// What is kept for the response only makes the room smaller: a policy with a large reserve sends what a smaller one
+/// without sends, and cuts history no more often.
+#[tokio::test]
+async fn a_large_reserve_is_nothing_but_a_smaller_room() {
+    let converse = async |overflow: Overflow, room: u64, reserve: u64| {
+        let (model, recorder) = (RuledModel::new(works), Recorder::new());
+        let policy = ProjectionPolicy { response_reserve: reserve, ..ProjectionPolicy::new(room + reserve) };
+        let memory = memory((steady(), clock(), lively(), notes()));
+        let builder = engine(memory).model(model.clone()).observer(recorder.clone()).tool(Read);
+        let engine = builder.policy(policy.with_overflow(overflow)).build().unwrap();
+        let mut execution = engine.execution("thread").start().await.unwrap();
+        for turn in 0..60 {
+            execution.turn(format!("question {turn}: what do you make of this, all in all?")).await.unwrap();
+        }
+        let requests: Vec<Vec<u8>> = model.requests().iter().map(bytes).collect();
+        let cuts =
+            recorder.decisions().iter().filter(|decision| matches!(decision.action, Action::Evict { .. })).count();
+        (requests, cuts)
+    };
+    for overflow in [Overflow::Truncate, Overflow::Summarize, Overflow::SlidingWindow] {
+        let (requests, cuts) = converse(overflow, 2_000, 0).await;
+        assert!(cuts > 0 && cuts * 6 < requests.len(), "{overflow:?}: {cuts} in {}", requests.len());
+        for reserve in [500, 1_000, 2_000, 20_000] {
+            assert!(converse(overflow, 2_000, reserve).await == (requests.clone(), cuts), "{overflow:?}, {reserve}");
+        }
+    }
+}

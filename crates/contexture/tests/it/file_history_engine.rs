@@ -41,6 +41,10 @@ impl Tool for Read {
 
 /// Runs the whole conversation, with a new engine over the same store before the given turn.
 async fn converse(budget: u64, restart_before: Option<usize>) -> (Vec<Vec<Arc<Item>>>, Recorder) {
+    converse_with(ProjectionPolicy { response_reserve: 0, ..ProjectionPolicy::new(budget) }, restart_before).await
+}
+
+async fn converse_with(policy: ProjectionPolicy, restart_before: Option<usize>) -> (Vec<Vec<Arc<Item>>>, Recorder) {
     let store: Arc<dyn StorageAdapter> = Arc::new(MemoryStore::new());
     let recorder = Recorder::new();
     let script = |model: ScriptedModel, turn: usize| {
@@ -54,7 +58,7 @@ async fn converse(budget: u64, restart_before: Option<usize>) -> (Vec<Vec<Arc<It
             .model(model.clone())
             .tool(Read)
             .observer(recorder.clone())
-            .policy(ProjectionPolicy { response_reserve: 0, ..ProjectionPolicy::new(budget) })
+            .policy(policy.clone())
             .build();
         built.unwrap().execution("t").start().await.unwrap()
     };
@@ -88,6 +92,17 @@ async fn the_past_is_folded_by_decision_and_every_window_fits() {
         .filter(|decision| decision.layer.as_ref().is_some_and(|layer| layer.as_str() == FileHistory::ID));
     assert!(folds.count() > 0, "nothing was folded");
     assert_eq!(recorder.faults(), []);
+}
+
+#[tokio::test]
+async fn a_large_reserve_folds_no_more_often_than_a_smaller_budget() {
+    let (windows, recorder) = converse(BUDGET, None).await;
+    for reserve in [BUDGET / 4, BUDGET / 2, BUDGET, BUDGET * 3] {
+        let policy = ProjectionPolicy { response_reserve: reserve, ..ProjectionPolicy::new(BUDGET + reserve) };
+        let (same, with_reserve) = converse_with(policy, None).await;
+        assert_eq!(with_reserve.decisions().len(), recorder.decisions().len(), "a reserve of {reserve}");
+        assert!(same == windows, "a reserve of {reserve}");
+    }
 }
 
 #[tokio::test]

@@ -18,8 +18,12 @@ const MAX_BYTES: u64 = 1024 * 1024;
 const PLAIN: ReadLimits = ReadLimits { max_bytes: MAX_BYTES, follow_symlinks: false };
 const FOLLOWING: ReadLimits = ReadLimits { max_bytes: MAX_BYTES, follow_symlinks: true };
 
-/// No answer, good or bad, may take longer.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// No answer, good or bad, may take longer, on a machine that is busy with other things too. What hangs takes for ever,
+/// and what reads a file that it should refuse takes longer, since that one has [`HUGE_BYTES`].
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The size of a file without contents: reading so many zeros takes half a minute and more.
+const HUGE_BYTES: u64 = 1 << 37;
 
 /// `outside/secret.txt` beside the base `inside`, which holds files and links of all kinds.
 fn tree() -> TempDir {
@@ -214,7 +218,7 @@ fn sizes_are_limited() {
     let write = |name: &str, bytes: usize| fs::write(dir.path().join(name), "x".repeat(bytes)).unwrap();
     write("at.txt", MAX_BYTES as usize);
     write("above.txt", MAX_BYTES as usize + 1);
-    fs::File::create(dir.path().join("sparse.txt")).unwrap().set_len(1 << 30).unwrap();
+    fs::File::create(dir.path().join("sparse.txt")).unwrap().set_len(HUGE_BYTES).unwrap();
     for files in both(dir.path()) {
         assert_eq!(read(&files, "at.txt", PLAIN).map(|text| text.len()), Ok(MAX_BYTES as usize));
         assert_eq!(read(&files, "above.txt", PLAIN), Err(FileErrorCode::FileTooLarge));

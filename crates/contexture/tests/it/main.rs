@@ -52,6 +52,8 @@ mod pins;
 mod powershell;
 mod records;
 mod references;
+#[cfg(feature = "sqlite")]
+mod reopened;
 #[cfg(unix)]
 mod shell_lines;
 #[cfg(feature = "sqlite")]
