@@ -109,8 +109,9 @@ impl Thread {
             return Ok(());
         }
         let turns = self.read_turns(shared).await?;
+        let lost_turn = matches!(&changes, HeadNow::Moved(changes) if changes.has_lost_turn());
         self.apply_changes(shared, changes);
-        self.adopt(&turns)?;
+        self.adopt(&turns, lost_turn)?;
         // A state that cannot be read now is merged when it is written.
         reconcile_states(shared).await
     }

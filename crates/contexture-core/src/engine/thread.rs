@@ -271,13 +271,20 @@ impl Thread {
         read::read_turns(&*core.store, self.journal.keys(), &live).await
     }
 
-    /// Adopts turns that others left since; the newest becomes ours if we have none.
-    pub(crate) fn adopt(&mut self, turns: &[(String, Record)]) -> Result<(), StoreError> {
+    /// Adopts turns that others left since; the newest becomes ours if we have none. Only for the holder of the lease.
+    ///
+    /// `lost_turn`: another execution took over the turn that we had begun. A turn of others that is not as it was when
+    /// it was first read is not lost: its owner continued or ended it, or a batch was applied after the execution that
+    /// made it was dropped.
+    pub(crate) fn adopt(&mut self, turns: &[(String, Record)], lost_turn: bool) -> Result<(), StoreError> {
         let abandoned_turns = read::decode_turns(turns, |from, count| {
             let items = self.log.range(from.min(self.log.len())..self.log.len());
             items.filter_map(|(_, entry)| entry.item.as_call()).take(count).cloned().collect()
         })?;
         let found = self.claims.adopt_new(abandoned_turns, self.turn.is_none());
+        if found.is_some() || !lost_turn {
+            self.claims.take_loss();
+        }
         self.turn = self.turn.take().or(found);
         Ok(())
     }

@@ -590,3 +590,111 @@ async fn a_turn_does_not_begin_while_its_thread_is_deleted() {
         assert_eq!(left > 0, takes_too_long, "{left} records are left");
     }
 }
+
+/// A store that goes on with a batch whose caller is gone, as one with a thread of its own does, and lets go of a lease
+/// only behind it.
+struct Lingering(Arc<MemoryStore>);
+
+/// A lease that is released some time after it was dropped.
+struct Lingers(Option<Lease>);
+
+impl Drop for Lingers {
+    fn drop(&mut self) {
+        let lease = self.0.take();
+        tokio::spawn(async move {
+            yield_often(40).await;
+            drop(lease);
+        });
+    }
+}
+
+async fn yield_often(times: usize) {
+    for _ in 0..times {
+        tokio::task::yield_now().await;
+    }
+}
+
+impl StorageAdapter for Lingering {
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
+        self.0.get(key)
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>, StoreError>> {
+        self.0.list(prefix)
+    }
+
+    fn apply(&self, batch: Batch) -> BoxFuture<'_, Result<Version, StoreError>> {
+        let store = self.0.clone();
+        let landing = tokio::spawn(async move {
+            yield_often(20).await;
+            store.apply(batch).await
+        });
+        Box::pin(async move { landing.await.expect("a store in memory does not panic") })
+    }
+
+    fn get_many<'a>(&'a self, keys: &'a [String]) -> BoxFuture<'a, Result<Vec<Option<Record>>, StoreError>> {
+        self.0.get_many(keys)
+    }
+
+    fn acquire_lease(&self, request: LeaseRequest) -> BoxFuture<'_, Result<Lease, StoreError>> {
+        Box::pin(async move {
+            let lease = self.0.acquire_lease(request).await?;
+            Ok(Lease::new(lease.fence().clone(), Lingers(Some(lease))))
+        })
+    }
+
+    fn renew_lease<'a>(&'a self, fence: &'a Fence, duration: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.0.renew_lease(fence, duration)
+    }
+}
+
+/// The next execution reads the thread before the last batch of the dropped one lands, and goes on all the same.
+#[tokio::test]
+async fn a_batch_that_lands_after_its_execution_was_dropped_costs_the_next_one_nothing() {
+    for same_engine in [true, false] {
+        let (mut ended, mut late) = (false, 0);
+        for polls in 0.. {
+            let (store, slow) = (Arc::new(MemoryStore::new()), Slow::new());
+            slow.may_end.add_permits(10);
+            let process = |number| {
+                let (store, clock) = (Arc::new(Lingering(store.clone())), ManualClock::hurried());
+                let when_held = WhenHeld::Wait(Duration::from_secs(3_600));
+                Process::with(number, store, &slow, clock, |builder| builder.when_held(when_held))
+            };
+            let (ours, theirs) = (process(1), process(2));
+            let next = if same_engine { &ours } else { &theirs };
+            let mut first = ours.open().await;
+            ours.model.clone().calls("slow", "{}").says("done").says("done").says("done");
+            theirs.model.clone().says("done").says("done");
+            {
+                let mut turn = pin!(first.turn("hello"));
+                for _ in 0..polls {
+                    let poll = std::future::poll_fn(|cx| std::task::Poll::Ready(turn.as_mut().poll(cx))).await;
+                    if poll.is_ready() {
+                        ended = true;
+                        break;
+                    }
+                    tokio::task::yield_now().await;
+                }
+            }
+            drop(first);
+            let mut second = next.open().await;
+            let read = second.log().len();
+            let resumed = second.resume().await;
+            assert!(resumed.is_ok(), "after {polls} polls: {resumed:?}");
+            let told = second.turn("and now").await;
+            assert!(told.is_ok(), "after {polls} polls: {told:?}");
+            late += usize::from(next.faults("merge") > 0);
+            yield_often(200).await;
+            let reopened = next.open().await;
+            assert!(reopened.log().len() > read);
+            check_every_call_has_one_output(reopened.log());
+            assert_eq!(texts(reopened.log()), texts(second.log()), "after {polls} polls");
+            assert!(slow.runs() <= 1, "after {polls} polls the tool ran {} times", slow.runs());
+            if ended {
+                break;
+            }
+        }
+        assert!(late > 0, "some batches landed late");
+    }
+}

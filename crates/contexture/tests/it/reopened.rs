@@ -1,4 +1,9 @@
-//! Agents over the embedded store whose conversations are opened again after every turn.
+//! Agents over the embedded store whose conversations are opened again: after every turn, and right after a turn was
+//! dropped in its middle.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use contexture::prelude::*;
 use contexture::testing::ScriptedModel;
@@ -86,4 +91,69 @@ async fn items_with_unknown_fields_are_the_same_bytes_after_every_restart() {
         assert_eq!(whole, reopened, "request {number}");
     }
     assert_eq!(whole.len(), reopened.len());
+}
+
+/// Asks for two calls, one after the other, and ends.
+struct Worker;
+
+impl Model for Worker {
+    async fn call(&self, request: ModelRequest) -> Result<LlmResponse, BoxError> {
+        tokio::task::yield_now().await;
+        let newest = request.items.iter().rev().take_while(|item| !item.is_message_of(Role::User));
+        match newest.filter(|item| item.as_output().is_some()).count() {
+            2.. => Ok(LlmResponse::text("done")),
+            _ => Ok(LlmResponse { items: vec![Item::call("", "note", "{}")], ..LlmResponse::default() }),
+        }
+    }
+}
+
+/// Notes every call that ran.
+struct Note(Arc<Mutex<BTreeMap<String, usize>>>);
+
+impl Tool for Note {
+    fn name(&self) -> &str {
+        "note"
+    }
+
+    fn description(&self) -> &str {
+        "Notes."
+    }
+
+    fn parameters(&self) -> Value {
+        json!({ "type": "object" })
+    }
+
+    async fn call(&self, _: Value, ctx: ToolContext<'_>) -> Result<String, BoxError> {
+        *self.0.lock().unwrap().entry(format!("{} {}", ctx.thread_id, ctx.call_id)).or_default() += 1;
+        tokio::task::yield_now().await;
+        Ok("noted".into())
+    }
+}
+
+/// Where a turn is dropped depends on the machine; that it can be resumed at once must not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn five_hundred_turns_that_are_dropped_are_resumed_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let runs = Arc::new(Mutex::new(BTreeMap::new()));
+    let builder = contexture::open(directory.path().join("agent.db"), memory(())).unwrap();
+    let engine = builder.model(Worker).tool(Note(runs.clone())).build().unwrap();
+    let mut resumed = 0;
+    for number in 0..500_u64 {
+        let thread = format!("thread {}", number % 50);
+        let mut execution = engine.execution(thread.as_str()).start().await.unwrap();
+        let patience = Duration::from_micros(number * 37 % 2_000);
+        // The turn, or the whole execution, is dropped where it is.
+        drop(tokio::time::timeout(patience, execution.turn(format!("turn {number}"))).await);
+        drop(execution);
+        let mut next = engine.execution(thread.as_str()).start().await.unwrap();
+        let answer = next.resume().await.unwrap_or_else(|error| panic!("turn {number}: {error}"));
+        resumed += usize::from(answer.is_some());
+        assert_eq!(next.log().open_calls().count(), 0, "turn {number}");
+        assert!(!next.has_unfinished_turn(), "turn {number}");
+        next.complete().await.unwrap();
+    }
+    assert!(resumed > 0, "some were dropped in mid-turn");
+    let runs = runs.lock().unwrap();
+    assert!(runs.len() > 500, "most calls ran: {}", runs.len());
+    assert!(runs.values().all(|runs| *runs == 1), "no call ran twice");
 }

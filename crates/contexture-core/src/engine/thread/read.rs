@@ -139,6 +139,11 @@ impl Changes {
     pub(crate) fn has_our_batch(&self) -> bool {
         self.committed_batch.is_some()
     }
+
+    /// Whether someone else took our own turn over.
+    pub(crate) fn has_lost_turn(&self) -> bool {
+        self.lost_turn
+    }
 }
 
 /// Reads what others added to the thread. It changes nothing, so it can fail or be dropped at any point.
