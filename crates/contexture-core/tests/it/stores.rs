@@ -163,7 +163,7 @@ async fn the_suite_finds_every_broken_duty() {
     check(Flaw::AppliesBeforeChecking, "a batch in conflict must leave records as they were").await;
     check(Flaw::ListsWithoutOrder, "`list` of prefix `a` must be exact").await;
     check(Flaw::ListsFoldersOnly, "`list` of prefix `a` must be exact").await;
-    check(Flaw::AppliesPieceByPiece, "the version that `apply` answers").await;
+    check(Flaw::AppliesPieceByPiece, "the version that `apply` returns").await;
     check(Flaw::RepeatsVersions, "no version may be given twice").await;
     check(Flaw::IgnoresFences, "a batch under a lease that nobody holds must be refused").await;
     check(Flaw::GivesLeasesToAll, "a second lease must be refused as held").await;
