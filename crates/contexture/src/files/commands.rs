@@ -2,9 +2,10 @@
 
 use super::observation::Observation;
 use super::patched::observe_patch;
-use super::path::{Directory, is_device, join, last_part};
+use super::path::{Directory, is_device};
 use super::shell::{Expands, Redirect, Script, Simple, Word, parse};
 
+mod copies;
 pub mod formatters;
 mod git;
 pub(crate) mod prints;
@@ -13,6 +14,7 @@ pub mod tables;
 pub(crate) mod text;
 mod wrapped;
 
+use copies::{Way, copied, linked, removed};
 use tables::{MAKE_TARGETS, PRESUMED, READ_ONLY, RISKY_PREFIXES, RISKY_VARIABLES, WRITES, WRITES_WHOLE};
 
 /// What a command does to files.
@@ -121,7 +123,8 @@ pub(crate) fn reach(word: &Word, directory: &Directory, by: &str) -> Observation
             None => everything(by.to_owned()),
         },
         // A part of a word may be quoted, and then its patterns are not where they seem to be.
-        Expands::ToNames if !word.is_quoted => {
+        // Behind a pattern, two dots lead to a place that nobody can say.
+        Expands::ToNames if !word.is_quoted && !word.text.contains("..") => {
             let open = word.text.find(['*', '?', '[']).unwrap_or(0);
             let fixed = word.text[..open].rfind('/').map_or("", |slash| &word.text[..=slash]);
             let extension = word.text[open..].rsplit_once('.').map(|(_, extension)| extension.to_owned());
@@ -184,9 +187,9 @@ fn copied_by_cat(command: &Simple, directory: &Directory) -> Option<String> {
 fn of_program(command: &Simple, directory: &Directory) -> Effects {
     let Some(program) = command.program() else { return Effects::all(command) };
     match program {
-        "cd" | "pushd" | "popd" | "dirs" | "read" | "wait" | "unset" | "shift" | "return" => Effects::none(),
+        "cd" | "pushd" | "popd" | "dirs" | "wait" | "shift" | "return" => Effects::none(),
         "set" => settings(command),
-        "export" | "local" | "declare" | "readonly" | "typeset" => declared(command),
+        program if sets_variables(program, command) => declared(command),
         "sed" => sed::effects(command, directory),
         "awk" | "gawk" | "mawk" => awk(command),
         "git" => git::effects(command, directory),
@@ -207,7 +210,7 @@ fn of_program(command: &Simple, directory: &Directory) -> Effects {
             Some(wrapped::Inner::Line(line)) => of_line(&line, command, directory),
             Some(wrapped::Inner::Fed(inner)) if is_harmless_with_anything(&inner) => Effects::none(),
             Some(wrapped::Inner::Fed(_)) => Effects::all(command),
-            None => of_table(command, program),
+            None => of_table(command, program, directory),
         },
     }
 }
@@ -243,7 +246,7 @@ pub(crate) fn moves(command: &Simple) -> bool {
 }
 
 /// What the tables say.
-fn of_table(command: &Simple, program: &str) -> Effects {
+fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
     if let Some(entry) = READ_ONLY.iter().find(|entry| entry.name == program) {
         let operands = operands_of(command).count();
         let is_plain = entry.unless.is_empty() && entry.most_operands.is_none() || command.plain_arguments().is_some();
@@ -257,25 +260,30 @@ fn of_table(command: &Simple, program: &str) -> Effects {
         return Effects::all(command);
     };
     let words = wrapped::without_starter(&words);
-    if let [_, "--version" | "-V" | "--help" | "version"] = words {
-        return Effects::presumed();
+    match words {
+        [_, "--version" | "-V" | "--help"] => return Effects::presumed(),
+        // For others this is a file.
+        [program, "version"] if PRESUMED.iter().any(|entry| entry.words[0] == *program) => return Effects::presumed(),
+        _ => {}
     }
     if is_presumed(words) && !command.assigns.iter().any(|name| asks_to_write(&name.to_lowercase().replace('_', "-"))) {
         return Effects::presumed();
     }
-    match formatter_of(words) {
-        Some(formatter) => {
-            let extensions = formatter.extensions.iter().map(|extension| (*extension).to_owned()).collect();
+    match formatters::reach(words) {
+        Some(formatters::Reach::Kinds(extensions)) => {
+            let extensions = extensions.iter().map(|extension| (*extension).to_owned()).collect();
             Effects::doubts(vec![Observation::Swept { under: None, extensions, by: told(command) }])
+        }
+        Some(formatters::Reach::Named(names)) => {
+            let swept = |(name, extensions): &(&str, &[&str])| Observation::Swept {
+                under: directory.place(name),
+                extensions: extensions.iter().map(|extension| (*extension).to_owned()).collect(),
+                by: told(command),
+            };
+            Effects { doubts: names.iter().map(swept).collect(), ..Effects::presumed() }
         }
         None => Effects::all(command),
     }
-}
-
-/// The formatter that words begin with.
-fn formatter_of(words: &[&str]) -> Option<&'static formatters::Formatter> {
-    let needed = |needs: &[&str]| needs.is_empty() || words.iter().any(|word| needs.contains(word));
-    formatters::FORMATTERS.iter().find(|formatter| words.starts_with(formatter.words) && needed(formatter.needs))
 }
 
 /// Whether a command is in the table of those that are presumed not to change sources.
@@ -312,9 +320,19 @@ fn has_option(command: &Simple, option: &str) -> bool {
     })
 }
 
-/// The arguments that are not options.
+/// The arguments of a command that are not options.
 fn operands_of(command: &Simple) -> impl Iterator<Item = &Word> {
-    command.arguments().iter().filter(|word| !word.text.starts_with('-') || word.text == "-")
+    operands(command.arguments())
+}
+
+/// Those of some arguments that are not options; behind `--` none is.
+fn operands(arguments: &[Word]) -> impl Iterator<Item = &Word> {
+    let mut are_all = false;
+    arguments.iter().filter(move |word| {
+        let is_operand = are_all || !word.text.starts_with('-') || word.text == "-";
+        are_all |= word.text == "--";
+        is_operand
+    })
 }
 
 /// Whether a program changes no file whatever arguments it is fed.
@@ -335,7 +353,7 @@ const SHELL_CHANGERS: [&str; 14] = [
 pub(crate) fn changes_shell(command: &Simple) -> bool {
     let is_unknown = match command.program() {
         Some("set") => settings(command) != Effects::none(),
-        Some("export" | "local" | "declare" | "readonly" | "typeset") => declared(command) != Effects::none(),
+        Some(program) if sets_variables(program, command) => declared(command) != Effects::none(),
         Some(program) => SHELL_CHANGERS.contains(&program),
         None => false,
     };
@@ -349,6 +367,15 @@ fn settings(command: &Simple) -> Effects {
             || word.text.strip_prefix(['-', '+']).is_some_and(|letters| letters.chars().all(|c| "euxo".contains(c)))
     };
     if command.arguments().iter().all(is_known) { Effects::none() } else { Effects::all(command) }
+}
+
+/// Whether a program of the shell sets variables that its arguments name.
+fn sets_variables(program: &str, command: &Simple) -> bool {
+    match program {
+        "export" | "local" | "declare" | "readonly" | "typeset" | "read" | "unset" => true,
+        "printf" => command.arguments().first().is_some_and(|word| word.text.starts_with("-v")),
+        _ => false,
+    }
 }
 
 fn declared(command: &Simple) -> Effects {
@@ -395,106 +422,6 @@ fn touched(command: &Simple, directory: &Directory) -> Effects {
     let made = |word: &Word| Some(Observation::Made { path: directory.place(word.plain()?)? });
     let made: Option<Vec<Observation>> = operands_of(command).map(made).collect();
     Effects::changes(made.unwrap_or_default())
-}
-
-/// Options of `rm`, `cp` and `mv` that change neither what is done nor what is printed.
-const PLAIN_OPTIONS: [&str; 14] =
-    ["-f", "-r", "-R", "-rf", "-fr", "-Rf", "-fR", "-p", "-a", "-pr", "-rp", "--", "--force", "--recursive"];
-
-/// The operands of a command that is given as plain words with plain options.
-fn plain_operands(arguments: &[Word]) -> Option<Vec<&str>> {
-    let words: Vec<&str> = arguments.iter().map(Word::plain).collect::<Option<_>>()?;
-    let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());
-    let (before, after) = (&words[..end], words.get(end + 1..).unwrap_or_default());
-    let (options, mut operands): (Vec<&str>, Vec<&str>) = before.iter().partition(|word| word.starts_with('-'));
-    operands.extend(after);
-    let is_plain = options.iter().all(|option| PLAIN_OPTIONS.contains(option));
-    (is_plain && operands.iter().all(|operand| !operand.is_empty())).then_some(operands)
-}
-
-/// What `rm` does.
-fn removed(command: &Simple, arguments: &[Word], directory: &Directory) -> Effects {
-    let by = told(command);
-    let removed: Option<Vec<Observation>> = plain_operands(arguments).and_then(|operands| {
-        operands.into_iter().map(|path| Some(Observation::Delete { path: directory.place(path)? })).collect()
-    });
-    match removed {
-        Some(removed) => Effects::changes(removed),
-        None => Effects::doubts(arguments.iter().map(|word| reach(word, directory, &by)).collect()),
-    }
-}
-
-/// Whether files are copied or moved.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Copy,
-    Move,
-}
-
-/// What `cp` and `mv` do.
-fn copied(command: &Simple, arguments: &[Word], directory: &Directory, way: Way) -> Effects {
-    let by = told(command);
-    let one = |from: &str, to: &str| {
-        let (from, to) = (directory.place(from)?, directory.place(to)?);
-        Some(match way {
-            Way::Copy => Observation::Copy { from, to, into: true },
-            Way::Move => Observation::Move { from, to },
-        })
-    };
-    let changes: Option<Vec<Observation>> = plain_operands(arguments).and_then(|operands| match operands.as_slice() {
-        [from, to] => Some(vec![one(from, to)?]),
-        // More than one file can only go into a directory.
-        [from @ .., to] if from.len() > 1 => from.iter().map(|from| one(from, &format!("{to}/"))).collect(),
-        _ => None,
-    });
-    let options = arguments.iter().filter(|word| word.text.starts_with('-'));
-    match changes {
-        Some(changes) => Effects::changes(changes),
-        // Other files may be kept under other names, or two names may lead to one file.
-        None if options.clone().any(|word| word.text.starts_with("--") || word.text.contains(['b', 'S', 'l', 's'])) => {
-            let mut effects = Effects::all(command);
-            effects.doubts.extend(links_of(arguments, directory));
-            effects
-        }
-        None => Effects::doubts(arguments.iter().map(|word| reach(word, directory, &by)).collect()),
-    }
-}
-
-/// Links from all but the last operand to the last one, seen from here or from where the link is.
-fn links_of(arguments: &[Word], directory: &Directory) -> Vec<Observation> {
-    let operands: Vec<&Word> = arguments.iter().filter(|word| !word.text.starts_with('-')).collect();
-    let place = |word: &Word| word.plain().and_then(|path| directory.place(path));
-    let (sources, last) = match operands.as_slice() {
-        // One operand alone leads to a link of its name that is here.
-        [only] => (vec![*only], directory.place(last_part(&only.text))),
-        [sources @ .., last] => (sources.to_vec(), place(last)),
-        [] => return Vec::new(),
-    };
-    // What nobody can name may be any file.
-    let to = last.unwrap_or_default();
-    let parent = to.trim_end_matches('/').rsplit_once('/').map_or("", |(parent, _)| parent);
-    let one = |from: &Word| {
-        let here = Observation::Linked { from: place(from).unwrap_or_default(), to: to.clone() };
-        let there = from.plain().map(|path| Observation::Linked { from: join(parent, path), to: to.clone() });
-        [Some(here), there]
-    };
-    sources.into_iter().flat_map(one).flatten().collect()
-}
-
-/// What `ln` does: from then on two names may be one file.
-fn linked(command: &Simple, directory: &Directory) -> Effects {
-    let by = told(command);
-    let is_plain = command.arguments().iter().all(|word| {
-        word.plain().is_some_and(|text| !text.starts_with('-') || text[1..].chars().all(|c| "sfnrv".contains(c)))
-    });
-    let operands: Vec<&Word> = operands_of(command).collect();
-    let mut effects = match operands.as_slice() {
-        // What had the name of the link is gone, or the link is in the directory of that name.
-        [_, to] if is_plain => Effects::doubts(vec![reach(to, directory, &by)]),
-        _ => Effects::all(command),
-    };
-    effects.doubts.extend(links_of(command.arguments(), directory));
-    effects
 }
 
 /// What `tee` writes, as far as its own input says it.

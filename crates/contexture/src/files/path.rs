@@ -129,9 +129,11 @@ pub(crate) enum Directory {
 }
 
 impl Directory {
-    /// A path seen from here, unless it is relative and the directory is lost.
+    /// A path seen from here, unless it is relative and the directory is lost, or nobody can say where it leads.
     pub(crate) fn place(&self, written: &str) -> Option<String> {
         match self {
+            // What is there are other names of what is elsewhere.
+            _ if written.starts_with("/proc/") => None,
             _ if is_absolute(written) => Some(written.to_owned()),
             Directory::Start => Some(written.to_owned()),
             Directory::At(directory) => Some(join(directory, written)),

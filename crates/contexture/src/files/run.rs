@@ -112,7 +112,8 @@ fn straight(script: &Script, output: &Framed<'_>, fate: Fate, directory: Directo
             || index
                 .checked_sub(1)
                 .is_none_or(|before| proven[before] || script.pipelines[before].joint == Joint::Then);
-        steps.push(attribute::Step { prints, is_proven: *is_proven, is_run, looked, changed });
+        let is_single = pipeline.commands.len() == 1;
+        steps.push(attribute::Step { prints, is_proven: *is_proven, is_run, is_single, looked, changed });
         walk.end(pipeline.joint);
     }
     let is_failed = fate == Fate::Failed;

@@ -34,9 +34,12 @@ fn tables() -> String {
         code(WRITES),
         code(WRITES_WHOLE)
     );
-    text.push_str("\n## Formatters\n\n| command | only with | files |\n| --- | --- | --- |\n");
+    text.push_str("\n## Formatters\n\nThey rewrite the files and directories that they are told to and are presumed to leave others alone; told none, they rewrite all files of these kinds. Patterns and options that may name files put all of these kinds, or all files, in doubt.\n\n");
+    text.push_str("| command | only with | kinds of files | only what it is told |\n| --- | --- | --- | --- |\n");
     for entry in FORMATTERS {
-        let _ = writeln!(text, "| `{}` | {} | {} |", entry.words.join(" "), code(entry.needs), code(entry.extensions));
+        let (words, needs, kinds) = (entry.words.join(" "), code(entry.needs), code(entry.extensions));
+        let kinds = if kinds.is_empty() { "all".to_owned() } else { kinds };
+        let _ = writeln!(text, "| `{words}` | {needs} | {kinds} | {} |", if entry.only_named { "yes" } else { "no" });
     }
     let _ = writeln!(
         text,

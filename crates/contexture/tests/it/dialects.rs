@@ -270,9 +270,11 @@ fn commands_that_may_change_files_are_said() {
     check("cargo fmt", vec![swept(None, &["rs"], "cargo fmt")]);
     check("cargo fmt --check", vec![presumed("cargo fmt --check")]);
     check("prettier --check src", vec![presumed("prettier --check src")]);
-    check("npx prettier --write src/a.ts", all("npx prettier --write src/a.ts"));
+    let by = "npx prettier --write src/a.ts";
+    check(by, vec![swept(Some("src/a.ts"), &[], by), presumed(by)]);
+    check("npx prettier --write", all("npx prettier --write"));
     check("gofmt -l .", vec![]);
-    check("gofmt -w .", vec![swept(None, &["go"], "gofmt -w .")]);
+    check("gofmt -w .", vec![swept(Some("."), &["go"], "gofmt -w ."), presumed("gofmt -w .")]);
     check("cargo test", vec![presumed("cargo test")]);
     check("timeout 60 go test ./...", vec![presumed("timeout 60 go test ./...")]);
     check("go test ./... -update", all("go test ./... -update"));

@@ -3,8 +3,8 @@
 //! Every session has a folder of its own with a repository in it. After every call each line of the model that is not
 //! in doubt must be in its file, at its number if that is claimed, next to its neighbours; a whole file must have the
 //! right lines; a deleted file must be gone. After every fold the same is asked of the views in the window, read back
-//! from their text. `CONTEXTURE_RIG_SESSIONS` runs more sessions, `CONTEXTURE_RIG_SEED` others, and
-//! `CONTEXTURE_RIG_FROM` leaves out the first commands of the lists.
+//! from their text. `CONTEXTURE_RIG_SESSIONS` runs more sessions, `CONTEXTURE_RIG_SEED` others,
+//! `CONTEXTURE_RIG_LIST` takes the commands from a file, and `CONTEXTURE_RIG_FROM` leaves out the first of them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -38,6 +38,9 @@ const COMMANDS: &str = include_str!("file_rig/commands.txt");
 
 /// Others, as someone else would choose them.
 const OTHERS: &str = include_str!("file_rig/others.txt");
+
+/// Those of someone who wants to be told something wrong.
+const STRANGERS: &str = include_str!("file_rig/strangers.txt");
 
 struct Rig {
     _folder: tempfile::TempDir,
@@ -210,7 +213,7 @@ impl Rig {
 
     /// A command with its places filled in.
     fn filled(&mut self, template: &str) -> String {
-        let is_plain = |name: &String| !name.contains([' ', '\n', '`']) && !name.starts_with('-');
+        let is_plain = |name: &String| !name.contains([' ', '\n', '`', '\'', '[']) && !name.starts_with('-');
         let names: Vec<String> = self.files().into_iter().filter(is_plain).collect();
         let at_root: Vec<String> = names.iter().filter(|name| !name.contains('/')).cloned().collect();
         let pick = |dice: &mut Dice| {
@@ -234,15 +237,15 @@ impl Rig {
             .replace('⏎', "\n")
     }
 
-    fn step(&mut self, commands: &[&str]) {
+    fn step(&mut self, commands: &[String]) {
         match self.dice.roll(10) {
             0 => self.read(),
             1 => self.edit(),
             2 => self.write(),
             3 => self.patch(),
             _ => {
-                let template = *self.dice.pick(commands);
-                let line = self.filled(template);
+                let template = self.dice.pick(commands).clone();
+                let line = self.filled(&template);
                 self.run(&line);
             }
         }
@@ -383,12 +386,15 @@ fn number_of(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-fn commands_in(list: &'static str) -> Vec<&'static str> {
-    list.lines().filter(|line| !line.is_empty()).collect()
+/// The commands of some lists, or of the file that the environment names instead.
+fn commands_in(lists: &[&str]) -> Vec<String> {
+    let named = std::env::var("CONTEXTURE_RIG_LIST").ok().map(|path| fs::read_to_string(path).unwrap());
+    let lists = named.as_ref().map_or(lists.to_vec(), |text| vec![text.as_str()]);
+    lists.iter().flat_map(|list| list.lines()).filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
 /// One session; returns what was counted, or what was wrong.
-fn session(seed: u64, steps: u64, commands: &[&str]) -> Result<Counted, String> {
+fn session(seed: u64, steps: u64, commands: &[String]) -> Result<Counted, String> {
     let mut rig = Rig::new(seed);
     let wrong = |rig: &Rig, error: String| format!("{}\n=> {error}\n", rig.history);
     for _ in 0..steps {
@@ -432,7 +438,7 @@ fn command_alone(seed: u64, template: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Every so many commands of both lists are held against the disk alone, unless more sessions are asked for.
+/// Every so many commands of all lists are held against the disk alone, unless more sessions are asked for.
 #[test]
 fn commands_alone_are_understood() {
     let rounds = number_of("CONTEXTURE_RIG_SESSIONS", 0);
@@ -441,8 +447,8 @@ fn commands_alone_are_understood() {
     let from = number_of("CONTEXTURE_RIG_FROM", 0) as usize;
     for round in 0..rounds.div_ceil(100).max(1) {
         let seed = number_of("CONTEXTURE_RIG_SEED", 1) + 10_000 * round;
-        let commands = commands_in(OTHERS).into_iter().chain(commands_in(COMMANDS));
-        for (index, command) in commands.enumerate().skip(from).step_by(every) {
+        let commands = commands_in(&[OTHERS, COMMANDS, STRANGERS]);
+        for (index, command) in commands.iter().enumerate().skip(from).step_by(every) {
             if let Err(error) = command_alone(seed + index as u64, command) {
                 eprintln!("{error}");
                 failures.push(error);
@@ -452,10 +458,10 @@ fn commands_alone_are_understood() {
     assert!(failures.is_empty(), "{} commands are misunderstood\n{}", failures.len(), failures.join("\n----\n"));
 }
 
-fn hold_against_disk(list: &'static str) {
+fn hold_against_disk(list: &str) {
     let (sessions, seed) = (number_of("CONTEXTURE_RIG_SESSIONS", 20), number_of("CONTEXTURE_RIG_SEED", 1));
     let steps = number_of("CONTEXTURE_RIG_STEPS", 30);
-    let commands = commands_in(list);
+    let commands = commands_in(&[list]);
     let from = (number_of("CONTEXTURE_RIG_FROM", 0) as usize).min(commands.len() - 1);
     let mut counted = Counted::default();
     let mut failures = Vec::new();
@@ -490,10 +496,16 @@ fn claims_hold_on_the_disk_after_other_commands() {
 }
 
 #[test]
+fn claims_hold_on_the_disk_after_strange_commands() {
+    hold_against_disk(STRANGERS);
+}
+
+#[test]
 fn the_lists_have_many_different_commands() {
-    let (commands, others) = (commands_in(COMMANDS), commands_in(OTHERS));
-    let different = |list: &[&'static str]| list.iter().copied().collect::<BTreeSet<_>>();
-    assert!(different(&commands).len() >= 850, "{}", different(&commands).len());
-    let own = different(&others).difference(&different(&commands)).count();
-    assert!(own >= 300, "{own}");
+    let mut known = BTreeSet::new();
+    for (list, least) in [(COMMANDS, 850), (OTHERS, 900), (STRANGERS, 750)] {
+        let own: BTreeSet<&str> = list.lines().filter(|line| !line.is_empty() && !known.contains(line)).collect();
+        assert!(own.len() >= least, "{}", own.len());
+        known.extend(own);
+    }
 }

@@ -30,6 +30,7 @@ mod file_reference_budget;
 mod file_reference_engine;
 #[cfg(unix)]
 mod file_reference_fresh;
+mod command_reach;
 mod command_tables;
 #[cfg(unix)]
 mod file_rig;

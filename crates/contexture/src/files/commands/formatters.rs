@@ -1,4 +1,6 @@
-//! Programs that rewrite files to their own taste, with the kinds of files that they can reach.
+//! Programs that rewrite files to their own taste, with the files that they can reach.
+
+use crate::files::path::last_part;
 
 /// A program that rewrites files.
 pub struct Formatter {
@@ -6,30 +8,107 @@ pub struct Formatter {
     pub words: &'static [&'static str],
     /// Options of which one must be there for it to write; none if it always does.
     pub needs: &'static [&'static str],
-    /// The extensions of the files that it rewrites; all if empty.
+    /// The extensions of the files that it rewrites by itself; all if empty.
     pub extensions: &'static [&'static str],
+    /// Whether it rewrites only files that it is told to, where it is told any.
+    pub only_named: bool,
 }
 
-const fn formats(words: &'static [&'static str], extensions: &'static [&'static str]) -> Formatter {
-    Formatter { words, needs: &[], extensions }
+/// One that rewrites what it is told to.
+const fn formats(
+    words: &'static [&'static str],
+    needs: &'static [&'static str],
+    extensions: &'static [&'static str],
+) -> Formatter {
+    Formatter { words, needs, extensions, only_named: true }
+}
+
+/// One that goes from file to file, or is told packages.
+const fn roams(words: &'static [&'static str], extensions: &'static [&'static str]) -> Formatter {
+    Formatter { words, needs: &[], extensions, only_named: false }
 }
 
 /// Formatters, and what they can reach.
 pub const FORMATTERS: &[Formatter] = &[
-    formats(&["black"], &["py", "pyi", "ipynb"]),
-    formats(&["cargo", "fmt"], &["rs"]),
-    formats(&["dart", "format"], &["dart"]),
-    formats(&["go", "fmt"], &["go"]),
-    Formatter { words: &["gofmt"], needs: &["-w"], extensions: &["go"] },
-    Formatter { words: &["gofumpt"], needs: &["-w"], extensions: &["go"] },
-    Formatter { words: &["goimports"], needs: &["-w"], extensions: &["go"] },
-    formats(&["isort"], &["py", "pyi"]),
-    formats(&["mix", "format"], &["ex", "exs", "heex"]),
-    formats(&["ruff", "format"], &["py", "pyi", "ipynb"]),
-    formats(&["rustfmt"], &["rs"]),
-    formats(&["stylua"], &["lua"]),
-    formats(&["swiftformat"], &["swift"]),
-    formats(&["taplo", "fmt"], &["toml"]),
-    formats(&["terraform", "fmt"], &["tf", "tfvars", "hcl"]),
-    formats(&["zig", "fmt"], &["zig", "zon"]),
+    formats(&["autopep8"], &["-i", "--in-place"], &["py", "pyi"]),
+    formats(&["biome", "check"], &["--write", "--fix", "--apply"], &[]),
+    formats(&["biome", "format"], &["--write", "--fix"], &[]),
+    formats(&["biome", "lint"], &["--write", "--fix", "--apply"], &[]),
+    formats(&["black"], &[], &["py", "pyi", "ipynb"]),
+    roams(&["cargo", "fmt"], &["rs"]),
+    formats(&["clang-format"], &["-i"], &[]),
+    formats(&["dart", "format"], &[], &["dart"]),
+    formats(&["eslint"], &["--fix"], &[]),
+    roams(&["go", "fmt"], &["go"]),
+    formats(&["gofmt"], &["-w"], &["go"]),
+    formats(&["gofumpt"], &["-w"], &["go"]),
+    formats(&["goimports"], &["-w"], &["go"]),
+    formats(&["isort"], &[], &["py", "pyi"]),
+    formats(&["mix", "format"], &[], &["ex", "exs", "heex"]),
+    formats(&["prettier"], &["--write", "-w"], &[]),
+    formats(&["ruff", "check"], &["--fix"], &["py", "pyi", "ipynb"]),
+    formats(&["ruff", "format"], &[], &["py", "pyi", "ipynb"]),
+    roams(&["rustfmt"], &["rs"]),
+    formats(&["shfmt"], &["-w"], &[]),
+    formats(&["stylua"], &[], &["lua"]),
+    formats(&["swiftformat"], &[], &["swift"]),
+    formats(&["taplo", "fmt"], &[], &["toml"]),
+    formats(&["terraform", "fmt"], &[], &["tf", "tfvars", "hcl"]),
+    formats(&["yapf"], &["-i", "--in-place"], &["py", "pyi"]),
+    formats(&["zig", "fmt"], &[], &["zig", "zon"]),
 ];
+
+/// Parts of options that may name more files.
+const NAMING: [&str; 4] = ["file", "out", "dir", "path"];
+
+/// What a command reaches that begins with the words of a formatter.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Reach<'a> {
+    /// All files with these extensions; all files if there are none.
+    Kinds(&'static [&'static str]),
+    /// These files, and what is in these directories, each with the extensions that it is limited to.
+    Named(Vec<(&'a str, &'static [&'static str])>),
+}
+
+/// What a command reaches, if it is a formatter.
+pub(super) fn reach<'a>(words: &[&'a str]) -> Option<Reach<'a>> {
+    let needed = |needs: &[&str]| needs.is_empty() || words.iter().any(|word| needs.contains(word));
+    let formatter =
+        FORMATTERS.iter().find(|formatter| words.starts_with(formatter.words) && needed(formatter.needs))?;
+    let arguments = &words[formatter.words.len()..];
+    let is_option = |word: &&&str| word.starts_with('-');
+    if arguments.iter().filter(is_option).any(|word| NAMING.iter().any(|part| word.contains(part))) {
+        return None;
+    }
+    let named: Vec<&str> = arguments.iter().filter(|word| !is_option(word)).copied().collect();
+    // A pattern is the formatter's own to read.
+    let is_plain = |word: &&str| !word.contains(['*', '?', '[', '{', '!', '@', '\\']);
+    if formatter.only_named && !named.is_empty() && named.iter().all(is_plain) {
+        // What is a directory for certain holds files of other kinds as well.
+        let is_directory = |word: &str| word.ends_with('/') || matches!(last_part(word), "." | "..");
+        let limits = |word: &str| if is_directory(word) { formatter.extensions } else { &[] };
+        return Some(Reach::Named(named.into_iter().map(|word| (word, limits(word))).collect()));
+    }
+    Some(Reach::Kinds(formatter.extensions))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_formatter_reaches_what_it_is_told_to() {
+        let of = |line: &'static str| reach(&line.split(' ').collect::<Vec<_>>());
+        let named = |names: &[&'static str]| Some(Reach::Named(names.iter().map(|name| (*name, &[][..])).collect()));
+        assert_eq!(of("gofmt -w a.go b.go"), named(&["a.go", "b.go"]));
+        assert_eq!(of("prettier --write src"), named(&["src"]));
+        assert_eq!(of("eslint --fix --ext .ts src"), named(&[".ts", "src"]));
+        assert_eq!(of("gofmt -w ."), Some(Reach::Named(vec![(".", &["go"])])));
+        assert_eq!(of("eslint --fix"), Some(Reach::Kinds(&[])));
+        assert_eq!(of("prettier --write src/*.ts"), Some(Reach::Kinds(&[])));
+        assert_eq!(of("black"), Some(Reach::Kinds(&["py", "pyi", "ipynb"])));
+        assert_eq!(of("rustfmt src/main.rs"), Some(Reach::Kinds(&["rs"])), "it follows modules");
+        assert_eq!(of("clang-format -i --files=list"), None);
+        assert_eq!(of("eslint src"), None, "it only looks");
+    }
+}

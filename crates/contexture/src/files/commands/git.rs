@@ -1,7 +1,8 @@
 //! What `git` does to the files of a work tree.
 
+use super::copies::{Way, copied, removed};
 use super::tables::{GIT_READ_ONLY, GIT_UNLESS};
-use super::{Effects, Way, copied, everything, is_presumed, reach, removed, told};
+use super::{Effects, everything, is_presumed, reach, told};
 use crate::files::observation::Observation;
 use crate::files::path::Directory;
 use crate::files::shell::{Simple, Word};
@@ -57,6 +58,10 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
         };
         let is_hidden = |word: &Word| word.plain().is_none() && !word.is_quoted && word.text.starts_with('$');
         return if rest.iter().any(|word| writes(word) || is_hidden(word)) { all() } else { Effects::none() };
+    }
+    // The settings may be kept in any file.
+    if action == "config" && rest.iter().any(|word| word.text.starts_with("-f") || word.text.starts_with("--f")) {
+        return all();
     }
     let Some(words) = rest.iter().map(Word::plain).collect::<Option<Vec<_>>>() else {
         // What is not plain after these is a message, a name, or files to be added.

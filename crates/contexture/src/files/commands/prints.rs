@@ -134,9 +134,7 @@ fn of_command(command: &Simple, directory: &Directory) -> Prints {
         "head" | "tail" => ends(program, &arguments),
         "sed" => match Sed::printed(command) {
             Some((Some(path), ranges)) => Some((path, Part::Ranges(ranges), false)),
-            _ if arguments.iter().any(|word| word.starts_with("-i") || *word == "--in-place") => {
-                return Prints::Nothing;
-            }
+            _ if Sed::is_silent(command) => return Prints::Nothing,
             _ => None,
         },
         "grep" | "egrep" | "fgrep" | "rg" => return searched(program, &arguments, directory).unwrap_or_else(looked),
@@ -289,11 +287,13 @@ fn searched(program: &str, arguments: &[&str], directory: &Directory) -> Option<
 }
 
 fn of_git(command: &Simple, directory: &Directory) -> Prints {
-    let Some((action, rest, _)) = git::action(command) else { return Prints::Unknown };
+    let Some((action, rest, is_here)) = git::action(command) else { return Prints::Unknown };
     let rest: Vec<&str> = rest.iter().filter_map(|word| word.plain()).collect();
     match action {
         "diff" | "show" | "log" | "stash" => Prints::Diff,
-        "grep" if rest.contains(&"-n") && rest.len() == 2 && *directory != Directory::Lost => Prints::Hits(None),
+        "grep" if is_here && rest.contains(&"-n") && rest.len() == 2 && *directory != Directory::Lost => {
+            Prints::Hits(None)
+        }
         _ => Prints::Unknown,
     }
 }

@@ -50,6 +50,12 @@ impl<'a> Sed<'a> {
         Some(sed)
     }
 
+    /// Whether a command changes files in place and prints nothing.
+    pub(crate) fn is_silent(command: &Simple) -> bool {
+        let is_plain = |sed: Sed<'_>| sed.in_place.is_some() && sed.scripts.iter().all(|script| is_harmless(script));
+        Sed::read(command).is_some_and(is_plain)
+    }
+
     /// The only file and the ranges that a `sed -n` prints of it; no file if it filters.
     pub(crate) fn printed(command: &'a Simple) -> Option<(Option<&'a str>, Ranges)> {
         let sed = Sed::read(command)?;

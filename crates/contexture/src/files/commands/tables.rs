@@ -31,6 +31,7 @@ pub const READ_ONLY: &[ReadOnly] = &[
     reads("cat"),
     reads("chmod"),
     reads("cksum"),
+    reads_unless("clang-format", &["-i", "--files"]),
     reads("cloc"),
     reads("cmp"),
     reads("column"),
@@ -56,6 +57,8 @@ pub const READ_ONLY: &[ReadOnly] = &[
     reads("fold"),
     reads("free"),
     reads_unless("gofmt", &["-w"]),
+    reads_unless("gofumpt", &["-w"]),
+    reads_unless("goimports", &["-w"]),
     reads("grep"),
     reads("groups"),
     reads("head"),
@@ -163,10 +166,11 @@ const fn presumed(words: &'static [&'static str]) -> Presumed {
 pub const PRESUMED: &[Presumed] = &[
     presumed(&["bazel", "build"]),
     presumed(&["bazel", "test"]),
-    Presumed { words: &["black"], needs: &["--check", "--diff"] },
     presumed(&["biome", "check"]),
     presumed(&["biome", "ci"]),
+    presumed(&["biome", "format"]),
     presumed(&["biome", "lint"]),
+    Presumed { words: &["black"], needs: &["--check", "--diff"] },
     presumed(&["bun", "run", "build"]),
     presumed(&["bun", "run", "check"]),
     presumed(&["bun", "run", "lint"]),
@@ -185,6 +189,7 @@ pub const PRESUMED: &[Presumed] = &[
     presumed(&["cargo", "tree"]),
     presumed(&["cmake", "--build"]),
     presumed(&["ctest"]),
+    Presumed { words: &["dart", "format"], needs: &["--output=none", "--output=show"] },
     presumed(&["deno", "check"]),
     presumed(&["deno", "lint"]),
     presumed(&["deno", "test"]),
@@ -235,10 +240,12 @@ pub const PRESUMED: &[Presumed] = &[
     presumed(&["go", "version"]),
     presumed(&["go", "vet"]),
     presumed(&["golangci-lint", "run"]),
+    Presumed { words: &["isort"], needs: &["--check", "--check-only", "--diff"] },
     presumed(&["jest"]),
     presumed(&["markdownlint"]),
     presumed(&["markdownlint-cli2"]),
     presumed(&["mix", "compile"]),
+    Presumed { words: &["mix", "format"], needs: &["--check-formatted", "--dry-run"] },
     presumed(&["mix", "test"]),
     presumed(&["mocha"]),
     presumed(&["mvn", "compile"]),
@@ -275,9 +282,14 @@ pub const PRESUMED: &[Presumed] = &[
     presumed(&["rspec"]),
     presumed(&["ruff", "check"]),
     Presumed { words: &["ruff", "format"], needs: &["--check", "--diff"] },
+    Presumed { words: &["rustfmt"], needs: &["--check"] },
     presumed(&["staticcheck"]),
+    Presumed { words: &["stylua"], needs: &["--check"] },
     presumed(&["swift", "build"]),
     presumed(&["swift", "test"]),
+    Presumed { words: &["swiftformat"], needs: &["--lint", "--dryrun"] },
+    Presumed { words: &["taplo", "fmt"], needs: &["--check", "--diff"] },
+    Presumed { words: &["terraform", "fmt"], needs: &["-check", "-write=false"] },
     presumed(&["tsc"]),
     presumed(&["unittest"]),
     presumed(&["vitest"]),
@@ -288,6 +300,7 @@ pub const PRESUMED: &[Presumed] = &[
     presumed(&["yarn", "test"]),
     presumed(&["yarn", "typecheck"]),
     presumed(&["zig", "build"]),
+    Presumed { words: &["zig", "fmt"], needs: &["--check"] },
 ];
 
 /// Targets with which `make` is presumed not to change sources, beside none at all.
@@ -300,7 +313,20 @@ pub const WRITES: &[&str] = &["update", "bless", "overwrite", "accept", "regen",
 pub const WRITES_WHOLE: &[&str] = &["fix", "write", "apply", "inplace", "u"];
 
 /// Options with which `curl` writes files; without them it is presumed to leave sources alone.
-pub const CURL_WRITES: &[&str] = &["output", "remote", "dump", "cookie", "trace", "config", "create"];
+pub const CURL_WRITES: &[&str] = &[
+    "output",
+    "remote",
+    "dump",
+    "cookie",
+    "trace",
+    "config",
+    "create",
+    "etag-save",
+    "stderr",
+    "libcurl",
+    "hsts",
+    "alt-svc",
+];
 
 /// Variables that decide which programs run, or what they do to files.
 pub const RISKY_VARIABLES: &[&str] =

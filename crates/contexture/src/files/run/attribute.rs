@@ -13,6 +13,8 @@ pub(super) struct Step {
     pub(super) is_proven: bool,
     /// Whether it certainly ran.
     pub(super) is_run: bool,
+    /// Whether it is one command, so that what is proven of it is proven of the one that reads.
+    pub(super) is_single: bool,
     /// The files that it looked at.
     pub(super) looked: Vec<String>,
     pub(super) changed: Vec<Observation>,
@@ -43,13 +45,15 @@ pub(super) fn attribute(
     let is_unclear = is_failed || lines.iter().any(|line| is_complaint(line, programs));
     // A text that may not have been printed is no mark.
     let is_marked = steps.iter().all(|step| step.is_run || !matches!(step.prints, Prints::Text(_)));
-    let cuts = if is_unclear || !is_marked { None } else { cut(&prints, all) };
+    // A file that is changed between two prints may have another length.
+    let is_still = steps.iter().all(|step| step.changed.is_empty());
+    let cuts = if is_unclear || !is_marked { None } else { cut(&prints, all, is_still) };
     let mut observations = Vec::new();
     let mut looked: Vec<String> = Vec::new();
     let cuts = cuts.unwrap_or_else(|| steps.iter().map(|_| None).collect());
     for (step, cut) in steps.into_iter().zip(cuts) {
         observations.extend(step.changed);
-        let told = cut.and_then(|lines| take(&step.prints, lines, step.is_proven, directory));
+        let told = cut.and_then(|lines| take(&step.prints, lines, step.is_proven && step.is_single, directory));
         match told {
             Some(told) => observations.extend(told),
             None => looked.extend(step.looked),
@@ -85,7 +89,7 @@ fn is_complaint(line: &str, programs: &[&str]) -> bool {
 }
 
 /// The lines that each print has; `None` if nobody can say where one ends and the next begins.
-fn cut<'a>(prints: &[&Prints], all: Lines<'a>) -> Option<Vec<Option<Lines<'a>>>> {
+fn cut<'a>(prints: &[&Prints], all: Lines<'a>, is_still: bool) -> Option<Vec<Option<Lines<'a>>>> {
     let mut cuts = vec![None; prints.len()];
     let sources: Vec<usize> = (0..prints.len()).filter(|index| *prints[*index] != Prints::Nothing).collect();
     if let [only] = sources.as_slice() {
@@ -108,7 +112,7 @@ fn cut<'a>(prints: &[&Prints], all: Lines<'a>) -> Option<Vec<Option<Lines<'a>>>>
             from_start: start > 0 || all.from_start,
             to_end: line < all.lines.len() || all.to_end,
         };
-        share(prints, &sources[next..source], lines, &mut cuts)?;
+        share(prints, &sources[next..source], lines, is_still, &mut cuts)?;
         (start, next) = (line + 1, source + 1);
     }
     Some(cuts)
@@ -141,7 +145,13 @@ fn marks(prints: &[&Prints], sources: &[usize], lines: &[&str]) -> Option<Vec<(u
 }
 
 /// Gives the prints between two marks their lines: all to a single one, or by counts that leave no choice.
-fn share<'a>(prints: &[&Prints], sources: &[usize], lines: Lines<'a>, cuts: &mut [Option<Lines<'a>>]) -> Option<()> {
+fn share<'a>(
+    prints: &[&Prints],
+    sources: &[usize],
+    lines: Lines<'a>,
+    is_still: bool,
+    cuts: &mut [Option<Lines<'a>>],
+) -> Option<()> {
     match sources {
         [] => return lines.lines.is_empty().then_some(()),
         [only] => {
@@ -150,12 +160,22 @@ fn share<'a>(prints: &[&Prints], sources: &[usize], lines: Lines<'a>, cuts: &mut
         }
         _ => {}
     }
-    let counts: Option<Vec<usize>> = sources.iter().map(|source| most_lines(prints[*source])).collect();
-    let counts = counts?;
-    // Each printed at most its count. If the sum is reached, each printed exactly its count.
-    if counts.iter().sum::<usize>() != lines.lines.len() || !lines.to_end {
-        return None;
+    if let Some(parts) = by_numbers(prints, sources, lines.lines) {
+        let last = parts.len() - 1;
+        for (index, (source, part)) in sources.iter().zip(parts).enumerate() {
+            let to_end = index < last || lines.to_end;
+            cuts[*source] = Some(Lines { lines: part, from_start: true, to_end });
+        }
+        return Some(());
     }
+    // Each printed at most its count. If the sum is reached, each printed exactly its count.
+    let most: Option<Vec<usize>> = sources.iter().map(|source| most_lines(prints[*source])).collect();
+    let most = most.filter(|counts| counts.iter().sum::<usize>() == lines.lines.len() && lines.to_end);
+    let by_length = || {
+        let is_complete = is_still && lines.from_start && lines.to_end;
+        is_complete.then(|| by_length(prints, sources, lines.lines.len())).flatten()
+    };
+    let counts = most.or_else(by_length)?;
     let mut start = 0;
     for (source, count) in sources.iter().zip(counts) {
         let part = &lines.lines[start..start + count];
@@ -163,6 +183,78 @@ fn share<'a>(prints: &[&Prints], sources: &[usize], lines: Lines<'a>, cuts: &mut
         start += count;
     }
     Some(())
+}
+
+/// The lines of prints of which every line carries its number. Each print is one run of numbers that begins where it
+/// was asked to. If there are as many runs as prints, each has its own: runs can only be joined, or be missing.
+fn by_numbers<'a>(prints: &[&Prints], sources: &[usize], lines: &'a [&'a str]) -> Option<Vec<&'a [&'a str]>> {
+    let asked = |source: &usize| match prints[*source] {
+        Prints::File(Shown { part: Part::Ranges(ranges), is_numbered: true, .. }) => match ranges.as_slice() {
+            [range] => Some(*range),
+            _ => None,
+        },
+        _ => None,
+    };
+    let asked: Vec<(usize, Option<usize>)> = sources.iter().map(asked).collect::<Option<_>>()?;
+    let numbers: Vec<usize> = lines.iter().map(|line| Some(numbered_line(line)?.0)).collect::<Option<_>>()?;
+    let mut parts = Vec::with_capacity(asked.len());
+    let mut start = 0;
+    for (index, (first, most)) in asked.iter().enumerate() {
+        let follows = numbers[start..].iter().enumerate().take_while(|(place, number)| **number == first + place);
+        let count = follows.take(most.unwrap_or(usize::MAX)).count();
+        // Where a later one could begin within this run, nobody can say where this one ends.
+        let run = first + 1..first + count;
+        if count == 0 || asked[index + 1..].iter().any(|(later, _)| run.contains(later)) {
+            return None;
+        }
+        parts.push(&lines[start..start + count]);
+        start += count;
+    }
+    (start == lines.len()).then_some(parts)
+}
+
+/// Most lengths of a file that are tried.
+const MAX_LENGTH: usize = 10_000;
+
+/// How many lines each of some prints of one file has, if together they have so many and only one length of the file
+/// explains it.
+fn by_length(prints: &[&Prints], sources: &[usize], count: usize) -> Option<Vec<usize>> {
+    let of = |source: &usize| match prints[*source] {
+        Prints::File(Shown { path, part: Part::Ranges(ranges), is_numbered: false }) => Some((path, ranges)),
+        _ => None,
+    };
+    let asked: Vec<(&String, &Vec<(usize, Option<usize>)>)> = sources.iter().map(of).collect::<Option<_>>()?;
+    let end = |(first, most): &(usize, Option<usize>)| first.saturating_add(most.unwrap_or(count));
+    let longest = asked.iter().flat_map(|(_, ranges)| ranges.iter().map(end)).max()?;
+    if asked.iter().any(|(path, _)| *path != asked[0].0) || longest > MAX_LENGTH {
+        return None;
+    }
+    let mut found: Option<Vec<usize>> = None;
+    for length in 0..=longest {
+        let printed = |(first, most): &(usize, Option<usize>)| {
+            (length + 1).saturating_sub(*first).min(most.unwrap_or(usize::MAX))
+        };
+        let counts: Vec<usize> = asked.iter().map(|(_, ranges)| ranges.iter().map(printed).sum::<usize>()).collect();
+        // If the file's last line has no end, what is printed behind it is joined to it.
+        let shows_last =
+            |(first, most): &(usize, Option<usize>)| length >= *first && most.is_none_or(|most| length < first + most);
+        let last = counts.iter().rposition(|count| *count > 0).unwrap_or_default();
+        let joined = asked[..last].iter().filter(|(_, ranges)| ranges.iter().any(shows_last)).count();
+        let sum: usize = counts.iter().sum();
+        if joined > 0 && sum == count + joined {
+            return None;
+        }
+        if sum == count && found.replace(counts.clone()).is_some_and(|before| before != counts) {
+            return None;
+        }
+    }
+    found
+}
+
+/// A line that begins with its number and a tab.
+fn numbered_line<'a>(line: &'a str) -> Option<(usize, &'a str)> {
+    let (number, text) = line.trim_start_matches(' ').split_once('\t')?;
+    Some((line_number(number)?, text))
 }
 
 /// How many lines a print has at most.
@@ -197,26 +289,26 @@ fn read(path: &str, first: Option<usize>, lines: &[&str], whole: bool) -> Observ
 /// Lines that carry their numbers.
 fn take_numbered(shown: &Shown, lines: Lines<'_>) -> Option<Vec<Observation>> {
     let end = lines.lines.len() - usize::from(!lines.to_end && !lines.lines.is_empty());
-    let split = |line: &&'_ str| -> Option<(usize, String)> {
-        let (number, text) = line.trim_start_matches(' ').split_once('\t')?;
-        Some((line_number(number)?, text.to_owned()))
-    };
-    let numbered: Vec<(usize, String)> = lines.lines[..end].iter().map(split).collect::<Option<_>>()?;
+    let numbered: Vec<(usize, &str)> =
+        lines.lines[..end].iter().map(|line| numbered_line(line)).collect::<Option<_>>()?;
     let first = numbered.first()?.0;
-    let is_run = numbered.iter().enumerate().all(|(index, (number, _))| *number == first + index);
-    let wanted = match &shown.part {
-        Part::Ranges(ranges) => match ranges.as_slice() {
-            [(wanted, _)] => Some(*wanted),
-            _ => return None,
-        },
-        Part::Last(_) => None,
+    let runs: Vec<&[(usize, &str)]> = numbered.chunk_by(|one, next| next.0 == one.0 + 1).collect();
+    let is_asked = match &shown.part {
+        Part::Ranges(ranges) => {
+            let begins = |run: &&[(usize, &str)]| ranges.iter().any(|(asked, _)| *asked == run[0].0);
+            first == ranges.first()?.0 && runs.iter().all(begins) && runs.is_sorted_by_key(|run| run[0].0)
+        }
+        Part::Last(_) => runs.len() == 1,
     };
-    if !is_run || wanted.is_some_and(|wanted| wanted != first) {
+    if !is_asked {
         return None;
     }
-    let whole = shown.part == Part::Ranges(vec![(1, None)]) && lines.to_end;
-    let texts: Vec<&str> = numbered.iter().map(|(_, text)| text.as_str()).collect();
-    Some(vec![read(&shown.path, Some(first), &texts, whole)])
+    let whole = shown.part == Part::Ranges(vec![(1, None)]) && lines.to_end && runs.len() == 1;
+    let told = |run: &&[(usize, &str)]| {
+        let texts: Vec<&str> = run.iter().map(|(_, text)| *text).collect();
+        read(&shown.path, Some(run[0].0), &texts, whole)
+    };
+    Some(runs.iter().map(told).collect())
 }
 
 /// Lines as they are in the file.

@@ -1,0 +1,106 @@
+//! What is removed, copied, moved and linked.
+
+use super::{Effects, operands, operands_of, reach, told};
+use crate::files::observation::Observation;
+use crate::files::path::{Directory, join, last_part};
+use crate::files::shell::{Simple, Word};
+
+/// Options of `rm`, `cp` and `mv` that change neither what is done nor what is printed.
+const PLAIN_OPTIONS: [&str; 14] =
+    ["-f", "-r", "-R", "-rf", "-fr", "-Rf", "-fR", "-p", "-a", "-pr", "-rp", "--", "--force", "--recursive"];
+
+/// The operands of a command that is given as plain words with plain options.
+fn plain_operands(arguments: &[Word]) -> Option<Vec<&str>> {
+    let words: Vec<&str> = arguments.iter().map(Word::plain).collect::<Option<_>>()?;
+    let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());
+    let (before, after) = (&words[..end], words.get(end + 1..).unwrap_or_default());
+    let (options, mut operands): (Vec<&str>, Vec<&str>) = before.iter().partition(|word| word.starts_with('-'));
+    operands.extend(after);
+    let is_plain = options.iter().all(|option| PLAIN_OPTIONS.contains(option));
+    (is_plain && operands.iter().all(|operand| !operand.is_empty())).then_some(operands)
+}
+
+/// What `rm` does.
+pub(super) fn removed(command: &Simple, arguments: &[Word], directory: &Directory) -> Effects {
+    let by = told(command);
+    let removed: Option<Vec<Observation>> = plain_operands(arguments).and_then(|operands| {
+        operands.into_iter().map(|path| Some(Observation::Delete { path: directory.place(path)? })).collect()
+    });
+    match removed {
+        Some(removed) => Effects::changes(removed),
+        None => Effects::doubts(arguments.iter().map(|word| reach(word, directory, &by)).collect()),
+    }
+}
+
+/// Whether files are copied or moved.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Copy,
+    Move,
+}
+
+/// What `cp` and `mv` do.
+pub(super) fn copied(command: &Simple, arguments: &[Word], directory: &Directory, way: Way) -> Effects {
+    let by = told(command);
+    let one = |from: &str, to: &str| {
+        let (from, to) = (directory.place(from)?, directory.place(to)?);
+        Some(match way {
+            Way::Copy => Observation::Copy { from, to, into: true },
+            Way::Move => Observation::Move { from, to },
+        })
+    };
+    let changes: Option<Vec<Observation>> = plain_operands(arguments).and_then(|operands| match operands.as_slice() {
+        [from, to] => Some(vec![one(from, to)?]),
+        // More than one file can only go into a directory.
+        [from @ .., to] if from.len() > 1 => from.iter().map(|from| one(from, &format!("{to}/"))).collect(),
+        _ => None,
+    });
+    let options = arguments.iter().filter(|word| word.text.starts_with('-'));
+    match changes {
+        Some(changes) => Effects::changes(changes),
+        // Other files may be kept under other names, or two names may lead to one file.
+        None if options.clone().any(|word| word.text.starts_with("--") || word.text.contains(['b', 'S', 'l', 's'])) => {
+            let mut effects = Effects::all(command);
+            effects.doubts.extend(links_of(arguments, directory));
+            effects
+        }
+        None => Effects::doubts(arguments.iter().map(|word| reach(word, directory, &by)).collect()),
+    }
+}
+
+/// Links from all but the last operand to the last one, seen from here or from where the link is.
+fn links_of(arguments: &[Word], directory: &Directory) -> Vec<Observation> {
+    let operands: Vec<&Word> = operands(arguments).collect();
+    let place = |word: &Word| word.plain().and_then(|path| directory.place(path));
+    let (sources, last) = match operands.as_slice() {
+        // One operand alone leads to a link of its name that is here.
+        [only] => (vec![*only], directory.place(last_part(&only.text))),
+        [sources @ .., last] => (sources.to_vec(), place(last)),
+        [] => return Vec::new(),
+    };
+    // What nobody can name may be any file.
+    let to = last.unwrap_or_default();
+    let parent = to.trim_end_matches('/').rsplit_once('/').map_or("", |(parent, _)| parent);
+    let one = |from: &Word| {
+        let here = Observation::Linked { from: place(from).unwrap_or_default(), to: to.clone() };
+        let there = from.plain().map(|path| Observation::Linked { from: join(parent, path), to: to.clone() });
+        [Some(here), there]
+    };
+    sources.into_iter().flat_map(one).flatten().collect()
+}
+
+/// What `ln` does: from then on two names may be one file.
+pub(super) fn linked(command: &Simple, directory: &Directory) -> Effects {
+    let by = told(command);
+    let is_plain = command.arguments().iter().all(|word| {
+        word.plain().is_some_and(|text| !text.starts_with('-') || text[1..].chars().all(|c| "sfnrv".contains(c)))
+    });
+    let operands: Vec<&Word> = operands_of(command).collect();
+    let mut effects = match operands.as_slice() {
+        // What had the name of the link is gone, or the link is in the directory of that name.
+        [_, to] if is_plain => Effects::doubts(vec![reach(to, directory, &by)]),
+        _ => Effects::all(command),
+    };
+    effects.doubts.extend(links_of(command.arguments(), directory));
+    effects
+}

@@ -1,0 +1,181 @@
+//! How far commands reach: which files they put in doubt, which they leave alone, and whose lines they print.
+
+use contexture::files::model::{FileModel, Grade};
+use contexture::files::observer::Observer;
+use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
+use serde_json::json;
+
+const FILES: [&str; 5] = ["/p/a.go", "/p/b.go", "/p/src/c.ts", "/p/-dash.txt", "/p/version"];
+
+struct Known {
+    observer: Observer,
+    model: FileModel,
+    at: u32,
+}
+
+impl Known {
+    /// Every file was read, in a shell that is in the project.
+    fn all() -> Self {
+        let mut known = Self { observer: Observer::default(), model: FileModel::new(), at: 0 };
+        known.call("Bash", json!({"command": "cd /p"}), "");
+        for path in FILES {
+            known.call("Read", json!({"file_path": path}), "     1→one\n     2→two\n     3→three\n");
+        }
+        known
+    }
+
+    fn call(&mut self, tool: &str, arguments: serde_json::Value, output: &str) {
+        self.at += 1;
+        let call = FunctionCall::new("c", tool, arguments.to_string());
+        let seen = self.observer.observe(&call, &FunctionCallOutput::new("c", output, Outcome::Done));
+        seen.observations.iter().for_each(|observation| self.model.apply(self.at, observation));
+    }
+
+    fn grade(&self, path: &str) -> Grade {
+        let index = self.model.files().iter().position(|file| file.path == path).unwrap();
+        let lines = self.model.files()[index].segments[0].lines.len();
+        self.model.claim(index, 0, 0..lines).grade
+    }
+}
+
+/// The files that a command puts in doubt, by the beginnings of their names.
+fn doubted(command: &str) -> Vec<&'static str> {
+    let mut known = Known::all();
+    known.call("Bash", json!({"command": command}), "");
+    FILES.into_iter().filter(|path| known.grade(path) == Grade::InDoubt).map(|path| &path[3..]).collect()
+}
+
+#[test]
+fn formatters_change_what_they_are_told_to() {
+    let all: Vec<&str> = FILES.iter().map(|path| &path[3..]).collect();
+    assert_eq!(doubted("gofmt -w a.go && gofmt -l ."), ["a.go"]);
+    assert_eq!(doubted("gofmt -w ."), ["a.go", "b.go"]);
+    assert_eq!(doubted("goimports -l . && gofumpt -d b.go"), Vec::<&str>::new());
+    assert_eq!(doubted("npx prettier --write src/c.ts"), ["src/c.ts"]);
+    assert_eq!(doubted("npx prettier --check ."), Vec::<&str>::new());
+    assert_eq!(doubted("npx prettier --write 'src/**/*.ts'"), all);
+    assert_eq!(doubted("npx eslint --fix src"), ["src/c.ts"]);
+    assert_eq!(doubted("npx eslint src"), Vec::<&str>::new());
+    assert_eq!(doubted("clang-format -i a.go"), ["a.go"]);
+    assert_eq!(doubted("clang-format -i --files=list.txt"), all);
+    assert_eq!(doubted("go fmt ./..."), ["a.go", "b.go"]);
+    assert_eq!(doubted("black --check . && ruff format --diff ."), Vec::<&str>::new());
+}
+
+#[test]
+fn what_a_formatter_is_not_told_to_change_is_only_presumed_to_stay() {
+    let mut known = Known::all();
+    known.call("Bash", json!({"command": "gofmt -w a.go && gofmt -l ."}), "");
+    assert_eq!(known.grade("/p/b.go"), Grade::Presumed);
+    known.call("Read", json!({"file_path": "/p/a.go"}), "     1→one\n     2→two\n     3→three\n");
+    assert_eq!(known.grade("/p/a.go"), Grade::Sure);
+}
+
+#[test]
+fn operands_behind_two_dashes_are_no_options() {
+    for command in ["truncate -s 0 -- -dash.txt", "uniq -- a.go -dash.txt", "xxd -- a.go -dash.txt"] {
+        assert!(doubted(command).contains(&"-dash.txt"), "{command}");
+    }
+}
+
+#[test]
+fn a_pattern_may_lead_up_again() {
+    assert_eq!(doubted("rm -f src/*.ts"), ["src/c.ts"]);
+    assert!(doubted("rm -f src/*/../../b.go").contains(&"b.go"));
+}
+
+#[test]
+fn a_file_may_be_called_version() {
+    for command in ["bash version", "patch version", "gzip version"] {
+        assert!(doubted(command).contains(&"version"), "{command}");
+    }
+    assert_eq!(doubted("go version"), Vec::<&str>::new());
+    assert!(doubted("git config -f version core.x y").contains(&"version"));
+}
+
+/// What is known of a file after a command printed something: the number of the first line, and the lines.
+fn shown(command: &str, output: &str, path: &str) -> Option<Vec<(Option<usize>, String)>> {
+    let mut known = Known { observer: Observer::default(), model: FileModel::new(), at: 0 };
+    known.call("Bash", json!({"command": "cd /p"}), "");
+    known.call("Bash", json!({"command": command}), output);
+    let file = known.model.get(path)?;
+    let sure = file.segments.iter().filter(|segment| segment.lines.iter().all(|line| line.is_sure()));
+    let told: Vec<_> = sure.map(|segment| (segment.first, segment.text())).collect();
+    (!told.is_empty()).then_some(told)
+}
+
+fn lines(first: usize, text: &str) -> Option<Vec<(Option<usize>, String)>> {
+    Some(vec![(Some(first), text.to_owned())])
+}
+
+#[test]
+fn numbers_tell_where_the_lines_of_one_file_end() {
+    let whole = ("cat -n x.rs; cat -n y.rs", "     1\ta\n     2\tb\n     1\tc\n");
+    assert_eq!(shown(whole.0, whole.1, "/p/x.rs"), lines(1, "a\nb"));
+    assert_eq!(shown(whole.0, whole.1, "/p/y.rs"), lines(1, "c"));
+    let parts = ("nl -ba x.rs | sed -n '2,9p' && nl -ba y.rs | sed -n '20,22p'", "     2\ta\n     3\tb\n    20\tc\n");
+    assert_eq!(shown(parts.0, parts.1, "/p/x.rs"), lines(2, "a\nb"));
+    assert_eq!(shown(parts.0, parts.1, "/p/y.rs"), lines(20, "c"));
+}
+
+#[test]
+fn numbered_ranges_of_one_file_are_told_apart() {
+    let output = "     2\ta\n     3\tb\n    20\tc\n";
+    let both = Some(vec![(Some(2), "a\nb".to_owned()), (Some(20), "c".to_owned())]);
+    assert_eq!(shown("nl -ba x.rs | sed -n '2,3p;20,30p'", output, "/p/x.rs"), both);
+    assert_eq!(shown("nl -ba x.rs | sed -n '2,3p;21,30p'", output, "/p/x.rs"), None);
+}
+
+#[test]
+fn prints_of_one_file_are_told_apart_by_its_length() {
+    let told = |command: &str, count: usize| {
+        let output: String = (0..count).map(|n| format!("line {n}\n")).collect();
+        shown(command, &output, "/p/x.rs").map(|segments| segments.len())
+    };
+    // The file has seven lines: five, and then two.
+    assert_eq!(told("sed -n '1,5p' x.rs && sed -n '6,9p' x.rs", 7), Some(1));
+    assert_eq!(told("sed -n '1,2p' x.rs; sed -n '7,9p' x.rs", 4), Some(2));
+    // It may have five lines, or five of which the last has no end and is joined to the next.
+    assert_eq!(told("sed -n '1,9p' x.rs; sed -n '1,2p' x.rs", 7), None);
+    // Between the two it may have become longer.
+    assert_eq!(told("sed -n '1,2p' x.rs; echo x >> x.rs; sed -n '7,9p' x.rs", 4), None);
+    // These are two files.
+    assert_eq!(told("sed -n '1,5p' x.rs && sed -n '5,9p' y.rs", 8), None);
+}
+
+#[test]
+fn where_numbers_leave_a_choice_nothing_is_learnt() {
+    let choices = [
+        // The first may have ended before the fifth line, or gone on.
+        ("nl -ba x.rs | sed -n '3,9p'; nl -ba y.rs | sed -n '5,9p'", "     3\ta\n     4\tb\n     5\tc\n     6\td\n"),
+        // One of them is empty.
+        ("cat -n x.rs; cat -n z.rs; cat -n y.rs", "     1\ta\n     1\tc\n"),
+        // The first one's last line has no end.
+        ("cat -n x.rs; cat -n y.rs", "     1\ta\n     2\tb     1\tc\n     2\td\n"),
+        // They may as well be the text of a file.
+        ("cat x.rs; cat y.rs", "     1\ta\n     1\tb\n"),
+    ];
+    for (command, output) in choices {
+        assert_eq!(shown(command, output, "/p/x.rs"), None, "{command}");
+        assert_eq!(shown(command, output, "/p/y.rs"), None, "{command}");
+    }
+}
+
+#[test]
+fn nothing_printed_through_a_pipe_says_nothing_about_a_file() {
+    let whole = |command: &str| {
+        let mut known = Known { observer: Observer::default(), model: FileModel::new(), at: 0 };
+        known.call("Bash", json!({"command": "cd /p && cat k.rs"}), "k\n");
+        known.call("Bash", json!({"command": command}), "");
+        let index = known.model.files().iter().position(|file| file.path == "/p/x.rs");
+        index.is_some_and(|index| known.model.claim_whole(index).is_some())
+    };
+    assert!(whole("cat x.rs"));
+    assert!(!whole("cat x.rs 2>/dev/null | cat"));
+}
+
+#[test]
+fn a_directory_of_git_s_own_is_no_place_for_hits() {
+    assert_eq!(shown("git -C sub grep -n a", "x.rs:1:a\n", "/p/x.rs"), None);
+    assert_eq!(shown("git grep -n a", "x.rs:1:a\n", "/p/x.rs"), lines(1, "a"));
+}
