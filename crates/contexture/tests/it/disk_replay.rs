@@ -10,7 +10,7 @@ use contexture::transcript::Record;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::records::{Counted, Sent, answers, asks, counted, folder, said, sent, stored};
+use crate::records::{Counted, Sent, answers, asks, counted, folder, folds, said, sent, stored};
 
 const BUDGET: u64 = 2_500;
 
@@ -144,8 +144,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn windows_come_out_again_without_the_disk(deeds in deeds()) {
+    fn windows_come_out_again_without_the_disk(mut deeds in deeds()) {
+        deeds.extend((0..30).map(|_| Deed::Talk));
         let (messages, windows, decisions) = play(&deeds);
+        prop_assert!(folds(&decisions) > 0, "nothing was folded");
         let mut replay = Replay::new(folder(BUDGET), stored(&decisions));
         let mut again = Vec::new();
         for message in messages {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use contexture::decision::{Action, Decision};
+use contexture::fold::FoldDecision;
 use contexture::layer::{CacheState, ProjectHistoryResult};
 use contexture::layers::file_history::FileHistory;
 use contexture::tokens::{Estimate, TokenCounter, count_item};
@@ -13,7 +14,7 @@ use contexture::{History, Item, ItemLog, ThreadId};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::fold::{Step, conversation};
+use crate::fold::{Step, conversation, until_it_folds};
 
 const BUDGET: u64 = 4_000;
 
@@ -208,6 +209,7 @@ fn answered_steps() -> impl Strategy<Value = Vec<Step>> {
 /// Checks that a restart before any request gives the windows and decisions that there are without it.
 fn check_restarts(records: &[Record], cold_every: usize) -> Result<(), TestCaseError> {
     let (live, end) = drive(Driven::new(cold_every), &FileHistory::default(), records);
+    prop_assert!(end.decisions.iter().any(is_fold), "nothing was folded");
     for (request, (next, before, _)) in live.iter().enumerate() {
         let (again, end_again) = drive(before.clone(), &FileHistory::default(), &records[*next..]);
         for ((.., window), (.., expected)) in again.iter().zip(&live[request..]) {
@@ -227,20 +229,20 @@ proptest! {
 
     #[test]
     fn a_restart_at_any_request_gives_the_same_windows(steps in answered_steps(), cold_every in 5..40_usize) {
-        check_restarts(&conversation(&steps), cold_every)?;
+        check_restarts(&conversation(&until_it_folds(steps, DRIVEN_BUDGET)), cold_every)?;
     }
 
     // Where one response follows another, only a decision tells that there was a request between them.
     #[test]
     fn responses_in_a_row_are_told_apart_by_what_was_decided_between_them(steps in steps()) {
-        check_restarts(&conversation(&steps), 1)?;
+        check_restarts(&conversation(&until_it_folds(steps, DRIVEN_BUDGET)), 1)?;
     }
 
     #[test]
     fn an_unreadable_decision_does_no_harm_to_the_budget(steps in steps(), spoilt in any::<prop::sample::Index>()) {
-        let records = conversation(&steps);
+        let records = conversation(&until_it_folds(steps, DRIVEN_BUDGET));
         let (_, mut driven) = drive(Driven::new(7), &FileHistory::default(), &records);
-        prop_assume!(!driven.decisions.is_empty());
+        prop_assert!(driven.decisions.iter().any(is_fold), "nothing was folded");
         let spoilt = spoilt.index(driven.decisions.len());
         spoil(&mut driven.decisions[spoilt]);
         let layer = FileHistory::default();
@@ -252,6 +254,12 @@ proptest! {
             prop_assert!(tokens(&window) <= DRIVEN_BUDGET, "{} tokens", tokens(&window));
         }
     }
+}
+
+/// Whether a decision is a fold.
+fn is_fold(decision: &Decision) -> bool {
+    let Action::Layer(what) = &decision.action else { return false };
+    matches!(FoldDecision::from_stored(what), Ok(FoldDecision::Fold(_)))
 }
 
 /// Makes a decision one that a newer version of the program stored.

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use crate::records::{
-    Counted, Sent, answers, asks, call, counted, folder, folder_of, items, made, push, resume, said, says, sent,
+    Counted, Sent, answers, asks, call, counted, folder, folder_of, folds, items, made, push, resume, said, says, sent,
     stored, text, tokens, windows,
 };
 
@@ -39,6 +39,13 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Unanswered),
         1 => Just(Step::Stray),
     ]
+}
+
+/// The steps, and then reads of other files until a window of this budget must be folded.
+pub(crate) fn until_it_folds(mut steps: Vec<Step>, budget: u64) -> Vec<Step> {
+    let reads = (budget / 500) as u8;
+    steps.extend((0..reads).map(|n| Step::Read { file: 100 + n, first: 1, count: 90 }));
+    steps
 }
 
 pub(crate) fn line(file: u8, number: usize) -> String {
@@ -90,7 +97,8 @@ proptest! {
 
     #[test]
     fn every_window_is_within_its_budget(steps in prop::collection::vec(step(), 1..60), budget in prop_oneof![Just(2_000), Just(8_000), Just(32_000_u64)]) {
-        let (windows, _) = windows(folder(budget), &conversation(&steps));
+        let (windows, folder) = windows(folder(budget), &conversation(&until_it_folds(steps, budget)));
+        prop_assert!(folds(folder.decisions()) > 0);
         for window in &windows {
             prop_assert!(tokens(window) <= budget);
         }
@@ -98,7 +106,8 @@ proptest! {
 
     #[test]
     fn answers_never_stand_without_their_calls(steps in prop::collection::vec(step(), 1..60)) {
-        let (windows, _) = windows(folder(8_000), &conversation(&steps));
+        let (windows, folder) = windows(folder(8_000), &conversation(&until_it_folds(steps, 8_000)));
+        prop_assert!(folds(folder.decisions()) > 0);
         for window in &windows {
             let mut open = HashSet::new();
             for shown in window {
@@ -112,9 +121,10 @@ proptest! {
 
     #[test]
     fn a_restart_in_the_middle_gives_the_same_windows(steps in prop::collection::vec(step(), 5..50), cut in 0.0..1.0_f64) {
-        let records = conversation(&steps);
+        let records = conversation(&until_it_folds(steps, 8_000));
         let all = |windows: &[Vec<ShownItem>]| windows.iter().map(|window| sent(window)).collect::<Vec<_>>();
-        let (whole, _) = windows(folder(8_000), &records);
+        let (whole, end) = windows(folder(8_000), &records);
+        prop_assert!(folds(end.decisions()) > 0);
         let cut = (records.len() as f64 * cut) as usize;
         let (mut first, before) = windows(folder(8_000), &records[..cut]);
         let messages: Vec<Counted> = records[..cut].iter().map(|record| counted(&Estimate, record)).collect();
@@ -128,24 +138,26 @@ proptest! {
     fn between_folds_the_window_only_grows(steps in prop::collection::vec(step(), 5..50)) {
         let mut folder = folder(8_000);
         let mut before: Vec<Sent> = Vec::new();
-        let mut folds = 0;
-        for record in conversation(&steps) {
+        let mut done = 0;
+        for record in conversation(&until_it_folds(steps, 8_000)) {
             if record.is_response() {
                 let window = sent(folder.request());
-                let now = folder.decisions().iter().filter(|decision| matches!(decision, FoldDecision::Fold(_))).count();
-                if now == folds {
+                let now = folds(folder.decisions());
+                if now == done {
                     prop_assert_eq!(&window[..before.len()], &before[..]);
                 }
-                (before, folds) = (window, now);
+                (before, done) = (window, now);
             }
             push(&mut folder, &record);
         }
+        prop_assert!(done > 0);
     }
 
     #[test]
     fn a_view_shows_only_lines_that_the_agent_saw_or_made(steps in prop::collection::vec(step(), 5..50)) {
-        let records = conversation(&steps);
+        let records = conversation(&until_it_folds(steps, 8_000));
         let (windows, folder) = windows(folder(8_000), &records);
+        prop_assert!(folds(folder.decisions()) > 0);
         let mut known = String::new();
         for item in items(&records) {
             known.push_str(&text(item));

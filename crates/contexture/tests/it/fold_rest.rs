@@ -12,7 +12,7 @@ use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 
 use crate::fold::{Step, conversation};
-use crate::records::{Counted, answers, asks, call, counted, folder, folder_of, said, sent};
+use crate::records::{Counted, answers, asks, call, counted, folder, folder_of, folds, said, sent};
 
 /// A log as it is given to a folder at rest.
 type Log = Vec<(Arc<Item>, u64)>;
@@ -182,10 +182,11 @@ fn check_same(awake: &Folder, woken: &Folder, log: &Log) {
     assert!(awake.rest(log) == woken.rest(log), "both at rest differ");
 }
 
-/// Plays messages to a folder that stays awake and to one that rests before every message and every request.
+/// Plays messages to a folder that stays awake and to one that rests before every message and every request; returns
+/// how often they folded.
 #[track_caller]
-fn check(messages: &[Option<Counted>], fresh: impl Fn() -> Folder) {
-    let (mut awake, mut woken) = (fresh(), fresh());
+fn check(messages: &[Option<Counted>], fresh: impl Fn() -> Folder) -> usize {
+    let (mut awake, mut woken, mut done) = (fresh(), fresh(), 0);
     let mut log = Log::new();
     for message in messages {
         woken = rested(&woken, fresh(), &log);
@@ -198,7 +199,9 @@ fn check(messages: &[Option<Counted>], fresh: impl Fn() -> Folder) {
             let (one, other) = (sent(awake.request()), sent(woken.request()));
             assert_eq!(one, other);
             check_same(&awake, &woken, &log);
-            assert_eq!(awake.take_decisions(), woken.take_decisions());
+            let decisions = awake.take_decisions();
+            assert_eq!(decisions, woken.take_decisions());
+            done += folds(&decisions);
             woken = rested(&woken, fresh(), &log);
         }
         log.extend(message.iter().cloned());
@@ -208,6 +211,7 @@ fn check(messages: &[Option<Counted>], fresh: impl Fn() -> Folder) {
         assert_eq!(awake.take_decisions(), woken.take_decisions());
         check_same(&awake, &woken, &log);
     }
+    done
 }
 
 proptest! {
@@ -215,7 +219,7 @@ proptest! {
 
     #[test]
     fn a_folder_that_rests_before_every_message_does_what_one_does_that_stays_awake(
-        events in prop::collection::vec(event(), 1..40),
+        mut events in prop::collection::vec(event(), 1..40),
         budget in select(vec![600_u64, 1_500, 4_000, 20_000]),
         is_verbatim in any::<bool>(),
         is_pinned in any::<bool>(),
@@ -223,7 +227,13 @@ proptest! {
         let pins = Pins::new().tool("TodoWrite").role(Role::Assistant).path("b.rs");
         let policy = Policy::new(budget).with_pins(if is_pinned { pins } else { Pins::new() });
         let policy = if is_verbatim { policy.verbatim() } else { policy };
-        check(&messages(&events), || folder_of(policy.clone()).with_output_tool("show"));
+        // Without a fold there would be little to see.
+        events.extend((0..6).map(|n| {
+            let arguments = json!({"file_path": format!("/app/src/more_{n}.rs")});
+            Event::Exchange("Read", arguments, lines(1, 10 + budget as usize / 16, "\n"), Outcome::Done)
+        }));
+        let done = check(&messages(&events), || folder_of(policy.clone()).with_output_tool("show"));
+        prop_assert!(done > 0, "nothing was folded");
     }
 
     #[test]

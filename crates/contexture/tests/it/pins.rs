@@ -10,7 +10,8 @@ use serde_json::json;
 
 use crate::fold::{conversation, line, path, step};
 use crate::records::{
-    Counted, answers, asks, call, counted, folder_of, items, resume, said, says, sent, stored, text, tokens, windows,
+    Counted, answers, asks, call, counted, folder_of, folds, items, resume, said, says, sent, stored, text, tokens,
+    windows,
 };
 
 fn pinned(budget: u64, pins: Pins) -> Policy {
@@ -35,10 +36,6 @@ fn work(rounds: usize) -> Vec<Record> {
 
 fn logged(window: &[ShownItem], at: usize) -> bool {
     window.iter().any(|shown| shown.position == Some(at) && shown.is_logged)
-}
-
-fn folds(decisions: &[FoldDecision]) -> usize {
-    decisions.iter().filter(|decision| matches!(decision, FoldDecision::Fold(_))).count()
 }
 
 proptest! {

@@ -93,6 +93,11 @@ pub(crate) fn resume(folder: Folder, messages: &[Counted], decisions: Vec<FoldDe
     replay.go_on()
 }
 
+/// How many folds there are among decisions.
+pub(crate) fn folds(decisions: &[FoldDecision]) -> usize {
+    decisions.iter().filter(|decision| matches!(decision, FoldDecision::Fold(_))).count()
+}
+
 /// Decisions as they are read again after they were stored.
 pub(crate) fn stored<'a>(decisions: impl IntoIterator<Item = &'a FoldDecision>) -> Vec<FoldDecision> {
     let stored: Vec<Value> = decisions.into_iter().map(FoldDecision::to_stored).collect();
