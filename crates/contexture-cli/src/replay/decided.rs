@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use contexture::fold::FoldDecision;
+use contexture::files::model::{FileModel, Grade};
+use contexture::fold::{Fold, FoldDecision};
 use serde::Serialize;
 
 use crate::plot::short_count;
@@ -24,6 +25,8 @@ pub struct Decided {
     left_out: BTreeSet<String>,
     /// Messages of people, by their position, that had to be cut.
     cut_said: BTreeSet<usize>,
+    /// How many lines of files the folds put into views, by how well they were known then.
+    pub view_lines: GradedLines,
     /// How many outputs were shown shorter, by why.
     shortened: BTreeMap<String, usize>,
     /// How often known lines of a file were shown again because it was used or named.
@@ -33,11 +36,12 @@ pub struct Decided {
 }
 
 impl Decided {
-    /// Adds the decisions up to a step.
-    pub fn note(&mut self, step: usize, decisions: Vec<FoldDecision>) {
+    /// Adds the decisions up to a step, with what is known of files then.
+    pub fn note(&mut self, step: usize, decisions: Vec<FoldDecision>, model: &FileModel) {
         for decision in decisions {
             match decision {
                 FoldDecision::Fold(fold) => {
+                    self.view_lines.note(&fold, model);
                     self.folds.push(FoldRow {
                         step,
                         reason: fold.reason,
@@ -99,6 +103,9 @@ impl Decided {
             let messages = counted(self.cut_said.len(), "message");
             notes.push(format!("WARNING: what people said did not fit: {messages} had to be cut"));
         }
+        if let Some(shares) = self.view_lines.shares() {
+            notes.push(format!("of the lines of files that folds showed, {shares}"));
+        }
         if self.cold_requests > 0 {
             let requests = counted(self.cold_requests, "request");
             notes.push(format!("the provider's cache had expired before {requests}"));
@@ -110,6 +117,53 @@ impl Decided {
             notes.push(format!("known lines of a file that was used or named were shown again {recalls}"));
         }
         notes
+    }
+}
+
+/// Lines of files that were put into views, by their grade at that moment.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct GradedLines {
+    verified: usize,
+    sure: usize,
+    presumed: usize,
+    in_doubt: usize,
+}
+
+impl GradedLines {
+    fn note(&mut self, fold: &Fold, model: &FileModel) {
+        for shown in fold.shown.iter().flatten() {
+            let is_known = model.files().get(shown.file).is_some_and(|file| shown.segment < file.segments.len());
+            if !is_known {
+                continue;
+            }
+            let claim = model.claim(shown.file, shown.segment, shown.first..shown.first + shown.count);
+            *match claim.grade {
+                Grade::Verified => &mut self.verified,
+                Grade::Sure => &mut self.sure,
+                Grade::Presumed => &mut self.presumed,
+                Grade::InDoubt => &mut self.in_doubt,
+            } += shown.count;
+        }
+    }
+
+    /// For people: the share of each grade, if any line was shown.
+    pub fn shares(&self) -> Option<String> {
+        let Self { verified, sure, presumed, in_doubt } = *self;
+        let all = verified + sure + presumed + in_doubt;
+        let share = |count: usize| format!("{:.0} %", count as f64 / all as f64 * 100.0);
+        let named = [(verified, "verified"), (sure, "sure"), (presumed, "presumed"), (in_doubt, "in doubt")];
+        let some = named.iter().filter(|(count, _)| *count > 0);
+        let shares: Vec<String> = some.map(|(count, name)| format!("{} are {name}", share(*count))).collect();
+        (all > 0).then(|| shares.join(", "))
+    }
+}
+
+impl std::ops::AddAssign for GradedLines {
+    fn add_assign(&mut self, other: Self) {
+        self.verified += other.verified;
+        self.sure += other.sure;
+        self.presumed += other.presumed;
+        self.in_doubt += other.in_doubt;
     }
 }
 

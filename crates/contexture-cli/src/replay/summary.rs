@@ -6,7 +6,7 @@ use contexture::transcript::{Report, Transcript};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::decided::Decided;
+use super::decided::{Decided, GradedLines};
 use super::player::{Sent, Step};
 use super::ruler::Ruler;
 use super::settings::Settings;
@@ -73,11 +73,13 @@ impl Summary {
         let mut decided = Decided::default();
         while let Some(step) = player.step() {
             steps.push(player.folded_records());
-            decided.note(steps.len(), player.take_decisions());
+            let decisions = player.take_decisions();
+            decided.note(steps.len(), decisions, player.folder().model());
             counts.note(step, player.window());
         }
-        decided.note(steps.len(), player.take_decisions());
+        let decisions = player.take_decisions();
         let folder = player.folder();
+        decided.note(steps.len(), decisions, folder.model());
         Self {
             file,
             format: report.format.to_string(),
@@ -274,6 +276,7 @@ struct Totals {
     tokens: u64,
     passed_through_tokens: u64,
     bill: Billed,
+    view_lines: GradedLines,
 }
 
 impl Totals {
@@ -287,6 +290,7 @@ impl Totals {
             totals.passed_through_peak_tokens = totals.passed_through_peak_tokens.max(passed_peak);
             totals.tokens += sum(&summary.window_tokens);
             totals.passed_through_tokens += sum(&summary.passed_through_tokens);
+            totals.view_lines += summary.decided.view_lines;
             totals.bill.billed += summary.bill.billed;
             totals.bill.passed_through += summary.bill.passed_through;
             totals.bill.worst_excess = totals.bill.worst_excess.max(summary.bill.worst_excess);
