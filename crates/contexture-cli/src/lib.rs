@@ -8,6 +8,7 @@ pub mod failure;
 pub mod gateway;
 pub mod import;
 pub mod judge;
+pub mod layers;
 pub mod names;
 pub mod pauses;
 pub mod plot;
@@ -53,6 +54,7 @@ enum Command {
     Replay(replay::Replay),
     Compare(compare::Compare),
     Import(import::Import),
+    Layers(layers::Layers),
     Config(config::command::ConfigCommand),
     Completions(completions::Completions),
 }
@@ -103,6 +105,7 @@ fn run(arguments: Arguments, screen: Screen) -> Result<(), Failure> {
         Some(Command::Replay(replay)) => replay::run(&replay, screen),
         Some(Command::Compare(compare)) => compare::run(&compare, screen),
         Some(Command::Import(import)) => import::run(&import, screen),
+        Some(Command::Layers(layers)) => layers::run(&layers, screen),
         Some(Command::Config(config)) => config::command::run(&config, screen),
         Some(Command::Completions(completions)) => completions::run(&completions, program(screen)),
     }

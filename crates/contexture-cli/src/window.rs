@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -11,6 +12,7 @@ use contexture::fs::LocalFs;
 use contexture::host::{FileStamp, FsAdapter, ReadLimits};
 use contexture::layers::FileReference;
 use contexture::layers::file_reference::{FileReport, ReportStatus};
+use contexture::memory::MemoryConfig;
 use contexture::prelude::*;
 use contexture::usage::Band;
 use contexture::window::Window;
@@ -102,14 +104,25 @@ async fn assemble(command: &WindowCommand, config: &Config, message: &str) -> Re
     let policy = ProjectionPolicy { response_reserve: 0, ..ProjectionPolicy::new(config.get(&keys::BUDGET)) }
         .with_overflow(config.get(&keys::OVERFLOW));
     let memory = memory((files.clone(),));
-    let memory = match config.working_memory() {
-        Some(layer) => memory.with_layer(layer),
-        None => memory,
-    };
-    let builder = contexture::in_memory(memory).policy(policy).instructions(config.get(&keys::INSTRUCTIONS));
+    let memory = with_some(memory, config.working_memory());
+    let memory = with_some(memory, config.instructions());
+    let memory = with_some(memory, config.procedural());
+    let memory = with_some(memory, config.reminder());
+    let memory = with_some(memory, config.steering());
+    let base = LocalFs::open(&command.base).map_err(|error| Failure::usage(error.to_string()))?;
+    let builder =
+        contexture::in_memory(memory).fs(Arc::new(base)).policy(policy).instructions(config.get(&keys::INSTRUCTIONS));
     let engine = builder.build().map_err(|error| Failure::usage(error.to_string()))?;
     let window = first_window(&engine, message).await.map_err(|error| Failure::work(error.to_string()))?;
     Ok(Shown { window, references: files.report(&THREAD.into()) })
+}
+
+/// The same with one more layer, if there is one.
+fn with_some<Ls>(memory: MemoryConfig<Ls>, layer: Option<impl MemoryLayer>) -> MemoryConfig<Ls> {
+    match layer {
+        Some(layer) => memory.with_layer(layer),
+        None => memory,
+    }
 }
 
 async fn first_window<Ls>(engine: &Engine<Ls>, message: &str) -> Result<Window, Error> {

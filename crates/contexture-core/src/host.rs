@@ -114,6 +114,28 @@ pub struct FileText {
     pub linked_name: Option<String>,
 }
 
+/// Something in a directory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DirEntry {
+    /// Its name, without the directory.
+    pub name: String,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+/// What a [`DirEntry`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link. Where it leads is seen when it is opened.
+    Link,
+    /// A pipe, a socket, a device.
+    Other,
+}
+
 /// Limits for an [`FsAdapter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadLimits {
@@ -142,6 +164,20 @@ pub trait FsAdapter: Send + Sync {
     /// Default: none; then no absolute path is recognised.
     fn base_names(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// What is in a directory, by name; `.` is the base. Names that are not text are left out, and of more than
+    /// `max_entries` the rest.
+    ///
+    /// By default refused: an adapter that can only open files by name has nothing to list.
+    fn list<'a>(
+        &'a self,
+        path: &'a str,
+        _max_entries: usize,
+        _limits: ReadLimits,
+    ) -> BoxFuture<'a, Result<Vec<DirEntry>, FileError>> {
+        let message = "these files cannot be listed";
+        Box::pin(async move { Err(FileError::new(FileErrorCode::PermissionDenied, path, message)) })
     }
 
     /// Returns the stamps of many files. Default: one after the other.

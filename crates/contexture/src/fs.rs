@@ -12,9 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use contexture_core::host::{FileError, FileErrorCode, FileStamp, FileText, FsAdapter, ReadLimits, relative_path};
+use contexture_core::host::{
+    DirEntry, EntryKind, FileError, FileErrorCode, FileStamp, FileText, FsAdapter, ReadLimits, relative_path,
+};
 use futures_util::future::BoxFuture;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use read::{check_stat, read_handle, stamp};
@@ -23,6 +25,9 @@ use resolve::{Goal, Resolver};
 /// Files up to this size are read on the calling thread: handing such a read to another thread takes longer than
 /// copying the bytes out of the page cache.
 const INLINE_BYTES: u64 = 64 * 1024;
+
+/// How many entries of a directory are looked at, whatever is asked for.
+const MAX_LISTED: usize = 100_000;
 
 /// How many stamps are taken on the calling thread before it yields to other tasks.
 const INLINE_STATS: usize = 256;
@@ -204,6 +209,33 @@ impl Root {
         Ok(stamp(&stat, now_ns))
     }
 
+    /// What is in a directory, by name.
+    fn list(&self, path: &str, max_entries: usize, limits: ReadLimits) -> Result<Vec<DirEntry>, FileError> {
+        let refuse = |errno| refused(path, errno);
+        let directory = match path {
+            "." => rustix::fs::openat(&self.base, ".", READ_DIRECTORY, Mode::empty()).map_err(refuse)?,
+            path => {
+                let relative = relative_path(path)?;
+                let found = self.resolver.open(self.base.as_fd(), &relative, Goal::Directory, limits.follow_symlinks);
+                // A handle to look for names by cannot be read itself.
+                let opened = found.and_then(|found| rustix::fs::openat(found, ".", READ_DIRECTORY, Mode::empty()));
+                opened.map_err(refuse)?
+            }
+        };
+        let mut entries = Vec::new();
+        for entry in Dir::read_from(&directory).map_err(refuse)?.take(MAX_LISTED) {
+            let entry = entry.map_err(refuse)?;
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            if !matches!(name, "." | "..") {
+                let kind = entry_kind(&directory, &entry);
+                entries.push(DirEntry { name: name.to_owned(), kind });
+            }
+        }
+        entries.sort();
+        entries.truncate(max_entries);
+        Ok(entries)
+    }
+
     /// Returns the metadata of a link's target, or refuses the link.
     fn stat_link(&self, relative: &str, limits: ReadLimits) -> Result<Stat, Errno> {
         if !limits.follow_symlinks {
@@ -211,6 +243,23 @@ impl Root {
         }
         let target = self.resolver.open(self.base.as_fd(), relative, Goal::Look, true)?;
         rustix::fs::fstat(target)
+    }
+}
+
+/// What an entry of a directory is. Some file systems do not say when they list it.
+fn entry_kind(directory: &OwnedFd, entry: &rustix::fs::DirEntry) -> EntryKind {
+    let kind = match entry.file_type() {
+        FileType::Unknown => {
+            let looked = rustix::fs::statat(directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
+            looked.map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
+        }
+        kind => kind,
+    };
+    match kind {
+        FileType::RegularFile => EntryKind::File,
+        FileType::Directory => EntryKind::Directory,
+        FileType::Symlink => EntryKind::Link,
+        _ => EntryKind::Other,
     }
 }
 
@@ -262,6 +311,19 @@ impl FsAdapter for LocalFs {
                     }
                 }
             }
+        })
+    }
+
+    fn list<'a>(
+        &'a self,
+        path: &'a str,
+        max_entries: usize,
+        limits: ReadLimits,
+    ) -> BoxFuture<'a, Result<Vec<DirEntry>, FileError>> {
+        Box::pin(async move {
+            let asked = path.to_owned();
+            let listed = self.run(move |root| root.list(&asked, max_entries, limits)).await;
+            listed.unwrap_or_else(|| Err(interrupted(path)))
         })
     }
 
@@ -326,6 +388,9 @@ fn refused(path: &str, errno: Errno) -> FileError {
 }
 
 const NOT_REGULAR: &str = "it is a pipe, a socket or a device";
+
+/// How directories are opened to list what is in them.
+const READ_DIRECTORY: OFlags = READ.union(OFlags::DIRECTORY);
 
 /// The flags to open files for reading: without blocking, without becoming a terminal's owner.
 const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);

@@ -102,6 +102,10 @@ pub mod transcript;
 pub mod wire;
 mod text;
 mod packed;
+mod revised;
+mod state_version;
+mod front_matter;
+mod arguments;
 #[cfg(feature = "config")]
 pub mod config;
 

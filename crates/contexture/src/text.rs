@@ -1,8 +1,11 @@
-//! Helpers of layers and folds for text in a window: counts, fitting and words.
+//! Helpers of layers and folds for text in a window: counts, fitting, blocks, dates, patterns and words.
 //!
 //! Fences, escapes and plain shortening are in [`crate::window`].
 
+pub(crate) mod block;
 pub(crate) mod counts;
+pub(crate) mod date;
 pub(crate) mod fit;
 pub(crate) mod one_line;
+pub(crate) mod pattern;
 pub(crate) mod words;

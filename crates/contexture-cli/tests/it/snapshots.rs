@@ -106,7 +106,7 @@ fn check(name: &str, arguments: &[&str]) {
 fn help() {
     check("short-help", &[]);
     check("help", &["help"]);
-    for command in ["window", "replay", "compare", "import", "config", "completions"] {
+    for command in ["window", "replay", "compare", "import", "layers", "config", "completions"] {
         check(&format!("help-{command}"), &["help", command]);
         let place = place();
         let asked = run_at(place.path(), &[command, "--help"], 80);
@@ -117,6 +117,7 @@ fn help() {
 #[test]
 fn outputs() {
     check("replay-example", &["replay"]);
+    check("layers", &["layers"]);
     check("replay-sessions", &["replay", "sessions"]);
     check("compare-example", &["compare"]);
     check("compare-sessions", &["compare", "sessions", "sessions"]);

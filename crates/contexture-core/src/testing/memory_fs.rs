@@ -6,7 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 
-use crate::host::{FileError, FileErrorCode, FileStamp, FileText, FsAdapter, ReadLimits, relative_path};
+use crate::host::{
+    DirEntry, EntryKind, FileError, FileErrorCode, FileStamp, FileText, FsAdapter, ReadLimits, relative_path,
+};
 
 /// An [`FsAdapter`] with files in memory that counts accesses.
 ///
@@ -117,6 +119,28 @@ impl MemoryFs {
         }
         Ok((text.clone(), stamp))
     }
+
+    fn names_in(&self, path: &str, max_entries: usize) -> Result<Vec<DirEntry>, FileError> {
+        let prefix = if path == "." { String::new() } else { format!("{}/", relative_path(path)?) };
+        let entries = self.entries();
+        let beneath = entries.range(prefix.clone()..).map_while(|(path, _)| path.strip_prefix(&prefix));
+        let mut found: Vec<DirEntry> = beneath.map(entry_of).collect();
+        if found.is_empty() && !prefix.is_empty() {
+            return Err(FileError::new(FileErrorCode::NotFound, path, "there is no such directory"));
+        }
+        found.sort();
+        found.dedup();
+        found.truncate(max_entries);
+        Ok(found)
+    }
+}
+
+/// What a directory has where one of its files has the rest of a path.
+fn entry_of(rest: &str) -> DirEntry {
+    match rest.split_once('/') {
+        Some((name, _)) => DirEntry { name: name.to_owned(), kind: EntryKind::Directory },
+        None => DirEntry { name: rest.to_owned(), kind: EntryKind::File },
+    }
 }
 
 impl FsAdapter for MemoryFs {
@@ -131,5 +155,14 @@ impl FsAdapter for MemoryFs {
             let (text, stamp) = self.find(path, limits)?;
             Ok(FileText { text, stamp, linked_name: None })
         })
+    }
+
+    fn list<'a>(
+        &'a self,
+        path: &'a str,
+        max_entries: usize,
+        _: ReadLimits,
+    ) -> BoxFuture<'a, Result<Vec<DirEntry>, FileError>> {
+        Box::pin(async move { self.names_in(path, max_entries) })
     }
 }

@@ -6,8 +6,8 @@ use super::keys;
 use super::resolved::Config;
 use crate::files::dialect::Dialects;
 use crate::fold::Pins;
-use crate::layers::FileReferenceOptions;
 use crate::layers::working_memory::{Notes, WorkingMemory};
+use crate::layers::{FileReferenceOptions, Instructions, Procedural, Reminder, Steering};
 
 impl Config {
     /// The built-in table of tools, and the `[[tool]]` entries.
@@ -39,5 +39,36 @@ impl Config {
     pub fn working_memory(&self) -> Option<WorkingMemory> {
         let text = self.get(&keys::WORKING_MEMORY_TEXT)?;
         Some(WorkingMemory::new().with_template(Notes::Text(text)).read_only())
+    }
+
+    /// The layer `instructions`, if the window is to have it.
+    pub fn instructions(&self) -> Option<Instructions> {
+        self.get(&keys::INSTRUCTION_FILES).then(Instructions::new)
+    }
+
+    /// The layer `procedural`, if the window is to have it.
+    pub fn procedural(&self) -> Option<Procedural> {
+        self.get(&keys::SKILLS).then(Procedural::new)
+    }
+
+    /// The layer `reminder`, if the window is to have it or there are reminders.
+    pub fn reminder(&self) -> Option<Reminder> {
+        let entries = self.get(&keys::REMINDERS);
+        if entries.is_empty() && !self.get(&keys::REMINDER_TIME) {
+            return None;
+        }
+        let with_entry =
+            |layer: Reminder, entry| layer.with_entry(entry).expect("entries are checked when they are read");
+        Some(entries.into_iter().fold(Reminder::new(), with_entry))
+    }
+
+    /// The layer `steering`, if there are rules.
+    pub fn steering(&self) -> Option<Steering> {
+        let (rules, denies) = (self.get(&keys::STEERING_RULES), self.get(&keys::STEERING_DEFAULT));
+        if rules.is_empty() && !denies {
+            return None;
+        }
+        let layer = rules.into_iter().fold(Steering::new(), Steering::pattern);
+        Some(if denies { layer.denying_by_default() } else { layer })
     }
 }

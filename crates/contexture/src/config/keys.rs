@@ -10,6 +10,8 @@ use super::row::{Fallback, Key, Row};
 use crate::files::dialect::ToolEntry;
 use crate::fold::FoldWhen;
 use crate::layers::file_reference::{MAX_FILE_SIZE, MAX_READ_CONCURRENCY};
+use crate::layers::reminder::{Reminder, ReminderEntry};
+use crate::layers::steering::Pattern;
 use crate::layers::{FileReference, FileReferenceOptions};
 use crate::slot::Slot;
 use crate::tokens::MAX_TOKENS;
@@ -168,6 +170,54 @@ keys! {
         example: r#""The release is on Friday.""#,
     };
 
+    INSTRUCTION_FILES: bool = "layers.instructions.files",
+        "Whether the window has the layer `instructions`: AGENTS.md and CLAUDE.md beneath the base directory.", {
+        kind: Kind::Switch,
+        default: Fallback::Value(|| json!(false)),
+        used_by: &[Window],
+        example: "true",
+    };
+
+    SKILLS: bool = "layers.procedural.skills",
+        "Whether the window has the layer `procedural`: the skills beneath the base directory.", {
+        kind: Kind::Switch,
+        default: Fallback::Value(|| json!(false)),
+        used_by: &[Window],
+        example: "true",
+    };
+
+    REMINDER_TIME: bool = "layers.reminder.time",
+        "Whether the window has the layer `reminder`, which tells the date and the time.", {
+        kind: Kind::Switch,
+        default: Fallback::Value(|| json!(false)),
+        used_by: &[Window],
+        example: "true",
+    };
+
+    REMINDERS: Vec<ReminderEntry> = "layers.reminder.entry", "A reminder of the layer `reminder`.", {
+        kind: Kind::Entries(REMINDER_FIELDS),
+        default: Fallback::Value(|| json!([])),
+        check: check_reminder,
+        used_by: &[Window],
+        example: "name = \"tests\"\ntext = \"Run the tests.\"\nevery_turns = 10",
+    };
+
+    STEERING_DEFAULT: bool = "layers.steering.deny_by_default",
+        "Whether a tool call runs only if a rule of the layer `steering` allows it.", {
+        kind: Kind::Switch,
+        default: Fallback::Value(|| json!(false)),
+        used_by: &[Window],
+        example: "true",
+    };
+
+    STEERING_RULES: Vec<Pattern> = "layers.steering.rule",
+        "A rule of the layer `steering`: which tool calls are allowed, denied, or to be done differently.", {
+        kind: Kind::Entries(RULE_FIELDS),
+        default: Fallback::Value(|| json!([])),
+        used_by: &[Window],
+        example: "name = \"push\"\naction = \"deny\"\ncommand = \"git push*\"\nmessage = \"Ask first.\"",
+    };
+
     TOOLS: Vec<ToolEntry> = "tool",
         "A tool of an agent that the built-in table does not have, or describes wrongly.", {
         kind: Kind::Entries(TOOL_FIELDS),
@@ -176,6 +226,34 @@ keys! {
         example: "name = \"open_file\"\ndoes = \"read\"\npath = \"target\"",
     };
 }
+
+/// The fields of a `[[layers.reminder.entry]]`.
+const REMINDER_FIELDS: &[Field] = &[
+    Field { name: "name", kind: Kind::Name, is_required: true, says: "The reminder's name." },
+    Field { name: "text", kind: Kind::Name, is_required: true, says: "What it says." },
+    Field { name: "every_turns", kind: OFTEN, is_required: false, says: "It fires every so many turns." },
+    Field { name: "every_minutes", kind: OFTEN, is_required: false, says: "It fires every so many minutes." },
+    Field { name: "done_by", kind: Kind::Texts, is_required: false, says: "The tools that do the thing." },
+];
+
+const OFTEN: Kind = Kind::Whole { min: 1, max: 1_000_000, unit: "" };
+
+/// The fields of a `[[layers.steering.rule]]`.
+const RULE_FIELDS: &[Field] = &[
+    Field { name: "name", kind: Kind::Name, is_required: true, says: "The rule's name." },
+    Field { name: "action", kind: Kind::Choice(ACTIONS), is_required: true, says: "What follows when it matches." },
+    argument("tool", "The tool; `*` stands for any characters."),
+    argument("path", "A path that the call names; `**` stands for any number of names."),
+    argument("command", "A command with its arguments, as in `git push*`."),
+    argument("message", "Why, or how to do it differently."),
+];
+
+/// What can follow when a rule matches.
+const ACTIONS: &[Choice] = &[
+    Choice { name: "allow", says: "the call runs, whatever advice others have" },
+    Choice { name: "deny", says: "the call does not run" },
+    Choice { name: "guide", says: "the call does not run, and the message says how to do it differently" },
+];
 
 /// The fields of a `[[tool]]`.
 const TOOL_FIELDS: &[Field] = &[
@@ -244,4 +322,10 @@ fn check_extensions(value: &Value) -> Result<(), String> {
     let allowed_extensions = Vec::deserialize(value).ok();
     let options = FileReferenceOptions { allowed_extensions, ..FileReferenceOptions::default() };
     FileReference::new(options).map(drop).map_err(|error| error.problem)
+}
+
+/// The layer judges its own entries.
+fn check_reminder(value: &Value) -> Result<(), String> {
+    let entry = ReminderEntry::deserialize(value).map_err(|error| error.to_string())?;
+    Reminder::new().with_entry(entry).map(drop).map_err(|error| format!("`{}` {}", error.field, error.problem))
 }

@@ -5,13 +5,16 @@
 //! | slot | 100, [`Slot::WORKING_MEMORY`] |
 //! | scope | thread, or resource |
 //! | budget | 200 to 1 500 tokens |
+//! | band | by churn |
 //! | tool | `working-memory/update` |
 //! | data | `snapshot` |
 //!
 //! The model is shown its notes in every window and changes them with the tool `update`. Notes are free text, which
-//! every update replaces, or an object that meets a JSON schema, into which every update is merged: objects key by
-//! key at any depth, `null` removes a key, anything else takes the place of what was there. An update that would
-//! break the schema, or make the notes longer than [`MAX_NOTES_TOKENS`], changes nothing, and the model is told why.
+//! every update replaces, or an object that meets a JSON schema. `{set, remove}` changes an object: `set` is merged key by
+//! key at any depth, where what is absent or `null` stays as it is (models pad what they do not mean to touch with
+//! `null`) and anything else, a list too, takes the place of what was there; `remove` names what goes, as in `likes.tea`,
+//! or `/likes/tea` for keys with dots. An update that would break the schema, nest deeper than [`MAX_DEPTH`] or make the
+//! notes longer than [`MAX_NOTES_TOKENS`] changes nothing at all, and the model is told why.
 //!
 //! In the thread's scope notes belong to one conversation; in the resource's scope all conversations of one user or
 //! project share them. If two processes change them at the same time, nothing is lost: of text, every line that
@@ -44,15 +47,19 @@ use std::sync::Arc;
 use contexture_core::error::SpecError;
 use contexture_core::layer::*;
 use contexture_core::schema::Schema;
-use contexture_core::window::fit_block;
 use contexture_core::{LayerId, Slot};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+
+use crate::text::block::fit_text;
 
 /// The id of the layer, unless [`WorkingMemory::with_id`] says otherwise.
 pub const ID: &str = "working-memory";
 /// How long notes may become. A little less than the largest budget, for the block around them.
 pub const MAX_NOTES_TOKENS: u64 = 1_400;
+
+/// How deep notes that are an object may nest.
+pub const MAX_DEPTH: usize = 8;
 
 const BUDGET: BudgetConfig = BudgetConfig::Range { min: 200, max: 1_500 };
 
@@ -83,14 +90,66 @@ pub enum Notes {
     Object(Map<String, Value>),
 }
 
-/// A change of the notes. The model writes it as `{"text": "…"}` or `{"changes": {…}}`.
+/// A change of the notes. The model writes it as `{"text": "…"}` or `{"set": {…}, "remove": […]}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(try_from = "WrittenUpdate", into = "WrittenUpdate")]
 pub enum Update {
     /// The whole text from now on. Only for notes that are text.
     Text(String),
-    /// What is merged into the object. Only for notes that are an object.
-    Changes(Map<String, Value>),
+    /// What changes in the object. Only for notes that are an object.
+    Object {
+        /// What is merged into it; `null` leaves a value as it is.
+        set: Map<String, Value>,
+        /// The paths of values that go.
+        remove: Vec<String>,
+    },
+}
+
+/// An update in JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenUpdate {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    set: Option<Map<String, Value>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    remove: Option<Vec<String>>,
+}
+
+impl Update {
+    /// These values are merged into the object.
+    pub fn set(set: Map<String, Value>) -> Self {
+        Update::Object { set, remove: Vec::new() }
+    }
+
+    /// These paths go.
+    pub fn remove(paths: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Update::Object { set: Map::new(), remove: paths.into_iter().map(Into::into).collect() }
+    }
+}
+
+impl From<Update> for WrittenUpdate {
+    fn from(update: Update) -> Self {
+        match update {
+            Update::Text(text) => Self { text: Some(text), set: None, remove: None },
+            Update::Object { set, remove } => Self { text: None, set: Some(set), remove: Some(remove) },
+        }
+    }
+}
+
+impl TryFrom<WrittenUpdate> for Update {
+    type Error = &'static str;
+
+    fn try_from(written: WrittenUpdate) -> Result<Self, Self::Error> {
+        match written {
+            WrittenUpdate { text: Some(text), set: None, remove: None } => Ok(Update::Text(text)),
+            WrittenUpdate { text: Some(_), .. } => Err("give either `text` or `set` and `remove`"),
+            WrittenUpdate { text: None, set, remove } => {
+                Ok(Update::Object { set: set.unwrap_or_default(), remove: remove.unwrap_or_default() })
+            }
+        }
+    }
 }
 
 impl WorkingMemory {
@@ -146,13 +205,16 @@ impl WorkingMemory {
     fn updated(&self, notes: &Notes, update: Update) -> Result<Notes, String> {
         let notes = match (&self.schema, update) {
             (None, Update::Text(text)) => Notes::Text(text),
-            (Some(_), Update::Changes(changes)) => {
+            (Some(_), Update::Object { set, remove }) => {
                 let mut object = notes.as_object();
-                merge_object(&mut object, changes);
+                for path in &remove {
+                    remove_path(&mut object, path)?;
+                }
+                merge_object(&mut object, set, MAX_DEPTH)?;
                 Notes::Object(object)
             }
-            (None, Update::Changes(_)) => return Err("the notes are text: answer `text`".to_owned()),
-            (Some(_), Update::Text(_)) => return Err("the notes are an object: answer `changes`".to_owned()),
+            (None, Update::Object { .. }) => return Err("the notes are text: answer `text`".to_owned()),
+            (Some(_), Update::Text(_)) => return Err("the notes are an object: answer `set` and `remove`".to_owned()),
         };
         self.check(&notes)?;
         Ok(notes)
@@ -171,14 +233,18 @@ impl WorkingMemory {
     /// The function `update`, described for the model.
     fn update_function(&self) -> LayerFunctionDecl<Notes> {
         let layer = self.clone();
-        let (field, kind, description) = match &self.schema {
-            None => ("text", "string", TEXT_DESCRIPTION.to_owned()),
-            Some(schema) => ("changes", "object", format!("{OBJECT_DESCRIPTION} {}", schema.written)),
+        let (properties, required, description) = match &self.schema {
+            None => (json!({ "text": { "type": "string" } }), json!(["text"]), TEXT_DESCRIPTION.to_owned()),
+            Some(schema) => {
+                let remove = json!({ "type": ["array", "null"], "items": { "type": "string" } });
+                let properties = json!({ "set": { "type": ["object", "null"] }, "remove": remove });
+                (properties, json!([]), format!("{OBJECT_DESCRIPTION} {}", schema.written))
+            }
         };
         let input = json!({
             "type": "object",
-            "properties": { field: { "type": kind } },
-            "required": [field],
+            "properties": properties,
+            "required": required,
             "additionalProperties": false,
         });
         layer_fn_with_schema(description, input, json!({ "type": "string" }), move |input, notes: Arc<Notes>, ctx| {
@@ -199,8 +265,9 @@ impl WorkingMemory {
 
 const TEXT_DESCRIPTION: &str =
     "Replaces your notes. They are shown to you from now on, so keep them short and leave out what is outdated.";
-const OBJECT_DESCRIPTION: &str = "Merges changes into your notes, which are shown to you from now on. Objects are \
-                                  merged key by key, null removes a key. The notes as a whole meet this JSON schema:";
+const OBJECT_DESCRIPTION: &str = "Changes your notes, which are shown to you from now on. `set` is merged into them key \
+                                  by key; what is absent or null stays as it is, lists are replaced. `remove` names \
+                                  what goes, as in `a.b`. The notes as a whole meet this JSON schema:";
 
 impl MemoryLayer for WorkingMemory {
     type State = Notes;
@@ -233,7 +300,7 @@ impl MemoryLayer for WorkingMemory {
         if params.state.is_empty() {
             return Ok(RecallResult::nothing());
         }
-        Ok(fit_block(params.ctx.counter(), &self.id, &params.state.to_text(), params.budget).into())
+        Ok(fit_text(params.ctx.counter(), &self.id, &params.state.to_text(), params.budget).into())
     }
 
     /// Stored notes may be of a time with another schema, or of text.
@@ -246,7 +313,7 @@ impl MemoryLayer for WorkingMemory {
             (Notes::Text(ours), Notes::Text(theirs)) => Notes::Text(unite_lines(ours, theirs)),
             (Notes::Object(ours), Notes::Object(theirs)) => {
                 let mut merged = theirs.clone();
-                merge_object(&mut merged, ours.clone());
+                merge_object(&mut merged, ours.clone(), MAX_DEPTH).ok()?;
                 Notes::Object(merged)
             }
             _ => return None,
@@ -292,25 +359,54 @@ impl Default for Notes {
     }
 }
 
-/// Merges objects key by key, at any depth; `null` removes a key, anything else replaces what was there.
-fn merge_object(target: &mut Map<String, Value>, changes: Map<String, Value>) {
-    for (key, change) in changes {
-        match change {
-            Value::Null => {
-                target.remove(&key);
-            }
-            Value::Object(changes) => {
+/// Merges objects key by key; `null` leaves a value as it is, anything else replaces what was there.
+fn merge_object(target: &mut Map<String, Value>, set: Map<String, Value>, depth: usize) -> Result<(), String> {
+    if depth == 0 {
+        return Err(format!("the notes would nest deeper than {MAX_DEPTH} levels"));
+    }
+    for (key, value) in set {
+        match value {
+            Value::Null => {}
+            Value::Object(set) => {
                 let old = target.entry(key).or_insert_with(|| Value::Object(Map::new()));
                 if !old.is_object() {
                     *old = Value::Object(Map::new());
                 }
-                merge_object(old.as_object_mut().expect("it was just made one"), changes);
+                merge_object(old.as_object_mut().expect("it was just made one"), set, depth - 1)?;
             }
-            change => {
-                target.insert(key, change);
+            value if depth_of(&value) >= depth => {
+                return Err(format!("the notes would nest deeper than {MAX_DEPTH} levels"));
+            }
+            value => {
+                target.insert(key, value);
             }
         }
     }
+    Ok(())
+}
+
+/// How many lists and objects are within each other.
+fn depth_of(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => 1 + values.iter().map(depth_of).max().unwrap_or(0),
+        Value::Object(object) => 1 + object.values().map(depth_of).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// Removes the value at a path: `a.b`, or `/a/b` for keys with dots.
+fn remove_path(object: &mut Map<String, Value>, path: &str) -> Result<(), String> {
+    let missing = || format!("`remove` names `{path}`, which is not there");
+    let names: Vec<String> = match path.strip_prefix('/') {
+        Some(pointer) => pointer.split('/').map(|name| name.replace("~1", "/").replace("~0", "~")).collect(),
+        None => path.split('.').map(str::to_owned).collect(),
+    };
+    let (last, parents) = names.split_last().ok_or_else(missing)?;
+    let mut inner = object;
+    for name in parents {
+        inner = inner.get_mut(name).and_then(Value::as_object_mut).ok_or_else(missing)?;
+    }
+    inner.remove(last).map(drop).ok_or_else(missing)
 }
 
 /// Their lines, then those of ours that they do not have.
@@ -320,213 +416,4 @@ fn unite_lines(ours: &str, theirs: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use contexture_core::engine::{Engine, Execution};
-    use contexture_core::error::FunctionError;
-    use contexture_core::testing::{Recorder, ScriptedModel, engine, layer_conformance};
-    use contexture_core::{Error, MemoryStore, StorageAdapter, memory};
-
-    use super::*;
-
-    type OneLayer = (WorkingMemory,);
-
-    fn profile() -> WorkingMemory {
-        let schema = json!({
-            "type": "object",
-            "properties": { "name": { "type": "string" }, "likes": { "type": "object" } },
-            "additionalProperties": false,
-        });
-        WorkingMemory::object(schema).expect("a schema within the part that can be checked")
-    }
-
-    fn object(value: Value) -> Map<String, Value> {
-        value.as_object().expect("an object").clone()
-    }
-
-    fn agent(layer: WorkingMemory, store: &Arc<dyn StorageAdapter>, model: &ScriptedModel) -> Engine<OneLayer> {
-        engine(memory((layer,))).store(store.clone()).model(model.clone()).build().expect("a good memory")
-    }
-
-    fn forgetful() -> Arc<dyn StorageAdapter> {
-        Arc::new(MemoryStore::new())
-    }
-
-    async fn started(layer: WorkingMemory) -> Execution<OneLayer> {
-        agent(layer, &forgetful(), &ScriptedModel::new()).execution("thread").start().await.expect("a start")
-    }
-
-    fn notes(execution: &Execution<OneLayer>) -> Notes {
-        execution.memory().read(WorkingMemory::SNAPSHOT).expect("declared data")
-    }
-
-    /// What `update` itself said.
-    #[track_caller]
-    fn reason(error: Error) -> String {
-        match error {
-            Error::Function(FunctionError::Failed { source, .. }) => source.to_string(),
-            other => panic!("another error: {other}"),
-        }
-    }
-
-    #[tokio::test]
-    async fn conforms_in_every_form() {
-        layer_conformance(WorkingMemory::new).await;
-        layer_conformance(|| WorkingMemory::new().with_scope(MemoryScope::Resource)).await;
-        layer_conformance(profile).await;
-        // Far longer than any budget: the layer itself cuts what it shows.
-        let long = Notes::Text("</memory> A line of notes.\n".repeat(2_000));
-        layer_conformance(|| WorkingMemory::new().with_template(long.clone()).read_only()).await;
-    }
-
-    #[tokio::test]
-    async fn the_model_sees_what_it_noted() {
-        let model =
-            ScriptedModel::new().calls("working-memory/update", r#"{"text":"The user is Ada."}"#).says("Noted.");
-        let engine = agent(WorkingMemory::new(), &forgetful(), &model);
-        let mut execution = engine.execution("thread").start().await.unwrap();
-        execution.turn("I am Ada.").await.unwrap();
-        execution.turn("Who am I?").await.unwrap();
-        let shown = model.last_texts().join("\n");
-        assert!(shown.contains("layer=\"working-memory\">\nThe user is Ada.\n</"), "{shown}");
-    }
-
-    #[tokio::test]
-    async fn notes_survive_a_restart_and_are_shared_within_their_scope() {
-        let store = forgetful();
-        let shared = || WorkingMemory::new().with_scope(MemoryScope::Resource);
-        let engine = agent(shared(), &store, &ScriptedModel::new());
-        let first = engine.execution("one").resource("ada").start().await.unwrap();
-        first.memory().call(WorkingMemory::UPDATE, Update::Text("Likes tea.".into())).await.unwrap();
-        first.complete().await.unwrap();
-
-        let engine = agent(shared(), &store, &ScriptedModel::new());
-        let same_user = engine.execution("two").resource("ada").start().await.unwrap();
-        assert_eq!(notes(&same_user), Notes::Text("Likes tea.".into()));
-        let other_user = engine.execution("three").resource("bob").start().await.unwrap();
-        assert_eq!(notes(&other_user), Notes::default());
-    }
-
-    #[tokio::test]
-    async fn an_update_that_breaks_the_schema_changes_nothing_and_says_why() {
-        let execution = started(profile()).await;
-        let access = execution.memory();
-        let update = |changes| access.call(WorkingMemory::UPDATE, Update::Changes(object(changes)));
-        update(json!({ "name": "Ada" })).await.unwrap();
-        let refused = update(json!({ "name": 7 })).await.unwrap_err();
-        assert_eq!(reason(refused), "`name` is a number, expected a string");
-        assert_eq!(notes(&execution), Notes::Object(object(json!({ "name": "Ada" }))));
-    }
-
-    #[tokio::test]
-    async fn an_update_of_the_other_kind_is_refused() {
-        let execution = started(WorkingMemory::new()).await;
-        let refused = execution.memory().call(WorkingMemory::UPDATE, Update::Changes(Map::new())).await.unwrap_err();
-        assert!(refused.to_string().starts_with("arguments of `working-memory/update`: "), "{refused}");
-    }
-
-    #[tokio::test]
-    async fn notes_that_are_too_long_are_refused() {
-        let execution = started(WorkingMemory::new()).await;
-        let text = "word ".repeat(10_000);
-        let refused = execution.memory().call(WorkingMemory::UPDATE, Update::Text(text)).await.unwrap_err();
-        assert!(reason(refused).ends_with("tokens, more than 1400"));
-        assert_eq!(notes(&execution), Notes::default());
-    }
-
-    /// Text becomes an object, an object gets another schema, and an object becomes text.
-    #[tokio::test]
-    async fn stored_notes_that_do_not_fit_any_more_are_kept_aside_and_reported() {
-        let other = WorkingMemory::object(json!({ "type": "object", "required": ["age"] })).unwrap();
-        let name = Notes::Object(object(json!({ "name": "Ada" })));
-        let cases = [
-            (WorkingMemory::new(), Update::Text("tea".into()), profile(), r#"{"format":1,"state":"tea"}"#),
-            (
-                profile(),
-                Update::Changes(object(json!({ "name": "Ada" }))),
-                other,
-                r#"{"format":1,"state":{"name":"Ada"}}"#,
-            ),
-            (
-                profile(),
-                Update::Changes(object(json!({ "name": "Ada" }))),
-                WorkingMemory::new(),
-                r#"{"format":1,"state":{"name":"Ada"}}"#,
-            ),
-        ];
-        for (before, update, after, kept) in cases {
-            let store = forgetful();
-            let first = agent(before, &store, &ScriptedModel::new());
-            let execution = first.execution("thread").start().await.unwrap();
-            execution.memory().call(WorkingMemory::UPDATE, update).await.unwrap();
-            execution.complete().await.unwrap();
-
-            let (recorder, model) = (Recorder::new(), ScriptedModel::new());
-            let builder = engine(memory((after.clone(),))).store(store.clone()).model(model.clone());
-            let second = builder.observer(recorder.clone()).build().unwrap();
-            let mut execution = second.execution("thread").start().await.unwrap();
-            assert!(notes(&execution).is_empty(), "it starts fresh");
-            assert_eq!((recorder.faults().len(), recorder.faults()[0].place), (1, "restore"));
-            execution.turn("hello").await.unwrap();
-            assert!(!model.last_texts().iter().any(|text| text.contains("Ada") || text.contains("tea")));
-            if after.schema.is_none() {
-                execution.memory().call(WorkingMemory::UPDATE, Update::Text("new".into())).await.unwrap();
-            }
-            execution.complete().await.unwrap();
-            let backups = store.list("layers/working-memory/thread/thread/state.backup.").await.unwrap();
-            let aside = store.get(&backups[0]).await.unwrap().expect("it is listed").value;
-            assert_eq!((backups.len(), String::from_utf8(aside).unwrap().as_str()), (1, kept));
-        }
-        assert!(profile().check_state(&name).is_ok() && profile().check_state(&Notes::default()).is_ok());
-    }
-
-    #[tokio::test]
-    async fn read_only_notes_have_no_tool() {
-        let layer = WorkingMemory::new().with_template(Notes::Text("Be kind.".into())).read_only();
-        let engine = agent(layer, &forgetful(), &ScriptedModel::new());
-        assert_eq!(engine.tool_schemas(), []);
-        let execution = engine.execution("thread").start().await.unwrap();
-        assert_eq!(notes(&execution), Notes::Text("Be kind.".into()));
-    }
-
-    #[tokio::test]
-    async fn a_template_that_does_not_fit_ends_the_start() {
-        let layer = profile().with_template(Notes::Text("text".into()));
-        let engine = agent(layer, &forgetful(), &ScriptedModel::new());
-        let refused = engine.execution("thread").start().await.err().expect("an error");
-        let Error::Init { source, .. } = refused else { panic!("another error: {refused}") };
-        assert_eq!(source.to_string(), "the template does not fit: the notes are text, expected an object");
-    }
-
-    #[test]
-    fn a_schema_that_cannot_be_checked_is_refused_by_name() {
-        let refused = WorkingMemory::object(json!({ "type": "objekt" })).unwrap_err();
-        assert!(refused.to_string().starts_with("layer `working-memory`: `schema` "), "{refused}");
-    }
-
-    #[test]
-    fn changes_are_merged_at_any_depth() {
-        #[track_caller]
-        fn check(before: Value, changes: Value, after: Value) {
-            let mut merged = object(before);
-            merge_object(&mut merged, object(changes));
-            assert_eq!(Value::Object(merged), after);
-        }
-        check(json!({}), json!({ "a": 1 }), json!({ "a": 1 }));
-        check(json!({ "a": { "b": 1, "c": 2 } }), json!({ "a": { "c": 3 } }), json!({ "a": { "b": 1, "c": 3 } }));
-        check(json!({ "a": { "b": 1 } }), json!({ "a": { "b": null } }), json!({ "a": {} }));
-        check(json!({ "a": 1 }), json!({ "a": null, "b": null }), json!({}));
-        check(json!({ "a": 1 }), json!({ "a": { "b": { "c": null } } }), json!({ "a": { "b": {} } }));
-        check(json!({ "a": [1, 2] }), json!({ "a": [3] }), json!({ "a": [3] }));
-    }
-
-    #[test]
-    fn two_writers_lose_nothing() {
-        let text = |text: &str| Notes::Text(text.into());
-        let merged = WorkingMemory::new().merge(&text("tea\nours"), &text("tea\ntheirs"));
-        assert_eq!(merged, Some(text("tea\ntheirs\nours")));
-
-        let likes = |likes: Value| Notes::Object(object(json!({ "likes": likes })));
-        let merged = profile().merge(&likes(json!({ "tea": 1, "rain": 1 })), &likes(json!({ "tea": 0, "snow": 1 })));
-        assert_eq!(merged, Some(likes(json!({ "tea": 1, "rain": 1, "snow": 1 }))));
-    }
-}
+mod tests;

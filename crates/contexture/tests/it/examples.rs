@@ -89,3 +89,28 @@ fn a_child_works_in_its_own_log_and_reports() {
 fn a_failing_hook_is_seen_and_the_turn_goes_on() {
     check("spans", &["looked_up", "the index is gone", "answer   Yes."]);
 }
+
+#[test]
+fn a_plan_is_carried_out_once_the_user_approves_it() {
+    let expected = [
+        "Shall I?",
+        "too early: ",
+        "only tools that read",
+        "-- a file is written",
+        "The page is written.",
+        "Next: step 2, Link it",
+    ];
+    check("plan", &expected);
+}
+
+#[test]
+fn rules_deny_and_guide_and_are_kept_in_a_ledger() {
+    let expected = [
+        "git status: ran",
+        "Ask the user before",
+        "cargo test: Run one test by its name.",
+        "nothing runs as root",
+        "ledger: call Bash by `push`",
+    ];
+    check("steering", &expected);
+}

@@ -43,6 +43,8 @@ mod fold_properties;
 #[cfg(feature = "sqlite")]
 mod huge_numbers;
 mod kill;
+mod layer_docs;
+mod layer_suite;
 #[cfg(unix)]
 mod local_fs;
 #[cfg(unix)]

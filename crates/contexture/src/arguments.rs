@@ -1,0 +1,93 @@
+//! What a tool call's arguments name: texts, command lines and paths.
+
+use contexture_core::host::relative_path;
+use serde_json::Value;
+
+use crate::files::shell::{Redirect, parse};
+
+/// The names of arguments that hold command lines.
+const COMMAND_NAMES: &[&str] = &["command", "cmd", "script", "commandLine"];
+/// The names of arguments that hold texts, which are no paths whatever is in them.
+const TEXT_NAMES: &[&str] = &[
+    "content",
+    "file_text",
+    "contents",
+    "text",
+    "old_string",
+    "new_string",
+    "old_str",
+    "new_str",
+    "insert_text",
+    "patch",
+];
+
+/// Whether an argument of this name holds a command line.
+pub(crate) fn is_command(name: &str) -> bool {
+    COMMAND_NAMES.contains(&name)
+}
+
+/// All texts in arguments, each with the name of the argument that holds it.
+pub(crate) fn texts(arguments: &Value) -> Vec<(&str, &str)> {
+    let mut texts = Vec::new();
+    collect(arguments, "", &mut texts);
+    texts
+}
+
+fn collect<'a>(value: &'a Value, name: &'a str, texts: &mut Vec<(&'a str, &'a str)>) {
+    match value {
+        Value::String(text) => texts.push((name, text)),
+        Value::Array(values) => values.iter().for_each(|value| collect(value, name, texts)),
+        Value::Object(object) => object.iter().for_each(|(name, value)| collect(value, name, texts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// All texts in arguments that may be paths: words of command lines, and whatever is no text.
+pub(crate) fn maybe_paths(arguments: &Value) -> Vec<String> {
+    let mut paths = Vec::new();
+    for (name, text) in texts(arguments) {
+        match name {
+            name if is_command(name) => paths.extend(command_words(text)),
+            name if TEXT_NAMES.contains(&name) => {}
+            _ => paths.push(text.to_owned()),
+        }
+    }
+    paths
+}
+
+/// The words of a command line, also those that redirections lead to and those after an equals sign.
+fn command_words(line: &str) -> Vec<String> {
+    let Some(script) = parse(line) else {
+        return line.split_whitespace().map(|word| word.trim_matches(['"', '\'', ';']).to_owned()).collect();
+    };
+    let mut words = Vec::new();
+    for command in script.commands() {
+        words.extend(command.words.iter().map(|word| word.text.clone()));
+        words.extend(command.redirects.iter().filter_map(target).map(str::to_owned));
+    }
+    let values: Vec<String> = words.iter().filter_map(|word| Some(word.split_once('=')?.1.to_owned())).collect();
+    words.extend(values);
+    words
+}
+
+/// The file that a redirection leads to.
+fn target(redirect: &Redirect) -> Option<&str> {
+    match redirect {
+        Redirect::Write(word) | Redirect::Append(word) | Redirect::Errors(word) | Redirect::Both(word) => {
+            Some(&word.text)
+        }
+        Redirect::Other(word) | Redirect::Read(word) => Some(&word.text),
+        Redirect::ErrorsToOutput | Redirect::Copy | Redirect::Document { .. } => None,
+    }
+}
+
+/// A path as it is beneath the base directory, as far as that can be told: without `.`, `..` and the base before it.
+/// `bases` are absolute names of the base directory.
+pub(crate) fn normal_path(path: &str, bases: &[String]) -> String {
+    let path = path.trim().replace('\\', "/");
+    let path = path.strip_prefix("file://").unwrap_or(&path);
+    let inside = bases.iter().find_map(|base| path.strip_prefix(base.as_str())?.strip_prefix('/'));
+    let path = inside.unwrap_or(path);
+    let plain = relative_path(path.trim_start_matches('/')).map_or_else(|_| path.to_owned(), |path| path.into_owned());
+    if path.starts_with('/') && !plain.starts_with('/') { format!("/{plain}") } else { plain }
+}

@@ -1,0 +1,56 @@
+//! The list of built-in layers, with what each says about itself.
+
+use contexture_core::layer::{BudgetConfig, LayerDecl, MemoryLayer, MemoryScope, Placement};
+use contexture_core::{LayerId, Slot};
+use serde::Serialize;
+
+use super::*;
+
+/// What is known of a built-in layer without running it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct BuiltIn {
+    /// Its id.
+    pub id: LayerId,
+    /// Where it is among the layers.
+    pub slot: Slot,
+    /// How far its state reaches, unless it is told otherwise.
+    pub scope: MemoryScope,
+    /// How many tokens it may use.
+    pub budget: BudgetConfig,
+    /// Which band its block is in.
+    pub placement: Placement,
+    /// Its functions, as the model knows them.
+    pub tools: Vec<String>,
+    /// What it is for, in one line.
+    pub says: &'static str,
+}
+
+/// All built-in layers as they are out of the box, by slot.
+pub fn built_in() -> Vec<BuiltIn> {
+    let file_reference = FileReference::new(FileReferenceOptions::default()).expect("the defaults are accepted");
+    let mut layers = vec![
+        entry(&Reminder::new(), "the date and time, a note after a long pause, and reminders when they are due"),
+        entry(&Steering::new(), "rules that tool calls and responses are held against"),
+        entry(&WorkingMemory::new(), "what the model itself wants to keep in mind"),
+        entry(&Instructions::new(), "what a project and its user ask of every agent, from AGENTS.md and CLAUDE.md"),
+        entry(&TaskState::new(), "how far a task has come, what it made, and the data that it needs"),
+        entry(&Plan::new(), "what is to be done, step by step, agreed on before it is done"),
+        entry(&ToolMemory::new(), "files that the model keeps for itself, and state that tools declare"),
+        entry(&Procedural::new(), "skills, which are folders with a SKILL.md, listed cheaply and opened on demand"),
+        entry(&HistoryWindow::default(), "shows only the newest items of the past"),
+        entry(&FileHistory::default(), "shows the past of a coding agent by what it knows about files"),
+        entry(&file_reference, "shows the model the files that the user names in messages"),
+    ];
+    layers.sort_by_key(|layer| layer.slot);
+    layers
+}
+
+fn entry<L: MemoryLayer>(layer: &L, says: &'static str) -> BuiltIn {
+    let spec = layer.spec();
+    let provides = layer.provides();
+    let functions = provides.entries().iter().filter(|(_, decl)| matches!(decl, LayerDecl::Function(_)));
+    let tools = functions.map(|(name, _)| format!("{}/{name}", spec.id)).collect();
+    let (slot, scope, budget, placement) = (spec.slot, spec.scope, spec.budget, spec.placement);
+    BuiltIn { id: spec.id, slot, scope, budget, placement, tools, says }
+}

@@ -1,0 +1,150 @@
+//! Which skills there are.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use contexture_core::host::{DirEntry, EntryKind, FileStamp, FsAdapter};
+
+use super::{LIMITS, MAX_DEPTH, MAX_SKILLS};
+use crate::front_matter::FrontMatter;
+use crate::text::block::{flat, start_of};
+
+/// Where skills are looked for, the strongest first.
+const FOLDERS: [&str; 3] = [".contexture/skills", ".agents/skills", ".claude/skills"];
+/// How many folders are looked into.
+const MAX_FOLDERS: usize = 1_000;
+/// How much of a description is kept, in bytes; the format allows 1 024 characters.
+const MAX_DESCRIPTION_BYTES: usize = 4 * 1_024;
+/// How much of a name is kept, in bytes.
+const MAX_NAME_BYTES: usize = 100;
+
+/// A skill that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Skill {
+    pub(super) name: String,
+    /// In one line.
+    pub(super) description: String,
+    pub(super) body: String,
+    pub(super) folder: String,
+    pub(super) is_users: bool,
+}
+
+/// A skill that was read, or that could not be, with the stamp its file had.
+type Kept = (FileStamp, Option<Arc<Skill>>);
+
+/// What was read, kept while it does not change.
+#[derive(Clone, Default)]
+pub(super) struct Shelf {
+    files: HashMap<(bool, String), Kept>,
+}
+
+impl Shelf {
+    /// All skills by name, and how many folders were left out because of what is in them.
+    pub(super) async fn find(
+        &mut self,
+        project: &Arc<dyn FsAdapter>,
+        user: Option<&Arc<dyn FsAdapter>>,
+    ) -> (Vec<Arc<Skill>>, usize) {
+        let mut skills: Vec<Arc<Skill>> = Vec::new();
+        let mut left_out = 0;
+        for (fs, is_users) in std::iter::once((project, false)).chain(user.map(|user| (user, true))) {
+            for root in FOLDERS {
+                for folder in folders(&**fs, root).await {
+                    match self.read(&**fs, &folder, is_users).await {
+                        Some(skill) if skills.iter().any(|other| other.name == skill.name) => {}
+                        Some(skill) if skills.len() < MAX_SKILLS => skills.push(skill),
+                        _ => left_out += 1,
+                    }
+                }
+            }
+        }
+        skills.sort_by(|one, other| one.name.cmp(&other.name));
+        (skills, left_out)
+    }
+
+    async fn read(&mut self, fs: &dyn FsAdapter, folder: &str, is_users: bool) -> Option<Arc<Skill>> {
+        let path = format!("{folder}/SKILL.md");
+        let stamp = fs.stat(&path, LIMITS).await.ok()?;
+        let key = (is_users, path.clone());
+        let is_current = |(kept, _): &&Kept| kept.settled && kept.matches(&stamp);
+        if let Some((_, skill)) = self.files.get(&key).filter(is_current) {
+            return skill.clone();
+        }
+        let read = fs.read(&path, LIMITS).await.ok()?;
+        let skill = parse(folder, &read.text, is_users).map(Arc::new);
+        if self.files.len() > 2 * MAX_SKILLS {
+            self.files.clear();
+        }
+        self.files.insert(key, (read.stamp, skill.clone()));
+        skill
+    }
+}
+
+/// The folders beneath one that have a SKILL.md. What is inside of a skill belongs to it.
+async fn folders(fs: &dyn FsAdapter, root: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut waiting = vec![(root.to_owned(), 0)];
+    let mut looked = 0;
+    while let Some((folder, depth)) = waiting.pop() {
+        looked += 1;
+        if looked > MAX_FOLDERS || found.len() >= MAX_SKILLS {
+            break;
+        }
+        let Ok(entries) = fs.list(&folder, MAX_FOLDERS, LIMITS).await else { continue };
+        let is_skill = |entry: &DirEntry| entry.name == "SKILL.md" && entry.kind != EntryKind::Directory;
+        if depth > 0 && entries.iter().any(is_skill) {
+            found.push(folder);
+            continue;
+        }
+        let inner = entries.into_iter().filter(|entry| depth < MAX_DEPTH && is_folder(entry));
+        waiting.extend(inner.map(|entry| (format!("{folder}/{}", entry.name), depth + 1)));
+    }
+    found.sort();
+    found
+}
+
+/// A link may lead to a folder; whether it stays beneath the base is seen when it is listed.
+fn is_folder(entry: &DirEntry) -> bool {
+    matches!(entry.kind, EntryKind::Directory | EntryKind::Link)
+        && !matches!(entry.name.as_str(), ".git" | "node_modules")
+}
+
+/// A skill from its file; `None` if nobody could tell when to open it.
+fn parse(folder: &str, text: &str, is_users: bool) -> Option<Skill> {
+    let front = FrontMatter::read(text);
+    let own_name = folder.rsplit('/').next().unwrap_or(folder);
+    let name = front.text("name").map(|name| flat(&name)).filter(|name| !name.is_empty());
+    let name = start_of(&name.unwrap_or_else(|| flat(own_name)), MAX_NAME_BYTES).into_owned();
+    let description = front.text("description").map(|text| flat(&text)).filter(|text| !text.is_empty())?;
+    let description = start_of(&description, MAX_DESCRIPTION_BYTES).into_owned();
+    Some(Skill { name, description, body: front.body.trim().to_owned(), folder: folder.to_owned(), is_users })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<(&str, &str, &str)>) {
+        let skill = parse(".claude/skills/folder", text, false);
+        let found = skill.as_ref().map(|skill| (skill.name.as_str(), skill.description.as_str(), skill.body.as_str()));
+        assert_eq!(found, expected, "{text}");
+    }
+
+    /// As they are found in the wild.
+    #[test]
+    fn skills_are_read_leniently() {
+        check("---\nname: pdf\ndescription: Fills forms.\n---\n# PDF\n", Some(("pdf", "Fills forms.", "# PDF")));
+        check("---\ndescription: Use when: told so\n---\nbody", Some(("folder", "Use when: told so", "body")));
+        check(
+            "---\nname: Odd Name!\ndescription: |\n  Two\n  lines.\nallowed-tools: Read, Bash(git:*)\nmetadata:\n  a: b\n---\n",
+            Some(("Odd Name!", "Two lines.", "")),
+        );
+        check("\u{feff}---\r\nname: 'crlf'\r\ndescription: \"x\"\r\n---\r\nbody\r\n", Some(("crlf", "x", "body")));
+        check("---\nname: no-description\n---\nbody", None);
+        check("---\nname: x\ndescription:\n---\nbody", None);
+        check("no front matter", None);
+        check("---\nname: never closed\ndescription: x\n", None);
+        check("", None);
+    }
+}

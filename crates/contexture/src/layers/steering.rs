@@ -1,0 +1,372 @@
+//! `steering`: rules that tool calls and responses are held against.
+//!
+//! | | |
+//! | --- | --- |
+//! | slot | 90, [`Slot::STEERING`] |
+//! | scope | execution |
+//! | budget | at most 500 tokens |
+//! | band | live |
+//! | hooks | `before_tool_call`, `after_model_call` |
+//! | data | `ledger` |
+//!
+//! A rule is a pattern, a predicate in Rust, or a question to a model.
+//!
+//! - A **pattern** ([`Pattern`], or `[[layers.steering.rule]]` in a configuration file) names a tool, a path or a command,
+//!   all of which must match, and what follows: `allow`, `deny` or `guide` with a message. `*` stands for any characters;
+//!   in paths `**` for any number of names.
+//! - A **predicate** ([`call_rule`](Steering::call_rule), [`response_rule`](Steering::response_rule)) returns a
+//!   [`SteeringDecision`].
+//! - A **judge** ([`judge`](Steering::judge)) asks the layer's model, which answers `ALLOW`, `DENY: why` or `GUIDE: advice`.
+//!
+//! A deny of any rule wins; then an allow of a pattern ends the matter; then all guidance is given. A denied or guided
+//! call does not run, and the model reads why. With [`denying_by_default`](Steering::denying_by_default) only what some
+//! pattern allows runs.
+//!
+//! **It fails closed.** A command line is looked into: a pattern to deny matches if it matches any of the commands in it,
+//! also behind `sudo`, `env` or `bash -c`, and every line that is not understood; a pattern to allow matches only if all
+//! commands match, all words are plain, and nothing is written by redirection. Paths are compared without `.`, `..` and
+//! the base directory before them. A judge that hangs, fails or talks nonsense denies the call or response; without a
+//! model it denies the calls that it is for, and responses pass with its question in the block.
+//!
+//! A judge [in the background](Judge::in_background) keeps nobody waiting. Its verdict on a response is delivered when it
+//! comes, exactly once: a denial or advice is the output of the next tool call, or a message before the next turn.
+//!
+//! Every verdict that is not a plain pass is in the `ledger`, the newest [`MAX_LEDGER`]. A child is held against the same
+//! rules and starts with an empty ledger; when it returns, its entries follow the parent's. The state is never stored.
+
+mod command;
+mod judge;
+mod late;
+mod pattern;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use contexture_core::item::{FunctionCall, Item, Role};
+use contexture_core::layer::*;
+use contexture_core::model::LlmResponse;
+use contexture_core::{LayerId, Slot};
+use serde::{Deserialize, Serialize};
+
+pub use self::judge::Judge;
+use self::late::Late;
+pub use self::pattern::{Action, Pattern};
+use crate::state_version::Version;
+use crate::text::block::{fit_parts, flat, start_of};
+
+/// The id of the layer.
+pub const ID: &str = "steering";
+/// How many verdicts the ledger keeps.
+pub const MAX_LEDGER: usize = 200;
+/// How long the reason of a verdict may be, in bytes.
+pub const MAX_REASON_BYTES: usize = 1_000;
+
+const BUDGET: BudgetConfig = BudgetConfig::Range { min: 0, max: 500 };
+/// A judge takes seconds, not milliseconds.
+const GATE_TIMEOUT: Duration = Duration::from_secs(45);
+
+type CallRule = Arc<dyn Fn(&str, &FunctionCall) -> SteeringDecision + Send + Sync>;
+type ResponseRule = Arc<dyn Fn(&LlmResponse) -> SteeringDecision + Send + Sync>;
+
+/// The layer `steering`: see [the module](self).
+#[derive(Clone, Default)]
+pub struct Steering {
+    patterns: Vec<Pattern>,
+    call_rules: Vec<(String, CallRule)>,
+    response_rules: Vec<(String, ResponseRule)>,
+    judges: Vec<Arc<Judge>>,
+    denies_by_default: bool,
+    late: Arc<Late>,
+}
+
+/// What the layer remembers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SteeringState {
+    version: Version<1>,
+    ledger: VecDeque<Entry>,
+    /// Verdicts that came late and were delivered, by their number.
+    delivered: u64,
+}
+
+/// One verdict that was not a plain pass.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Entry {
+    /// The step of the execution.
+    pub step: u64,
+    /// What was judged: `call Bash`, or `response`.
+    pub what: String,
+    /// The rule.
+    pub rule: String,
+    /// What it said.
+    pub verdict: SteeringDecision,
+}
+
+/// What a rule said.
+pub(crate) struct Verdict {
+    rule: String,
+    decision: SteeringDecision,
+}
+
+impl Verdict {
+    fn new(rule: &str, decision: SteeringDecision) -> Self {
+        Self { rule: rule.to_owned(), decision: bounded(decision) }
+    }
+}
+
+/// The same with a reason that is not too long.
+fn bounded(decision: SteeringDecision) -> SteeringDecision {
+    match decision {
+        SteeringDecision::Deny { reason } => SteeringDecision::deny(start_of(&reason, MAX_REASON_BYTES)),
+        SteeringDecision::Guide { guidance } => SteeringDecision::guide(start_of(&guidance, MAX_REASON_BYTES)),
+        SteeringDecision::Allow => SteeringDecision::Allow,
+    }
+}
+
+/// One decision of several: the first deny, or all guidance.
+fn united(verdicts: &[Verdict]) -> SteeringDecision {
+    let mut guidance = Vec::new();
+    for Verdict { rule, decision } in verdicts {
+        match decision {
+            SteeringDecision::Deny { reason } => return SteeringDecision::deny(format!("rule `{rule}`: {reason}")),
+            SteeringDecision::Guide { guidance: advice } if !advice.trim().is_empty() => guidance.push(advice.as_str()),
+            SteeringDecision::Guide { .. } | SteeringDecision::Allow => {}
+        }
+    }
+    if guidance.is_empty() { SteeringDecision::Allow } else { SteeringDecision::guide(guidance.join("\n")) }
+}
+
+impl Steering {
+    /// The verdicts that were not a plain pass, oldest first.
+    pub const LEDGER: LayerData<Steering, Vec<Entry>> = LayerData::new("ledger");
+
+    /// No rules: everything passes.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same with one more pattern.
+    pub fn pattern(mut self, pattern: Pattern) -> Self {
+        self.patterns.push(pattern);
+        self
+    }
+
+    /// The same with a predicate over tool calls: it is given the tool's public name and the call.
+    pub fn call_rule(
+        mut self,
+        name: impl Into<String>,
+        rule: impl Fn(&str, &FunctionCall) -> SteeringDecision + Send + Sync + 'static,
+    ) -> Self {
+        self.call_rules.push((name.into(), Arc::new(rule)));
+        self
+    }
+
+    /// The same with a predicate over responses, before their tools run.
+    pub fn response_rule(
+        mut self,
+        name: impl Into<String>,
+        rule: impl Fn(&LlmResponse) -> SteeringDecision + Send + Sync + 'static,
+    ) -> Self {
+        self.response_rules.push((name.into(), Arc::new(rule)));
+        self
+    }
+
+    /// The same with a rule that a model judges.
+    pub fn judge(mut self, judge: Judge) -> Self {
+        self.judges.push(Arc::new(judge));
+        self
+    }
+
+    /// The same, where a tool call runs only if some pattern allows it.
+    pub fn denying_by_default(mut self) -> Self {
+        self.denies_by_default = true;
+        self
+    }
+
+    /// What patterns and predicates say of a call; `None` in the end if nobody but a judge has a say.
+    fn verdicts_on_call(&self, name: &str, call: &FunctionCall, bases: &[String]) -> (Vec<Verdict>, bool) {
+        let matching: Vec<&Pattern> =
+            self.patterns.iter().filter(|pattern| pattern.matches(name, call, bases)).collect();
+        let is_allowed = matching.iter().any(|pattern| pattern.action == Action::Allow);
+        let own = self.call_rules.iter().map(|(rule, judge)| Verdict::new(rule, judge(name, call)));
+        let mut verdicts: Vec<Verdict> = own.collect();
+        for pattern in matching.iter().filter(|pattern| pattern.action != Action::Allow) {
+            let is_guide = pattern.action == Action::Guide;
+            if !(is_guide && is_allowed) {
+                verdicts.push(Verdict::new(&pattern.name, pattern.decision()));
+            }
+        }
+        if self.denies_by_default && !is_allowed {
+            verdicts.push(Verdict::new("default", SteeringDecision::deny("no rule allows this call")));
+        }
+        (verdicts, is_allowed)
+    }
+
+    async fn judge_call(&self, name: &str, call: &FunctionCall, ctx: &ExecutionContext) -> Vec<Verdict> {
+        let mut verdicts = Vec::new();
+        for judge in self.judges.iter().filter(|judge| judge.is_for_call(name)) {
+            let subject = format!("The tool call `{name}` with these arguments:\n{}", call.arguments);
+            verdicts.push(Verdict::new(&judge.name, judge.ask(ctx, &subject).await));
+        }
+        verdicts
+    }
+
+    /// What predicates and judges say of a response. Judges in the background are set to work.
+    async fn judge_response(&self, params: &AfterModelCallParams<SteeringState>) -> Vec<Verdict> {
+        let response = &params.response;
+        let own = self.response_rules.iter().map(|(rule, judge)| Verdict::new(rule, judge(response)));
+        let mut verdicts: Vec<Verdict> = own.collect();
+        let is_denied = |verdict: &Verdict| matches!(verdict.decision, SteeringDecision::Deny { .. });
+        // Without a model, responses are held to the question by the block alone.
+        if verdicts.iter().any(is_denied) || params.ctx.call_model.is_none() {
+            return verdicts;
+        }
+        let subject = format!("The response:\n{}", response.output_text());
+        for judge in self.judges.iter().filter(|judge| judge.is_for_responses()) {
+            match judge.is_late() {
+                true => self.late.begin(judge.clone(), params.ctx.clone(), subject.clone()),
+                false => verdicts.push(Verdict::new(&judge.name, judge.ask(&params.ctx, &subject).await)),
+            }
+        }
+        verdicts
+    }
+
+    /// The rules in lines, as the model should know them.
+    fn lines(&self) -> Vec<String> {
+        let patterns = self.patterns.iter().filter(|pattern| pattern.action != Action::Allow).map(Pattern::in_words);
+        let judges = self.judges.iter().map(|judge| format!("- {}", flat(&judge.question)));
+        patterns.chain(judges).collect()
+    }
+}
+
+impl SteeringState {
+    fn add(&mut self, step: u64, what: &str, verdicts: Vec<Verdict>) {
+        let told = verdicts.into_iter().filter(|verdict| verdict.decision != SteeringDecision::Allow);
+        let entries =
+            told.map(|Verdict { rule, decision }| Entry { step, what: what.to_owned(), rule, verdict: decision });
+        self.ledger.extend(entries);
+        while self.ledger.len() > MAX_LEDGER {
+            self.ledger.pop_front();
+        }
+    }
+}
+
+impl MemoryLayer for Steering {
+    type State = SteeringState;
+
+    fn spec(&self) -> LayerSpec {
+        let timeouts = LayerTimeouts {
+            before_tool_call: Some(GATE_TIMEOUT),
+            after_model_call: Some(GATE_TIMEOUT),
+            ..LayerTimeouts::default()
+        };
+        LayerSpec::new(ID, Slot::STEERING, MemoryScope::Execution)
+            .with_name("Steering")
+            .with_budget(BUDGET)
+            .with_placement(Placement::Live)
+            .with_timeouts(timeouts)
+    }
+
+    fn provides(&self) -> LayerProvides<SteeringState> {
+        let ledger = layer_data(|state: &SteeringState| Vec::from(state.ledger.clone()));
+        LayerProvides::new().data(Self::LEDGER.name(), ledger)
+    }
+
+    async fn on_item_append(
+        &self,
+        params: OnItemAppendParams<SteeringState>,
+    ) -> HookResult<OnItemAppendResult<SteeringState>> {
+        let mut items = params.items;
+        if !items.iter().any(|item| item.is_message_of(Role::User)) {
+            return Ok(OnItemAppendResult::items(items));
+        }
+        let late = self.late.after(&params.ctx.execution_id, params.state.delivered);
+        let Some(newest) = late.last().map(|(number, _)| *number) else { return Ok(OnItemAppendResult::items(items)) };
+        let mut state = (*params.state).clone();
+        state.delivered = newest;
+        let verdicts: Vec<Verdict> = late.into_iter().map(|(_, verdict)| verdict).collect();
+        let told = match united(&verdicts) {
+            SteeringDecision::Allow => None,
+            SteeringDecision::Deny { reason } => Some(format!("Your response before was not in order. {reason}")),
+            SteeringDecision::Guide { guidance } => Some(format!("A word on your response before: {guidance}")),
+        };
+        state.add(params.ctx.step_number, "response, late", verdicts);
+        if let Some(told) = told {
+            items.insert(0, Item::developer(format!("[steering] {}", flat(&told))));
+        }
+        Ok(OnItemAppendResult::items(items).with_state(state))
+    }
+
+    async fn recall(&self, params: RecallParams<SteeringState>) -> HookResult<RecallResult<SteeringState>> {
+        let lines = self.lines();
+        if lines.is_empty() {
+            return Ok(RecallResult::nothing());
+        }
+        let text = fit_parts(params.ctx.counter(), &LayerId::from(ID), params.budget, lines.len(), |shown| {
+            let left = lines.len() - shown;
+            let rest = if left == 0 { String::new() } else { format!("\n({left} more rules hold and are not shown)") };
+            format!("Tool calls and responses are held against these rules:\n{}{rest}", lines[..shown].join("\n"))
+        });
+        Ok(text.into())
+    }
+
+    async fn before_tool_call(
+        &self,
+        params: BeforeToolCallParams<SteeringState>,
+    ) -> HookResult<BeforeToolCallResult<SteeringState>> {
+        let (name, call, ctx) = (&*params.tool_name, &*params.call, &params.ctx);
+        let mut state = (*params.state).clone();
+        let late = self.late.after(&ctx.execution_id, state.delivered);
+        if let Some((newest, _)) = late.last() {
+            state.delivered = *newest;
+            let verdicts: Vec<Verdict> = late.into_iter().map(|(_, verdict)| verdict).collect();
+            let decision = united(&verdicts);
+            state.add(ctx.step_number, "response, late", verdicts);
+            if decision != SteeringDecision::Allow {
+                return Ok(BeforeToolCallResult::from(decision).with_state(state));
+            }
+        }
+        let (mut verdicts, is_allowed) = self.verdicts_on_call(name, call, &ctx.fs.base_names());
+        if !is_allowed && united(&verdicts) == SteeringDecision::Allow {
+            verdicts.extend(self.judge_call(name, call, ctx).await);
+        }
+        let decision = united(&verdicts);
+        state.add(ctx.step_number, &format!("call {}", flat(name)), verdicts);
+        let result = BeforeToolCallResult::from(decision);
+        Ok(if state == *params.state { result } else { result.with_state(state) })
+    }
+
+    async fn after_model_call(
+        &self,
+        params: AfterModelCallParams<SteeringState>,
+    ) -> HookResult<AfterModelCallResult<SteeringState>> {
+        let verdicts = self.judge_response(&params).await;
+        let decision = united(&verdicts);
+        if decision == SteeringDecision::Allow {
+            return Ok(AfterModelCallResult::allow());
+        }
+        let mut state = (*params.state).clone();
+        state.add(params.ctx.step_number, "response", verdicts);
+        Ok(AfterModelCallResult::from(decision).with_state(state))
+    }
+
+    async fn on_spawn(&self, _: SpawnParams<SteeringState>) -> HookResult<SpawnResult<SteeringState>> {
+        Ok(SpawnResult::state(SteeringState::default()))
+    }
+
+    async fn on_return(&self, params: ReturnParams<SteeringState>) -> HookResult<ReturnResult<SteeringState>> {
+        let mut parent = (*params.parent_state).clone();
+        parent.ledger.extend(params.child_state.ledger.iter().cloned());
+        parent.add(0, "", Vec::new());
+        Ok(ReturnResult::state(parent))
+    }
+
+    async fn on_complete(&self, params: CompleteParams<SteeringState>) -> HookResult<CompleteResult<SteeringState>> {
+        self.late.forget(&params.ctx.execution_id);
+        Ok(CompleteResult::keep())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! Verdicts that come after what they are about.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use contexture_core::ExecutionId;
+use contexture_core::layer::{ExecutionContext, SteeringDecision};
+
+use super::Verdict;
+use super::judge::Judge;
+
+/// How many verdicts of one execution wait to be delivered.
+const MAX_WAITING: usize = 100;
+
+/// Verdicts on their way, by execution.
+///
+/// Each has a number, and the state of the layer says up to which they were delivered. Since a state changes only when a
+/// hook succeeds, one is delivered exactly once, whatever becomes of the hook that delivers it.
+#[derive(Default)]
+pub(super) struct Late {
+    executions: Mutex<HashMap<ExecutionId, Waiting>>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// The number of the newest verdict.
+    newest: u64,
+    verdicts: Vec<(u64, String, SteeringDecision)>,
+}
+
+impl Late {
+    fn executions(&self) -> MutexGuard<'_, HashMap<ExecutionId, Waiting>> {
+        self.executions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has something judged in the background.
+    pub(super) fn begin(self: &Arc<Self>, judge: Arc<Judge>, ctx: ExecutionContext, subject: String) {
+        self.executions().entry(ctx.execution_id.clone()).or_default();
+        let late = self.clone();
+        tokio::spawn(async move {
+            let decision = judge.ask(&ctx, &subject).await;
+            if decision != SteeringDecision::Allow {
+                late.put(&ctx.execution_id, judge.name.clone(), decision);
+            }
+        });
+    }
+
+    /// Keeps a verdict, unless the execution is over.
+    fn put(&self, execution: &ExecutionId, rule: String, decision: SteeringDecision) {
+        let mut executions = self.executions();
+        let Some(waiting) = executions.get_mut(execution).filter(|waiting| waiting.verdicts.len() < MAX_WAITING) else {
+            return;
+        };
+        waiting.newest += 1;
+        waiting.verdicts.push((waiting.newest, rule, decision));
+    }
+
+    /// The verdicts that were not delivered yet. Those that were are forgotten.
+    pub(super) fn after(&self, execution: &ExecutionId, delivered: u64) -> Vec<(u64, Verdict)> {
+        let mut executions = self.executions();
+        let Some(waiting) = executions.get_mut(execution) else { return Vec::new() };
+        waiting.verdicts.retain(|(number, ..)| *number > delivered);
+        let verdicts = waiting.verdicts.iter();
+        verdicts.map(|(number, rule, decision)| (*number, Verdict::new(rule, decision.clone()))).collect()
+    }
+
+    pub(super) fn forget(&self, execution: &ExecutionId) {
+        self.executions().remove(execution);
+    }
+}

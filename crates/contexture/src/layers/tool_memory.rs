@@ -1,0 +1,240 @@
+//! `tool-memory`: files that the model keeps for itself, and state that tools declare.
+//!
+//! | | |
+//! | --- | --- |
+//! | slot | 110 |
+//! | scope | resource, or execution |
+//! | budget | auto |
+//! | band | by churn, with a delta of the lines that changed |
+//! | tools | `tool-memory/memory`, `tool-memory/set_state` |
+//! | data | `files`, `states` |
+//!
+//! `memory` has the six commands of the public memory tool, so that models that were trained on it feel at home: `view`,
+//! `create`, `str_replace`, `insert`, `delete` and `rename`, beneath `/memories`. The files are part of the layer's state
+//! and not of any disk: no path leads anywhere else. The block lists them; their contents are read with `view`. There are
+//! at most [`MAX_FILES`] files of [`MAX_FILE_BYTES`] each, and [`MAX_TOTAL_BYTES`] in all.
+//!
+//! A tool of the program may keep a state of its own here. It is declared with [`declare`](ToolMemory::declare), with a
+//! JSON schema, set by the program through [`ToolMemory::SET_STATE`], and shown to the model, which cannot set it: such a
+//! call is denied. What breaks the schema is refused and changes nothing.
+//!
+//! In the resource's scope the memory outlives the conversation and is shared by all threads of a user or project; in the
+//! execution's it ends with the run. A child starts with a copy and brings back what it changed itself. If two processes
+//! change the memory at the same time, what was set last holds for each file and each state. No model is needed.
+
+mod commands;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use contexture_core::error::SpecError;
+use contexture_core::item::Item;
+use contexture_core::layer::*;
+use contexture_core::schema::Schema;
+use contexture_core::{LayerId, Slot};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+pub use self::commands::MemoryCommand;
+use crate::revised::Revised;
+use crate::state_version::Version;
+use crate::text::block::{changed_lines, fit_parts, start_of};
+use crate::text::one_line::one_line;
+
+/// The id of the layer.
+pub const ID: &str = "tool-memory";
+/// How many files there may be.
+pub const MAX_FILES: usize = 200;
+/// How large one file may be.
+pub const MAX_FILE_BYTES: usize = 64 * 1024;
+/// How large all files together may be.
+pub const MAX_TOTAL_BYTES: usize = 1024 * 1024;
+/// How large the state of one tool may be, as JSON.
+pub const MAX_STATE_BYTES: usize = 16 * 1024;
+
+const SLOT: Slot = Slot(110);
+/// How much of a tool's state is shown, in bytes.
+const SHOWN_STATE_BYTES: usize = 2_000;
+
+/// The layer `tool-memory`: see [the module](self).
+#[derive(Clone, Debug)]
+pub struct ToolMemory {
+    scope: MemoryScope,
+    tools: BTreeMap<String, Arc<Schema>>,
+}
+
+/// What the layer remembers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ToolMemoryState {
+    version: Version<1>,
+    files: Revised<String>,
+    states: Revised<Value>,
+}
+
+/// What `tool-memory/set_state` is given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SetState {
+    /// The tool, as it was declared.
+    pub tool: String,
+    /// Its state from now on.
+    pub state: Value,
+}
+
+impl ToolMemory {
+    /// The files by path.
+    pub const FILES: LayerData<ToolMemory, BTreeMap<String, String>> = LayerData::new("files");
+    /// The states of tools, by name.
+    pub const STATES: LayerData<ToolMemory, BTreeMap<String, Value>> = LayerData::new("states");
+    /// The six commands.
+    pub const MEMORY: LayerFunction<ToolMemory, MemoryCommand, String> = LayerFunction::new("memory");
+    /// Sets the state of a tool; for the program only.
+    pub const SET_STATE: LayerFunction<ToolMemory, SetState, String> = LayerFunction::new("set_state");
+
+    /// A memory that all threads of a user share, without tools.
+    pub fn new() -> Self {
+        Self { scope: MemoryScope::Resource, tools: BTreeMap::new() }
+    }
+
+    /// The same in another scope.
+    pub fn with_scope(mut self, scope: MemoryScope) -> Self {
+        self.scope = scope;
+        self
+    }
+
+    /// The same with a tool that keeps a state, which meets a JSON schema.
+    ///
+    /// # Errors
+    /// The schema is none, or says what [`Schema`] cannot check.
+    pub fn declare(mut self, tool: impl Into<String>, schema: &Value) -> Result<Self, SpecError> {
+        let schema = Schema::new(schema).map_err(|problem| SpecError::layer(ID, "schema", problem))?;
+        self.tools.insert(tool.into(), Arc::new(schema));
+        Ok(self)
+    }
+
+    fn set_state(&self, input: SetState, state: &ToolMemoryState) -> Result<ToolMemoryState, String> {
+        let SetState { tool, state: value } = input;
+        let schema = self.tools.get(&tool).ok_or_else(|| format!("no tool `{}` is declared", one_line(&tool)))?;
+        schema.check(&value)?;
+        let bytes = value.to_string().len();
+        if bytes > MAX_STATE_BYTES {
+            return Err(format!("the state has {bytes} bytes, more than {MAX_STATE_BYTES}"));
+        }
+        let mut state = state.clone();
+        state.states.set(&tool, value);
+        Ok(state)
+    }
+}
+
+impl ToolMemoryState {
+    /// Everything in lines.
+    fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (tool, value) in self.states.iter() {
+            let value = value.to_string();
+            lines.push(format!("- state of `{}`: {}", one_line(tool), start_of(&value, SHOWN_STATE_BYTES)));
+        }
+        for (path, text) in self.files.newest() {
+            lines.push(format!("- `{}` ({} bytes)", one_line(path), text.len()));
+        }
+        lines
+    }
+}
+
+impl MemoryLayer for ToolMemory {
+    type State = ToolMemoryState;
+
+    fn spec(&self) -> LayerSpec {
+        LayerSpec::new(ID, SLOT, self.scope).with_name("Tool memory")
+    }
+
+    fn provides(&self) -> LayerProvides<ToolMemoryState> {
+        let description = "Files of your own beneath /memories, which outlive this conversation. Commands: view, create, \
+                           str_replace, insert, delete, rename.";
+        let memory = layer_fn_with_schema(
+            description,
+            commands::schema(),
+            json!({ "type": "string" }),
+            |input, state: Arc<ToolMemoryState>, _| async move {
+                let command: MemoryCommand = serde_json::from_value(input)?;
+                let mut new = (*state).clone();
+                let told = commands::run(command, &mut new.files)?;
+                let result = FnResult::new(json!(told));
+                Ok(if new == *state { result } else { result.with_state(new) })
+            },
+        );
+        let layer = self.clone();
+        let set_state = layer_fn(
+            "Sets the state of a tool. For the program, not for you.",
+            move |input: SetState, state: Arc<ToolMemoryState>, _| {
+                let set = layer.set_state(input, &state);
+                async move { Ok(FnResult::new("set".to_owned()).with_state(set?)) }
+            },
+        );
+        let files = |state: &ToolMemoryState| -> BTreeMap<String, String> {
+            state.files.iter().map(|(path, text)| (path.to_owned(), text.clone())).collect()
+        };
+        let states = |state: &ToolMemoryState| -> BTreeMap<String, Value> {
+            state.states.iter().map(|(tool, value)| (tool.to_owned(), value.clone())).collect()
+        };
+        LayerProvides::new()
+            .data(Self::FILES.name(), layer_data(files))
+            .data(Self::STATES.name(), layer_data(states))
+            .function(Self::MEMORY.name(), memory)
+            .function(Self::SET_STATE.name(), set_state)
+    }
+
+    async fn before_tool_call(
+        &self,
+        params: BeforeToolCallParams<ToolMemoryState>,
+    ) -> HookResult<BeforeToolCallResult<ToolMemoryState>> {
+        Ok(match *params.tool_name == *"tool-memory/set_state" {
+            true => BeforeToolCallResult::deny("the states of tools are set by the tools: use `tool-memory/memory`"),
+            false => BeforeToolCallResult::allow(),
+        })
+    }
+
+    async fn recall(&self, params: RecallParams<ToolMemoryState>) -> HookResult<RecallResult<ToolMemoryState>> {
+        let lines = params.state.lines();
+        if lines.is_empty() {
+            return Ok(RecallResult::nothing());
+        }
+        let text = fit_parts(params.ctx.counter(), &LayerId::from(ID), params.budget, lines.len(), |shown| {
+            let left = lines.len() - shown;
+            let rest = if left == 0 { String::new() } else { format!("\n({left} more: `view` lists them)") };
+            format!("What you keep in /memories:\n{}{rest}", lines[..shown].join("\n"))
+        });
+        Ok(text.into())
+    }
+
+    fn render_delta(&self, pinned: &[Arc<Item>], current: &[Arc<Item>]) -> Option<String> {
+        changed_lines(pinned, current)
+    }
+
+    async fn on_spawn(&self, params: SpawnParams<ToolMemoryState>) -> HookResult<SpawnResult<ToolMemoryState>> {
+        let parent = &params.parent_state;
+        let (files, states) = (parent.files.for_child(), parent.states.for_child());
+        Ok(SpawnResult::state(ToolMemoryState { version: Version, files, states }))
+    }
+
+    async fn on_return(&self, params: ReturnParams<ToolMemoryState>) -> HookResult<ReturnResult<ToolMemoryState>> {
+        let mut parent = (*params.parent_state).clone();
+        parent.files.take_back(&params.child_state.files);
+        parent.states.take_back(&params.child_state.states);
+        Ok(ReturnResult::state(parent))
+    }
+
+    fn merge(&self, ours: &ToolMemoryState, theirs: &ToolMemoryState) -> Option<ToolMemoryState> {
+        let (files, states) = (ours.files.merged(&theirs.files), ours.states.merged(&theirs.states));
+        Some(ToolMemoryState { version: Version, files, states })
+    }
+}
+
+impl Default for ToolMemory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! Values by name, each with the revision in which it was set: so that what several writers did can be united.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// How many removed names are remembered.
+const MAX_REMOVED: usize = 256;
+
+/// Values by name.
+///
+/// A child's copy knows where it started ([`for_child`](Self::for_child)), so that of several children each brings back
+/// what it changed itself and nothing else. A name that was removed is remembered for a while, so that it does not
+/// return with a writer who still had it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Revised<V> {
+    revision: u64,
+    /// The revision that a child was given.
+    #[serde(default)]
+    start: u64,
+    entries: BTreeMap<String, Revision<V>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Revision<V> {
+    revision: u64,
+    /// `None`: removed.
+    value: Option<V>,
+}
+
+impl<V> Default for Revised<V> {
+    fn default() -> Self {
+        Self { revision: 0, start: 0, entries: BTreeMap::new() }
+    }
+}
+
+impl<V: Clone> Revised<V> {
+    pub(crate) fn get(&self, name: &str) -> Option<&V> {
+        self.entries.get(name)?.value.as_ref()
+    }
+
+    /// What is there, by name.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &V)> {
+        self.entries.iter().filter_map(|(name, entry)| Some((name.as_str(), entry.value.as_ref()?)))
+    }
+
+    /// What is there, the newest first.
+    pub(crate) fn newest(&self) -> Vec<(&str, &V)> {
+        let mut entries: Vec<_> = self.entries.iter().filter(|(_, entry)| entry.value.is_some()).collect();
+        entries.sort_by_key(|(_, entry)| std::cmp::Reverse(entry.revision));
+        entries.into_iter().filter_map(|(name, entry)| Some((name.as_str(), entry.value.as_ref()?))).collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: V) {
+        self.put(name, Some(value));
+    }
+
+    /// Removes a value; `false` if there is none.
+    pub(crate) fn remove(&mut self, name: &str) -> bool {
+        let is_there = self.get(name).is_some();
+        if is_there {
+            self.put(name, None);
+        }
+        is_there
+    }
+
+    fn put(&mut self, name: &str, value: Option<V>) {
+        self.revision += 1;
+        self.entries.insert(name.to_owned(), Revision { revision: self.revision, value });
+        self.forget_removed();
+    }
+
+    fn forget_removed(&mut self) {
+        while self.entries.len() > MAX_REMOVED {
+            let removed = self.entries.iter().filter(|(_, entry)| entry.value.is_none());
+            if removed.clone().count() <= MAX_REMOVED {
+                return;
+            }
+            let Some(oldest) = removed.min_by_key(|(_, entry)| entry.revision).map(|(name, _)| name.clone()) else {
+                return;
+            };
+            self.entries.remove(&oldest);
+        }
+    }
+
+    /// The same for a child, which knows from now on what it changes itself.
+    pub(crate) fn for_child(&self) -> Self {
+        Self { start: self.revision, ..self.clone() }
+    }
+
+    /// Takes over what a child changed.
+    pub(crate) fn take_back(&mut self, child: &Self) {
+        let mut changed: Vec<_> = child.entries.iter().filter(|(_, entry)| entry.revision > child.start).collect();
+        changed.sort_by_key(|(_, entry)| entry.revision);
+        for (name, entry) in changed {
+            self.put(name, entry.value.clone());
+        }
+    }
+
+    /// What two writers have together: of each name what was set last, and ours where that cannot be told.
+    pub(crate) fn merged(&self, theirs: &Self) -> Self {
+        let mut merged = self.clone();
+        merged.revision = self.revision.max(theirs.revision);
+        for (name, entry) in &theirs.entries {
+            let is_newer = merged.entries.get(name).is_none_or(|ours| ours.revision < entry.revision);
+            if is_newer {
+                merged.entries.insert(name.clone(), entry.clone());
+            }
+        }
+        merged.forget_removed();
+        merged
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(revised: &Revised<u32>) -> Vec<(&str, u32)> {
+        revised.iter().map(|(name, value)| (name, *value)).collect()
+    }
+
+    #[test]
+    fn every_child_brings_back_only_what_it_changed() {
+        let mut parent = Revised::default();
+        for (name, value) in [("a", 1), ("b", 2), ("c", 3)] {
+            parent.set(name, value);
+        }
+        let (mut one, mut two) = (parent.for_child(), parent.for_child());
+        one.set("a", 10);
+        one.remove("c");
+        two.set("b", 20);
+        two.set("d", 40);
+        parent.set("e", 5);
+        parent.take_back(&one);
+        parent.take_back(&two);
+        assert_eq!(names(&parent), [("a", 10), ("b", 20), ("d", 40), ("e", 5)]);
+    }
+
+    #[test]
+    fn two_writers_lose_nothing_and_nothing_returns() {
+        let mut ours = Revised::default();
+        ours.set("old", 1);
+        ours.set("both", 1);
+        let mut theirs = ours.clone();
+        ours.remove("old");
+        ours.set("ours", 2);
+        theirs.set("theirs", 3);
+        let merged = ours.merged(&theirs);
+        assert_eq!(names(&merged), [("both", 1), ("ours", 2), ("theirs", 3)]);
+        assert_eq!(names(&merged), names(&theirs.merged(&ours)));
+    }
+
+    #[test]
+    fn what_was_removed_is_remembered_within_bounds() {
+        let mut revised = Revised::default();
+        for n in 0..10_000 {
+            let name = n.to_string();
+            revised.set(&name, n);
+            assert!(revised.remove(&name) && !revised.remove(&name));
+        }
+        assert!(revised.is_empty() && revised.entries.len() <= MAX_REMOVED);
+    }
+}
