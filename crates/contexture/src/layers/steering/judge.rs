@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn verdicts_are_read_strictly() {
-        let deny = SteeringDecision::deny::<&str>;
+        let deny = |reason: &str| SteeringDecision::deny(reason);
         let cases = [
             ("ALLOW", SteeringDecision::Allow),
             (" allow.\n", SteeringDecision::Allow),
