@@ -3,6 +3,7 @@
 use contexture_core::item::{Item, Role};
 use serde::{Deserialize, Serialize};
 
+use super::cap::short_hash;
 use crate::text::pattern::path_matches;
 
 /// What is never folded, however old it is.
@@ -21,6 +22,12 @@ pub struct Pins {
     roles: Vec<Role>,
     tools: Vec<String>,
     paths: Vec<String>,
+    /// Calls, by their ids.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    calls: Vec<String>,
+    /// Messages, by the hashes of their texts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    texts: Vec<String>,
 }
 
 impl Pins {
@@ -51,16 +58,51 @@ impl Pins {
         self
     }
 
-    /// Whether nothing is pinned.
-    pub fn is_empty(&self) -> bool {
-        self.roles.is_empty() && self.tools.is_empty() && self.paths.is_empty()
+    /// The same, with one call and its output as they are.
+    pub fn call(mut self, id: &str) -> Self {
+        if !self.calls.iter().any(|call| call == id) {
+            self.calls.push(id.to_owned());
+        }
+        self
     }
 
-    /// Whether an item is pinned by itself: a message by its role, a call by its tool.
+    /// The same without a call that was pinned.
+    pub fn without_call(mut self, id: &str) -> Self {
+        self.calls.retain(|call| call != id);
+        self
+    }
+
+    /// The same, with messages of this very text as they are.
+    pub fn text(mut self, text: &str) -> Self {
+        let hash = short_hash(text);
+        if !self.texts.contains(&hash) {
+            self.texts.push(hash);
+        }
+        self
+    }
+
+    /// The same without messages of a text that was pinned.
+    pub fn without_text(mut self, text: &str) -> Self {
+        let hash = short_hash(text);
+        self.texts.retain(|pinned| *pinned != hash);
+        self
+    }
+
+    /// Whether nothing is pinned.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether an item is pinned by itself: a message by its role or text, a call by its tool or id.
     pub fn has_item(&self, item: &Item) -> bool {
         match item {
-            Item::Message(message) => self.roles.contains(&message.role),
-            Item::FunctionCall(call) => self.tools.iter().any(|tool| *tool == *call.name),
+            Item::Message(message) => {
+                self.roles.contains(&message.role)
+                    || (!self.texts.is_empty() && self.texts.contains(&short_hash(&message.text_cow())))
+            }
+            Item::FunctionCall(call) => {
+                self.tools.iter().any(|tool| *tool == *call.name) || self.calls.iter().any(|id| *id == *call.call_id)
+            }
             Item::FunctionCallOutput(_) | Item::Reasoning(_) | Item::Opaque(_) => false,
         }
     }
