@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use contexture::fold::FoldDecision;
+use contexture::fold::{FoldDecision, Pins};
 use contexture::wire::{Digest, Format};
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,8 @@ pub struct State {
     pub behind: Behind,
     /// Its folder at rest, as it was some requests ago.
     pub rested: Option<Arc<Rested>>,
+    /// What a person pinned in it.
+    pub pins: Pins,
     /// How often something was decided about it.
     pub version: u64,
     /// How many changes of the plan are in the store.
@@ -166,6 +168,7 @@ impl State {
             stopped: self.stopped.clone(),
             behind: self.behind.range(..messages).map(|(at, text)| (*at, text.clone())).collect(),
             rested: self.rested.clone().filter(|rested| rested.messages <= messages),
+            pins: self.pins.clone(),
             version: 0,
             saved_steps: 0,
             saved_decisions: 0,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use contexture::fold::cap::short_hash;
-use contexture::fold::{FoldDecision, FoldWhen, Policy, Prices};
+use contexture::fold::{FoldDecision, FoldWhen, Pins, Policy, Prices};
 use contexture::fs::LocalFs;
 use contexture::host::FsAdapter;
 use contexture::item::Item;
@@ -319,7 +319,8 @@ impl Decider {
         let total = (self.options.budget.unwrap_or(usual) as f64 / ratio) as u64;
         let budget = total.saturating_sub(head).max(LEAST_BUDGET);
         let when = if is_dearer { FoldWhen::Forced } else { FoldWhen::Pays };
-        Policy::new(budget).with_prices(ready.prices).when(when)
+        let pins = conversation.state().pins.clone();
+        Policy::new(budget).with_prices(ready.prices).with_pins(pins).when(when)
     }
 
     /// The conversation's folder, as it was after its last request.
@@ -403,6 +404,29 @@ impl Decider {
         }
     }
 
+    /// A conversation by its name, if it is known.
+    pub fn conversation(&self, id: &str) -> Option<Arc<Conversation>> {
+        self.table.find(id)
+    }
+
+    /// Changes what is pinned in a conversation. What was taken in before is taken in again with the next request, so
+    /// that pins reach it.
+    pub fn pin(&self, conversation: &Conversation, change: impl FnOnce(Pins) -> Pins) {
+        *conversation.live() = None;
+        let mut state = conversation.state();
+        state.pins = change(std::mem::take(&mut state.pins));
+        state.rested = None;
+        if let Some(store) = &self.store {
+            // What cannot be written still holds for as long as the gateway runs.
+            let _ = store.save_pins(&conversation.id, &state.pins);
+        }
+    }
+
+    /// Forgets a conversation in memory. Returns whether it was there.
+    pub fn forget(&self, id: &str) -> bool {
+        self.table.forget(id)
+    }
+
     /// The time, in milliseconds since the Unix epoch.
     pub fn now_ms(&self) -> u64 {
         self.options.clock.now().as_millis() as u64
@@ -472,6 +496,8 @@ fn note_of(decision: &FoldDecision) -> DecidedNote {
         FoldDecision::Fold(fold) => DecidedNote {
             before_tokens: fold.before_tokens,
             after_tokens: fold.after_tokens,
+            cost: fold.cost,
+            saves_per_request: fold.saves_per_request,
             ..note("fold", &fold.reason)
         },
         FoldDecision::BringBack(_) => note("bring back", "a file was touched or named again"),

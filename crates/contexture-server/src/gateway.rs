@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 
 use crate::account::Sent;
 use crate::decide::{Asked, Decider, Progress, Ready};
+use crate::inspect::controls::Controls;
 use crate::options::Options;
 use crate::passing::Passing;
 use crate::record::RequestRecord;
@@ -25,7 +26,8 @@ use crate::shared::Shared;
 use crate::store::{RunningGateway, Store, StoreError};
 use crate::tls::prepare_tls;
 use crate::upstream::Route;
-use crate::{guard, headers, own};
+use crate::watching::Watched;
+use crate::{guard, headers, own, watching};
 
 /// How long a connection to a provider is held when nothing passes: providers close them after about 15 s.
 const IDLE: Duration = Duration::from_secs(10);
@@ -85,6 +87,7 @@ impl Gateway {
         let options = Arc::new(options);
         let id = uuid::Uuid::now_v7().simple().to_string();
         let token = blake3::hash(format!("{id}{}", uuid::Uuid::now_v7()).as_bytes()).to_hex()[..32].to_owned();
+        let inspector = watching::inspector(&options, address, &token)?;
         if let Some(store) = &store {
             let (address, token, pid) = (address.to_string(), token.clone(), std::process::id());
             // Without it only `status` does not find this gateway.
@@ -98,7 +101,11 @@ impl Gateway {
             store,
             options,
             address,
+            inspector: inspector.clone(),
         });
+        if let Some(inspector) = inspector {
+            inspector.control(Controls::new(&shared));
+        }
         let app = axum::Router::new().fallback(handle).with_state(shared.clone());
         let (stop, stopped) = oneshot::channel::<()>();
         // A chunk that waits for the next one is felt as a pause.
@@ -121,6 +128,11 @@ impl Gateway {
     /// Its address as clients write it.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Where its inspector is, with what opens it; nothing if nothing is inspected.
+    pub fn inspect_url(&self) -> Option<String> {
+        self.shared.inspector.as_ref().map(|inspector| inspector.url())
     }
 
     /// What is asked for on its own routes.
@@ -174,6 +186,9 @@ async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming) -> Respon
     let allowed = [shared.address.ip().to_string()];
     if !guard::is_local(&parts.headers, &parts.uri, &allowed) {
         return refusal(None, StatusCode::FORBIDDEN, "requests for another host or from another origin are refused");
+    }
+    if let Some(inspector) = shared.inspector.as_ref().filter(|inspector| inspector.is_for(parts.uri.path())) {
+        return inspector.respond(&parts, body).await;
     }
     let path = parts.uri.path();
     if let Some(response) = own::respond(&shared, path, &parts.headers, parts.uri.query()) {
@@ -244,7 +259,8 @@ async fn model(shared: Arc<Shared>, headers: HeaderMap, body: Body, route: Route
     if ready.body.is_some() {
         passed.remove(header::CONTENT_ENCODING);
     }
-    let exchange = Exchange { shared, route, ready, asked, began, own };
+    let watched = Watched::begin(&shared, &asked, &ready);
+    let exchange = Exchange { shared, route, ready, asked, began, own, watched };
     exchange.send(passed).await
 }
 
@@ -309,6 +325,7 @@ struct Exchange {
     asked: Asked,
     began: Instant,
     own: Duration,
+    watched: Option<Watched>,
 }
 
 impl Exchange {
@@ -410,12 +427,15 @@ impl Exchange {
             first_byte_ms: first_byte.as_millis() as u64,
             quota,
         };
-        let (shared, conversation) = (shared.clone(), ready.conversation.clone());
+        let (shared, conversation, watched) = (shared.clone(), ready.conversation.clone(), self.watched.clone());
         shared.session.expect();
         // Writing waits for the disk, and nobody waits for it.
         tokio::task::spawn_blocking(move || {
             if let Some(conversation) = conversation.filter(|_| bill.is_some()) {
                 shared.decider.save(&conversation);
+            }
+            if let Some(watched) = watched {
+                watched.end(&shared, &record);
             }
             shared.session.note(record);
         });

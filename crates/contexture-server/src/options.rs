@@ -33,6 +33,8 @@ pub struct Options {
     pub directory: Option<Arc<str>>,
     /// Where conversations, decisions and receipts are kept; nowhere, if `None`.
     pub store: Option<PathBuf>,
+    /// Whether what is sent is kept and shown in the inspector.
+    pub inspect: bool,
     /// The gateway's own work on a request, beyond which nothing new is decided about it.
     pub own_work: Duration,
     /// Largest body that is looked into.
@@ -56,6 +58,7 @@ impl Default for Options {
             holdout: 0.0,
             directory: None,
             store: None,
+            inspect: false,
             own_work: OWN_WORK,
             read_bytes: READ_BYTES,
             models: Models::builtin(),

@@ -56,4 +56,10 @@ pub struct DecidedNote {
     pub before_tokens: u64,
     /// Tokens after it.
     pub after_tokens: u64,
+    /// What a fold made the provider bill again, in tokens at the plain input price.
+    #[serde(default)]
+    pub cost: f64,
+    /// What every later request is spared by it.
+    #[serde(default)]
+    pub saves_per_request: f64,
 }

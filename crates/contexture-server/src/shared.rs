@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::decide::Decider;
+use crate::inspect::Inspector;
 use crate::options::Options;
 use crate::sessions::Session;
 use crate::store::Store;
@@ -18,4 +19,6 @@ pub(crate) struct Shared {
     pub(crate) store: Option<Arc<Store>>,
     pub(crate) client: reqwest::Client,
     pub(crate) address: SocketAddr,
+    /// Keeps and shows what is sent, if that is wanted.
+    pub(crate) inspector: Option<Arc<Inspector>>,
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use contexture::fold::{FoldDecision, Rest};
+use contexture::fold::{FoldDecision, Pins, Rest};
 use contexture::wire::{Digest, Format};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
@@ -55,6 +55,7 @@ CREATE TABLE IF NOT EXISTS behind (
     conversation TEXT NOT NULL, message INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (conversation, message)
 );
 CREATE TABLE IF NOT EXISTS rests (conversation TEXT PRIMARY KEY, messages INTEGER NOT NULL, bytes BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS pins (conversation TEXT PRIMARY KEY, pins TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS gateways (id TEXT PRIMARY KEY, address TEXT NOT NULL, token TEXT NOT NULL, pid INTEGER NOT NULL);
 ";
 
@@ -132,6 +133,13 @@ impl Store {
         connection.execute_batch(TABLES)?;
         connection.pragma_update(None, "user_version", VERSION)?;
         Ok(Self { connection: Mutex::new(connection), writes: Mutex::new(0) })
+    }
+
+    /// Whether a file is a store of the gateway; it is not changed.
+    pub fn is_at(path: &Path) -> bool {
+        let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY | rusqlite::OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let Ok(connection) = Connection::open_with_flags(path, flags) else { return false };
+        connection.table_exists(None, "conversations").unwrap_or(false)
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
@@ -243,6 +251,28 @@ impl Store {
         Ok(())
     }
 
+    /// Writes what is pinned in a conversation. Its folder at rest knows nothing of it, and goes.
+    ///
+    /// # Errors
+    /// It could not be written; nothing of it was.
+    pub fn save_pins(&self, conversation: &str, pins: &Pins) -> Result<(), StoreError> {
+        let mut connection = self.lock();
+        let transaction = connection.transaction()?;
+        let pins = serde_json::to_string(pins)?;
+        transaction.execute("INSERT OR REPLACE INTO pins VALUES (?1, ?2)", params![conversation, pins])?;
+        transaction.execute("DELETE FROM rests WHERE conversation = ?1", params![conversation])?;
+        Ok(transaction.commit()?)
+    }
+
+    /// Where a conversation is looked for.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub(crate) fn key_of(&self, conversation: &str) -> Result<Option<Key>, StoreError> {
+        let sql = "SELECT key FROM conversations WHERE id = ?1";
+        Ok(self.lock().query_row(sql, params![conversation], |row| row.get(0).map(Digest)).optional()?)
+    }
+
     /// Writes what became of a request.
     ///
     /// # Errors
@@ -321,7 +351,7 @@ impl Store {
     pub fn forget(&self, conversation: Option<&str>) -> Result<usize, StoreError> {
         let mut connection = self.lock();
         let transaction = connection.transaction()?;
-        for table in ["steps", "decisions", "requests", "texts", "rests", "behind"] {
+        for table in ["steps", "decisions", "requests", "texts", "rests", "behind", "pins"] {
             transaction.execute(
                 &format!("DELETE FROM {table} WHERE ?1 IS NULL OR conversation = ?1"),
                 params![conversation],
@@ -454,6 +484,9 @@ fn read_decided(connection: &Connection, id: &str, state: &mut State) -> Result<
         let (message, text) = row?;
         state.behind.insert(message as usize, text.into());
     }
+    let sql = "SELECT pins FROM pins WHERE conversation = ?1";
+    let pins = connection.prepare_cached(sql)?.query_row(params![id], |row| row.get::<_, String>(0)).optional()?;
+    state.pins = pins.map(|pins| serde_json::from_str(&pins)).transpose()?.unwrap_or_default();
     let sql = "SELECT messages, bytes FROM rests WHERE conversation = ?1";
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?));
     let rested = connection.prepare_cached(sql)?.query_row(params![id], read).optional()?;

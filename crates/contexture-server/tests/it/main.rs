@@ -9,6 +9,7 @@ mod provider;
 mod bills;
 mod faults;
 mod folding;
+mod inspect;
 mod kills;
 mod passing;
 mod privacy;

@@ -20,6 +20,10 @@ pub struct Recorded {
     items: Vec<(usize, Item)>,
     /// How many messages each request has.
     requests: Vec<usize>,
+    /// When each of them was made, if the recording says so.
+    times: Vec<Option<u64>>,
+    /// Whether a tool is declared, and every other request written in another form, as tests want it.
+    is_tested: bool,
 }
 
 impl Recorded {
@@ -28,8 +32,15 @@ impl Recorded {
     pub fn new(format: Format, records: &[Record]) -> Self {
         let answered: HashSet<&str> =
             records.iter().filter_map(|record| record.output()).map(|output| &*output.call_id).collect();
-        let (system, messages, items, requests) = (String::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut recorded = Self { format, system, messages, items, requests };
+        let mut recorded = Self {
+            format,
+            system: String::new(),
+            messages: Vec::new(),
+            items: Vec::new(),
+            requests: Vec::new(),
+            times: Vec::new(),
+            is_tested: true,
+        };
         let mut asked: HashSet<String> = HashSet::new();
         for (at, record) in records.iter().enumerate() {
             if at < MAX_LEAD && record.role() == Some(Role::System) && recorded.messages.is_empty() {
@@ -37,7 +48,7 @@ impl Recorded {
                 continue;
             }
             if record.is_response() {
-                recorded.note_request();
+                recorded.note_request(record.time_ms());
                 recorded.respond(record, &answered, &mut asked);
             } else if let Some(output) = record.output() {
                 // An id that is used again answers nothing.
@@ -67,10 +78,34 @@ impl Recorded {
         &self.items[..end]
     }
 
-    fn note_request(&mut self) {
+    /// The same with nothing added: recordings do not say which tools were declared, and every message keeps its form.
+    pub fn as_recorded(mut self) -> Self {
+        self.is_tested = false;
+        self
+    }
+
+    /// When a request was made, in milliseconds since the Unix epoch, if the recording says so.
+    pub fn time_ms(&self, number: usize) -> Option<u64> {
+        self.times[number]
+    }
+
+    /// When the first request was made, if the recording says so.
+    pub fn time_ms_of_first(&self) -> Option<u64> {
+        self.times.iter().flatten().next().copied()
+    }
+
+    /// Bytes of what the model answered to a request.
+    pub fn answer_bytes(&self, number: usize) -> u64 {
+        let answer = self.messages.get(self.requests[number]..).unwrap_or_default();
+        let is_answer = |message: &&Value| message["role"] == "assistant" || message["type"] == "function_call";
+        answer.iter().take_while(is_answer).map(|message| message.to_string().len() as u64).sum()
+    }
+
+    fn note_request(&mut self, time_ms: Option<u64>) {
         // Before the user says something there is nothing to ask, and two responses in a row are one.
         if !self.messages.is_empty() && self.requests.last() != Some(&self.messages.len()) && !self.is_of_model() {
             self.requests.push(self.messages.len());
+            self.times.push(time_ms);
         }
     }
 
@@ -173,10 +208,11 @@ impl Recorded {
     /// that means the same: contents as texts, arguments serialised anew.
     pub fn request(&self, number: usize) -> String {
         let mut messages = self.messages[..self.requests[number]].to_vec();
-        if number % 2 == 1 {
+        if number % 2 == 1 && self.is_tested {
             messages.iter_mut().for_each(change_form);
         }
-        let tools = json!([{"name": "tool", "description": "A tool.", "input_schema": {"type": "object"}}]);
+        let tool = json!({"name": "tool", "description": "A tool.", "input_schema": {"type": "object"}});
+        let tools = if self.is_tested { json!([tool]) } else { json!([]) };
         match self.format {
             Format::Messages => {
                 let last = messages.last_mut().and_then(|last| last["content"].as_array_mut()).and_then(|blocks| blocks.last_mut());

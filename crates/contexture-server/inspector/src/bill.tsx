@@ -1,0 +1,84 @@
+// The bill by conversation, day and model.
+
+import { address, go } from "./route";
+import { dollars, number, percent, safe } from "./text";
+import type { BillLine } from "./types";
+import { useData, useLoaded } from "./use";
+
+const divisions = ["conversation", "day", "model"];
+
+export function Bill({ by, news }: { by: string; news: number }) {
+  const data = useData();
+  const bill = useLoaded(() => data.bill(by), [by, news]);
+  return (
+    <div class="sheet wide">
+      <div class="toolbar">
+        <h2>Bill</h2>
+        <div class="segments" role="group" aria-label="Divided by">
+          {divisions.map((name) => (
+            <button key={name} aria-pressed={by === name} onClick={() => go({ view: "bill", by: name }, true)}>
+              by {name}
+            </button>
+          ))}
+        </div>
+      </div>
+      {bill.error && <p class="note bad">{bill.error}</p>}
+      {bill.value && <Table lines={bill.value} by={by} />}
+      <p class="dim">
+        Billed and pass-through are in tokens at the plain input price, by the provider’s own figures. Per request is billed divided by requests.
+      </p>
+    </div>
+  );
+}
+
+function Table({ lines, by }: { lines: BillLine[]; by: string }) {
+  return (
+    <table>
+      <caption>What was billed, by {by}</caption>
+      <thead>
+        <tr>
+          <th scope="col">{by}</th>
+          <th scope="col" class="right">requests</th>
+          <th scope="col" class="right">came</th>
+          <th scope="col" class="right">sent</th>
+          <th scope="col" class="right">cached</th>
+          <th scope="col" class="right">billed</th>
+          <th scope="col" class="right">per request</th>
+          <th scope="col" class="right">pass-through</th>
+          <th scope="col" class="right">less</th>
+          <th scope="col" class="right">dollars</th>
+          <th scope="col">dearest requests</th>
+        </tr>
+      </thead>
+      <tbody>
+        {lines.map(({ name, title, receipt, dearest }) => (
+          <tr key={name}>
+            <td>
+              {by === "conversation" ? (
+                <a href={address({ conversation: name })}><bdi>{safe(title || name)}</bdi></a>
+              ) : (
+                <bdi>{safe(title)}</bdi>
+              )}
+            </td>
+            <td class="right">{number(receipt.requests)}</td>
+            <td class="right">{number(receipt.came)}</td>
+            <td class="right">{number(receipt.sent)}</td>
+            <td class="right">{receipt.sent > 0 && percent(receipt.cache_read / receipt.sent)}</td>
+            <td class="right">{number(receipt.billed)}</td>
+            <td class="right">{number(receipt.billed / Math.max(1, receipt.requests))}</td>
+            <td class="right">{number(receipt.passed_through)}</td>
+            <td class="right">{receipt.passed_through > 0 && percent(1 - receipt.billed / receipt.passed_through)}</td>
+            <td class="right">{receipt.dollars && dollars(receipt.dollars[0])}</td>
+            <td class="dearest">
+              {dearest.map((dear) => (
+                <a key={dear.n} href={address({ conversation: dear.conversation, n: dear.n })} title={`${number(dear.billed)} billed`}>
+                  {dear.n}
+                </a>
+              ))}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

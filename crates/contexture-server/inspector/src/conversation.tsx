@@ -1,0 +1,172 @@
+// One conversation: its requests on the left, one of them on the right.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { BlockView } from "./block";
+import { titleOf } from "./conversations";
+import { Files } from "./files";
+import { Requests } from "./requests";
+import { go, type Route } from "./route";
+import { percent, plural, safe } from "./text";
+import { Tools } from "./tools";
+import type { Block, Conversation, RequestLine } from "./types";
+import { useAbout, useData, useKeys, useLoaded } from "./use";
+import { Head, Window } from "./window";
+
+export interface News {
+  count: number;
+  conversation?: string;
+  n?: number;
+}
+
+export function ConversationView({ route, news }: { route: Route; news: News }) {
+  const id = route.conversation!;
+  const data = useData();
+  const about = useAbout();
+  const [pinned, setPinned] = useState(0);
+  const own = news.conversation === id || news.conversation === undefined;
+  const seen = useRef(0);
+  if (own) seen.current = news.count;
+  const conversation = useLoaded(() => data.conversation(id), [id, seen.current]);
+  const total = conversation.value?.id === id ? conversation.value.requests : 0;
+  const [follows, setFollows] = useState(false);
+  const n = follows && total > 0 ? total : (route.n ?? (total > 0 ? firstWorthLooking(total) : undefined));
+  const line = useLoaded<RequestLine | undefined>(
+    async () => (n ? (await data.requests(id, n, 1)).items[0] : undefined),
+    [id, n, news.n === n ? seen.current : 0],
+  );
+  const current = line.value?.n === n ? line.value : undefined;
+  const shown = useShown(id, current, route, pinned);
+  const to = (change: Partial<Route>, replace = true) => {
+    setFollows(false);
+    go({ ...route, n, block: undefined, path: undefined, ...change }, replace);
+  };
+  const step = (by: number) => n !== undefined && total > 0 && to({ n: Math.min(total, Math.max(1, n + by)) });
+  useKeys({
+    "]": () => step(1),
+    "[": () => step(-1),
+    n: () => step(1),
+    b: () => step(-1),
+    e: () => void nextEvent(),
+    w: () => to({ tab: "window" }),
+    Escape: () => (route.block !== undefined ? close() : go({})),
+    p: () => document.getElementById("pin")?.click(),
+  });
+  const close = () => {
+    to({ block: undefined, path: route.path });
+    document.getElementById("blocks")?.focus();
+  };
+  const nextEvent = async () => {
+    for (let from = (n ?? 0) + 1; from <= total; ) {
+      const page = await data.requests(id, from, 100);
+      const found = page.items.find((line) => line.verdicts.length > 0);
+      if (found) return to({ n: found.n, tab: "window" });
+      if (page.next === undefined) return;
+      from = page.next;
+    }
+  };
+  if (conversation.error) return <p class="note bad">{conversation.error}</p>;
+  if (!conversation.value || conversation.value.id !== id) return null;
+  const isLive = about.is_live;
+  return (
+    <main class={`columns${route.n ? " has-request" : ""}${route.block !== undefined ? " has-block" : ""}`}>
+      <nav class="side" aria-label="Requests">
+        <Title conversation={conversation.value} onChanged={() => setPinned(pinned + 1)} isFollowing={follows} onFollow={isLive ? () => setFollows(!follows) : undefined} />
+        <Requests conversation={conversation.value} n={n} news={own ? news : { count: seen.current }} onSelect={(n) => to({ n })} onOpen={(n) => to({ n }, route.n !== undefined)} />
+      </nav>
+      <section class="main" aria-label="Request">
+        <div class="tabs" role="group" aria-label="What is shown">
+          <button class="back" onClick={() => to({ n: undefined })}>← requests</button>
+          {(["window", "files", "tools"] as const).map((tab) => (
+            <button key={tab} aria-pressed={route.tab === tab} onClick={() => to({ tab })}>
+              {{ window: "Window", files: "Files", tools: "Tools" }[tab]}
+            </button>
+          ))}
+        </div>
+        {route.tab === "files" && (
+          <Files id={id} path={route.path} total={total} onPath={(path) => to({ path, tab: "files" }, false)} onBlock={(n, block) => to({ n, block, form: "came", tab: "window" }, false)} />
+        )}
+        {route.tab === "tools" && <Tools id={id} total={total} onBlock={(n, block) => to({ n, block, form: "came", tab: "window" }, false)} />}
+        {route.tab === "window" && current && (
+          <>
+            <Head line={current} scale={conversation.value.largest} onBefore={() => to({ form: "before", bySize: false })} />
+            <Window id={id} line={current} route={route} news={pinned} />
+          </>
+        )}
+        {line.error && <p class="note bad">{line.error}</p>}
+      </section>
+      {route.block !== undefined && route.tab === "window" && (
+        <BlockView conversation={id} id={route.block} shown={shown} onClose={close} onRequest={(n) => to({ n, block: route.block, form: route.form === "before" ? "sent" : route.form })} onFile={(path) => to({ tab: "files", path }, false)} onChanged={() => setPinned(pinned + 1)} />
+      )}
+    </main>
+  );
+}
+
+/** The request that is shown if none is asked for: the newest. */
+function firstWorthLooking(total: number): number {
+  return total;
+}
+
+/** What the window says of the block that is open. */
+function useShown(id: string, line: RequestLine | undefined, route: Route, news: number): Block | undefined {
+  const data = useData();
+  const { block, form } = route;
+  const page = useLoaded(
+    async () => (line && block !== undefined ? data.window(id, line.n, { form, bySize: false, from: 0, limit: 20, block }) : undefined),
+    [id, line?.n, block, form, news],
+  );
+  return page.value?.blocks.find((shown) => shown.id === block);
+}
+
+interface TitleProps {
+  conversation: Conversation;
+  onChanged: () => void;
+  isFollowing: boolean;
+  onFollow?: () => void;
+}
+
+function Title({ conversation, onChanged, isFollowing, onFollow }: TitleProps) {
+  const data = useData();
+  const about = useAbout();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [error, setError] = useState("");
+  useEffect(() => setError(""), [conversation.id]);
+  const { id, requests, turns, folds, billed, passed_through, stopped } = conversation;
+  const act = async (work: Promise<void>, then: () => void) => {
+    try {
+      await work;
+      then();
+    } catch (error) {
+      setError((error as Error).message);
+    }
+  };
+  const exported = data.exportAddress(id);
+  const less = passed_through > 0 && folds > 0 ? `, ${percent(1 - billed / passed_through)} less billed` : "";
+  return (
+    <div class="title">
+      <a class="link all" href="#/">← all conversations</a>
+      <h1><bdi>{titleOf(conversation)}</bdi></h1>
+      <p class="dim">
+        {plural(turns, "turn")}, {plural(requests, "request")}{folds > 0 && `, ${plural(folds, "fold")}`}{less}
+      </p>
+      <div class="actions">
+        {onFollow && <button aria-pressed={isFollowing} onClick={onFollow}>Follow</button>}
+        {exported && <a class="button" href={exported} download>Export</a>}
+        {about.can_act && (
+          <button aria-pressed={stopped !== undefined} title={stopped} onClick={() => act(data.folding(id, stopped !== undefined), onChanged)}>
+            No new folds
+          </button>
+        )}
+        {about.can_forget && <button onClick={() => dialog.current?.showModal()}>Forget…</button>}
+      </div>
+      {stopped && <p class="dim">{safe(stopped)}</p>}
+      {error && <p class="bad" role="alert">{error}</p>}
+      <dialog ref={dialog} aria-label="Forget this conversation">
+        <p>Forget this conversation? Its windows, decisions and receipts are deleted from this machine. The agent’s own history stays.</p>
+        <form method="dialog">
+          <button onClick={() => act(data.forget(id), () => go({}))}>Forget it</button>
+          <button>Keep it</button>
+        </form>
+      </dialog>
+    </div>
+  );
+}

@@ -1,0 +1,82 @@
+// The files that a conversation is about, and what happened to each.
+
+import { gradeNames, plural, safe } from "./text";
+import { useData, useLoaded } from "./use";
+
+interface Props {
+  id: string;
+  path: string | undefined;
+  total: number;
+  onPath: (path: string | undefined) => void;
+  onBlock: (n: number, block: number) => void;
+}
+
+export function Files({ id, path, total, onPath, onBlock }: Props) {
+  const data = useData();
+  const files = useLoaded(() => data.files(id), [id, total]);
+  if (path !== undefined) return <History id={id} path={path} total={total} onPath={onPath} onBlock={onBlock} />;
+  if (files.error) return <p class="note bad">{files.error}</p>;
+  if (!files.value) return null;
+  if (files.value.length === 0) return <p class="note">No call of this conversation read or changed a file.</p>;
+  return (
+    <div class="sheet">
+      <table>
+        <caption>Files, those in use last first</caption>
+        <thead>
+          <tr>
+            <th scope="col">file</th>
+            <th scope="col">known</th>
+            <th scope="col" class="right">read</th>
+            <th scope="col" class="right">changed</th>
+            <th scope="col" class="right">last in</th>
+          </tr>
+        </thead>
+        <tbody>
+          {files.value.map((file) => (
+            <tr key={file.path}>
+              <td>
+                <button class="link path" onClick={() => onPath(file.path)}>
+                  <bdi>{safe(file.path)}</bdi>
+                </button>
+              </td>
+              <td title={file.reason}>
+                <span class={`tag grade-${file.grade}`}>{gradeNames[file.grade]}</span>{" "}
+                <span class="dim">{file.lines > 0 && (file.is_whole ? `all ${plural(file.lines, "line")}` : plural(file.lines, "line"))}</span>
+              </td>
+              <td class="right">{file.reads}</td>
+              <td class="right">{file.changes}</td>
+              <td class="right">{file.last > 0 && `request ${file.last}`}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function History({ id, path, total, onPath, onBlock }: Props & { path: string }) {
+  const data = useData();
+  const events = useLoaded(() => data.history(id, path), [id, path, total]);
+  const file = useLoaded(() => data.files(id), [id, total]).value?.find((file) => file.path === path);
+  return (
+    <div class="sheet">
+      <button class="link" onClick={() => onPath(undefined)}>← all files</button>
+      <h3 class="path"><bdi>{safe(path)}</bdi></h3>
+      {file && (
+        <p>
+          <span class={`tag grade-${file.grade}`}>{gradeNames[file.grade]}</span>{" "}
+          <span class="dim">{file.reason ? safe(file.reason) : "as far as the agent’s own calls tell"}</span>
+        </p>
+      )}
+      {events.error && <p class="note bad">{events.error}</p>}
+      <ol class="history" aria-label="History">
+        {events.value?.map((event, at) => (
+          <li key={at} class={`event-${event.what}`}>
+            <b>{event.what.replace("_", " ")}</b> <bdi>{safe(event.detail)}</bdi>
+            <button class="link" onClick={() => onBlock(event.n, event.block)}>request {event.n}</button>
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}

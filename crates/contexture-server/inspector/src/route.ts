@@ -1,0 +1,82 @@
+// Where the person is, in the address behind the #.
+
+import { useEffect, useState } from "preact/hooks";
+import type { Form } from "./types";
+
+export interface Route {
+  view: "conversations" | "conversation" | "bill" | "search";
+  conversation?: string;
+  /** The request; none yet if it is not said. */
+  n?: number;
+  tab: "window" | "files" | "tools";
+  form: Form;
+  bySize: boolean;
+  block?: number;
+  path?: string;
+  by: string;
+  words: string;
+}
+
+const start: Route = { view: "conversations", tab: "window", form: "sent", bySize: false, by: "conversation", words: "" };
+
+export function parse(hash: string): Route {
+  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?");
+  const parts = path.split("/").map(decodeURIComponent);
+  const asked = new URLSearchParams(query);
+  const words = asked.get("q") ?? "";
+  if (parts[0] === "bill") return { ...start, view: "bill", by: asked.get("by") ?? "conversation" };
+  if (parts[0] === "search") return { ...start, view: "search", words, conversation: asked.get("in") ?? undefined };
+  if (parts[0] !== "c" || !parts[1]) return start;
+  const form = asked.get("form");
+  const tab = asked.get("tab");
+  return {
+    ...start,
+    view: "conversation",
+    conversation: parts[1],
+    n: parts[2] ? Number(parts[2]) : undefined,
+    tab: tab === "files" || tab === "tools" ? tab : "window",
+    form: form === "came" || form === "before" ? form : "sent",
+    bySize: asked.get("order") === "size",
+    block: asked.has("block") ? Number(asked.get("block")) : undefined,
+    path: asked.get("path") ?? undefined,
+  };
+}
+
+export function address(route: Partial<Route>): string {
+  const asked = new URLSearchParams();
+  if (route.view === "bill") return `#/bill?by=${route.by ?? "conversation"}`;
+  if (route.view === "search") {
+    asked.set("q", route.words ?? "");
+    if (route.conversation) asked.set("in", route.conversation);
+    return `#/search?${asked}`;
+  }
+  if (!route.conversation) return "#/";
+  if (route.tab && route.tab !== "window") asked.set("tab", route.tab);
+  if (route.form && route.form !== "sent") asked.set("form", route.form);
+  if (route.bySize) asked.set("order", "size");
+  if (route.block !== undefined) asked.set("block", String(route.block));
+  if (route.path !== undefined) asked.set("path", route.path);
+  const query = asked.size > 0 ? `?${asked}` : "";
+  return `#/c/${encodeURIComponent(route.conversation)}${route.n ? `/${route.n}` : ""}${query}`;
+}
+
+export function go(route: Partial<Route>, replace = false): void {
+  const target = address(route);
+  if (target === location.hash) return;
+  if (replace) {
+    history.replaceState(null, "", target);
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  } else {
+    location.hash = target;
+  }
+}
+
+export function useRoute(): Route {
+  const [route, setRoute] = useState(() => parse(location.hash));
+  useEffect(() => {
+    const changed = () => setRoute(parse(location.hash));
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  return route;
+}

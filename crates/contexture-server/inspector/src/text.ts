@@ -1,0 +1,93 @@
+// Texts and numbers as people read them.
+
+const thousands = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
+export function number(value: number): string {
+  return thousands.format(Math.round(value)).replaceAll(",", "\u202f");
+}
+
+/** A number in few letters: 940, 4.1k, 41k, 1.2M. */
+export function short(value: number): string {
+  if (value < 1000) return String(Math.round(value));
+  if (value < 9950) return (value / 1000).toFixed(1) + "k";
+  if (value < 999_500) return Math.round(value / 1000) + "k";
+  return (value / 1_000_000).toFixed(1) + "M";
+}
+
+export function dollars(value: number): string {
+  return "$" + value.toFixed(value >= 1 ? 2 : value >= 0.01 ? 3 : 4);
+}
+
+export function bytes(value: number): string {
+  if (value < 1024) return `${value} bytes`;
+  return value < 1 << 20 ? `${(value / 1024).toFixed(1)} kB` : `${(value / (1 << 20)).toFixed(1)} MB`;
+}
+
+export function duration(ms: number): string {
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
+
+export function percent(share: number): string {
+  return `${Math.round(share * 100)} %`;
+}
+
+export function clock(ms: number): string {
+  return new Date(ms).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+}
+
+export function when(ms: number): string {
+  const date = new Date(ms);
+  const isToday = date.toDateString() === new Date().toDateString();
+  const day = date.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
+  const time = date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  return isToday ? `today, ${time}` : `${day}, ${time}`;
+}
+
+export function plural(count: number, one: string, many = one + "s"): string {
+  return `${number(count)} ${count === 1 ? one : many}`;
+}
+
+/** Characters that would change how the rest is read: shown as signs instead of being obeyed. */
+const unseen = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
+
+export function safe(text: string): string {
+  return text.replace(unseen, (letter) => {
+    const code = letter.charCodeAt(0);
+    if (code < 0x20) return String.fromCharCode(0x2400 + code);
+    return code === 0x7f ? "\u2421" : `\u27e8U+${code.toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
+  });
+}
+
+export const sourceNames: Record<string, string> = {
+  system: "Instructions",
+  tools: "Tools",
+  said: "Said",
+  made: "Folded",
+  file: "Files",
+  output: "Tool output",
+  model: "Model",
+};
+
+export const sourceOrder = ["system", "tools", "said", "made", "file", "output", "model"] as const;
+
+export const stateNames: Record<string, string> = {
+  kept: "as it came",
+  shortened: "shortened",
+  made: "written by Contexture",
+  left_out: "left out",
+  same: "unchanged",
+  behind: "billed again",
+  new: "new",
+  gone: "gone",
+};
+
+export const gradeNames: Record<string, string> = {
+  verified: "verified",
+  sure: "sure",
+  presumed: "presumed",
+  in_doubt: "in doubt",
+  overtaken: "overtaken",
+  read_again: "read again",
+  deleted: "deleted",
+  unknown: "unknown",
+};

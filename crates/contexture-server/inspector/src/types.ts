@@ -1,0 +1,229 @@
+// What the API hands out; docs/api.md documents it.
+
+export type Source = "system" | "tools" | "said" | "made" | "file" | "output" | "model";
+export type Form = "sent" | "came" | "before";
+export type State = "kept" | "shortened" | "made" | "left_out" | "same" | "behind" | "new" | "gone";
+
+export interface About {
+  version: string;
+  name: string;
+  kind: "gateway" | "recordings" | "store" | "export";
+  is_live: boolean;
+  can_act: boolean;
+  can_forget: boolean;
+}
+
+export interface Page<T> {
+  items: T[];
+  total?: number;
+  next?: number;
+}
+
+export interface Conversation {
+  id: string;
+  title: string;
+  name: string;
+  parent?: string;
+  model: string;
+  first_ms: number;
+  last_ms: number;
+  requests: number;
+  turns: number;
+  largest: number;
+  came: number;
+  sent: number;
+  billed: number;
+  passed_through: number;
+  dollars: [number, number] | null;
+  folds: number;
+  failed: number;
+  is_reading: boolean;
+  stopped?: string;
+}
+
+export interface Note {
+  what: string;
+  reason: string;
+  before_tokens: number;
+  after_tokens: number;
+  cost: number;
+  saves_per_request: number;
+}
+
+export interface Usage {
+  input: number;
+  cache_read: number;
+  cache_write: number;
+  cache_write_hour: number;
+  output: number;
+}
+
+export interface RequestRecord {
+  time_ms: number;
+  model: string;
+  status: number;
+  is_changed: boolean;
+  passed: string | null;
+  decided: Note[];
+  usage: Usage | null;
+  bill: { billed: number; passed_through: number; sent: number; came: number } | null;
+  dollars: [number, number] | null;
+  context: number | null;
+  own_us: number;
+  first_byte_ms: number;
+}
+
+export interface RequestLine {
+  n: number;
+  turn: number;
+  said?: string;
+  sources: Partial<Record<Source, number>>;
+  sent_tokens: number;
+  came_tokens: number;
+  cached_tokens: number | null;
+  sent_blocks: number;
+  came_blocks: number;
+  is_over: boolean;
+  verdicts: { kind: string; text: string }[];
+  record: RequestRecord;
+}
+
+export interface Turn {
+  n: number;
+  turn: number;
+  said: string;
+}
+
+export interface Block {
+  place: number;
+  id: number;
+  source: Source;
+  kind: string;
+  role: string;
+  name: string;
+  tokens: number;
+  bytes: number;
+  is_error: boolean;
+  preview: string;
+  state: State;
+  reason?: string;
+  grade?: string;
+  grade_reason?: string;
+  other?: number;
+  is_pinned: boolean;
+  since: number;
+}
+
+export interface WindowPage {
+  form: Form;
+  total: number;
+  tokens: number;
+  first_difference: number | null;
+  cache_boundary: number | null;
+  states: Partial<Record<State, number>>;
+  at?: number;
+  from: number;
+  blocks: Block[];
+  next?: number;
+}
+
+export interface BlockText {
+  id: number;
+  source: Source;
+  kind: string;
+  name: string;
+  call: string;
+  bytes: number;
+  from: number;
+  text: string;
+  next?: number;
+}
+
+export interface FileLine {
+  path: string;
+  grade: string;
+  reason: string;
+  lines: number;
+  is_whole: boolean;
+  reads: number;
+  changes: number;
+  last: number;
+}
+
+export interface FileEvent {
+  n: number;
+  what: string;
+  detail: string;
+  block: number;
+}
+
+export interface ToolLine {
+  name: string;
+  tokens: number;
+  calls: number;
+  requests: number;
+  billed: number;
+  dollars?: number;
+  block: number;
+}
+
+export interface Receipt {
+  requests: number;
+  sent: number;
+  came: number;
+  cache_read: number;
+  output: number;
+  billed: number;
+  passed_through: number;
+  dollars: [number, number] | null;
+  folds: Note[];
+}
+
+export interface BillLine {
+  name: string;
+  title: string;
+  receipt: Receipt;
+  dearest: { conversation: string; n: number; billed: number }[];
+}
+
+export interface Hit {
+  conversation: string;
+  title: string;
+  n: number;
+  form: Form;
+  block: number;
+  source: Source;
+  name: string;
+  before: string;
+  found: string;
+  behind: string;
+}
+
+export interface WindowQuery {
+  form: Form;
+  bySize: boolean;
+  from: number;
+  limit: number;
+  block?: number;
+}
+
+/** Where the page gets everything from: a server, or the file that it is in. */
+export interface Data {
+  about(): Promise<About>;
+  conversations(from: number, limit: number): Promise<Page<Conversation>>;
+  conversation(id: string): Promise<Conversation>;
+  turns(id: string): Promise<Turn[]>;
+  requests(id: string, from: number, limit: number): Promise<Page<RequestLine>>;
+  window(id: string, n: number, query: WindowQuery): Promise<WindowPage>;
+  block(id: string, block: number, from: number): Promise<BlockText>;
+  files(id: string): Promise<FileLine[]>;
+  history(id: string, path: string): Promise<FileEvent[]>;
+  tools(id: string): Promise<ToolLine[]>;
+  bill(by: string): Promise<BillLine[]>;
+  search(words: string, conversation: string | null, before?: number): Promise<Page<Hit>>;
+  exportAddress(id: string): string | null;
+  pin(id: string, block: number, pinned: boolean): Promise<void>;
+  folding(id: string, allowed: boolean): Promise<void>;
+  forget(id: string): Promise<void>;
+  follow(told: (event: string, data: { conversation?: string; n?: number }) => void): () => void;
+}

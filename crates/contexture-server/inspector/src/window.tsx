@@ -1,0 +1,247 @@
+// One request: what became of it, and its window as blocks.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Bar, Legend } from "./bar";
+import { List } from "./list";
+import { go, type Route } from "./route";
+import { clock, dollars, duration, gradeNames, number, percent, plural, safe, short, sourceNames, stateNames } from "./text";
+import type { Block, Form, Note, RequestLine, WindowPage } from "./types";
+import { PAGE, useData, useKeys, useLoaded, usePages } from "./use";
+
+const ROW = 46;
+
+const forms: [Form, string, string][] = [
+  ["sent", "Sent", "1"],
+  ["came", "As it came", "2"],
+  ["before", "Against the request before", "3"],
+];
+
+interface Props {
+  id: string;
+  line: RequestLine;
+  route: Route;
+  news: number;
+}
+
+export function Window({ id, line, route, news }: Props) {
+  const data = useData();
+  const { form, bySize, block } = route;
+  const subject = `${id} ${line.n} ${form} ${bySize} ${line.is_over}`;
+  const head = useLoaded(
+    () => data.window(id, line.n, { form, bySize, from: 0, limit: PAGE, block }),
+    [subject, news],
+  ).value;
+  // What is shown of another request or form is not mixed with this one's.
+  const isCurrent = head?.form === form;
+  const pages = usePages<Block>(`${subject} ${news}`, async (page) =>
+    (await data.window(id, line.n, { form, bySize, from: page * PAGE, limit: PAGE })).blocks,
+  );
+  if (head && isCurrent) pages.put(Math.floor(head.from / PAGE), head.blocks);
+  const difference = head?.first_difference ?? null;
+  const [chosen, setChosen] = useState<{ subject: string; row: number }>({ subject: "", row: -1 });
+  const start = head?.at ?? (bySize ? 0 : (difference ?? Math.max(0, (head?.total ?? 1) - 1)));
+  const selected = chosen.subject === subject ? chosen.row : start;
+  const to = (change: Partial<Route>) => go({ ...route, n: line.n, block: undefined, ...change }, true);
+  const choose = (row: number) => setChosen({ subject, row });
+  const jump = () => difference !== null && (bySize ? to({ bySize: false }) : choose(difference));
+  useKeys({
+    "1": () => to({ form: "sent" }),
+    "2": () => to({ form: "came" }),
+    "3": () => to({ form: "before" }),
+    f: () => to({ form: form === "sent" ? "came" : form === "came" ? "before" : "sent" }),
+    o: () => to({ bySize: !bySize }),
+    d: jump,
+  });
+  return (
+    <div class="window">
+      <Toolbar head={head} route={route} to={to} jump={jump} />
+      {head && (
+        <List
+          id="blocks"
+          label={`Blocks, ${forms.find(([name]) => name === form)![1].toLowerCase()}`}
+          total={head.total}
+          height={ROW}
+          selected={selected}
+          subject={`${subject} ${isCurrent} ${head.at}`}
+          onSelect={choose}
+          onOpen={(row) => {
+            choose(row);
+            const opened = pages.row(row);
+            if (opened) go({ ...route, n: line.n, block: opened.id }, route.block !== undefined);
+          }}
+          render={(row) => {
+            const shown = pages.row(row);
+            if (!shown) return <div class="block dim">…</div>;
+            const isBoundary = !bySize && head.cache_boundary === row && row > 0;
+            return <Line block={shown} isOpen={shown.id === block} isBoundary={isBoundary} isFirst={!bySize && row === difference} largest={head.tokens} />;
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+interface ToolbarProps {
+  head: WindowPage | undefined;
+  route: Route;
+  to: (change: Partial<Route>) => void;
+  jump: () => void;
+}
+
+function Toolbar({ head, route, to, jump }: ToolbarProps) {
+  const states = Object.entries(head?.states ?? {}).filter(([state]) => state !== "kept" && state !== "same");
+  return (
+    <div class="toolbar">
+      <div class="segments" role="group" aria-label="Form">
+        {forms.map(([name, label, key]) => (
+          <button key={name} aria-pressed={route.form === name} title={`${label} (${key})`} onClick={() => to({ form: name })}>
+            {label}
+          </button>
+        ))}
+      </div>
+      <div class="segments" role="group" aria-label="Order">
+        <button aria-pressed={!route.bySize} title="In order (o)" onClick={() => to({ bySize: false })}>In order</button>
+        <button aria-pressed={route.bySize} title="Largest first (o)" onClick={() => to({ bySize: true })}>By size</button>
+      </div>
+      <span class="states">
+        {head && plural(head.total, "block")}
+        {states.map(([state, count]) => (
+          <span key={state} class={`state state-${state}`}>
+            {number(count!)} {stateNames[state]}
+          </span>
+        ))}
+      </span>
+      {head && head.first_difference !== null && (
+        <button class="quiet" title="First difference (d)" onClick={jump}>First difference</button>
+      )}
+    </div>
+  );
+}
+
+interface LineProps {
+  block: Block;
+  isOpen: boolean;
+  isBoundary: boolean;
+  isFirst: boolean;
+  largest: number;
+}
+
+function Line({ block, isOpen, isBoundary, isFirst, largest }: LineProps) {
+  const { source, kind, name, state, reason, grade, tokens, preview, is_error, is_pinned } = block;
+  const share = largest > 0 ? Math.max(0.5, (100 * tokens) / largest) : 0;
+  const quiet = state === "kept" || state === "same";
+  return (
+    <div class={`block block-${state}${isOpen ? " open" : ""}${isFirst ? " difference" : ""}`}>
+      {isBoundary && <span class="boundary">the provider’s cache ends here</span>}
+      <i class={`edge edge-${source}`} />
+      <div class="what">
+        <span class="source">{kind === "call" ? "Call" : kind === "thought" ? "Thought" : sourceNames[source]}</span>
+        {name && <bdi class="name">{safe(name)}</bdi>}
+        {is_error && <span class="tag bad">failed</span>}
+        {is_pinned && <span class="tag">pinned</span>}
+        {grade && grade !== "sure" && <span class={`tag grade-${grade}`}>{gradeNames[grade]}</span>}
+        {!quiet && <span class={`state state-${state}`} title={reason}>{stateNames[state]}</span>}
+      </div>
+      <bdi class="preview">{safe(preview)}</bdi>
+      <div class="size">
+        <b>{short(tokens)}</b>
+        <svg class="share" aria-hidden="true"><rect class={`fill-${source}`} width={`${share}%`} height="100%" /></svg>
+      </div>
+    </div>
+  );
+}
+
+/** What became of a request: figures, and what was decided with its price. */
+export function Head({ line, scale, onBefore }: { line: RequestLine; scale: number; onBefore: () => void }) {
+  const { record } = line;
+  const { usage, bill } = record;
+  const total = usage ? usage.input + usage.cache_read + usage.cache_write + usage.cache_write_hour : null;
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `Request ${line.n} · Contexture`;
+  }, [line.n]);
+  const written = usage ? usage.cache_write + usage.cache_write_hour : 0;
+  const price = bill && record.dollars ? [(bill.billed * record.dollars[0] + usage!.output * record.dollars[1]) / 1e6, (bill.passed_through * record.dollars[0] + usage!.output * record.dollars[1]) / 1e6] : null;
+  return (
+    <section class="head" aria-label={`Request ${line.n}`}>
+      <div class="heading">
+        <h2 ref={heading}>Request {line.n}</h2>
+        <span class="dim">
+          turn {line.turn}, {clock(record.time_ms)}, <bdi>{safe(record.model)}</bdi>
+        </span>
+        {record.status >= 400 && <span class="tag bad">{record.status}</span>}
+        {!line.is_over && <span class="waiting">waiting for the answer</span>}
+      </div>
+      <Bar line={line} scale={scale} />
+      <Legend line={line} />
+      <dl class="figures">
+        <Figure name="sent" value={number(total ?? line.sent_tokens)} more={bill && bill.came > bill.sent ? `of ${number(bill.came)} that came` : undefined} />
+        {usage && <Figure name="read from cache" value={number(usage.cache_read)} more={total ? percent(usage.cache_read / total) : undefined} />}
+        {usage && written > 0 && <Figure name="written to cache" value={number(written)} />}
+        {usage && <Figure name="answered" value={number(usage.output)} />}
+        {bill && <Figure name="billed" value={number(bill.billed)} more={`pass-through ${number(bill.passed_through)}`} />}
+        {price && <Figure name="cost" value={dollars(price[0]!)} more={price[0] === price[1] ? undefined : `pass-through ${dollars(price[1]!)}`} />}
+        {record.first_byte_ms > 0 && <Figure name="first byte" value={duration(record.first_byte_ms)} more={`own work ${(record.own_us / 1000).toFixed(1)} ms`} />}
+      </dl>
+      <Happened line={line} onBefore={onBefore} />
+    </section>
+  );
+}
+
+function Figure({ name, value, more }: { name: string; value: string; more?: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        {value} {more && <span class="dim">{more}</span>}
+      </dd>
+    </div>
+  );
+}
+
+const decisions: Record<string, string> = {
+  fold: "Fold",
+  shorten: "Shortened",
+  "bring back": "Brought back",
+  cold: "Cache expired",
+  disk: "Compared with the disk",
+  reference: "Files put in",
+};
+
+function Happened({ line, onBefore }: { line: RequestLine; onBefore: () => void }) {
+  const told = new Map<string, { note: Note; count: number }>();
+  for (const note of line.record.decided) {
+    const key = note.what === "fold" ? `fold ${told.size}` : `${note.what} ${note.reason}`;
+    const known = told.get(key);
+    if (known) known.count += 1;
+    else told.set(key, { note, count: 1 });
+  }
+  const verdicts = line.verdicts.filter(({ kind }) => kind !== "fold" && kind !== "brought_back");
+  if (told.size === 0 && verdicts.length === 0) return null;
+  return (
+    <ul class="happened" aria-label="What happened">
+      {verdicts.map(({ kind, text }) => (
+        <li key={text} class={`verdict-${kind}`}>{safe(text)}</li>
+      ))}
+      {[...told.values()].map(({ note, count }) => (
+        <li key={note.reason}>
+          <b>{decisions[note.what] ?? note.what}</b>
+          {count > 1 && ` × ${count}`}: {safe(note.reason)}.{" "}
+          {note.what === "fold" && <Price note={note} onBefore={onBefore} />}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Price({ note, onBefore }: { note: Note; onBefore: () => void }) {
+  const { before_tokens, after_tokens, cost, saves_per_request } = note;
+  const back = saves_per_request > 0 ? Math.max(1, Math.ceil(cost / saves_per_request)) : null;
+  return (
+    <span class="price">
+      {number(before_tokens)} tokens became {number(after_tokens)}. Price: {number(cost)} billed again; spares {number(saves_per_request)} with every later
+      request{back !== null && `, so it is paid back after ${plural(back, "request")}`}.{" "}
+      <button class="link" onClick={onBefore}>Show what changed</button>
+    </span>
+  );
+}

@@ -1,0 +1,27 @@
+//! What the model sees, request by request: kept, compared, and served to a page.
+//!
+//! An [`Archive`] keeps the windows of requests as lists of blocks, each text once. `window` says what became of each
+//! block, `timeline` what is known of files, and [`Inspector`] serves all of it as JSON and as a page.
+
+pub mod block;
+mod text;
+pub mod view;
+mod verdict;
+mod window;
+mod timeline;
+mod archive;
+mod bill;
+mod redact;
+mod export;
+mod pass;
+mod answer;
+mod routes;
+mod page;
+mod server;
+pub(crate) mod controls;
+pub mod played;
+pub mod library;
+
+pub use archive::{ASIDE, Archive, Seen, Ticket};
+pub use played::Played;
+pub use server::{InspectServer, Inspector};

@@ -1,0 +1,47 @@
+//! Answers of the inspector.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use serde::Serialize;
+use serde_json::json;
+
+/// What a page of the inspector may do: only what comes from the same place, and no script in a text.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
+                      trusted-types 'none'";
+
+/// An answer with a body of a kind.
+pub fn of(kind: &'static str, body: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(body.into());
+    let headers = [
+        (header::CONTENT_TYPE, kind),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+    ];
+    for (name, value) in headers {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    let own = HeaderValue::from_static("same-origin");
+    response.headers_mut().insert("cross-origin-resource-policy", own.clone());
+    response.headers_mut().insert("cross-origin-opener-policy", own);
+    response
+}
+
+/// An answer in JSON.
+pub fn json(value: &impl Serialize) -> Response<Body> {
+    match serde_json::to_vec(value) {
+        Ok(bytes) => of("application/json", bytes),
+        Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, "the answer cannot be written"),
+    }
+}
+
+/// An answer that says why there is none.
+pub fn refused(status: StatusCode, why: &str) -> Response<Body> {
+    let body = json!({"error": {"message": why}}).to_string();
+    let mut response = of("application/json", body);
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,131 @@
+//! Recorded work, as if it had passed through the gateway.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use contexture::clock::Clock;
+use contexture::transcript::Record;
+use contexture::wire::Format;
+use futures_util::future::BoxFuture;
+
+use super::archive::Seen;
+use super::server::Inspector;
+use crate::account::Sent;
+use crate::cache::Cache;
+use crate::decide::{Asked, Decider, Progress, Ready};
+use crate::options::Options;
+use crate::record::RequestRecord;
+use crate::recorded::Recorded;
+
+/// Time between two requests if a recording does not say when they were made, in milliseconds.
+const USUAL_PAUSE_MS: u64 = 20_000;
+
+/// When the first request was made if a recording does not say so: some time in 2025.
+const USUAL_START_MS: u64 = 1_750_000_000_000;
+
+/// How long the provider's cache holds what nobody asks for, in milliseconds.
+const LIFE_MS: u64 = 300_000;
+
+/// Bytes of an answer for one token, about.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// Plays recordings through the gateway's decisions, against a provider's cache that is simulated.
+pub struct Played {
+    budget: Option<u64>,
+}
+
+/// The time of the recording.
+struct RecordedClock {
+    now_ms: AtomicU64,
+}
+
+impl Clock for RecordedClock {
+    fn now(&self) -> Duration {
+        Duration::from_millis(self.now_ms.load(Ordering::SeqCst))
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.now()
+    }
+
+    fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
+        // Nobody waits within a recording.
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Played {
+    /// Plays with a budget of tokens; otherwise with what the model takes.
+    pub fn new(budget: Option<u64>) -> Self {
+        Self { budget }
+    }
+
+    /// Plays a recording into an inspector, as a conversation of its own. Returns how many requests there were.
+    pub fn play(&self, inspector: &Inspector, conversation: &str, records: &[Record]) -> usize {
+        let format = Format::Messages;
+        let recorded = Recorded::new(format, records).as_recorded();
+        let clock = Arc::new(RecordedClock { now_ms: AtomicU64::new(USUAL_START_MS) });
+        let options = Options { budget: self.budget, clock: clock.clone(), ..Options::default() };
+        let decider = Decider::new(Arc::new(options), None);
+        let mut cache = Cache::with_life(LIFE_MS);
+        let mut newest = recorded.time_ms_of_first().unwrap_or(USUAL_START_MS);
+        for number in 0..recorded.len() {
+            // A time that goes back is a mistake of the recording.
+            newest = recorded.time_ms(number).unwrap_or(newest + USUAL_PAUSE_MS).max(newest);
+            clock.now_ms.store(newest, Ordering::SeqCst);
+            let body = recorded.request(number);
+            let asked =
+                Asked { body: body.into(), format, scope: String::new(), is_count: false, is_compaction: false };
+            let ready = decider.decide(&asked, &Progress::default());
+            let output = recorded.answer_bytes(number) / BYTES_PER_TOKEN;
+            note(inspector, conversation, &asked, &ready, &mut cache, newest, output);
+        }
+        recorded.len()
+    }
+}
+
+fn note(
+    inspector: &Inspector,
+    conversation: &str,
+    asked: &Asked,
+    ready: &Ready,
+    cache: &mut Cache,
+    now_ms: u64,
+    output: u64,
+) {
+    let came = std::str::from_utf8(&asked.body).unwrap_or_default();
+    let sent = ready.body.as_deref().and_then(|sent| std::str::from_utf8(sent).ok());
+    let mut record = RequestRecord {
+        session: "recorded".to_owned(),
+        conversation: Some(conversation.to_owned()),
+        time_ms: now_ms,
+        format: Some(asked.format),
+        model: ready.model_name.clone(),
+        is_changed: sent.is_some(),
+        passed: ready.passed.clone(),
+        decided: ready.decided.clone(),
+        ..RequestRecord::default()
+    };
+    let seen = Seen { conversation, parent: None, format: asked.format, came, sent, record: record.clone() };
+    let Some(ticket) = inspector.note_sent(seen) else { return };
+    let took = cache.serve(asked.format, sent.unwrap_or(came), now_ms);
+    let mut usage = contexture::wire::Usage::default();
+    usage.take(&serde_json::json!({"usage": took.usage(asked.format, output)}));
+    let sent = Sent {
+        sent_tokens: ready.sent_tokens,
+        came_tokens: ready.came_tokens,
+        is_changed: ready.body.is_some(),
+        has_moved: ready.decided.iter().any(|note| note.what == "fold"),
+        time_ms: now_ms,
+    };
+    let bill = ready
+        .conversation
+        .as_ref()
+        .map(|conversation| conversation.state().account.note(&ready.model, &ready.prices, sent, &usage, now_ms));
+    record.status = 200;
+    (record.usage, record.bill) = (Some(usage), bill);
+    record.dollars = ready.model.input.zip(ready.model.output);
+    record.context = Some(ready.model.context);
+    inspector.note_over(&ticket, &record);
+}

@@ -1,0 +1,222 @@
+//! What happened to the files that a conversation is about, told from its calls.
+
+use std::collections::HashMap;
+
+use contexture::files::dialect::Dialects;
+use contexture::files::model::{FileModel, Grade};
+use contexture::files::numbering::Passage;
+use contexture::files::observation::Observation;
+use contexture::files::observer::Observer;
+use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
+
+use super::text::cut;
+use super::view::{FileEvent, FileLine};
+
+/// Characters of a command that a history shows.
+const COMMAND_CHARS: usize = 120;
+
+/// What happened to the files of a conversation so far.
+pub struct Timeline {
+    observer: Observer,
+    model: FileModel,
+    /// Calls that were not answered yet.
+    calls: HashMap<String, FunctionCall>,
+    /// What happened, by file.
+    events: HashMap<String, Vec<FileEvent>>,
+    /// Commands after which any file may be another, with the request that first showed them.
+    sweeps: Vec<(u64, String)>,
+    /// Files that blocks show.
+    shows: HashMap<u32, Vec<String>>,
+    /// The request of each moment of the model.
+    requests: Vec<u64>,
+    /// The newest place that was taken in.
+    pub(super) newest: i64,
+}
+
+/// A call, or what it returned.
+pub struct Deed {
+    /// The block that has it.
+    pub block: u32,
+    /// The first request that had it.
+    pub n: u64,
+    /// Whether it is the call.
+    pub is_call: bool,
+    /// The call.
+    pub call: String,
+    /// The tool, of a call.
+    pub name: String,
+    /// Its arguments, or what it returned.
+    pub text: String,
+    /// Whether it failed.
+    pub is_error: bool,
+}
+
+/// How well the lines that a block shows were still known at a request, and why.
+pub struct BlockGrade {
+    /// Its name.
+    pub grade: &'static str,
+    /// Why no better.
+    pub reason: Option<String>,
+}
+
+impl Timeline {
+    /// Nothing happened yet.
+    pub fn new(dialects: Dialects) -> Self {
+        Self {
+            observer: Observer::new(dialects),
+            model: FileModel::new(),
+            calls: HashMap::new(),
+            events: HashMap::new(),
+            sweeps: Vec::new(),
+            shows: HashMap::new(),
+            requests: vec![0],
+            newest: 0,
+        }
+    }
+
+    /// Takes in a call or what it returned.
+    pub fn take(&mut self, deed: Deed) {
+        if deed.is_call {
+            let call = FunctionCall::new(&deed.call, &deed.name, deed.text);
+            self.calls.insert(deed.call, call);
+            return;
+        }
+        let Some(call) = self.calls.get(&deed.call) else { return };
+        let outcome = if deed.is_error { Outcome::Failed } else { Outcome::Done };
+        let seen = self.observer.observe(call, &FunctionCallOutput::new(&deed.call, deed.text, outcome));
+        self.requests.push(deed.n);
+        let moment = (self.requests.len() - 1) as u32;
+        for observation in &seen.observations {
+            self.model.apply(moment, observation);
+            self.note(observation, deed.n, deed.block);
+        }
+    }
+
+    fn note(&mut self, observation: &Observation, n: u64, block: u32) {
+        if let Observation::Swept { under: None, by, .. } = observation {
+            self.sweeps.push((n, by.clone()));
+        }
+        let Some((what, detail)) = told(observation) else { return };
+        let swept = match observation {
+            Observation::Swept { under: Some(path), .. } => vec![path.as_str()],
+            _ => observation.paths(),
+        };
+        for path in swept {
+            let event = FileEvent { n, what, detail: cut(&detail, COMMAND_CHARS), block };
+            let events = self.events.entry(path.to_owned()).or_default();
+            if events.last() != Some(&event) {
+                events.push(event);
+            }
+            if what == "read" {
+                self.shows.entry(block).or_default().push(path.to_owned());
+            }
+        }
+    }
+
+    /// All files, those that were in use last first.
+    pub fn files(&self) -> Vec<FileLine> {
+        let mut files: Vec<(u32, FileLine)> = Vec::new();
+        for (place, file) in self.model.files().iter().enumerate() {
+            let claim = self.model.claim_whole(place);
+            let lines: usize = file.segments.iter().map(|segment| segment.lines.len()).sum();
+            if lines == 0 && file.reads == 0 && file.edits == 0 && !file.deleted {
+                continue;
+            }
+            let by = claim.as_ref().and_then(|claim| claim.by.first()).map(|cause| cut(&cause.by, COMMAND_CHARS));
+            let line = FileLine {
+                path: file.path.clone(),
+                grade: if file.deleted { "deleted" } else { claim.map_or("unknown", |claim| grade_name(claim.grade)) },
+                reason: by.unwrap_or_default(),
+                lines: lines as u64,
+                is_whole: file.whole,
+                reads: u64::from(file.reads),
+                changes: u64::from(file.edits),
+                last: self.requests.get(file.touched as usize).copied().unwrap_or(0),
+            };
+            files.push((file.touched, line));
+        }
+        files.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.path.cmp(&other.1.path)));
+        files.into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// What happened to a file, oldest first.
+    pub fn history(&self, path: &str) -> Vec<FileEvent> {
+        self.events.get(path).cloned().unwrap_or_default()
+    }
+
+    /// How well the lines that a block shows were still known at a request.
+    pub fn grade(&self, block: u32, n: u64) -> Option<BlockGrade> {
+        let path = self.shows.get(&block)?.first()?;
+        let events = self.events.get(path)?;
+        let read = events.iter().rposition(|event| event.block == block && event.what == "read")?;
+        let later = events[read + 1..].iter().filter(|event| event.n <= n);
+        let mut grade = BlockGrade { grade: "sure", reason: None };
+        for event in later {
+            let (name, words) = match event.what {
+                "changed" | "written" | "deleted" | "moved" => ("overtaken", event.what),
+                "in_doubt" => ("in_doubt", "may have changed"),
+                "read" if grade.grade == "sure" => ("read_again", "read again"),
+                _ => continue,
+            };
+            grade = BlockGrade { grade: name, reason: Some(format!("{words} before request {}", event.n)) };
+            if name == "overtaken" {
+                return Some(grade);
+            }
+        }
+        let since = events[read].n;
+        let sweep = self.sweeps.iter().find(|(at, _)| *at > since && *at <= n);
+        if let Some((at, by)) = sweep.filter(|_| grade.grade == "sure") {
+            let by = cut(by, COMMAND_CHARS);
+            return Some(BlockGrade { grade: "in_doubt", reason: Some(format!("`{by}` before request {at}")) });
+        }
+        Some(grade)
+    }
+}
+
+fn grade_name(grade: Grade) -> &'static str {
+    match grade {
+        Grade::InDoubt => "in_doubt",
+        Grade::Presumed => "presumed",
+        Grade::Sure => "sure",
+        Grade::Verified => "verified",
+    }
+}
+
+/// An observation as a history tells it.
+fn told(observation: &Observation) -> Option<(&'static str, String)> {
+    Some(match observation {
+        Observation::Read { block, whole: true, .. } => ("read", format!("all {} lines", block.lines.len())),
+        Observation::Read { block, .. } => ("read", lines(block)),
+        Observation::Found { blocks, .. } | Observation::Old { blocks, .. } => {
+            let count: usize = blocks.iter().map(|block| block.lines.len()).sum();
+            ("searched", format!("{count} lines"))
+        }
+        Observation::Write { text, .. } => ("written", format!("{} lines", text.lines().count())),
+        Observation::Append { text, .. } => ("changed", format!("{} lines added at its end", text.lines().count())),
+        Observation::Edit { old, new, .. } => {
+            ("changed", format!("{} lines became {}", old.lines().count(), new.lines().count()))
+        }
+        Observation::Insert { after, text, .. } => {
+            ("changed", format!("{} lines put in after line {after}", text.lines().count()))
+        }
+        Observation::Patch { hunks, .. } => ("changed", format!("{} places", hunks.len())),
+        Observation::Rewrite { by, .. } => ("changed", by.clone()),
+        Observation::Made { .. } => ("written", "made".to_owned()),
+        Observation::Changed { by, .. } | Observation::Swept { under: Some(_), by, .. } => ("in_doubt", by.clone()),
+        Observation::Copy { from, to, .. } => ("written", format!("{from} copied to {to}")),
+        Observation::Delete { .. } => ("deleted", String::new()),
+        Observation::Move { from, to } => ("moved", format!("{from} to {to}")),
+        Observation::Mentioned { line, .. } => ("named", line.map_or_else(String::new, |line| format!("line {line}"))),
+        Observation::Printed { .. }
+        | Observation::Linked { .. }
+        | Observation::Presumed { .. }
+        | Observation::Swept { under: None, .. } => return None,
+    })
+}
+
+fn lines(block: &Passage) -> String {
+    match block.first {
+        Some(first) => format!("lines {first} to {}", first + block.lines.len().saturating_sub(1)),
+        None => format!("{} lines", block.lines.len()),
+    }
+}

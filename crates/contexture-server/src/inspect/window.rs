@@ -1,0 +1,117 @@
+//! What became of each block of a window.
+
+use std::collections::{HashMap, HashSet};
+
+use super::view::{Form, State};
+
+/// A block with what became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The block.
+    pub id: u32,
+    /// What became of it.
+    pub state: State,
+    /// The block that it replaces, or that replaces it.
+    pub other: Option<u32>,
+}
+
+/// The lists that a window is told from.
+pub struct Compared<'a> {
+    /// The request as it came.
+    pub came: &'a [u32],
+    /// The request as it was sent.
+    pub sent: &'a [u32],
+    /// The request before, as it was sent.
+    pub before: &'a [u32],
+    /// The calls of outputs, by block.
+    pub outputs: &'a HashMap<u32, String>,
+}
+
+impl Compared<'_> {
+    /// The blocks of a form, in order.
+    pub fn shown(&self, form: Form) -> Vec<Shown> {
+        match form {
+            Form::Sent => self.against(self.sent, self.came, State::Made),
+            Form::Came => self.against(self.came, self.sent, State::LeftOut),
+            Form::Before => self.against_before(),
+        }
+    }
+
+    fn against(&self, list: &[u32], others: &[u32], alone: State) -> Vec<Shown> {
+        let known: HashSet<u32> = others.iter().copied().collect();
+        let by_call: HashMap<&str, u32> =
+            others.iter().filter_map(|id| Some((self.outputs.get(id)?.as_str(), *id))).collect();
+        let shown = |id: &u32| {
+            if known.contains(id) {
+                return Shown { id: *id, state: State::Kept, other: None };
+            }
+            let other = self.outputs.get(id).and_then(|call| by_call.get(call.as_str())).copied();
+            Shown { id: *id, state: if other.is_some() { State::Shortened } else { alone }, other }
+        };
+        list.iter().map(shown).collect()
+    }
+
+    fn against_before(&self) -> Vec<Shown> {
+        let shared = self.sent.iter().zip(self.before).take_while(|(now, before)| now == before).count();
+        let (now, before) = (&self.sent[shared..], &self.before[shared..]);
+        let was: HashSet<u32> = before.iter().copied().collect();
+        let is: HashSet<u32> = now.iter().copied().collect();
+        let shown = |state| move |id: &u32| Shown { id: *id, state, other: None };
+        let mut all: Vec<Shown> = self.sent[..shared].iter().map(shown(State::Same)).collect();
+        all.extend(before.iter().filter(|id| !is.contains(id)).map(shown(State::Gone)));
+        all.extend(now.iter().map(|id| shown(if was.contains(id) { State::Behind } else { State::New })(id)));
+        all
+    }
+}
+
+/// The place of the first block that is not as in what the form is compared with.
+pub fn first_difference(shown: &[Shown]) -> Option<usize> {
+    shown.iter().position(|shown| !matches!(shown.state, State::Kept | State::Same))
+}
+
+/// The place of the first block behind so many tokens; blocks that are gone take none.
+pub fn boundary(shown: &[Shown], tokens: impl Fn(u32) -> u64, cached: u64) -> usize {
+    let mut sum = 0;
+    for (place, block) in shown.iter().enumerate() {
+        let size = if block.state == State::Gone { 0 } else { tokens(block.id) };
+        // Counts differ a little from the provider's, so a block counts as read if most of it is.
+        if sum + size / 2 >= cached && size > 0 {
+            return place;
+        }
+        sum += size;
+    }
+    shown.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(came: &[u32], sent: &[u32], before: &[u32], form: Form, expected: &[(u32, State)], first: Option<usize>) {
+        let outputs = HashMap::from([(5, "call".to_owned()), (50, "call".to_owned())]);
+        let shown = Compared { came, sent, before, outputs: &outputs }.shown(form);
+        assert_eq!(shown.iter().map(|shown| (shown.id, shown.state)).collect::<Vec<_>>(), expected);
+        assert_eq!(first_difference(&shown), first);
+    }
+
+    #[test]
+    fn each_form_says_what_became_of_blocks() {
+        use State::{Behind, Gone, Kept, LeftOut, Made, New, Same, Shortened};
+        let (came, sent) = (&[1, 2, 3, 5][..], &[1, 9, 50][..]);
+        check(came, sent, &[], Form::Sent, &[(1, Kept), (9, Made), (50, Shortened)], Some(1));
+        check(came, sent, &[], Form::Came, &[(1, Kept), (2, LeftOut), (3, LeftOut), (5, Shortened)], Some(1));
+        check(came, sent, &[1, 2, 50], Form::Before, &[(1, Same), (2, Gone), (9, New), (50, Behind)], Some(1));
+        check(came, came, came, Form::Sent, &[(1, Kept), (2, Kept), (3, Kept), (5, Kept)], None);
+        check(came, came, came, Form::Before, &[(1, Same), (2, Same), (3, Same), (5, Same)], None);
+        check(&[], &[], &[], Form::Before, &[], None);
+    }
+
+    #[test]
+    fn the_boundary_is_behind_what_was_cached() {
+        let shown: Vec<Shown> = [1, 2, 3].map(|id| Shown { id, state: State::Same, other: None }).to_vec();
+        assert_eq!(boundary(&shown, |_| 100, 0), 0);
+        assert_eq!(boundary(&shown, |_| 100, 195), 2);
+        assert_eq!(boundary(&shown, |_| 100, 300), 3);
+    }
+}

@@ -1,0 +1,91 @@
+//! What the gateway tells its inspector.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::decide::{Asked, Ready};
+use crate::inspect::view::About;
+use crate::inspect::{ASIDE, Archive, Inspector, Seen, Ticket};
+use crate::options::Options;
+use crate::record::RequestRecord;
+use crate::shared::Shared;
+use crate::store::StoreError;
+
+/// The name of the archive beside the store.
+pub const ARCHIVE_NAME: &str = "inspector.db";
+
+/// The inspector of a gateway, if there is to be one.
+pub(crate) fn inspector(
+    options: &Options,
+    address: SocketAddr,
+    token: &str,
+) -> Result<Option<Arc<Inspector>>, StoreError> {
+    if !options.inspect {
+        return Ok(None);
+    }
+    let archive = match &options.store {
+        Some(store) => Archive::open(&store.with_file_name(ARCHIVE_NAME))?,
+        None => Archive::temporary()?,
+    };
+    let about = About {
+        version: env!("CARGO_PKG_VERSION"),
+        name: format!("gateway at {address}"),
+        kind: "gateway",
+        is_live: true,
+        can_act: true,
+        can_forget: true,
+    };
+    Ok(Some(Arc::new(Inspector::new(archive, about, address, token.to_owned()))))
+}
+
+/// A request that the inspector was told of.
+#[derive(Clone)]
+pub(crate) struct Watched {
+    /// Filled when the archive has the request.
+    ticket: Arc<Mutex<Option<Ticket>>>,
+    noting: Arc<Mutex<Option<tokio::task::JoinHandle<()>>>>,
+}
+
+impl Watched {
+    /// Tells the inspector, if there is one, of a request that is about to be sent. Nobody waits for it.
+    pub(crate) fn begin(shared: &Arc<Shared>, asked: &Asked, ready: &Ready) -> Option<Self> {
+        let inspector = shared.inspector.clone()?;
+        let ticket = Arc::new(Mutex::new(None));
+        let record = RequestRecord {
+            session: shared.session.id().to_owned(),
+            conversation: ready.conversation.as_ref().map(|conversation| conversation.id.to_string()),
+            time_ms: shared.decider.now_ms(),
+            format: Some(asked.format),
+            model: ready.model_name.clone(),
+            is_changed: ready.body.is_some(),
+            passed: ready.passed.clone(),
+            decided: ready.decided.clone(),
+            ..RequestRecord::default()
+        };
+        let parent = ready.conversation.as_ref().and_then(|conversation| conversation.parent.clone());
+        let (format, came, sent, noted) = (asked.format, asked.body.clone(), ready.body.clone(), ticket.clone());
+        let noting = tokio::task::spawn_blocking(move || {
+            let conversation = record.conversation.clone().unwrap_or_else(|| ASIDE.to_owned());
+            // A body that is no text is not shown.
+            let Ok(came) = std::str::from_utf8(&came) else { return };
+            let sent = sent.as_deref().and_then(|sent| std::str::from_utf8(sent).ok());
+            let parent = parent.as_deref();
+            let seen = Seen { conversation: &conversation, parent, format, came, sent, record };
+            *noted.lock().unwrap_or_else(PoisonError::into_inner) = inspector.note_sent(seen);
+        });
+        Some(Self { ticket, noting: Arc::new(Mutex::new(Some(noting))) })
+    }
+
+    /// Tells the inspector what became of the request. Waits until it was told of it.
+    pub(crate) fn end(&self, shared: &Shared, record: &RequestRecord) {
+        let noting = self.noting.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((noting, runtime)) = noting.zip(tokio::runtime::Handle::try_current().ok()) {
+            // One that panicked has noted nothing.
+            let _ = runtime.block_on(noting);
+        }
+        let ticket = self.ticket.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((ticket, inspector)) = ticket.zip(shared.inspector.as_ref()) {
+            inspector.note_over(&ticket, record);
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! The inspector's API, spoken to over real connections.
+
+use contexture::prelude::{LayerSpec, LlmResponse, MemoryScope, ModelRequest, Slot, layer, memory};
+use contexture::wire::Format;
+use contexture_server::inspect::view::About;
+use contexture_server::inspect::{Archive, InspectServer, Played, library};
+use contexture_server::{Gateway, Options};
+use serde_json::{Value, json};
+
+use super::agent::Agent;
+use super::folding::{long, play, records, small};
+use super::provider::Provider;
+
+/// Asks an inspector, with its token.
+pub struct Asking {
+    base: String,
+    token: String,
+    client: reqwest::Client,
+}
+
+impl Asking {
+    fn new(inspect_url: &str) -> Self {
+        let (base, token) = inspect_url.split_once("/inspect/?token=").unwrap();
+        Self { base: base.to_owned(), token: token.to_owned(), client: reqwest::Client::new() }
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let answer =
+            self.client.get(format!("{}/api/v1/{path}", self.base)).bearer_auth(&self.token).send().await.unwrap();
+        let (status, text) = (answer.status(), answer.text().await.unwrap());
+        assert!(status.is_success(), "{path}: {text}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    async fn act(&self, method: reqwest::Method, path: &str, body: Value) -> (u16, Value) {
+        let request = self.client.request(method, format!("{}/api/v1/{path}", self.base)).bearer_auth(&self.token);
+        let answer = request.header("x-contexture", "1").body(body.to_string()).send().await.unwrap();
+        (answer.status().as_u16(), serde_json::from_str(&answer.text().await.unwrap()).unwrap())
+    }
+
+    async fn only_conversation(&self) -> Value {
+        let mut page = self.get("conversations").await;
+        assert_eq!(page["total"], 1, "{page}");
+        page["items"][0].take()
+    }
+
+    /// All blocks of a window, page by page.
+    async fn window(&self, id: &str, n: u64, form: &str) -> Vec<Value> {
+        let (mut blocks, mut from) = (Vec::new(), 0);
+        loop {
+            let page =
+                self.get(&format!("conversations/{id}/requests/{n}/window?form={form}&from={from}&limit=7")).await;
+            blocks.extend(page["blocks"].as_array().unwrap().iter().cloned());
+            match page["next"].as_u64() {
+                Some(next) => from = next,
+                None => {
+                    assert_eq!(page["total"], blocks.len());
+                    return blocks;
+                }
+            }
+        }
+    }
+
+    async fn text(&self, id: &str, block: &Value) -> String {
+        let text = self.get(&format!("conversations/{id}/blocks/{}?limit=1000000", block["id"])).await;
+        text["text"].as_str().unwrap().to_owned()
+    }
+}
+
+async fn watched(options: Options, agent: &Agent) -> (Provider, Gateway, Vec<String>) {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(Options { inspect: true, ..options }).await;
+    let sent = play(&gateway, &provider, agent).await;
+    records(&gateway, agent.requests().len()).await;
+    (provider, gateway, sent)
+}
+
+async fn all_formats(format: Format) {
+    let agent = long(format, 24);
+    let (_provider, gateway, sent) = watched(small(), &agent).await;
+    let asking = Asking::new(&gateway.inspect_url().unwrap());
+    let conversation = asking.only_conversation().await;
+    let id = conversation["id"].as_str().unwrap();
+    assert_eq!(conversation["requests"], sent.len());
+    assert_eq!(conversation["title"], "Please bring all modules to the newest version.");
+    assert!(conversation["folds"].as_u64().unwrap() > 0);
+    // Every text that a model is sent is in the window, and nothing else is.
+    for n in [1, sent.len() / 2, sent.len()] {
+        let body = &sent[n - 1];
+        for block in asking.window(id, n as u64, "sent").await {
+            let text = asking.text(id, &block).await;
+            if !matches!(block["kind"].as_str(), Some("tool" | "thought" | "call")) {
+                let json = serde_json::to_string(&text).unwrap();
+                assert!(body.contains(&json[1..json.len() - 1]), "{format:?} {n}: {block}");
+            }
+        }
+    }
+    let lines = asking.get(&format!("conversations/{id}/requests?limit=500")).await;
+    let lines = lines["items"].as_array().unwrap();
+    let fold = lines.iter().find(|line| line["verdicts"][0]["kind"] == "fold").expect("something was folded");
+    assert!(fold["verdicts"][0]["text"].as_str().unwrap().starts_with("fold: "));
+    let (n, states) = (fold["n"].as_u64().unwrap(), |blocks: &[Value], state: &str| {
+        blocks.iter().filter(|block| block["state"] == state).count()
+    });
+    let (made, came) = (asking.window(id, n, "sent").await, asking.window(id, n, "came").await);
+    assert!(states(&made, "made") > 0 && states(&came, "left_out") > 0);
+    let before = asking.window(id, n, "before").await;
+    assert!(states(&before, "gone") > 0 && states(&before, "new") > 0 && states(&before, "same") > 0);
+    let why = came.iter().find(|block| block["state"] == "left_out").unwrap();
+    assert!(why["reason"].as_str().unwrap().contains(&format!("request {n}: ")), "{why}");
+    gateway.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn windows_are_what_was_sent_in_messages() {
+    all_formats(Format::Messages).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn windows_are_what_was_sent_in_chat() {
+    all_formats(Format::Chat).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn windows_are_what_was_sent_in_responses() {
+    all_formats(Format::Responses).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_tools_bill_and_search_tell_what_happened() {
+    let agent = long(Format::Messages, 10);
+    let (_provider, gateway, sent) = watched(small(), &agent).await;
+    let asking = Asking::new(&gateway.inspect_url().unwrap());
+    let conversation = asking.only_conversation().await;
+    let id = conversation["id"].as_str().unwrap();
+    let files = asking.get(&format!("conversations/{id}/files")).await;
+    assert_eq!(files["items"].as_array().unwrap().len(), 7);
+    let path = files["items"][0]["path"].as_str().unwrap();
+    let history = asking.get(&format!("conversations/{id}/history?path={path}")).await;
+    let whats: Vec<&str> =
+        history["items"].as_array().unwrap().iter().map(|event| event["what"].as_str().unwrap()).collect();
+    assert!(whats.starts_with(&["read", "changed"]), "{whats:?}");
+    let tools = asking.get(&format!("conversations/{id}/tools")).await;
+    let called = |name: &str| {
+        tools["items"].as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap()["calls"].clone()
+    };
+    assert_eq!((called("Read"), called("Bash")), (json!(10), json!(10)));
+    let bill = asking.get("bill?by=model").await;
+    assert_eq!(bill["items"][0]["receipt"]["requests"], sent.len());
+    let billed = bill["items"][0]["receipt"]["billed"].as_f64().unwrap();
+    assert!((billed - conversation["billed"].as_f64().unwrap()).abs() < 1.0);
+    let hits = asking.get("search?q=HANDLE_3_9").await;
+    assert!(hits["items"].as_array().unwrap().iter().any(|hit| hit["found"] == "handle_3_9"), "{hits}");
+    assert_eq!(asking.get("search?q=%25%25nothing").await["items"], json!([]));
+    gateway.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_pinned_is_kept() {
+    let agent = long(Format::Messages, 24);
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(Options { inspect: true, ..small() }).await;
+    let requests = agent.requests();
+    super::folding::play_some(&gateway, &provider, &agent, &requests[..8]).await;
+    records(&gateway, 8).await;
+    let asking = Asking::new(&gateway.inspect_url().unwrap());
+    let conversation = asking.only_conversation().await;
+    let id = conversation["id"].as_str().unwrap();
+    let window = asking.window(id, 8, "sent").await;
+    let output = window.iter().find(|block| block["kind"] == "output" && block["name"] == "Bash").unwrap();
+    let text = asking.text(id, output).await;
+    let (status, _) = asking
+        .act(reqwest::Method::POST, &format!("conversations/{id}/pins"), json!({"block": output["id"], "pinned": true}))
+        .await;
+    assert_eq!(status, 200);
+    let system = window.iter().find(|block| block["source"] == "system").unwrap();
+    let (status, _) = asking
+        .act(reqwest::Method::POST, &format!("conversations/{id}/pins"), json!({"block": system["id"], "pinned": true}))
+        .await;
+    assert_eq!(status, 409);
+    let sent = super::folding::play_some(&gateway, &provider, &agent, &requests[8..]).await;
+    let call =
+        asking.get(&format!("conversations/{id}/blocks/{}", output["id"])).await["call"].as_str().unwrap().to_owned();
+    let json = serde_json::to_string(&text).unwrap();
+    assert!(sent.last().unwrap().contains(&call) && sent.last().unwrap().contains(&json[1..json.len() - 1]));
+    let all = records(&gateway, requests.len()).await;
+    assert!(
+        all.iter().skip(8).any(|record| record.decided.iter().any(|note| note.what == "fold")),
+        "nothing was folded"
+    );
+    gateway.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_new_folds_are_made_when_a_person_says_so_and_what_is_forgotten_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let agent = long(Format::Chat, 24);
+    let provider = Provider::start().await;
+    let gateway =
+        provider.gateway(Options { inspect: true, store: Some(directory.path().join("gateway.db")), ..small() }).await;
+    let requests = agent.requests();
+    super::folding::play_some(&gateway, &provider, &agent, &requests[..6]).await;
+    records(&gateway, 6).await;
+    let asking = Asking::new(&gateway.inspect_url().unwrap());
+    let id = asking.only_conversation().await["id"].as_str().unwrap().to_owned();
+    let (status, answer) =
+        asking.act(reqwest::Method::POST, &format!("conversations/{id}/folding"), json!({"allowed": false})).await;
+    assert_eq!(status, 200, "{answer}");
+    super::folding::play_some(&gateway, &provider, &agent, &requests[6..]).await;
+    let all = records(&gateway, requests.len()).await;
+    assert!(all.iter().skip(6).all(|record| record.decided.is_empty()));
+    let (status, _) = asking.act(reqwest::Method::DELETE, &format!("conversations/{id}"), Value::Null).await;
+    assert_eq!(status, 200);
+    assert_eq!(asking.get("conversations").await["total"], 0);
+    gateway.stop().await;
+    for file in std::fs::read_dir(directory.path()).unwrap() {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains("which concerns module"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_looks_without_the_token() {
+    let agent = long(Format::Messages, 2);
+    let (_provider, gateway, _) = watched(small(), &agent).await;
+    let url = gateway.inspect_url().unwrap();
+    let asking = Asking::new(&url);
+    let client = reqwest::Client::new();
+    let status = async |path: &str, headers: &[(&str, &str)]| {
+        let mut request = client.get(format!("{}{path}", gateway.url()));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.send().await.unwrap().status().as_u16()
+    };
+    let bearer = format!("Bearer {}", asking.token);
+    let own = ("authorization", bearer.as_str());
+    for path in ["/inspect/", "/inspect/app.js", "/api/v1/conversations", "/api/v1/events", "/api/v1/search?q=abc"] {
+        assert_eq!(status(path, &[]).await, 401, "{path}");
+        assert_eq!(status(path, &[("authorization", "Bearer wrong")]).await, 401, "{path}");
+        assert_eq!(status(path, &[own, ("origin", "https://evil.example")]).await, 403, "{path}");
+        assert_eq!(status(path, &[own, ("host", "evil.example")]).await, 403, "{path}");
+        assert_eq!(status(path, &[own, ("sec-fetch-site", "cross-site")]).await, 401, "{path}");
+    }
+    assert_eq!(status("/api/v1/conversations", &[own]).await, 200);
+    let page = client.get(&url).send().await.unwrap();
+    let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
+    assert!(
+        policy.contains("default-src 'none'") && policy.contains("script-src 'self'") && !policy.contains("unsafe")
+    );
+    let cookie = page.headers()["set-cookie"].to_str().unwrap();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"));
+    // A path of a provider that begins alike is passed on.
+    let passed =
+        client.post(format!("{}/api/v1/chat/completions", gateway.url())).body(agent.request(1, false)).send().await;
+    assert_eq!(passed.unwrap().status().as_u16(), 200);
+    gateway.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_being_asked_nothing_is_kept_and_nothing_is_served() {
+    let directory = tempfile::tempdir().unwrap();
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(Options { store: Some(directory.path().join("gateway.db")), ..small() }).await;
+    assert_eq!(gateway.inspect_url(), None);
+    let passed = reqwest::Client::new().get(format!("{}/inspect/", gateway.url())).send().await.unwrap();
+    assert_eq!(passed.headers()["x-kind"], "other");
+    gateway.stop().await;
+    assert!(!directory.path().join("inspector.db").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn windows_outlive_the_gateway_and_go_on_after_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = || Options { inspect: true, store: Some(directory.path().join("gateway.db")), ..small() };
+    let agent = long(Format::Messages, 24);
+    let provider = Provider::start().await;
+    let requests = agent.requests();
+    let mut sent = Vec::new();
+    for part in [&requests[..30], &requests[30..]] {
+        let gateway = provider.gateway(options()).await;
+        sent.extend(super::folding::play_some(&gateway, &provider, &agent, part).await);
+        records(&gateway, part.len()).await;
+        gateway.stop().await;
+    }
+    let archive = Archive::open(&directory.path().join("inspector.db")).unwrap();
+    let about =
+        About { version: "", name: String::new(), kind: "store", is_live: false, can_act: false, can_forget: false };
+    let server = InspectServer::start("127.0.0.1:0", archive, about).await.unwrap();
+    let asking = Asking::new(&server.inspector().url());
+    let conversation = asking.only_conversation().await;
+    let id = conversation["id"].as_str().unwrap();
+    assert_eq!(conversation["requests"], sent.len());
+    let last = asking.window(id, sent.len() as u64, "sent").await;
+    for block in last.iter().filter(|block| block["source"] == "made") {
+        let json = serde_json::to_string(&asking.text(id, block).await).unwrap();
+        assert!(sent.last().unwrap().contains(&json[1..json.len() - 1]));
+    }
+    let (status, answer) =
+        asking.act(reqwest::Method::POST, &format!("conversations/{id}/folding"), json!({"allowed": false})).await;
+    assert_eq!(status, 409, "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn recordings_are_shown_as_if_they_had_passed() {
+    let agent = long(Format::Chat, 40);
+    let request: Value = serde_json::from_str(&agent.request(agent.steps.len(), false)).unwrap();
+    let lines: String = request["messages"].as_array().unwrap().iter().map(|message| format!("{message}\n")).collect();
+    let (transcript, _) = contexture::transcript::Transcript::read(lines.as_bytes()).unwrap();
+    let about = About {
+        version: "",
+        name: String::new(),
+        kind: "recordings",
+        is_live: true,
+        can_act: false,
+        can_forget: false,
+    };
+    let server = InspectServer::start("127.0.0.1:0", Archive::temporary().unwrap(), about).await.unwrap();
+    let count = Played::new(Some(16_000)).play(server.inspector(), "r1", &transcript.records);
+    let asking = Asking::new(&server.inspector().url());
+    let conversation = asking.only_conversation().await;
+    // The last outputs were never answered, so no request is recorded for them.
+    assert_eq!((conversation["requests"].as_u64(), count), (Some(count as u64), agent.requests().len() - 1));
+    assert!(
+        conversation["folds"].as_u64().unwrap() > 0
+            && conversation["billed"].as_f64() < conversation["passed_through"].as_f64()
+    );
+    // Any window can be had, also those between two that are kept whole.
+    for n in [1, 63, 64, 65, count as u64] {
+        let lists = asking.window("r1", n, "came").await;
+        assert_eq!(lists.len() as u64, asking.get(&format!("conversations/r1/requests/{n}")).await["came_blocks"]);
+    }
+    assert_eq!(
+        asking
+            .client
+            .get(format!("{}/api/v1/conversations/r1/requests/9999/window", asking.base))
+            .bearer_auth(&asking.token)
+            .send()
+            .await
+            .unwrap()
+            .status(),
+        404
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_is_one_file_without_keys() {
+    let mut agent =
+        Agent::new(Format::Messages, "My key is sk-ant-api03-0123456789abcdef and </script><script>alert(1)</script>.");
+    agent.work(0);
+    let (_provider, gateway, _) = watched(small(), &agent).await;
+    let asking = Asking::new(&gateway.inspect_url().unwrap());
+    let id = asking.only_conversation().await["id"].as_str().unwrap().to_owned();
+    let address = format!("{}/api/v1/conversations/{id}/export", asking.base);
+    let html = asking.client.get(address).bearer_auth(&asking.token).send().await.unwrap().text().await.unwrap();
+    assert!(html.contains("[redacted]") && !html.contains("0123456789abcdef"));
+    assert!(!html.contains("<script>alert") && !html.contains(&asking.token) && !html.contains("src="));
+    gateway.stop().await;
+}
+
+/// A model that agrees with everything.
+struct Agreeing;
+
+impl contexture::model::Model for Agreeing {
+    async fn call(&self, _: ModelRequest) -> Result<LlmResponse, contexture::error::BoxError> {
+        Ok(LlmResponse::text("Yes."))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn threads_of_a_library_are_shown_with_their_layers() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("agent.db");
+    let rules = layer::<u32>(LayerSpec::new("rules", Slot::WORKING_MEMORY, MemoryScope::Thread))
+        .recall(|_| async move { Ok("Keep to the rules.".to_owned().into()) })
+        .build();
+    let engine = contexture::open(&path, memory((rules,))).unwrap().model(Agreeing).build().unwrap();
+    let mut execution = engine.execution("thread-1").start().await.unwrap();
+    for text in ["Do we agree?", "Do we still agree?"] {
+        execution.turn(text).await.unwrap();
+    }
+    execution.complete().await.unwrap();
+    drop(engine);
+    let about =
+        About { version: "", name: String::new(), kind: "store", is_live: false, can_act: false, can_forget: false };
+    let server = InspectServer::start("127.0.0.1:0", Archive::temporary().unwrap(), about).await.unwrap();
+    let store = contexture::store::SqliteStore::open(&path).unwrap();
+    assert_eq!(library::read(&store, server.inspector()).await.unwrap(), 1);
+    let asking = Asking::new(&server.inspector().url());
+    let conversation = asking.only_conversation().await;
+    assert_eq!((&conversation["id"], &conversation["requests"]), (&json!("thread-1"), &json!(2)));
+    let window = asking.window("thread-1", 2, "sent").await;
+    let texts: Vec<&str> = window.iter().map(|block| block["preview"].as_str().unwrap()).collect();
+    assert!(texts.iter().any(|text| text.contains("Keep to the rules.")), "{texts:?}");
+    assert!(texts.ends_with(&["Do we agree?", "Yes.", "Do we still agree?"]), "{texts:?}");
+}
