@@ -7,6 +7,7 @@ mod print;
 mod signals;
 pub mod doctor;
 pub mod forget;
+pub mod inspect;
 pub mod receipts;
 pub mod run;
 pub mod serve;

@@ -18,6 +18,9 @@ pub(super) struct GatewayFlags {
     /// The share of conversations to pass through unchanged, for comparison
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     pub(super) holdout: f64,
+    /// Show what the model is sent, live, on a page in the browser
+    #[arg(long)]
+    pub(super) inspect: bool,
     /// Store nothing on the disk
     #[arg(long)]
     pub(super) no_store: bool,
@@ -31,6 +34,7 @@ impl GatewayFlags {
             budget: self.budget,
             observe: self.observe,
             holdout: self.holdout,
+            inspect: self.inspect,
             store: if self.no_store { None } else { Some(store_path()?) },
             ..Options::default()
         })

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
+use contexture_server::day::day_of;
 use contexture_server::{Receipt, RequestRecord};
 use serde_json::json;
 
@@ -75,19 +76,6 @@ fn name_of(by: By, record: &RequestRecord) -> String {
     }
 }
 
-/// The day of a time, in UTC.
-fn day_of(time_ms: u64) -> String {
-    // Days since 1 March of the year 0, so that a leap day is the last of its year.
-    let days = (time_ms / 86_400_000) as i64 + 719_468;
-    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    format!("{:04}-{month:02}-{day:02}", year + era * 400 + carry)
-}
-
 fn table(receipts: &[(String, Receipt)]) -> String {
     let titles = ["", "requests", "came", "sent", "billed", "pass-through", "less", "folds"];
     let mut table = Table::new(titles.map(|title| (title, if title.is_empty() { Align::Left } else { Align::Right })));
@@ -104,17 +92,4 @@ fn table(receipts: &[(String, Receipt)]) -> String {
         ]);
     }
     table.render()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::day_of;
-
-    #[test]
-    fn days_are_those_of_the_calendar() {
-        assert_eq!(day_of(0), "1970-01-01");
-        assert_eq!(day_of(951_782_400_000), "2000-02-29");
-        assert_eq!(day_of(1_763_164_799_999), "2025-11-14");
-        assert_eq!(day_of(1_763_164_800_000), "2025-11-15");
-    }
 }

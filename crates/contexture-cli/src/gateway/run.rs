@@ -61,11 +61,17 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     let directory = env::current_dir().ok().and_then(|path| path.to_str().map(Arc::from));
     let options = Options { directory, ..command.flags.options(upstreams)? };
     let gateway = Gateway::start("127.0.0.1:0", options).await.map_err(super::serve::cannot_start)?;
+    if let Some(url) = gateway.inspect_url() {
+        eprintln!("contexture: the inspector is at {url}");
+    }
     let status = spawn(&agent, &gateway, &command.arguments).await;
     let records = gateway.stop().await;
     let status = status?;
     let receipt = Receipt::of(&records);
     eprint!("\n{}", print::receipt(&receipt, command.flags.observe));
+    if command.flags.inspect && !command.flags.no_store {
+        eprintln!("  `contexture inspect` shows it again");
+    }
     if receipt.requests == 0 {
         tell_unseen(&agent);
     }

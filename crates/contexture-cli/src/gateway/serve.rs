@@ -40,9 +40,10 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
     let options = command.flags.options(upstreams)?;
     let mut gateway = Gateway::start(&command.listen, options).await.map_err(cannot_start)?;
     let url = gateway.url();
+    let inspector = gateway.inspect_url().map(|url| format!("the inspector is at {url}\n")).unwrap_or_default();
     let told = format!(
         "listening on {url}\n  export ANTHROPIC_BASE_URL={url}/anthropic\n  export OPENAI_BASE_URL={url}/openai\n\
-         its own routes (/contexture/status, /metrics) ask for the token {}\n",
+         its own routes (/contexture/status, /metrics) ask for the token {}\n{inspector}",
         gateway.token()
     );
     io::stdout().write_all(told.as_bytes())?;
