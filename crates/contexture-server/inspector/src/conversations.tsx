@@ -1,13 +1,15 @@
 // The list of conversations.
 
+import { useState } from "preact/hooks";
 import { List } from "./list";
 import { go } from "./route";
 import { percent, plural, safe, short, when } from "./text";
 import type { Conversation } from "./types";
 import { PAGE, usePages, useData, useLoaded } from "./use";
 
-export function Conversations({ news, selected }: { news: number; selected?: string }) {
+export function Conversations({ news }: { news: number }) {
   const data = useData();
+  const [selected, setSelected] = useState(0);
   const first = useLoaded(() => data.conversations(0, PAGE), [news]);
   const pages = usePages<Conversation>(`conversations ${news}`, async (page) => (await data.conversations(page * PAGE, PAGE)).items);
   const total = first.value?.total ?? 0;
@@ -21,7 +23,6 @@ export function Conversations({ news, selected }: { news: number; selected?: str
       </div>
     );
   }
-  const at = first.value?.items.findIndex((conversation) => conversation.id === selected) ?? -1;
   const open = (row: number) => {
     const conversation = pages.row(row);
     if (conversation) go({ view: "conversation", conversation: conversation.id });
@@ -32,12 +33,9 @@ export function Conversations({ news, selected }: { news: number; selected?: str
       label="Conversations"
       total={total}
       height={58}
-      selected={at >= 0 ? at : 0}
+      selected={Math.min(selected, Math.max(0, total - 1))}
       subject="conversations"
-      onSelect={(row) => {
-        const conversation = pages.row(row);
-        if (conversation) go({ view: "conversation", conversation: conversation.id }, true);
-      }}
+      onSelect={setSelected}
       onOpen={open}
       render={(row) => {
         const conversation = pages.row(row);
