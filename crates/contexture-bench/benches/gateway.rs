@@ -16,6 +16,10 @@ const REQUESTS: usize = 200;
 /// Streams that are open at once.
 const STREAMS: usize = 1_000;
 
+/// Conversations that are known, and those of them that go on.
+const KNOWN: usize = 10_000;
+const ACTIVE: usize = 100;
+
 /// Messages and bytes of texts of the conversations, before they grow.
 const SIZES: [(usize, usize); 4] = [(100, 50_000), (300, 200_000), (2_000, 250_000), (2_000, 3_000_000)];
 
@@ -31,6 +35,7 @@ fn main() {
             latency(&plain, &upstream, messages, bytes).await;
         }
         streams(&upstream).await;
+        conversations(&upstream).await;
     });
 }
 
@@ -86,7 +91,10 @@ fn body(messages: &[Value]) -> String {
 }
 
 async fn latency(plain: &str, upstream: &str, messages: usize, bytes: usize) {
-    let options = Options { upstreams: Upstreams::one(upstream), budget: Some(100_000_000), ..Options::default() };
+    let directory = tempfile::tempdir().expect("a directory for the store");
+    let store = Some(directory.path().join("gateway.db"));
+    let options =
+        Options { upstreams: Upstreams::one(upstream), budget: Some(100_000_000), store, ..Options::default() };
     let gateway = Gateway::start("127.0.0.1:0", options).await.expect("a gateway on a free port");
     let all = conversation(messages, bytes);
     let client = reqwest::Client::new();
@@ -149,4 +157,38 @@ async fn streams(upstream: &str) {
     for answer in answers {
         assert_eq!(answer.bytes().await.expect("the stream is whole").len(), 230, "every chunk arrived");
     }
+}
+
+/// Many conversations that are known, some of which go on, one after the other.
+async fn conversations(upstream: &str) {
+    let directory = tempfile::tempdir().expect("a directory for the store");
+    let store = Some(directory.path().join("gateway.db"));
+    let options = Options { upstreams: Upstreams::one(upstream), store, ..Options::default() };
+    let gateway = Gateway::start("127.0.0.1:0", options).await.expect("a gateway on a free port");
+    let client = reqwest::Client::new();
+    let short = conversation(8, 8_000);
+    for n in 0..KNOWN {
+        ask(&client, &gateway.url(), &named(n, &short[..9])).await;
+    }
+    let known = resident_mb().unwrap_or_default();
+    let long = conversation(2_000, 250_000);
+    for round in 0..3 {
+        for n in 0..ACTIVE {
+            ask(&client, &gateway.url(), &named(KNOWN + n, &long[..2_001 + 2 * round])).await;
+        }
+    }
+    let active = resident_mb().unwrap_or_default();
+    println!("{KNOWN} conversations known: {known:.0} MB resident; {ACTIVE} of 2 000 messages go on: {active:.0} MB");
+    let records = gateway.stop().await;
+    let mut own: Vec<u64> = records[KNOWN + ACTIVE..].iter().map(|record| record.own_us).collect();
+    own.sort_unstable();
+    let at = |share: f64| show(Duration::from_micros(own[(own.len() as f64 * share) as usize]));
+    println!("  own work when one is come back to: {} at the median, {} at the 99th percentile", at(0.5), at(0.99));
+}
+
+/// A request of a conversation that begins with its name.
+fn named(n: usize, messages: &[Value]) -> String {
+    let mut messages = messages.to_vec();
+    messages[0] = json!({"role": "user", "content": format!("please begin with task {n}")});
+    body(&messages)
 }

@@ -5,6 +5,7 @@ mod place;
 mod flags;
 mod print;
 mod signals;
+mod telemetry;
 pub mod doctor;
 pub mod forget;
 pub mod inspect;

@@ -17,20 +17,8 @@ pub type Key = Digest;
 
 /// A conversation.
 pub struct Conversation {
-    /// Its name.
-    pub id: Arc<str>,
-    /// Where it is looked for.
-    pub key: Key,
-    /// The client's session, by what identifies it.
-    pub scope: Digest,
-    /// The conversation that it branched off.
-    pub parent: Option<Arc<str>>,
-    /// How its requests are written.
-    pub format: Format,
-    /// How many messages at its start are instructions.
-    pub lead: usize,
-    /// Whether it passes as it is, for comparison.
-    pub is_held_out: bool,
+    /// What stays the same while it goes on.
+    pub beginning: Beginning,
     state: Mutex<State>,
     /// Held for as long as something is decided; nothing waits for it without a limit.
     live: Mutex<Option<Live>>,
@@ -59,8 +47,12 @@ pub struct State {
     pub rested: Option<Arc<Rested>>,
     /// What a person pinned in it.
     pub pins: Pins,
+    /// The id of its newest answer, since this gateway runs.
+    pub answer_id: Option<String>,
     /// How often something was decided about it.
     pub version: u64,
+    /// What the version in the store is.
+    pub saved_version: u64,
     /// How many changes of the plan are in the store.
     pub saved_steps: usize,
     /// How many decisions are in the store.
@@ -97,8 +89,12 @@ pub struct Beginning {
 impl Conversation {
     /// A conversation with what is known of it.
     pub fn new(beginning: Beginning, state: State) -> Self {
-        let Beginning { id, key, scope, parent, format, lead, is_held_out } = beginning;
-        Self { id, key, scope, parent, format, lead, is_held_out, state: Mutex::new(state), live: Mutex::new(None) }
+        Self { beginning, state: Mutex::new(state), live: Mutex::new(None) }
+    }
+
+    /// Its name.
+    pub fn id(&self) -> &Arc<str> {
+        &self.beginning.id
     }
 
     /// What is known of it. Nobody holds this for long.
@@ -146,6 +142,12 @@ impl Conversation {
 }
 
 impl State {
+    /// Notes that all of it is in the store.
+    pub fn note_saved(&mut self) {
+        self.saved_version = self.version;
+        (self.saved_steps, self.saved_decisions) = (self.steps.steps().len(), self.decisions.len());
+    }
+
     /// Takes back what was decided about the request of so many messages, and stops deciding.
     pub fn take_back(&mut self, messages: usize, why: &str) {
         self.steps.take_back(messages);
@@ -169,7 +171,9 @@ impl State {
             behind: self.behind.range(..messages).map(|(at, text)| (*at, text.clone())).collect(),
             rested: self.rested.clone().filter(|rested| rested.messages <= messages),
             pins: self.pins.clone(),
+            answer_id: None,
             version: 0,
+            saved_version: 0,
             saved_steps: 0,
             saved_decisions: 0,
         }

@@ -1,20 +1,20 @@
 //! What is sent for a request.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use contexture::fold::cap::short_hash;
-use contexture::fold::{FoldDecision, FoldWhen, Pins, Policy, Prices};
+use contexture::fold::{FoldDecision, FoldWhen, Pins, Policy};
 use contexture::fs::LocalFs;
 use contexture::host::FsAdapter;
 use contexture::item::Item;
 use contexture::wire::{Format, Plan, Request, WireError, read};
 
-use crate::conversation::{Conversation, Decided};
+use crate::asked::{Asked, Progress, Ready};
+use crate::conversation::{Conversation, Decided, State};
 use crate::live::{Live, LiveSettings, Outcome};
-use crate::models::{Caching, Model};
+use crate::models::Caching;
 use crate::options::Options;
 use crate::record::DecidedNote;
 use crate::referenced::referenced;
@@ -47,78 +47,16 @@ const COMPACTION_WORDS: &[&str] = &[
     "<state_snapshot>",
 ];
 
-/// What came.
-#[derive(Clone)]
-pub struct Asked {
-    /// The body as it came.
-    pub body: Bytes,
-    /// How it is written.
-    pub format: Format,
-    /// The client's session, as far as its headers tell.
-    pub scope: String,
-    /// Whether it only asks for a count of tokens.
-    pub is_count: bool,
-    /// Whether its headers say that the client sums up the conversation.
-    pub is_compaction: bool,
-}
-
-/// What is sent, and what is needed to bill it.
-pub struct Ready {
-    /// The body that is sent; as it came, if `None`.
-    pub body: Option<Bytes>,
-    /// The conversation.
-    pub conversation: Option<Arc<Conversation>>,
-    /// How many messages it has.
-    pub messages: usize,
-    /// The model that is asked.
-    pub model: Model,
-    /// The model's name as the client wrote it.
-    pub model_name: String,
-    /// The provider's prices for it.
-    pub prices: Prices,
-    /// Tokens that are sent, by our own count.
-    pub sent_tokens: u64,
-    /// Tokens that came, by our own count.
-    pub came_tokens: u64,
-    /// Tokens that would have been sent, where everything is only watched.
-    pub would_send: Option<u64>,
-    /// Whether it was sent as it came after the provider refused what was made of it.
-    pub has_given_up: bool,
-    /// Why it is sent as it came.
-    pub passed: Option<String>,
-    /// What was decided.
-    pub decided: Vec<DecidedNote>,
-}
-
-/// How far a decision is, for whoever waits for it.
-#[derive(Default)]
-pub struct Progress {
-    found: Mutex<Option<Found>>,
-    is_over: AtomicBool,
-    /// Whether there is nothing to find.
-    is_passed: AtomicBool,
-}
-
-impl Progress {
-    /// What was found so far, for sending what was decided before.
-    pub fn take_found(&self) -> Option<Found> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// Ends waiting or deciding, whichever is first. Returns whether this was first.
-    pub fn end(&self) -> bool {
-        !self.is_over.swap(true, Ordering::SeqCst)
-    }
-
-    /// Whether the request passes, so that there is nothing to find.
-    pub fn is_passed(&self) -> bool {
-        self.is_passed.load(Ordering::SeqCst)
-    }
-
-    fn note(&self, found: &Found) {
-        let found = Found { conversation: found.conversation.clone(), plan: found.plan.clone() };
-        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
-    }
+/// What became of what was decided.
+enum Kept {
+    /// It is in the store, if there is one.
+    Whole,
+    /// It could not be written.
+    InMemory,
+    /// It came too late to be sent, and must not be sent later.
+    TooLate,
+    /// Another gateway went on with the conversation, so it is forgotten.
+    Elsewhere,
 }
 
 /// Decides what is sent.
@@ -154,13 +92,13 @@ impl Decider {
         let found = match self.table.take(&request, &asked.scope) {
             Ok(found) => found,
             Err(error) => {
-                progress.is_passed.store(true, Ordering::SeqCst);
+                progress.pass();
                 return self.passed(asked, Some(&request), &error.to_string());
             }
         };
         progress.note(&found);
         let Found { conversation, plan } = found;
-        if conversation.is_held_out {
+        if conversation.beginning.is_held_out {
             let ready = self.passed(asked, Some(&request), "held out for comparison");
             return Ready { conversation: Some(conversation), ..ready };
         }
@@ -193,6 +131,7 @@ impl Decider {
             came_tokens: tokens,
             would_send: None,
             has_given_up: false,
+            is_unsaved: false,
             passed: None,
             decided: Vec::new(),
         }
@@ -260,7 +199,7 @@ impl Decider {
         if let Some((why, plan)) = known {
             return self.with_plan(ready, request, &plan, &why);
         }
-        let head = head_tokens(request, conversation.lead);
+        let head = head_tokens(request, conversation.beginning.lead);
         let policy = self.policy(request, &conversation, &ready, head);
         let is_cold = conversation.state().account.is_cold(&ready.prices, self.now_ms());
         let decided = self.awake(request, &conversation, live.take(), &policy).and_then(|mut awake| {
@@ -291,8 +230,15 @@ impl Decider {
         let is_changed = !outcome.plan.is_as_it_came();
         let body = is_changed.then(|| Bytes::from(body.into_owned().into_bytes()));
         let is_in_time = progress.end();
-        if self.keep(request, &conversation, &awake, outcome, named, is_in_time) {
-            *live = Some(awake);
+        match self.keep(request, &conversation, &awake, outcome, named, is_in_time) {
+            Kept::Elsewhere => {
+                let why = "another gateway went on with the conversation meanwhile";
+                let ready = Ready { decided: Vec::new(), sent_tokens: ready.came_tokens, ..ready };
+                return self.with_plan(ready, request, &plan, why);
+            }
+            Kept::TooLate => {}
+            Kept::InMemory => (*live, ready.is_unsaved) = (Some(awake), true),
+            Kept::Whole => *live = Some(awake),
         }
         match self.options.observe {
             true => Ready { would_send: Some(ready.sent_tokens), sent_tokens: ready.came_tokens, ..ready },
@@ -319,8 +265,8 @@ impl Decider {
         let total = (self.options.budget.unwrap_or(usual) as f64 / ratio) as u64;
         let budget = total.saturating_sub(head).max(LEAST_BUDGET);
         let when = if is_dearer { FoldWhen::Forced } else { FoldWhen::Pays };
-        let pins = conversation.state().pins.clone();
-        Policy::new(budget).with_prices(ready.prices).with_pins(pins).when(when)
+        let pins = self.options.pins.clone().and(&conversation.state().pins);
+        Policy::new(budget).with_prices(ready.prices).when(when).with_pins(pins)
     }
 
     /// The conversation's folder, as it was after its last request.
@@ -333,7 +279,7 @@ impl Decider {
     ) -> Result<Live, WireError> {
         let (points, decisions, rested, behind) = {
             let state = conversation.state();
-            let newest = state.points.last().copied().unwrap_or(conversation.lead);
+            let newest = state.points.last().copied().unwrap_or(conversation.beginning.lead);
             if let Some(live) = live.filter(|live| live.messages() == newest) {
                 return Ok(live);
             }
@@ -345,7 +291,15 @@ impl Decider {
             can_show: self.store.is_some(),
             counter: self.options.counter.clone(),
         };
-        let new = || Live::new(conversation.format, conversation.lead, policy.clone(), &settings, behind.clone());
+        let new = || {
+            Live::new(
+                conversation.beginning.format,
+                conversation.beginning.lead,
+                policy.clone(),
+                &settings,
+                behind.clone(),
+            )
+        };
         let rested = rested.filter(|rested| points.contains(&rested.messages));
         let woken = rested.and_then(|rested| new().woken(request.messages(), &rested).ok());
         let live = woken.unwrap_or_else(new);
@@ -355,7 +309,7 @@ impl Decider {
         live.rebuilt(request.messages(), &later, decisions.map(|decided| decided.decision).collect())
     }
 
-    /// Keeps what was decided, before anything of it is sent. Returns whether the folder may go on.
+    /// Keeps what was decided, before anything of it is sent.
     fn keep(
         &self,
         request: &Request<'_>,
@@ -364,14 +318,17 @@ impl Decider {
         outcome: Outcome,
         named: Option<Arc<str>>,
         is_in_time: bool,
-    ) -> bool {
+    ) -> Kept {
         let messages = request.messages().len();
         let mut state = conversation.state();
+        if self.is_elsewhere(conversation, &state) {
+            return Kept::Elsewhere;
+        }
         state.points.push(messages);
         let Outcome { plan, decisions, has_folded } = outcome;
         // What came too late was not sent. A fold rewrites it anyway, with the next request; nothing else may.
         if !is_in_time && !has_folded && (named.is_some() || !decisions.is_empty()) {
-            return false;
+            return Kept::TooLate;
         }
         state.behind.extend(named.map(|text| (messages - 1, text)));
         let texts = self.store.as_ref().map(|_| texts_of(request, awake, &decisions)).unwrap_or_default();
@@ -379,13 +336,21 @@ impl Decider {
         state.decisions.extend(decisions.into_iter().map(|decision| Decided { messages, decision }));
         state.version += 1;
         // Even that nothing was decided must be known after a restart, or a repeated request might differ.
-        let Some(store) = &self.store else { return true };
-        let saved = (state.steps.steps().len(), state.decisions.len());
-        // What cannot be written is still right for as long as the gateway runs.
-        if store.save(conversation, &state, &texts, self.now_ms()).is_ok() {
-            (state.saved_steps, state.saved_decisions) = saved;
+        let Some(store) = &self.store else { return Kept::Whole };
+        match store.save(conversation, &state, &texts, self.now_ms()) {
+            Ok(()) => {
+                state.note_saved();
+                Kept::Whole
+            }
+            // It is still right for as long as the gateway runs.
+            Err(_) => Kept::InMemory,
         }
-        true
+    }
+
+    /// Whether another gateway has written about a conversation since this one did.
+    fn is_elsewhere(&self, conversation: &Conversation, state: &State) -> bool {
+        let written = self.store.as_ref().and_then(|store| store.version(conversation.id()).ok().flatten());
+        written.is_some_and(|version| version != state.saved_version)
     }
 
     /// Writes what is known of a conversation after an answer. Nobody waits for it.
@@ -398,9 +363,8 @@ impl Decider {
             let _ = store.save_rest(conversation, &rested);
         }
         let mut state = conversation.state();
-        let saved = (state.steps.steps().len(), state.decisions.len());
         if store.save(conversation, &state, &[], self.now_ms()).is_ok() {
-            (state.saved_steps, state.saved_decisions) = saved;
+            state.note_saved();
         }
     }
 

@@ -1,28 +1,51 @@
 //! The messages of a request, by what they are recognised.
 
-use contexture::wire::{Digest, Request, WireError, digest, raw_digest};
+use std::hash::{BuildHasher, Hasher};
+
+use contexture::wire::{Digest, Request, WireError, digest};
+use foldhash::quality::RandomState;
 
 /// By what a message is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
     /// Its bytes, as they were last sent. Unknown after a restart.
-    pub raw: Option<Digest>,
+    pub raw: Option<RawHash>,
     /// What it comes to, however it is written.
     pub plain: Digest,
+}
+
+/// By what bytes are recognised for as long as the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawHash([u64; 2]);
+
+/// Hashes bytes in a way that nobody outside can foresee. Every request is hashed whole, and most of its messages are
+/// too short for a digest to be fast.
+#[derive(Default)]
+pub struct Hashing([RandomState; 2]);
+
+impl Hashing {
+    fn hash(&self, bytes: &[u8]) -> RawHash {
+        RawHash(self.0.each_ref().map(|state| {
+            let mut hasher = state.build_hasher();
+            hasher.write(bytes);
+            hasher.finish()
+        }))
+    }
 }
 
 /// The messages of a request. What they come to is found out as far as it is needed: most bytes are those of the
 /// request before.
 pub struct Arriving<'r, 'a> {
     request: &'r Request<'a>,
-    raw: Vec<Digest>,
+    raw: Vec<RawHash>,
     plain: Vec<Option<Digest>>,
 }
 
 impl<'r, 'a> Arriving<'r, 'a> {
     /// Looks at the bytes of a request's messages.
-    pub fn new(request: &'r Request<'a>) -> Self {
-        let raw: Vec<Digest> = request.messages().iter().map(|message| raw_digest(message.get().as_bytes())).collect();
+    pub fn new(request: &'r Request<'a>, hashing: &Hashing) -> Self {
+        let raw: Vec<RawHash> =
+            request.messages().iter().map(|message| hashing.hash(message.get().as_bytes())).collect();
         Self { request, plain: vec![None; raw.len()], raw }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use contexture::config::keys::ModelEntry;
 use contexture::fold::Prices;
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +78,34 @@ impl Models {
             self.model.push(model);
         }
         self
+    }
+
+    /// The same with what somebody knows better; what an entry leaves out is taken from the table.
+    ///
+    /// ```
+    /// use contexture::config::keys::ModelEntry;
+    /// use contexture_server::models::Models;
+    /// let entry = ModelEntry { name: "gpt-5-pro".to_owned(), input: Some(15.0), ..ModelEntry::default() };
+    /// let models = Models::builtin().knowing([entry]);
+    /// let model = models.get("openai/gpt-5-pro-2026");
+    /// assert_eq!((model.input, model.context), (Some(15.0), 272_000));
+    /// ```
+    pub fn knowing(self, entries: impl IntoIterator<Item = ModelEntry>) -> Self {
+        entries.into_iter().fold(self, |models, entry| {
+            let old = models.get(&entry.name).clone();
+            let model = Model {
+                name: entry.name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase(),
+                context: entry.context.unwrap_or(old.context),
+                input: entry.input.or(old.input),
+                output: entry.output.or(old.output),
+                read: entry.read.unwrap_or(old.read),
+                write: entry.write.unwrap_or(old.write),
+                write_hour: entry.write_hour.unwrap_or(old.write_hour),
+                least: entry.least.unwrap_or(old.least),
+                life: entry.life.unwrap_or(old.life),
+            };
+            models.with([model])
+        })
     }
 
     /// What is known of a model; careful figures if nothing is.

@@ -5,11 +5,11 @@ use std::task::{Context, Poll};
 
 use axum::body::Body;
 use bytes::Bytes;
-use contexture::wire::{AnswerReader, Usage};
+use contexture::wire::{AnswerReader, Answered};
 use futures_util::Stream;
 
-/// What is done when an answer has passed: with what it took, if it said so, and whether it came to its end.
-pub type AtEnd = Box<dyn FnOnce(Option<Usage>, bool) + Send>;
+/// What is done when an answer has passed, or broke off: with what it said about itself.
+pub type AtEnd = Box<dyn FnOnce(&Answered) + Send>;
 
 /// The bytes of an answer, passed on as they come and read along.
 ///
@@ -32,9 +32,9 @@ where
 }
 
 impl<S> Passing<S> {
-    fn end(&mut self, is_whole: bool) {
+    fn end(&mut self) {
         if let Some(at_end) = self.at_end.take() {
-            at_end(self.reader.finish(), is_whole);
+            at_end(&self.reader.finish());
         }
     }
 }
@@ -50,8 +50,7 @@ where
         let next = Pin::new(&mut this.bytes).poll_next(context);
         match &next {
             Poll::Ready(Some(Ok(bytes))) => this.reader.push(bytes),
-            Poll::Ready(Some(Err(_))) => this.end(false),
-            Poll::Ready(None) => this.end(true),
+            Poll::Ready(Some(Err(_)) | None) => this.end(),
             Poll::Pending => {}
         }
         next
@@ -60,6 +59,6 @@ where
 
 impl<S> Drop for Passing<S> {
     fn drop(&mut self) {
-        self.end(false);
+        self.end();
     }
 }

@@ -41,6 +41,12 @@ pub struct Receipt {
     pub decided: BTreeMap<String, usize>,
     /// Requests that were sent as they came, or with nothing new decided, by reason.
     pub passed: BTreeMap<String, usize>,
+    /// Requests about which something could not be written to the store.
+    #[serde(default)]
+    pub unsaved: usize,
+    /// What providers said of their caches when they were asked, with how often.
+    #[serde(default)]
+    pub diagnosed: BTreeMap<String, usize>,
     /// The gateway's own work on a request, in microseconds: median and 99th percentile.
     pub own_us: (u64, u64),
     /// Conversations that would no longer fit without the gateway.
@@ -68,6 +74,7 @@ impl Receipt {
 
     fn add(&mut self, record: &RequestRecord) {
         self.changed += usize::from(record.is_changed);
+        self.unsaved += usize::from(record.is_unsaved);
         if record.status >= 400 {
             *self.failed.entry(record.status).or_default() += 1;
         }
@@ -91,6 +98,9 @@ impl Receipt {
         }
         if let Some(why) = &record.passed {
             *self.passed.entry(why.clone()).or_default() += 1;
+        }
+        if let Some(word) = &record.diagnosis {
+            *self.diagnosed.entry(word.clone()).or_default() += 1;
         }
         if let Some(conversation) = record.conversation.as_ref().filter(|_| depends(record))
             && !self.dependent.contains(conversation)

@@ -25,6 +25,8 @@ pub struct RequestRecord {
     pub is_changed: bool,
     /// Why it was sent as it came, although others are not.
     pub passed: Option<String>,
+    /// Whether something about it could not be written to the store.
+    pub is_unsaved: bool,
     /// What was decided about it, in plain words.
     pub decided: Vec<DecidedNote>,
     /// What the provider says that it took.
@@ -37,10 +39,14 @@ pub struct RequestRecord {
     pub context: Option<u64>,
     /// Tokens that would have been sent, where everything is only watched.
     pub would_send: Option<u64>,
+    /// What the provider said of its cache, if it was asked.
+    pub diagnosis: Option<String>,
     /// The gateway's own work, in microseconds.
     pub own_us: u64,
     /// From the request to the first byte of the answer, in milliseconds.
     pub first_byte_ms: u64,
+    /// From the request to the end of the answer, in milliseconds.
+    pub whole_ms: u64,
     /// Headers that tell how much of a quota is used.
     pub quota: Vec<(String, String)>,
 }

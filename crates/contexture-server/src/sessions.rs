@@ -40,11 +40,9 @@ impl Session {
     }
 
     /// Notes what became of a request that was expected.
-    pub fn note(&self, record: RequestRecord) {
-        if let Some(store) = &self.store {
-            // What cannot be written is still on this run's receipt.
-            let _ = store.save_request(&record);
-        }
+    pub fn note(&self, mut record: RequestRecord) {
+        // What cannot be written is still on this run's receipt.
+        record.is_unsaved |= self.store.as_ref().is_some_and(|store| store.save_request(&record).is_err());
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         if records.len() < MAX_RECORDS {
             records.push(record);

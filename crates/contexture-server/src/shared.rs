@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::decide::Decider;
 use crate::inspect::Inspector;
@@ -21,4 +22,23 @@ pub(crate) struct Shared {
     pub(crate) address: SocketAddr,
     /// Keeps and shows what is sent, if that is wanted.
     pub(crate) inspector: Option<Arc<Inspector>>,
+    pub(crate) diagnosing: Diagnosing,
+}
+
+/// Whether providers are asked for their own view of their cache.
+pub(crate) struct Diagnosing(AtomicBool);
+
+impl Diagnosing {
+    pub(crate) fn new(is_on: bool) -> Self {
+        Self(AtomicBool::new(is_on))
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The provider does not know the question, so it is asked no more.
+    pub(crate) fn stop(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
 }

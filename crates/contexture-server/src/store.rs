@@ -1,22 +1,23 @@
 //! Conversations, decisions and receipts on the disk: one SQLite file that only its owner can read.
 
+mod error;
+mod read;
+
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use contexture::fold::{FoldDecision, Pins, Rest};
-use contexture::wire::{Digest, Format};
-use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde_json::Value;
-use thiserror::Error;
+use contexture::fold::Pins;
+use contexture::wire::Digest;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use crate::conversation::{Beginning, Conversation, Decided, Key, State};
-use crate::known::Known;
 use crate::live::Rested;
 use crate::record::RequestRecord;
-use crate::steps::{PlanStep, PlanSteps};
+pub use error::StoreError;
+use read::{read_conversation, read_decided};
 
 /// How long a write waits for another process.
 const BUSY: Duration = Duration::from_millis(100);
@@ -24,8 +25,8 @@ const BUSY: Duration = Duration::from_millis(100);
 /// The version of the tables.
 const VERSION: i64 = 1;
 
-/// Largest store; beyond it the conversations that were used longest ago go.
-const MAX_BYTES: u64 = 1 << 30;
+/// Largest store, unless it is told otherwise.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// Writes between two looks at the store's size.
 const WRITES_PER_LOOK: u64 = 500;
@@ -59,33 +60,13 @@ CREATE TABLE IF NOT EXISTS pins (conversation TEXT PRIMARY KEY, pins TEXT NOT NU
 CREATE TABLE IF NOT EXISTS gateways (id TEXT PRIMARY KEY, address TEXT NOT NULL, token TEXT NOT NULL, pid INTEGER NOT NULL);
 ";
 
-/// Why the store cannot be used.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum StoreError {
-    /// The file or its directory cannot be made.
-    #[error("open the store `{path}`")]
-    Open {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A newer version of the program wrote it.
-    #[error("the store was written by a newer version ({0}) of the program")]
-    Newer(i64),
-    /// The database says no.
-    #[error("the store: {0}")]
-    Database(#[from] rusqlite::Error),
-    /// Something in it cannot be read.
-    #[error("something in the store cannot be read")]
-    Unreadable(#[from] serde_json::Error),
-}
-
 /// The store of the gateway.
 pub struct Store {
     connection: Mutex<Connection>,
+    /// Reads do not wait for writes, which wait for the disk.
+    reading: Mutex<Connection>,
     writes: Mutex<u64>,
+    most_bytes: u64,
 }
 
 /// What `contexture show` shows.
@@ -121,8 +102,7 @@ impl Store {
             make_directory(directory).map_err(fail)?;
         }
         make_file(path).map_err(fail)?;
-        let connection = Connection::open(path)?;
-        connection.busy_timeout(BUSY)?;
+        let connection = opened(path)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "secure_delete", "ON")?;
@@ -132,7 +112,13 @@ impl Store {
         }
         connection.execute_batch(TABLES)?;
         connection.pragma_update(None, "user_version", VERSION)?;
-        Ok(Self { connection: Mutex::new(connection), writes: Mutex::new(0) })
+        let reading = Mutex::new(opened(path)?);
+        Ok(Self { connection: Mutex::new(connection), reading, writes: Mutex::new(0), most_bytes: MOST_BYTES })
+    }
+
+    /// The same with another limit of its size.
+    pub fn with_most_bytes(self, most_bytes: u64) -> Self {
+        Self { most_bytes, ..self }
     }
 
     /// Whether a file is a store of the gateway; it is not changed.
@@ -146,12 +132,39 @@ impl Store {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn reading(&self) -> MutexGuard<'_, Connection> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Names of the conversations that are looked for under a key, each with how often something was decided about it.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn versions(&self, key: Key, most: usize) -> Result<Vec<(String, u64)>, StoreError> {
+        let connection = self.reading();
+        let sql = "SELECT id, version FROM conversations WHERE key = ?1 ORDER BY used_ms DESC LIMIT ?2";
+        let mut statement = connection.prepare_cached(sql)?;
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64));
+        let rows = statement.query_map(params![key.0, most as i64], read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// How often something was decided about a conversation, as far as it is written.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn version(&self, id: &str) -> Result<Option<u64>, StoreError> {
+        let connection = self.reading();
+        let mut statement = connection.prepare_cached("SELECT version FROM conversations WHERE id = ?1")?;
+        Ok(statement.query_row(params![id], |row| row.get::<_, i64>(0)).optional()?.map(|version| version as u64))
+    }
+
     /// Conversations that are looked for under a key, those that were used last first.
     ///
     /// # Errors
     /// The store cannot be read.
     pub fn conversations(&self, key: Key, most: usize) -> Result<Vec<(Beginning, State)>, StoreError> {
-        let connection = self.lock();
+        let connection = self.reading();
         let sql = "SELECT id, parent, format, lead, held_out, known, points, account, stopped, version, scope
                    FROM conversations WHERE key = ?1 ORDER BY used_ms DESC LIMIT ?2";
         let mut statement = connection.prepare_cached(sql)?;
@@ -170,7 +183,7 @@ impl Store {
     /// Writes what was decided about a conversation, in one go: after this it is durable.
     ///
     /// # Errors
-    /// It could not be written; nothing of it was.
+    /// It could not be written, or another gateway went on with it; nothing of it was written.
     pub fn save(
         &self,
         conversation: &Conversation,
@@ -180,47 +193,16 @@ impl Store {
     ) -> Result<(), StoreError> {
         let mut connection = self.lock();
         let transaction = connection.transaction()?;
-        let id = &*conversation.id;
-        let known: Vec<u8> = state.known.iter().flat_map(|known| known.plain.0).collect();
-        transaction
-            .prepare_cached(
-                "INSERT INTO conversations VALUES (?1, ?2, ?13, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
-             ON CONFLICT (id) DO UPDATE SET known = ?7, points = ?8, account = ?9, stopped = ?10, version = ?11,
-             used_ms = ?12",
-            )?
-            .execute(params![
-                id,
-                conversation.key.0,
-                conversation.parent.as_deref(),
-                serde_json::to_string(&conversation.format)?,
-                conversation.lead as i64,
-                conversation.is_held_out,
-                known,
-                serde_json::to_string(&state.points)?,
-                serde_json::to_string(&state.account)?,
-                state.stopped,
-                state.version as i64,
-                now_ms as i64,
-                conversation.scope.0,
-            ])?;
-        for (table, count) in [("steps", state.steps.steps().len()), ("decisions", state.decisions.len())] {
-            // What was taken back.
-            let sql = format!("DELETE FROM {table} WHERE conversation = ?1 AND n >= ?2");
-            transaction.prepare_cached(&sql)?.execute(params![id, count as i64])?;
+        let id = &**conversation.id();
+        let sql = "SELECT version FROM conversations WHERE id = ?1";
+        let stored = transaction.prepare_cached(sql)?.query_row(params![id], |row| row.get::<_, i64>(0)).optional()?;
+        if stored.is_some_and(|version| version as u64 != state.saved_version) {
+            return Err(StoreError::Elsewhere);
         }
-        for (n, step) in state.steps.steps().iter().enumerate().skip(state.saved_steps) {
-            transaction.prepare_cached("INSERT OR REPLACE INTO steps VALUES (?1, ?2, ?3)")?.execute(params![
-                id,
-                n as i64,
-                serde_json::to_string(step)?
-            ])?;
-        }
-        for (n, decided) in state.decisions.iter().enumerate().skip(state.saved_decisions) {
-            let stored = decided.decision.to_stored().to_string();
-            transaction
-                .prepare_cached("INSERT OR REPLACE INTO decisions VALUES (?1, ?2, ?3, ?4)")?
-                .execute(params![id, n as i64, decided.messages as i64, stored])?;
-        }
+        // What was deleted meanwhile is written anew.
+        let (steps, decisions) = stored.map_or((0, 0), |_| (state.saved_steps, state.saved_decisions));
+        write_conversation(&transaction, conversation, state, now_ms)?;
+        write_decided(&transaction, id, state, steps, decisions)?;
         for (message, text) in &state.behind {
             transaction.prepare_cached("INSERT OR REPLACE INTO behind VALUES (?1, ?2, ?3)")?.execute(params![
                 id,
@@ -244,7 +226,7 @@ impl Store {
     /// It could not be written.
     pub fn save_rest(&self, conversation: &Conversation, rested: &Rested) -> Result<(), StoreError> {
         self.lock().prepare_cached("INSERT OR REPLACE INTO rests VALUES (?1, ?2, ?3)")?.execute(params![
-            &*conversation.id,
+            &*conversation.id(),
             rested.messages as i64,
             rested.rest.as_bytes()
         ])?;
@@ -373,7 +355,7 @@ impl Store {
             return Ok(());
         }
         drop(writes);
-        self.shrink(MAX_BYTES)
+        self.shrink(self.most_bytes)
     }
 
     /// Deletes the conversations that were used longest ago until the store has no more than so many bytes.
@@ -432,68 +414,65 @@ impl Store {
     }
 }
 
-fn read_conversation(row: &Row<'_>, key: Key) -> Result<(Beginning, State), StoreError> {
-    let text = |at: usize| row.get::<_, String>(at);
-    let known: Vec<u8> = row.get(5)?;
-    let known = known.as_chunks::<16>().0.iter().map(|plain| Known { raw: None, plain: Digest(*plain) });
-    let state = State {
-        known: known.collect(),
-        points: serde_json::from_str(&text(6)?)?,
-        account: serde_json::from_str(&text(7)?)?,
-        stopped: row.get(8)?,
-        version: row.get::<_, i64>(9)? as u64,
-        ..State::default()
-    };
-    let format: Format = serde_json::from_str(&text(2)?)?;
-    let beginning = Beginning {
-        id: text(0)?.into(),
-        key,
-        scope: Digest(row.get(10)?),
-        parent: row.get::<_, Option<String>>(1)?.map(Arc::from),
-        format,
-        lead: row.get::<_, i64>(3)? as usize,
-        is_held_out: row.get(4)?,
-    };
-    Ok((beginning, state))
+fn opened(path: &Path) -> Result<Connection, StoreError> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY)?;
+    Ok(connection)
 }
 
-/// Reads how the plan of a conversation came about and what was decided.
-fn read_decided(connection: &Connection, id: &str, state: &mut State) -> Result<(), StoreError> {
-    let mut statement = connection.prepare_cached("SELECT step FROM steps WHERE conversation = ?1 ORDER BY n")?;
-    let mut steps: Vec<PlanStep> = Vec::new();
-    for row in statement.query_map(params![id], |row| row.get::<_, String>(0))? {
-        steps.push(serde_json::from_str(&row?)?);
+/// Writes what is known of a conversation itself.
+fn write_conversation(
+    transaction: &Transaction<'_>,
+    conversation: &Conversation,
+    state: &State,
+    now_ms: u64,
+) -> Result<(), StoreError> {
+    let Beginning { id, key, scope, parent, format, lead, is_held_out } = &conversation.beginning;
+    let known: Vec<u8> = state.known.iter().flat_map(|known| known.plain.0).collect();
+    let sql = "INSERT INTO conversations VALUES (?1, ?2, ?13, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+               ON CONFLICT (id) DO UPDATE SET known = ?7, points = ?8, account = ?9, stopped = ?10, version = ?11,
+               used_ms = ?12";
+    transaction.prepare_cached(sql)?.execute(params![
+        &**id,
+        key.0,
+        parent.as_deref(),
+        serde_json::to_string(format)?,
+        *lead as i64,
+        is_held_out,
+        known,
+        serde_json::to_string(&state.points)?,
+        serde_json::to_string(&state.account)?,
+        state.stopped,
+        state.version as i64,
+        now_ms as i64,
+        scope.0,
+    ])?;
+    Ok(())
+}
+
+/// Writes changes of the plan and decisions from some number on.
+fn write_decided(
+    transaction: &Transaction<'_>,
+    id: &str,
+    state: &State,
+    steps: usize,
+    decisions: usize,
+) -> Result<(), StoreError> {
+    for (table, count) in [("steps", state.steps.steps().len()), ("decisions", state.decisions.len())] {
+        // What was taken back.
+        let sql = format!("DELETE FROM {table} WHERE conversation = ?1 AND n >= ?2");
+        transaction.prepare_cached(&sql)?.execute(params![id, count as i64])?;
     }
-    state.saved_steps = steps.len();
-    state.steps = PlanSteps::of(steps);
-    let sql = "SELECT messages, decision FROM decisions WHERE conversation = ?1 ORDER BY n";
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map(params![id], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
-    for row in rows {
-        let (messages, decision) = row?;
-        let stored: Value = serde_json::from_str(&decision)?;
-        match FoldDecision::from_stored(&stored) {
-            Ok(decision) => state.decisions.push(Decided { messages: messages as usize, decision }),
-            // The plan still says what is sent; only nothing new can be decided.
-            Err(error) => state.stopped = Some(error.to_string()),
-        }
+    for (n, step) in state.steps.steps().iter().enumerate().skip(steps) {
+        let step = serde_json::to_string(step)?;
+        let sql = "INSERT OR REPLACE INTO steps VALUES (?1, ?2, ?3)";
+        transaction.prepare_cached(sql)?.execute(params![id, n as i64, step])?;
     }
-    state.saved_decisions = state.decisions.len();
-    let mut statement = connection.prepare_cached("SELECT message, text FROM behind WHERE conversation = ?1")?;
-    for row in statement.query_map(params![id], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))? {
-        let (message, text) = row?;
-        state.behind.insert(message as usize, text.into());
+    for (n, decided) in state.decisions.iter().enumerate().skip(decisions) {
+        let stored = decided.decision.to_stored().to_string();
+        let sql = "INSERT OR REPLACE INTO decisions VALUES (?1, ?2, ?3, ?4)";
+        transaction.prepare_cached(sql)?.execute(params![id, n as i64, decided.messages as i64, stored])?;
     }
-    let sql = "SELECT pins FROM pins WHERE conversation = ?1";
-    let pins = connection.prepare_cached(sql)?.query_row(params![id], |row| row.get::<_, String>(0)).optional()?;
-    state.pins = pins.map(|pins| serde_json::from_str(&pins)).transpose()?.unwrap_or_default();
-    let sql = "SELECT messages, bytes FROM rests WHERE conversation = ?1";
-    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?));
-    let rested = connection.prepare_cached(sql)?.query_row(params![id], read).optional()?;
-    // One that cannot be read is replayed.
-    state.rested = rested.and_then(|(messages, bytes)| {
-        Some(Arc::new(Rested { rest: Rest::from_bytes(bytes).ok()?, messages: messages as usize }))
-    });
     Ok(())
 }
 

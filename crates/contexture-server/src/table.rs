@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use contexture::wire::{Digest, Plan, Request, WireError, raw_digest};
 
 use crate::conversation::{Beginning, Conversation, Key, State};
-use crate::known::{Arriving, Known};
+use crate::known::{Arriving, Hashing, Known};
 use crate::store::Store;
 
 /// Conversations that are held in memory.
@@ -23,6 +23,7 @@ pub struct Table {
     inner: Mutex<Inner>,
     store: Option<Arc<Store>>,
     holdout: f64,
+    hashing: Hashing,
 }
 
 #[derive(Default)]
@@ -52,7 +53,7 @@ pub struct Found {
 impl Table {
     /// The conversations of a store, or none.
     pub fn new(store: Option<Arc<Store>>, holdout: f64) -> Self {
-        Self { inner: Mutex::default(), store, holdout }
+        Self { inner: Mutex::default(), store, holdout, hashing: Hashing::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -64,7 +65,7 @@ impl Table {
     /// # Errors
     /// The request is not understood.
     pub fn take(&self, request: &Request<'_>, scope: &str) -> Result<Found, WireError> {
-        let mut arriving = Arriving::new(request);
+        let mut arriving = Arriving::new(request, &self.hashing);
         let (key, scope) = (key_of(request, &mut arriving)?, raw_digest(scope.as_bytes()));
         let messages = arriving.len();
         let mut best = self.best(key, scope, &mut arriving)?;
@@ -77,10 +78,16 @@ impl Table {
             if state.generation != generation {
                 // Another request came between, and may have made it longer.
                 drop(state);
-                best = self.best(key, scope, &mut Arriving::new(request))?;
+                best = self.best(key, scope, &mut Arriving::new(request, &self.hashing))?;
                 continue;
             }
-            if shared == state.known.len() && conversation.scope == scope {
+            let is_same = conversation.beginning.scope == scope;
+            if is_same && shared == messages && state.points.contains(&messages) {
+                // The client repeats a request, maybe an old one: nothing of it is new.
+                drop(state);
+                break conversation;
+            }
+            if is_same && shared == state.known.len() {
                 state.known = known;
                 state.generation += 1;
                 drop(state);
@@ -118,7 +125,7 @@ impl Table {
     /// # Errors
     /// The request is not understood.
     pub fn look(&self, request: &Request<'_>, scope: &str) -> Result<Option<Arc<Plan>>, WireError> {
-        let mut arriving = Arriving::new(request);
+        let mut arriving = Arriving::new(request, &self.hashing);
         let (key, scope) = (key_of(request, &mut arriving)?, raw_digest(scope.as_bytes()));
         let best = self.best(key, scope, &mut arriving)?;
         Ok(best.map(|best| best.conversation.state().steps.plan_for(best.shared)))
@@ -131,7 +138,7 @@ impl Table {
             let (shared, generation, goes_on) = {
                 let state = conversation.state();
                 let shared = arriving.shared_with(&state.known)?;
-                (shared, state.generation, shared == state.known.len() && conversation.scope == scope)
+                (shared, state.generation, shared == state.known.len() && conversation.beginning.scope == scope)
             };
             let is_better = match &best {
                 Some(best) => shared > best.shared || (shared == best.shared && goes_on),
@@ -147,29 +154,44 @@ impl Table {
     /// Conversations that begin alike, newest first.
     fn alike(&self, key: Key) -> Vec<Arc<Conversation>> {
         let held: Vec<_> = self.lock().by_key.get(&key).into_iter().flatten().rev().take(MAX_ALIKE).cloned().collect();
-        if !held.is_empty() {
+        let Some(store) = &self.store else { return held };
+        let written = store.versions(key, MAX_ALIKE).unwrap_or_default();
+        let is_current = |(id, version): &(String, u64)| {
+            held.iter().any(|held| &**held.id() == id && held.state().saved_version >= *version)
+        };
+        if written.iter().all(is_current) {
             return held;
         }
-        let Some(store) = &self.store else { return held };
+        self.reread(store, key, &held);
+        self.lock().by_key.get(&key).into_iter().flatten().rev().take(MAX_ALIKE).cloned().collect()
+    }
+
+    /// Takes in what is in the store and not in memory: after a restart, or because another gateway wrote it.
+    fn reread(&self, store: &Store, key: Key, held: &[Arc<Conversation>]) {
         let read = store.conversations(key, MAX_ALIKE).unwrap_or_default();
-        let read: Vec<_> =
-            read.into_iter().map(|(beginning, state)| Arc::new(Conversation::new(beginning, state))).collect();
-        let mut inner = self.lock();
-        for conversation in read.iter().rev() {
-            inner.insert(conversation.clone());
+        for (beginning, state) in read.into_iter().rev() {
+            let old = held.iter().find(|held| *held.id() == beginning.id);
+            if old.is_some_and(|old| old.state().saved_version >= state.saved_version) {
+                continue;
+            }
+            let mut inner = self.lock();
+            if let Some(old) = old {
+                inner.remove(old);
+                inner.order.retain(|other| !Arc::ptr_eq(other, old));
+            }
+            inner.insert(Arc::new(Conversation::new(beginning, state)));
         }
-        read
     }
 
     fn branch(&self, parent: &Conversation, scope: Digest, state: State) -> Arc<Conversation> {
         let beginning = Beginning {
             id: fresh_id(),
-            key: parent.key,
+            key: parent.beginning.key,
             scope,
-            parent: Some(parent.id.clone()),
-            format: parent.format,
-            lead: parent.lead,
-            is_held_out: parent.is_held_out,
+            parent: Some(parent.id().clone()),
+            format: parent.beginning.format,
+            lead: parent.beginning.lead,
+            is_held_out: parent.beginning.is_held_out,
         };
         let conversation = Arc::new(Conversation::new(beginning, state));
         self.lock().insert(conversation.clone());
@@ -212,15 +234,15 @@ impl Table {
 
 impl Inner {
     fn insert(&mut self, conversation: Arc<Conversation>) {
-        self.by_key.entry(conversation.key).or_default().push(conversation.clone());
+        self.by_key.entry(conversation.beginning.key).or_default().push(conversation.clone());
         self.order.push(conversation);
     }
 
     fn remove(&mut self, conversation: &Arc<Conversation>) {
-        if let Some(alike) = self.by_key.get_mut(&conversation.key) {
+        if let Some(alike) = self.by_key.get_mut(&conversation.beginning.key) {
             alike.retain(|other| !Arc::ptr_eq(other, conversation));
             if alike.is_empty() {
-                self.by_key.remove(&conversation.key);
+                self.by_key.remove(&conversation.beginning.key);
             }
         }
     }

@@ -21,11 +21,15 @@ pub struct Upstreams {
     pub anthropic: String,
     /// The address that `/openai` leads to, which usually ends in `/v1`.
     pub openai: String,
+    /// Where chat completions go, if not to `openai`.
+    pub chat: Option<String>,
+    /// Where responses go, if not to `openai`.
+    pub responses: Option<String>,
 }
 
 impl Default for Upstreams {
     fn default() -> Self {
-        Self { anthropic: ANTHROPIC.to_owned(), openai: OPENAI.to_owned() }
+        Self { anthropic: ANTHROPIC.to_owned(), openai: OPENAI.to_owned(), chat: None, responses: None }
     }
 }
 
@@ -44,7 +48,23 @@ impl Upstreams {
     /// One address for everything.
     pub fn one(url: &str) -> Self {
         let url = url.trim_end_matches('/');
-        Self { anthropic: url.trim_end_matches("/v1").to_owned(), openai: url.to_owned() }
+        let anthropic = url.trim_end_matches("/v1").to_owned();
+        Self { anthropic, openai: url.to_owned(), chat: None, responses: None }
+    }
+
+    /// All addresses.
+    pub fn all(&self) -> impl Iterator<Item = &String> {
+        [&self.anthropic, &self.openai].into_iter().chain(&self.chat).chain(&self.responses)
+    }
+
+    /// The address for a format of OpenAI's.
+    fn openai_for(&self, format: Option<Format>) -> &String {
+        let own = match format {
+            Some(Format::Chat) => self.chat.as_ref(),
+            Some(Format::Responses) => self.responses.as_ref(),
+            _ => None,
+        };
+        own.unwrap_or(&self.openai)
     }
 
     /// The addresses for a client that is logged in with an account of OpenAI's: unless the user has set another one,
@@ -71,9 +91,9 @@ impl Upstreams {
         let is_count = count.is_some() && format == Some(Format::Messages);
         let (base, rest) = match (under(path, "/anthropic"), under(path, "/openai")) {
             (Some(rest), _) => (&self.anthropic, rest),
-            (_, Some(rest)) => (&self.openai, rest),
+            (_, Some(rest)) => (self.openai_for(format), rest),
             _ if is_anthropic || format == Some(Format::Messages) => (&self.anthropic, path),
-            _ => (&self.openai, path),
+            _ => (self.openai_for(format), path),
         };
         // A client that adds `/v1` by itself meets an address that has it already.
         let rest = if base.ends_with("/v1") { under(rest, "/v1").unwrap_or(rest) } else { rest };
@@ -85,4 +105,20 @@ impl Upstreams {
 /// What follows a name at the start of a path.
 fn under<'a>(path: &'a str, name: &str) -> Option<&'a str> {
     path.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_may_have_addresses_of_their_own() {
+        let chat = Some("http://127.0.0.1:8000/v1".to_owned());
+        let upstreams = Upstreams { chat, ..Upstreams::default() };
+        let url = |path: &str| upstreams.route(path, None, false).url;
+        assert_eq!(url("/v1/chat/completions"), "http://127.0.0.1:8000/v1/chat/completions");
+        assert_eq!(url("/openai/chat/completions"), "http://127.0.0.1:8000/v1/chat/completions");
+        assert_eq!(url("/v1/responses"), "https://api.openai.com/v1/responses");
+        assert_eq!(url("/v1/models"), "https://api.openai.com/v1/models");
+    }
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::decide::{Asked, Ready};
+use crate::asked::{Asked, Ready};
 use crate::inspect::view::About;
 use crate::inspect::{ASIDE, Archive, Inspector, Seen, Ticket};
 use crate::options::Options;
@@ -62,7 +62,7 @@ impl Watched {
             decided: ready.decided.clone(),
             ..RequestRecord::default()
         };
-        let parent = ready.conversation.as_ref().and_then(|conversation| conversation.parent.clone());
+        let parent = ready.conversation.as_ref().and_then(|conversation| conversation.beginning.parent.clone());
         let (format, came, sent, noted) = (asked.format, asked.body.clone(), ready.body.clone(), ticket.clone());
         let noting = tokio::task::spawn_blocking(move || {
             let conversation = record.conversation.clone().unwrap_or_else(|| ASIDE.to_owned());

@@ -28,9 +28,11 @@ mod marks;
 mod write;
 mod request;
 mod usage;
+mod diagnosis;
 mod answer;
 
-pub use answer::AnswerReader;
+pub use answer::{AnswerReader, Answered};
+pub use diagnosis::asking_for_diagnosis;
 pub use digest::{Digest, digest, raw_digest};
 pub use error::WireError;
 pub use format::Format;

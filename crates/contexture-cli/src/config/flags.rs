@@ -44,6 +44,10 @@ pub struct OfReplay;
 #[derive(Clone, Copy, Debug)]
 pub struct OfCompare;
 
+/// The flags of `contexture run` and `contexture serve`.
+#[derive(Clone, Copy, Debug)]
+pub struct OfGateway;
+
 /// The flags of all commands.
 #[derive(Clone, Copy, Debug)]
 pub struct Everything;
@@ -58,6 +62,10 @@ impl FlagsOf for OfReplay {
 
 impl FlagsOf for OfCompare {
     const COMMANDS: &'static [Command] = &[Command::Compare];
+}
+
+impl FlagsOf for OfGateway {
+    const COMMANDS: &'static [Command] = &[Command::Run, Command::Serve];
 }
 
 impl FlagsOf for Everything {

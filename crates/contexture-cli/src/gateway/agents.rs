@@ -114,9 +114,8 @@ impl Agent {
         Ok(self)
     }
 
-    /// Where requests go: to what the user has set in a variable or in the agent's settings, or to the providers.
-    pub(super) fn upstreams(&self, variable: impl Fn(&str) -> Option<String>) -> Upstreams {
-        let mut upstreams = Upstreams::default();
+    /// Where requests go: to what the user has set in a variable or in the agent's settings, or as usual.
+    pub(super) fn upstreams(&self, mut upstreams: Upstreams, variable: impl Fn(&str) -> Option<String>) -> Upstreams {
         for (file, keys) in &self.settings {
             let Some(settings) = settings_of(file, variable("HOME").as_deref()) else { continue };
             for (key, upstream) in keys {
@@ -167,7 +166,9 @@ impl Upstream {
         match self {
             _ if url.is_empty() => {}
             Self::Anthropic => upstreams.anthropic = url.to_owned(),
-            Self::Openai => upstreams.openai = url.to_owned(),
+            Self::Openai => {
+                (upstreams.openai, upstreams.chat, upstreams.responses) = (url.to_owned(), None, None);
+            }
             Self::Any => *upstreams = Upstreams::one(url),
         }
     }
@@ -247,12 +248,14 @@ mod tests {
     #[test]
     fn an_address_that_the_user_has_set_becomes_the_upstream() {
         let agent = Agent::named("claude");
-        let upstreams =
-            agent.upstreams(|name| (name == "ANTHROPIC_BASE_URL").then(|| "https://proxy.example/".to_owned()));
+        let upstreams = agent.upstreams(Upstreams::default(), |name| {
+            (name == "ANTHROPIC_BASE_URL").then(|| "https://proxy.example/".to_owned())
+        });
         assert_eq!(upstreams.anthropic, "https://proxy.example");
-        assert_eq!(agent.upstreams(|_| None), Upstreams::default());
+        let configured = Upstreams::one("https://other.example");
+        assert_eq!(agent.upstreams(configured.clone(), |_| None), configured);
         let agent = Agent::named("copilot");
-        let upstreams = agent.upstreams(|_| Some("https://proxy.example/v1".to_owned()));
+        let upstreams = agent.upstreams(Upstreams::default(), |_| Some("https://proxy.example/v1".to_owned()));
         assert_eq!(upstreams, Upstreams::one("https://proxy.example/v1"));
     }
 
@@ -263,18 +266,18 @@ mod tests {
         let path = home.path().join(".codex/config.toml");
         fs::write(&path, "model = \"m\"\nopenai_base_url = \"https://proxy.example/v1/\"\n").unwrap();
         let of_home = |name: &str| (name == "HOME").then(|| home.path().display().to_string());
-        assert_eq!(Agent::named("codex").upstreams(of_home).openai, "https://proxy.example/v1");
+        assert_eq!(Agent::named("codex").upstreams(Upstreams::default(), of_home).openai, "https://proxy.example/v1");
         let of_both = |name: &str| match name {
             "OPENAI_BASE_URL" => Some("https://other.example/v1".to_owned()),
             name => of_home(name),
         };
-        assert_eq!(Agent::named("codex").upstreams(of_both).openai, "https://other.example/v1");
+        assert_eq!(Agent::named("codex").upstreams(Upstreams::default(), of_both).openai, "https://other.example/v1");
         fs::write(&path, "what = is = this").unwrap();
-        assert_eq!(Agent::named("codex").upstreams(of_home), Upstreams::default());
+        assert_eq!(Agent::named("codex").upstreams(Upstreams::default(), of_home), Upstreams::default());
         fs::create_dir_all(home.path().join(".config/opencode")).unwrap();
         let settings = r#"{"provider":{"anthropic":{"options":{"baseURL":"https://a.example/v1"}}}}"#;
         fs::write(home.path().join(".config/opencode/opencode.json"), settings).unwrap();
-        assert_eq!(Agent::named("opencode").upstreams(of_home).anthropic, "https://a.example/v1");
+        assert_eq!(Agent::named("opencode").upstreams(Upstreams::default(), of_home).anthropic, "https://a.example/v1");
     }
 
     #[test]

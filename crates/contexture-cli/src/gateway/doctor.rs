@@ -65,7 +65,8 @@ pub fn run(command: &Doctor) -> Result<(), Failure> {
 
 async fn tried(command: &Doctor, agent: &Agent) -> Result<(String, Vec<RequestRecord>), Failure> {
     let answerer = Answerer::start().await?;
-    let upstreams = Upstreams { anthropic: answerer.url(), openai: format!("{}/v1", answerer.url()) };
+    let upstreams =
+        Upstreams { anthropic: answerer.url(), openai: format!("{}/v1", answerer.url()), ..Upstreams::default() };
     let options = Options { upstreams, ..Options::default() };
     let gateway = Gateway::start("127.0.0.1:0", options).await.map_err(super::serve::cannot_start)?;
     let pointed = agent

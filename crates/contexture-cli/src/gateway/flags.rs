@@ -1,9 +1,14 @@
 //! The flags of all commands that start a gateway.
 
+use std::path::Path;
+
 use clap::Args;
+use contexture::config::{Command, Config, keys};
+use contexture_server::models::Models;
 use contexture_server::{Options, Upstreams};
 
 use super::place::store_path;
+use crate::config::{ConfigFlags, OfGateway};
 use crate::failure::Failure;
 
 /// The flags of a gateway.
@@ -15,29 +20,56 @@ pub(super) struct GatewayFlags {
     /// Send everything as it came, and only record what would have been done
     #[arg(long)]
     pub(super) observe: bool,
+    /// Ask the provider for its own cache diagnostics, in a field that is added to requests
+    #[arg(long)]
+    pub(super) diagnose: bool,
     /// The share of conversations to pass through unchanged, for comparison
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
-    pub(super) holdout: f64,
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(super) holdout: Option<f64>,
     /// Show what the model is sent, live, on a page in the browser
     #[arg(long)]
     pub(super) inspect: bool,
     /// Store nothing on the disk
     #[arg(long)]
     pub(super) no_store: bool,
+    #[command(flatten)]
+    config: ConfigFlags<OfGateway>,
 }
 
 impl GatewayFlags {
-    /// What a gateway is told.
-    pub(super) fn options(&self, upstreams: Upstreams) -> Result<Options, Failure> {
+    /// The configuration of the working directory.
+    pub(super) fn config(&self, command: Command) -> Result<Config, Failure> {
+        self.config.load(command, Path::new("."))
+    }
+
+    /// What a gateway is told: by flags, else by the configuration.
+    pub(super) fn options(&self, config: &Config, upstreams: Upstreams) -> Result<Options, Failure> {
         Ok(Options {
             upstreams,
-            budget: self.budget,
+            budget: self.budget.or(config.get(&keys::GATEWAY_BUDGET)),
             observe: self.observe,
-            holdout: self.holdout,
+            diagnose: self.diagnose,
+            holdout: self.holdout.unwrap_or_else(|| config.get(&keys::GATEWAY_HOLDOUT)),
             inspect: self.inspect,
             store: if self.no_store { None } else { Some(store_path()?) },
+            store_bytes: config.get(&keys::GATEWAY_STORE) << 20,
+            models: Models::builtin().knowing(config.get(&keys::MODELS)),
+            pins: config.pins(),
+            dialects: config.dialects(),
             ..Options::default()
         })
+    }
+}
+
+/// Where requests go by the configuration.
+pub(super) fn upstreams(config: &Config) -> Upstreams {
+    let usual = Upstreams::default();
+    let plain = |url: String| url.trim_end_matches('/').to_owned();
+    Upstreams {
+        anthropic: config.get(&keys::GATEWAY_ANTHROPIC).map_or(usual.anthropic, plain),
+        openai: config.get(&keys::GATEWAY_OPENAI).map_or(usual.openai, plain),
+        chat: config.get(&keys::GATEWAY_CHAT).map(plain),
+        responses: config.get(&keys::GATEWAY_RESPONSES).map(plain),
     }
 }
 

@@ -35,6 +35,15 @@ pub(super) fn receipt(receipt: &Receipt, is_watching: bool) -> String {
             count(receipt.dependent.len(), "conversation")
         ));
     }
+    if receipt.unsaved > 0 {
+        lines.push(format!(
+            "  warning    {} could not be written to the store; after a restart other bytes may be sent",
+            count(receipt.unsaved, "request")
+        ));
+    }
+    if !receipt.diagnosed.is_empty() {
+        lines.push(format!("  diagnosed  by the provider: {}", reasons(&receipt.diagnosed)));
+    }
     for (name, value) in &receipt.quota {
         lines.push(format!("  quota      {name}: {value}"));
     }
@@ -72,6 +81,11 @@ fn tokens(receipt: &Receipt, is_watching: bool) -> Vec<String> {
         "  cached     {} of what was sent was read from the provider's cache",
         percent(receipt.cache_read as f64 / receipt.sent.max(1) as f64)
     ));
+    if receipt.dollars.is_some() {
+        lines.push(
+            "  prices     of a table that may be out of date; [[model]] in contexture.toml sets others".to_owned(),
+        );
+    }
     if receipt.with_usage < receipt.requests {
         lines.push(format!(
             "  unknown    {} said nothing of what they took",

@@ -9,9 +9,10 @@ use contexture_server::{Gateway, Options, Receipt};
 use tokio::process::Command;
 
 use super::agents::Agent;
-use super::flags::{GatewayFlags, web_address};
+use super::flags::{self, GatewayFlags, web_address};
 use super::print;
 use super::signals::{Signals, exit_code};
+use super::telemetry::Telemetry;
 use crate::failure::Failure;
 
 /// Run an agent through a local gateway, and print a receipt when it ends
@@ -51,21 +52,25 @@ pub fn run(command: &Run) -> Result<(), Failure> {
 async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     let agent = Agent::named(&command.agent).with(&command.set)?;
     agent.check_pointed()?;
+    let config = command.flags.config(contexture::config::Command::Run)?;
     let upstreams = match &command.upstream {
         Some(url) => contexture_server::Upstreams::one(url),
         None => {
             agent.check_needs(|name| env::var(name).ok())?;
-            agent.upstreams(|name| env::var(name).ok())
+            agent.upstreams(flags::upstreams(&config), |name| env::var(name).ok())
         }
     };
     let directory = env::current_dir().ok().and_then(|path| path.to_str().map(Arc::from));
-    let options = Options { directory, ..command.flags.options(upstreams)? };
+    let telemetry = Telemetry::start()?;
+    let watcher = telemetry.watcher();
+    let options = Options { directory, watcher, ..command.flags.options(&config, upstreams)? };
     let gateway = Gateway::start("127.0.0.1:0", options).await.map_err(super::serve::cannot_start)?;
     if let Some(url) = gateway.inspect_url() {
         eprintln!("contexture: the inspector is at {url}");
     }
     let status = spawn(&agent, &gateway, &command.arguments).await;
     let records = gateway.stop().await;
+    telemetry.finish().await;
     let status = status?;
     let receipt = Receipt::of(&records);
     eprint!("\n{}", print::receipt(&receipt, command.flags.observe));

@@ -3,10 +3,12 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use contexture_server::{Gateway, Receipt, StartError, Upstreams};
+use contexture::config::keys;
+use contexture_server::{Gateway, Options, Receipt, StartError, Upstreams};
 
-use super::flags::{GatewayFlags, web_address};
+use super::flags::{self, GatewayFlags, web_address};
 use super::print;
+use super::telemetry::Telemetry;
 use crate::failure::Failure;
 
 /// Run a gateway without an agent, and print the variables to set
@@ -16,9 +18,9 @@ use crate::failure::Failure;
 pub struct Serve {
     #[command(flatten)]
     flags: GatewayFlags,
-    /// Where to listen
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7717")]
-    listen: String,
+    /// Where to listen [default: 127.0.0.1:7717]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
     /// Where all requests go
     #[arg(long, value_name = "URL", value_parser = web_address)]
     upstream: Option<String>,
@@ -36,9 +38,12 @@ pub fn run(command: &Serve) -> Result<(), Failure> {
 }
 
 async fn serve(command: &Serve) -> Result<(), Failure> {
-    let upstreams = command.upstream.as_deref().map_or_else(Upstreams::default, Upstreams::one);
-    let options = command.flags.options(upstreams)?;
-    let mut gateway = Gateway::start(&command.listen, options).await.map_err(cannot_start)?;
+    let config = command.flags.config(contexture::config::Command::Serve)?;
+    let upstreams = command.upstream.as_deref().map_or_else(|| flags::upstreams(&config), Upstreams::one);
+    let telemetry = Telemetry::start()?;
+    let options = Options { watcher: telemetry.watcher(), ..command.flags.options(&config, upstreams)? };
+    let listen = command.listen.clone().unwrap_or_else(|| config.get(&keys::GATEWAY_LISTEN));
+    let mut gateway = Gateway::start(&listen, options).await.map_err(cannot_start)?;
     let url = gateway.url();
     let inspector = gateway.inspect_url().map(|url| format!("the inspector is at {url}\n")).unwrap_or_default();
     let told = format!(
@@ -53,6 +58,7 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
         _ = tokio::signal::ctrl_c() => {}
     }
     let records = gateway.stop().await;
+    telemetry.finish().await;
     eprint!("\n{}", print::receipt(&Receipt::of(&records), command.flags.observe));
     Ok(())
 }

@@ -170,3 +170,20 @@ fn what_cannot_be_done_is_one_sentence_and_a_hint() {
     check(&["show", "0000000000"], 1, "nothing is kept under `0000000000`", "`contexture receipts`");
     check(&["run", "--holdout", "3", "claude"], 2, "invalid value '3'", "");
 }
+
+#[test]
+fn the_configuration_sets_prices_and_budget_and_flags_win() {
+    let rig = Rig::new();
+    let file = rig.home.path().join("mine.toml");
+    std::fs::write(&file, "[gateway]\nbudget = 5000\n[[model]]\nname = \"gpt-5\"\ninput = 1e6\noutput = 0\n").unwrap();
+    let file = file.to_str().unwrap();
+    let receipt = text(&rig.run(&["--config", file]).stderr);
+    // Three answers that took one token each, at a dollar a token.
+    assert!(receipt.contains("$3.00 against $3.00") && receipt.contains("[[model]] in contexture.toml"), "{receipt}");
+    std::fs::write(file, "[gateway]\nbudget = 5\n").unwrap();
+    let output = rig.run(&["--config", file]);
+    let complaint = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{complaint}");
+    assert!(complaint.contains("line 2: `gateway.budget` is `5`, but must be"), "{complaint}");
+    assert!(complaint.contains("hint: write it as `budget = 100000` below `[gateway]`"), "{complaint}");
+}

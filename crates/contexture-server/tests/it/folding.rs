@@ -75,7 +75,7 @@ fn has_whole_thoughts(body: &str) -> bool {
     blocks.chain(&messages).all(is_whole)
 }
 
-fn digests(format: Format, body: &str) -> Vec<contexture::wire::Digest> {
+pub fn digests(format: Format, body: &str) -> Vec<contexture::wire::Digest> {
     messages_of(body).iter().map(|message| digest(format, &message.to_string()).unwrap()).collect()
 }
 

@@ -56,6 +56,7 @@ impl Drop for Killed {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repeated_request_gets_the_same_bytes_after_a_kill() {
     let kills = env::var("CONTEXTURE_TEST_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
+    contexture_server::prepare_tls();
     let provider = Provider::start().await;
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("gateway.db");

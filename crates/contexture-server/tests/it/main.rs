@@ -7,6 +7,9 @@ mod agent;
 mod provider;
 
 mod bills;
+mod compressed;
+mod diagnosis;
+mod disk;
 mod faults;
 mod folding;
 mod inspect;
@@ -15,4 +18,6 @@ mod passing;
 mod privacy;
 mod recordings;
 mod restarts;
+mod spans;
+mod two_gateways;
 mod wire;

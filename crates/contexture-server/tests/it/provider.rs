@@ -16,6 +16,9 @@ use contexture_server::testing::cache::{Cache, Took};
 pub struct Got {
     pub path: String,
     pub headers: HeaderMap,
+    /// The body as it is on the wire.
+    pub raw: Vec<u8>,
+    /// Its text.
     pub body: String,
     pub took: Took,
 }
@@ -99,9 +102,20 @@ pub async fn post(gateway: &Gateway, format: Format, body: String) -> (u16, Stri
     (answer.status().as_u16(), answer.text().await.unwrap())
 }
 
+/// What is in a compressed body.
+pub fn unpacked(body: &[u8]) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    let mut decoder = ruzstd::decoding::StreamingDecoder::new(body).ok()?;
+    std::io::Read::read_to_end(&mut decoder, &mut text).ok()?;
+    Some(text)
+}
+
 async fn serve(State(inner): State<Arc<Mutex<Inner>>>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+    let raw = body.to_vec();
+    let is_packed = parts.headers.get(header::CONTENT_ENCODING).is_some_and(|coding| coding == "zstd");
+    let body = unpacked(&raw).filter(|_| is_packed).unwrap_or(raw.clone());
     let body = String::from_utf8_lossy(&body).into_owned();
     let path = parts.uri.to_string();
     let format = Format::of_path(parts.uri.path());
@@ -112,7 +126,7 @@ async fn serve(State(inner): State<Arc<Mutex<Inner>>>, request: Request) -> Resp
         _ => Took::default(),
     };
     let is_stream = serde_json::from_str::<Value>(&body).is_ok_and(|body| body["stream"] == true);
-    inner.got.push(Got { path, headers: parts.headers, body, took });
+    inner.got.push(Got { path, headers: parts.headers, raw, body, took });
     if let Some(fault) = fault {
         let mut response = Response::builder().status(fault.status);
         for (name, value) in &fault.headers {

@@ -133,7 +133,7 @@ proptest! {
             rest = later;
         }
         let expected = Usage { input: 3, cache_read: 50, cache_write: 5, cache_write_hour: 2, output: 9 };
-        prop_assert_eq!(reader.finish(), Some(expected));
+        prop_assert_eq!(reader.finish().usage, Some(expected));
     }
 }
 

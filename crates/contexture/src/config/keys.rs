@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::kind::{Choice, Field, Kind};
-use super::row::Command::{Compare, Replay, Window};
-use super::row::{Fallback, Key, Row};
+use super::row::Command::{Compare, Replay, Run, Serve, Window};
+use super::row::{Fallback, Key, Row, SetBy};
 use crate::files::dialect::ToolEntry;
 use crate::fold::FoldWhen;
 use crate::layers::file_reference::{MAX_FILE_SIZE, MAX_READ_CONCURRENCY};
@@ -104,14 +104,14 @@ keys! {
         kind: Kind::Texts,
         default: Fallback::Value(|| json!([])),
         check: check_roles,
-        used_by: &[Replay, Compare],
+        used_by: &[Replay, Compare, Run, Serve],
         example: r#"["assistant"]"#,
     };
 
     PIN_TOOLS: Vec<String> = "pin.tools", "The tools whose calls and outputs are kept as they are.", {
         kind: Kind::Texts,
         default: Fallback::Value(|| json!([])),
-        used_by: &[Replay, Compare],
+        used_by: &[Replay, Compare, Run, Serve],
         example: r#"["Skill"]"#,
     };
 
@@ -119,7 +119,7 @@ keys! {
         "The files that stay in view, as far as they are known; `*` and `**` as in `docs/**/*.md`.", {
         kind: Kind::Texts,
         default: Fallback::Value(|| json!([])),
-        used_by: &[Replay, Compare],
+        used_by: &[Replay, Compare, Run, Serve],
         example: r#"["docs/PLAN.md", "schema/*.sql"]"#,
     };
 
@@ -222,8 +222,90 @@ keys! {
         "A tool of an agent that the built-in table does not have, or describes wrongly.", {
         kind: Kind::Entries(TOOL_FIELDS),
         default: Fallback::Value(|| json!([])),
-        used_by: &[Replay, Compare],
+        used_by: &[Replay, Compare, Run, Serve],
         example: "name = \"open_file\"\ndoes = \"read\"\npath = \"target\"",
+    };
+
+    GATEWAY_BUDGET: Option<u64> = "gateway.budget",
+        "The most tokens of a request that passes through the gateway; the flag `--budget` wins.", {
+        kind: Kind::Whole { min: 4_000, max: MAX_TOKENS as i64, unit: "tokens" },
+        default: Fallback::Nothing("a request may have what its model takes"),
+        used_by: &[Run, Serve],
+        example: "100000",
+    };
+
+    GATEWAY_HOLDOUT: f64 = "gateway.holdout",
+        "The share of conversations that pass as they are, for comparison; the flag `--holdout` wins.", {
+        kind: Kind::Number { min: 0.0, max: 1.0 },
+        default: Fallback::Value(|| json!(0.0)),
+        used_by: &[Run, Serve],
+        example: "0.1",
+    };
+
+    GATEWAY_LISTEN: String = "gateway.listen", "Where the gateway listens; the flag `--listen` wins.", {
+        kind: Kind::Name,
+        default: Fallback::Value(|| json!("127.0.0.1:7717")),
+        set_by: SetBy::UserOnly,
+        check: check_address,
+        used_by: &[Serve],
+        example: r#""127.0.0.1:800""#,
+    };
+
+    GATEWAY_STORE: u64 = "gateway.store_megabytes",
+        "How large the gateway's store may be; beyond it the conversations that were used longest ago go.", {
+        kind: Kind::Whole { min: 1, max: 1_000_000, unit: "megabytes" },
+        default: Fallback::Value(|| json!(1_024)),
+        set_by: SetBy::UserOnly,
+        used_by: &[Run, Serve],
+        example: "200",
+    };
+
+    GATEWAY_ANTHROPIC: Option<String> = "gateway.upstream.anthropic",
+        "Where requests in Anthropic's format go; the flag `--upstream`, and an address that is set for the agent, win.", {
+        kind: Kind::Name,
+        default: Fallback::Nothing("they go to Anthropic"),
+        set_by: SetBy::UserOnly,
+        check: check_url,
+        used_by: &[Run, Serve],
+        example: r#""https://proxy.example""#,
+    };
+
+    GATEWAY_OPENAI: Option<String> = "gateway.upstream.openai",
+        "Where requests in OpenAI's formats go; the flag `--upstream`, and an address that is set for the agent, win.", {
+        kind: Kind::Name,
+        default: Fallback::Nothing("they go to OpenAI"),
+        set_by: SetBy::UserOnly,
+        check: check_url,
+        used_by: &[Run, Serve],
+        example: r#""https://proxy.example/v1""#,
+    };
+
+    GATEWAY_CHAT: Option<String> = "gateway.upstream.chat",
+        "Where chat completions go, if not where other requests in OpenAI's formats go.", {
+        kind: Kind::Name,
+        default: Fallback::Nothing("they go where `gateway.upstream.openai` says"),
+        set_by: SetBy::UserOnly,
+        check: check_url,
+        used_by: &[Run, Serve],
+        example: r#""http://127.0.0.1:8000/v1""#,
+    };
+
+    GATEWAY_RESPONSES: Option<String> = "gateway.upstream.responses",
+        "Where requests in the format of responses go, if not where other requests in OpenAI's formats go.", {
+        kind: Kind::Name,
+        default: Fallback::Nothing("they go where `gateway.upstream.openai` says"),
+        set_by: SetBy::UserOnly,
+        check: check_url,
+        used_by: &[Run, Serve],
+        example: r#""http://127.0.0.1:8000/v1""#,
+    };
+
+    MODELS: Vec<ModelEntry> = "model",
+        "What the gateway is to know of models whose name begins so: prices and sizes; what is left out is taken from the built-in table.", {
+        kind: Kind::Entries(MODEL_FIELDS),
+        default: Fallback::Value(|| json!([])),
+        used_by: &[Run, Serve],
+        example: "name = \"claude-sonnet-4\"\ncontext = 1000000\ninput = 3.0\noutput = 15.0",
     };
 }
 
@@ -287,6 +369,58 @@ const DOES: &[Choice] = &[
     Choice { name: "nothing", says: "has nothing to do with files" },
 ];
 
+/// The fields of a `[[model]]`.
+const MODEL_FIELDS: &[Field] = &[
+    Field { name: "name", kind: Kind::Name, is_required: true, says: "How the model's name begins." },
+    number(
+        "context",
+        Kind::Whole { min: 1_000, max: MAX_TOKENS as i64, unit: "tokens" },
+        "What the model takes, the answer included.",
+    ),
+    number("input", PRICE, "Dollars for a million tokens of input."),
+    number("output", PRICE, "Dollars for a million tokens of output."),
+    number("read", SHARE, "The share of the input price for reading from the cache."),
+    number("write", SHARE, "The share for writing to the cache."),
+    number("write_hour", SHARE, "The share for writing to a cache that holds for an hour."),
+    number(
+        "least",
+        Kind::Whole { min: 0, max: MAX_TOKENS as i64, unit: "tokens" },
+        "The shortest prefix that is cached.",
+    ),
+    number("life", Kind::Whole { min: 1, max: 31_536_000, unit: "seconds" }, "How long a prefix is held."),
+];
+
+const PRICE: Kind = Kind::Number { min: 0.0, max: 1_000_000.0 };
+const SHARE: Kind = Kind::Number { min: 0.0, max: 100.0 };
+
+const fn number(name: &'static str, kind: Kind, says: &'static str) -> Field {
+    Field { name, kind, is_required: false, says }
+}
+
+/// What somebody knows of a model; the fields are those of `[[model]]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelEntry {
+    /// How its name begins.
+    pub name: String,
+    /// Tokens that it takes, the answer included.
+    pub context: Option<u64>,
+    /// Dollars for a million tokens of input.
+    pub input: Option<f64>,
+    /// Dollars for a million tokens of output.
+    pub output: Option<f64>,
+    /// The share of the input price for reading from the cache.
+    pub read: Option<f64>,
+    /// The share for writing to the cache.
+    pub write: Option<f64>,
+    /// The share for writing to a cache that holds for an hour.
+    pub write_hour: Option<f64>,
+    /// The shortest prefix that is cached, in tokens.
+    pub least: Option<u64>,
+    /// How many seconds a prefix is held.
+    pub life: Option<u64>,
+}
+
 /// How tokens are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -315,6 +449,21 @@ pub enum Provider {
 fn check_roles(value: &Value) -> Result<(), String> {
     let wanted = "roles are `system`, `developer`, `user` and `assistant`";
     Vec::<Role>::deserialize(value).map(drop).map_err(|_| wanted.to_owned())
+}
+
+/// An address of a provider.
+fn check_url(value: &Value) -> Result<(), String> {
+    let host = value.as_str().and_then(|url| url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")));
+    match host.is_some_and(|host| !host.is_empty() && !host.starts_with('/') && !host.contains(char::is_whitespace)) {
+        true => Ok(()),
+        false => Err("must be an address that begins with `https://` or `http://`".to_owned()),
+    }
+}
+
+/// An address to listen on.
+fn check_address(value: &Value) -> Result<(), String> {
+    let port = value.as_str().and_then(|address| address.rsplit_once(':')).map(|(_, port)| port.parse::<u16>());
+    if matches!(port, Some(Ok(_))) { Ok(()) } else { Err("must be a host and a port, with a colon between".to_owned()) }
 }
 
 /// The layer judges its own options, so that its rules are written once.

@@ -21,6 +21,13 @@ pub enum Kind {
         /// What is counted, as in `tokens`; may be empty.
         unit: &'static str,
     },
+    /// A number, with or without a fraction.
+    Number {
+        /// The least that is accepted.
+        min: f64,
+        /// The most that is accepted.
+        max: f64,
+    },
     /// One of a few words.
     Choice(&'static [Choice]),
     /// A list of texts.
@@ -65,6 +72,7 @@ impl Kind {
             Kind::Switch => "`true` or `false`".to_owned(),
             Kind::Whole { min, max, unit: "" } => format!("a whole number from {min} to {max}"),
             Kind::Whole { min, max, unit } => format!("a whole number of {unit} from {min} to {max}"),
+            Kind::Number { min, max } => format!("a number from {min} to {max}"),
             Kind::Choice(choices) => one_of(choices),
             Kind::Texts => "a list of texts, as in `[\"a\", \"b\"]`".to_owned(),
             Kind::Entries(_) => "a list of tables".to_owned(),
@@ -86,6 +94,7 @@ impl Kind {
                 let number = text.replace('_', "").parse().ok()?;
                 (*min..=*max).contains(&number).then(|| json!(number))
             }
+            Kind::Number { .. } => self.number(text.replace('_', "").parse().ok()?),
             Kind::Choice(choices) => choices.iter().find(|choice| choice.name == text).map(|choice| json!(choice.name)),
             Kind::Texts | Kind::Entries(_) => None,
         }
@@ -100,12 +109,22 @@ impl Kind {
                 let number = i64::from_str_radix(integer.as_str(), integer.radix()).ok()?;
                 (*min..=*max).contains(&number).then(|| json!(number))
             }
+            (Kind::Number { .. }, DeValue::Float(float)) => self.read_text(float.as_str()),
+            (Kind::Number { .. }, DeValue::Integer(integer)) => {
+                self.number(i64::from_str_radix(integer.as_str(), integer.radix()).ok()? as f64)
+            }
             (Kind::Texts, DeValue::Array(array)) => {
                 let texts: Option<Vec<&str>> = array.iter().map(|value| value.get_ref().as_str()).collect();
                 texts.map(|texts| json!(texts))
             }
             _ => None,
         }
+    }
+
+    /// A number that is accepted.
+    fn number(&self, number: f64) -> Option<Value> {
+        let Kind::Number { min, max } = self else { return None };
+        (*min..=*max).contains(&number).then(|| json!(number))
     }
 }
 

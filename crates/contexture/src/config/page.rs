@@ -21,7 +21,7 @@ A value comes from the first of these that has one:
 
 Each key is decided by itself, also the keys of one table: a project that sets `file-reference.max_file_size` leaves your `file-reference.follow_symlinks` as it is.
 A list of texts replaces the whole list of a weaker source.
-Of `[[tool]]`, entries with different names are all used, and the project's replaces yours of the same name.
+Of `[[tool]]` and `[[model]]`, entries with different names are all used, and the project's replaces yours of the same name.
 
 `--config FILE`, or the variable `CONTEXTURE_CONFIG`, names a file that is used instead of the project's.
 `--no-config` ignores both files, so that a result does not depend on them; variables still count.

@@ -73,6 +73,10 @@ pub enum Command {
     Replay,
     /// `contexture compare`.
     Compare,
+    /// `contexture run`.
+    Run,
+    /// `contexture serve`.
+    Serve,
 }
 
 impl<T: DeserializeOwned> Key<T> {
@@ -157,7 +161,7 @@ impl Row {
 
 impl Command {
     /// All commands that use configuration.
-    pub const ALL: [Command; 3] = [Command::Window, Command::Replay, Command::Compare];
+    pub const ALL: [Command; 5] = [Command::Window, Command::Replay, Command::Compare, Command::Run, Command::Serve];
 
     /// The command's name.
     pub fn name(self) -> &'static str {
@@ -165,6 +169,8 @@ impl Command {
             Command::Window => "window",
             Command::Replay => "replay",
             Command::Compare => "compare",
+            Command::Run => "run",
+            Command::Serve => "serve",
         }
     }
 }

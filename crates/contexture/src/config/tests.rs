@@ -246,6 +246,37 @@ fn a_project_cannot_set_what_is_the_user_s() {
 }
 
 #[test]
+fn the_gateway_s_keys_are_checked_and_its_addresses_are_the_user_s() {
+    check_refused(
+        "[gateway]\nbudget = 100\n",
+        "line 2: `gateway.budget` is `100`, but must be a whole number of tokens from 4000 to 1099511627776",
+        "write it as `budget = 100000` below `[gateway]`",
+    );
+    check_refused(
+        "[gateway]\nholdout = 1.5\n",
+        "line 2: `gateway.holdout` is `1.5`, but must be a number from 0 to 1",
+        "write it as `holdout = 0.1` below `[gateway]`",
+    );
+    check_refused(
+        "[[model]]\nname = \"m\"\nread = \"a tenth\"\n",
+        "line 3: `read` of [[model]] is `\"a tenth\"`, but must be a number from 0 to 100",
+        "`read`: The share of the input price for reading from the cache.",
+    );
+    let (sentence, _) = refused(keys::ALL, "[gateway.upstream]\nopenai = \"https://evil.example\"\n");
+    assert!(sentence.contains("cannot be set by a project"), "{sentence}");
+    for (key, value) in [("upstream.openai", "example.com"), ("upstream.chat", "https://"), ("listen", "localhost")] {
+        let sources = Sources { user: user(&format!("[gateway]\n{key} = \"{value}\"\n")), ..Sources::default() };
+        let error = resolve(&sources).expect_err(value).to_string();
+        assert!(error.starts_with(&format!("`config.toml`, line 2: `gateway.{key}` must be ")), "{error}");
+    }
+    let text = "[gateway]\nholdout = 1\n[[model]]\nname = \"m\"\nread = 0.25\nlife = 60\n";
+    let config = resolve(&Sources { user: user(text), ..Sources::default() }).unwrap().for_command(Command::Run);
+    assert_eq!(config.get(&keys::GATEWAY_HOLDOUT), 1.0);
+    let expected = keys::ModelEntry { name: "m".to_owned(), read: Some(0.25), life: Some(60), ..Default::default() };
+    assert_eq!(config.get(&keys::MODELS), [expected]);
+}
+
+#[test]
 fn lists_of_texts_in_a_table_replace_each_other_key_by_key() {
     let sources = Sources {
         user: user("[pin]\nroles = [\"user\", \"system\"]\ntools = [\"Bash\"]\n"),
@@ -297,12 +328,17 @@ fn entries_of_different_names_are_all_kept() {
 /// Two values of a key, different from each other, as they are written in a file.
 fn two_values(row: &Row) -> [String; 2] {
     match row.kind {
-        Kind::Text | Kind::Name => ["\"one\"", "\"two\""].map(str::to_owned),
+        // Some names are checked further, and are still right with another digit.
+        Kind::Text | Kind::Name => [row.example.to_owned(), format!("{}2\"", &row.example[..row.example.len() - 1])],
         Kind::Switch => ["true", "false"].map(str::to_owned),
-        Kind::Whole { .. } => ["7", "8"].map(str::to_owned),
+        Kind::Whole { min, .. } => [min.max(7), min.max(7) + 1].map(|number| number.to_string()),
+        Kind::Number { min, max } => [min, max].map(|number| format!("{number:?}")),
         Kind::Choice(choices) => [0, 1].map(|index| format!("\"{}\"", choices[index].name)),
         Kind::Texts if row.name == keys::PIN_ROLES.row.name => ["[\"user\"]", "[\"assistant\"]"].map(str::to_owned),
         Kind::Texts => ["[\"one\"]", "[\"two\"]"].map(str::to_owned),
+        Kind::Entries(_) if row.name == keys::MODELS.row.name => {
+            [1_000, 2_000].map(|context| format!("[{{ name = \"x\", context = {context} }}]"))
+        }
         Kind::Entries(_) => ["read", "write"].map(|does| format!("[{{ name = \"x\", does = \"{does}\" }}]")),
     }
 }
@@ -332,7 +368,7 @@ fn for_every_key_and_every_subset_of_sources_the_strongest_wins() {
         let [one, two] = two_values(row);
         let values = [one.clone(), two.clone(), one, two];
         for bits in 0..16_u8 {
-            let is_settable = [true, true, row.variable().is_some(), row.has_flag];
+            let is_settable = [true, row.set_by == SetBy::Anyone, row.variable().is_some(), row.has_flag];
             let subset = [0, 1, 2, 3].map(|index| bits & (1 << index) != 0 && is_settable[index]);
             let resolved = resolve(&subset_sources(row, subset, &values)).unwrap();
             let winner = (0..4).rev().find(|&index| subset[index]);
@@ -376,7 +412,7 @@ fn every_default_and_example_has_the_type_of_its_key() {
             (Kind::Entries(_), _) => format!("[[{}]]\n{}", row.name, row.example),
             _ => format!("{} = {}", row.name, row.example),
         };
-        let resolved = resolve(&Sources { project: file(&text), ..Sources::default() }).expect(row.name);
+        let resolved = resolve(&Sources { user: user(&text), ..Sources::default() }).expect(row.name);
         assert_eq!(resolved.settings(row).len(), 1, "{}", row.name);
     }
 }
@@ -404,12 +440,15 @@ fn choices_are_those_of_their_types() {
     assert_eq!(names(does.kind.choices()), message(known));
     let unknown = serde_json::from_value::<crate::files::dialect::ToolEntry>(json!({"?": 1})).unwrap_err();
     assert_eq!(fields.iter().map(|field| field.name.to_owned()).collect::<Vec<_>>(), message(unknown));
+    let Kind::Entries(fields) = keys::MODELS.row.kind else { panic!("models are entries") };
+    let unknown = serde_json::from_value::<keys::ModelEntry>(json!({"?": 1})).unwrap_err();
+    assert_eq!(fields.iter().map(|field| field.name.to_owned()).collect::<Vec<_>>(), message(unknown));
 }
 
 #[test]
 fn all_commands_have_the_same_default_budget() {
     let budget = |command| resolve(&Sources::default()).unwrap().for_command(command).get(&keys::BUDGET);
-    assert_eq!(Command::ALL.map(budget), [64_000; 3]);
+    assert_eq!([Command::Window, Command::Replay, Command::Compare].map(budget), [64_000; 3]);
     let lines = resolve(&Sources::default()).unwrap().lines();
     assert_eq!(lines[1], ["budget", "64000", "default"]);
 }

@@ -88,6 +88,17 @@ impl Pins {
         self
     }
 
+    /// The same, with everything that another pins.
+    pub fn and(mut self, other: &Pins) -> Self {
+        let Pins { roles, tools, paths, calls, texts } = other;
+        self.roles.extend(roles);
+        self.tools.extend(tools.iter().cloned());
+        self.paths.extend(paths.iter().cloned());
+        self.calls.extend(calls.iter().cloned());
+        self.texts.extend(texts.iter().cloned());
+        self
+    }
+
     /// Whether nothing is pinned.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -2,10 +2,22 @@
 
 use serde_json::Value;
 
+use super::diagnosis::{diagnosis_of, id_of};
 use super::usage::Usage;
 
 /// The longest response, or line of one, that is read.
 const MAX_BYTES: usize = 32 << 20;
+
+/// What a response reports about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answered {
+    /// Its usage.
+    pub usage: Option<Usage>,
+    /// Its id.
+    pub id: Option<String>,
+    /// The provider's diagnosis of its cache, if it was asked for one.
+    pub diagnosis: Option<String>,
+}
 
 /// Reads a response while it is passed on: one JSON value, or a stream of events.
 #[derive(Debug, Default)]
@@ -14,7 +26,7 @@ pub struct AnswerReader {
     /// The bytes since the last end of a line.
     pending: Vec<u8>,
     is_too_long: bool,
-    usage: Option<Usage>,
+    answered: Answered,
     has_ended: bool,
     bytes: u64,
 }
@@ -69,21 +81,25 @@ impl AnswerReader {
 
     fn read(&mut self, json: &str) {
         if let Ok(value) = serde_json::from_str::<Value>(json) {
-            let mut usage = self.usage.unwrap_or_default();
+            let mut usage = self.answered.usage.unwrap_or_default();
             if usage.take(&value) {
-                self.usage = Some(usage);
+                self.answered.usage = Some(usage);
             }
+            if let Some(id) = id_of(&value) {
+                self.answered.id = Some(id.to_owned());
+            }
+            self.answered.diagnosis = diagnosis_of(&value).or(self.answered.diagnosis.take());
         }
     }
 
-    /// Ends the response; returns its usage, if it was reported.
-    pub fn finish(&mut self) -> Option<Usage> {
+    /// Ends the response; returns what it reported about itself.
+    pub fn finish(&mut self) -> Answered {
         let rest = std::mem::take(&mut self.pending);
         match self.is_stream {
             true => self.line(&rest),
             false => self.read(std::str::from_utf8(&rest).unwrap_or_default()),
         }
-        self.usage
+        self.answered.clone()
     }
 
     /// Whether the stream has reported its end.

@@ -62,6 +62,11 @@ impl<'a> Request<'a> {
         self.fields.is_true("stream")
     }
 
+    /// Whether it has a field of a name, beside its messages.
+    pub fn has_field(&self, name: &str) -> bool {
+        self.fields.get(name).is_some()
+    }
+
     /// Whether it offers tools.
     pub fn has_tools(&self) -> bool {
         self.fields.get("tools").is_some_and(|tools| tools.get().len() > 2)

@@ -1,0 +1,163 @@
+//! Bodies of requests that come compressed.
+
+use std::io::Read;
+
+use axum::http::{HeaderMap, header};
+use bytes::Bytes;
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+/// Most frames of one body: each is set up anew, so many small ones would take long.
+const MAX_FRAMES: usize = 64;
+
+/// Largest window that any frame may claim, however short its text: what every decoder is asked to take.
+const MAX_WINDOW: u64 = 8 << 20;
+
+/// How the body of a request is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// Not at all.
+    None,
+    /// As zstd.
+    Zstd,
+    /// In a way that is not known.
+    Unknown,
+}
+
+impl Coding {
+    /// What the headers of a request say.
+    pub fn of(headers: &HeaderMap) -> Self {
+        let mut codings = headers.get_all(header::CONTENT_ENCODING).iter().map(|value| value.as_bytes().trim_ascii());
+        match (codings.next(), codings.next()) {
+            (None, _) => Self::None,
+            (Some(coding), None) if coding.eq_ignore_ascii_case(b"identity") => Self::None,
+            (Some(coding), None) if coding.eq_ignore_ascii_case(b"zstd") => Self::Zstd,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// The text of a body that has at most so many bytes.
+    ///
+    /// # Errors
+    /// Says why it passes as it is, to be read after "because".
+    pub async fn text(self, body: &Bytes, most: usize) -> Result<Bytes, &'static str> {
+        match self {
+            Self::None if body.len() > most => Err(TOO_LARGE),
+            Self::None => Ok(body.clone()),
+            Self::Unknown => Err("it is compressed in a way that is not known"),
+            Self::Zstd => {
+                let body = body.clone();
+                let text = tokio::task::spawn_blocking(move || unpacked(&body, most)).await;
+                text.unwrap_or(Err(BROKEN)).map(Bytes::from)
+            }
+        }
+    }
+
+    /// A text as it is sent.
+    pub async fn packed(self, text: Bytes) -> Bytes {
+        if self != Self::Zstd {
+            return text;
+        }
+        let packed = tokio::task::spawn_blocking({
+            let text = text.clone();
+            move || packed(&text)
+        });
+        match packed.await {
+            Ok(Some(packed)) => packed.into(),
+            // A frame that holds the text as it is: larger, and too simple to be wrong.
+            _ => compress_to_vec(&*text, CompressionLevel::Uncompressed).into(),
+        }
+    }
+}
+
+const TOO_LARGE: &str = "the request is too large to be looked into";
+const BROKEN: &str = "its compression is broken";
+
+/// The text of a compressed body. Never more than the limit is held, whatever the body claims.
+fn unpacked(mut body: &[u8], most: usize) -> Result<Vec<u8>, &'static str> {
+    let mut text = Vec::new();
+    for _ in 0..MAX_FRAMES {
+        if body.is_empty() {
+            return Ok(text);
+        }
+        if let Some(behind) = behind_skipped(body)? {
+            body = behind;
+            continue;
+        }
+        let mut decoder = FrameDecoder::new();
+        // A frame of one piece claims a window of its whole size.
+        decoder.set_max_window_size(MAX_WINDOW.max(most as u64));
+        let mut frame = StreamingDecoder::new_with_decoder(&mut body, decoder).map_err(|_| BROKEN)?;
+        let room = most - text.len();
+        frame.by_ref().take(room as u64 + 1).read_to_end(&mut text).map_err(|_| BROKEN)?;
+        if text.len() > most {
+            return Err(TOO_LARGE);
+        }
+        let (written, counted) = (frame.decoder.get_checksum_from_data(), frame.decoder.get_calculated_checksum());
+        if written.is_some() && written != counted {
+            return Err(BROKEN);
+        }
+    }
+    if body.is_empty() { Ok(text) } else { Err(BROKEN) }
+}
+
+/// What follows a frame that holds nothing for us, if the body begins with one.
+fn behind_skipped(body: &[u8]) -> Result<Option<&[u8]>, &'static str> {
+    let Some((head, behind)) = body.split_first_chunk::<8>() else { return Ok(None) };
+    let [a, b, c, d, size @ ..] = *head;
+    if u32::from_le_bytes([a, b, c, d]) & 0xFFFF_FFF0 != 0x184D_2A50 {
+        return Ok(None);
+    }
+    behind.get(u32::from_le_bytes(size) as usize..).map(Some).ok_or(BROKEN)
+}
+
+/// A compressed body, if it can be read again.
+fn packed(text: &[u8]) -> Option<Vec<u8>> {
+    let packed = compress_to_vec(text, CompressionLevel::Fastest);
+    (unpacked(&packed, text.len()).ok()? == text).then_some(packed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(length: usize) -> Vec<u8> {
+        (0..length).map(|at| b"some text that repeats, "[at % 24] ^ (at / 997) as u8 & 1).collect()
+    }
+
+    #[test]
+    fn what_is_packed_can_be_read_again_within_the_limit() {
+        for length in [0, 1, 100, 131_072, 131_073, 1_000_000] {
+            let text = text(length);
+            let packed = packed(&text).expect("it can be read again");
+            assert_eq!(unpacked(&packed, length).as_deref(), Ok(&*text), "{length}");
+            if length > 0 {
+                assert_eq!(unpacked(&packed, length - 1), Err(TOO_LARGE), "{length}");
+            }
+        }
+    }
+
+    #[test]
+    fn several_frames_and_skipped_ones_are_one_text() {
+        let mut body = packed(b"one ").unwrap();
+        body.extend([0x50, 0x2A, 0x4D, 0x18, 3, 0, 0, 0, 1, 2, 3]);
+        body.extend(packed(b"two").unwrap());
+        assert_eq!(unpacked(&body, 100).as_deref(), Ok(&b"one two"[..]));
+        assert_eq!(unpacked(&packed(b"").unwrap().repeat(MAX_FRAMES + 1), 100), Err(BROKEN));
+    }
+
+    #[test]
+    fn what_is_broken_is_told_and_never_panics() {
+        let whole = packed(&text(50_000)).unwrap();
+        for cut in 1..whole.len().min(400) {
+            assert_eq!(unpacked(&whole[..cut], 100_000), Err(BROKEN), "{cut}");
+        }
+        for at in 0..whole.len() {
+            let mut broken = whole.clone();
+            broken[at] ^= 0x40;
+            // It may also be read as something else, which is then no request.
+            let _ = unpacked(&broken, 100_000);
+        }
+        assert_eq!(unpacked(b"{\"model\":\"m\"}", 100), Err(BROKEN));
+    }
+}

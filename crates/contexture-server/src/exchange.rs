@@ -1,0 +1,203 @@
+//! A request on its way to the provider and back.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::http::{HeaderMap, Response, StatusCode, header};
+use bytes::Bytes;
+use contexture::wire::{Answered, asking_for_diagnosis};
+
+use crate::account::Sent;
+use crate::asked::Ready;
+use crate::coding::Coding;
+use crate::headers;
+use crate::passing::Passing;
+use crate::record::RequestRecord;
+use crate::refusal::refusal;
+use crate::shared::Shared;
+use crate::upstream::Route;
+use crate::watching::Watched;
+
+/// A request that is decided about, until its answer has passed.
+pub(crate) struct Exchange {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) route: Route,
+    /// The headers that are passed on.
+    pub(crate) headers: HeaderMap,
+    /// How bodies of it are compressed.
+    pub(crate) coding: Coding,
+    pub(crate) ready: Ready,
+    /// The body as it came.
+    pub(crate) came: Bytes,
+    /// The body that is sent.
+    pub(crate) sent: Bytes,
+    /// The text of the body that came.
+    pub(crate) text: Bytes,
+    pub(crate) began: Instant,
+    /// The gateway's own work on it.
+    pub(crate) own: Duration,
+    /// What the inspector was told of it.
+    pub(crate) watched: Option<Watched>,
+}
+
+impl Exchange {
+    pub(crate) async fn send(mut self) -> Response<Body> {
+        let mut answer = self.ask().await;
+        if self.ready.body.is_some() && is_refused(&answer) {
+            answer = self.post(self.came.clone()).await;
+            self.give_up(answer.as_ref().is_ok_and(|answer| answer.status().is_success()));
+        }
+        match answer {
+            Ok(answer) => self.pass(answer),
+            Err(error) => {
+                let response = unreachable_upstream(&self.route, &error);
+                self.note(response.status().as_u16(), Vec::new(), &Answered::default(), self.began.elapsed());
+                response
+            }
+        }
+    }
+
+    /// Sends what was decided, with a question about the provider's cache if that is wanted.
+    async fn ask(&self) -> Result<reqwest::Response, reqwest::Error> {
+        let Some(asking) = self.asking().await else { return self.post(self.sent.clone()).await };
+        let answer = self.post(asking).await;
+        if !is_refused(&answer) {
+            return answer;
+        }
+        // Not every model knows the question. It must not be taken for a fault of what was decided.
+        let answer = self.post(self.sent.clone()).await;
+        if !is_refused(&answer) {
+            self.shared.diagnosing.stop();
+        }
+        answer
+    }
+
+    /// The body that asks the provider for its view of its cache.
+    async fn asking(&self) -> Option<Bytes> {
+        let conversation = self.ready.conversation.as_ref().filter(|_| self.shared.diagnosing.is_on())?;
+        let previous = conversation.state().answer_id.clone();
+        let text = self.ready.body.as_ref().unwrap_or(&self.text);
+        let asking = asking_for_diagnosis(self.route.format?, std::str::from_utf8(text).ok()?, previous.as_deref())?;
+        Some(self.coding.packed(asking.into()).await)
+    }
+
+    async fn post(&self, body: Bytes) -> Result<reqwest::Response, reqwest::Error> {
+        let request =
+            || self.shared.client.post(&self.route.url).headers(self.headers.clone()).body(body.clone()).send();
+        match request().await {
+            // Nothing was sent, so nothing can happen twice.
+            Err(error) if error.is_connect() => request().await,
+            answer => answer,
+        }
+    }
+
+    /// The provider refused what was made of the request, so it got it as it came. If it took that, what was decided
+    /// last was at fault: it is taken back, and nothing more is folded.
+    fn give_up(&mut self, is_taken: bool) {
+        self.ready.body = None;
+        self.ready.has_given_up = true;
+        self.ready.sent_tokens = self.ready.came_tokens;
+        let Some(conversation) = self.ready.conversation.as_ref().filter(|_| is_taken) else {
+            self.ready.passed = Some("the provider refused it, rewritten and as it came".to_owned());
+            return;
+        };
+        let why = "the provider refused the rewritten request, so it was sent again as it came";
+        conversation.state().take_back(self.ready.messages, why);
+        self.ready.passed = Some(why.to_owned());
+    }
+
+    fn pass(mut self, answer: reqwest::Response) -> Response<Body> {
+        let (status, headers) = (answer.status(), headers::kept(answer.headers()));
+        let is_stream = headers
+            .get(header::CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok())
+            .is_some_and(|kind| kind.starts_with("text/event-stream"));
+        self.let_go();
+        let (quota, first_byte) = (headers::quota_of(&headers), self.began.elapsed());
+        let at_end = Box::new(move |answered: &Answered| self.note(status.as_u16(), quota, answered, first_byte));
+        let mut response = Response::new(Passing::body(Box::pin(answer.bytes_stream()), is_stream, at_end));
+        (*response.status_mut(), *response.headers_mut()) = (status, headers);
+        response
+    }
+
+    /// Lets go of the bodies: many answers take long, and nothing is sent again.
+    fn let_go(&mut self) {
+        (self.came, self.sent, self.text) = (Bytes::new(), Bytes::new(), Bytes::new());
+        self.ready.body = self.ready.body.take().map(|_| Bytes::new());
+    }
+
+    /// Bills the request and notes what became of it.
+    fn note(&self, status: u16, quota: Vec<(String, String)>, answered: &Answered, first_byte: Duration) {
+        let Self { shared, ready, .. } = self;
+        let now_ms = shared.decider.now_ms();
+        let sent = Sent {
+            sent_tokens: ready.sent_tokens,
+            came_tokens: ready.came_tokens,
+            is_changed: ready.body.is_some(),
+            has_moved: ready.decided.iter().any(|note| note.what == "fold") || ready.has_given_up,
+            time_ms: now_ms.saturating_sub(self.began.elapsed().as_millis() as u64),
+        };
+        let billed = answered.usage.filter(|_| !self.route.is_count);
+        let bill = ready.conversation.as_ref().zip(billed).map(|(conversation, usage)| {
+            let mut state = conversation.state();
+            state.answer_id = answered.id.clone();
+            state.account.note(&ready.model, &ready.prices, sent, &usage, now_ms)
+        });
+        let record = RequestRecord {
+            session: shared.session.id().to_owned(),
+            conversation: ready.conversation.as_ref().map(|conversation| conversation.id().to_string()),
+            time_ms: sent.time_ms,
+            format: self.route.format,
+            model: ready.model_name.clone(),
+            status,
+            is_changed: ready.body.is_some(),
+            passed: ready.passed.clone(),
+            is_unsaved: ready.is_unsaved,
+            decided: ready.decided.clone(),
+            usage: billed,
+            bill,
+            dollars: ready.model.input.zip(ready.model.output),
+            context: Some(ready.model.context),
+            would_send: ready.would_send,
+            diagnosis: answered.diagnosis.clone(),
+            own_us: self.own.as_micros() as u64,
+            first_byte_ms: first_byte.as_millis() as u64,
+            whole_ms: self.began.elapsed().as_millis() as u64,
+            quota,
+        };
+        if let Some(watcher) = &shared.options.watcher {
+            watcher.seen(&record);
+        }
+        let (shared, conversation, watched) = (shared.clone(), ready.conversation.clone(), self.watched.clone());
+        shared.session.expect();
+        // Writing waits for the disk, and nobody waits for it.
+        tokio::task::spawn_blocking(move || {
+            if let Some(conversation) = conversation.filter(|_| bill.is_some()) {
+                shared.decider.save(&conversation);
+            }
+            if let Some(watched) = watched {
+                watched.end(&shared, &record);
+            }
+            shared.session.note(record);
+        });
+    }
+}
+
+fn is_refused(answer: &Result<reqwest::Response, reqwest::Error>) -> bool {
+    answer.as_ref().is_ok_and(|answer| matches!(answer.status().as_u16(), 400 | 413 | 422))
+}
+
+/// What the client is told of a provider that cannot be reached.
+pub(crate) fn unreachable_upstream(route: &Route, error: &reqwest::Error) -> Response<Body> {
+    // The address may carry a key in its query, so errors are told without it.
+    let kind = match () {
+        () if error.is_connect() => "cannot be reached",
+        () if error.is_timeout() => "did not answer in time",
+        () => "broke off",
+    };
+    let host = route.url.split('/').nth(2).unwrap_or_default();
+    // So may what comes before the host.
+    let host = host.rsplit('@').next().unwrap_or_default();
+    refusal(route.format, StatusCode::BAD_GATEWAY, &format!("the provider at `{host}` {kind}"))
+}

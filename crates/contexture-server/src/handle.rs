@@ -1,0 +1,149 @@
+//! What is done with a request that comes.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request as Incoming, State};
+use axum::http::{HeaderMap, Method, Response, StatusCode, header};
+use bytes::Bytes;
+
+use crate::asked::{Asked, Progress, Ready};
+use crate::coding::Coding;
+use crate::exchange::{Exchange, unreachable_upstream};
+use crate::refusal::refusal;
+use crate::shared::Shared;
+use crate::table::Found;
+use crate::upstream::Route;
+use crate::watching::Watched;
+use crate::{guard, headers, own};
+
+/// How long it may take to find the conversation of a request when that takes longer than all own work may.
+const FINDING: Duration = Duration::from_millis(500);
+
+/// Largest body that is taken at all.
+const MOST_BYTES: usize = 512 << 20;
+
+/// Serves a request.
+pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming) -> Response<Body> {
+    let (parts, body) = incoming.into_parts();
+    let allowed = [shared.address.ip().to_string()];
+    if !guard::is_local(&parts.headers, &parts.uri, &allowed) {
+        return refusal(None, StatusCode::FORBIDDEN, "requests for another host or from another origin are refused");
+    }
+    if let Some(inspector) = shared.inspector.as_ref().filter(|inspector| inspector.is_for(parts.uri.path())) {
+        return inspector.respond(&parts, body).await;
+    }
+    let path = parts.uri.path();
+    if let Some(response) = own::respond(&shared, path, &parts.headers, parts.uri.query()) {
+        return response;
+    }
+    let upstreams = match headers::has_account(&parts.headers) {
+        true => &shared.options.upstreams.for_account(),
+        false => &shared.options.upstreams,
+    };
+    let route = upstreams.route(path, parts.uri.query(), headers::is_anthropic(&parts.headers));
+    if parts.headers.contains_key(header::UPGRADE) {
+        return refusal(route.format, StatusCode::UPGRADE_REQUIRED, "only plain requests are passed on");
+    }
+    match route.format {
+        Some(_) if parts.method == Method::POST => model(shared, parts.headers, body, route).await,
+        _ => other(&shared, parts.method, parts.headers, body, &route).await,
+    }
+}
+
+/// A request that asks no model passes as it is.
+async fn other(shared: &Arc<Shared>, method: Method, headers: HeaderMap, body: Body, route: &Route) -> Response<Body> {
+    let has_body = headers.contains_key(header::CONTENT_LENGTH) || headers.contains_key(header::TRANSFER_ENCODING);
+    let mut request = shared.client.request(method, &route.url).headers(plain_headers(&headers));
+    if has_body {
+        request = request.body(reqwest::Body::wrap_stream(body.into_data_stream()));
+    }
+    match request.send().await {
+        Ok(answer) => passed_on(answer),
+        Err(error) => unreachable_upstream(route, &error),
+    }
+}
+
+/// Headers as they came, but for those that concern one connection.
+fn plain_headers(headers: &HeaderMap) -> HeaderMap {
+    let mut passed = headers::kept(headers);
+    passed.remove(header::HOST);
+    passed
+}
+
+fn passed_on(answer: reqwest::Response) -> Response<Body> {
+    let (status, headers) = (answer.status(), headers::kept(answer.headers()));
+    let mut response = Response::new(Body::from_stream(answer.bytes_stream()));
+    (*response.status_mut(), *response.headers_mut()) = (status, headers);
+    response
+}
+
+/// A request that asks a model.
+async fn model(shared: Arc<Shared>, headers: HeaderMap, body: Body, route: Route) -> Response<Body> {
+    let began = Instant::now();
+    let Ok(came) = to_bytes(body, MOST_BYTES).await else {
+        return refusal(route.format, StatusCode::PAYLOAD_TOO_LARGE, "the request is too large, or broke off");
+    };
+    let received = Instant::now();
+    let coding = Coding::of(&headers);
+    let text = coding.text(&came, shared.options.read_bytes).await;
+    let unread = text.as_ref().err().copied();
+    let asked = asked(&headers, text.unwrap_or_else(|_| came.clone()), &route);
+    let ready = match unread {
+        Some(why) => shared.decider.unread(&asked, why),
+        None => decided(&shared, &asked).await,
+    };
+    let sent = match &ready.body {
+        Some(body) => coding.packed(body.clone()).await,
+        None => came.clone(),
+    };
+    let (own, headers) = (received.elapsed(), headers::forwarded(&headers));
+    let watched = Watched::begin(&shared, &asked, &ready);
+    Exchange { shared, route, headers, coding, ready, came, sent, text: asked.body, began, own, watched }.send().await
+}
+
+fn asked(headers: &HeaderMap, body: Bytes, route: &Route) -> Asked {
+    Asked {
+        body,
+        format: route.format.expect("only requests with a format are decided about"),
+        scope: headers::session_of(headers),
+        is_count: route.is_count,
+        is_compaction: headers::is_compaction(headers),
+    }
+}
+
+/// What is sent: with new decisions if they are made in time, else with what was decided before.
+async fn decided(shared: &Arc<Shared>, asked: &Asked) -> Ready {
+    let progress = Arc::new(Progress::default());
+    let mut deciding = tokio::task::spawn_blocking({
+        let (shared, progress, asked) = (shared.clone(), progress.clone(), asked.clone());
+        move || shared.decider.decide(&asked, &progress)
+    });
+    let why = match tokio::time::timeout(shared.options.own_work, &mut deciding).await {
+        Ok(Ok(ready)) => return ready,
+        Ok(Err(_)) => "something went wrong inside the gateway",
+        Err(_) if !progress.end() => match deciding.await {
+            Ok(ready) => return ready,
+            Err(_) => "something went wrong inside the gateway",
+        },
+        Err(_) => "deciding took too long",
+    };
+    let found = found_by(&progress).await;
+    if let Some(found) = found.as_ref().filter(|_| why.starts_with("something")) {
+        found.conversation.state().stopped = Some(format!("nothing more is folded: {why}"));
+    }
+    shared.decider.fallback(asked, found, why)
+}
+
+/// The conversation of a request, if it is found soon: what was decided before must not be lost.
+async fn found_by(progress: &Progress) -> Option<Found> {
+    let until = Instant::now() + FINDING;
+    loop {
+        let found = progress.take_found();
+        if found.is_some() || progress.is_passed() || Instant::now() > until {
+            return found;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}

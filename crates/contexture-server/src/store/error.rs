@@ -1,0 +1,32 @@
+//! Why the store cannot be used.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why the store cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The file or its directory cannot be made.
+    #[error("open the store `{path}`")]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A newer version of the program wrote it.
+    #[error("the store was written by a newer version ({0}) of the program")]
+    Newer(i64),
+    /// The database says no.
+    #[error("the store: {0}")]
+    Database(#[from] rusqlite::Error),
+    /// Something in it cannot be read.
+    #[error("something in the store cannot be read")]
+    Unreadable(#[from] serde_json::Error),
+    /// Another gateway went on with the conversation.
+    #[error("another gateway went on with the conversation")]
+    Elsewhere,
+}

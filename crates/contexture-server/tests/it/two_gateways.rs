@@ -1,0 +1,67 @@
+//! Two gateways that share a store.
+
+use contexture::wire::Format;
+use contexture_server::Options;
+
+use super::folding::{digests, long, records, small};
+use super::provider::{Provider, post};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_that_moves_between_two_gateways_goes_on() {
+    for format in [Format::Messages, Format::Responses] {
+        let agent = long(format, 14);
+        let directory = tempfile::tempdir().unwrap();
+        let provider = Provider::start().await;
+        let options = || Options { store: Some(directory.path().join("gateway.db")), ..small() };
+        let gateways = [provider.gateway(options()).await, provider.gateway(options()).await];
+        let (mut asked, mut before, mut folds) = ([0, 0], String::new(), 0);
+        for (n, at) in agent.requests().into_iter().enumerate() {
+            // Three requests here, two there, and each is repeated at the other one.
+            let first = usize::from(n % 5 >= 3);
+            let mut sent = Vec::new();
+            let mut has_folded = false;
+            for which in [first, 1 - first] {
+                let (status, _) = post(&gateways[which], format, agent.request(at, false)).await;
+                assert_eq!(status, 200);
+                asked[which] += 1;
+                let records = records(&gateways[which], asked[which]).await;
+                has_folded |= records.last().unwrap().decided.iter().any(|note| note.what == "fold");
+                sent.push(provider.last().body);
+            }
+            assert_eq!(sent[0], sent[1], "request {n} in {format:?}, repeated at the other gateway");
+            folds += usize::from(has_folded);
+            if n > 0 && !has_folded {
+                let is_longer = digests(format, &sent[0]).starts_with(&digests(format, &before));
+                assert!(is_longer, "request {n} in {format:?} moved without a fold");
+            }
+            before = sent.swap_remove(0);
+        }
+        assert!(folds > 0, "{format:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_gateways_at_once_stay_valid_and_lose_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let provider = Provider::start().await;
+    let options = || Options { store: Some(directory.path().join("gateway.db")), ..small() };
+    let gateways = [provider.gateway(options()).await, provider.gateway(options()).await];
+    let agent = long(Format::Messages, 12);
+    for at in agent.requests() {
+        let body = agent.request(at, false);
+        let (one, two) = tokio::join!(
+            post(&gateways[0], agent.format, body.clone()),
+            post(&gateways[1], agent.format, body.clone())
+        );
+        assert_eq!((one.0, two.0), (200, 200));
+    }
+    for got in provider.got() {
+        contexture_server::testing::rules::check(agent.format, &got.body).unwrap();
+    }
+    let mut seen = 0;
+    for gateway in gateways {
+        seen += gateway.stop().await.len();
+    }
+    let kept = contexture_server::Store::open(&directory.path().join("gateway.db")).unwrap().requests(None).unwrap();
+    assert_eq!((seen, kept.len()), (agent.requests().len() * 2, agent.requests().len() * 2));
+}
