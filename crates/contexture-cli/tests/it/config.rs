@@ -76,24 +76,33 @@ impl Place {
 #[test]
 fn without_files_everything_is_a_default() {
     let expected = "\
-key                                value        from
-instructions                       \"\"           default
-budget                             64000        default
-overflow                           \"truncate\"   default
-counter                            \"estimate\"   default
-provider                           \"anthropic\"  default
-fold                               \"pays\"       default
-verbatim                           false        default
-pin.roles                          []           default
-pin.tools                          []           default
-pin.paths                          []           default
-file-reference.slot                350          default
-file-reference.max_file_size       1048576      default
-file-reference.follow_symlinks     false        default
-file-reference.allowed_extensions  not set      default
-file-reference.read_concurrency    16           default
-working-memory.text                not set      default
-tool                               []           default
+key                                value             from
+instructions                       \"\"                default
+budget                             64000             default
+overflow                           \"truncate\"        default
+counter                            \"estimate\"        default
+provider                           \"anthropic\"       default
+fold                               \"pays\"            default
+verbatim                           false             default
+pin.roles                          []                default
+pin.tools                          []                default
+pin.paths                          []                default
+file-reference.slot                350               default
+file-reference.max_file_size       1048576           default
+file-reference.follow_symlinks     false             default
+file-reference.allowed_extensions  not set           default
+file-reference.read_concurrency    16                default
+working-memory.text                not set           default
+tool                               []                default
+gateway.budget                     not set           default
+gateway.holdout                    0.0               default
+gateway.listen                     \"127.0.0.1:7717\"  default
+gateway.store_megabytes            1024              default
+gateway.upstream.anthropic         not set           default
+gateway.upstream.openai            not set           default
+gateway.upstream.chat              not set           default
+gateway.upstream.responses         not set           default
+model                              []                default
 
 file     path                                       state
 project  contexture.toml                            not found, nor in a parent directory
