@@ -382,7 +382,7 @@ impl Decider {
         state.rested = None;
         if let Some(store) = &self.store {
             // What cannot be written still holds for as long as the gateway runs.
-            let _ = store.save_pins(&conversation.id, &state.pins);
+            let _ = store.save_pins(conversation.id(), &state.pins);
         }
     }
 

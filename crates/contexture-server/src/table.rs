@@ -104,17 +104,17 @@ impl Table {
 
     /// A conversation by its name, if it is known.
     pub fn find(&self, id: &str) -> Option<Arc<Conversation>> {
-        let held = self.lock().order.iter().find(|conversation| &*conversation.id == id).cloned();
+        let held = self.lock().order.iter().find(|conversation| &**conversation.id() == id).cloned();
         held.or_else(|| {
             let key = self.store.as_ref()?.key_of(id).ok()??;
-            self.alike(key).into_iter().find(|conversation| &*conversation.id == id)
+            self.alike(key).into_iter().find(|conversation| &**conversation.id() == id)
         })
     }
 
     /// Forgets a conversation that is held in memory. Returns whether it was there.
     pub fn forget(&self, id: &str) -> bool {
         let mut inner = self.lock();
-        let Some(at) = inner.order.iter().position(|conversation| &*conversation.id == id) else { return false };
+        let Some(at) = inner.order.iter().position(|conversation| &**conversation.id() == id) else { return false };
         let conversation = inner.order.remove(at);
         inner.remove(&conversation);
         true

@@ -53,7 +53,7 @@ impl Watched {
         let ticket = Arc::new(Mutex::new(None));
         let record = RequestRecord {
             session: shared.session.id().to_owned(),
-            conversation: ready.conversation.as_ref().map(|conversation| conversation.id.to_string()),
+            conversation: ready.conversation.as_ref().map(|conversation| conversation.id().to_string()),
             time_ms: shared.decider.now_ms(),
             format: Some(asked.format),
             model: ready.model_name.clone(),

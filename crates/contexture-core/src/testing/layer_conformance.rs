@@ -9,6 +9,7 @@ use crate::item::Item;
 use crate::layer::MemoryLayer;
 use crate::memory::memory;
 use crate::store::{MemoryStore, StorageAdapter};
+use crate::tokens::{Estimate, TokenCounter};
 use crate::window::ProjectionPolicy;
 
 /// Checks what every layer must do.
@@ -23,9 +24,18 @@ pub async fn layer_conformance<L: MemoryLayer>(make: impl Fn() -> L) {
     if let Err(problem) = make().spec().validate() {
         panic!("the spec is invalid: {problem}");
     }
+    let tools = tool_tokens(&make);
     for token_budget in [400, 2_000, 20_000] {
-        converse(&make, token_budget).await;
+        converse(&make, token_budget + tools).await;
     }
+}
+
+/// What the model is told about the functions of the layer takes, by a generous estimate.
+fn tool_tokens<L: MemoryLayer>(make: &impl Fn() -> L) -> u64 {
+    let built = engine(memory((make(),))).build();
+    let engine: Engine<(L,)> = built.unwrap_or_else(|problem| panic!("the layer is refused: {problem}"));
+    let json = serde_json::to_string(engine.tool_schemas()).expect("schemas are JSON already");
+    Estimate.count(&json) + 16 * engine.tool_schemas().len() as u64
 }
 
 /// Messages of users.

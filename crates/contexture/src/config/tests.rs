@@ -336,10 +336,16 @@ fn two_values(row: &Row) -> [String; 2] {
         Kind::Choice(choices) => [0, 1].map(|index| format!("\"{}\"", choices[index].name)),
         Kind::Texts if row.name == keys::PIN_ROLES.row.name => ["[\"user\"]", "[\"assistant\"]"].map(str::to_owned),
         Kind::Texts => ["[\"one\"]", "[\"two\"]"].map(str::to_owned),
-        Kind::Entries(_) if row.name == keys::MODELS.row.name => {
-            [1_000, 2_000].map(|context| format!("[{{ name = \"x\", context = {context} }}]"))
+        Kind::Entries(fields) => {
+            let entry = |second: &str| format!("[{{ name = \"x\", {second} }}]");
+            match fields.iter().find(|field| field.is_required && field.name != "name") {
+                Some(Field { name, kind: Kind::Choice(choices), .. }) => {
+                    [0, 1].map(|index| entry(&format!("{name} = \"{}\"", choices[index].name)))
+                }
+                Some(Field { name, .. }) => ["one", "two"].map(|text| entry(&format!("{name} = \"{text}\""))),
+                None => [1_000, 2_000].map(|context| entry(&format!("context = {context}"))),
+            }
         }
-        Kind::Entries(_) => ["read", "write"].map(|does| format!("[{{ name = \"x\", does = \"{does}\" }}]")),
     }
 }
 

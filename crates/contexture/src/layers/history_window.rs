@@ -104,13 +104,25 @@ fn first_whole(history: &History, mut after_thought: bool) -> usize {
     first
 }
 
-/// Everything from the newest user message on; all of it if there is none.
+/// Everything from the newest user message on, and from the calls on whose outputs come after it; all of it if there is no
+/// user message.
 fn since_newest_user(history: History) -> History {
-    let items: Vec<bool> = history.iter().map(|projected| projected.item.is_message_of(Role::User)).collect();
-    match items.iter().rposition(|is_user| *is_user) {
-        Some(user) => history.keep_last(items.len() - user),
-        None => history,
+    let items: Vec<_> = history.iter().map(|projected| projected.item.clone()).collect();
+    let Some(mut start) = items.iter().rposition(|item| item.is_message_of(Role::User)) else { return history };
+    let mut calls: HashMap<&str, usize> = HashMap::new();
+    let mut calls_of_outputs = vec![None; items.len()];
+    for (index, item) in items.iter().enumerate() {
+        match &**item {
+            Item::FunctionCall(call) => drop(calls.insert(&call.call_id, index)),
+            Item::FunctionCallOutput(output) => calls_of_outputs[index] = calls.get(&*output.call_id).copied(),
+            _ => {}
+        }
     }
+    // Going back to a call may bring outputs of earlier calls along.
+    while let Some(earlier) = calls_of_outputs[start..].iter().flatten().min().copied().filter(|call| *call < start) {
+        start = earlier;
+    }
+    history.keep_last(items.len() - start)
 }
 
 /// The same with the newest user message before it, if it has none.
