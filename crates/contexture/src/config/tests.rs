@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::page::page_of;
+use super::kind::Field;
 use super::resolved::resolve_with;
 use super::*;
 
