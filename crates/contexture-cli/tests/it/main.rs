@@ -6,6 +6,7 @@ mod config;
 mod frame;
 mod guide;
 mod import;
+mod inspect;
 mod judge;
 mod plot;
 mod policies;

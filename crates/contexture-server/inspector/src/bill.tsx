@@ -13,7 +13,7 @@ export function Bill({ by, news }: { by: string; news: number }) {
   return (
     <div class="sheet wide">
       <div class="toolbar">
-        <h2>Bill</h2>
+        <h1>Bill</h1>
         <div class="segments" role="group" aria-label="Divided by">
           {divisions.map((name) => (
             <button key={name} aria-pressed={by === name} onClick={() => go({ view: "bill", by: name }, true)}>

@@ -54,9 +54,9 @@ export function BlockView({ conversation, id, shown, onClose, onRequest, onFile,
   return (
     <aside class="detail" aria-label="Block">
       <header>
-        <h3 ref={heading} tabIndex={-1}>
+        <h2 ref={heading} tabIndex={-1}>
           <bdi>{safe(label)}</bdi>
-        </h3>
+        </h2>
         {canPin && (
           <button aria-pressed={shown?.is_pinned ?? false} title="Never fold this (p)" onClick={pin} id="pin">
             {shown?.is_pinned ? "Pinned" : "Pin"}

@@ -35,6 +35,9 @@ export function ConversationView({ route, news }: { route: Route; news: News }) 
     [id, n, news.n === n ? seen.current : 0],
   );
   const current = line.value?.n === n ? line.value : undefined;
+  // What was shown before stays until the new one is here.
+  const shownLine = current ?? line.value;
+  const newest = news.n === n ? seen.current : 0;
   const shown = useShown(id, current, route, pinned);
   const to = (change: Partial<Route>, replace = true) => {
     setFollows(false);
@@ -69,6 +72,7 @@ export function ConversationView({ route, news }: { route: Route; news: News }) 
   const isLive = about.is_live;
   return (
     <main class={`columns${route.n ? " has-request" : ""}${route.block !== undefined ? " has-block" : ""}`}>
+      <h1 class="unseen">{titleOf(conversation.value)}</h1>
       <nav class="side" aria-label="Requests">
         <Title conversation={conversation.value} onChanged={() => setPinned(pinned + 1)} isFollowing={follows} onFollow={isLive ? () => setFollows(!follows) : undefined} />
         <Requests conversation={conversation.value} n={n} news={own ? news : { count: seen.current }} onSelect={(n) => to({ n })} onOpen={(n) => to({ n }, route.n !== undefined)} />
@@ -86,12 +90,10 @@ export function ConversationView({ route, news }: { route: Route; news: News }) 
           <Files id={id} path={route.path} total={total} onPath={(path) => to({ path, tab: "files" }, false)} onBlock={(n, block) => to({ n, block, form: "came", tab: "window" }, false)} />
         )}
         {route.tab === "tools" && <Tools id={id} total={total} onBlock={(n, block) => to({ n, block, form: "came", tab: "window" }, false)} />}
-        {route.tab === "window" && current && (
-          <>
-            <Head line={current} scale={conversation.value.largest} onBefore={() => to({ form: "before", bySize: false })} />
-            <Window id={id} line={current} route={route} news={pinned} />
-          </>
+        {route.tab === "window" && shownLine && (
+          <Head line={shownLine} scale={conversation.value.largest} onBefore={() => to({ form: "before", bySize: false })} />
         )}
+        {route.tab === "window" && n !== undefined && <Window id={id} n={n} route={route} news={`${pinned} ${newest}`} />}
         {line.error && <p class="note bad">{line.error}</p>}
       </section>
       {route.block !== undefined && route.tab === "window" && (
@@ -144,7 +146,7 @@ function Title({ conversation, onChanged, isFollowing, onFollow }: TitleProps) {
   return (
     <div class="title">
       <a class="link all" href="#/">← all conversations</a>
-      <h1><bdi>{titleOf(conversation)}</bdi></h1>
+      <h2><bdi>{titleOf(conversation)}</bdi></h2>
       <p class="dim">
         {plural(turns, "turn")}, {plural(requests, "request")}{folds > 0 && `, ${plural(folds, "fold")}`}{less}
       </p>

@@ -61,7 +61,7 @@ function History({ id, path, total, onPath, onBlock }: Props & { path: string })
   return (
     <div class="sheet">
       <button class="link" onClick={() => onPath(undefined)}>← all files</button>
-      <h3 class="path"><bdi>{safe(path)}</bdi></h3>
+      <h2 class="path"><bdi>{safe(path)}</bdi></h2>
       {file && (
         <p>
           <span class={`tag grade-${file.grade}`}>{gradeNames[file.grade]}</span>{" "}

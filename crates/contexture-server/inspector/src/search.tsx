@@ -29,9 +29,9 @@ export function Search({ words, conversation }: { words: string; conversation: s
   };
   return (
     <div class="sheet wide" aria-live="polite">
-      <h2>
+      <h1>
         Search for “<bdi>{safe(words)}</bdi>”
-      </h2>
+      </h1>
       {error && <p class="note bad">{error}</p>}
       {found && found.hits.length === 0 && <p class="note">No block has these words.</p>}
       <ul class="hits">

@@ -18,30 +18,31 @@ const forms: [Form, string, string][] = [
 
 interface Props {
   id: string;
-  line: RequestLine;
+  n: number;
   route: Route;
-  news: number;
+  /** Changes when the window may be another one. */
+  news: string;
 }
 
-export function Window({ id, line, route, news }: Props) {
+export function Window({ id, n, route, news }: Props) {
   const data = useData();
   const { form, bySize, block } = route;
-  const subject = `${id} ${line.n} ${form} ${bySize} ${line.is_over}`;
+  const subject = `${id} ${n} ${form} ${bySize}`;
   const head = useLoaded(
-    () => data.window(id, line.n, { form, bySize, from: 0, limit: PAGE, block }),
+    () => data.window(id, n, { form, bySize, from: 0, limit: PAGE, block }),
     [subject, news],
   ).value;
   // What is shown of another request or form is not mixed with this one's.
   const isCurrent = head?.form === form;
   const pages = usePages<Block>(`${subject} ${news}`, async (page) =>
-    (await data.window(id, line.n, { form, bySize, from: page * PAGE, limit: PAGE })).blocks,
+    (await data.window(id, n, { form, bySize, from: page * PAGE, limit: PAGE })).blocks,
   );
   if (head && isCurrent) pages.put(Math.floor(head.from / PAGE), head.blocks);
   const difference = head?.first_difference ?? null;
   const [chosen, setChosen] = useState<{ subject: string; row: number }>({ subject: "", row: -1 });
   const start = head?.at ?? (bySize ? 0 : (difference ?? Math.max(0, (head?.total ?? 1) - 1)));
   const selected = chosen.subject === subject ? chosen.row : start;
-  const to = (change: Partial<Route>) => go({ ...route, n: line.n, block: undefined, ...change }, true);
+  const to = (change: Partial<Route>) => go({ ...route, n, block: undefined, ...change }, true);
   const choose = (row: number) => setChosen({ subject, row });
   const jump = () => difference !== null && (bySize ? to({ bySize: false }) : choose(difference));
   useKeys({
@@ -67,7 +68,7 @@ export function Window({ id, line, route, news }: Props) {
           onOpen={(row) => {
             choose(row);
             const opened = pages.row(row);
-            if (opened) go({ ...route, n: line.n, block: opened.id }, route.block !== undefined);
+            if (opened) go({ ...route, n, block: opened.id }, route.block !== undefined);
           }}
           render={(row) => {
             const shown = pages.row(row);

@@ -14,7 +14,7 @@ use crate::driver::{Browser, END, HOME};
 const REQUESTS: usize = 2_000;
 
 /// Requests after which the client begins anew, so that windows are 20 kB on average.
-const PER_WINDOW: usize = 70;
+const PER_WINDOW: usize = 43;
 
 /// Fills an archive. Returns the bytes of all windows together.
 fn fill(archive: &Archive) -> usize {

@@ -1,0 +1,71 @@
+//! `contexture inspect`: recordings on a page, behind a token.
+
+// Clippy allows `unwrap` in test functions but not in what they call.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A program that is ended with the test.
+struct Inspecting(Child);
+
+impl Drop for Inspecting {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Asks for a path and returns the whole answer.
+fn get(address: &str, path: &str, token: Option<&str>) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\n{token}connection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_recording_is_shown_behind_a_token() {
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/src/replay/example.jsonl");
+    let child = Command::new(env!("CARGO_BIN_EXE_contexture"))
+        .args(["inspect", recording, "--budget", "4000"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut inspecting = Inspecting(child);
+    let mut told = String::new();
+    BufReader::new(inspecting.0.stdout.take().unwrap()).read_line(&mut told).unwrap();
+    let url = told.trim().strip_prefix("the inspector is at http://").unwrap_or_else(|| panic!("{told}"));
+    let (address, token) = url.split_once("/inspect/?token=").unwrap();
+    assert!(get(address, "/api/v1/conversations", None).starts_with("HTTP/1.1 401"));
+    assert!(get(address, "/inspect/", None).starts_with("HTTP/1.1 401"));
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        let answer = get(address, "/api/v1/conversations", Some(token));
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        if answer.contains("\"requests\":27") && answer.contains("\"is_reading\":false") {
+            assert!(answer.contains("\"name\":\"example.jsonl\""), "{answer}");
+            return;
+        }
+        assert!(Instant::now() < end, "the recording is not read: {answer}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn nothing_to_show_is_said() {
+    let home = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_contexture"))
+        .arg("inspect")
+        .env("HOME", home.path())
+        .env_remove("XDG_STATE_HOME")
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(errors.contains("nothing passed through a gateway yet") && errors.contains("hint: "), "{errors}");
+}
