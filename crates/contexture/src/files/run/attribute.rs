@@ -1,6 +1,7 @@
 //! Which lines of an output are lines of which file, where the cuts are certain.
 
 use crate::files::commands::prints::{Part, Prints, Shown};
+use crate::files::commands::sed::Ranges;
 use crate::files::found::{observe_hits, observe_old_diff};
 use crate::files::framing::{FRAYED, Framed, is_cut_mark};
 use crate::files::numbering::{Passage, line_number, split_lines};
@@ -223,7 +224,7 @@ fn by_length(prints: &[&Prints], sources: &[usize], count: usize) -> Option<Vec<
         Prints::File(Shown { path, part: Part::Ranges(ranges), is_numbered: false }) => Some((path, ranges)),
         _ => None,
     };
-    let asked: Vec<(&String, &Vec<(usize, Option<usize>)>)> = sources.iter().map(of).collect::<Option<_>>()?;
+    let asked: Vec<(&String, &Ranges)> = sources.iter().map(of).collect::<Option<_>>()?;
     let end = |(first, most): &(usize, Option<usize>)| first.saturating_add(most.unwrap_or(count));
     let longest = asked.iter().flat_map(|(_, ranges)| ranges.iter().map(end)).max()?;
     if asked.iter().any(|(path, _)| *path != asked[0].0) || longest > MAX_LENGTH {
@@ -252,7 +253,7 @@ fn by_length(prints: &[&Prints], sources: &[usize], count: usize) -> Option<Vec<
 }
 
 /// A line that begins with its number and a tab.
-fn numbered_line<'a>(line: &'a str) -> Option<(usize, &'a str)> {
+fn numbered_line(line: &str) -> Option<(usize, &str)> {
     let (number, text) = line.trim_start_matches(' ').split_once('\t')?;
     Some((line_number(number)?, text))
 }
