@@ -29,6 +29,8 @@ pub enum FileErrorCode {
     PermissionDenied,
     /// The file does not exist.
     NotFound,
+    /// It is not in the state in which it was read.
+    Changed,
     /// Anything else that went wrong while reading.
     ReadFailed,
 }
@@ -46,6 +48,7 @@ impl FileErrorCode {
             FileErrorCode::NotText => "NOT_TEXT",
             FileErrorCode::PermissionDenied => "PERMISSION_DENIED",
             FileErrorCode::NotFound => "NOT_FOUND",
+            FileErrorCode::Changed => "CHANGED",
             FileErrorCode::ReadFailed => "READ_FAILED",
         }
     }

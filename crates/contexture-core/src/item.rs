@@ -291,7 +291,7 @@ impl Content {
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Content::Text { text } => Some(text),
-            Content::Opaque(part) if part["type"] == "text" => part["text"].as_str(),
+            Content::Opaque(part) if part["type"].as_str()?.ends_with("text") => part["text"].as_str(),
             Content::Opaque(_) => None,
         }
     }

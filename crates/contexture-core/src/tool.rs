@@ -37,6 +37,20 @@ pub struct ToolContext<'a> {
     pub call_id: &'a str,
 }
 
+/// A tool's public name as providers take it, with only `A-Z a-z 0-9 _ -`: the slash between layer and function becomes
+/// two underscores, anything else one.
+pub fn wire_name(public_name: &str) -> String {
+    let mut name = String::with_capacity(public_name.len() + 1);
+    for character in public_name.chars() {
+        match character {
+            'A'..='Z' | 'a'..='z' | '0'..='9' | '_' | '-' => name.push(character),
+            '/' => name.push_str("__"),
+            _ => name.push('_'),
+        }
+    }
+    name
+}
+
 /// The object-safe form of [`Tool`].
 pub(crate) trait DynTool: Send + Sync {
     fn name(&self) -> &str;

@@ -5,6 +5,7 @@
 
 mod read;
 mod resolve;
+mod write;
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -18,6 +19,8 @@ use contexture_core::host::{
 use futures_util::future::BoxFuture;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+
+pub use write::Expected;
 
 use read::{check_stat, read_handle, stamp};
 use resolve::{Goal, Resolver};

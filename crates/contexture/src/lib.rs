@@ -100,6 +100,10 @@ pub mod bpe;
 pub mod transcript;
 #[cfg(feature = "wire")]
 pub mod wire;
+#[cfg(feature = "client")]
+pub mod client;
+#[cfg(all(unix, feature = "tools"))]
+pub mod tools;
 mod text;
 mod packed;
 mod revised;
@@ -149,3 +153,11 @@ struct FileReferences;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/file-aware-history.md")]
 struct FileAwareHistory;
+
+#[cfg(all(doctest, feature = "client"))]
+#[doc = include_str!("../../../docs/models.md")]
+struct Models;
+
+#[cfg(all(doctest, unix, feature = "tools"))]
+#[doc = include_str!("../../../docs/tools.md")]
+struct Tools;

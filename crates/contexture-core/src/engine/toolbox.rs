@@ -8,7 +8,7 @@ use crate::error::SpecError;
 use crate::model::ToolSchema;
 use crate::schema::Schema;
 use crate::tokens::TokenCounter;
-use crate::tool::DynTool;
+use crate::tool::{DynTool, wire_name};
 use crate::window::fingerprint_text;
 
 /// The longest wire name that every provider accepts.
@@ -116,20 +116,6 @@ impl Toolbox {
     pub(crate) fn public_name<'a>(&'a self, name: &'a str) -> &'a str {
         self.schemas.iter().find(|schema| schema.name == name).map_or(name, |schema| &schema.public_name)
     }
-}
-
-/// A name with only `A-Z a-z 0-9 _ -`: the slash between layer and function becomes two underscores, anything
-/// else one.
-fn wire_name(public_name: &str) -> String {
-    let mut name = String::with_capacity(public_name.len() + 1);
-    for character in public_name.chars() {
-        match character {
-            'A'..='Z' | 'a'..='z' | '0'..='9' | '_' | '-' => name.push(character),
-            '/' => name.push_str("__"),
-            _ => name.push('_'),
-        }
-    }
-    name
 }
 
 fn schema_tokens(counter: &dyn TokenCounter, schema: &ToolSchema) -> u64 {

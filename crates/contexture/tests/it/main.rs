@@ -31,6 +31,7 @@ mod file_reference_engine;
 #[cfg(unix)]
 mod file_reference_fresh;
 mod command_reach;
+mod client;
 mod command_tables;
 #[cfg(unix)]
 mod file_rig;
@@ -52,6 +53,8 @@ mod local_fs_race;
 #[cfg(unix)]
 mod local_fs_tree;
 mod pins;
+#[cfg(unix)]
+mod postgres;
 mod powershell;
 mod records;
 mod references;
@@ -65,6 +68,8 @@ mod sqlite_index;
 mod sqlite_leases;
 #[cfg(feature = "sqlite")]
 mod sqlite_store;
+#[cfg(unix)]
+mod tools;
 mod transcript;
 
 /// Waits for a future on a runtime of its own.

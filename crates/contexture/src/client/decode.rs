@@ -1,0 +1,86 @@
+//! What the three formats have in common when a response is read.
+
+use contexture_core::item::{FunctionCall, Item};
+use contexture_core::model::{Deltas, LlmResponse, Usage};
+use serde_json::{Value, json};
+
+use super::error::{ClientError, malformed};
+use crate::wire;
+
+/// Puts a streamed response together.
+pub(super) trait Decode: Send {
+    /// Takes in one event and passes on what a person may want to see of it.
+    fn event(&mut self, event: &Value, deltas: &Deltas) -> Result<(), ClientError>;
+
+    /// Whether the provider said that the response is complete.
+    fn has_ended(&self) -> bool;
+
+    /// The items of the whole response.
+    fn finish(self: Box<Self>) -> Result<Vec<Item>, ClientError>;
+}
+
+/// A text, or nothing.
+pub(super) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// The arguments of a call as an object, which formats want: what a model wrote that is none is put into one, so that
+/// the model sees again what it did.
+pub(super) fn call_arguments(call: &FunctionCall) -> Value {
+    match call.parsed_arguments() {
+        Value::Object(fields) => Value::Object(fields),
+        _ if call.arguments.trim().is_empty() => json!({}),
+        other => json!({ "arguments": other }),
+    }
+}
+
+/// What a provider reports as an error in the middle of a response.
+pub(super) fn provider_error(event: &Value) -> ClientError {
+    ClientError::Failed { message: error_message(event).unwrap_or_else(|| event.to_string()) }
+}
+
+/// The message in a provider's report of an error.
+pub(super) fn error_message(report: &Value) -> Option<String> {
+    let error = &report["error"];
+    let message = [&error["message"], error, &report["message"], &report["detail"]];
+    message.into_iter().find_map(Value::as_str).map(str::to_owned)
+}
+
+/// What was used, as far as the provider said.
+#[derive(Debug, Default)]
+pub(super) struct Bill {
+    usage: wire::Usage,
+    says_anything: bool,
+    says_written: bool,
+    cost: Option<f64>,
+}
+
+impl Bill {
+    /// Takes in what a response, or an event of one, says about usage.
+    pub(super) fn take(&mut self, event: &Value) {
+        self.says_anything |= self.usage.take(event);
+        for usage in [&event["usage"], &event["message"]["usage"]] {
+            self.says_written |= usage.get("cache_creation_input_tokens").is_some();
+            self.cost = usage["cost"].as_f64().or(self.cost);
+        }
+    }
+
+    /// The response of these items.
+    pub(super) fn response(self, items: Vec<Item>) -> LlmResponse {
+        let mut response = LlmResponse { items, cost: self.cost, ..LlmResponse::default() };
+        if self.says_anything {
+            response.usage = Usage {
+                input_tokens: self.usage.total_input(),
+                output_tokens: self.usage.output,
+                cache_read_tokens: Some(self.usage.cache_read),
+                cache_write_tokens: self.says_written.then_some(self.usage.cache_write + self.usage.cache_write_hour),
+            };
+        }
+        response
+    }
+}
+
+/// Reads JSON of a provider.
+pub(super) fn parse(json: &str) -> Result<Value, ClientError> {
+    serde_json::from_str(json).map_err(|error| malformed(format!("it is not JSON ({error})")))
+}

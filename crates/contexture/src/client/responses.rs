@@ -1,0 +1,214 @@
+//! OpenAI responses.
+
+use std::collections::BTreeMap;
+
+use contexture_core::item::{Content, Extra, FunctionCall, Item, Message, Reasoning, Role};
+use contexture_core::model::{Delta, Deltas, ModelRequest};
+use serde_json::{Map, Value, json};
+
+use super::decode::{Decode, error_message, provider_error, text};
+use super::error::{ClientError, malformed};
+use super::turns::{ToolNames, is_blank};
+
+/// The body of a request. Nothing is stored by the provider, so thoughts come back encrypted and are sent again.
+pub(super) fn body(request: &ModelRequest, model: &str, stream: bool) -> Value {
+    let names = ToolNames::of(request);
+    let input: Vec<Value> = request.items.iter().filter_map(|item| wire_item(item, &names)).collect();
+    let mut body = json!({
+        "model": model,
+        "input": input,
+        "stream": stream,
+        "store": false,
+        "include": ["reasoning.encrypted_content"],
+    });
+    if !request.instructions.trim().is_empty() {
+        body["instructions"] = Value::from(&*request.instructions);
+    }
+    if !request.tools.is_empty() {
+        body["tools"] = request.tools.iter().map(tool).collect();
+    }
+    if let Some(tokens) = request.max_output_tokens {
+        body["max_output_tokens"] = tokens.into();
+    }
+    body
+}
+
+fn tool(tool: &contexture_core::model::ToolSchema) -> Value {
+    // Without this the provider checks arguments by its strict subset of schemas.
+    let strict = false;
+    json!({
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "strict": strict,
+    })
+}
+
+fn wire_item(item: &Item, names: &ToolNames<'_>) -> Option<Value> {
+    match item {
+        Item::Message(message) => wire_message(message),
+        Item::FunctionCall(call) => {
+            let mut fields = own_fields(&call.extra, call.id.as_deref());
+            fields.insert("type".to_owned(), "function_call".into());
+            fields.insert("call_id".to_owned(), (*call.call_id).into());
+            fields.insert("name".to_owned(), names.on_wire(&call.name).into());
+            fields.insert("arguments".to_owned(), call.arguments.as_str().into());
+            Some(fields.into())
+        }
+        Item::FunctionCallOutput(output) => {
+            Some(json!({ "type": "function_call_output", "call_id": &*output.call_id, "output": output.output }))
+        }
+        // Thoughts of other providers mean nothing to this one.
+        Item::Reasoning(Reasoning { opaque: Some(item), .. }) if item["type"] == "reasoning" => Some(item.clone()),
+        Item::Reasoning(_) => None,
+        Item::Opaque(item) if is_own_kind(item) => Some(item.clone()),
+        Item::Opaque(_) => None,
+    }
+}
+
+/// Whether an item that is not interpreted came from this format.
+fn is_own_kind(item: &Value) -> bool {
+    let kind = text(&item["type"]);
+    kind.ends_with("_call")
+        || kind.ends_with("_call_output")
+        || kind.starts_with("compaction")
+        || kind.starts_with("mcp_")
+}
+
+fn wire_message(message: &Message) -> Option<Value> {
+    let kind = if message.role == Role::Assistant { "output_text" } else { "input_text" };
+    let parts = message.content.iter().filter(|content| !is_blank(content));
+    let content: Vec<Value> = parts
+        .map(|part| match part {
+            Content::Text { text } => json!({ "type": kind, "text": text }),
+            Content::Opaque(part) => part.clone(),
+        })
+        .collect();
+    if content.is_empty() {
+        return None;
+    }
+    let mut fields = own_fields(&message.extra, message.id.as_deref());
+    fields.insert("type".to_owned(), "message".into());
+    fields.insert("role".to_owned(), message.role.as_str().into());
+    fields.insert("content".to_owned(), content.into());
+    Some(fields.into())
+}
+
+/// Fields of an item that this format gave it.
+fn own_fields(extra: &Extra, id: Option<&str>) -> Map<String, Value> {
+    let mut fields: Map<String, Value> = extra.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    if let Some(id) = id {
+        fields.insert("id".to_owned(), id.into());
+    }
+    fields
+}
+
+/// A response on its way.
+#[derive(Default)]
+pub(super) struct ResponsesDecoder {
+    /// Items that are complete, by their place in the response.
+    done: BTreeMap<u64, Value>,
+    /// Which call of the response each item is, by its place.
+    calls: BTreeMap<u64, usize>,
+    /// The response as its last event repeats it.
+    whole: Option<Value>,
+}
+
+impl Decode for ResponsesDecoder {
+    fn event(&mut self, event: &Value, deltas: &Deltas) -> Result<(), ClientError> {
+        let place = event["output_index"].as_u64().unwrap_or_default();
+        match text(&event["type"]) {
+            "response.output_text.delta" | "response.refusal.delta" => deltas.send(Delta::text(text(&event["delta"]))),
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                deltas.send(Delta::Reasoning { text: text(&event["delta"]).to_owned() });
+            }
+            "response.output_item.added" if event["item"]["type"] == "function_call" => {
+                let (index, name) = (self.calls.len(), Some(text(&event["item"]["name"]).to_owned()));
+                self.calls.insert(place, index);
+                deltas.send(Delta::Call { index, name, arguments: String::new() });
+            }
+            "response.function_call_arguments.delta" => {
+                if let Some(index) = self.calls.get(&place).copied() {
+                    let arguments = text(&event["delta"]).to_owned();
+                    deltas.send(Delta::Call { index, name: None, arguments });
+                }
+            }
+            "response.output_item.done" => {
+                self.done.insert(place, event["item"].clone());
+            }
+            "response.completed" | "response.incomplete" => self.whole = Some(event["response"].clone()),
+            "response.failed" => {
+                let message = error_message(&event["response"]).unwrap_or_else(|| "it did not say why".to_owned());
+                return Err(ClientError::Failed { message });
+            }
+            "error" => return Err(provider_error(event)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn has_ended(&self) -> bool {
+        self.whole.is_some()
+    }
+
+    fn finish(self: Box<Self>) -> Result<Vec<Item>, ClientError> {
+        let whole = self.whole.unwrap_or_default();
+        // Some servers do not repeat the items at the end.
+        match whole["output"].as_array().filter(|output| !output.is_empty()) {
+            Some(_) => items(&whole),
+            None => self.done.into_values().map(item).collect(),
+        }
+    }
+}
+
+fn item(mut value: Value) -> Result<Item, ClientError> {
+    let kind = text(&value["type"]).to_owned();
+    Ok(match kind.as_str() {
+        "message" => message(value)?,
+        "function_call" => {
+            let call_id = [&value["call_id"], &value["id"]].into_iter().find_map(Value::as_str).unwrap_or_default();
+            let mut call = FunctionCall::new(call_id, text(&value["name"]), text(&value["arguments"]));
+            call.id = value["id"].as_str().map(Into::into);
+            call.extra = others(&mut value, &["type", "id", "call_id", "name", "arguments"]);
+            call.into()
+        }
+        "reasoning" => {
+            let parts = ["summary", "content"].into_iter().filter_map(|name| value[name].as_array());
+            let thought: Vec<&str> = parts.flatten().filter_map(|part| part["text"].as_str()).collect();
+            Reasoning::new(thought.join("\n"), Some(value.clone())).into()
+        }
+        "" => return Err(malformed("an item of the response has no type")),
+        _ => Item::Opaque(value),
+    })
+}
+
+fn message(mut value: Value) -> Result<Item, ClientError> {
+    let parts = value["content"].as_array().ok_or_else(|| malformed("a message of the response has no content"))?;
+    let content = parts.iter().map(|part| match (text(&part["type"]), part["text"].as_str()) {
+        ("output_text", Some(said)) if part["annotations"].as_array().is_none_or(Vec::is_empty) => {
+            Content::Text { text: said.to_owned() }
+        }
+        _ => Content::Opaque(part.clone()),
+    });
+    let mut message = Message::new(Role::Assistant, content.collect());
+    message.id = value["id"].as_str().map(Into::into);
+    message.extra = others(&mut value, &["type", "id", "role", "content"]);
+    Ok(message.into())
+}
+
+/// The fields that are not known.
+fn others(value: &mut Value, known: &[&str]) -> Extra {
+    let mut fields = value.as_object_mut().map(std::mem::take).unwrap_or_default();
+    fields.retain(|name, _| !known.contains(&name.as_str()));
+    fields.into()
+}
+
+/// A response that came whole.
+pub(super) fn items(response: &Value) -> Result<Vec<Item>, ClientError> {
+    if text(&response["status"]) == "failed" {
+        return Err(provider_error(response));
+    }
+    let output = response["output"].as_array().ok_or_else(|| malformed("it has no list `output`"))?;
+    output.iter().cloned().map(item).collect()
+}

@@ -1,0 +1,87 @@
+//! When a request is sent again.
+
+use std::time::Duration;
+
+/// When a request that failed is sent again: at most `max_retries` times, after a wait that doubles each time, or after
+/// the wait that the provider asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// How often a request is sent again.
+    pub max_retries: u32,
+    /// The wait before the first retry.
+    pub first_wait: Duration,
+    /// The longest wait, also where the provider asks for more: then the call fails at once and says so.
+    pub max_wait: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self { max_retries: 4, first_wait: Duration::from_millis(500), max_wait: Duration::from_secs(60) }
+    }
+}
+
+/// What to do about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Send it again after this time.
+    Again(Duration),
+    /// The provider asks for more patience than there is.
+    TooLong(Duration),
+    /// No more.
+    GiveUp,
+}
+
+impl RetryPolicy {
+    /// What to do after `retries` retries, where the provider asks to wait for `asked`. `spread`, from 0 to 1, keeps
+    /// many clients from coming back at the same moment.
+    pub(super) fn judge(&self, retries: u32, asked: Option<Duration>, spread: f64) -> Verdict {
+        if let Some(asked) = asked.filter(|asked| *asked > self.max_wait) {
+            return Verdict::TooLong(asked);
+        }
+        if retries >= self.max_retries {
+            return Verdict::GiveUp;
+        }
+        let own = self.first_wait.saturating_mul(1 << retries.min(16)).min(self.max_wait);
+        Verdict::Again(asked.unwrap_or(own.mul_f64(0.75 + spread.clamp(0.0, 1.0) / 4.0)))
+    }
+}
+
+/// Whether a status says that the same request may succeed later.
+pub(super) fn is_transient(status: u16) -> bool {
+    matches!(status, 408 | 425 | 429 | 500 | 502 | 503 | 504 | 522 | 524 | 529)
+}
+
+/// How long a provider asks to wait: `retry-after-ms`, or `retry-after` in seconds. A date is not understood, since the
+/// two clocks may differ.
+pub(super) fn asked_wait(milliseconds: Option<&str>, seconds: Option<&str>) -> Option<Duration> {
+    let number = |text: Option<&str>| text?.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+    let seconds = number(milliseconds).map(|ms| ms / 1_000.0).or(number(seconds))?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_a_limit_and_the_provider_is_believed() {
+        let policy =
+            RetryPolicy { max_retries: 3, first_wait: Duration::from_secs(1), max_wait: Duration::from_secs(3) };
+        assert_eq!(policy.judge(0, None, 1.0), Verdict::Again(Duration::from_secs(1)));
+        assert_eq!(policy.judge(1, None, 1.0), Verdict::Again(Duration::from_secs(2)));
+        assert_eq!(policy.judge(2, None, 1.0), Verdict::Again(Duration::from_secs(3)));
+        assert_eq!(policy.judge(2, None, 0.0), Verdict::Again(Duration::from_millis(2250)));
+        assert_eq!(policy.judge(3, None, 1.0), Verdict::GiveUp);
+        assert_eq!(policy.judge(0, Some(Duration::ZERO), 1.0), Verdict::Again(Duration::ZERO));
+        assert_eq!(policy.judge(0, Some(Duration::from_secs(4)), 1.0), Verdict::TooLong(Duration::from_secs(4)));
+    }
+
+    #[test]
+    fn waits_are_read_from_headers() {
+        assert_eq!(asked_wait(None, Some("2")), Some(Duration::from_secs(2)));
+        assert_eq!(asked_wait(Some("1500"), Some("2")), Some(Duration::from_millis(1500)));
+        for odd in ["", "soon", "-1", "NaN", "1e300", "Wed, 21 Oct 2015 07:28:00 GMT"] {
+            assert_eq!(asked_wait(None, Some(odd)), None, "{odd}");
+        }
+    }
+}

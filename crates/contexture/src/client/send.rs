@@ -1,0 +1,285 @@
+//! Sends a request and reads its response, again if need be.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use contexture_core::item::Item;
+use contexture_core::model::{Delta, Deltas, LlmResponse};
+use reqwest::header::HeaderMap;
+use reqwest::{Response, Url};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::chat::{self, ChatDecoder};
+use super::decode::{Bill, Decode, error_message, parse};
+use super::error::{ClientError, malformed};
+use super::key::ApiKey;
+use super::messages::{self, MessagesDecoder};
+use super::responses::{self, ResponsesDecoder};
+use super::retry::{RetryPolicy, Verdict, asked_wait, is_transient};
+use super::sse::SseParser;
+use crate::wire::Format;
+
+/// The largest response that is read whole.
+const MAX_RESPONSE_BYTES: usize = 64 << 20;
+
+/// How much of a provider's report of an error is shown.
+const MAX_MESSAGE_BYTES: usize = 600;
+
+/// Sends requests to one address.
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    http: reqwest::Client,
+    url: Url,
+    key: Option<ApiKey>,
+    retry: RetryPolicy,
+    idle_timeout: Duration,
+}
+
+/// A try that failed, and how long the provider asks to wait.
+struct Failure {
+    error: ClientError,
+    may_repeat: bool,
+    asked: Option<Duration>,
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        Failure { may_repeat: error.is_transient(), error, asked: None }
+    }
+}
+
+impl Sender {
+    pub(super) fn new(
+        url: Url,
+        headers: HeaderMap,
+        key: Option<ApiKey>,
+        retry: RetryPolicy,
+        connect_timeout: Duration,
+        idle_timeout: Duration,
+    ) -> Result<Self, ClientError> {
+        // An error means that the program chose another provider of cryptography.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let http = reqwest::Client::builder()
+            .default_headers(headers)
+            .connect_timeout(connect_timeout)
+            // A redirect would carry the key elsewhere.
+            .redirect(reqwest::redirect::Policy::none())
+            // Providers close idle connections after about 15 s; one that is used just then is lost.
+            .pool_idle_timeout(Duration::from_secs(10))
+            .user_agent(concat!("contexture/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| ClientError::Option { option: "tls", problem: error.without_url().to_string() })?;
+        Ok(Self { shared: Arc::new(Shared { http, url, key, retry, idle_timeout }) })
+    }
+
+    /// Sends a body and reads the response, streamed if somebody watches.
+    pub(super) async fn send(&self, format: Format, body: String, deltas: &Deltas) -> Result<LlmResponse, ClientError> {
+        let shared = &*self.shared;
+        let body = bytes::Bytes::from(body);
+        let mut retries = 0;
+        loop {
+            let failure = match shared.attempt(format, body.clone(), deltas).await {
+                Ok(response) => return Ok(response),
+                Err(failure) => failure,
+            };
+            if !failure.may_repeat {
+                return Err(failure.error);
+            }
+            match shared.retry.judge(retries, failure.asked, spread()) {
+                Verdict::Again(wait) => tokio::time::sleep(wait).await,
+                Verdict::TooLong(wait) => return Err(failure.error.asking_to_wait(wait)),
+                Verdict::GiveUp => return Err(failure.error),
+            }
+            retries += 1;
+        }
+    }
+}
+
+impl ClientError {
+    /// The same, saying that the provider asks for more patience than there is.
+    fn asking_to_wait(self, retry_after: Duration) -> Self {
+        match self {
+            ClientError::Refused { address, status, message } => {
+                ClientError::Busy { address, status, message, retry_after }
+            }
+            other => other,
+        }
+    }
+}
+
+impl Shared {
+    async fn attempt(&self, format: Format, body: bytes::Bytes, deltas: &Deltas) -> Result<LlmResponse, Failure> {
+        let sent = timeout(self.idle_timeout, self.http.post(self.url.clone()).body(body).send()).await;
+        let response = sent.map_err(|_| self.timed_out())?.map_err(|error| self.broken(error))?;
+        if !response.status().is_success() {
+            return Err(self.refused(response).await);
+        }
+        let is_stream = response
+            .headers()
+            .get("content-type")
+            .and_then(|kind| kind.to_str().ok())
+            .is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"));
+        match is_stream {
+            true => self.read_stream(format, response, deltas).await,
+            false => Ok(self.read_whole(format, response, deltas).await?),
+        }
+    }
+
+    /// Reads a streamed response. Once a part of it was shown, it is not asked for again.
+    async fn read_stream(&self, format: Format, response: Response, deltas: &Deltas) -> Result<LlmResponse, Failure> {
+        let shown = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let noted = noting(deltas, shown.clone());
+        let read = self.read_events(format, response, &noted).await;
+        read.map_err(|error| {
+            let mut failure = Failure::from(error);
+            failure.may_repeat &= !shown.load(std::sync::atomic::Ordering::Relaxed);
+            failure
+        })
+    }
+
+    async fn read_events(
+        &self,
+        format: Format,
+        mut response: Response,
+        deltas: &Deltas,
+    ) -> Result<LlmResponse, ClientError> {
+        let mut decoder: Box<dyn Decode> = match format {
+            Format::Messages => Box::new(MessagesDecoder::default()),
+            Format::Chat => Box::new(ChatDecoder::default()),
+            Format::Responses => Box::new(ResponsesDecoder::default()),
+        };
+        let (mut parser, mut bill, mut is_over) = (SseParser::default(), Bill::default(), false);
+        let mut take = |data: &str| {
+            is_over |= data.trim() == "[DONE]";
+            if is_over || data.trim().is_empty() {
+                return Ok(());
+            }
+            let event = parse(data)?;
+            bill.take(&event);
+            decoder.event(&event, deltas)
+        };
+        loop {
+            match timeout(self.idle_timeout, response.chunk()).await.map_err(|_| self.timed_out())? {
+                Ok(Some(bytes)) => parser.push(&bytes, &mut take)?,
+                Ok(None) => break,
+                // What matters is whether the response was complete; some servers drop the connection afterwards.
+                Err(_) => break,
+            }
+        }
+        parser.finish(&mut take)?;
+        if !decoder.has_ended() {
+            return Err(ClientError::Cut);
+        }
+        Ok(bill.response(decoder.finish()?))
+    }
+
+    /// Reads a response that came whole, and shows it at once where somebody watches.
+    async fn read_whole(
+        &self,
+        format: Format,
+        response: Response,
+        deltas: &Deltas,
+    ) -> Result<LlmResponse, ClientError> {
+        let body = self.read_body(response, MAX_RESPONSE_BYTES).await?;
+        let response = parse(&String::from_utf8_lossy(&body))?;
+        if response.get("error").is_some_and(|error| !error.is_null()) {
+            let message = error_message(&response).unwrap_or_else(|| response["error"].to_string());
+            return Err(ClientError::Failed { message: self.shown(&message) });
+        }
+        let items = match format {
+            Format::Messages => messages::items(&response)?,
+            Format::Chat => chat::items(&response)?,
+            Format::Responses => responses::items(&response)?,
+        };
+        for message in items.iter().filter_map(Item::as_message) {
+            deltas.send(Delta::text(message.text()));
+        }
+        let mut bill = Bill::default();
+        bill.take(&response);
+        Ok(bill.response(items))
+    }
+
+    async fn read_body(&self, mut response: Response, limit: usize) -> Result<Vec<u8>, ClientError> {
+        let mut body = Vec::new();
+        while let Some(bytes) = timeout(self.idle_timeout, response.chunk())
+            .await
+            .map_err(|_| self.timed_out())?
+            .map_err(|_| ClientError::Cut)?
+        {
+            if body.len() + bytes.len() > limit {
+                return Err(malformed("it is too large"));
+            }
+            body.extend_from_slice(&bytes);
+        }
+        Ok(body)
+    }
+
+    /// What a provider says that does not do what it was asked.
+    async fn refused(&self, response: Response) -> Failure {
+        let status = response.status().as_u16();
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let asked = asked_wait(header("retry-after-ms").as_deref(), header("retry-after").as_deref());
+        let body = self.read_body(response, MAX_RESPONSE_BYTES).await.unwrap_or_default();
+        let body = String::from_utf8_lossy(&body);
+        let message = serde_json::from_str::<Value>(&body).ok().and_then(|report| error_message(&report));
+        let message = self.shown(&message.unwrap_or_else(|| body.trim().to_owned()));
+        let error = ClientError::Refused { address: self.address(), status, message };
+        Failure { error, may_repeat: is_transient(status), asked }
+    }
+
+    /// A text of the provider, short and without the key.
+    fn shown(&self, text: &str) -> String {
+        let text = self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.redact(text));
+        match text.len() > MAX_MESSAGE_BYTES {
+            true => format!("{}…", &text[..text.floor_char_boundary(MAX_MESSAGE_BYTES)]),
+            false => text,
+        }
+    }
+
+    /// The address without what may be secret in it.
+    fn address(&self) -> String {
+        let mut url = self.url.clone();
+        url.set_query(None);
+        // An address that has a host can be without user and password.
+        let _ = (url.set_username(""), url.set_password(None));
+        url.to_string()
+    }
+
+    fn timed_out(&self) -> ClientError {
+        ClientError::TimedOut { address: self.address(), waited: self.idle_timeout }
+    }
+
+    fn broken(&self, error: reqwest::Error) -> ClientError {
+        let error = error.without_url();
+        // The outermost text says no more than that sending failed.
+        let mut cause: &dyn std::error::Error = &error;
+        while let Some(source) = cause.source() {
+            cause = source;
+        }
+        ClientError::Connect { address: self.address(), source: cause.to_string().into() }
+    }
+}
+
+/// The same, noting that something was shown.
+fn noting(deltas: &Deltas, shown: Arc<std::sync::atomic::AtomicBool>) -> Deltas {
+    if !deltas.are_watched() {
+        return Deltas::default();
+    }
+    let deltas = deltas.clone();
+    Deltas::to(move |delta| {
+        shown.store(true, std::sync::atomic::Ordering::Relaxed);
+        deltas.send(delta);
+    })
+}
+
+/// A number from 0 to 1 that differs from call to call.
+fn spread() -> f64 {
+    // The last bits of such a name are random.
+    (uuid::Uuid::now_v7().as_u128() % 1_024) as f64 / 1_023.0
+}

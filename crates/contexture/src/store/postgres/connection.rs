@@ -1,0 +1,304 @@
+//! Connections to the database, and what is tried again.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use contexture_core::store::StoreError;
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime};
+use rustls::RootCertStore;
+use tokio::sync::OnceCell;
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Config, NoTls, Row};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::schema;
+
+/// How many connections are kept.
+const CONNECTIONS: usize = 8;
+
+/// How long connecting may take, and how long a free connection is waited for.
+const CONNECT: Duration = Duration::from_secs(5);
+const WAIT: Duration = Duration::from_secs(30);
+
+/// How often something is tried again, and the pause before the first time: about ten seconds in all, enough for a
+/// server that restarts.
+const MAX_RETRIES: u32 = 9;
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+
+/// Values of a statement with their types, which the server would have to be asked for otherwise.
+pub(super) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
+
+/// Why a database cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PostgresError {
+    /// The address is not one of PostgreSQL. It is not shown, since it may hold a password.
+    #[error(
+        "the address is not one of PostgreSQL: {problem}\nhint: it looks like `postgres://user:password@host:5432/database`"
+    )]
+    Address {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The database cannot be reached, or refused the login.
+    #[error("connect to {database}")]
+    Connect {
+        /// Where, without the password.
+        database: String,
+        /// What stopped it.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Tables could not be made.
+    #[error("make the tables of the store in {database}\nhint: the user needs the right to create tables there")]
+    NoRights {
+        /// Where.
+        database: String,
+        /// What stopped it.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The tables were made by a newer version of this library.
+    #[error(
+        "{database} has tables of format {found}, and this program knows up to format {known}\nhint: use a newer version of Contexture"
+    )]
+    NewerFormat {
+        /// Where.
+        database: String,
+        /// The format of the tables.
+        found: i64,
+        /// The newest format that is known.
+        known: i64,
+    },
+    /// There is a table of that name which this library did not make.
+    #[error(
+        "{database} has a table `contexture_meta` that is not of a Contexture store\nhint: use another database, or another schema in the search path"
+    )]
+    NotAStore {
+        /// Where.
+        database: String,
+    },
+}
+
+/// A database; cheap to clone.
+#[derive(Clone)]
+pub(super) struct Database {
+    pool: Pool,
+    /// Where it is, for messages: without the password.
+    name: Arc<str>,
+    is_ready: Arc<OnceCell<()>>,
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl Database {
+    pub(super) fn new(url: &str) -> Result<Self, PostgresError> {
+        let address = |problem: String| PostgresError::Address { problem };
+        if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+            return Err(address("it does not begin with `postgres://`".to_owned()));
+        }
+        // The text of the error repeats no part of the address.
+        let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| address(error.to_string()))?;
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT);
+        }
+        config.application_name("contexture");
+        let name: Arc<str> = name_of(&config).into();
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = match config.get_ssl_mode() {
+            SslMode::Disable => Manager::from_config(config, NoTls, recycling),
+            _ => Manager::from_config(config, tls(), recycling),
+        };
+        let pool = Pool::builder(manager)
+            .max_size(CONNECTIONS)
+            .runtime(Runtime::Tokio1)
+            .wait_timeout(Some(WAIT))
+            .build()
+            .map_err(|error| address(error.to_string()))?;
+        Ok(Self { pool, name, is_ready: Arc::default() })
+    }
+
+    /// Connects, and makes the tables if they are not there.
+    pub(super) async fn check(&self) -> Result<(), PostgresError> {
+        let client = self.pool.get().await.map_err(|error| self.unreachable(error))?;
+        self.is_ready.get_or_try_init(|| schema::prepare(&client, &self.name)).await?;
+        Ok(())
+    }
+
+    fn unreachable(&self, error: PoolError) -> PostgresError {
+        PostgresError::Connect { database: self.name.to_string(), source: plain(error) }
+    }
+
+    /// A connection to a database that has its tables.
+    pub(super) async fn client(&self) -> Result<Object, Trouble> {
+        let client = self.pool.get().await.map_err(Trouble::Pool)?;
+        self.is_ready.get_or_try_init(|| schema::prepare(&client, &self.name)).await.map_err(Trouble::Schema)?;
+        Ok(client)
+    }
+
+    /// Runs one statement, again if need be: it must be one that may be run twice.
+    pub(super) async fn query(
+        &self,
+        doing: impl Fn() -> String,
+        sql: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let mut retries = Retries::default();
+        loop {
+            let done = match self.client().await {
+                Ok(client) => client.query_typed(sql, parameters).await.map_err(Trouble::Query),
+                Err(trouble) => Err(trouble),
+            };
+            match done {
+                Ok(rows) => return Ok(rows),
+                Err(trouble) => retries.after(trouble).await.map_err(|trouble| self.failed(doing(), trouble))?,
+            }
+        }
+    }
+
+    /// An error of the store.
+    pub(super) fn failed(&self, doing: String, trouble: Trouble) -> StoreError {
+        StoreError::Io { doing: format!("{doing} in {}", self.name), source: trouble.into_source() }
+    }
+}
+
+/// How often something was tried again.
+#[derive(Debug, Default)]
+pub(super) struct Retries(u32);
+
+impl Retries {
+    /// Waits after a failure that may be over in a moment.
+    ///
+    /// # Errors
+    /// The failure itself, if it will not be over, or was not after all these times.
+    pub(super) async fn after(&mut self, trouble: Trouble) -> Result<(), Trouble> {
+        if !trouble.is_passing() || self.0 >= MAX_RETRIES {
+            return Err(trouble);
+        }
+        pause(self.0).await;
+        self.0 += 1;
+        Ok(())
+    }
+}
+
+/// Waits before something is tried again: longer each time, and not all at the same moment.
+pub(super) async fn pause(retries: u32) {
+    let spread = (uuid::Uuid::now_v7().as_u128() % 1_024) as f64 / 1_024.0;
+    tokio::time::sleep(FIRST_PAUSE.saturating_mul(1 << retries.min(8)).mul_f64(0.5 + spread / 2.0)).await;
+}
+
+/// What went wrong.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// There is no connection.
+    Pool(PoolError),
+    /// The tables are not there.
+    Schema(PostgresError),
+    /// A statement failed.
+    Query(tokio_postgres::Error),
+}
+
+impl Trouble {
+    /// Whether it may be over in a moment.
+    pub(super) fn is_passing(&self) -> bool {
+        match self {
+            Trouble::Pool(PoolError::Backend(error)) => is_passing(error),
+            Trouble::Pool(PoolError::Timeout(_)) => false,
+            Trouble::Pool(_) => false,
+            Trouble::Schema(PostgresError::Connect { source, .. }) => {
+                source.downcast_ref::<tokio_postgres::Error>().is_some_and(is_passing)
+            }
+            Trouble::Schema(_) => false,
+            Trouble::Query(error) => is_passing(error),
+        }
+    }
+
+    fn into_source(self) -> Box<dyn std::error::Error + Send + Sync> {
+        match self {
+            Trouble::Pool(error) => plain(error),
+            Trouble::Schema(error) => error.into(),
+            Trouble::Query(error) => described(error),
+        }
+    }
+}
+
+/// An error with the database's own words, which the client's `Display` leaves out.
+fn described(error: tokio_postgres::Error) -> Box<dyn std::error::Error + Send + Sync> {
+    match error.as_db_error() {
+        Some(said) => format!("{} ({})", said.message(), said.code().code()).into(),
+        None => error.into(),
+    }
+}
+
+fn plain(error: PoolError) -> Box<dyn std::error::Error + Send + Sync> {
+    match error {
+        PoolError::Backend(error) => described(error),
+        PoolError::Timeout(_) => "all connections are in use".into(),
+        other => other.into(),
+    }
+}
+
+/// Whether a failure may be over in a moment, and left nothing behind or an unknown outcome.
+pub(super) fn is_passing(error: &tokio_postgres::Error) -> bool {
+    if is_lost(error) {
+        return true;
+    }
+    let Some(state) = error.code() else { return false };
+    is_undone(error)
+        || [
+            SqlState::ADMIN_SHUTDOWN,
+            SqlState::CRASH_SHUTDOWN,
+            SqlState::CANNOT_CONNECT_NOW,
+            SqlState::TOO_MANY_CONNECTIONS,
+        ]
+        .contains(state)
+        || state.code().starts_with("08")
+}
+
+/// Whether the transaction was certainly undone and may succeed when it is tried again.
+pub(super) fn is_undone(error: &tokio_postgres::Error) -> bool {
+    let undone = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED];
+    error.code().is_some_and(|state| undone.contains(state))
+}
+
+/// Whether the connection was lost, so that nobody knows what became of what was sent.
+pub(super) fn is_lost(error: &tokio_postgres::Error) -> bool {
+    let is_io = std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());
+    error.is_closed() || is_io
+}
+
+/// Certificates of the system; where there are none, only servers without TLS can be used.
+fn tls() -> MakeRustlsConnect {
+    let mut roots = RootCertStore::empty();
+    for certificate in rustls_native_certs::load_native_certs().certs {
+        // One that is not understood is of no use, and others may be.
+        let _ = roots.add(certificate);
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("the provider has the default versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    MakeRustlsConnect::new(config)
+}
+
+/// Where a database is, without the password.
+fn name_of(config: &Config) -> String {
+    let host = match config.get_hosts().first() {
+        Some(Host::Tcp(host)) => host.clone(),
+        #[cfg(unix)]
+        Some(Host::Unix(path)) => path.display().to_string(),
+        None => "localhost".to_owned(),
+    };
+    let port = config.get_ports().first().copied().unwrap_or(5432);
+    let database = config.get_dbname().or(config.get_user()).unwrap_or("postgres");
+    format!("PostgreSQL `{database}` at {host}:{port}")
+}

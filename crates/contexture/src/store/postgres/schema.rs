@@ -1,0 +1,130 @@
+//! The tables, and how they are made.
+
+use contexture_core::search::SPLITTING_VERSION;
+use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
+
+use super::connection::{PostgresError, pause};
+
+/// The newest format that this program knows, and the one that it makes.
+const FORMAT: i64 = 1;
+
+/// How often it is looked again when somebody else makes the tables at the same time.
+const MAX_LOOKS: u32 = 8;
+
+/// Keys, names and values are bytes, so that they are compared byte by byte and may hold NUL. A key is identified by its
+/// digest, since an index entry cannot hold a long one, and listed by its first bytes. `writer` names the batch that
+/// wrote the record.
+const TABLES: &str = "
+    CREATE TABLE contexture_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+    CREATE SEQUENCE contexture_versions;
+    CREATE TABLE contexture_records (
+        hash BYTEA PRIMARY KEY,
+        version BIGINT NOT NULL,
+        writer BYTEA NOT NULL,
+        prefix BYTEA NOT NULL,
+        key BYTEA NOT NULL,
+        value BYTEA NOT NULL
+    );
+    CREATE INDEX contexture_records_by_prefix ON contexture_records (prefix);
+    CREATE TABLE contexture_leases (
+        hash BYTEA PRIMARY KEY,
+        key BYTEA NOT NULL,
+        token BIGINT NOT NULL,
+        expires_ms BIGINT NOT NULL,
+        owner BYTEA NOT NULL
+    );
+    CREATE TABLE contexture_search_scopes (
+        scope BYTEA PRIMARY KEY,
+        documents BIGINT NOT NULL,
+        length BIGINT NOT NULL
+    );
+    CREATE TABLE contexture_search_documents (
+        scope BYTEA NOT NULL,
+        document BYTEA NOT NULL,
+        length BIGINT NOT NULL,
+        name BYTEA NOT NULL,
+        metadata BYTEA NOT NULL,
+        text BYTEA NOT NULL,
+        PRIMARY KEY (scope, document)
+    );
+    CREATE TABLE contexture_search_postings (
+        scope BYTEA NOT NULL,
+        term BYTEA NOT NULL,
+        document BYTEA NOT NULL,
+        count BIGINT NOT NULL,
+        length BIGINT NOT NULL,
+        PRIMARY KEY (scope, term, document)
+    );
+    CREATE INDEX contexture_search_postings_by_document ON contexture_search_postings (scope, document);
+";
+
+/// What was found.
+enum Found {
+    Format(i64),
+    Nothing,
+    SomethingElse,
+}
+
+/// Makes the tables if they are not there, and refuses those of a newer version.
+pub(super) async fn prepare(client: &Client, database: &str) -> Result<(), PostgresError> {
+    let failed =
+        |error: tokio_postgres::Error| PostgresError::Connect { database: database.to_owned(), source: error.into() };
+    for look in 0..MAX_LOOKS {
+        match look_at(client).await.map_err(failed)? {
+            Found::Format(found) if found > FORMAT => {
+                return Err(PostgresError::NewerFormat { database: database.to_owned(), found, known: FORMAT });
+            }
+            Found::Format(_) => return Ok(()),
+            Found::SomethingElse => return Err(PostgresError::NotAStore { database: database.to_owned() }),
+            Found::Nothing => match make(client).await {
+                Ok(()) => return Ok(()),
+                // Somebody else makes them; they are there when the other's transaction ends.
+                Err(error) if is_race(&error) => pause(look).await,
+                Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+                    let source = error.to_string();
+                    let said = error.as_db_error().map_or(source, |said| said.message().to_owned());
+                    return Err(PostgresError::NoRights { database: database.to_owned(), source: said.into() });
+                }
+                Err(error) => return Err(failed(error)),
+            },
+        }
+    }
+    Err(PostgresError::NotAStore { database: database.to_owned() })
+}
+
+async fn look_at(client: &Client) -> Result<Found, tokio_postgres::Error> {
+    let sql = "SELECT value FROM contexture_meta WHERE name = 'format'";
+    match client.query_typed(sql, &[]).await {
+        Ok(rows) => {
+            let value: Option<String> = rows.first().and_then(|row| row.try_get(0).ok());
+            Ok(value.and_then(|value| value.parse().ok()).map_or(Found::SomethingElse, Found::Format))
+        }
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(Found::Nothing),
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_COLUMN) => Ok(Found::SomethingElse),
+        Err(error) => Err(error),
+    }
+}
+
+async fn make(client: &Client) -> Result<(), tokio_postgres::Error> {
+    let rows = format!(
+        "INSERT INTO contexture_meta (name, value) VALUES ('format', '{FORMAT}'), ('splitting', '{SPLITTING_VERSION}');"
+    );
+    let made = client.batch_execute(&format!("BEGIN; {TABLES} {rows} COMMIT;")).await;
+    if made.is_err() {
+        // The transaction is over either way; an error here says no more than the first.
+        let _ = client.batch_execute("ROLLBACK").await;
+    }
+    made
+}
+
+fn is_race(error: &tokio_postgres::Error) -> bool {
+    let races = [
+        SqlState::UNIQUE_VIOLATION,
+        SqlState::DUPLICATE_TABLE,
+        SqlState::DUPLICATE_OBJECT,
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+    ];
+    error.code().is_some_and(|state| races.contains(state))
+}

@@ -1,0 +1,361 @@
+//! The search index in PostgreSQL: terms made by our own code, in tables.
+
+use std::collections::HashMap;
+
+use contexture_core::search::{
+    Posting, Ranking, SPLITTING_VERSION, SearchDocument, SearchError, SearchHit, SearchIndex, check_scope, count_terms,
+    query_terms,
+};
+use contexture_core::store::StoreError;
+use futures_util::future::BoxFuture;
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Error, Row};
+
+use super::connection::{Database, Parameters, Retries, Trouble};
+use super::hash;
+
+/// Keeps documents and their terms in PostgreSQL, beside a [`PostgresStore`](super::PostgresStore). Cheap to clone.
+///
+/// Writers of one scope wait for each other; scopes are independent. Everything is ranked by our own code, so that it
+/// finds what every other index finds.
+#[derive(Clone, Debug)]
+pub struct PostgresIndex {
+    database: Database,
+}
+
+/// Documents as columns.
+#[derive(Default)]
+struct Columns {
+    documents: Vec<Vec<u8>>,
+    lengths: Vec<i64>,
+    names: Vec<Vec<u8>>,
+    metadata: Vec<Vec<u8>>,
+    texts: Vec<Vec<u8>>,
+}
+
+/// Postings as columns.
+#[derive(Default)]
+struct Postings {
+    terms: Vec<Vec<u8>>,
+    documents: Vec<Vec<u8>>,
+    counts: Vec<i64>,
+    lengths: Vec<i64>,
+}
+
+impl PostgresIndex {
+    pub(super) fn new(database: Database) -> Self {
+        Self { database }
+    }
+
+    /// Does something in one transaction, again if need be. All of it can be done twice.
+    async fn run(&self, operation: Operation<'_>) -> Result<Outcome, SearchError> {
+        let mut retries = Retries::default();
+        loop {
+            let done = match self.database.client().await {
+                Ok(client) => transaction(&client, &operation).await.map_err(Trouble::Query),
+                Err(trouble) => Err(trouble),
+            };
+            let trouble = match done {
+                Ok(outcome) => return Ok(outcome),
+                Err(trouble) => trouble,
+            };
+            let failed = |trouble| search_error(self.database.failed(operation.name().to_owned(), trouble));
+            retries.after(trouble).await.map_err(failed)?;
+        }
+    }
+}
+
+/// What is done in one transaction.
+enum Operation<'a> {
+    Add { scope: Vec<u8>, documents: &'a [SearchDocument] },
+    Remove { scope: Vec<u8>, documents: Vec<Vec<u8>> },
+    Clear { scope: Vec<u8> },
+    Search { scope: Vec<u8>, query: &'a str, limit: usize },
+    Count { scope: Vec<u8> },
+}
+
+/// What came of it.
+#[derive(Default)]
+struct Outcome {
+    /// How many documents it is about.
+    count: i64,
+    found: Vec<(Row, f64)>,
+}
+
+impl Operation<'_> {
+    fn name(&self) -> &'static str {
+        match self {
+            Operation::Add { .. } => "add to the search index",
+            Operation::Remove { .. } => "remove from the search index",
+            Operation::Clear { .. } => "clear the search index",
+            Operation::Search { .. } => "search",
+            Operation::Count { .. } => "count in the search index",
+        }
+    }
+
+    /// Readers see one moment; writers of a scope wait for each other.
+    fn level(&self) -> &'static str {
+        match self {
+            Operation::Search { .. } | Operation::Count { .. } => "REPEATABLE READ",
+            _ => "READ COMMITTED",
+        }
+    }
+
+    async fn perform(&self, client: &Client) -> Result<Outcome, Error> {
+        match self {
+            Operation::Add { scope, documents } => add(client, scope, documents).await.map(|()| Outcome::default()),
+            Operation::Remove { scope, documents } => {
+                lock_scope(client, scope).await?;
+                Ok(Outcome { count: remove(client, scope, documents).await?, ..Outcome::default() })
+            }
+            Operation::Clear { scope } => clear(client, scope).await.map(|()| Outcome::default()),
+            Operation::Search { scope, query, limit } => {
+                Ok(Outcome { found: search(client, scope, query, *limit).await?, ..Outcome::default() })
+            }
+            Operation::Count { scope } => {
+                let sql = "SELECT documents FROM contexture_search_scopes WHERE scope = $1";
+                let rows = client.query_typed(sql, &[(scope, Type::BYTEA)]).await?;
+                Ok(Outcome { count: rows.first().map_or(0, |row| row.get(0)), ..Outcome::default() })
+            }
+        }
+    }
+}
+
+fn search_error(error: StoreError) -> SearchError {
+    match error {
+        StoreError::Io { doing, source } => SearchError::Io { doing, source },
+        other => SearchError::Io { doing: other.to_string(), source: other.into() },
+    }
+}
+
+async fn transaction(client: &Client, operation: &Operation<'_>) -> Result<Outcome, Error> {
+    client.batch_execute(&format!("BEGIN ISOLATION LEVEL {}", operation.level())).await?;
+    let done = match split_anew(client).await {
+        Ok(()) => operation.perform(client).await,
+        Err(error) => Err(error),
+    };
+    match done {
+        Ok(outcome) => client.batch_execute("COMMIT").await.map(|()| outcome),
+        Err(error) => {
+            // The first error is the one that matters.
+            let _ = client.batch_execute("ROLLBACK").await;
+            Err(error)
+        }
+    }
+}
+
+/// Splits all texts again, if they were split by another version.
+async fn split_anew(client: &Client) -> Result<(), Error> {
+    let found = client.query_typed("SELECT value FROM contexture_meta WHERE name = 'splitting'", &[]).await?;
+    let current = SPLITTING_VERSION.to_string();
+    if found.first().is_some_and(|row| row.get::<_, String>(0) == current) {
+        return Ok(());
+    }
+    let sql = "UPDATE contexture_meta SET value = $1 WHERE name = 'splitting' AND value <> $1 RETURNING name";
+    if client.query_typed(sql, &[(&current, Type::TEXT)]).await?.is_empty() {
+        return Ok(());
+    }
+    client.batch_execute("DELETE FROM contexture_search_postings").await?;
+    let rows = client.query_typed("SELECT scope, document FROM contexture_search_documents", &[]).await?;
+    for row in rows {
+        let (scope, document): (Vec<u8>, Vec<u8>) = (row.get(0), row.get(1));
+        let sql = "SELECT text FROM contexture_search_documents WHERE scope = $1 AND document = $2";
+        let texts = client.query_typed(sql, &[(&scope, Type::BYTEA), (&document, Type::BYTEA)]).await?;
+        let Some(text) = texts.first().map(|row| row.get::<_, Vec<u8>>(0)) else { continue };
+        let mut postings = Postings::default();
+        let length = postings.push(&document, &String::from_utf8_lossy(&text));
+        postings.insert(client, &scope).await?;
+        let sql = "UPDATE contexture_search_documents SET length = $3 WHERE scope = $1 AND document = $2";
+        let parameters: Parameters<'_> = &[(&scope, Type::BYTEA), (&document, Type::BYTEA), (&length, Type::INT8)];
+        client.query_typed(sql, parameters).await?;
+    }
+    let totals = "UPDATE contexture_search_scopes SET length = COALESCE((SELECT CAST(sum(d.length) AS BIGINT) \
+                  FROM contexture_search_documents AS d WHERE d.scope = contexture_search_scopes.scope), 0)";
+    client.batch_execute(totals).await
+}
+
+impl Postings {
+    /// Adds the terms of a document; returns how many it has.
+    fn push(&mut self, document: &[u8], text: &str) -> i64 {
+        let (counts, length) = count_terms(text);
+        for (term, count) in counts {
+            self.terms.push(term.into_bytes());
+            self.documents.push(document.to_vec());
+            self.counts.push(i64::from(count));
+            self.lengths.push(i64::from(length));
+        }
+        i64::from(length)
+    }
+
+    async fn insert(&self, client: &Client, scope: &[u8]) -> Result<(), Error> {
+        let sql = "INSERT INTO contexture_search_postings (scope, term, document, count, length) \
+                   SELECT $1, p.term, p.document, p.count, p.length FROM unnest($2, $3, $4, $5) \
+                   AS p (term, document, count, length)";
+        let parameters: Parameters<'_> = &[
+            (&scope, Type::BYTEA),
+            (&self.terms, Type::BYTEA_ARRAY),
+            (&self.documents, Type::BYTEA_ARRAY),
+            (&self.counts, Type::INT8_ARRAY),
+            (&self.lengths, Type::INT8_ARRAY),
+        ];
+        client.query_typed(sql, parameters).await.map(|_| ())
+    }
+}
+
+/// Makes the row of a scope and locks it, so that its writers wait for each other.
+async fn lock_scope(client: &Client, scope: &[u8]) -> Result<(), Error> {
+    let make = "INSERT INTO contexture_search_scopes (scope, documents, length) VALUES ($1, 0, 0) ON CONFLICT (scope) DO NOTHING";
+    client.query_typed(make, &[(&scope, Type::BYTEA)]).await?;
+    let lock = "SELECT scope FROM contexture_search_scopes WHERE scope = $1 FOR UPDATE";
+    client.query_typed(lock, &[(&scope, Type::BYTEA)]).await.map(|_| ())
+}
+
+/// Removes documents and their terms; returns how many there were.
+async fn remove(client: &Client, scope: &[u8], documents: &[Vec<u8>]) -> Result<i64, Error> {
+    let parameters: Parameters<'_> = &[(&scope, Type::BYTEA), (&documents, Type::BYTEA_ARRAY)];
+    let sql = "DELETE FROM contexture_search_postings WHERE scope = $1 AND document = ANY($2)";
+    client.query_typed(sql, parameters).await?;
+    let sql = "DELETE FROM contexture_search_documents WHERE scope = $1 AND document = ANY($2) RETURNING length";
+    let lengths = client.query_typed(sql, parameters).await?;
+    let (removed, length) = (lengths.len() as i64, lengths.iter().map(|row| row.get::<_, i64>(0)).sum::<i64>());
+    count(client, scope, -removed, -length).await?;
+    Ok(removed)
+}
+
+async fn count(client: &Client, scope: &[u8], documents: i64, length: i64) -> Result<(), Error> {
+    let sql = "UPDATE contexture_search_scopes SET documents = documents + $2, length = length + $3 WHERE scope = $1";
+    let parameters: Parameters<'_> = &[(&scope, Type::BYTEA), (&documents, Type::INT8), (&length, Type::INT8)];
+    client.query_typed(sql, parameters).await.map(|_| ())
+}
+
+async fn add(client: &Client, scope: &[u8], documents: &[SearchDocument]) -> Result<(), Error> {
+    lock_scope(client, scope).await?;
+    // Of two with the same id, the later one is kept.
+    let mut last: HashMap<&str, &SearchDocument> = HashMap::new();
+    last.extend(documents.iter().map(|document| (document.id.as_str(), document)));
+    let (mut columns, mut postings) = (Columns::default(), Postings::default());
+    for SearchDocument { id, text, metadata } in last.into_values() {
+        let document = hash(id);
+        columns.lengths.push(postings.push(&document, text));
+        columns.names.push(id.as_bytes().to_vec());
+        columns.metadata.push(metadata.to_string().into_bytes());
+        columns.texts.push(text.as_bytes().to_vec());
+        columns.documents.push(document);
+    }
+    remove(client, scope, &columns.documents).await?;
+    let sql = "INSERT INTO contexture_search_documents (scope, document, length, name, metadata, text) \
+               SELECT $1, d.document, d.length, d.name, d.metadata, d.text FROM unnest($2, $3, $4, $5, $6) \
+               AS d (document, length, name, metadata, text)";
+    let parameters: Parameters<'_> = &[
+        (&scope, Type::BYTEA),
+        (&columns.documents, Type::BYTEA_ARRAY),
+        (&columns.lengths, Type::INT8_ARRAY),
+        (&columns.names, Type::BYTEA_ARRAY),
+        (&columns.metadata, Type::BYTEA_ARRAY),
+        (&columns.texts, Type::BYTEA_ARRAY),
+    ];
+    client.query_typed(sql, parameters).await?;
+    postings.insert(client, scope).await?;
+    count(client, scope, columns.documents.len() as i64, columns.lengths.iter().sum()).await
+}
+
+async fn clear(client: &Client, scope: &[u8]) -> Result<(), Error> {
+    lock_scope(client, scope).await?;
+    for table in ["postings", "documents", "scopes"] {
+        let sql = format!("DELETE FROM contexture_search_{table} WHERE scope = $1");
+        client.query_typed(&sql, &[(&scope, Type::BYTEA)]).await?;
+    }
+    Ok(())
+}
+
+async fn search(client: &Client, scope: &[u8], query: &str, limit: usize) -> Result<Vec<(Row, f64)>, Error> {
+    let sql = "SELECT documents, length FROM contexture_search_scopes WHERE scope = $1";
+    let rows = client.query_typed(sql, &[(&scope, Type::BYTEA)]).await?;
+    let Some(totals) = rows.first() else { return Ok(Vec::new()) };
+    let (documents, length): (i64, i64) = (totals.get(0), totals.get(1));
+    let terms: Vec<Vec<u8>> = query_terms(query).into_iter().map(|term| term.as_bytes().to_vec()).collect();
+    let sql =
+        "SELECT term, document, count, length FROM contexture_search_postings WHERE scope = $1 AND term = ANY($2)";
+    let rows = client.query_typed(sql, &[(&scope, Type::BYTEA), (&terms, Type::BYTEA_ARRAY)]).await?;
+    let mut by_term: HashMap<Vec<u8>, Vec<Posting<[u8; 32]>>> = HashMap::new();
+    for row in rows {
+        let (term, document): (Vec<u8>, Vec<u8>) = (row.get(0), row.get(1));
+        let Ok(document) = <[u8; 32]>::try_from(document) else { continue };
+        let number = |at: usize| u32::try_from(row.get::<_, i64>(at)).unwrap_or(u32::MAX);
+        by_term.entry(term).or_default().push(Posting { document, count: number(2), length: number(3) });
+    }
+    let mut ranking = Ranking::new(documents.unsigned_abs(), length.unsigned_abs());
+    for term in &terms {
+        // In the order of the query, so that sums come out the same everywhere.
+        ranking.add_term(by_term.get(term).map_or(&[][..], Vec::as_slice));
+    }
+    let scores: HashMap<Vec<u8>, f64> =
+        ranking.best(limit).into_iter().map(|(document, score)| (document.to_vec(), score)).collect();
+    let best: Vec<Vec<u8>> = scores.keys().cloned().collect();
+    let sql = "SELECT document, name, metadata, text FROM contexture_search_documents WHERE scope = $1 AND document = ANY($2)";
+    let rows = client.query_typed(sql, &[(&scope, Type::BYTEA), (&best, Type::BYTEA_ARRAY)]).await?;
+    let mut found: Vec<(Row, f64)> = rows
+        .into_iter()
+        .filter_map(|row| scores.get(&row.get::<_, Vec<u8>>(0)).copied().map(|score| (row, score)))
+        .collect();
+    found.sort_by(|(one, one_score), (other, other_score)| {
+        let name = |row: &Row| row.get::<_, Vec<u8>>(1);
+        other_score.total_cmp(one_score).then_with(|| name(one).cmp(&name(other)))
+    });
+    found.truncate(limit);
+    Ok(found)
+}
+
+fn hit((row, score): (Row, f64)) -> Result<SearchHit, SearchError> {
+    let damaged = |problem: &str| SearchError::Io {
+        doing: "read a document of the search index".to_owned(),
+        source: problem.into(),
+    };
+    let text = |at: usize| String::from_utf8(row.get(at)).map_err(|_| damaged("it is not text"));
+    let metadata =
+        serde_json::from_slice(&row.get::<_, Vec<u8>>(2)).map_err(|_| damaged("its metadata is not JSON"))?;
+    Ok(SearchHit { document: SearchDocument { id: text(1)?, text: text(3)?, metadata }, score })
+}
+
+/// A number of documents.
+fn number(count: i64) -> usize {
+    usize::try_from(count).unwrap_or_default()
+}
+
+impl SearchIndex for PostgresIndex {
+    fn add<'a>(&'a self, scope: &'a str, documents: Vec<SearchDocument>) -> BoxFuture<'a, Result<(), SearchError>> {
+        Box::pin(async move {
+            check_scope(scope)?;
+            documents.iter().try_for_each(SearchDocument::check)?;
+            self.run(Operation::Add { scope: hash(scope), documents: &documents }).await.map(|_| ())
+        })
+    }
+
+    fn remove<'a>(&'a self, scope: &'a str, ids: &'a [String]) -> BoxFuture<'a, Result<usize, SearchError>> {
+        let documents = ids.iter().map(|id| hash(id)).collect();
+        Box::pin(async move {
+            let outcome = self.run(Operation::Remove { scope: hash(scope), documents }).await?;
+            Ok(number(outcome.count))
+        })
+    }
+
+    fn clear<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<(), SearchError>> {
+        Box::pin(async move { self.run(Operation::Clear { scope: hash(scope) }).await.map(|_| ()) })
+    }
+
+    fn search<'a>(
+        &'a self,
+        scope: &'a str,
+        query: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>> {
+        Box::pin(async move {
+            let outcome = self.run(Operation::Search { scope: hash(scope), query, limit }).await?;
+            outcome.found.into_iter().map(hit).collect()
+        })
+    }
+
+    fn count<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<usize, SearchError>> {
+        Box::pin(async move { Ok(number(self.run(Operation::Count { scope: hash(scope) }).await?.count)) })
+    }
+}

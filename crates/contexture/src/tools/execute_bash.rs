@@ -1,0 +1,196 @@
+//! `execute_bash`: runs a command.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use contexture_core::error::BoxError;
+use contexture_core::tool::{Tool, ToolContext};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::{Child, Command};
+use tokio::time::{Instant, timeout_at};
+
+use super::approve::Action;
+use super::arguments::{parse, schema_of};
+use super::output::Output;
+use super::workspace::Workspace;
+
+/// How long a command may take when the model does not say.
+const DEFAULT_SECONDS: u64 = 120;
+
+/// How long a command may take at most.
+const MAX_SECONDS: u64 = 1_800;
+
+/// How long output is still read after a command ended: children that it left may hold the pipe for ever.
+const LAST_OUTPUT: Duration = Duration::from_millis(200);
+
+/// Runs a command with bash in the working directory, if that is allowed.
+///
+/// This is no sandbox: a command can do whatever the program can do. When the call is cancelled or takes too long, the
+/// command and everything that it started in its process group is killed.
+#[derive(Clone, Debug)]
+pub struct ExecuteBash(Workspace);
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// The command line.
+    command: String,
+    /// After how many seconds it is killed; 120 if left out, at most 1800.
+    timeout_seconds: Option<u64>,
+}
+
+impl ExecuteBash {
+    /// The tool for a directory.
+    pub fn new(workspace: Workspace) -> Self {
+        Self(workspace)
+    }
+}
+
+impl Tool for ExecuteBash {
+    fn name(&self) -> &str {
+        "execute_bash"
+    }
+
+    fn description(&self) -> &str {
+        "Runs a command with bash in the working directory and returns what it prints. Each call starts a new shell."
+    }
+
+    fn parameters(&self) -> Value {
+        schema_of::<Arguments>()
+    }
+
+    async fn call(&self, arguments: Value, _: ToolContext<'_>) -> Result<String, BoxError> {
+        let Arguments { command, timeout_seconds } = parse(arguments)?;
+        self.0.ask(Action::Run { command: &command }).await?;
+        let seconds = timeout_seconds.unwrap_or(DEFAULT_SECONDS).clamp(1, MAX_SECONDS);
+        run(&command, self.0.directory(), Duration::from_secs(seconds)).await
+    }
+}
+
+/// Runs a command to its end; an exit code other than 0 is an error that shows the output too.
+async fn run(command: &str, directory: &std::path::Path, limit: Duration) -> Result<String, BoxError> {
+    let mut child = Command::new("bash")
+        .arg("-c")
+        // Both outputs in the order in which they were printed; what bash itself has to say comes separately.
+        .arg(format!("exec 2>&1; {command}"))
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| format!("bash could not be started: {error}"))?;
+    let mut group = Group::of(&child);
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let deadline = Instant::now() + limit;
+    let mut output = Output::default();
+    let ended = timeout_at(deadline, read_until_exit(&mut child, stdout, stderr, &mut output)).await;
+    let code = match ended {
+        Ok(status) => status?.code(),
+        Err(_) => {
+            group.kill();
+            let text = output.into_text();
+            return Err(format!("{text}\n[killed after {} seconds]", limit.as_secs()).into());
+        }
+    };
+    // What it started in the background goes on: servers are started that way.
+    group.release();
+    let text = output.into_text();
+    match code {
+        Some(0) if text.is_empty() => Ok("(no output)".to_owned()),
+        Some(0) => Ok(text),
+        Some(code) => {
+            Err(format!("{}\n[The command completed with exit code {code}.]", text.trim_end_matches('\n')).into())
+        }
+        None => Err(format!("{}\n[ended by a signal]", text.trim_end_matches('\n')).into()),
+    }
+}
+
+/// Reads what a command prints until it has ended.
+async fn read_until_exit(
+    child: &mut Child,
+    stdout: Option<impl AsyncRead + Unpin>,
+    stderr: Option<impl AsyncRead + Unpin>,
+    output: &mut Output,
+) -> std::io::Result<std::process::ExitStatus> {
+    let (mut stdout, mut stderr) = (Pipe::new(stdout), Pipe::new(stderr));
+    let mut status = None;
+    let mut last = None;
+    while !(stdout.is_closed() && stderr.is_closed()) {
+        let silence = async {
+            match last {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            read = stdout.read() => output.push(&read?),
+            read = stderr.read() => output.push(&read?),
+            ended = child.wait(), if status.is_none() => {
+                status = Some(ended?);
+                last = Some(Instant::now() + LAST_OUTPUT);
+            }
+            () = silence => break,
+        }
+    }
+    match status {
+        Some(status) => Ok(status),
+        None => child.wait().await,
+    }
+}
+
+/// One output of a command.
+struct Pipe<R> {
+    reader: Option<R>,
+    buffer: Box<[u8]>,
+}
+
+impl<R: AsyncRead + Unpin> Pipe<R> {
+    fn new(reader: Option<R>) -> Self {
+        Self { reader, buffer: vec![0; 16 * 1024].into() }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.reader.is_none()
+    }
+
+    /// The next bytes; waits for ever once it is closed.
+    async fn read(&mut self) -> std::io::Result<Vec<u8>> {
+        let Some(reader) = &mut self.reader else { return std::future::pending().await };
+        let count = reader.read(&mut self.buffer).await?;
+        if count == 0 {
+            self.reader = None;
+        }
+        Ok(self.buffer[..count].to_vec())
+    }
+}
+
+/// The process group of a command, killed when it is dropped before the command has ended.
+struct Group(Option<rustix::process::Pid>);
+
+impl Group {
+    fn of(child: &Child) -> Self {
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
+        Self(id.and_then(rustix::process::Pid::from_raw))
+    }
+
+    fn kill(&mut self) {
+        if let Some(group) = self.0.take() {
+            // An error means that all of them have ended.
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
+
+    fn release(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

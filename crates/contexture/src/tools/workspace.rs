@@ -1,0 +1,179 @@
+//! The directory that tools work in, and what the agent knows of its files.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use contexture_core::engine::EngineBuilder;
+use contexture_core::error::BoxError;
+use contexture_core::host::{FileError, FileErrorCode, FileText, FsAdapter, ReadLimits, relative_path};
+
+use super::approve::{Action, Approval, Approve, NoCommands};
+use super::edit_file::EditFile;
+use super::execute_bash::ExecuteBash;
+use super::list_files::ListFiles;
+use super::read_file::ReadFile;
+use super::search_files::SearchFiles;
+use super::write_file::WriteFile;
+use crate::fs::{Expected, LocalFs};
+
+/// The largest file that tools read.
+const MAX_FILE_BYTES: u64 = 8 << 20;
+
+const LIMITS: ReadLimits = ReadLimits { max_bytes: MAX_FILE_BYTES, follow_symlinks: false };
+
+/// How many changes are remembered.
+const MAX_CHANGES: usize = 1_000;
+
+/// The directory that tools work in; cheap to clone. Clones share what the agent has read.
+#[derive(Clone)]
+pub struct Workspace {
+    shared: Arc<Shared>,
+    approve: Arc<dyn Approve>,
+}
+
+struct Shared {
+    files: LocalFs,
+    directory: PathBuf,
+    /// The digest of each file's text as the agent last read or wrote it.
+    known: Mutex<HashMap<String, blake3::Hash>>,
+    changes: Mutex<Vec<Change>>,
+}
+
+/// A change that a tool made to a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The file, relative to the directory.
+    pub path: String,
+    /// Its text before; `None` if it was not there.
+    pub before: Option<String>,
+    /// Its text after.
+    pub after: String,
+}
+
+impl Workspace {
+    /// Opens a directory.
+    ///
+    /// # Errors
+    /// There is no such directory, or it can't be read.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self, FileError> {
+        let files = LocalFs::open(&directory)?;
+        let directory = std::path::absolute(&directory).unwrap_or_else(|_| directory.as_ref().to_owned());
+        let shared = Shared { files, directory, known: Mutex::default(), changes: Mutex::default() };
+        Ok(Self { shared: Arc::new(shared), approve: Arc::new(NoCommands) })
+    }
+
+    /// The same directory with someone else to decide what tools may do.
+    pub fn with_approval(mut self, approve: impl Approve) -> Self {
+        self.approve = Arc::new(approve);
+        self
+    }
+
+    /// Gives an engine all tools and the files of the directory.
+    pub fn add_tools<Ls>(&self, builder: EngineBuilder<Ls>) -> EngineBuilder<Ls> {
+        let builder = builder.fs(Arc::new(self.shared.files.clone()));
+        let builder = builder.tool(ReadFile::new(self.clone())).tool(WriteFile::new(self.clone()));
+        let builder = builder.tool(EditFile::new(self.clone())).tool(SearchFiles::new(self.clone()));
+        builder.tool(ListFiles::new(self.clone())).tool(ExecuteBash::new(self.clone()))
+    }
+
+    /// The files beneath the directory.
+    pub fn files(&self) -> &LocalFs {
+        &self.shared.files
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.shared.directory
+    }
+
+    /// The changes that tools made, oldest first, and forgets them.
+    pub fn take_changes(&self) -> Vec<Change> {
+        std::mem::take(&mut *lock(&self.shared.changes))
+    }
+
+    /// The name of a file relative to the directory: models also write absolute names.
+    pub(super) fn relative(&self, path: &str) -> Result<String, FileError> {
+        if path.starts_with('/') {
+            for base in self.shared.files.base_names() {
+                if let Some(rest) = path.strip_prefix(base.trim_end_matches('/'))
+                    && (rest.is_empty() || rest.starts_with('/'))
+                {
+                    return relative_path(rest.trim_start_matches('/').trim_end_matches('/'))
+                        .map(|path| path.to_string());
+                }
+            }
+        }
+        relative_path(path).map(|path| path.to_string())
+    }
+
+    /// Reads a file for the agent, who knows it from now on.
+    pub(super) async fn read(&self, path: &str) -> Result<FileText, FileError> {
+        let file = self.look(path).await?;
+        lock(&self.shared.known).insert(path.to_owned(), blake3::hash(file.text.as_bytes()));
+        Ok(file)
+    }
+
+    /// Reads a file without showing it to the agent.
+    pub(super) async fn look(&self, path: &str) -> Result<FileText, FileError> {
+        self.shared.files.read(path, LIMITS).await
+    }
+
+    /// Whether this is the text that the agent last read or wrote.
+    pub(super) fn is_known(&self, path: &str, text: &str) -> bool {
+        lock(&self.shared.known).get(path) == Some(&blake3::hash(text.as_bytes()))
+    }
+
+    /// Whether the agent has read or written the file.
+    pub(super) fn was_read(&self, path: &str) -> bool {
+        lock(&self.shared.known).contains_key(path)
+    }
+
+    /// Gives a file a text, if that is allowed and the file is as `before` says.
+    pub(super) async fn write(&self, path: &str, before: Option<FileText>, after: String) -> Result<(), BoxError> {
+        let text_before = before.as_ref().map(|file| file.text.as_str());
+        let action = Action::Write { path, before: text_before, after: &after };
+        self.ask(action).await?;
+        let expected = before.as_ref().map_or(Expected::Missing, |file| Expected::Unchanged(file.stamp));
+        self.shared.files.write(path, &after, expected).await.map_err(hinted)?;
+        lock(&self.shared.known).insert(path.to_owned(), blake3::hash(after.as_bytes()));
+        let mut changes = lock(&self.shared.changes);
+        if changes.len() < MAX_CHANGES {
+            changes.push(Change { path: path.to_owned(), before: before.map(|file| file.text), after });
+        }
+        Ok(())
+    }
+
+    /// Asks whether something may be done.
+    pub(super) async fn ask(&self, action: Action<'_>) -> Result<(), BoxError> {
+        match self.approve.approve(action).await {
+            Approval::Allowed => Ok(()),
+            Approval::Denied(reason) => Err(format!("not done: {reason}").into()),
+        }
+    }
+}
+
+impl fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workspace").field("directory", &self.shared.directory).finish_non_exhaustive()
+    }
+}
+
+/// An error of a file with what the model can do about it.
+pub(super) fn hinted(error: FileError) -> BoxError {
+    let hint = match error.code {
+        FileErrorCode::Changed => "read it again, then decide what to write",
+        FileErrorCode::NotFound => "list_files shows what there is",
+        FileErrorCode::AbsolutePath | FileErrorCode::PathTraversal => "use a path relative to the working directory",
+        FileErrorCode::NotText => "only text files can be read",
+        FileErrorCode::FileTooLarge => "search_files finds lines in it",
+        _ => return error.into(),
+    };
+    format!("{error}; {hint}").into()
+}
+
+/// A lock whose holder never leaves it half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

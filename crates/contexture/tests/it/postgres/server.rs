@@ -1,0 +1,215 @@
+//! A PostgreSQL server of the tests' own, in a folder of its own, and a proxy that cuts connections.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Set where the server must be there, so that nothing is left out silently.
+const REQUIRED: &str = "CONTEXTURE_REQUIRE_POSTGRES";
+
+/// Who runs the server when the tests are run by root, whom it refuses: `nobody`.
+const NOBODY: u32 = 65_534;
+
+pub struct Server {
+    directory: tempfile::TempDir,
+    binaries: PathBuf,
+    pub port: u16,
+    process: Child,
+    databases: AtomicU64,
+}
+
+impl Server {
+    /// Starts a server; `None`, with a line that says so, where PostgreSQL is not installed.
+    pub fn start() -> Option<Self> {
+        let Some(binaries) = binaries() else {
+            assert!(std::env::var_os(REQUIRED).is_none(), "PostgreSQL is not installed, and {REQUIRED} is set");
+            eprintln!("left out: PostgreSQL is not installed (Debian: `apt-get install postgresql`)");
+            return None;
+        };
+        let directory = tempfile::tempdir().unwrap();
+        give_away(directory.path());
+        let data = directory.path().join("data");
+        let mut init = Command::new(binaries.join("initdb"));
+        init.args(["-U", "tester", "-A", "scram-sha-256", "--pwfile"]).arg(password_file(directory.path()));
+        let status = as_nobody(init.arg("-D").arg(&data).stdout(Stdio::null())).status().unwrap();
+        assert!(status.success(), "initdb failed");
+        let port = free_port();
+        let process = start(&binaries, directory.path(), port);
+        let server = Self { directory, binaries, port, process, databases: AtomicU64::new(0) };
+        server.wait();
+        Some(server)
+    }
+
+    /// The address of a database.
+    pub fn url(&self, database: &str) -> String {
+        self.url_at(self.port, "tester", "secret-word", database)
+    }
+
+    pub fn url_at(&self, port: u16, user: &str, password: &str, database: &str) -> String {
+        format!("postgres://{user}:{password}@127.0.0.1:{port}/{database}?sslmode=disable")
+    }
+
+    /// Makes a database and returns its name.
+    pub fn make_database(&self) -> String {
+        let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.run("postgres", &format!("CREATE DATABASE {name}"));
+        name
+    }
+
+    /// Runs SQL with `psql`.
+    pub fn run(&self, database: &str, sql: &str) -> String {
+        let mut psql = Command::new(self.binaries.join("psql"));
+        let output = psql.args(["-qAt", "-v", "ON_ERROR_STOP=1", "-c", sql, &self.url(database)]).output().unwrap();
+        assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Kills the server as a power cut would, and starts it again.
+    pub fn restart_hard(&mut self) {
+        kill(&mut self.process);
+        self.process = start(&self.binaries, self.directory.path(), self.port);
+        self.wait();
+    }
+
+    fn wait(&self) {
+        let begun = Instant::now();
+        loop {
+            let mut ready = Command::new(self.binaries.join("pg_isready"));
+            let ready = ready.args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()]).status().unwrap();
+            if ready.success() {
+                return;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(120), "PostgreSQL did not start");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        kill(&mut self.process);
+    }
+}
+
+/// Kills the server and its children, which notice by themselves.
+fn kill(process: &mut Child) {
+    let _ = process.kill();
+    let _ = process.wait();
+}
+
+fn start(binaries: &Path, directory: &Path, port: u16) -> Child {
+    let _ = std::fs::remove_file(directory.join("data/postmaster.pid"));
+    let mut server = Command::new(binaries.join("postgres"));
+    server.arg("-D").arg(directory.join("data")).arg("-k").arg(directory);
+    server.args(["-p", &port.to_string(), "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=200"]);
+    let log = std::fs::File::create(directory.join("log")).unwrap();
+    as_nobody(server.stdout(Stdio::null()).stderr(log).stdin(Stdio::null())).spawn().unwrap()
+}
+
+fn binaries() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let debian = versions.map(|version| version.path().join("bin"));
+    let listed =
+        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>()).unwrap_or_default();
+    debian.chain(listed).find(|path| path.join("initdb").exists() && path.join("postgres").exists())
+}
+
+fn is_root() -> bool {
+    rustix::process::getuid().is_root()
+}
+
+fn as_nobody(command: &mut Command) -> &mut Command {
+    if is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command.current_dir("/")
+}
+
+fn give_away(path: &Path) {
+    if is_root() {
+        std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+}
+
+fn password_file(directory: &Path) -> PathBuf {
+    let path = directory.join("password");
+    std::fs::write(&path, "secret-word\n").unwrap();
+    give_away(&path);
+    path
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Passes bytes on, and cuts every connection after some of them.
+pub struct Proxy {
+    pub port: u16,
+    cuts: Arc<AtomicU64>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Proxy {
+    /// Cuts connections after a number of bytes from the server that differs from one to the next, between `least` and
+    /// twice as many.
+    pub async fn start(server: u16, least: u64, seed: u64) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let cuts = Arc::new(AtomicU64::new(0));
+        let counter = cuts.clone();
+        let task = tokio::spawn(async move {
+            let mut number = seed;
+            loop {
+                let (client, _) = listener.accept().await.unwrap();
+                number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let limit = least + (number >> 33) % least.max(1);
+                tokio::spawn(pass(client, server, limit, counter.clone()));
+            }
+        });
+        Self { port, cuts, task }
+    }
+
+    pub fn cuts(&self) -> u64 {
+        self.cuts.load(Ordering::Relaxed)
+    }
+}
+
+async fn pass(client: TcpStream, server: u16, limit: u64, cuts: Arc<AtomicU64>) {
+    let Ok(server) = TcpStream::connect(("127.0.0.1", server)).await else { return };
+    let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
+        (client.into_split(), server.into_split());
+    let up = async { tokio::io::copy(&mut from_client, &mut to_server).await };
+    let down = async {
+        let (mut left, mut buffer) = (limit, vec![0; 4_096]);
+        loop {
+            let count = from_server.read(&mut buffer).await?;
+            if count == 0 {
+                return Ok::<(), std::io::Error>(());
+            }
+            if count as u64 >= left {
+                // Half of a response arrives, or nothing of it; the server has done its work.
+                to_client.write_all(&buffer[..usize::try_from(left).unwrap_or(0).min(count)]).await?;
+                cuts.fetch_add(1, Ordering::Relaxed);
+                return Ok(());
+            }
+            left -= count as u64;
+            to_client.write_all(&buffer[..count]).await?;
+        }
+    };
+    tokio::select! {
+        _ = up => {}
+        _ = down => {}
+    }
+}
