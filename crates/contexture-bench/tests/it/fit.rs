@@ -147,7 +147,7 @@ fn bad_input_gets_one_sentence_and_a_hint() {
     let (empty, full) = (tempfile::tempdir().unwrap(), recordings());
     let full = full.path().to_str().unwrap();
     check(&["/nowhere/at/all"], "open `/nowhere/at/all`", "name a file");
-    check(&[empty.path().to_str().unwrap()], "there is no file", "name a directory");
+    check(&[empty.path().to_str().unwrap()], "have no files", "name a directory");
     check(&[full, "--budget", "100000000"], "0 of 12 recordings have an edit", "a smaller --budget");
     check(&[full, "--without", "luck"], "there is no weight `luck`", "the weights are seen, hit");
     check(&[], "not provided", "fit --help");

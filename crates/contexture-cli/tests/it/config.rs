@@ -93,6 +93,12 @@ file-reference.follow_symlinks     false             default
 file-reference.allowed_extensions  not set           default
 file-reference.read_concurrency    16                default
 working-memory.text                not set           default
+layers.instructions.files          false             default
+layers.procedural.skills           false             default
+layers.reminder.time               false             default
+layers.reminder.entry              []                default
+layers.steering.deny_by_default    false             default
+layers.steering.rule               []                default
 tool                               []                default
 gateway.budget                     not set           default
 gateway.holdout                    0.0               default

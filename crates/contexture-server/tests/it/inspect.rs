@@ -69,7 +69,9 @@ impl Asking {
 
 async fn watched(options: Options, agent: &Agent) -> (Provider, Gateway, Vec<String>) {
     let provider = Provider::start().await;
-    let gateway = provider.gateway(Options { inspect: true, ..options }).await;
+    // A busy machine must not make the gateway give up on finding a conversation.
+    let own_work = std::time::Duration::from_secs(60);
+    let gateway = provider.gateway(Options { inspect: true, own_work, ..options }).await;
     let sent = play(&gateway, &provider, agent).await;
     records(&gateway, agent.requests().len()).await;
     (provider, gateway, sent)

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::page::page_of;
 use super::kind::Field;
+use super::page::page_of;
 use super::resolved::resolve_with;
 use super::*;
 
@@ -338,7 +338,14 @@ fn two_values(row: &Row) -> [String; 2] {
         Kind::Texts if row.name == keys::PIN_ROLES.row.name => ["[\"user\"]", "[\"assistant\"]"].map(str::to_owned),
         Kind::Texts => ["[\"one\"]", "[\"two\"]"].map(str::to_owned),
         Kind::Entries(fields) => {
-            let entry = |second: &str| format!("[{{ name = \"x\", {second} }}]");
+            // What else some tables need.
+            let has = |name: &str| fields.iter().any(|field| field.name == name);
+            let rest = match (has("every_turns"), has("action")) {
+                (true, _) => ", every_turns = 3",
+                (_, true) => ", tool = \"y\", message = \"z\"",
+                _ => "",
+            };
+            let entry = |second: &str| format!("[{{ name = \"x\", {second}{rest} }}]");
             match fields.iter().find(|field| field.is_required && field.name != "name") {
                 Some(Field { name, kind: Kind::Choice(choices), .. }) => {
                     [0, 1].map(|index| entry(&format!("{name} = \"{}\"", choices[index].name)))

@@ -4,8 +4,10 @@
 //! the search path. Only plain SQL is used, without named prepared statements, so that poolers in transaction mode and
 //! databases that speak PostgreSQL's protocol can be between.
 
-mod connection;
+mod error;
+mod pause;
 mod schema;
+mod connection;
 mod commit;
 mod lease;
 mod search;
@@ -21,7 +23,7 @@ use futures_util::future::BoxFuture;
 use tokio::task::JoinHandle;
 use tokio_postgres::types::Type;
 
-pub use connection::PostgresError;
+pub use error::PostgresError;
 pub use search::PostgresIndex;
 
 use commit::Commit;

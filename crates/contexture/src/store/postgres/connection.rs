@@ -14,6 +14,8 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Config, NoTls, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::error::PostgresError;
+use super::pause::pause;
 use super::schema;
 
 /// How many connections are kept.
@@ -23,65 +25,11 @@ const CONNECTIONS: usize = 8;
 const CONNECT: Duration = Duration::from_secs(5);
 const WAIT: Duration = Duration::from_secs(30);
 
-/// How often something is tried again, and the pause before the first time: about ten seconds in all, enough for a
-/// server that restarts.
+/// How often something is tried again: for about ten seconds in all, enough for a server that restarts.
 const MAX_RETRIES: u32 = 9;
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 /// Values of a statement with their types, which the server would have to be asked for otherwise.
 pub(super) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
-
-/// Why a database cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PostgresError {
-    /// The address is not one of PostgreSQL. It is not shown, since it may hold a password.
-    #[error(
-        "the address is not one of PostgreSQL: {problem}\nhint: it looks like `postgres://user:password@host:5432/database`"
-    )]
-    Address {
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// The database cannot be reached, or refused the login.
-    #[error("connect to {database}")]
-    Connect {
-        /// Where, without the password.
-        database: String,
-        /// What stopped it.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// Tables could not be made.
-    #[error("make the tables of the store in {database}\nhint: the user needs the right to create tables there")]
-    NoRights {
-        /// Where.
-        database: String,
-        /// What stopped it.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// The tables were made by a newer version of this library.
-    #[error(
-        "{database} has tables of format {found}, and this program knows up to format {known}\nhint: use a newer version of Contexture"
-    )]
-    NewerFormat {
-        /// Where.
-        database: String,
-        /// The format of the tables.
-        found: i64,
-        /// The newest format that is known.
-        known: i64,
-    },
-    /// There is a table of that name which this library did not make.
-    #[error(
-        "{database} has a table `contexture_meta` that is not of a Contexture store\nhint: use another database, or another schema in the search path"
-    )]
-    NotAStore {
-        /// Where.
-        database: String,
-    },
-}
 
 /// A database; cheap to clone.
 #[derive(Clone)]
@@ -186,12 +134,6 @@ impl Retries {
         self.0 += 1;
         Ok(())
     }
-}
-
-/// Waits before something is tried again: longer each time, and not all at the same moment.
-pub(super) async fn pause(retries: u32) {
-    let spread = (uuid::Uuid::now_v7().as_u128() % 1_024) as f64 / 1_024.0;
-    tokio::time::sleep(FIRST_PAUSE.saturating_mul(1 << retries.min(8)).mul_f64(0.5 + spread / 2.0)).await;
 }
 
 /// What went wrong.

@@ -4,7 +4,8 @@ use contexture_core::search::SPLITTING_VERSION;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
-use super::connection::{PostgresError, pause};
+use super::error::PostgresError;
+use super::pause::pause;
 
 /// The newest format that this program knows, and the one that it makes.
 const FORMAT: i64 = 1;
