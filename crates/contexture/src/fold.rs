@@ -1,10 +1,10 @@
 //! Folding the past of a coding agent into what it still needs.
 //!
-//! Modules in reading order: what it keeps to ([`pins`], [`policy`], [`price`], [`meter`], and in private `tuning`), what a
-//! conversation under way is made of (`conversation`, `knowledge`, `shown`, `billing`, together `state`), what a view
-//! shows ([`view`], [`words`], [`outline`], [`digest`]), what is done before anything is sent ([`stubs`], [`compact`],
-//! [`cap`], [`rows`]), what is decided (`plan`, [`decision`]), and who drives it all ([`folder`], [`asking`],
-//! [`replay`]), or lets it rest ([`rest`]).
+//! Modules in reading order: what configures a fold ([`pins`], [`policy`], [`price`], [`meter`], and the private
+//! `tuning`), the state of a conversation (`conversation`, `knowledge`, `shown` and `billing`, together `state`), what
+//! a view shows ([`view`], [`words`], [`outline`], [`digest`]), what is shortened before it is first sent ([`stubs`],
+//! [`compact`], [`cap`], [`rows`]), what is decided (`plan`, [`decision`]), what drives it ([`folder`], [`asking`],
+//! [`replay`]), and how a folder is stored ([`rest`]).
 
 pub mod pins;
 pub mod policy;

@@ -1,4 +1,4 @@
-//! A request that looks at files before it decides.
+//! A request that compares files with the disk before it decides.
 
 use std::collections::HashSet;
 
@@ -8,15 +8,15 @@ use super::plan;
 use super::shown::ShownItem;
 use crate::files::disk::{OnDisk, Wanted};
 
-/// Most times that files are looked at before one decision. What is on the disk can make a view choose other files,
-/// and these are looked at as well; what is chosen after that is shown with the grade that it has.
+/// Most rounds of looking at files before one decision. What is on the disk can make a view choose other files, which
+/// are then looked at too. What is chosen after the last round is shown with the grade that it has.
 const MOST_LOOKS: usize = 3;
 
-/// A request of a [`Folder`] that holds what it is about to show against the disk.
+/// A request of a [`Folder`] that compares what it is about to show with the disk.
 ///
-/// Ask for files with [`wanted`](Self::wanted), look at them, tell with [`found`](Self::found) what is there, until
-/// none is wanted; then [`window`](Self::window) is the window. Deciding stays pure: what was found becomes a decision
-/// of its own, and a [`Replay`](super::Replay) needs no disk.
+/// Call [`wanted`](Self::wanted), look at the files it returns, and pass what is there to [`found`](Self::found), until
+/// none is wanted; then call [`window`](Self::window). Deciding remains pure: what was found becomes a decision of its
+/// own, so a [`Replay`](super::Replay) needs no disk.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -41,7 +41,7 @@ const MOST_LOOKS: usize = 3;
 /// ```
 pub struct Asking<'a> {
     folder: &'a mut Folder,
-    /// How many things were decided, or found not to be needed.
+    /// How many of the steps before a request are done: decided, or found not to be needed.
     stage: usize,
     /// What was planned before files were looked at.
     planned: Option<FoldDecision>,
@@ -57,7 +57,8 @@ impl<'a> Asking<'a> {
         Self { folder, stage: 0, planned: None, looks: 0, looked_at: HashSet::new() }
     }
 
-    /// The files that are about to be shown and were not looked at yet. Once there are none, all is decided.
+    /// Returns the files that are about to be shown and were not looked at yet. If there are none, everything is
+    /// decided.
     pub fn wanted(&mut self) -> Vec<Wanted> {
         while let Some(decide) = plan::BEFORE_REQUEST.get(self.stage) {
             let Folder { settings, state, .. } = &mut *self.folder;
@@ -94,24 +95,24 @@ impl<'a> Asking<'a> {
         files.retain(|file| !self.looked_at.contains(file));
         let wanted = |file: usize| {
             let path = model.files().get(file)?.path.clone();
-            // An entry of printed lines has a name, and is no file.
+            // Printed lines have an entry with a name, but are not a file.
             let is_file = model.place(&path) == Some(file);
             is_file.then(|| Wanted { file, path, is_as_compared: model.is_as_compared(file) })
         };
         files.into_iter().filter_map(wanted).collect()
     }
 
-    /// Tells what is on the disk of the files that were wanted, as far as that can be said.
+    /// Takes what is on the disk for the wanted files, as far as it is known.
     pub fn found(&mut self, found: Vec<(usize, OnDisk)>) {
         let checked = Checked::new(self.folder.len(), self.folder.model(), found);
         if !checked.files.is_empty() {
-            // What was planned is planned again with what is known now.
+            // What was found may change the plan, so plan again.
             self.planned = None;
             self.folder.decide(FoldDecision::Disk(checked));
         }
     }
 
-    /// The window of this request. What is still wanted is shown with the grade that it has.
+    /// Returns the window of this request. Files that are still wanted are shown with the grade that they have.
     pub fn window(mut self) -> &'a [ShownItem] {
         while !self.wanted().is_empty() {}
         self.folder.end_request()

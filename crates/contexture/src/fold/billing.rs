@@ -16,17 +16,17 @@ pub(super) struct Billing {
     requests_since_fold: u32,
 }
 
-/// What a fold came to.
+/// The size of a fold.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FoldSize {
     /// Tokens of the window after it.
     pub(super) after: u64,
-    /// Of those, the ones that were written anew.
+    /// How many of those were not sent before.
     pub(super) rewritten: u64,
 }
 
 impl Billing {
-    /// What was billed so far, against pass-through.
+    /// Returns what was billed so far, and what pass-through would have been billed.
     pub(super) fn account(&self) -> &Account {
         &self.account
     }
@@ -36,39 +36,41 @@ impl Billing {
         self.is_cold
     }
 
-    /// Says that the cache is cold. Before the first request that means nothing.
+    /// Notes that the cache is cold. Before the first request this has no effect.
     pub(super) fn set_cold(&mut self) {
         self.is_cold = true;
     }
 
-    /// Whether a cold cache is worth noting: something was sent before.
+    /// Whether a cold cache is worth noting, because something was sent before.
     pub(super) fn is_newly_cold(&self) -> bool {
         self.is_cold && self.passed_through > 0
     }
 
-    /// Requests since the last fold, the one that is being made included.
+    /// Requests since the last fold, including the current one.
     pub(super) fn requests_since_fold(&self) -> u32 {
         self.requests_since_fold
     }
 
-    /// Begins a request, which pays rent on what a fold would remove. `estimate` is what a first fold would come to.
+    /// Begins a request, which adds to the cost of resending what a fold would remove. `estimate` is the expected size
+    /// of a first fold.
     pub(super) fn begin_request(&mut self, prices: &Prices, window_tokens: u64, estimate: u64) {
         self.requests_since_fold += 1;
         let after = self.fold_size(estimate).after;
         self.account.rent += prices.read * window_tokens.saturating_sub(after) as f64;
     }
 
-    /// What the last fold came to, or the next one is expected to.
+    /// Returns the size of the last fold, or the expected size of the first one.
     pub(super) fn fold_size(&self, estimate: u64) -> FoldSize {
         self.last_fold.unwrap_or(FoldSize { after: estimate, rewritten: estimate })
     }
 
-    /// Whether the rent paid so far has reached the price of a fold, and the bill stays within its excess.
+    /// Whether resending has cost as much as the fold (times the patience), and the bill stays within the allowed
+    /// excess.
     pub(super) fn has_paid_for(&self, price: f64, tuning: &Tuning) -> bool {
         self.account.rent >= price * tuning.patience && self.can_afford(price, tuning)
     }
 
-    /// Whether the bill stays within the excess that it may run up.
+    /// Whether the bill stays within the allowed excess after a fold of this price.
     pub(super) fn can_afford(&self, price: f64, tuning: &Tuning) -> bool {
         self.account.saved() - price >= -tuning.most_excess * self.account.passed_through
     }

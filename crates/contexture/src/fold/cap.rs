@@ -1,4 +1,4 @@
-//! Long outputs with their middle left out, and how the whole can be had again.
+//! Shortens long outputs by leaving out their middle, and says how to get the whole text.
 
 use std::ops::Range;
 
@@ -18,22 +18,22 @@ const MAX_KEPT_ROWS: usize = 12;
 /// Longest row with an error that is kept.
 const MAX_KEPT_ROW_BYTES: usize = 300;
 
-/// Rows kept before and behind one with an error: a compiler names the place behind it.
+/// Rows kept before and after one with an error: a compiler names the place after the error.
 const CONTEXT_ROWS: (usize, usize) = (1, 2);
 
-/// Share of what is kept that errors from the middle may take.
+/// One part in this many of what is kept may be errors from the middle.
 const ERRORS_SHARE: usize = 3;
 
-/// Of what is left besides errors, one part in this many is the start and the rest is the end.
+/// Of what is kept besides errors, one part in this many is the start and the rest is the end.
 const HEAD_SHARE: usize = 3;
 
-/// Bytes set aside for what says that something was left out.
+/// Bytes reserved for the note that something was left out.
 const MARKER_BYTES: usize = 60;
 
-/// A gap that is shorter is shown, since saying that it is left out takes as much.
+/// A shorter gap is shown, since a note that it is left out would be as long.
 const LEAST_GAP_BYTES: usize = 100;
 
-/// Fewer bytes than this are not worth keeping: then only what says so is left.
+/// If fewer bytes than this would be kept, only the note remains.
 const LEAST_KEPT_BYTES: usize = 32;
 
 /// The short hash by which a text of the log can be asked for.
@@ -53,10 +53,10 @@ pub fn has_hash(text: &str, hash: &str) -> bool {
     hash.len() >= LEAST_HASH_DIGITS && blake3::hash(text.as_bytes()).to_hex().starts_with(hash)
 }
 
-/// Cuts a text to a number of tokens: its start, its end, and rows with errors or exit codes from between them.
+/// Cuts a text to a number of tokens: its start, its end, and rows with errors or exit codes from the middle.
 ///
-/// All that is kept keeps its order, and every gap says which lines it leaves out. `tool` is the tool that shows
-/// them by hash; without one nothing is promised.
+/// What is kept stays in order, and every gap says which lines it leaves out. `tool` is the tool that shows them by
+/// hash; without one, the gaps do not say how to see them.
 pub fn cap(counter: &dyn TokenCounter, text: &str, tokens: u64, tool: Option<&str>) -> String {
     if counter.count(text) <= tokens {
         return text.to_owned();
@@ -73,13 +73,13 @@ pub fn cap(counter: &dyn TokenCounter, text: &str, tokens: u64, tool: Option<&st
     fit(tokens, bytes, make).or_else(least).unwrap_or_default()
 }
 
-/// How the whole text can be had again.
+/// How to get the whole text.
 struct Recovery<'a> {
     tool: &'a str,
     hash: String,
 }
 
-/// The pieces of a text that are kept within a number of bytes, in order and apart from one another.
+/// Returns the pieces of a text to keep within a number of bytes, in order and not touching one another.
 fn kept(rows: &Rows<'_>, bytes: usize) -> Vec<Range<usize>> {
     let bytes = bytes.saturating_sub(MARKER_BYTES * 2);
     if bytes < LEAST_KEPT_BYTES {
@@ -95,7 +95,7 @@ fn kept(rows: &Rows<'_>, bytes: usize) -> Vec<Range<usize>> {
     join(pieces)
 }
 
-/// The start and the end of a text, whole rows where that loses little.
+/// Returns the start and the end of a text, cut between rows where that loses little.
 fn ends(rows: &Rows<'_>, bytes: usize) -> [Range<usize>; 2] {
     let text = rows.text();
     let (head, tail) = (bytes / HEAD_SHARE, bytes - bytes / HEAD_SHARE);
@@ -108,7 +108,7 @@ fn ends(rows: &Rows<'_>, bytes: usize) -> [Range<usize>; 2] {
     [0..head, tail.max(head)..text.len()]
 }
 
-/// Rows between two places that say what went wrong, with their neighbours; the first ones, as far as they fit.
+/// Returns the rows between two places that report errors, with their neighbours: the first ones, as many as fit.
 fn errors(rows: &Rows<'_>, between: Range<usize>, bytes: usize) -> Vec<Range<usize>> {
     let middle = rows.at(between.start)..rows.at(between.end.saturating_sub(1)) + 1;
     let is_kept = |row: &usize| {
@@ -146,7 +146,7 @@ fn says_status(row: &str) -> bool {
     MARKS.iter().any(|mark| row.contains(mark))
 }
 
-/// Pieces in order, those that nearly touch as one.
+/// Sorts pieces and joins those that nearly touch.
 fn join(mut pieces: Vec<Range<usize>>) -> Vec<Range<usize>> {
     pieces.sort_by_key(|piece| piece.start);
     let mut joined: Vec<Range<usize>> = Vec::new();
@@ -159,7 +159,7 @@ fn join(mut pieces: Vec<Range<usize>>) -> Vec<Range<usize>> {
     joined
 }
 
-/// The pieces with what says what is missing between them.
+/// Writes the pieces with notes on what is missing between them.
 fn render(rows: &Rows<'_>, pieces: &[Range<usize>], recovery: Option<&Recovery<'_>>) -> String {
     let mut text = String::new();
     let mut recovery = recovery;
@@ -179,7 +179,7 @@ fn render(rows: &Rows<'_>, pieces: &[Range<usize>], recovery: Option<&Recovery<'
     text
 }
 
-/// What stands for bytes that are left out; the first gap says how to see them.
+/// Returns the note that replaces bytes that are left out. The first gap says how to see them.
 fn gap(rows: &Rows<'_>, bytes: Range<usize>, recovery: Option<&Recovery<'_>>) -> String {
     let (first, last) = (rows.at(bytes.start) + 1, rows.at(bytes.end - 1) + 1);
     let lines = if first == last { format!("line {first}") } else { format!("lines {first}-{last}") };

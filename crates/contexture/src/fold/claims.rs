@@ -1,10 +1,10 @@
-//! What a view claims of files, so that it can be held against what is known later.
+//! What a view claims about files, to be compared with what is known later.
 
 use serde::{Deserialize, Serialize};
 
 use crate::files::model::{Claim, FileModel, FileState, Grade, Line};
 
-/// A run of lines that a view shows of a file, and what its heading says of them.
+/// A run of lines that a view shows of a file, and what its heading says about them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinesClaim {
     /// The file's place in the model.
@@ -36,7 +36,7 @@ impl LinesClaim {
         }
     }
 
-    /// Whether all of it still holds: text, numbers, count, and that the lines are not in doubt.
+    /// Whether the claim still holds: text, numbers and count are the same, and the lines are not in doubt.
     pub(super) fn holds(&self, model: &FileModel) -> bool {
         let Some(file) = model.files().get(self.file).filter(|file| !file.deleted) else { return false };
         if self.is_whole {
@@ -52,7 +52,7 @@ impl LinesClaim {
         }
     }
 
-    /// The lines that have its numbers now.
+    /// Returns the lines that now have its numbers.
     fn at_number<'a>(&self, file: &'a FileState, first: usize) -> Option<&'a [Line]> {
         file.segments.iter().find_map(|segment| {
             let start = first.checked_sub(segment.first?)?;
@@ -65,7 +65,8 @@ impl LinesClaim {
     }
 }
 
-/// A number that differs whenever the texts differ, for all practical purposes, on every machine.
+/// Hashes the text of lines. The hash is the same on every machine, and in practice different texts have different
+/// hashes.
 fn hash(lines: &[Line]) -> u64 {
     let mut hasher = blake3::Hasher::new();
     for line in lines {

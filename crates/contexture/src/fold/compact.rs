@@ -1,7 +1,7 @@
-//! Makes an output shorter without losing information: what every line repeats is written once.
+//! Makes an output shorter without losing information, by writing once what every line repeats.
 //!
-//! Line numbers that a tool added stay on the first line of a run, on every tenth, and on lines that begin with a number
-//! of their own; hits of a search are listed below their file's path instead of repeating it. Line numbers are a fifth of
+//! Line numbers that a tool added are kept on the first line of a run, on every tenth line, and on lines that begin
+//! with a number of their own. Hits of a search are listed below the path of their file. Line numbers are a fifth of
 //! what reads cost.
 
 use crate::files::numbering::{Passage, Style, seems_numbered, split_number, split_surely_numbered};
@@ -9,13 +9,13 @@ use crate::files::numbering::{Passage, Style, seems_numbered, split_number, spli
 /// The smallest number of consecutive numbered lines that is worth shortening.
 const LEAST_RUN_LINES: usize = 4;
 
-/// Every line whose number this divides keeps it.
+/// Lines whose number is a multiple of this keep it.
 const NUMBERED_EVERY: usize = 10;
 
-/// Returns the shorter output; `None` if nothing is repeated in it.
+/// Returns the shorter output, or `None` if nothing is repeated in it.
 ///
-/// `read` is what it shows of files. A number is removed only from a line that is known without it: in a table of data
-/// the number may belong to the file. Lines that look like hits are kept where a file is shown.
+/// `read` is what the output shows of files. A number is removed only from a line that is known without it, because in
+/// a table of data the number may belong to the file. Where a file is shown, lines that look like hits are kept.
 ///
 /// ```
 /// use contexture::files::numbering::numbered;
@@ -44,7 +44,7 @@ pub fn compact(text: &str, read: &[&Passage]) -> Option<String> {
     (short.len() < text.len()).then_some(short)
 }
 
-/// Writes a run of numbered lines with fewer numbers; answers how many lines it has.
+/// Writes a run of numbered lines with fewer numbers. Returns how many lines it has.
 fn numbered_run(lines: &[&str], read: &[&Passage], short: &mut String) -> Option<usize> {
     let (first, style, _) = split_surely_numbered(body(lines[0]))?;
     let bare = |index: usize| {
@@ -60,7 +60,7 @@ fn numbered_run(lines: &[&str], read: &[&Passage], short: &mut String) -> Option
         return Some(texts.len());
     }
     for (index, (line, text)) in lines.iter().zip(&texts).enumerate() {
-        // A number of the file's own would be taken for the line's if that did not stand before it.
+        // Without the line's number before it, a number in the text would be taken for the line's.
         let keeps_number = index == 0 || (first + index).is_multiple_of(NUMBERED_EVERY) || seems_numbered(text);
         match keeps_number {
             true if matches!(style, Style::Arrow | Style::Tab) => short.push_str(line.trim_start_matches(' ')),
@@ -74,7 +74,7 @@ fn numbered_run(lines: &[&str], read: &[&Passage], short: &mut String) -> Option
     Some(texts.len())
 }
 
-/// Whether a block has these lines from a number on.
+/// Whether a block has these lines, starting at line `first`.
 fn holds(block: &Passage, first: usize, texts: &[&str]) -> bool {
     let start = block.first.and_then(|start| first.checked_sub(start));
     let lines = start.and_then(|start| block.lines.get(start..)?.get(..texts.len()));
@@ -86,7 +86,7 @@ fn body(line: &str) -> &str {
     line.strip_suffix('\n').map_or(line, |line| line.strip_suffix('\r').unwrap_or(line))
 }
 
-/// Writes hits in one file below its path; answers how many lines they have.
+/// Writes hits in one file below its path. Returns how many lines they have.
 fn hits(lines: &[&str], short: &mut String) -> Option<usize> {
     let path = hit_path(lines[0])?;
     let is_hit = |line: &&&str| in_file(line, path).is_some();
@@ -101,14 +101,14 @@ fn hits(lines: &[&str], short: &mut String) -> Option<usize> {
     for line in &lines[..count] {
         short.push_str(in_file(line, path).unwrap_or(line));
     }
-    // What follows is no hit in this file, and must not look like one.
+    // The next line is not a hit in this file, and must not look like one.
     if lines.get(count).is_some_and(|next| hit_path(next).is_none() && !next.trim().is_empty()) {
         short.push('\n');
     }
     Some(count)
 }
 
-/// What searches print between hits that are apart.
+/// What searches print between hits that are not adjacent.
 const BETWEEN_HITS: &str = "--";
 
 /// The path before the number of a hit.
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::files::numbering::numbered;
 
-    /// An output in fewer words, where numbers in front of lines are taken for the tool's.
+    /// Compacts an output, assuming that numbers in front of lines were added by the tool.
     fn compact_read(text: &str) -> Option<String> {
         let blocks = numbered(text).unwrap_or_default();
         compact(text, &blocks.iter().collect::<Vec<_>>())

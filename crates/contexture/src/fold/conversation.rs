@@ -12,8 +12,8 @@ use crate::packed::{Damaged, Packer, Unpacker};
 
 /// The items of a conversation, in order.
 ///
-/// Moments count messages from 1: what a recording holds as one message, or what the model made in one response, is
-/// one moment. Ages are told in moments, so that they mean the same however many items a message has.
+/// A moment is the number of a message, counted from 1. One message of a recording, or one response of the model, is
+/// one moment. Ages are counted in moments, so they do not depend on how many items a message has.
 #[derive(Default)]
 pub(super) struct Conversation {
     entries: Vec<Entry>,
@@ -33,9 +33,9 @@ pub(super) struct Conversation {
 pub(super) enum Speaker {
     /// The user.
     User,
-    /// The system, or a developer of the agent; what a harness attached for them counts as theirs.
+    /// The system, or a developer of the agent, including what a harness attached for them.
     Instructor,
-    /// A memory layer, or a harness on its own account.
+    /// A memory layer, or a harness by itself.
     Program,
     /// The model.
     Model,
@@ -44,14 +44,14 @@ pub(super) enum Speaker {
 }
 
 impl Speaker {
-    /// Whether people said it: it is not the program's to cut.
+    /// Whether a person said it, so that it must not be cut freely.
     pub(super) fn is_person(self) -> bool {
         matches!(self, Speaker::User | Speaker::Instructor)
     }
 }
 
-/// What harnesses attach on their own account: files, changes and their own state. Nobody said it; all else that they
-/// attach are instructions of somebody, such as memory files and lists of skills.
+/// Kinds of attachments that harnesses add by themselves: files, changes and their own state. All other attachments are
+/// somebody's instructions, such as memory files and lists of skills.
 pub const NOTE_KINDS: &[&str] = &[
     "directory",
     "edited_text_file",
@@ -62,14 +62,14 @@ pub const NOTE_KINDS: &[&str] = &[
     "todo_reminder",
 ];
 
-/// One item with what is known of it once and for all.
+/// An item and what is always true of it.
 struct Entry {
     /// `None` once it was folded away, unless a person said it or it is pinned.
     item: Option<Arc<Item>>,
     tokens: u64,
     speaker: Speaker,
     moment: u32,
-    /// For an output, the position of the call that it belongs to. A later call may take the same id.
+    /// For an output, the position of the call that it belongs to. A later call may reuse the id.
     call: Option<usize>,
     /// Whether it is the first item of its message.
     is_first: bool,
@@ -88,7 +88,7 @@ pub(super) struct MadeCall {
     is_answered: bool,
 }
 
-/// Most items that one step can have for its calls and outputs to be found together.
+/// Most items after a position that are searched for outputs of calls before it.
 const MAX_STEP_ITEMS: usize = 512;
 
 impl Conversation {
@@ -130,7 +130,7 @@ impl Conversation {
         at
     }
 
-    /// Pins the reasoning of the newest message: providers want it beside the call that it led to.
+    /// Pins the reasoning of the newest message: providers require it beside the call that it led to.
     fn pin_reasoning(&mut self) {
         let moment = self.moment;
         for entry in self.entries.iter_mut().rev().take_while(|entry| entry.moment == moment) {
@@ -148,7 +148,7 @@ impl Conversation {
         self.moment
     }
 
-    /// The output of a moment, if it is still held.
+    /// The output at a moment, if it is still held.
     pub(super) fn output_at(&self, moment: u32) -> Option<&Arc<Item>> {
         let at = self.entries.partition_point(|entry| entry.moment < moment);
         let item = self.entries.get(at).filter(|entry| entry.moment == moment)?.item.as_ref()?;
@@ -175,12 +175,12 @@ impl Conversation {
         self.texts
     }
 
-    /// An item that is shown, or may be.
+    /// An item that was not folded away.
     pub(super) fn item(&self, at: usize) -> &Arc<Item> {
         self.entries[at].item.as_ref().expect("what was folded away is not shown again")
     }
 
-    /// The text of an item that is shown, or may be; empty for those without one.
+    /// The text of an item that was not folded away; empty for items without one.
     pub(super) fn text(&self, at: usize) -> Cow<'_, str> {
         text_of(self.item(at)).unwrap_or_default()
     }
@@ -220,16 +220,16 @@ impl Conversation {
         self.calls.get(&item.as_output()?.call_id)
     }
 
-    /// Whether a window may begin at a position: a message begins there, and no output from there on belongs to a call
-    /// before it.
+    /// Whether a window may begin at a position: a message begins there, and every output after it belongs to a call
+    /// after it.
     pub(super) fn can_begin_at(&self, at: usize) -> bool {
         let entry = &self.entries[at];
         let mut calls = self.entries[at..].iter().take(MAX_STEP_ITEMS).filter_map(|entry| entry.call);
         entry.is_first && entry.speaker != Speaker::Tool && calls.all(|call| call >= at)
     }
 
-    /// Forgets items that were folded away. What people said may be told again, and of a call that is still to be
-    /// answered everything is needed.
+    /// Drops items that were folded away. What people said is kept because it may be shown again, and calls without an
+    /// output are kept whole.
     pub(super) fn forget(&mut self, folded: Range<usize>) {
         for at in folded {
             if self.entries[at].speaker.is_person() || self.entries[at].is_pinned {
@@ -244,9 +244,9 @@ impl Conversation {
     }
 }
 
-/// At rest. Items are in the log, and nearly everything else follows from them.
+/// Storing and restoring. Items are in the log, and nearly everything else follows from them.
 impl Conversation {
-    /// What tells these items from others.
+    /// A digest that identifies these items.
     pub(super) fn fingerprint(&self) -> [u8; 32] {
         self.fingerprint.to_bytes()
     }
@@ -258,7 +258,7 @@ impl Conversation {
         own.enumerate().flat_map(move |(index, entry)| [first + index].into_iter().chain(entry.call))
     }
 
-    /// Writes what the log does not say: where messages begin, what was pinned, and what was forgotten.
+    /// Writes what is not in the log: where messages begin, what was pinned, and what was dropped.
     pub(super) fn rest(&self, packer: &mut Packer<'_>) {
         let Self { entries, moment, calls, tokens: _, said_tokens: _, texts: _, fingerprint: _ } = self;
         let mut counts = vec![0_usize; *moment as usize];
@@ -336,7 +336,7 @@ fn speaker_of(item: &Item) -> Speaker {
     }
 }
 
-/// The text of an item that can be shown with another one.
+/// The text of an item whose text can be replaced.
 pub(super) fn text_of(item: &Item) -> Option<Cow<'_, str>> {
     match item {
         Item::Message(message) => Some(message.text_cow()),
@@ -350,7 +350,7 @@ pub(super) fn with_text(item: &Item, text: &str) -> Item {
     let mut item = item.clone();
     match &mut item {
         Item::Message(message) => {
-            // Images and the like are no text: they stay.
+            // Images and other contents that are not text are kept.
             let is_other = |content: &contexture_core::item::Content| content.as_text().is_none();
             message.content.retain(is_other);
             message.content.insert(0, contexture_core::item::Content::Text { text: text.to_owned() });

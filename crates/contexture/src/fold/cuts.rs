@@ -1,4 +1,4 @@
-//! Known lines cut into chunks, each file anew only when it may have changed.
+//! Known lines cut into chunks. A file is cut again only when it may have changed.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use super::view::{Chunk, Signs};
 use super::vocabulary::Vocabulary;
 use crate::files::model::{FileModel, FileState, Line, Mention, Segment};
 
-/// The chunks of all files as they were when they were last asked for.
+/// The chunks of all files as they were last cut.
 #[derive(Default)]
 pub(super) struct Cuts {
     files: Vec<FileCuts>,
@@ -20,12 +20,12 @@ pub(super) struct Cuts {
 /// The chunks of one file.
 #[derive(Default)]
 struct FileCuts {
-    /// Of the file when it was cut; `None` before that.
+    /// The revision of the file that was cut; `None` before that.
     revision: Option<u64>,
     cuts: Vec<Cut>,
 }
 
-/// A chunk with what of its signs holds for as long as its file stays the same.
+/// A chunk with those of its signs that hold as long as its file is unchanged.
 struct Cut {
     segment: usize,
     lines: Range<usize>,
@@ -39,7 +39,7 @@ struct Cut {
     is_hit: bool,
 }
 
-/// When chunks are looked at.
+/// The time at which chunks are looked at.
 #[derive(Clone, Copy)]
 pub(super) struct Moment<'a> {
     pub(super) now: u32,
@@ -49,7 +49,7 @@ pub(super) struct Moment<'a> {
 }
 
 impl Cuts {
-    /// Cuts those of some files anew that may have changed.
+    /// Cuts those files again that may have changed.
     pub(super) fn refresh(&mut self, model: &FileModel, vocabulary: &mut Vocabulary, files: &[usize]) {
         self.files.resize_with(model.files().len(), FileCuts::default);
         for file in files {
@@ -57,7 +57,7 @@ impl Cuts {
         }
     }
 
-    /// The chunks of some files as they were last cut; their words are still to be weighed.
+    /// The chunks of some files as they were last cut, before their words are weighed.
     pub(super) fn chunks(&self, model: &FileModel, files: &[usize], moment: Moment<'_>) -> Vec<Chunk> {
         let mut chunks = Vec::new();
         for index in files.iter().copied().filter(|file| !model.files()[*file].deleted) {
@@ -75,7 +75,7 @@ impl Cuts {
 }
 
 impl FileCuts {
-    /// Cuts the file anew if it is not the one that was cut last.
+    /// Cuts the file again if its revision changed.
     fn refresh(&mut self, file: &FileState, revision: u64, vocabulary: &mut Vocabulary) {
         if self.revision.replace(revision) == Some(revision) {
             return;
@@ -120,7 +120,7 @@ impl Cut {
         place.and_then(|(first, line)| line.checked_sub(first)).is_some_and(|line| self.lines.contains(&line))
     }
 
-    /// What speaks for showing it now, but for its words.
+    /// The signs that it should be shown now, except for its words.
     fn signs(&self, file: &FileState, Moment { now, last_request, asks }: Moment<'_>) -> Signs {
         let age = |moment: u32| f64::from(now.saturating_sub(moment));
         let mut new_mentions = file.mentions().iter().take_while(|mention| mention.at > last_request);
@@ -145,7 +145,7 @@ fn texts_of(lines: &[Line]) -> Box<[Arc<str>]> {
     lines.iter().map(|line| line.text.clone()).collect()
 }
 
-/// Cuts a segment at blank lines where it can.
+/// Cuts a segment into chunks, at blank lines where possible.
 fn split(segment: &Segment, mut found: impl FnMut(Range<usize>)) {
     let mut start = 0;
     let len = segment.lines.len();
@@ -159,7 +159,7 @@ fn split(segment: &Segment, mut found: impl FnMut(Range<usize>)) {
     }
 }
 
-/// Furthest that an edited line is looked for around a chunk.
+/// How many lines around a chunk are searched for an edited line.
 const EDIT_REACH_LINES: usize = 60;
 
 /// Lines from a chunk to the nearest line that the agent changed.

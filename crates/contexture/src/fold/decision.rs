@@ -1,4 +1,4 @@
-//! What was decided about a window, to be kept and replayed.
+//! Decisions about a window, which are stored and replayed.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::files::model::{Compared, FileModel, Found};
 /// The field of a stored decision that holds its version.
 const VERSION: &str = "version";
 
-/// One item of a window, as a decision tells it.
+/// One item of a window, as stored in a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Piece {
@@ -35,23 +35,23 @@ impl Piece {
     }
 }
 
-/// Something that was done to the window, to be replayed as it is.
+/// A change of the window, which can be replayed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum FoldDecision {
     /// The past was folded.
     Fold(Fold),
-    /// A file was touched, and what was known of it was put at the window's end.
+    /// A file was touched, and known lines of it were put at the window's end.
     #[serde(rename = "recall")]
     BringBack(BringBack),
-    /// The provider's cache had expired before a request, so that all of it was billed in full.
+    /// The provider's cache had expired before a request, so that the whole request was billed in full.
     Cold {
         /// How many items the log had.
         at: usize,
     },
     /// Files were compared with the disk, because they were about to be shown.
     Disk(Checked),
-    /// An output is shown with another text from its first sending on.
+    /// An output is shown with another text from the first time that it is sent.
     Shorten {
         /// Its position in the log.
         position: usize,
@@ -72,20 +72,20 @@ pub enum DecisionError {
     /// A newer version of the program stored it.
     #[error("the decision is stored in version {0}, and this program knows versions up to {STORED_VERSION}")]
     Newer(u64),
-    /// It is no decision, or one that is damaged.
+    /// It is not a decision, or it is damaged.
     #[error("the stored decision cannot be read")]
     Unreadable(#[from] serde_json::Error),
 }
 
 impl FoldDecision {
-    /// The decision as it is stored, with its version.
+    /// The decision in its stored form, with its version.
     pub fn to_stored(&self) -> Value {
         let mut stored = serde_json::to_value(self).expect("decisions are texts and finite numbers");
         stored[VERSION] = STORED_VERSION.into();
         stored
     }
 
-    /// A decision as it was stored, by this version or one before it.
+    /// Reads a decision that was stored by this version or an earlier one.
     ///
     /// # Errors
     /// It was stored by a newer version of the program, or it is damaged.
@@ -97,7 +97,7 @@ impl FoldDecision {
         Ok(FoldDecision::deserialize(stored)?)
     }
 
-    /// The files of which it shows lines, each once. A fold shows the parts of the view that stay, too.
+    /// The files of which it shows lines, each once. For a fold this includes the kept parts of the view.
     pub(super) fn files(&self) -> Vec<usize> {
         let mut files: Vec<usize> = match self {
             FoldDecision::Fold(fold) => {
@@ -111,7 +111,7 @@ impl FoldDecision {
         files
     }
 
-    /// Whether it was made before a request, when the log had so many items.
+    /// Whether it was made before the request at which the log had this many items.
     pub(super) fn is_at_request(&self, items: usize) -> bool {
         match self {
             FoldDecision::Fold(fold) => fold.at == items,
@@ -128,7 +128,7 @@ impl FoldDecision {
 pub struct Checked {
     /// How many items the log had.
     pub at: usize,
-    /// What was found of each. Of texts it holds what the log does not give.
+    /// What was found of each file. Texts are included only where the log does not hold them.
     pub files: Vec<Compared>,
 }
 
@@ -143,7 +143,7 @@ impl Checked {
         Self { at, files: found.into_iter().filter_map(compared).collect() }
     }
 
-    /// What it came to, in plain words.
+    /// Describes the result in plain words.
     pub fn reason(&self) -> String {
         let gone = self.files.iter().filter(|file| file.found == Found::Gone).count();
         let is_changed = |file: &&Compared| match &file.found {
@@ -162,22 +162,22 @@ impl Checked {
 pub struct Fold {
     /// How many items the log had.
     pub at: usize,
-    /// How many items at the start of the window before stay as they are.
+    /// How many items at the start of the previous window are kept as they are.
     pub keep: usize,
-    /// What follows those for everything before `start`.
+    /// The items after those, which replace everything before `start`.
     pub head: Vec<Piece>,
     /// The first item that is shown in its own place.
     pub start: usize,
-    /// Items from `start` on whose text was cut because the budget forces it.
+    /// Items from `start` on whose text was cut to fit the budget.
     pub shortened: Vec<(usize, Arc<str>)>,
     /// The parts of the view, oldest first.
     pub parts: Vec<ViewPart>,
     /// The lines that each of the newest parts shows.
     pub shown: Vec<Vec<ShownLines>>,
-    /// Files with changes of the agent's own that there is no room for.
+    /// Files with changes by the agent that did not fit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// What people said that had to be cut, because it does not fit.
+    /// What people said that had to be cut to fit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cut_said: Vec<CutSaid>,
     /// Why it was done now, in plain words.
@@ -188,7 +188,7 @@ pub struct Fold {
     pub after_tokens: u64,
     /// What is billed again because it comes after the change, in tokens at the plain input price.
     pub cost: f64,
-    /// What every later request is spared.
+    /// What every later request costs less.
     pub saves_per_request: f64,
 }
 
@@ -197,7 +197,7 @@ pub struct Fold {
 pub struct CutSaid {
     /// Its position in the log.
     pub position: usize,
-    /// The hash by which the whole text can be had again.
+    /// The hash by which the whole text can be asked for.
     pub hash: String,
     /// How many of its tokens are not shown.
     pub tokens: u64,
@@ -215,13 +215,13 @@ pub struct ViewPart {
     /// How many messages there were when it was written.
     #[serde(default)]
     pub message: u32,
-    /// What it claims of files. Version 0.1 did not say, so its parts are written anew with the next fold.
+    /// What it claims about files. Version 0.1 did not store claims, so its parts are written again at the next fold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<LinesClaim>,
 }
 
 impl ViewPart {
-    /// Whether all that it claims still holds.
+    /// Whether everything that it claims still holds.
     pub(super) fn holds(&self, model: &FileModel) -> bool {
         !self.claims.is_empty() && self.claims.iter().all(|claim| claim.holds(model))
     }

@@ -1,4 +1,4 @@
-//! What happened, in short: what the user said, what was changed, what was done.
+//! A short account of what happened: what the user said, what was changed, what was done.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ const MAX_FAILURE_CHARS: usize = 160;
 /// Shortest output that the ledger names by its hash.
 const LEAST_NAMED_BYTES: usize = 600;
 
-/// Most calls that are remembered; of those, a few dozen fit.
+/// Most calls that are remembered. A few dozen of them fit into a ledger.
 const MAX_ENTRIES: usize = 1_000;
 
-/// One line for every call that is worth one, the newest of them.
+/// The ledger: one line for every call that deserves one, newest calls only.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     entries: VecDeque<Entry>,
-    /// The tool that shows an output by its hash; without one no hash is named.
+    /// The tool that shows an output by its hash; without one, hashes are left out.
     tool: Option<Arc<str>>,
 }
 
@@ -35,17 +35,17 @@ pub struct Ledger {
 struct Entry {
     at: usize,
     line: String,
-    /// The hash of what the tool answered, if that is worth asking for again.
+    /// The hash of the tool's output, if the output may be worth asking for again.
     output: Option<String>,
 }
 
 impl Ledger {
-    /// Names outputs by the hash under which a tool shows them.
+    /// Sets the tool that shows outputs by their hash, so that the ledger names hashes.
     pub fn set_output_tool(&mut self, tool: Arc<str>) {
         self.tool = Some(tool);
     }
 
-    /// Notes a finished call whose answer is the message at a position.
+    /// Notes a finished call whose result is the message at position `at`.
     pub fn note(&mut self, at: usize, call: &FunctionCall, seen: &Seen, result: &str) {
         let subject = match (&seen.command, seen.paths.first()) {
             (Some(command), _) => format!("`{}`", one_line(command.lines().next().unwrap_or_default())),
@@ -69,14 +69,15 @@ impl Ledger {
         self.entries.push_back(Entry { at, line, output: self.names(call, seen, result).then(|| short_hash(result)) });
     }
 
-    /// Whether an output is named: a file can be read again, and what the tool itself showed can be asked for again.
+    /// Whether the output is named by its hash. Files can be read again, and what the output tool showed can be asked
+    /// for again, so neither is.
     fn names(&self, call: &FunctionCall, seen: &Seen, result: &str) -> bool {
         let is_long = result.len() >= LEAST_NAMED_BYTES;
         let is_printed = matches!(seen.kind, Kind::Run | Kind::Search | Kind::Other);
         self.tool.as_deref().is_some_and(|tool| is_long && is_printed && *call.name != *tool)
     }
 
-    /// The newest lines before a message that fit, oldest first; runs of the same line stand once.
+    /// Returns the newest lines before a message that fit, oldest first. A run of the same line is written once.
     pub fn render(&self, before: usize, bytes: usize) -> String {
         let hint = self.tool.as_ref().map_or(String::new(), |tool| format!("({tool} shows an output by its hash)\n"));
         let mut names_any = false;
@@ -127,7 +128,7 @@ impl Ledger {
     }
 }
 
-/// The first line that says what went wrong, if something did.
+/// Returns the first line that says what went wrong, if something did.
 fn failure<'a>(seen: &Seen, result: &'a str) -> Option<&'a str> {
     if !seen.failed && seen.kind != Kind::Run {
         return None;
@@ -145,7 +146,7 @@ fn clip(text: &str, chars: usize) -> String {
     }
 }
 
-/// The files that this agent changed, newest first, as many as fit.
+/// Lists the files that this agent changed, newest first, as many as fit.
 pub fn changed_files(model: &FileModel, bytes: usize) -> String {
     let mut changed: Vec<_> = model.files().iter().filter(|file| file.edits > 0).collect();
     changed.sort_by_key(|file| std::cmp::Reverse(file.edited));
@@ -164,10 +165,10 @@ pub fn changed_files(model: &FileModel, bytes: usize) -> String {
     text
 }
 
-/// Most files that are named as changed on the disk.
+/// Most files that are listed as changed on the disk.
 const MAX_DISK_CHANGES: usize = 12;
 
-/// The files of which the disk no longer has what was known, as a comparison found, the newest first.
+/// Lists the files whose known text is no longer on the disk, according to a comparison, newest first.
 pub fn lost_on_disk(model: &FileModel, is_wanted: impl Fn(&FileState, &DiskChange) -> bool) -> String {
     let lost = model.files().iter().filter_map(|file| Some((file, file.disk_change?)));
     let mut lost: Vec<(&FileState, DiskChange)> = lost.filter(|(file, change)| is_wanted(file, change)).collect();

@@ -1,11 +1,11 @@
-//! What tells the items of a conversation from others.
+//! A digest that identifies the items of a conversation.
 
 use contexture_core::item::{Item, Message, Meta, Origin};
 
-/// A digest over items, as far as a folder reads them, and their tokens.
+/// A digest of items and their tokens, limited to what a folder reads.
 ///
-/// Names that providers gave, times and fields that nobody interprets are left out: they change nothing of what a
-/// folder does.
+/// Ids from providers, times and fields that are not interpreted are left out, since they do not affect what a folder
+/// does.
 #[derive(Clone, Default)]
 pub(super) struct Fingerprint(Box<blake3::Hasher>);
 

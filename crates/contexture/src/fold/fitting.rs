@@ -1,4 +1,4 @@
-//! What the tool that fits the weights of [`need`](super::view::need) may look at. No promise.
+//! Access for the tool that fits the weights of [`need`](super::view::need). Not covered by any stability promise.
 
 use super::folder::Folder;
 use super::tuning::weight;
@@ -21,7 +21,7 @@ pub const WEIGHTS: [(&str, f64); WEIGHT_COUNT] = [
     ("asks", weight::ASKS),
 ];
 
-/// What each weight is multiplied by; the sum of the products is the need.
+/// The values that the weights are multiplied by; the sum of the products is the need.
 pub fn terms(signs: &Signs) -> [f64; WEIGHT_COUNT] {
     let seen = signs.seen_age.ln_1p();
     let flag = |is_set: bool| f64::from(u8::from(is_set));
@@ -40,7 +40,7 @@ pub fn terms(signs: &Signs) -> [f64; WEIGHT_COUNT] {
 }
 
 impl Folder {
-    /// All known chunks with what speaks for showing them in the request that is made next.
+    /// All known chunks with their signs for the next request.
     pub fn known_chunks(&mut self) -> Vec<Chunk> {
         let knowledge = &mut self.state.knowledge;
         knowledge.cut_all();

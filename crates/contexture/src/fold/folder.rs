@@ -1,4 +1,4 @@
-//! The folder: it is told what happens, and says before every request what of the past is sent.
+//! The folder: it takes in what happens, and decides before every request what of the past is sent.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::files::model::FileModel;
 
 /// Folds a conversation as it grows.
 ///
-/// It holds what is known of files and what may still be shown, not the whole log. Feed it every message in order with
-/// [`push`](Self::push) and ask for the window before every request with [`request`](Self::request). It is pure: the
-/// same items, requests and policy give the same windows. Between two folds the window only grows at its end, so the
-/// provider's cache holds.
+/// It holds what is known of files and what may still be shown, not the whole log. Pass it every message in order with
+/// [`push`](Self::push) and get the window before every request with [`request`](Self::request). It is pure: the same
+/// items, requests and policy give the same windows. Between two folds the window only grows at its end, so the
+/// provider's cache remains valid.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -51,10 +51,10 @@ impl Folder {
         self
     }
 
-    /// The same, telling the model with which tool it sees the whole of what is shown shortened.
+    /// The same with a tool that shows the whole of a shortened text, which the model is told about.
     ///
-    /// The tool is given a `hash` and a `from_line`, and returns from the log the newest text that
-    /// [`has_hash`](crate::fold::cap::has_hash). Without a tool nothing is promised.
+    /// The tool is given a `hash` and a `from_line`, and returns the newest text in the log that
+    /// [`has_hash`](crate::fold::cap::has_hash). Without a tool, the model is not told how to see the rest.
     pub fn with_output_tool(mut self, name: impl Into<Arc<str>>) -> Self {
         let name = name.into();
         self.state.ledger.set_output_tool(name.clone());
@@ -62,16 +62,16 @@ impl Folder {
         self
     }
 
-    /// Sets another policy from now on, for instance because the budget changed. What is shown stays until the
+    /// Sets the policy from now on, for instance because the budget changed. What is shown does not change until the
     /// next fold.
     pub fn set_policy(&mut self, policy: Policy) {
         self.settings.set_policy(policy);
     }
 
-    /// Says that the provider's cache holds nothing of the next request: it has expired, or was missed.
+    /// Notes that the provider's cache holds nothing of the next request: it has expired, or was missed.
     ///
-    /// The next [`request`](Self::request) is then billed in full, and so would pass-through be. A fold costs nothing
-    /// extra and is made if it makes the window smaller by a worthwhile share of its budget.
+    /// The next [`request`](Self::request) is then billed in full, as it would be with pass-through. A fold costs
+    /// nothing extra, and is made if it shrinks the window by a worthwhile share of its budget.
     pub fn cache_is_cold(&mut self) {
         self.state.billing.set_cold();
     }
@@ -88,7 +88,7 @@ impl Folder {
         }
     }
 
-    /// The window of the request that is made now, without a look at the disk; [`Asking`](super::Asking) takes one.
+    /// Returns the window of the current request without looking at the disk; [`Asking`](super::Asking) looks at it.
     pub fn request(&mut self) -> &[ShownItem] {
         self.begin_request();
         for decide in plan::BEFORE_REQUEST {
@@ -105,7 +105,7 @@ impl Folder {
         state.billing.begin_request(&settings.policy.prices, state.shown.tokens(), estimate);
     }
 
-    /// Applies a decision and keeps it.
+    /// Applies a decision and records it.
     pub(super) fn decide(&mut self, decision: FoldDecision) {
         self.state.apply(&self.settings, &decision);
         self.decisions.push(decision);
@@ -116,7 +116,7 @@ impl Folder {
         self.state.shown.items()
     }
 
-    /// What was billed so far, against pass-through.
+    /// What was billed so far, and what pass-through would have been billed.
     pub fn account(&self) -> &Account {
         self.state.billing.account()
     }
@@ -126,13 +126,13 @@ impl Folder {
         self.state.knowledge.model()
     }
 
-    /// What was decided since [`take_decisions`](Self::take_decisions), or so far, oldest first.
+    /// The decisions since the last [`take_decisions`](Self::take_decisions), oldest first.
     pub fn decisions(&self) -> &[FoldDecision] {
         &self.decisions
     }
 
-    /// What was decided since this was last asked for. Who keeps it can replay the conversation; the folder need not
-    /// hold it.
+    /// Takes the decisions since the last call. Store them to be able to replay the conversation; the folder does not
+    /// need them.
     pub fn take_decisions(&mut self) -> Vec<FoldDecision> {
         std::mem::take(&mut self.decisions)
     }

@@ -16,7 +16,7 @@ use crate::files::observation::{Kind, Observation, Seen};
 use crate::files::observer::Observer;
 use crate::packed::{Damaged, Packer, Unpacker};
 
-/// What is known of files, with what is needed to say which of it matters now.
+/// What is known of files, and what is needed to decide which of it matters now.
 #[derive(Default)]
 pub(super) struct Knowledge {
     observer: Observer,
@@ -54,12 +54,12 @@ impl Knowledge {
         &self.model
     }
 
-    /// Marks lines as shown by a view.
+    /// The same, for marking lines as shown by a view.
     pub(super) fn model_mut(&mut self) -> &mut FileModel {
         &mut self.model
     }
 
-    /// Begins a message: its words are recent from now on.
+    /// Begins a message, whose words become the most recent.
     pub(super) fn begin_message(&mut self) {
         self.spoken.truncate(RECENT_MESSAGES - 1);
         self.spoken.push_front(Spoken::default());
@@ -90,7 +90,7 @@ impl Knowledge {
         }
     }
 
-    /// Takes in a call that is made. One that does nothing to files may be a plan that names some.
+    /// Takes in a call that is made. If it does nothing to files, it may be a plan that names some.
     pub(super) fn plan(&mut self, moment: u32, call: &FunctionCall) {
         if self.observer.dialects().kind(call) != Kind::Other {
             return;
@@ -102,17 +102,17 @@ impl Knowledge {
         }
     }
 
-    /// Looks into the newest call and its output, without learning from them.
+    /// Examines the newest call and its output, without learning from them.
     pub(super) fn look(&mut self, call: &FunctionCall, output: &FunctionCallOutput) -> Seen {
         self.observer.observe(call, output)
     }
 
-    /// Looks into an older call and its output again. Where files are is not worked out again.
+    /// Examines an older call and its output again. Where files are is not worked out again.
     pub(super) fn look_back(&self, call: &FunctionCall, output: &FunctionCallOutput) -> Seen {
         self.observer.dialects().observe(call, output)
     }
 
-    /// Learns what a message brings along of files.
+    /// Learns what the attachments of a message tell about files.
     pub(super) fn take_attachments(&mut self, moment: u32, message: &Message) {
         for observation in self.observer.hear(message) {
             self.model.apply(moment, &observation);
@@ -132,7 +132,7 @@ impl Knowledge {
         self.pointed_at.extend(pointed_at);
     }
 
-    /// Takes over what was found on the disk.
+    /// Applies what was found on the disk.
     pub(super) fn take_over(&mut self, moment: u32, compared: &[Compared]) {
         for compared in compared {
             self.model.take_over(moment, compared);
@@ -151,7 +151,7 @@ impl Knowledge {
         self.last_request = moment;
     }
 
-    /// Cuts those of some files into chunks again that may have changed.
+    /// Cuts those files into chunks again that may have changed.
     pub(super) fn cut(&mut self, files: &[usize]) {
         self.cuts.refresh(&self.model, &mut self.vocabulary, files);
     }
@@ -166,7 +166,7 @@ impl Knowledge {
         (0..self.model.files().len()).collect()
     }
 
-    /// The chunks of some files as they were last cut, with what speaks for showing them now.
+    /// The chunks of some files as they were last cut, with their signs for now.
     pub(super) fn chunks(&self, files: &[usize], now: u32) -> Vec<Chunk> {
         let moment = Moment { now, last_request: self.last_request, asks: &self.asks };
         let mut chunks = self.cuts.chunks(&self.model, files, moment);
@@ -175,9 +175,9 @@ impl Knowledge {
     }
 }
 
-/// At rest. Chunks and words are found again when they are needed.
+/// Storing and restoring. Chunks and words are computed again when they are needed.
 impl Knowledge {
-    /// Writes what cannot be found again.
+    /// Writes what cannot be computed again.
     pub(super) fn rest(&self, packer: &mut Packer<'_>) {
         let Self { observer, model, cuts: _, vocabulary: _, spoken: _, asks: _, touched, pointed_at, last_request } =
             self;
@@ -188,7 +188,7 @@ impl Knowledge {
         packer.number(*last_request);
     }
 
-    /// Reads it again; dialects are those that were set.
+    /// Reads it again. The dialects are not stored; those that were set are used.
     pub(super) fn wake(&mut self, unpacker: &mut Unpacker<'_>) -> Result<(), Damaged> {
         self.observer.wake(unpacker)?;
         self.model = FileModel::wake(unpacker)?;
@@ -199,7 +199,7 @@ impl Knowledge {
         Ok(())
     }
 
-    /// Hears again that a person said something at a moment.
+    /// Notes again that a person said something at a moment.
     pub(super) fn hear_again(&mut self, moment: u32) {
         self.asks.push(moment);
     }

@@ -1,16 +1,16 @@
-//! What texts take of a window.
+//! How many tokens texts take in a window.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::text::counts::{Counts, KeptCounts};
 use crate::tokens::{ITEM_OVERHEAD_TOKENS, TokenCounter};
 
-/// Counts texts, with what the provider adds around every item.
+/// Counts the tokens of texts, and what the provider adds around every item.
 pub struct Meter {
     counter: Arc<dyn TokenCounter>,
     item_tokens: u64,
-    /// Tokens of texts that plans made: they ask several times, and real tokens of a long view take milliseconds to
-    /// count.
+    /// Token counts of texts that plans made. Plans count the same text several times, and counting the real tokens of
+    /// a long view takes milliseconds.
     made: Mutex<KeptCounts>,
 }
 
@@ -35,7 +35,7 @@ impl Meter {
         self.counter.count(text)
     }
 
-    /// The tokens of an item that holds a text which a plan made.
+    /// The tokens of an item with a text that a plan made.
     pub(super) fn made(&self, text: &str) -> u64 {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         self.item_tokens + Counts::new(&*self.counter, &mut made).count(text)
@@ -47,7 +47,7 @@ impl Meter {
     }
 }
 
-/// How many bytes a number of tokens are, if some bytes have some tokens.
+/// Converts tokens to bytes, given the bytes and tokens of a sample.
 pub(super) fn bytes_in(tokens: u64, (bytes, counted): (u64, u64)) -> usize {
     let bytes = u128::from(tokens) * u128::from(bytes) / u128::from(counted.max(1));
     usize::try_from(bytes).unwrap_or(usize::MAX)

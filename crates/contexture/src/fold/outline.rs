@@ -1,4 +1,4 @@
-//! Outlines of files that are known but not shown: what they define, so that one knows where to look.
+//! Outlines of files that are known but not shown: what they define, so that the agent knows where to look.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use super::view::Chunk;
 use crate::files::model::{FileModel, FileState};
 use crate::text::one_line::one_line;
 
-/// Fewest known lines for which a file is worth a line.
+/// Files with fewer known lines get no outline.
 const LEAST_KNOWN_LINES: usize = 10;
 
 /// Most names of one file.
@@ -16,7 +16,7 @@ const MAX_NAMES: usize = 12;
 /// Longest line of an outline, in bytes.
 const MAX_LINE_BYTES: usize = 240;
 
-/// Words that may stand before one that defines something.
+/// Words that may precede one that defines something.
 const MODIFIERS: &[&str] = &[
     "pub",
     "pub(crate)",
@@ -39,7 +39,7 @@ const MODIFIERS: &[&str] = &[
     "sealed",
 ];
 
-/// Words behind which stands the name of something.
+/// Words that are followed by the name of what they define.
 const DEFINERS: &[&str] = &[
     "fn",
     "func",
@@ -59,7 +59,7 @@ const DEFINERS: &[&str] = &[
     "macro_rules!",
 ];
 
-/// What a line defines, if it does.
+/// Returns the name that a line defines, if it defines one.
 ///
 /// ```
 /// use contexture::fold::outline::defined;
@@ -80,7 +80,7 @@ pub fn defined(line: &str) -> Option<&str> {
             return None;
         }
     }
-    // A method of Go names its receiver first.
+    // A Go method names its receiver first.
     let rest = match rest.strip_prefix('(') {
         Some(receiver) => receiver.split_once(')')?.1.trim_start(),
         None => rest,
@@ -89,7 +89,8 @@ pub fn defined(line: &str) -> Option<&str> {
     Some(&rest[..end]).filter(|name| !name.is_empty())
 }
 
-/// One line for each file of which most is not among the shown chunks, those touched last first, within some bytes.
+/// Returns one line for each file that is mostly not among the shown chunks, the most recently touched first, within a
+/// number of bytes.
 pub(super) fn outline(model: &FileModel, chunks: &[Chunk], is_shown: impl Fn(usize) -> bool, bytes: usize) -> String {
     let mut hidden: Vec<(usize, Vec<&Chunk>)> = Vec::new();
     for (index, chunk) in chunks.iter().enumerate().filter(|(index, _)| !is_shown(*index)) {

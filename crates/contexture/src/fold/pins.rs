@@ -8,7 +8,7 @@ use crate::text::pattern::path_matches;
 
 /// What is never folded, however old it is.
 ///
-/// Only a window that cannot hold all of it makes a fold leave some out, the oldest first, and the decision says so.
+/// Only if a window cannot hold all of it does a fold leave some out, oldest first, and the decision records that.
 ///
 /// ```
 /// use contexture::fold::{Pins, Policy};
@@ -36,29 +36,29 @@ impl Pins {
         Self::default()
     }
 
-    /// The same, with all messages of a role as they are. What users, the system and developers said is kept without
-    /// it; pinned, it is also the last to go.
+    /// The same, with all messages of a role kept as they are. What users, the system and developers said is kept
+    /// anyway; if pinned, it is also the last to be left out.
     pub fn role(mut self, role: Role) -> Self {
         self.roles.push(role);
         self
     }
 
-    /// The same, with all calls of a tool and their outputs as they are.
+    /// The same, with all calls of a tool and their outputs kept as they are.
     pub fn tool(mut self, name: impl Into<String>) -> Self {
         self.tools.push(name.into());
         self
     }
 
-    /// The same, with everything that is known of some files in view.
+    /// The same, with everything that is known of some files kept in view.
     ///
-    /// `*` and `?` stand for characters within one name of the path, `**` for any number of names. A pattern that does
+    /// `*` and `?` match characters within one name of the path, `**` matches any number of names. A pattern that does
     /// not begin with `/` matches beneath any directory.
     pub fn path(mut self, pattern: impl Into<String>) -> Self {
         self.paths.push(pattern.into());
         self
     }
 
-    /// The same, with one call and its output as they are.
+    /// The same, with one call and its output kept as they are.
     pub fn call(mut self, id: &str) -> Self {
         if !self.calls.iter().any(|call| call == id) {
             self.calls.push(id.to_owned());
@@ -72,7 +72,7 @@ impl Pins {
         self
     }
 
-    /// The same, with messages of this very text as they are.
+    /// The same, with messages of exactly this text kept as they are.
     pub fn text(mut self, text: &str) -> Self {
         let hash = short_hash(text);
         if !self.texts.contains(&hash) {
@@ -104,7 +104,7 @@ impl Pins {
         *self == Self::default()
     }
 
-    /// Whether an item is pinned by itself: a message by its role or text, a call by its tool or id.
+    /// Whether an item itself is pinned: a message by its role or text, a call by its tool or id.
     pub fn has_item(&self, item: &Item) -> bool {
         match item {
             Item::Message(message) => {

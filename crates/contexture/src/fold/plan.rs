@@ -1,4 +1,4 @@
-//! What is decided about a conversation. Nothing here changes what is shown: decisions are applied elsewhere.
+//! Decisions about a conversation. Nothing here changes what is shown: decisions are applied elsewhere.
 
 mod bring_back;
 mod fold;
@@ -16,10 +16,10 @@ use super::tuning::{LEAST_GROWTH_PART, TRY_EVERY_REQUESTS, WORTHWHILE_SHARE};
 
 pub(super) use outputs::shorten;
 
-/// Decides one thing about the request that is made now. It may refresh what is derived from the state, no more.
+/// Makes one decision about the current request. It may refresh what is derived from the state, but nothing else.
 pub(super) type Decide = fn(&Settings, &mut State) -> Option<FoldDecision>;
 
-/// What is decided before every request, in this order; each is applied before the next is asked for.
+/// The decisions before every request, in this order. Each is applied before the next one is made.
 pub(super) const BEFORE_REQUEST: [Decide; 4] = [note_cold, fold, bring_back::bring_back, fold_if_too_large];
 
 /// Notes that the provider's cache is cold.
@@ -48,7 +48,7 @@ fn fold(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
         return None;
     }
     let fold = plan_fold(settings, state, "what it saves has paid for it");
-    // Nothing but the budget may leave out what the agent wrote.
+    // Only the budget may cause a fold to leave out what the agent wrote.
     let is_harmless = fold.left_out.is_empty() && state.billing.can_afford(fold.cost, tuning);
     is_harmless.then_some(FoldDecision::Fold(fold))
 }
@@ -65,7 +65,7 @@ fn plan_fold(settings: &Settings, state: &mut State, reason: &str) -> Fold {
     fold::plan(settings, state, reason)
 }
 
-/// Whether a free fold makes the window smaller by enough: each fold also leaves something out.
+/// Whether a free fold shrinks the window enough: each fold also leaves something out.
 fn is_worthwhile(settings: &Settings, fold: &Fold) -> bool {
     let least = (settings.policy.budget as f64 * WORTHWHILE_SHARE) as u64;
     fold.before_tokens.saturating_sub(fold.after_tokens) >= least.max(1)

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::pins::Pins;
 use super::price::Prices;
 
-/// How a folder folds: what a user can reason about. How a view is weighed is no policy.
+/// How a folder folds, as far as a user decides it. How a view is chosen is not part of the policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Policy {
@@ -16,7 +16,7 @@ pub struct Policy {
     /// What is never folded.
     #[serde(default, skip_serializing_if = "Pins::is_empty")]
     pub pins: Pins,
-    /// Whether outputs are sent as the tools gave them, for as long as they need not shrink; see [`super::compact`].
+    /// Whether outputs are sent as the tools gave them unless the budget forces a cut; see [`super::compact`].
     pub verbatim: bool,
     /// When the past is folded.
     pub when: FoldWhen,
@@ -59,7 +59,7 @@ impl Policy {
         self
     }
 
-    /// The same with pins, for everything that is taken in from then on.
+    /// The same with pins, which apply to everything that is taken in from then on.
     pub fn with_pins(mut self, pins: Pins) -> Self {
         self.pins = pins;
         self

@@ -1,4 +1,4 @@
-//! A conversation that is gone through again with what was decided about it.
+//! Replays a conversation with the decisions that were made about it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use super::decision::FoldDecision;
 use super::folder::Folder;
 use super::shown::ShownItem;
 
-/// Goes through a conversation again: nothing is decided anew.
+/// Replays a conversation without deciding anything again.
 ///
-/// Push the messages and make the requests of that time again, and the windows are those that were sent, byte for
-/// byte. [`go_on`](Self::go_on) gives the folder that goes on from there.
+/// Push the same messages and make the same requests again, and the windows are those that were sent, byte for byte.
+/// [`go_on`](Self::go_on) returns the folder, which continues from there.
 pub struct Replay {
     folder: Folder,
     decisions: VecDeque<FoldDecision>,
 }
 
 impl Replay {
-    /// Begins with a folder that took in nothing, and what was decided, oldest first.
+    /// Begins with an empty folder and the decisions, oldest first.
     pub fn new(folder: Folder, decisions: Vec<FoldDecision>) -> Self {
         Self { folder, decisions: decisions.into() }
     }
@@ -52,12 +52,12 @@ impl Replay {
         self.folder.end_request()
     }
 
-    /// What was billed so far, how many items there are, and so on.
+    /// The folder, for instance for what was billed so far.
     pub fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// Ends replaying: what is pushed and requested from here on is decided anew.
+    /// Ends the replay and returns the folder, which decides by itself from here on.
     pub fn go_on(self) -> Folder {
         self.folder
     }

@@ -1,4 +1,4 @@
-//! A folder at rest: few bytes that a folder is made of again, together with the log.
+//! A stored folder: a small number of bytes from which, with the log, the folder is restored.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ const MAGIC: [u8; 4] = *b"cxr\n";
 /// The version in which folders are written. It changes whenever anything that is written does.
 const VERSION: u8 = 1;
 
-/// How many bytes tell that the others are as they were written.
+/// Bytes of the checksum over the others.
 const CHECK_BYTES: usize = 16;
 
-/// How many bytes come before what was written of the folder.
+/// Bytes before the folder's own.
 const HEAD_BYTES: usize = MAGIC.len() + 1 + CHECK_BYTES;
 
-/// A folder at rest.
+/// A folder at rest: a small snapshot from which the folder is restored, together with its log.
 ///
-/// [`Folder::rest`] makes one and [`Folder::wake`] makes a folder of it that goes on as the one that was put to rest
-/// would have. It holds what a folder came to know and show, without texts that are in the log: of these it only knows
-/// where they are. So it is small, and of no use without the log. It can be stored: bytes that are damaged, that
-/// another version wrote or that are about other items are refused, and the conversation is replayed instead.
+/// [`Folder::rest`] makes one, and [`Folder::wake`] restores a folder that continues as the original would have. It
+/// holds what the folder knows and shows, and refers to the log for texts. So it is small, and useless without the log.
+/// The bytes can be stored. If they are damaged, written by another version or about other items, they are refused and
+/// the conversation is replayed instead.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -63,7 +63,7 @@ pub struct Rest {
     len: usize,
 }
 
-/// Why a folder cannot be put to rest, or be made again of one at rest.
+/// Why a folder cannot be put to rest or restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RestError {
@@ -73,10 +73,10 @@ pub enum RestError {
          hint: replay the conversation from its log and decisions"
     )]
     OtherVersion(u8),
-    /// The bytes are no folder at rest, or they were changed.
+    /// The bytes are not a folder at rest, or they were changed.
     #[error("the folder at rest is damaged\nhint: replay the conversation from its log and decisions")]
     Damaged,
-    /// The items are not those that the folder took in, with the same tokens.
+    /// The items or their tokens differ from those that the folder took in.
     #[error("the folder took in other items than those of this log\nhint: replay the conversation from this log")]
     OtherItems,
 }
@@ -136,8 +136,8 @@ fn check(body: &[u8]) -> [u8; CHECK_BYTES] {
 impl Folder {
     /// Puts the folder to rest.
     ///
-    /// `log` are the items that it took in with their tokens, in order; there may be more. What was decided and not
-    /// yet [taken](Self::take_decisions) is no part of it.
+    /// `log` is the items that it took in with their tokens, in order; it may be longer. Decisions that were not yet
+    /// [taken](Self::take_decisions) are not included.
     ///
     /// # Errors
     /// The folder took in other items.
@@ -166,15 +166,15 @@ impl Folder {
         Ok(Rest { bytes: bytes.into(), fingerprint, len })
     }
 
-    /// Makes a folder that took in nothing the one that was put to rest: from now on it does what that one would have
-    /// done, under its own policy, with its own meter, dialects and tool.
+    /// Restores a folder at rest into this one, which must be empty. From now on it does what that one would have done,
+    /// under its own policy, with its own meter, dialects and tool.
     ///
-    /// `log` are the items that the other one took in with their tokens, in order. If there are more, push those
-    /// [behind them](Rest::len) afterwards.
+    /// `log` is the items that the other one took in with their tokens, in order. If there are more, push those [after
+    /// them](Rest::len) afterwards.
     ///
     /// # Errors
-    /// The folder at rest is about other items, or it is damaged. Who has the log and the decisions can
-    /// [replay](super::Replay) the conversation.
+    /// The folder at rest is about other items, or it is damaged. With the log and the decisions, the conversation can
+    /// be [replayed](super::Replay).
     pub fn wake(mut self, rest: &Rest, log: &[(Arc<Item>, u64)]) -> Result<Self, RestError> {
         let log = log.get(..rest.len).ok_or(RestError::OtherItems)?;
         let mut unpacker = Unpacker::new(&rest.bytes[HEAD_BYTES..], log);
@@ -204,7 +204,7 @@ fn fingerprint_of(log: &[(Arc<Item>, u64)]) -> [u8; 32] {
     fingerprint.to_bytes()
 }
 
-/// Hears again when people spoke, and what recent talk was about.
+/// Restores when people spoke and what recent talk was about, from the log.
 fn hear_again(state: &mut State, log: &[(Arc<Item>, u64)]) {
     let State { conversation, knowledge, .. } = state;
     let moment_of = |at: usize| conversation.messages_before(at) + 1;

@@ -5,9 +5,9 @@ use std::ops::Range;
 /// Longest row, in bytes.
 const MAX_ROW_BYTES: usize = 1_000;
 
-/// The rows of a text: its lines, of which one that is very long counts as several.
+/// The rows of a text: its lines, with a very long line split into several rows.
 ///
-/// Whoever names rows and whoever shows them cut the text here, so their numbers agree.
+/// Code that names rows and code that shows them both use this type, so their numbers agree.
 ///
 /// ```
 /// use contexture::fold::rows::Rows;

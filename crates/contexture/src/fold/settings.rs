@@ -1,4 +1,4 @@
-//! What a folder keeps to while a conversation goes on.
+//! The settings of a folder.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::meter::Meter;
 use super::policy::Policy;
 use super::tuning::Tuning;
 
-/// What a folder keeps to.
+/// The settings of a folder.
 pub(super) struct Settings {
     pub(super) policy: Policy,
     pub(super) tuning: Tuning,

@@ -25,13 +25,13 @@ pub struct ShownItem {
 }
 
 impl ShownItem {
-    /// Whether a provider would see the same.
+    /// Whether both look the same to a provider.
     fn is_same(&self, other: &ShownItem) -> bool {
         self.position == other.position && (Arc::ptr_eq(&self.item, &other.item) || self.item == other.item)
     }
 }
 
-/// The items of the window, and what of files is in them.
+/// The items of the window, and which lines of files are in them.
 #[derive(Default)]
 pub(super) struct Shown {
     items: Vec<ShownItem>,
@@ -51,7 +51,7 @@ pub(super) struct Shown {
     newest_mark: u32,
     /// Items that are shown with another text.
     shortened: HashMap<usize, ShownItem>,
-    /// Outputs that are shown as pointers to what is in the window, by their moment.
+    /// Outputs that are shown as pointers to text in the window, by their moment.
     pointers: BTreeMap<u32, usize>,
 }
 
@@ -66,7 +66,7 @@ impl Shown {
         self.total
     }
 
-    /// The tokens of the items that the provider has seen.
+    /// The tokens of the items that were sent with the last request.
     pub(super) fn cached_tokens(&self) -> u64 {
         self.items[..self.sent].iter().map(|item| item.tokens).sum()
     }
@@ -101,12 +101,12 @@ impl Shown {
         self.newest_mark + 1
     }
 
-    /// How an item of the log is shown in its own place.
+    /// Returns how an item of the log is shown in its own place.
     pub(super) fn of_log(&self, at: usize, conversation: &Conversation) -> ShownItem {
         self.shortened.get(&at).cloned().unwrap_or_else(|| logged(at, conversation))
     }
 
-    /// How it would be shown after a fold: what a pointer points to may be gone then.
+    /// Returns how it would be shown after a fold, when what a pointer points to may be gone.
     pub(super) fn after_fold(&self, at: usize, conversation: &Conversation) -> ShownItem {
         match self.pointers.values().any(|pointer| *pointer == at) {
             true => logged(at, conversation),
@@ -133,13 +133,13 @@ impl Shown {
         self.sent = self.items.len();
     }
 
-    /// Notes that the provider has forgotten all items.
+    /// Notes that the provider's cache holds none of the items.
     pub(super) fn forget_sent(&mut self) {
         self.sent = 0;
     }
 
-    /// Puts a fold in place: the first `keep` items stay, `head` follows, then everything from `start` on, of which
-    /// some items are cut.
+    /// Applies a fold: the first `keep` items are kept, then comes `head`, then everything from `start` on, with some
+    /// items cut.
     pub(super) fn fold(&mut self, conversation: &Conversation, fold: Folded) {
         for at in std::mem::take(&mut self.pointers).into_values() {
             self.shortened.remove(&at);
@@ -160,7 +160,7 @@ impl Shown {
         self.parts = fold.parts;
     }
 
-    /// The mark of a view that is being put into the window.
+    /// Takes the mark for a view that is being put into the window.
     pub(super) fn take_mark(&mut self) -> u32 {
         self.newest_mark += 1;
         self.newest_mark
@@ -173,11 +173,11 @@ impl Shown {
 
     /// Whether a line is in the window: in an item that is shown in its own place, or in a view.
     pub(super) fn shows(&self, line: &Line) -> bool {
-        // A line that was computed is in no item.
+        // A line that was computed is not in any item.
         (line.seen > self.messages_before && !line.is_computed) || (line.shown > 0 && self.marks.contains(&line.shown))
     }
 
-    /// Where lines of a file are in the window, as far as their marks tell.
+    /// Returns where lines of a file are in the window, according to their marks.
     pub(super) fn place_of(&self, lines: &[Line]) -> Option<Place> {
         let first = lines.first()?;
         let is_in_view = first.shown > 0 && self.marks.contains(&first.shown);

@@ -1,4 +1,4 @@
-//! A conversation under way: what was said, what is known, what is shown and what was billed.
+//! The state of a conversation: what was said, what is known, what is shown and what was billed.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::tuning::ROOM_FOR_NAMED_SHARE;
 use crate::files::model::Who;
 use crate::files::observation::{Observation, Seen};
 
-/// Everything that changes while a conversation goes on. It decides nothing: decisions are applied to it.
+/// Everything that changes during a conversation. It decides nothing: decisions are applied to it.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) conversation: Conversation,
@@ -26,10 +26,10 @@ pub(super) struct State {
     pub(super) billing: Billing,
 }
 
-/// What replaces an item that a decision shows, and that was folded away since nothing pins it any longer.
+/// Replaces an item that a decision shows but that is no longer pinned and was dropped.
 const NO_LONGER_HELD: &str = "[A message that is no longer pinned was here.]";
 
-/// An item that was taken in and is still to be shown.
+/// An item that was taken in and is not shown yet.
 pub(super) struct Arrived {
     /// Its position in the log.
     pub(super) at: usize,
@@ -83,7 +83,7 @@ impl State {
         self.knowledge.hear(moment, who, &self.conversation.text(at), has_room);
     }
 
-    /// Looks into an output and learns from it.
+    /// Examines an output and learns from it.
     fn look(&mut self, at: usize, moment: u32) -> Option<ArrivedOutput> {
         let item = self.conversation.item(at);
         let made = self.conversation.call_of(item)?;
@@ -102,7 +102,7 @@ impl State {
             let Observation::Read { path, block, .. } = observation else { return false };
             let known = self.knowledge.model().known(path, block);
             match known.and_then(|lines| self.shown.place_of(lines)) {
-                // Lines between them may have gone since they were shown, so marks alone do not tell.
+                // Lines between them may have been removed since they were shown, so the marks are not enough.
                 Some(Place::View) => self.shown.has_in_view(&format!("\n{}\n", block.lines.join("\n"))),
                 Some(Place::Item(moment)) => self.showed(moment, &block.lines),
                 None => false,
@@ -140,7 +140,8 @@ impl State {
         self.shown.push(late.unwrap_or(shown));
     }
 
-    /// What replaces an output whose call was folded away before it came: providers refuse one without its call.
+    /// Returns what replaces an output whose call was folded away before it arrived: providers refuse an output without
+    /// its call.
     fn late_output(&self, settings: &Settings, at: usize, shown: &ShownItem) -> Option<ShownItem> {
         let made = self.conversation.call_of(self.conversation.item(at))?;
         if made.at >= self.shown.start() {
@@ -162,7 +163,7 @@ impl State {
     pub(super) fn item_of(&self, settings: &Settings, piece: &Piece) -> ShownItem {
         match piece {
             Piece::Logged(at) if !self.conversation.holds(*at) => {
-                // A decision of a time when it was pinned.
+                // The decision was made when it was pinned.
                 self.item_of(settings, &Piece::Made(NO_LONGER_HELD.into()))
             }
             Piece::Logged(at) => logged(*at, &self.conversation),
@@ -191,7 +192,7 @@ impl State {
                 self.shown.forget_sent();
             }
             FoldDecision::Disk(checked) => self.knowledge.take_over(self.conversation.now(), &checked.files),
-            // Shortened outputs are shown as such when they come.
+            // Shortened outputs are shown as such when they arrive.
             FoldDecision::Shorten { .. } => {}
         }
     }
@@ -241,7 +242,8 @@ impl State {
         self.shown.mark_sent();
     }
 
-    /// What the window would have after a first fold, roughly: early on a view shows nearly all that is known.
+    /// Roughly estimates the size of the window after a first fold: early on, a view shows nearly everything that is
+    /// known.
     pub(super) fn estimate(&self, settings: &Settings) -> u64 {
         let known = self.knowledge.model().bytes() as u64 / 4;
         let tuning = &settings.tuning;

@@ -1,11 +1,11 @@
-//! Texts that are sent in place of an output. Before an output is first sent, replacing it is free.
+//! Texts that are sent in place of an output. Replacing an output that was not sent yet costs nothing.
 
 use contexture_core::window::fence_for;
 
 use crate::files::observation::{Kind, Observation, Seen};
 use crate::text::one_line::one_line;
 
-/// Shortest output that is worth a pointer.
+/// Shortest output that is replaced by a pointer.
 pub(super) const LEAST_POINTED_BYTES: usize = 600;
 
 /// How every pointer begins.

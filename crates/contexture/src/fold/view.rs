@@ -23,13 +23,13 @@ pub struct Chunk {
     pub lines: Range<usize>,
     /// Bytes of the lines with their line feeds.
     pub bytes: usize,
-    /// What speaks for showing it.
+    /// The signs that it should be shown.
     pub signs: Signs,
     /// The words of its lines by their numbers in the vocabulary, each once.
     pub(super) words: Arc<[u32]>,
 }
 
-/// What speaks for showing a chunk. Ages are counted in messages.
+/// The signs that a chunk should be shown. Ages are counted in messages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Signs {
     /// Since its newest line was shown or written.
@@ -46,7 +46,7 @@ pub struct Signs {
     pub span: u32,
     /// Whether the user pinned the file.
     pub is_pinned: bool,
-    /// What the user said since it was seen, in messages.
+    /// How many messages the user wrote since it was seen.
     pub asks: usize,
     /// Whether recent talk names the file.
     pub is_named: bool,
@@ -65,21 +65,21 @@ impl Chunk {
     }
 }
 
-/// Bytes that a heading of a file may take beside its path.
+/// Most bytes of a file's heading, besides its path.
 const HEADING_BYTES: usize = 110;
 
-/// Bytes that the mark of a gap may take.
+/// Most bytes of the mark of a gap.
 const GAP_BYTES: usize = 24;
 
-/// Whether a chunk is what the agent changed, or stands around it. Such chunks go only when there is no room.
+/// Whether a chunk is what the agent changed, or near it. Such chunks are left out only when there is no room.
 pub fn is_own_work(signs: &Signs) -> bool {
     signs.edit_distance.is_some_and(|lines| lines <= NEAR_LINES)
 }
 
-/// Chooses the chunks that are most likely needed, for their size, within a number of bytes.
+/// Chooses the chunks that are most likely needed for their size, within a number of bytes.
 ///
-/// Chunks below the least need and those that are shown already stay out; what the agent changed is never below
-/// it, and what is pinned comes first. The result is in the order of `chunks`.
+/// Chunks below the least need, and those that are already shown, are left out. What the agent changed is never below
+/// it, and pinned chunks come first. The result is in the order of `chunks`.
 pub fn choose(chunks: &[Chunk], shown: &[bool], least: f64, bytes: usize) -> Vec<usize> {
     let needs = chunks.iter().enumerate().map(|(index, chunk)| {
         let need = need(&chunk.signs);
@@ -111,7 +111,7 @@ pub fn choose(chunks: &[Chunk], shown: &[bool], least: f64, bytes: usize) -> Vec
     (0..chunks.len()).filter(|index| chosen[*index]).collect()
 }
 
-/// Bytes of the lines of some chunks.
+/// Returns the bytes of the lines of some chunks.
 pub fn bytes(chunks: &[Chunk], some: &[usize]) -> usize {
     some.iter().map(|index| chunks[*index].bytes).sum()
 }
@@ -124,7 +124,8 @@ impl Chunk {
     }
 }
 
-/// The chosen chunks with those beside them that are shown elsewhere, so that what spans both stands in one piece.
+/// Returns the chosen chunks and their neighbours that are shown elsewhere, so that text that spans both is in one
+/// piece.
 pub fn with_neighbours(chunks: &[Chunk], shown: &[bool], chosen: &[usize]) -> Vec<usize> {
     let mut all = chosen.to_vec();
     for index in chosen.iter().copied() {
@@ -138,18 +139,18 @@ pub fn with_neighbours(chunks: &[Chunk], shown: &[bool], chosen: &[usize]) -> Ve
     all
 }
 
-/// Chunks as they are shown, with what that claims.
+/// Rendered chunks and what they claim.
 pub struct Rendered {
     /// The text.
     pub text: String,
-    /// What it claims of files.
+    /// What it claims about files.
     pub claims: Vec<LinesClaim>,
 }
 
-/// Writes chunks, file by file, those touched longest ago first.
+/// Writes chunks, file by file, with the least recently touched file first.
 ///
-/// The lines of a file are in fences that they cannot close, and paths and commands are kept within their line, so
-/// nothing that a file or an output holds can pass for a heading.
+/// Lines are put in fences that they cannot close, and paths and commands are kept on one line, so nothing in a file or
+/// an output can pass for a heading.
 pub fn render(model: &FileModel, chunks: &[&Chunk]) -> Rendered {
     let mut files: Vec<(u32, usize, Vec<&Chunk>)> = Vec::new();
     for chunk in chunks {
@@ -170,7 +171,7 @@ pub fn render(model: &FileModel, chunks: &[&Chunk]) -> Rendered {
 struct FileView<'a> {
     file: &'a FileState,
     index: usize,
-    /// Runs of lines that follow one another, with what can be said of them.
+    /// Runs of consecutive lines, each with what is claimed of it.
     runs: Vec<(&'a [Line], Claim)>,
     is_whole: bool,
 }
@@ -223,7 +224,7 @@ impl<'a> FileView<'a> {
     }
 }
 
-/// A grade in words, with what lowered it.
+/// Describes a grade and what lowered it.
 fn told(claim: &Claim) -> String {
     match (claim.grade, claim.by.as_slice()) {
         (Grade::Verified, _) => "verified on disk".to_owned(),
@@ -234,7 +235,7 @@ fn told(claim: &Claim) -> String {
     }
 }
 
-/// The first few of some calls, on one line.
+/// Names the first few of some calls, on one line.
 pub(super) fn named_causes(causes: &[Cause]) -> String {
     let named: Vec<String> = causes.iter().take(MAX_NAMED_CAUSES).map(|cause| short_cause(&cause.by)).collect();
     let more = if causes.len() > MAX_NAMED_CAUSES { " and others" } else { "" };
@@ -256,12 +257,12 @@ fn short_cause(by: &str) -> String {
     }
 }
 
-/// How likely the agent is to need a chunk's text soon, for its size, on a logarithmic scale.
+/// Returns how likely the agent is to need a chunk's text soon, for its size, on a logarithmic scale.
 ///
 /// Most weights were fitted to recorded work (a Poisson regression of "an edit within the next 40 requests needs this
-/// text, and nothing touches the file before it" on the signs, per byte) and rounded. What was seen lately is needed;
-/// what the agent changed stays needed longer; what shares rare words with recent talk is needed
-/// more, and so is what a task or a plan names; mere hits of searches are hardly ever.
+/// text, and nothing touches the file before it" on the signs, per byte) and rounded. What was seen lately is needed,
+/// and what the agent changed is needed for longer. Rare words in common with recent talk raise the need, and so does a
+/// task or a plan that names the file. Chunks that only a search showed are hardly ever needed.
 pub fn need(signs: &Signs) -> f64 {
     let log = |count: f64| count.ln_1p();
     let seen = log(signs.seen_age);

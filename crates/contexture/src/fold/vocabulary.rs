@@ -7,18 +7,18 @@ use foldhash::fast::FixedState;
 
 use crate::text::words::words;
 
-/// Shortest and longest word that can tell one piece of code from another.
+/// Lengths of words that can distinguish one piece of code from another.
 const WORD_BYTES: std::ops::Range<usize> = 5..60;
 
-/// The words of a text that can tell one piece of code from another.
+/// Returns the words of a text that can distinguish one piece of code from another.
 pub(super) fn telling_words(text: &str) -> impl Iterator<Item = &str> {
     words(text).filter(|word| WORD_BYTES.contains(&word.len()) && !word.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Numbers words in the order in which it meets them.
+/// Numbers words in the order in which they are met.
 ///
-/// A fold looks up every word of every known line, so they are hashed fast. Words chosen to collide would only make one
-/// fold slow, and they would have to be said by the user or the model.
+/// A fold looks up every word of every known line, so the hash is a fast one. Words chosen to collide would only make
+/// one fold slow, and they would have to come from the user or the model.
 #[derive(Default)]
 pub(super) struct Vocabulary {
     numbers: HashMap<Box<str>, u32, FixedState>,
@@ -28,12 +28,12 @@ pub(super) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// The number of a word, if it is known.
+    /// Returns the number of a word, if it has one.
     pub(super) fn get(&self, word: &str) -> Option<u32> {
         self.numbers.get(word).copied()
     }
 
-    /// The number of a word, which is known from now on.
+    /// Returns the number of a word, adding it if it is new.
     pub(super) fn number(&mut self, word: &str) -> u32 {
         if let Some(number) = self.get(word) {
             return number;
@@ -46,7 +46,8 @@ impl Vocabulary {
 
     /// The numbers of the words of some lines, each once, in the order of the text.
     ///
-    /// Numbers depend on what was met before, so their own order would not be the same behind a restart.
+    /// They are not sorted by number: numbers depend on what was met before, so that order would change after a
+    /// restart.
     pub(super) fn of_lines<'a>(&mut self, lines: impl IntoIterator<Item = &'a str>) -> Arc<[u32]> {
         self.rounds += 1;
         let mut found = Vec::new();

@@ -1,11 +1,11 @@
-//! Words that tell which code a conversation is about.
+//! Words that indicate which code a conversation is about.
 
 use super::tuning::{LEAST_WEIGHED_BYTES, WEIGHT_BYTES};
 use super::view::Chunk;
 use super::vocabulary::{Vocabulary, telling_words};
 use crate::files::model::FileModel;
 
-/// Longest text that is taken for talk; what is longer was pasted.
+/// Longest text that counts as talk; longer texts were pasted.
 const MAX_TALK_BYTES: usize = 20_000;
 
 /// The words of one message that count, by their numbers in the vocabulary.
@@ -24,7 +24,8 @@ impl Spoken {
 /// Recent words.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
-    /// By number in the vocabulary: the place among recent words, counted from 1. Words learned later have none.
+    /// By number in the vocabulary: the place among recent words, counted from 1. It may be shorter than the
+    /// vocabulary: words that were added later have no place.
     places: Vec<u32>,
     count: u32,
 }
@@ -59,7 +60,7 @@ impl Recent {
         number.and_then(|number| self.place(number)).is_some()
     }
 
-    /// Adds to each chunk what its words have in common with recent ones; a word counts by how few chunks have it.
+    /// Adds to each chunk what its words have in common with recent ones. A word counts more the fewer chunks have it.
     pub(super) fn weigh(&self, model: &FileModel, vocabulary: &Vocabulary, chunks: &mut [Chunk]) {
         // For each word, how many chunks have it.
         let mut spread = vec![0_u32; self.count as usize];
@@ -72,7 +73,7 @@ impl Recent {
             let sum: f64 = own.iter().map(|place| 1.0 / f64::from(spread[*place])).sum();
             let size = chunk.bytes.max(LEAST_WEIGHED_BYTES) as f64;
             chunk.signs.talk_words = (sum * WEIGHT_BYTES / size).ln_1p();
-            // The chunks of a file follow one another.
+            // The chunks of a file are consecutive.
             if named.0 != chunk.file {
                 named = (chunk.file, self.names(&model.files()[chunk.file].path, vocabulary));
             }

@@ -1,4 +1,4 @@
-//! What is known of files that are touched or named again, put at the window's end.
+//! Brings back what is known of files that are touched or named again, at the window's end.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::text::fit::{Made, fit};
 /// The title of known lines that a touch brings back.
 const TITLE: &str = "# What you know of this file besides\n";
 
-/// Brings back what is known of the files that were just touched or named, and is not in the window. Of files of which
-/// only a line was named, that is what surrounds it.
+/// Brings back what is known of the files that were just touched or named and is not in the window. If only a line of a
+/// file was named, that is what surrounds the line.
 pub(super) fn bring_back(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
     let Touched { files, pointed_at } = state.knowledge.touched();
     let news = news(state, &[files.as_slice(), pointed_at.as_slice()].concat());
@@ -41,7 +41,7 @@ pub(super) fn bring_back(settings: &Settings, state: &mut State) -> Option<FoldD
     Some(FoldDecision::BringBack(BringBack { at: state.conversation.len(), text, shown }))
 }
 
-/// What the disk was just found to have lost of some files.
+/// Lists what a comparison just found missing from the disk, for some files.
 fn news(state: &State, files: &[usize]) -> String {
     let model = state.knowledge.model();
     let is_new = |file: &FileState, at: u32| {
@@ -50,8 +50,8 @@ fn news(state: &State, files: &[usize]) -> String {
     lost_on_disk(model, |file, change| is_new(file, change.at))
 }
 
-/// Those of some files of which more is known than the window shows, each once. All of them are cut now: that leaves a
-/// fold with less to do at once.
+/// Returns the files of which more is known than the window shows, each once. All of them are cut now, which leaves
+/// less work for the next fold.
 fn hiding(state: &mut State, mut files: Vec<usize>) -> Vec<usize> {
     files.sort_unstable();
     files.dedup();
@@ -60,7 +60,7 @@ fn hiding(state: &mut State, mut files: Vec<usize>) -> Vec<usize> {
     files
 }
 
-/// Whether lines are known of a file that are not in the window. Mere hits of searches do not count.
+/// Whether lines of a file are known that are not in the window. Lines that only a search showed do not count.
 fn hides_lines(state: &State, file: usize) -> bool {
     let segments = state.knowledge.model().files()[file].segments.iter().filter(|segment| !segment.is_hit);
     segments.flat_map(|segment| &segment.lines).any(|line| !state.shown.shows(line))

@@ -1,4 +1,4 @@
-//! What a fold puts in place of the past.
+//! What a fold replaces the past with.
 
 use super::frame::Frame;
 use super::losses;
@@ -30,7 +30,7 @@ fn pin(settings: &Settings, state: &State, chunks: &mut [Chunk]) {
 }
 
 fn finish(settings: &Settings, state: &State, frame: Frame, view: View, chunks: &[Chunk], reason: &str) -> Fold {
-    // What was said since the view was last written anew follows the view, so that the parts before it can stay.
+    // What was said since the view was last rewritten follows the view, so that the parts before it can be kept.
     let front = if view.kept > 0 { state.shown.front() } else { frame.said.pieces.len() };
     let same = same_said(settings, state, &frame).min(front);
     let keep = if view.kept > 0 { front + view.kept } else { same };
@@ -83,7 +83,8 @@ fn finish(settings: &Settings, state: &State, frame: Frame, view: View, chunks: 
     fold
 }
 
-/// Which commands ran since the oldest kept part was written that are only presumed to have left files as they are.
+/// Names the commands that ran since the oldest kept part was written and that are only presumed to have left files
+/// alone.
 fn presumed_since(state: &State, kept: usize) -> String {
     let Some(oldest) = state.shown.parts()[..kept].iter().map(|part| part.message).min() else { return String::new() };
     let causes = state.knowledge.model().presumed_after(oldest);
@@ -106,7 +107,7 @@ fn outline(settings: &Settings, state: &State, chunks: &[Chunk], in_window: &[bo
     fitting.unwrap_or_default()
 }
 
-/// Reckons what a fold costs and saves.
+/// Computes what a fold costs and saves.
 fn price(settings: &Settings, state: &State, fold: &mut Fold) {
     let kept: u64 = state.shown.items()[..fold.keep].iter().map(|item| item.tokens).sum();
     let head: u64 = fold.head.iter().map(|piece| state.piece_tokens(settings, piece)).sum();
@@ -124,7 +125,7 @@ fn price(settings: &Settings, state: &State, fold: &mut Fold) {
     fold.saves_per_request = thousandths(prices.read * spared as f64);
 }
 
-/// A price as people write it.
+/// Rounds a price to thousandths, for display.
 fn thousandths(price: f64) -> f64 {
     (price * 1_000.0).round() / 1_000.0
 }

@@ -29,14 +29,14 @@ pub(super) struct Frame {
     pub(super) tokens: u64,
 }
 
-/// How hard a fold has to try: each level leaves out more, and the last one always fits.
+/// How much a fold must leave out: more at each level, and the last one always fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reduction {
-    /// Everything there is room for as usual.
+    /// Everything that normally has room.
     None,
     /// Only the newest step, its outputs cut.
     Step,
-    /// The same cut harder.
+    /// The same, cut more.
     Hard,
     /// No item in its own place.
     All,
@@ -45,7 +45,7 @@ enum Reduction {
 const REDUCTIONS: [Reduction; 4] = [Reduction::None, Reduction::Step, Reduction::Hard, Reduction::All];
 
 impl Frame {
-    /// The least reduced frame that leaves room.
+    /// Returns the least reduced frame that leaves room for a view.
     pub(super) fn new(settings: &Settings, state: &State) -> Self {
         let most = (settings.policy.budget as f64 * (1.0 - FREE_SHARE)) as u64;
         let mut frames = REDUCTIONS.into_iter().map(|reduction| (reduction, reduced(settings, state, reduction, most)));
@@ -75,7 +75,7 @@ fn reduced(settings: &Settings, state: &State, reduction: Reduction, most: u64) 
     Frame { start, said, digest, outline_tokens, shortened: recent.shortened, tokens }
 }
 
-/// The items that stay in their own place, none with a text of more than a number of tokens.
+/// The items that are kept in their own place, none with a text longer than a number of tokens.
 struct Recent {
     shortened: Vec<(usize, Arc<str>)>,
     tokens: u64,
@@ -100,7 +100,7 @@ impl Recent {
     }
 }
 
-/// The first item that stays in its own place.
+/// Returns the first item that is kept in its own place.
 fn recent_start(settings: &Settings, state: &State, reduction: Reduction) -> usize {
     let len = state.conversation.len();
     if reduction == Reduction::All {
@@ -121,7 +121,7 @@ fn recent_start(settings: &Settings, state: &State, reduction: Reduction) -> usi
     start
 }
 
-/// Which files were changed, and what was done.
+/// Describes which files were changed and what was done.
 fn digest(settings: &Settings, state: &State, start: usize) -> String {
     let ledger_bytes = settings.tuning.ledger_tokens as usize;
     let changed = changed_files(state.knowledge.model(), ledger_bytes * 2);

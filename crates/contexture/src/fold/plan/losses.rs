@@ -1,4 +1,4 @@
-//! What a fold had no room for, said aloud.
+//! Reports what a fold had no room for.
 
 use contexture_core::window::shorten;
 
@@ -8,7 +8,7 @@ use crate::fold::settings::Settings;
 use crate::fold::view::Chunk;
 use crate::text::one_line::one_line;
 
-/// Most files that are named as not fitting, to the model and in a reason.
+/// Most files that are named as not fitting, to the model and in a decision's reason.
 const MAX_NAMED_PATHS: usize = 4;
 
 /// Most tokens of the sentence that tells the model what does not fit.
@@ -17,7 +17,8 @@ pub(super) const LEFT_OUT_TOKENS: u64 = 80;
 /// A sentence to the model takes at most one part in this many of the budget.
 const SENTENCE_PART: u64 = 12;
 
-/// The files with changes of the agent's own, or pinned, that the view has no room for, in the order of the model.
+/// Returns the pinned files, and those with changes by the agent, that the view has no room for, in the order of the
+/// model.
 pub(super) fn left_out(
     model: &FileModel,
     chunks: &[Chunk],
@@ -42,7 +43,7 @@ pub(super) fn left_out(
     paths
 }
 
-/// The sentence that tells the model; nothing if there was room for all.
+/// Returns the sentence that tells the model; empty if there was room for everything.
 pub(super) fn tell(settings: &Settings, paths: &[String]) -> String {
     if paths.is_empty() {
         return String::new();
@@ -52,7 +53,7 @@ pub(super) fn tell(settings: &Settings, paths: &[String]) -> String {
     shorten(settings.meter.counter(), &text, LEFT_OUT_TOKENS.min(settings.policy.budget / SENTENCE_PART))
 }
 
-/// Why a fold was made, and what it could not keep.
+/// Describes why a fold was made, and what it could not keep.
 pub(super) fn reason(why: &str, has_recent: bool, cut_items: usize, cut_said: usize, left_out: &[String]) -> String {
     let mut reason = why.to_owned();
     if !has_recent {

@@ -1,4 +1,4 @@
-//! Texts of the log that are shown shorter, and how they are had again.
+//! Texts of the log that are shown shortened.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::fold::settings::Settings;
 use crate::fold::state::{Arrived, ArrivedOutput, State};
 use crate::fold::stubs;
 
-/// How an item that just came is shown from its first sending on, if not as it is.
+/// Returns how a new item is shown from the first time that it is sent, if not as it is.
 pub(in crate::fold) fn shorten(
     settings: &Settings,
     state: &State,
@@ -34,12 +34,12 @@ pub(in crate::fold) fn shorten(
     Some((text.clone(), FoldDecision::Shorten { position, text, reason: reason.to_owned() }))
 }
 
-/// What replaces an output, and why; `None` if it is sent as it is.
+/// Returns what replaces an output, and why; `None` if it is sent as it is.
 fn shorter(settings: &Settings, tool: &str, seen: &Seen, text: &str) -> Option<(String, &'static str)> {
     let limit = settings.tuning.output_tokens;
     let compact = (!settings.policy.verbatim).then(|| compact(text, &seen.blocks())).flatten();
     let shown = compact.as_deref().unwrap_or(text);
-    // What the output tool shows is what was asked for: cutting it again would send the model in circles.
+    // What the output tool shows was asked for. If it were cut again, the model would keep asking for it.
     let can_cap = settings.output_tool.as_deref() != Some(tool) && stubs::can_cap(seen);
     if can_cap && settings.meter.text(shown) > limit {
         let capped = cap(settings.meter.counter(), text, limit, settings.output_tool.as_deref());
@@ -48,7 +48,7 @@ fn shorter(settings: &Settings, tool: &str, seen: &Seen, text: &str) -> Option<(
     compact.map(|compact| (compact, "the same in fewer words"))
 }
 
-/// The text of an item within a number of tokens.
+/// Returns the text of an item, cut to a number of tokens.
 pub(super) fn shortened(settings: &Settings, state: &State, at: usize, tokens: u64) -> Arc<str> {
     let text = state.conversation.text(at);
     let counter = settings.meter.counter();

@@ -1,4 +1,4 @@
-//! Which parts of the view stay, and which are added.
+//! Which parts of the view are kept, and which are added.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::fold::tuning::{
 use crate::fold::view::{self, Chunk};
 use crate::text::fit::{Made, fit};
 
-/// The title of a view. A part that stays says what was known when it was written.
+/// The title of a part of the view. It names the message, since a part that is kept shows what was known at that time.
 fn title(message: u32) -> String {
     format!("# Files as you know them at message {message}\n")
 }
 
 /// The view of a fold.
 pub(super) struct View {
-    /// How many of the parts in the window stay.
+    /// How many of the parts in the window are kept.
     pub(super) kept: usize,
     /// For each chunk, whether it is in the window without the added parts.
     pub(super) is_shown: Vec<bool>,
@@ -39,7 +39,7 @@ pub(super) struct AddedPart {
 }
 
 impl View {
-    /// Chooses what of some chunks is shown beside a frame.
+    /// Chooses which chunks are shown beside a frame.
     pub(super) fn choose(settings: &Settings, state: &State, frame: &Frame, chunks: &[Chunk]) -> Self {
         let room = view_room(settings, frame.tokens);
         let kept = kept_parts(settings, state, frame, chunks, room);
@@ -51,7 +51,7 @@ impl View {
     }
 }
 
-/// The tokens that the view may have beside what else a fold shows.
+/// The tokens that the view may take beside everything else that a fold shows.
 fn view_room(settings: &Settings, frame_tokens: u64) -> u64 {
     let budget = settings.policy.budget as f64;
     let is_large = frame_tokens as f64 > budget * LARGE_STEP_SHARE;
@@ -60,7 +60,7 @@ fn view_room(settings: &Settings, frame_tokens: u64) -> u64 {
     most.saturating_sub(frame_tokens).min(settings.tuning.view_tokens)
 }
 
-/// How many of the messages that people said are at the start of the window already, as they are to be shown.
+/// How many messages of people are already at the start of the window in the form in which they will be shown.
 pub(super) fn same_said(settings: &Settings, state: &State, frame: &Frame) -> usize {
     let is_same = |(shown, piece): &(&ShownItem, &Piece)| {
         let new = state.item_of(settings, piece);
@@ -69,9 +69,9 @@ pub(super) fn same_said(settings: &Settings, state: &State, frame: &Frame) -> us
     state.shown.items().iter().zip(&frame.said.pieces).take_while(is_same).count()
 }
 
-/// How many parts of the view stay as they are: as many as cost less to keep than to write again.
+/// How many parts of the view are kept: as many as cost less to keep than to write again.
 ///
-/// A part of which one claim no longer holds must go, and every part after it with it.
+/// A part with a claim that no longer holds is dropped, and every part after it too.
 fn kept_parts(settings: &Settings, state: &State, frame: &Frame, chunks: &[Chunk], room_tokens: u64) -> usize {
     let is_same_front = same_said(settings, state, frame) >= state.shown.front();
     if !state.shown.is_folded() || !is_same_front || state.billing.is_cold() {
@@ -97,7 +97,7 @@ fn kept_parts(settings: &Settings, state: &State, frame: &Frame, chunks: &[Chunk
     fitting.min_by(|a, b| cost(*a).total_cmp(&cost(*b)).then(b.cmp(a))).unwrap_or(0)
 }
 
-/// Bytes of a part that a fresh view would show too.
+/// Bytes of a part that a new view would show too.
 fn wanted_bytes(state: &State, part: &ViewPart, chunks: &[Chunk], fresh: &[usize]) -> usize {
     let model = state.knowledge.model();
     let of_part = |chunk: &&Chunk| chunk.lines(model).iter().all(|line| line.shown == part.mark);
@@ -136,8 +136,8 @@ fn added_parts(settings: &Settings, state: &State, chunks: &[Chunk], is_shown: &
     fitting.unwrap_or_default()
 }
 
-/// Chosen chunks in groups of whole files: those least likely to change first, so that the groups before the first
-/// that changes can stay as they are at the next fold.
+/// Groups the chosen chunks by whole files, those least likely to change first, so that at the next fold the groups
+/// before the first changed one can be kept.
 fn steadiest_first(state: &State, chunks: &[Chunk], chosen: Vec<usize>) -> Vec<Vec<usize>> {
     let mut files: Vec<Vec<usize>> = Vec::new();
     for index in chosen {
@@ -164,9 +164,9 @@ fn steadiest_first(state: &State, chunks: &[Chunk], chosen: Vec<usize>) -> Vec<V
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// How many bytes of lines a view of a number of tokens can show, by the views in the window.
+/// How many bytes of lines a view of a number of tokens can show, judging by the views in the window.
 ///
-/// Views have headings, and their text is denser than talk: a first guess that is right saves counting twice.
+/// Views have headings, and their text is denser than talk. A good first guess saves counting twice.
 pub(super) fn view_bytes_in(state: &State, tokens: u64) -> usize {
     let bytes: usize = state.shown.parts().iter().map(|part| part.bytes).sum();
     let counted: u64 = state.shown.part_items().map(|item| item.tokens).sum();

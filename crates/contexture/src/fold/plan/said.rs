@@ -1,8 +1,8 @@
 //! What people said, kept as they said it.
 //!
-//! User, system and developer text stays verbatim, in its order and with its speaker, and so does what is pinned. Only
-//! where it does not fit is it cut: what users said first, the longest texts before others, then instructions. What is
-//! pinned goes last, the oldest first.
+//! User, system and developer text is kept verbatim, in order and with its speaker, and so is what is pinned. It is cut
+//! only if it does not fit: first what users said, the longest texts first, then instructions. What is pinned is left
+//! out last, the oldest first.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -15,10 +15,10 @@ use crate::fold::decision::{CutSaid, Piece};
 use crate::fold::settings::Settings;
 use crate::fold::state::State;
 
-/// Texts of at least so many bytes are shown once, however often they were said.
+/// Repeated texts of at least this many bytes are shown once.
 const LEAST_REPEATED_BYTES: usize = 400;
 
-/// One part in so many of the room is the newest message's own.
+/// One part in this many of the room is reserved for the newest message.
 const NEWEST_PART: u64 = 4;
 
 /// What people said or pinned before a position.
@@ -32,7 +32,7 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// What was said before a position, within a number of tokens.
+    /// Returns what was said before a position, within a number of tokens.
     pub(super) fn new(settings: &Settings, state: &State, end: usize, room: u64) -> Self {
         let Pinned { kept, left_out, tokens } = Pinned::new(state, end, room);
         let positions: Vec<usize> = positions(state, end).into_iter().filter(|at| !kept.contains(at)).collect();
@@ -41,7 +41,7 @@ impl Said {
         for (at, limit) in positions.into_iter().zip(limits) {
             said.add(settings, state, at, limit);
         }
-        // A pinned message of a person that did not fit as such was added like any other.
+        // A pinned message of a person that did not fit as pinned was added like any other.
         let was_said = |at: &usize| state.conversation.speaker(*at).is_person();
         said.cut.extend(left_out.into_iter().filter(|at| !was_said(at)).map(|at| cut_said(state, at, 0)));
         said.pieces.sort_by_key(Piece::position);
@@ -68,7 +68,7 @@ impl Said {
     }
 }
 
-/// The record of a message of which only some tokens are shown.
+/// Records that only some tokens of a message are shown.
 fn cut_said(state: &State, at: usize, shown: u64) -> CutSaid {
     let hash = short_hash(&state.conversation.text(at));
     CutSaid { position: at, hash, tokens: state.conversation.item_tokens(at).saturating_sub(shown) }
@@ -86,8 +86,8 @@ struct Pinned {
 }
 
 impl Pinned {
-    /// The newest of what is pinned that has no more than a number of tokens. A call, its output and the reasoning
-    /// before it stay or go together.
+    /// Keeps the newest pinned items that fit into a number of tokens. A call, its output and the reasoning before it
+    /// are kept or left out together.
     fn new(state: &State, end: usize, room: u64) -> Self {
         let conversation = &state.conversation;
         let mut pinned = Self::default();
@@ -104,8 +104,8 @@ impl Pinned {
     }
 }
 
-/// What is pinned before a position, in units that stay or go together: a message, or the answered calls of one
-/// response with their outputs and the reasoning that led to them.
+/// Returns what is pinned before a position, in units that are kept or left out together: a message, or the calls of
+/// one response that have outputs, with the outputs and the reasoning that led to them.
 fn units(conversation: &Conversation, end: usize) -> Vec<Vec<usize>> {
     let mut units: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for at in (0..end).filter(|at| conversation.is_pinned(*at)) {
@@ -126,7 +126,7 @@ fn units(conversation: &Conversation, end: usize) -> Vec<Vec<usize>> {
     units.into_values().collect()
 }
 
-/// Where people said something before a position, long repetitions left out.
+/// Returns the positions before `end` where people said something, without long repetitions.
 fn positions(state: &State, end: usize) -> Vec<usize> {
     let mut long_texts = HashSet::new();
     let conversation = &state.conversation;
@@ -137,7 +137,7 @@ fn positions(state: &State, end: usize) -> Vec<usize> {
     (0..end).filter(|at| conversation.speaker(*at).is_person()).filter(is_new).collect()
 }
 
-/// How many tokens each message may have, so that all have no more than there is room for.
+/// Returns how many tokens each message may have so that together they fit.
 fn limits(state: &State, positions: &[usize], room: u64) -> Vec<u64> {
     let tokens = |at: &usize| state.conversation.item_tokens(*at);
     let total: u64 = positions.iter().map(tokens).sum();
@@ -162,7 +162,7 @@ fn limits(state: &State, positions: &[usize], room: u64) -> Vec<u64> {
     positions.iter().map(limit).collect()
 }
 
-/// The largest number of tokens to which all messages can be cut so that they have no more than `room` together.
+/// Returns the largest limit such that messages cut to it have at most `room` tokens together.
 fn level(tokens: impl Iterator<Item = u64>, room: u64) -> u64 {
     let mut sizes: Vec<u64> = tokens.collect();
     sizes.sort_unstable();

@@ -1,4 +1,4 @@
-//! Bytes that pass for whole though they are not: whoever can write the store can write the check too.
+//! Damaged bytes whose checksum is right: anyone who can write the store can also write the checksum.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ fn new_folder() -> Folder {
     Folder::new(Policy::new(900), Meter::of_texts(Arc::new(Estimate)))
 }
 
-/// A folder that knows, shows and shortened something of everything, and its log.
+/// A folder that knows, shows and shortened a bit of everything, and its log.
 fn played() -> (Folder, Vec<(Arc<Item>, u64)>) {
     let mut folder = new_folder().with_output_tool("show");
     let mut log = Vec::new();
@@ -53,7 +53,7 @@ fn bytes_that_pass_for_whole_are_read_or_refused() {
             read += usize::from(woken.is_ok());
         }
     }
-    // Numbers that nothing else depends on are taken as they are.
+    // Numbers that nothing else depends on are accepted as they are.
     assert!(read > 100, "only {read} were read");
 }
 

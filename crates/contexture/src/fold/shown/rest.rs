@@ -1,4 +1,4 @@
-//! What the window shows, at rest: items of the log are where they are, and what was made of them is quoted from it.
+//! Storing the window. Items of the log are stored as positions, and what was made of them as quotes from them.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::fold::decision::ViewPart;
 use crate::packed::{Damaged, Packer, Unpacker};
 
 impl Shown {
-    /// The positions of items that are shown with another text: most of it is in them.
+    /// The positions of items that are shown with another text, which mostly quotes them.
     pub(in crate::fold) fn shortened_positions(&self) -> impl Iterator<Item = usize> {
         self.items.iter().filter(|item| !item.is_logged).filter_map(|item| item.position)
     }
@@ -78,7 +78,7 @@ impl Shown {
     }
 }
 
-/// Whether an item of the log follows another one, so that both are written as one run.
+/// Whether an item of the log directly follows another one, so that both are written as one run.
 fn follows(before: &ShownItem, item: &ShownItem) -> bool {
     let is_next = before.position.map(|at| at + 1) == item.position;
     is_next && before.is_logged && item.is_logged
