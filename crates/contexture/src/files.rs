@@ -1,8 +1,8 @@
-//! What an agent knows about the files that it works on, read off its own calls.
+//! What an agent knows about the files that it works on, derived from its own calls.
 //!
-//! What a call tells ([`observation`]), how tools of different agents say it ([`dialect`], [`shell`], [`numbering`],
-//! [`patch`], [`mentions`]), what is known in sum ([`model`]), and the small tracker that truncation by age needs
-//! ([`tracker`]).
+//! What a call tells ([`observation`]), how the tools of different agents express it ([`dialect`], [`shell`],
+//! [`numbering`], [`patch`], [`mentions`]), everything that is known ([`model`]), and the small tracker for truncation
+//! by age ([`tracker`]).
 
 pub mod observation;
 pub mod observer;

@@ -28,7 +28,7 @@ pub(crate) struct Effects {
     pub(crate) is_presumed: bool,
 }
 
-/// Most characters of a command that an observation tells.
+/// Most characters of a command that an observation includes.
 const MAX_TOLD_CHARS: usize = 40;
 
 /// A command in short, for people.
@@ -37,7 +37,7 @@ pub(crate) fn told(command: &Simple) -> String {
     in_short(&words.join(" "))
 }
 
-/// A command line in short.
+/// Shortens a command line.
 pub(crate) fn in_short(line: &str) -> String {
     let text = line.replace(['\n', '`'], " ");
     match text.char_indices().nth(MAX_TOLD_CHARS) {
@@ -72,7 +72,7 @@ impl Effects {
         Self { doubts, ..Self::default() }
     }
 
-    /// The same for a command that nobody can say succeeded, or ran at all.
+    /// The same for a command that may have failed, or may not have run at all.
     pub(crate) fn unproven(mut self, by: &str) -> Self {
         let swept =
             |path: &str| Observation::Swept { under: Some(path.to_owned()), extensions: vec![], by: by.to_owned() };
@@ -93,7 +93,7 @@ impl Effects {
     }
 }
 
-/// What a command does to files.
+/// Returns what a command does to files.
 pub(crate) fn effects(command: &Simple, directory: &Directory) -> Effects {
     if command.assigns.iter().any(|name| is_risky(name)) {
         return Effects::all(command);
@@ -114,7 +114,7 @@ fn is_risky(name: &str) -> bool {
     RISKY_VARIABLES.contains(&name) || RISKY_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Where a word that names files leads: one file, those of a pattern, or anywhere.
+/// Returns which files a word may name: one file, those of a pattern, or any.
 pub(crate) fn reach(word: &Word, directory: &Directory, by: &str) -> Observation {
     let swept = |under: Option<String>, extensions| Observation::Swept { under, extensions, by: by.to_owned() };
     match word.expands {
@@ -122,8 +122,8 @@ pub(crate) fn reach(word: &Word, directory: &Directory, by: &str) -> Observation
             Some(path) => swept(Some(path), Vec::new()),
             None => everything(by.to_owned()),
         },
-        // A part of a word may be quoted, and then its patterns are not where they seem to be.
-        // Behind a pattern, two dots lead to a place that nobody can say.
+        // Part of a word may be quoted, and then its patterns are not where they seem to be. After a pattern, two dots
+        // lead to an unknown place.
         Expands::ToNames if !word.is_quoted && !word.text.contains("..") => {
             let open = word.text.find(['*', '?', '[']).unwrap_or(0);
             let fixed = word.text[..open].rfind('/').map_or("", |slash| &word.text[..=slash]);
@@ -139,7 +139,7 @@ pub(crate) fn reach(word: &Word, directory: &Directory, by: &str) -> Observation
     }
 }
 
-/// What redirections of output do.
+/// Returns what redirections of output do.
 fn redirected(command: &Simple, directory: &Directory) -> Effects {
     let by = told(command);
     let is_device = |word: &Word| word.plain().is_some_and(is_device);
@@ -183,7 +183,7 @@ fn copied_by_cat(command: &Simple, directory: &Directory) -> Option<String> {
     }
 }
 
-/// What a program does, apart from redirections.
+/// Returns what a program does, apart from redirections.
 fn of_program(command: &Simple, directory: &Directory) -> Effects {
     let Some(program) = command.program() else { return Effects::all(command) };
     match program {
@@ -215,13 +215,13 @@ fn of_program(command: &Simple, directory: &Directory) -> Effects {
     }
 }
 
-/// What a command line that another command runs does; nobody can say how far it went.
+/// Returns what a command line does that another command runs. It is unknown how far it got.
 fn of_line(line: &str, command: &Simple, directory: &Directory) -> Effects {
     let Some(script) = parse(line) else { return Effects::all(command) };
     anyhow(&script, directory)
 }
 
-/// What the commands of a script do, whichever of them run, in whatever order.
+/// Returns what the commands of a script do, whichever of them run, in any order.
 pub(crate) fn anyhow(script: &Script, directory: &Directory) -> Effects {
     let lost = Directory::Lost;
     let directory = if script.commands().any(moves) { &lost } else { directory };
@@ -240,12 +240,12 @@ pub(crate) fn moves(command: &Simple) -> bool {
             inner.is_some_and(|word| word.plain().is_none_or(|name| matches!(name, "cd" | "pushd" | "popd" | "eval")))
         }
         Some(_) => false,
-        // What a variable holds may be any of these.
+        // A variable may hold any of these.
         None => first.plain().is_none(),
     }
 }
 
-/// What the tables say.
+/// Returns what the tables say about a command.
 fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
     if let Some(entry) = READ_ONLY.iter().find(|entry| entry.name == program) {
         let operands = operands_of(command).count();
@@ -256,13 +256,13 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
         }
     }
     let Some(words) = command.words.iter().map(Word::plain).collect::<Option<Vec<_>>>() else {
-        // What is not plain may be an option; a formatter's reach is known all the same.
+        // A word that is not plain may be an option. What a formatter may change is known even so.
         return Effects::all(command);
     };
     let words = wrapped::without_starter(&words);
     match words {
         [_, "--version" | "-V" | "--help"] => return Effects::presumed(),
-        // For others this is a file.
+        // For other programs `version` is a file.
         [program, "version"] if PRESUMED.iter().any(|entry| entry.words[0] == *program) => return Effects::presumed(),
         _ => {}
     }
@@ -311,7 +311,7 @@ fn has_option(command: &Simple, option: &str) -> bool {
                     option.starts_with(name) || name.starts_with(option)
                 }
             }
-            // A letter may stand among others; a word after one dash is itself.
+            // A single letter may be grouped with others; a word after one dash is only itself.
             None if option.len() == 2 => {
                 text.starts_with('-') && !text.starts_with("--") && text.contains(&option[1..])
             }
@@ -325,7 +325,7 @@ fn operands_of(command: &Simple) -> impl Iterator<Item = &Word> {
     operands(command.arguments())
 }
 
-/// Those of some arguments that are not options; behind `--` none is.
+/// Those of some arguments that are not options; after `--` all are operands.
 fn operands(arguments: &[Word]) -> impl Iterator<Item = &Word> {
     let mut are_all = false;
     arguments.iter().filter(move |word| {
@@ -335,7 +335,7 @@ fn operands(arguments: &[Word]) -> impl Iterator<Item = &Word> {
     })
 }
 
-/// Whether a program changes no file whatever arguments it is fed.
+/// Whether a program changes no file, whatever arguments it is given.
 fn is_harmless_with_anything(command: &Simple) -> bool {
     let is_it = |entry: &tables::ReadOnly| {
         Some(entry.name) == command.program() && entry.unless.is_empty() && entry.most_operands.is_none()
@@ -360,7 +360,7 @@ pub(crate) fn changes_shell(command: &Simple) -> bool {
     is_unknown || command.assigns.iter().any(|name| is_risky(name))
 }
 
-/// `set` with options that only decide when a script stops.
+/// `set` with options that only determine when a script stops.
 fn settings(command: &Simple) -> Effects {
     let is_known = |word: &Word| {
         matches!(word.text.as_str(), "pipefail" | "errexit" | "nounset" | "xtrace")
@@ -369,7 +369,7 @@ fn settings(command: &Simple) -> Effects {
     if command.arguments().iter().all(is_known) { Effects::none() } else { Effects::all(command) }
 }
 
-/// Whether a program of the shell sets variables that its arguments name.
+/// Whether a shell builtin sets variables that its arguments name.
 fn sets_variables(program: &str, command: &Simple) -> bool {
     match program {
         "export" | "local" | "declare" | "readonly" | "typeset" | "read" | "unset" => true,
@@ -383,7 +383,7 @@ fn declared(command: &Simple) -> Effects {
     if command.arguments().iter().any(|word| is_risky(&name(word))) { Effects::all(command) } else { Effects::none() }
 }
 
-/// `awk` writes only where its program says so.
+/// `awk` writes only where its program says to.
 fn awk(command: &Simple) -> Effects {
     let Some(arguments) = command.plain_arguments() else { return Effects::all(command) };
     let is_risky = |word: &&str| {
@@ -414,7 +414,7 @@ fn curl(command: &Simple) -> Effects {
 }
 
 fn touched(command: &Simple, directory: &Directory) -> Effects {
-    // Options may say that no file is made, and bring words that name none.
+    // Options may prevent files from being created, or take arguments that are not files.
     if command.arguments().iter().any(|word| word.text.starts_with('-')) {
         let by = told(command);
         return Effects::doubts(operands_of(command).map(|word| reach(word, directory, &by)).collect());
@@ -424,7 +424,7 @@ fn touched(command: &Simple, directory: &Directory) -> Effects {
     Effects::changes(made.unwrap_or_default())
 }
 
-/// What `tee` writes, as far as its own input says it.
+/// What `tee` writes, if its input is known.
 fn teed(command: &Simple, directory: &Directory) -> Effects {
     let by = told(command);
     let one = |word: &Word| match word.plain().and_then(|path| directory.place(path)) {
@@ -434,7 +434,7 @@ fn teed(command: &Simple, directory: &Directory) -> Effects {
     Effects::changes(operands_of(command).filter(|word| !is_device(&word.text)).map(one).collect())
 }
 
-/// What `apply_patch` does, as a command.
+/// What `apply_patch` does when run as a command.
 fn patched(command: &Simple, directory: &Directory) -> Effects {
     let document = command.redirects.iter().find_map(|redirect| match redirect {
         Redirect::Document { text, is_plain: true } => Some(text.as_str()),

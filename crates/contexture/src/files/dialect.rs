@@ -1,4 +1,4 @@
-//! Which tool does what to which file: a table for every agent we know, and for those we do not.
+//! Which tool does what to which file: a table for known agents, and a guess by the arguments for others.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ pub enum Does {
     Append,
     /// Replaces pieces of text.
     Edit,
-    /// Puts lines in after a line.
+    /// Inserts lines after a line.
     Insert,
     /// Applies a patch in the `*** Begin Patch` form, a unified diff, or search-and-replace blocks.
     Patch,
@@ -93,10 +93,10 @@ impl ToolEntry {
     }
 }
 
-/// The built-in table: what it does, and the names that tools have which do it, by agent.
+/// The built-in table: what a tool does, and the names of the tools that do it, by agent.
 ///
-/// Names that mean the same in all agents that use them stand together; where two agents would disagree, the
-/// arguments decide (see [`Dialects::does`]).
+/// Names that mean the same in all agents that use them are listed once; where two agents would disagree, the arguments
+/// decide (see [`Dialects::does`]).
 const TABLE: &[(Does, &[&str])] = &[
     // Claude Code
     (Does::Read, &["Read"]),
@@ -206,13 +206,13 @@ impl Dialects {
         Self { tools: entries.map(|entry| (entry.name.clone(), entry)).collect() }
     }
 
-    /// The same with one more tool, which wins over a built-in one of that name.
+    /// The same with one more tool, which takes precedence over a built-in one of that name.
     pub fn with(mut self, entry: ToolEntry) -> Self {
         self.tools.insert(entry.name.clone(), entry);
         self
     }
 
-    /// What a call does: by the table, or for an unknown tool by the arguments that it carries.
+    /// Returns what a call does: by the table, or for an unknown tool by its arguments.
     pub fn does(&self, call: &FunctionCall) -> Does {
         self.does_with(&call.name, &call.parsed_arguments())
     }
@@ -231,7 +231,7 @@ impl Dialects {
         }
     }
 
-    /// The tool of a name; tools that come from a server carry its name before their own.
+    /// Finds a tool by name. Tools of a server have the server's name before their own.
     fn entry(&self, name: &str) -> Option<&ToolEntry> {
         let own_name = |mark: &str| self.tools.get(name.rsplit_once(mark)?.1);
         self.tools.get(name).or_else(|| SERVER_MARKS.iter().find_map(|mark| own_name(mark)))
@@ -242,8 +242,8 @@ impl Dialects {
         self.does(call).kind()
     }
 
-    /// Looks into one call and what the tool returned, on its own: relative names stay relative unless the call says
-    /// where it ran. [`Observer`](super::observer::Observer) follows the directory from call to call.
+    /// Examines one call and what the tool returned, by itself: relative paths stay relative unless the call says where
+    /// it ran. [`Observer`](super::observer::Observer) follows the directory from call to call.
     pub fn observe(&self, call: &FunctionCall, output: &FunctionCallOutput) -> Seen {
         self.observe_in(call, output, &Standing { ends: Ends::Kept, ..Standing::default() }).0
     }
@@ -287,7 +287,7 @@ impl Dialects {
         standing: &Standing,
     ) -> (Seen, Directory) {
         let mut framed = framed(own_name(arguments.tool), &output.output);
-        // Where blank lines are cut off, no output may be some.
+        // If blank lines are cut off, an empty output may have had some.
         framed.is_exact &= standing.ends == Ends::Kept || !output.output.is_empty();
         let fate = fate::of_run(output.outcome, &output.output, framed.exit);
         let failed = matches!(fate, Fate::Undone | Fate::Failed);
@@ -328,7 +328,7 @@ impl Dialects {
 }
 
 impl Does {
-    /// The kind of call that does it.
+    /// The kind of a call that does this.
     fn kind(self) -> Kind {
         match self {
             Does::Read => Kind::Read,
@@ -343,10 +343,10 @@ impl Does {
     }
 }
 
-/// What stands between a server's name and its tool's.
+/// What separates a server's name from its tool's.
 const SERVER_MARKS: &[&str] = &["__", ".", "/", ":"];
 
-/// What an unknown tool does, by its arguments.
+/// Guesses what an unknown tool does from its arguments.
 fn guess(name: &str, arguments: &Value) -> Does {
     let has = |names: &[&str]| text_of(arguments, None, names).is_some();
     if let Value::String(text) = arguments {
@@ -365,7 +365,7 @@ fn guess(name: &str, arguments: &Value) -> Does {
     }
 }
 
-/// Whether a value is edits, one or more of them.
+/// Whether a value is an edit or a list of edits.
 fn lists_edits(value: &Value) -> bool {
     let one = value.as_array().map_or(Some(value), |list| list.first());
     one.is_some_and(|one| text_of(one, None, OLD_NAMES).is_some() && text_of(one, None, NEW_NAMES).is_some())
@@ -375,7 +375,7 @@ fn says_write(name: &str) -> bool {
     ["write", "create", "save", "put"].iter().any(|verb| name.contains(verb))
 }
 
-/// A call that was looked into.
+/// Builds the result for a call that was examined.
 fn seen(
     does: Does,
     mut paths: Vec<String>,
@@ -392,13 +392,13 @@ fn seen(
     Seen { kind: does.kind(), paths, command, observations, failed }
 }
 
-/// What a tool's observations are worth after what became of it, seen from a directory.
+/// Adjusts a tool's observations to the outcome of its call, and resolves their paths from a directory.
 fn settled(observations: Vec<Observation>, fate: Fate, directory: &Directory, tool: &str) -> Vec<Observation> {
     let mut settled = Vec::with_capacity(observations.len());
     for observation in observations {
         let is_change = observation.is_change();
         let Some(placed) = observation.placed(&|path| directory.place(path)) else {
-            // A name that leads nowhere for certain may lead to any file of that name.
+            // A path that cannot be resolved may name any file of that name.
             if is_change {
                 settled.push(everything(format!("`{tool}`")));
             }
@@ -424,22 +424,22 @@ fn settled(observations: Vec<Observation>, fate: Fate, directory: &Directory, to
     settled
 }
 
-/// What earlier calls tell about the next one.
+/// What earlier calls imply for the next one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Standing {
     /// The directory that it runs in.
     pub(crate) directory: Directory,
     pub(crate) ends: Ends,
-    /// Directories that exist.
+    /// Directories that are known to exist.
     pub(crate) known: Known,
 }
 
-/// Whether a harness is known to hand over outputs with their last line feed.
+/// Whether a harness is known to keep the last line feed of outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Ends {
     /// It does.
     Kept,
-    /// Nobody can say yet.
+    /// Not known yet.
     #[default]
     Unknown,
 }
@@ -466,7 +466,7 @@ fn keeps_directory(tool: &str) -> Keeps {
     KEEPS.iter().find(|(_, names)| names.contains(&name)).map_or(Keeps::Unsure, |(keeps, _)| *keeps)
 }
 
-/// The name of a tool without its server's.
+/// The name of a tool without that of its server.
 fn own_name(tool: &str) -> &str {
     if tool == "container.exec" {
         return tool;

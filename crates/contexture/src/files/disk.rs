@@ -1,4 +1,4 @@
-//! Looking at files on the disk, to hold what is known of them against it.
+//! Looks at files on the disk, to compare what is known of them.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -7,10 +7,10 @@ use contexture_core::host::{FileError, FileErrorCode, FileStamp, FsAdapter, Read
 
 use super::path::{is_absolute, mounted, normalize, on_drive};
 
-/// How files are looked at. A link may lead to another file than the one that the agent read, so none is followed.
+/// How files are read. Links are not followed, since a link may lead to another file than the one that the agent read.
 const LIMITS: ReadLimits = ReadLimits { max_bytes: 4 * 1024 * 1024, follow_symlinks: false };
 
-/// After this long the files that are left are not looked at: a request does not wait for a slow disk.
+/// After this long, the remaining files are skipped, so that a request does not wait for a slow disk.
 const MOST_TIME: Duration = Duration::from_secs(1);
 
 /// A file that is about to be shown.
@@ -20,7 +20,7 @@ pub struct Wanted {
     pub file: usize,
     /// Its path as the agent wrote it.
     pub path: String,
-    /// Whether it was compared with the disk before and nothing was learnt of it since.
+    /// Whether it was compared with the disk before and nothing was learnt about it since.
     pub is_as_compared: bool,
 }
 
@@ -35,8 +35,8 @@ pub enum OnDisk {
     Text(String),
 }
 
-/// The files of one conversation as they were last seen on the disk: one that did not change since costs a look at its
-/// stamp, and is not read.
+/// The files of one conversation as they were last seen on the disk. A file that did not change since is not read; only
+/// its stamp is checked.
 ///
 /// ```
 /// # use contexture::fs::LocalFs;
@@ -57,15 +57,15 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Looks at files beneath the adapter's base. Those outside of it, and those that cannot be read, are left out of
-    /// the result: nothing can be said of them.
+    /// Looks at files beneath the adapter's base. Files outside of it, and files that cannot be read, are left out of
+    /// the result, since nothing is known of them.
     pub async fn look(&mut self, fs: &dyn FsAdapter, wanted: &[Wanted]) -> Vec<(usize, OnDisk)> {
         let started = Instant::now();
         let needs_base = wanted.iter().any(|wanted| is_absolute(&wanted.path));
         let bases = if needs_base { fs.base_names() } else { Vec::new() };
         let asked = wanted.iter().filter_map(|wanted| Some((beneath(&wanted.path, &bases)?, wanted)));
         let mut asked: Vec<(String, &Wanted)> = asked.collect();
-        // Files of one directory follow one another, which an adapter can make use of.
+        // Sorted so that files of one directory are adjacent, which an adapter can make use of.
         asked.sort_by(|one, other| one.0.cmp(&other.0));
         let paths: Vec<&str> = asked.iter().map(|(path, _)| path.as_str()).collect();
         let stamps = fs.stat_many(&paths, LIMITS).await;
@@ -82,7 +82,7 @@ impl Gate {
         found
     }
 
-    /// Whether a file is certain to be as it was when it was last compared.
+    /// Whether a file is certainly as it was when it was last compared.
     fn has_passed(&self, wanted: &Wanted, stamp: &FileStamp) -> bool {
         let before = self.stamps.get(&wanted.file).filter(|before| before.settled && before.matches(stamp));
         wanted.is_as_compared && before.is_some()
@@ -96,7 +96,7 @@ impl Gate {
     }
 }
 
-/// What an error says of a file: that there is none, or nothing.
+/// What an error means: the file does not exist, or nothing is known.
 fn verdict(error: FileError) -> Result<OnDisk, FileError> {
     match error.code {
         FileErrorCode::NotFound | FileErrorCode::NotAFile => Ok(OnDisk::Gone),
@@ -104,27 +104,27 @@ fn verdict(error: FileError) -> Result<OnDisk, FileError> {
     }
 }
 
-/// The path of a file seen from the base directory, if it is beneath it. A relative path is taken to be.
+/// Returns the path of a file relative to the base directory, if it is beneath it. Relative paths are assumed to be.
 fn beneath(path: &str, bases: &[String]) -> Option<String> {
     let relative = if is_absolute(path) {
         bases.iter().find_map(|base| within(path, base).or_else(|| within_drive(path, base)))?
     } else {
         path.to_owned()
     };
-    // `HEAD~1:src/a.rs` is a file of another version, and not on the disk.
+    // `HEAD~1:src/a.rs` is a file of another version, which is not on the disk.
     let is_of_disk = !relative.contains(':');
     is_of_disk.then(|| relative_path(&relative).ok().map(|path| path.into_owned())).flatten()
 }
 
-/// The rest of an absolute path behind a directory.
+/// Returns the rest of an absolute path after a directory.
 fn within(path: &str, base: &str) -> Option<String> {
     let (path, base) = (normalize(path), normalize(base));
     let rest = path.strip_prefix(base.trim_end_matches('/'))?.strip_prefix('/')?;
     (!rest.is_empty() && path.starts_with('/')).then(|| rest.to_owned())
 }
 
-/// The same where one of them is on a drive: `D:\work\a.rs` is beneath `/mnt/d/work`. Its file system does not tell
-/// cases apart, but the rest keeps its own.
+/// The same where one of them is on a drive: `D:\work\a.rs` is beneath `/mnt/d/work`. Drives ignore case, but the rest
+/// keeps its own.
 fn within_drive(path: &str, base: &str) -> Option<String> {
     let (path, base) = (parts_on_drive(path)?, parts_on_drive(base)?);
     let rest = path.get(base.len()..).filter(|rest| !rest.is_empty())?;
@@ -132,7 +132,7 @@ fn within_drive(path: &str, base: &str) -> Option<String> {
     path.iter().zip(&base).all(is_same).then(|| rest.join("/"))
 }
 
-/// The drive of a path and its parts; none if it leads upwards.
+/// Returns the drive of a path and its parts; `None` if the path leads upwards.
 fn parts_on_drive(path: &str) -> Option<Vec<String>> {
     let path = if on_drive(path).is_some() { path.to_owned() } else { mounted(path)? };
     let (drive, rest) = on_drive(&path)?;

@@ -1,21 +1,21 @@
-//! What became of a call: from the structure of its output, and only where that says nothing, from its text.
+//! The outcome of a call: from the structure of its output, or from its text if the structure says nothing.
 
 use contexture_core::item::Outcome;
 
-/// What became of a call, as far as files are concerned.
+/// The outcome of a call, as far as files are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It did what it was asked for.
     Done,
     /// It did nothing.
     Undone,
-    /// It failed, and may have done a part.
+    /// It failed, and may have done part of its work.
     Failed,
-    /// Nobody can say.
+    /// Unknown.
     Open,
 }
 
-/// What became of a tool call that reads or changes a file as a whole or not at all.
+/// The outcome of a tool call that reads or changes a file as a whole or not at all.
 pub(crate) fn of_tool(outcome: Outcome, text: &str) -> Fate {
     match outcome {
         Outcome::Done => Fate::Done,
@@ -28,7 +28,7 @@ pub(crate) fn of_tool(outcome: Outcome, text: &str) -> Fate {
     }
 }
 
-/// What became of a command line; `exit` is the status that the harness wrote into its output.
+/// The outcome of a command line; `exit` is the status that the harness wrote into its output.
 pub(crate) fn of_run(outcome: Outcome, text: &str, exit: Option<i64>) -> Fate {
     match (outcome, exit) {
         (Outcome::Denied, _) => Fate::Undone,
@@ -41,14 +41,14 @@ pub(crate) fn of_run(outcome: Outcome, text: &str, exit: Option<i64>) -> Fate {
     }
 }
 
-/// Longest start of a text that is looked at, in characters.
+/// How many characters at the start of a text are examined.
 const HEAD_CHARS: usize = 160;
 
 fn head(text: &str) -> String {
     text.trim_start().chars().take(HEAD_CHARS).collect::<String>().to_lowercase()
 }
 
-/// How texts of calls begin that were refused and did not run, in lower case.
+/// How the outputs of calls begin that were refused and did not run, in lower case.
 const DENIED: &[&str] = &[
     "<tool_use_error>cancelled",
     "<tool_use_error>sibling tool call",
@@ -85,7 +85,7 @@ const DENIED: &[&str] = &[
     "user rejected",
 ];
 
-/// Whether a text says that a call was refused and did not run.
+/// Whether an output says that a call was refused and did not run.
 fn says_denied(text: &str) -> bool {
     let head = head(text);
     DENIED.iter().any(|start| head.starts_with(start))
@@ -93,7 +93,7 @@ fn says_denied(text: &str) -> bool {
         || head.contains("rejected by the user")
 }
 
-/// How texts of calls begin that were cut off, in lower case.
+/// How the outputs of calls begin that were interrupted, in lower case.
 const INTERRUPTED: &[&str] = &[
     "[request interrupted",
     "aborted",
@@ -107,13 +107,13 @@ const INTERRUPTED: &[&str] = &[
     "<error>command was aborted",
 ];
 
-/// Whether a text says that a call was cut off, or hides what it did.
+/// Whether an output says that a call was interrupted, or hides what it did.
 fn says_interrupted(text: &str) -> bool {
     let head = head(text);
     INTERRUPTED.iter().any(|start| head.starts_with(start)) || head.contains("interrupted by user")
 }
 
-/// How a failed tool's text begins, in lower case.
+/// How the output of a failed tool begins, in lower case.
 const FAILED: &[&str] = &[
     "### error",
     "<error",
@@ -166,7 +166,7 @@ const FAILED: &[&str] = &[
     "write failed",
 ];
 
-/// What a failed tool's text has near its start, in lower case.
+/// What the output of a failed tool has near its start, in lower case.
 const FAILED_INSIDE: &[&str] = &[
     "0 occurrences found",
     "execution error",
@@ -184,18 +184,18 @@ const FAILED_INSIDE: &[&str] = &[
     "is not unique",
 ];
 
-/// Whether a tool's text says that nothing was done.
+/// Whether a tool's output says that nothing was done.
 pub fn says_failed(result: &str) -> bool {
     let head = head(result);
     if FAILED.iter().any(|start| head.starts_with(start)) || FAILED_INSIDE.iter().any(|part| head.contains(part)) {
         return true;
     }
-    // Some harnesses put the exit code before the output, with a colon or without.
+    // Some harnesses put the exit code before the output, with or without a colon.
     let code = head.strip_prefix("exit code: ").or_else(|| head.strip_prefix("exit code "));
     code.is_some_and(|rest| !rest.trim_start().starts_with('0'))
 }
 
-/// What a tool's text has near its start when it did what it was asked for, in lower case.
+/// What a tool's output has near its start when it did what it was asked for, in lower case.
 const DONE: &[&str] = &[
     "success",
     "has been updated",
@@ -219,7 +219,7 @@ const DONE: &[&str] = &[
     "ok",
 ];
 
-/// Whether a tool's text says that it did what it was asked for.
+/// Whether a tool's output says that it did what it was asked for.
 pub(crate) fn says_done(text: &str) -> bool {
     let head = head(text);
     DONE.iter().any(|part| head.contains(part))

@@ -1,4 +1,4 @@
-//! Single lines of files in what searches and diffs printed.
+//! Single lines of files in the output of searches and diffs.
 
 use super::framing::{FRAYED, is_cut_mark};
 use super::mentions::looks_like_file;
@@ -10,7 +10,7 @@ use super::path::Directory;
 /// Lines that a search found: `path:12:text`, or `12:text` for one file.
 pub(crate) fn observe_hits(lines: &[&str], only: Option<&str>, directory: &Directory) -> Vec<Observation> {
     let mut found: Vec<(String, Vec<Passage>)> = Vec::new();
-    // A name may have line feeds: what follows a line that is no hit may be the rest of one.
+    // A file name may contain line feeds, so what follows a line that is not a hit may be the rest of a name.
     let mut is_clear = true;
     for (index, line) in lines.iter().enumerate() {
         let was_clear = std::mem::replace(&mut is_clear, has_location(line) || *line == "--");
@@ -33,11 +33,11 @@ fn hit<'a>(line: &'a str, only: Option<&str>, directory: &Directory) -> Option<(
         let (number, text) = split_location(line, &[':', '-'])?;
         return Some((path.to_owned(), number, text));
     }
-    // The colon of a drive is no end of a path.
+    // The colon of a drive does not end a path.
     let from = if super::path::on_drive(line).is_some() { 2 } else { 0 };
     let end = from + line[from..].find(':')?;
     let (number, text) = split_location(&line[end + 1..], &[':'])?;
-    // A line around a hit has its own number between dashes, and may go on with anything.
+    // A line around a hit has its own number between dashes, and may continue with anything.
     if has_dashed_number(&line[from..end]) {
         return None;
     }
@@ -66,8 +66,8 @@ fn split_location<'a>(text: &'a str, ends: &[char]) -> Option<(usize, &'a str)> 
     Some((line_number(&text[..digits]).filter(|number| *number > 0)?, rest))
 }
 
-/// The new sides of a printed diff. Which version they are of is not certain; what is known of the files is only
-/// marked as seen again.
+/// The new sides of a printed diff. It is uncertain of which version they are, so known lines are only marked as seen
+/// again.
 pub(crate) fn observe_old_diff(output: &str, directory: &Directory) -> Vec<Observation> {
     let update = |patch: FilePatch| match patch {
         FilePatch::Update { path, hunks, .. } => {
@@ -79,7 +79,7 @@ pub(crate) fn observe_old_diff(output: &str, directory: &Directory) -> Vec<Obser
     parse_unified(output).into_iter().filter_map(update).collect()
 }
 
-/// Adds a line to the last passage if it follows it.
+/// Adds a line to the last passage if it directly follows it, or begins a new passage.
 fn push_line(blocks: &mut Vec<Passage>, number: usize, text: &str) {
     match blocks.last_mut() {
         Some(block) if block.first.is_some_and(|first| first + block.lines.len() == number) => {

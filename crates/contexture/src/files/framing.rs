@@ -1,4 +1,4 @@
-//! What a harness puts around a command's output, taken off where that is certain.
+//! Removes what a harness puts around a command's output, where that is certain.
 
 use std::borrow::Cow;
 
@@ -9,14 +9,14 @@ use serde_json::Value;
 pub(crate) struct Framed<'a> {
     /// The output.
     pub(crate) text: Cow<'a, str>,
-    /// Whether it is complete to the byte. Otherwise blank lines may be gone from both ends, and blanks from the end
-    /// of the last line.
+    /// Whether it is complete to the byte. Otherwise blank lines may be missing at both ends, and spaces at the end of
+    /// the last line.
     pub(crate) is_exact: bool,
-    /// The exit status, if the harness says it.
+    /// The exit status, if the harness gives it.
     pub(crate) exit: Option<i64>,
-    /// Whether the command still runs.
+    /// Whether the command is still running.
     pub(crate) is_running: bool,
-    /// The directory of the shell after the command, if the harness says it.
+    /// The directory of the shell after the command, if the harness gives it.
     pub(crate) directory: Option<String>,
 }
 
@@ -38,7 +38,7 @@ const CODEX_HEAD: [&str; 7] = [
 /// Most lines that such a head has.
 const MAX_HEAD_LINES: usize = 200;
 
-/// Takes off what the harness of a tool adds to output.
+/// Removes what the harness of a tool adds to output.
 pub(crate) fn framed<'a>(tool: &str, result: &'a str) -> Framed<'a> {
     if CODEX.contains(&tool)
         && let Some(framed) = codex(result).or_else(|| codex_object(result))
@@ -63,7 +63,7 @@ fn codex(result: &str) -> Option<Framed<'_>> {
     };
     let begins = |line: &str| CODEX_HEAD.iter().find(|start| line.starts_with(**start));
     begins(head.lines().next()?)?;
-    // A command of several lines fills the head with lines of its own.
+    // If the command has several lines, they are part of the head.
     let is_head = head.lines().count() <= MAX_HEAD_LINES
         && (head.starts_with("Command: ") || head.lines().all(|line| begins(line).is_some()));
     let value = |start: &str| head.lines().rev().find_map(|line| line.strip_prefix(start));
@@ -85,7 +85,7 @@ fn codex_object(result: &str) -> Option<Framed<'_>> {
     Some(Framed { text: Cow::Owned(text), is_exact: true, exit: Some(exit), is_running: false, directory: None })
 }
 
-/// What harnesses put after the output, as how the line begins. What follows it is theirs, or nobody's.
+/// How lines begin that harnesses put after the output. Nothing from such a line on counts as output.
 const TRAILERS: [&str; 9] = [
     "<system-reminder>",
     "<shellId: ",
@@ -98,13 +98,13 @@ const TRAILERS: [&str; 9] = [
     "Shell cwd was reset to ",
 ];
 
-/// What a harness says in place of no output.
+/// What a harness writes if there was no output.
 const NO_OUTPUT: [&str; 3] = ["(Bash completed with no output)", "(no output)", "Tool ran without output or errors"];
 
-/// Takes lines of the harness off the end.
+/// Removes lines of the harness from the end.
 fn trailer<'a>(tool: &str, framed: &mut Framed<'a>) {
     let Cow::Borrowed(result) = framed.text else { return };
-    // A file may have such lines as well: all from the first of them on is left out.
+    // A file may have such lines too, so everything from the first of them on is left out.
     let starts = result.match_indices('\n').map(|(at, _)| at + 1);
     let found = [0].into_iter().chain(starts).find(|at| TRAILERS.iter().any(|start| result[*at..].starts_with(start)));
     if let Some(at) = found {
@@ -125,20 +125,20 @@ fn trailer<'a>(tool: &str, framed: &mut Framed<'a>) {
         framed.is_exact = false;
     }
     framed.is_running |= result.starts_with("Command running in background");
-    // This one tells of the exit status in the first line, and what follows is not the output alone.
+    // This tool gives the exit status in the first line, and what follows is not only the output.
     if tool == "run_shell_command" && result.starts_with("Command: ") {
         let exit = result.lines().rev().find_map(|line| line.strip_prefix("Exit Code: "));
         framed.exit = exit.and_then(|code| code.trim().parse().ok());
         framed.text = Cow::Borrowed("");
         framed.is_exact = false;
     }
-    // So does this one, but only where the command failed.
+    // This one too, but only if the command failed.
     if let Some(code) = result.lines().next().and_then(|line| line.strip_prefix("Exit code ")) {
         framed.exit = framed.exit.or_else(|| code.trim().parse().ok());
     }
 }
 
-/// What a line says that replaces others, in lower case.
+/// Words, in lower case, of a line that replaces lines that were left out.
 const CUT_WORDS: [&str; 13] = [
     "truncated",
     "omitted",
@@ -155,26 +155,26 @@ const CUT_WORDS: [&str; 13] = [
     "more byte",
 ];
 
-/// Lines next to those that a harness left out which may be incomplete.
+/// How many lines next to those that a harness left out may be incomplete.
 pub(crate) const FRAYED: usize = 2;
 
-/// Longest line that is taken for such a one, in bytes.
+/// Longest line that can replace lines that were left out, in bytes.
 const MAX_CUT_MARK_BYTES: usize = 200;
 
 /// What a line that replaces others begins with, and what it ends with.
 const CUT_STARTS: [&str; 8] = ["…", "...", "[", "<", "(", "*", "-", "="];
 const CUT_ENDS: [&str; 9] = ["…", "...", "]", ">", ")", "*", "-", "=", "."];
 
-/// Whether a line replaces lines that a harness left out, or may do so.
+/// Whether a line replaces, or may replace, lines that a harness left out.
 ///
-/// Harnesses put such a line between brackets, dots or the like. Many lines of code say the same words, and begin and
-/// end otherwise.
+/// Harnesses put such a line between brackets, dots or the like. Lines of code often have the same words, but begin and
+/// end differently.
 pub(crate) fn is_cut_mark(line: &str) -> bool {
     if line.len() > MAX_CUT_MARK_BYTES {
         return line.contains(" truncated…") || line.contains("[Omitted long");
     }
     let bare = line.trim();
-    // Most lines have neither dots nor a frame, and every line of every output comes by here.
+    // A cheap test first: most lines have neither dots nor a frame, and this runs for every line of every output.
     let may_be_dotted = bare.bytes().any(|byte| byte == b'.' || byte == "…".as_bytes()[0]);
     let is_dotted = may_be_dotted && (bare.contains('…') || bare.contains("..."));
     let is_framed =

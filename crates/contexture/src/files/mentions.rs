@@ -4,25 +4,25 @@ use super::numbering::{line_number, split_lines};
 use super::observation::Observation;
 use super::path::join;
 
-/// Most places that one output may name; a long list of complaints says the same about its files many times.
+/// Most places taken from one output. A long list of complaints names the same files many times.
 pub const MAX_MENTIONS: usize = 200;
 
-/// Longest line that is looked into, in bytes; what is longer was not written for people.
+/// Longest line that is examined, in bytes. Longer lines were not written for people.
 const MAX_LINE_BYTES: usize = 1_000;
 
-/// Words before a path without a line that make it worth noting: test runners list files like this.
+/// Words that make a path without a line number worth noting: test runners list files like this.
 const VERDICTS: [&str; 5] = ["FAIL", "FAILED", "ERROR", "✗", "❯"];
 
 /// A place that an output names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
-    /// The file as written.
+    /// The path as written.
     pub path: &'a str,
     /// The line, if one is named.
     pub line: Option<usize>,
 }
 
-/// The places that an output names, in order, each once in a row.
+/// Returns the places that an output names, in order, without consecutive repeats.
 ///
 /// ```
 /// use contexture::files::mentions::{Place, places};
@@ -46,8 +46,8 @@ pub fn places(output: &str) -> Vec<Place<'_>> {
     found
 }
 
-/// The places that an output names, as observations. A bare name is seen from the directory; longer ones are as often
-/// relative to the project, and the model finds them by their ends.
+/// Returns the places that an output names, as observations. A bare name is relative to the directory. Longer paths are
+/// as often relative to the project, so the model finds them by their ends.
 pub(crate) fn observe_mentions(output: &str, directory: Option<&str>) -> Vec<Observation> {
     let mentioned = |place: Place<'_>| {
         let path = match directory {
@@ -69,7 +69,7 @@ fn places_of_line(line: &str) -> impl Iterator<Item = Place<'_>> {
     })
 }
 
-/// The words of a line, each with what stands behind it.
+/// Returns the words of a line, each with the rest of the line after it.
 fn words_with_rest(line: &str) -> impl Iterator<Item = (&str, &str)> {
     let is_break = |c: char| c.is_whitespace() || "()[]{}<>\"'`,;|=".contains(c);
     let mut left = line;
@@ -81,10 +81,10 @@ fn words_with_rest(line: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Splits a word into a path and what stands behind its first colon: `src/a.rs` and `12:5`.
+/// Splits a word into a path and what follows its first colon: `src/a.rs` and `12:5`.
 fn split_path(word: &str) -> Option<(&str, &str)> {
     let word = word.strip_prefix("file://").unwrap_or(word);
-    // A drive letter is no line.
+    // The colon after a drive letter does not precede a line number.
     let from = if word.as_bytes().get(1) == Some(&b':') { 2 } else { 0 };
     let end = word[from..].find(':').map_or(word.len(), |at| from + at);
     let (path, tail) = (&word[..end], word.get(end + 1..).unwrap_or_default());
@@ -92,10 +92,10 @@ fn split_path(word: &str) -> Option<(&str, &str)> {
     looks_like_file(path).then_some((path, tail))
 }
 
-/// What may stand between a path and its line, beside a colon.
+/// What may separate a path from its line number, besides a colon.
 const LEADS: [&str; 4] = ["(", ", line ", " on line ", " line "];
 
-/// The line in `(12,5)` or `", line 12` behind a path.
+/// Returns the line number in `(12,5)` or `", line 12` after a path.
 fn number_behind(rest: &str) -> Option<usize> {
     let rest = rest.trim_start_matches(['"', '\'', '`']);
     leading_number(LEADS.iter().find_map(|lead| rest.strip_prefix(lead))?)

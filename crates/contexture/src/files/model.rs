@@ -1,9 +1,9 @@
 //! What is known of each file's current version.
 //!
-//! A pure fold over observations: the same observations in the same order give the same model. Reads add lines,
-//! edits and patches change known lines, writes replace them. Nothing is joined because it looks alike: lines are put
-//! together by numbers that are certain, and where a change may have happened in more than one place, all of these
-//! places are in doubt. Forgetting a line is always allowed.
+//! A pure fold over observations: the same observations in the same order give the same model. Reads add lines, edits
+//! and patches change known lines, writes replace them. Lines are never joined because their text is alike, only by
+//! numbers that are certain. If a change may have been made in more than one place, all of these places are in doubt.
+//! Forgetting a line is always allowed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,22 +45,22 @@ pub struct Line {
     pub text: Arc<str>,
     /// When it was last shown to the agent or written by it.
     pub seen: u32,
-    /// When the agent last changed it; 0 is never.
+    /// When the agent last changed it; 0 if never.
     pub edited: u32,
-    /// The mark of the view that last showed it; 0 is none.
+    /// The mark of the view that last showed it; 0 if none did.
     pub shown: u32,
     /// How many lines were shown or written together with it when it was last seen.
     pub span: u32,
-    /// Whether it follows from what was known and what a command did to it, and no message shows it.
+    /// Whether it was computed from what was known and what a command did, so that no message shows it.
     pub is_computed: bool,
-    /// How well it was known when it was last looked at; see [`FileModel::claim`] for what is known now.
+    /// How well it was known when it was last observed; see [`FileModel::claim`] for how well it is known now.
     grade: Grade,
-    /// How many observations were made when it was last certain.
+    /// The number of observations at the time when it was last certain.
     certain_at: u64,
 }
 
 impl Line {
-    /// Whether the file still has it, as far as anyone can say.
+    /// Whether the file still has it, according to everything that is known.
     pub fn is_sure(&self) -> bool {
         self.grade != Grade::InDoubt
     }
@@ -75,7 +75,7 @@ pub struct Segment {
     pub lines: Vec<Line>,
     /// What `first` was before it became uncertain.
     guess: Option<usize>,
-    /// Whether it is only a hit of a search.
+    /// Whether only a search showed it.
     pub is_hit: bool,
 }
 
@@ -90,12 +90,12 @@ pub enum Who {
     Other,
 }
 
-/// What is known of one file.
+/// Everything that is known of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileState {
     /// The path as the agent last wrote it.
     pub path: String,
-    /// Known lines, in order of their numbers; those without numbers last.
+    /// Known lines, in the order of their numbers; those without numbers last.
     pub segments: Vec<Segment>,
     /// How often its text changed, as far as the agent could know.
     pub version: u32,
@@ -103,55 +103,55 @@ pub struct FileState {
     pub touched: u32,
     /// When it was last read.
     pub read: u32,
-    /// When this agent last changed it; 0 is never.
+    /// When this agent last changed it; 0 if never.
     pub edited: u32,
     /// How often this agent changed it.
     pub edits: u32,
     /// How often it was read.
     pub reads: u32,
-    /// When the user last named it; 0 is never.
+    /// When the user last named it; 0 if never.
     pub named: u32,
-    /// When this agent last named it; 0 is never.
+    /// When this agent last named it; 0 if never.
     pub named_by_agent: u32,
     /// Who changed it last, if anyone did.
     pub changed_by: Option<Who>,
-    /// When an output last named it, or the user one of its lines; 0 is never.
+    /// When an output last named it, or the user one of its lines; 0 if never.
     pub mentioned: u32,
     /// Whether it was deleted.
     pub deleted: bool,
     /// Whether the first segment is the whole file.
     pub whole: bool,
-    /// Whether something outside the agent's own edits changed it, as far as reads showed.
+    /// Whether something besides the agent's own edits changed it, judging by what reads showed.
     pub changed_elsewhere: bool,
-    /// What the disk was found to have changed, until the agent reads or changes the file again.
+    /// What a comparison found changed on the disk, until the agent reads or changes the file again.
     pub disk_change: Option<DiskChange>,
-    /// What put lines of it in doubt, the oldest first; empty if none is.
+    /// What put lines of it in doubt, oldest first; empty if no line is.
     pub doubts: Vec<Cause>,
-    /// Where outputs and the user named it, the newest first.
+    /// Where outputs and the user named it, newest first.
     mentions: Vec<Mention>,
     end: state::End,
     bytes: usize,
 }
 
-/// A change that only a comparison with the disk showed.
+/// A change that only a comparison with the disk revealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskChange {
     /// When it was found.
     pub at: u32,
-    /// How many known lines are not there any more.
+    /// How many known lines are no longer there.
     pub lost: usize,
 }
 
-/// What is known of all files.
+/// Everything that is known of all files.
 #[derive(Clone, Debug, Default)]
 pub struct FileModel {
     files: Shelf,
     index: PathIndex,
     names: Names,
     presumptions: Presumptions,
-    /// Names that lead to one file or directory.
+    /// Pairs of names that lead to the same file or directory.
     links: Vec<(String, String)>,
-    /// Entries of lines that were printed of several files, by these.
+    /// Entries for lines that were printed of several files, by the paths of these files.
     printed: HashMap<Vec<String>, usize>,
     /// How many observations were made.
     count: u64,
@@ -169,7 +169,7 @@ impl FileModel {
         &self.files
     }
 
-    /// A number that is another one whenever what is known of a file may be something else.
+    /// A number that changes whenever what is known of a file may have changed.
     pub(crate) fn revision(&self, file: usize) -> u64 {
         self.files.revision(file)
     }
@@ -179,7 +179,7 @@ impl FileModel {
         Some(&self.files[self.index.find(&normalize(path))?])
     }
 
-    /// Takes in an observation made at a moment; moments never go back.
+    /// Takes in an observation made at a moment. Moments never decrease.
     pub fn apply(&mut self, at: u32, observation: &Observation) {
         self.count += 1;
         self.take(at, observation);
@@ -227,7 +227,7 @@ impl FileModel {
         }
     }
 
-    /// Takes in an observation of files that nobody can name.
+    /// Takes in an observation whose files cannot be named.
     fn take_lost(&mut self, now: Now, observation: &Observation) {
         if observation.is_change() || matches!(observation, Observation::Linked { .. }) {
             let by = "a change through a link".to_owned();
@@ -235,8 +235,8 @@ impl FileModel {
         }
     }
 
-    /// Keeps lines that were printed among which those of some files may be, as an entry of their own: in doubt, and no
-    /// file's. The newest of the same files take the place of older ones.
+    /// Keeps printed lines that may include lines of some files, as an entry of their own that is in doubt and belongs
+    /// to no file. Newer lines printed of the same files replace older ones.
     fn printed(&mut self, now: Now, paths: &[String], block: &Passage) {
         let index = self.printed.get(paths).copied().unwrap_or_else(|| {
             let named = paths[..paths.len().min(MAX_PRINTED_NAMES)].join(", ");
@@ -254,7 +254,7 @@ impl FileModel {
         self.recount(index);
     }
 
-    /// How well lines of a segment are known now, and why no better.
+    /// Returns how well lines of a segment are known now, and what lowered their grade.
     pub fn claim(&self, file: usize, segment: usize, lines: std::ops::Range<usize>) -> Claim {
         let file = &self.files()[file];
         let segment = &file.segments[segment];
@@ -268,8 +268,8 @@ impl FileModel {
         self.presumptions.after(at)
     }
 
-    /// How well all known lines of a file are known; whether they are the whole file is certain only if the grade is
-    /// verified or sure.
+    /// Returns how well all known lines of a file are known. That they are the whole file is certain only if the grade
+    /// is verified or sure.
     pub fn claim_whole(&self, file: usize) -> Option<Claim> {
         let state = &self.files()[file];
         let whole = state.segments.first().filter(|_| state.whole)?;
@@ -277,8 +277,8 @@ impl FileModel {
         matches!(claim.grade, Grade::Sure | Grade::Verified).then_some(claim)
     }
 
-    /// Notes that someone named a file, the user or this agent; returns its place if it is known. A file that is not
-    /// known yet is remembered.
+    /// Notes that the user or this agent named a file. Returns its place if it is known; otherwise the name is
+    /// remembered.
     pub fn name(&mut self, at: u32, path: &str, who: Who) -> Option<usize> {
         let normal = normalize(path);
         let known = self.index.find_like(&normal);
@@ -320,7 +320,7 @@ impl FileModel {
         self.index.find(&normalize(path))
     }
 
-    /// The place of the file that a name in a text most likely means: the one file whose path ends with it.
+    /// The place of the file that a name in a text most likely refers to: the one file whose path ends with it.
     pub fn place_like(&self, name: &str) -> Option<usize> {
         self.index.find_like(&normalize(name))
     }
@@ -335,7 +335,7 @@ impl FileModel {
     fn open_index(&mut self, path: &str) -> usize {
         let normal = normalize(path);
         self.index.find(&normal).unwrap_or_else(|| {
-            // A name that leads through other directories would end with them.
+            // A path with `..` would contain directories that the file is not in.
             let is_plain = !path.split('/').any(|part| matches!(part, "." | ".."));
             let path = if is_plain { path.to_owned() } else { normal.clone() };
             let mut file = FileState { path, ..FileState::default() };
@@ -349,7 +349,7 @@ impl FileModel {
     }
 }
 
-/// The moment of an observation, and how many there were.
+/// The moment of an observation, and the number of observations so far.
 #[derive(Clone, Copy, Debug)]
 struct Now {
     at: u32,

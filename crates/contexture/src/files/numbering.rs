@@ -10,7 +10,7 @@ pub struct Passage {
 }
 
 impl Passage {
-    /// A block of plain text that begins at a line, if that is known.
+    /// A block of plain text, with the number of its first line if that is known.
     pub fn plain(first: Option<usize>, text: &str) -> Self {
         Self { first, lines: split_lines(text).map(str::to_owned).collect() }
     }
@@ -33,12 +33,12 @@ pub(crate) enum Style {
     Dot,
 }
 
-/// All styles, the surest first.
+/// All styles, the least ambiguous first.
 const STYLES: [Style; 6] = [Style::Arrow, Style::Tab, Style::Bar, Style::Colon, Style::Dot, Style::Bare];
 
-/// Finds numbered lines in what a tool printed and answers them as blocks of consecutive lines.
+/// Finds numbered lines in what a tool printed and returns them as blocks of consecutive lines.
 ///
-/// `None` if the text is not numbered. Lines without a number (headings, notes of the tool) are left out.
+/// Returns `None` if the text is not numbered. Lines without a number (headings, notes of the tool) are left out.
 ///
 /// ```
 /// use contexture::files::numbering::numbered;
@@ -51,7 +51,7 @@ pub fn numbered(text: &str) -> Option<Vec<Passage>> {
     STYLES.into_iter().find_map(|style| numbered_as(text, style))
 }
 
-/// The same for a read that was asked to begin at a line: a single line that carries that number is numbered too.
+/// The same for a read that was asked to begin at a line: a single line with that number counts as numbered too.
 pub fn numbered_from(text: &str, first: usize) -> Option<Vec<Passage>> {
     let mut lines = split_lines(text);
     let single = lines.next().filter(|_| lines.next().is_none());
@@ -63,7 +63,7 @@ pub fn numbered_from(text: &str, first: usize) -> Option<Vec<Passage>> {
     numbered(text).or_else(alone)
 }
 
-/// Share of the lines from the first to the last number that must carry one, for a text to count as numbered.
+/// The share of lines between the first and the last number that must have a number for a text to count as numbered.
 const LEAST_NUMBERED: f64 = 0.6;
 
 fn numbered_as(text: &str, style: Style) -> Option<Vec<Passage>> {
@@ -73,7 +73,7 @@ fn numbered_as(text: &str, style: Style) -> Option<Vec<Passage>> {
     for (index, line) in split_lines(text).enumerate() {
         span += usize::from(!blocks.is_empty());
         let Some((number, rest)) = split_number(line, style) else {
-            // A text whose first lines show no numbers is not worth reading to its end.
+            // If the first lines have no numbers, the rest is not worth reading.
             if index >= MAX_UNNUMBERED_LINES && consecutive == 0 {
                 return None;
             }
@@ -94,7 +94,7 @@ fn numbered_as(text: &str, style: Style) -> Option<Vec<Passage>> {
     (enough || is_single).then_some(blocks)
 }
 
-/// Lines without a number after which a text is taken for unnumbered.
+/// After this many lines without a number, a text counts as unnumbered.
 const MAX_UNNUMBERED_LINES: usize = 40;
 
 /// Most lines that a tool puts around a single numbered line.
@@ -123,9 +123,9 @@ pub(crate) fn split_number(line: &str, style: Style) -> Option<(usize, &str)> {
     Some((number, rest))
 }
 
-/// The number, its style and the text of a line whose number cannot be mistaken for text.
+/// Returns the number, its style and the text of a line whose number cannot be mistaken for text.
 pub(crate) fn split_surely_numbered(line: &str) -> Option<(usize, Style, &str)> {
-    // Most lines of most texts begin with something else.
+    // A cheap test first: most lines of most texts begin with something else.
     let first = line.trim_start_matches([' ', '\t']).as_bytes().first()?;
     if !first.is_ascii_digit() && *first != b'<' {
         return None;
@@ -139,11 +139,11 @@ pub(crate) fn seems_numbered(line: &str) -> bool {
     STYLES.into_iter().any(|style| split_number(line, style).is_some())
 }
 
-/// The greatest number of a line, or of lines, that is believed: sums of a few cannot overflow, and no file that an
-/// agent reads has more.
+/// The greatest line number, or count of lines, that is accepted. Sums of a few cannot overflow, and no file that an
+/// agent reads has more lines.
 pub const MAX_LINE_NUMBER: usize = 999_999_999;
 
-/// The number that a text writes, if a line can have it.
+/// Parses a number, if a line can have it.
 ///
 /// ```
 /// use contexture::files::numbering::line_number;
@@ -154,8 +154,8 @@ pub fn line_number(text: &str) -> Option<usize> {
     text.parse().ok().filter(|number| *number <= MAX_LINE_NUMBER)
 }
 
-/// The lines of a text; a line feed at the end does not begin another, and carriage returns before line feeds are
-/// dropped.
+/// Returns the lines of a text. A line feed at the end does not begin another line, and carriage returns before line
+/// feeds are dropped.
 pub fn split_lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
 }

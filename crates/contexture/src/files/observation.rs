@@ -15,15 +15,15 @@ pub enum Observation {
         /// Whether they are the whole file.
         whole: bool,
     },
-    /// Lines were shown that may be the file's: of a commit, among those of other files, or in another form. Nothing
-    /// is learnt from them; known lines that they repeat count as seen again.
+    /// Lines were shown that may be the file's: of a commit, mixed with those of other files, or in another form.
+    /// Nothing is learnt from them, but known lines that they repeat count as seen again.
     Old {
         /// The file as written.
         path: String,
         /// Runs of consecutive lines.
         blocks: Vec<Passage>,
     },
-    /// Lines were printed among which those of some files may be, nobody can say which or in which form.
+    /// Lines were printed that may include lines of some files; it is unknown which, or in which form.
     Printed {
         /// The files as written.
         paths: Vec<String>,
@@ -57,7 +57,7 @@ pub enum Observation {
         path: String,
         /// The piece.
         old: String,
-        /// What stands there now.
+        /// What replaced it.
         new: String,
         /// Whether every such piece was replaced.
         all: bool,
@@ -89,24 +89,24 @@ pub enum Observation {
         /// The command that did it, in short.
         by: String,
     },
-    /// The file exists: an empty one was made, unless there was one already.
+    /// The file exists: it was created empty, unless it existed already.
     Made {
         /// The file as written.
         path: String,
     },
-    /// From now on both names may lead to one file or directory.
+    /// From now on both names may refer to the same file or directory.
     Linked {
-        /// What the link leads to.
+        /// The target of the link.
         from: String,
         /// The link.
         to: String,
     },
-    /// A command ran that is only presumed not to change sources.
+    /// A command ran that is presumed, but not known, not to change sources.
     Presumed {
         /// The command, in short.
         by: String,
     },
-    /// The file changed and nobody can say how.
+    /// The file changed in an unknown way.
     Changed {
         /// The file as written.
         path: String,
@@ -115,20 +115,20 @@ pub enum Observation {
     },
     /// Any of the files may have changed.
     Swept {
-        /// The directory or file, as written; every file if there is none.
+        /// The directory or file, as written; `None` for every file.
         under: Option<String>,
         /// The extensions of the files; all if it is empty.
         extensions: Vec<String>,
         /// The command that did it, in short.
         by: String,
     },
-    /// The file has the text of another one now.
+    /// The file now has the text of another one.
     Copy {
         /// The other file.
         from: String,
         /// The file as written.
         to: String,
-        /// Whether it may name a directory that the copy is put into.
+        /// Whether `to` may be a directory that the copy is put into.
         into: bool,
     },
     /// The file is gone.
@@ -136,14 +136,14 @@ pub enum Observation {
         /// The file as written.
         path: String,
     },
-    /// An output named the file, and maybe a line of it. It shows nothing of it.
+    /// An output named the file, and maybe a line of it, but showed none of its text.
     Mentioned {
         /// The file as written.
         path: String,
         /// The line.
         line: Option<usize>,
     },
-    /// The file has another name, or is in the directory of that name.
+    /// The file was renamed, or moved into the directory of that name.
     Move {
         /// The old name.
         from: String,
@@ -152,7 +152,7 @@ pub enum Observation {
     },
 }
 
-/// What is done to each line of a file. Lines are numbered as they were before.
+/// A change to the lines of a file. Lines are numbered as they were before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineChange {
     /// A piece of text is replaced.
@@ -161,9 +161,9 @@ pub enum LineChange {
         lines: Option<(usize, usize)>,
         /// The piece.
         old: String,
-        /// What stands there now.
+        /// What replaces it.
         new: String,
-        /// Whether every such piece of a line is replaced, or the first one only.
+        /// Whether every occurrence in a line is replaced, or only the first.
         all: bool,
     },
     /// Lines are removed.
@@ -181,7 +181,7 @@ pub enum LineChange {
 }
 
 impl Observation {
-    /// The files it is about, as written.
+    /// The files that it is about, as written.
     pub fn paths(&self) -> Vec<&str> {
         match self {
             Observation::Move { from, to } | Observation::Copy { from, to, .. } | Observation::Linked { from, to } => {
@@ -205,7 +205,7 @@ impl Observation {
         }
     }
 
-    /// The same with its paths seen from a directory; `None` if one of them cannot be.
+    /// The same with its paths resolved from a directory; `None` if one of them cannot be resolved.
     pub(crate) fn placed(mut self, place: &dyn Fn(&str) -> Option<String>) -> Option<Observation> {
         match &mut self {
             Observation::Move { from, to } | Observation::Copy { from, to, .. } | Observation::Linked { from, to } => {
@@ -250,7 +250,7 @@ impl Observation {
     }
 }
 
-/// What kind of call it was, as truncation priorities and the ledger need it.
+/// The kind of a call, for truncation priorities and the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -268,7 +268,7 @@ pub enum Kind {
     Other,
 }
 
-/// A finished call, looked into.
+/// A finished call and what it tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// What kind of call it was.

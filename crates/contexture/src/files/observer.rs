@@ -1,4 +1,4 @@
-//! Following an agent's calls one after the other, with the directory that they run in.
+//! Follows an agent's calls one after the other, with the directory that they run in.
 
 use contexture_core::item::{FunctionCall, FunctionCallOutput, Message, Origin};
 
@@ -8,10 +8,10 @@ use super::observation::{Observation, Seen};
 use super::path::{Directory, Known};
 use crate::packed::{Damaged, Packer, Unpacker};
 
-/// Looks into calls in the order in which they were made.
+/// Examines calls in the order in which they were made.
 ///
-/// It remembers the working directory, as far as the agent's shell keeps it and as recordings state it, so that
-/// relative names lead to the right file.
+/// It remembers the working directory, if the agent's shell keeps it or a recording states it, so that relative paths
+/// are resolved to the right file.
 ///
 /// ```
 /// use contexture::files::observer::Observer;
@@ -31,7 +31,7 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// An observer of agents that speak these dialects.
+    /// An observer for agents that use these dialects.
     pub fn new(dialects: Dialects) -> Self {
         Self { dialects, ..Self::default() }
     }
@@ -57,7 +57,7 @@ impl Observer {
         known.rest(packer);
     }
 
-    /// Remembers again what was written.
+    /// Reads it again.
     pub(crate) fn wake(&mut self, unpacker: &mut Unpacker<'_>) -> Result<(), Damaged> {
         let directory = Directory::wake(unpacker)?;
         let ends = if unpacker.flag()? { Ends::Kept } else { Ends::Unknown };
@@ -65,7 +65,7 @@ impl Observer {
         Ok(())
     }
 
-    /// Looks into a call and what the tool returned.
+    /// Examines a call and what the tool returned.
     pub fn observe(&mut self, call: &FunctionCall, output: &FunctionCallOutput) -> Seen {
         let (seen, after) = self.dialects.observe_in(call, output, &self.standing);
         if seen.command.is_some() && output.output.ends_with('\n') {
@@ -96,7 +96,7 @@ impl Observer {
         }
     }
 
-    /// What a message brings along of files: those that a harness attached, with text that they have now.
+    /// Returns what a message tells about files: a harness may attach files with their current text.
     pub fn hear(&mut self, message: &Message) -> Vec<Observation> {
         if let Some(directory) = message.meta.directory.as_deref() {
             self.standing.directory = Directory::At(directory.to_owned());
@@ -125,7 +125,7 @@ impl Observer {
 fn attached(path: &str, text: &str) -> Vec<Observation> {
     let read = |block: Passage| Observation::Read { path: path.to_owned(), block, whole: false };
     let mut passages = numbered(text).unwrap_or_else(|| vec![Passage::plain(None, text)]);
-    // Blanks may be gone from the end of the last line.
+    // Spaces may be missing at the end of the last line.
     if let Some(last) = passages.last_mut().filter(|_| !text.ends_with('\n')) {
         last.lines.pop();
     }

@@ -7,7 +7,7 @@ use super::numbering::line_number;
 /// What a patch does to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilePatch {
-    /// The file is made with this text.
+    /// The file is created with this text.
     Add {
         /// The file as written.
         path: String,
@@ -19,7 +19,7 @@ pub enum FilePatch {
         /// The file as written.
         path: String,
     },
-    /// Lines of the file are replaced, and it may get another name.
+    /// Lines of the file are replaced, and it may be renamed.
     Update {
         /// The file as written.
         path: String,
@@ -46,9 +46,9 @@ pub struct Hunk {
     pub old: Vec<String>,
     /// The lines as they are.
     pub new: Vec<String>,
-    /// Which lines of `new` the patch brought; the others are context.
+    /// Which lines of `new` were added by the patch; the others are context.
     pub added: Vec<bool>,
-    /// The number of the first new line, if the patch says it.
+    /// The number of the first new line, if the patch gives it.
     pub first: Option<usize>,
     /// A line that comes before it, if the patch names one.
     pub after: Option<String>,
@@ -201,7 +201,7 @@ pub fn parse_unified(text: &str) -> Vec<FilePatch> {
     patches
 }
 
-/// Adds a line to a hunk of known length; `left` counts the old and the new lines still to come.
+/// Adds a line to a hunk of known length; `left` counts the remaining old and new lines.
 fn take_diff_line(hunk: &mut Hunk, left: &mut (usize, usize), line: &str) {
     match line.chars().next() {
         Some('\\') => return,
@@ -209,7 +209,7 @@ fn take_diff_line(hunk: &mut Hunk, left: &mut (usize, usize), line: &str) {
         Some('-') => left.0 = left.0.saturating_sub(1),
         Some(' ') | None => *left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
         Some(_) => {
-            // Not a diff any more: the output was cut.
+            // No longer a diff: the output was cut.
             *left = (0, 0);
             return;
         }

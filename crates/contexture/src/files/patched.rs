@@ -3,7 +3,7 @@
 use super::observation::Observation;
 use super::patch::{FilePatch, Hunk, parse_begin_patch, parse_search_replace, parse_unified};
 
-/// What a patch says about files; `path` names the file of patches that do not.
+/// What a patch says about files; `path` is the file of a patch that names none.
 pub(crate) fn observe_patch(text: &str, path: Option<String>) -> Vec<Observation> {
     if text.contains("*** Begin Patch") {
         return parse_begin_patch(text).into_iter().flat_map(observe_file_patch).collect();
@@ -15,12 +15,12 @@ pub(crate) fn observe_patch(text: &str, path: Option<String>) -> Vec<Observation
             return vec![Observation::Patch { path: path.clone(), hunks }];
         }
     }
-    // How much a diff may be off its place depends on the program that applies it.
+    // How far from its place a diff may apply depends on the program that applies it.
     let changed = |patch: FilePatch| Observation::Changed { path: patch.path().to_owned(), by: "a patch".to_owned() };
     parse_unified(text).into_iter().map(changed).collect()
 }
 
-/// A block of search and replace as lines; the first place where the old ones are is replaced.
+/// Converts a search-and-replace block to lines. The first occurrence of the old lines is replaced.
 fn hunk_of(old: &str, new: &str) -> Hunk {
     let lines = |text: &str| -> Vec<String> {
         if text.is_empty() { Vec::new() } else { text.split('\n').map(str::to_owned).collect() }

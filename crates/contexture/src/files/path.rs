@@ -2,8 +2,8 @@
 
 use crate::packed::{Damaged, Packer, Unpacker};
 
-/// A path without `.`, `..` and doubled slashes, as far as that can be said without looking. A path on a drive is
-/// written `d:/a` in lower case, since its file system does not tell cases apart.
+/// Normalizes a path without looking at the disk: removes `.`, `..` and doubled slashes. A path on a drive is written
+/// `d:/a` in lower case, since drives ignore case.
 pub(crate) fn normalize(path: &str) -> String {
     match on_drive(path) {
         Some((drive, rest)) => {
@@ -17,14 +17,14 @@ pub(crate) fn normalize(path: &str) -> String {
     }
 }
 
-/// The drive of a path such as `D:\a` or `D:/a`, and what follows it.
+/// Splits a path such as `D:\a` or `D:/a` into the drive and the rest.
 pub(crate) fn on_drive(path: &str) -> Option<(char, &str)> {
     let drive = path.chars().next().filter(char::is_ascii_alphabetic)?;
     let rest = path[1..].strip_prefix(':')?;
     rest.starts_with(['/', '\\']).then_some((drive, rest))
 }
 
-/// A path that a shell for Windows writes as `/d/a` or `/mnt/d/a`, as a path on a drive.
+/// Converts a path that a shell on Windows writes as `/d/a` or `/mnt/d/a` to a path on a drive.
 pub(crate) fn mounted(path: &str) -> Option<String> {
     let rest = path.strip_prefix("/mnt/").or_else(|| path.strip_prefix('/'))?;
     let drive = rest.chars().next().filter(char::is_ascii_alphabetic)?;
@@ -47,7 +47,7 @@ fn parts_of(path: &str) -> Vec<&str> {
     parts
 }
 
-/// Whether a path names a device, which keeps nothing.
+/// Whether a path names a device, which stores nothing.
 pub(crate) fn is_device(path: &str) -> bool {
     path.starts_with("/dev/") && !path.starts_with("/dev/shm/")
 }
@@ -57,7 +57,7 @@ pub(crate) fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || path.starts_with('~') || path.starts_with("\\\\") || on_drive(path).is_some()
 }
 
-/// A path seen from a directory.
+/// Resolves a path from a directory.
 pub(crate) fn join(directory: &str, path: &str) -> String {
     if is_absolute(path) {
         return path.to_owned();
@@ -81,8 +81,8 @@ pub(crate) fn extension_of(path: &str) -> &str {
     last_part(path).rsplit_once('.').map_or("", |(_, extension)| extension)
 }
 
-/// Whether a normal path is at `under`, or beneath it. Where one of them is relative to a directory that nobody
-/// knows, it is if it may be.
+/// Whether a normal path is at or beneath `under`. If one of them is relative to an unknown directory, whether it may
+/// be.
 pub(crate) fn is_beneath(normal: &str, under: &str) -> bool {
     let starts = |path: &str, start: &str| {
         path.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || start.ends_with('/'))
@@ -99,7 +99,7 @@ pub(crate) fn is_beneath(normal: &str, under: &str) -> bool {
     }
 }
 
-/// Whether two normal paths that differ may name one file, because one is relative to a directory that nobody knows.
+/// Whether two different normal paths may name the same file, because one is relative to an unknown directory.
 pub(crate) fn may_be_same(one: &str, other: &str) -> bool {
     let (long, short) = match (is_absolute(one), is_absolute(other)) {
         (true, false) => (one, other),
@@ -119,20 +119,21 @@ pub(crate) fn may_be_same(one: &str, other: &str) -> bool {
 /// The directory that a command runs in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Directory {
-    /// Where the session began, which nobody said; names stay relative.
+    /// Where the session began, which is unknown; paths stay relative.
     #[default]
     Start,
     /// This one; absolute, or relative to where the session began.
     At(String),
-    /// Nobody can say.
+    /// Unknown.
     Lost,
 }
 
 impl Directory {
-    /// A path seen from here, unless it is relative and the directory is lost, or nobody can say where it leads.
+    /// Resolves a path from here. `None` if it is relative and the directory is lost, or if it is unknown where it
+    /// leads.
     pub(crate) fn place(&self, written: &str) -> Option<String> {
         match self {
-            // What is there are other names of what is elsewhere.
+            // Paths there are other names of files elsewhere.
             _ if written.starts_with("/proc/") => None,
             _ if is_absolute(written) => Some(written.to_owned()),
             Directory::Start => Some(written.to_owned()),
@@ -189,7 +190,7 @@ impl Known {
         }
     }
 
-    /// Notes that a file or directory may be gone, with all beneath it.
+    /// Notes that a file or directory may be gone, with everything beneath it.
     pub(crate) fn forget(&mut self, path: &str) {
         let under = normalize(path);
         self.directories.retain(|directory| !is_beneath(directory, &under));

@@ -9,7 +9,7 @@ use super::observation::Observation;
 use super::path::{Directory, join, on_drive};
 use super::run::Ran;
 
-/// What a command does, by its names.
+/// What a command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Show,
@@ -70,7 +70,7 @@ pub(crate) const VERBS: &[(Verb, &[&str])] = &[
 /// A statement: commands joined by pipes, each with its words.
 type Statement = Vec<Vec<String>>;
 
-/// Looks into a command line of PowerShell.
+/// Examines a command line of PowerShell.
 pub(crate) fn observe(line: &str, output: &Framed<'_>, fate: Fate, directory: Directory) -> Ran {
     if fate == Fate::Undone {
         return Ran { observations: Vec::new(), directory };
@@ -85,9 +85,9 @@ pub(crate) fn observe(line: &str, output: &Framed<'_>, fate: Fate, directory: Di
     else {
         return unknown(Directory::Lost);
     };
-    // Errors do not stop a script, and its outcome says little of single statements.
+    // Errors do not stop a script, so its outcome says little about single statements.
     let is_certain = fate == Fate::Done && statements.len() == 1 && !output.is_running;
-    // What changes something is silent, and complaints leave the outcome as it is.
+    // Commands that change something print nothing, and errors do not affect the outcome.
     let is_done = is_certain && output.text.trim().is_empty();
     let mut observations = Vec::new();
     let mut after = directory.clone();
@@ -115,11 +115,11 @@ pub(crate) fn observe(line: &str, output: &Framed<'_>, fate: Fate, directory: Di
     Ran { observations, directory: after }
 }
 
-/// What complaints have in them.
+/// What error messages contain.
 const COMPLAINTS: [&str; 6] =
     ["Cannot find path", "CategoryInfo", "FullyQualifiedErrorId", "ParserError", "is denied", "Get-Content:"];
 
-/// Whether a text may have a complaint in it.
+/// Whether a text may contain an error message.
 fn complains(text: &str) -> bool {
     COMPLAINTS.iter().any(|part| text.contains(part)) || text.starts_with("Get-Content :")
 }
@@ -138,7 +138,7 @@ struct Shown {
     first: Option<usize>,
     /// How many lines at most, from the end.
     last: Option<usize>,
-    /// Whether it is printed as one text, with a line feed more than it has.
+    /// Whether it is printed as one text, with an additional line feed.
     is_raw: bool,
 }
 
@@ -164,20 +164,20 @@ impl Shown {
         let is_placed = self.last.is_none() && (output.is_exact || is_full);
         let whole =
             !self.is_raw && self.last.is_none() && output.is_exact && self.first.is_none_or(|most| count < most);
-        // The last line of a file with or without its end is printed alike.
+        // A last line is printed the same with or without its line feed.
         let block = Passage { first: is_placed.then_some(1), lines };
         (!block.lines.is_empty()).then_some(Observation::Read { path: self.path, block, whole })
     }
 }
 
-/// What a statement does; `None` if it is not understood.
+/// Returns what a statement does; `None` if it is not understood.
 fn effect(statement: &Statement, directory: &Directory) -> Option<Effect> {
     let verb_of = |words: &Vec<String>| {
         let name = words.first()?.to_lowercase();
         VERBS.iter().find(|(_, names)| names.contains(&name.as_str())).map(|(verb, _)| *verb)
     };
     let [words] = statement.as_slice() else {
-        // A pipe of commands that only look at things.
+        // A pipe of commands that change nothing.
         let harmless = |words: &Vec<String>| matches!(verb_of(words), Some(Verb::Show | Verb::Look | Verb::Print));
         return statement.iter().all(harmless).then_some(Effect::Nothing);
     };
@@ -185,7 +185,7 @@ fn effect(statement: &Statement, directory: &Directory) -> Option<Effect> {
     let arguments = Arguments::read(&words[1..], verb)?;
     let operands = &arguments.operands;
     let path = |written: &String| placed(written, directory);
-    // One more than a command takes is a mistake, of which nobody can say what comes.
+    // With too many operands it is unknown what the command does.
     let only = || path(operands.first().filter(|_| operands.len() == 1 && arguments.target.is_none())?);
     let pair = || match (operands.as_slice(), &arguments.target) {
         ([from, to], None) => Some((from.clone(), to.clone())),
@@ -210,7 +210,7 @@ fn effect(statement: &Statement, directory: &Directory) -> Option<Effect> {
             let (from, to) = pair()?;
             Some(Effect::Change(Observation::Move { from: path(&from)?, to: path(&to)? }))
         }
-        // The new name is seen from where the file is.
+        // The new name is relative to the directory of the file.
         Verb::Rename => {
             let (from, to) = pair()?;
             let from = path(&from)?;
@@ -226,10 +226,10 @@ fn effect(statement: &Statement, directory: &Directory) -> Option<Effect> {
     }
 }
 
-/// A path seen from a directory; none for what is no file: variables, homes, and drives without a slash.
+/// Resolves a path from a directory; `None` for what is not a file: variables, homes, and drives without a slash.
 fn placed(written: &str, directory: &Directory) -> Option<String> {
     let is_odd = written.starts_with('~') || (written.contains(':') && on_drive(written).is_none());
-    // On a drive both slashes are the same, and elsewhere this shell takes them for the same.
+    // On a drive both slashes mean the same, and this shell treats them the same elsewhere.
     directory.place(&written.replace('\\', "/")).filter(|_| !is_odd)
 }
 
@@ -237,7 +237,7 @@ fn placed(written: &str, directory: &Directory) -> Option<String> {
 #[derive(Default)]
 struct Arguments {
     operands: Vec<String>,
-    /// Where something is copied or moved to, if it is named as such.
+    /// The target of a copy or move, if given as a named argument.
     target: Option<String>,
     is_raw: bool,
     first: Option<usize>,
@@ -266,7 +266,7 @@ impl Arguments {
                 _ => arguments.operands.push(word.clone()),
             }
         }
-        // Patterns and lists lead to more than one file.
+        // Patterns and lists may name more than one file.
         let is_plain = |path: &String| !path.contains(['*', '?', '[', ',', '$', '`']) && !path.is_empty();
         arguments.operands.iter().chain(&arguments.target).all(is_plain).then_some(arguments)
     }

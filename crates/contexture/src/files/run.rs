@@ -1,4 +1,4 @@
-//! A command line and its output: what certainly happened, what may have, and whose text was printed.
+//! A command line and its output: what certainly happened, what may have happened, and which files were printed.
 
 use super::commands::prints::{Prints, looked_at, of_pipeline};
 use super::commands::{Effects, anyhow, changes_shell, effects, everything, in_short, moves, text, told};
@@ -20,7 +20,7 @@ pub(crate) struct Ran {
     pub(crate) directory: Directory,
 }
 
-/// Looks into a command line that ran in a directory.
+/// Examines a command line that ran in a directory.
 pub(crate) fn observe(line: &str, output: &Framed<'_>, fate: Fate, directory: Directory, known: &Known) -> Ran {
     if fate == Fate::Undone {
         return Ran { observations: Vec::new(), directory };
@@ -36,7 +36,7 @@ pub(crate) fn observe(line: &str, output: &Framed<'_>, fate: Fate, directory: Di
     straight(&script, output, fate, directory, known)
 }
 
-/// A script of which nobody can say which commands ran.
+/// A script of which it is unknown which commands ran.
 fn branching(script: &Script, output: &Framed<'_>, directory: Directory) -> Ran {
     let mut observations = told_effects(anyhow(script, &directory), &script_told(script));
     let is_moved = script.commands().any(|command| !command.is_apart && moves(command));
@@ -59,16 +59,16 @@ fn base(directory: &Directory) -> Option<&str> {
     }
 }
 
-/// Effects as observations; changes first.
+/// Converts effects to observations, changes first.
 fn told_effects(effects: Effects, by: &str) -> Vec<Observation> {
     let presumed = effects.is_presumed.then(|| Observation::Presumed { by: by.to_owned() });
     effects.changes.into_iter().chain(effects.doubts).chain(presumed).collect()
 }
 
-/// How many printed lines are worth keeping as printed: fewer say little, more are no look at files.
+/// How many printed lines are worth keeping as printed: fewer say little, and more are not likely a look at files.
 const PRINTED_LINES: std::ops::Range<usize> = 6..800;
 
-/// Files whose text an output may hold in some form: what is known of them is only marked as seen again.
+/// Observes files whose text an output may hold in some form. Known lines are only marked as seen again.
 fn compared(mut paths: Vec<String>, text: &str) -> Vec<Observation> {
     paths.sort_unstable();
     paths.dedup();
@@ -94,7 +94,7 @@ fn straight(script: &Script, output: &Framed<'_>, fate: Fate, directory: Directo
         after: directory,
     };
     let mut steps = Vec::with_capacity(script.pipelines.len());
-    // Substitutions run before the commands whose words they are.
+    // Substitutions run before the commands that they are part of.
     let inner = anyhow(&Script { others: script.others.clone(), ..Script::default() }, &walk.directory);
     let mut observations = told_effects(inner, &script_told(script));
     for (index, (pipeline, is_proven)) in script.pipelines.iter().zip(&proven).enumerate() {
@@ -128,7 +128,7 @@ fn straight(script: &Script, output: &Framed<'_>, fate: Fate, directory: Directo
     Ran { observations, directory }
 }
 
-/// Which pipelines are proven to have succeeded by the outcome of the whole.
+/// Returns which pipelines certainly succeeded, given the outcome of the whole.
 fn proven(pipelines: &[Pipeline], fate: Fate) -> Vec<bool> {
     let mut proven = vec![false; pipelines.len()];
     if fate != Fate::Done {
@@ -144,7 +144,7 @@ fn proven(pipelines: &[Pipeline], fate: Fate) -> Vec<bool> {
         let leads = pipelines[index].joint == Joint::And && proven.get(index + 1) == Some(&true);
         proven[index] = is_last || leads || (stops.is_some_and(|stops| stops < index) && is_alone(index));
     }
-    // After `exit` nothing runs, and the outcome is its own.
+    // Nothing runs after `exit`, and it determines the outcome.
     let exits = |pipeline: &Pipeline| {
         pipeline.commands.iter().any(|command| matches!(command.program(), Some("exit" | "return" | "exec")))
     };
@@ -164,7 +164,7 @@ fn sets(pipeline: &Pipeline, sign: char, option: &str) -> bool {
     by_letter || by_name
 }
 
-/// What the commands of a pipeline do. Only the last one's success is proven by the pipeline's.
+/// What the commands of a pipeline do. The pipeline's success only proves that of the last command.
 fn of_pipeline_effects(pipeline: &Pipeline, is_proven: bool, directory: &Directory) -> Vec<Observation> {
     let last = pipeline.commands.len() - 1;
     let mut observations = Vec::new();
@@ -175,7 +175,7 @@ fn of_pipeline_effects(pipeline: &Pipeline, is_proven: bool, directory: &Directo
             written_by_tee(&mut own, command, index.checked_sub(1).map(|before| &pipeline.commands[before]));
         }
         if !(is_proven && index == last) {
-            // What was probably done is shown as such, in doubt.
+            // What was probably done is shown, but in doubt.
             observations.extend(own.changes.iter().filter_map(probable));
             own = own.unproven(&by);
         }
@@ -184,7 +184,7 @@ fn of_pipeline_effects(pipeline: &Pipeline, is_proven: bool, directory: &Directo
     observations
 }
 
-/// A change whose result is worth showing even if nobody can say that it was made.
+/// A change whose result is worth showing even if it is uncertain that it was made.
 fn probable(change: &Observation) -> Option<Observation> {
     match change {
         Observation::Write { .. } | Observation::Append { .. } | Observation::Rewrite { .. } => Some(change.clone()),
@@ -194,7 +194,7 @@ fn probable(change: &Observation) -> Option<Observation> {
     }
 }
 
-/// Gives what `tee` writes the text that it is fed, if the command line says it.
+/// Sets what `tee` writes to its input, if the command line contains that.
 fn written_by_tee(effects: &mut Effects, command: &Simple, before: Option<&Simple>) {
     let fed = match before {
         Some(before) if before.redirects.iter().all(|redirect| matches!(redirect, Redirect::Document { .. })) => {
@@ -219,13 +219,13 @@ fn written_by_tee(effects: &mut Effects, command: &Simple, before: Option<&Simpl
     }
 }
 
-/// The directory as a script goes on.
+/// The directory at each point of a script.
 struct Walk {
     /// Where the next command of this list runs, if it runs.
     directory: Directory,
-    /// Where the shell is after the list so far, whatever failed.
+    /// Where the shell is after the list so far, even if commands failed.
     after: Directory,
-    /// The same where nothing complains: a directory that exists can be gone into.
+    /// The same if no error is printed: changing to a directory that exists succeeds.
     reading: Directory,
     read_after: Directory,
 }
@@ -246,7 +246,7 @@ impl Walk {
             (Directory::At(new), Directory::At(old)) => super::path::normalize(new) == super::path::normalize(old),
             _ => false,
         };
-        // Where complaints are not shown, nobody would see that it is gone.
+        // If errors are not shown, it is not seen that the directory is gone.
         let complains = !command.redirects.iter().any(|redirect| !matches!(redirect, Redirect::Write(_)));
         let exists = matches!(&target, Directory::At(path) if complains && known.has(path));
         self.read_after = match () {

@@ -1,8 +1,8 @@
-//! Shell command lines, read exactly enough to know when they are not understood.
+//! A parser for shell command lines that recognises what it does not understand.
 //!
-//! [`parse`] returns a [`Script`] only if it followed every quote, substitution and here-document to its end. What it
-//! cannot follow (functions, `case`, arithmetic commands, unbalanced quotes) it refuses as a whole. It does not
-//! expand anything: a word that the shell would change is marked as not plain.
+//! [`parse`] returns a [`Script`] only if it followed every quote, substitution and here-document to its end. If it
+//! cannot follow something (functions, `case`, arithmetic commands, unbalanced quotes), it refuses the whole line. It
+//! does not expand anything: a word that the shell would change is marked as not plain.
 
 mod parse;
 mod word;
@@ -10,7 +10,7 @@ mod word;
 /// A word of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Word {
-    /// Its text with quotes taken off; as written where it is not plain.
+    /// Its text without quotes; as written where it is not plain.
     pub text: String,
     /// How the shell changes it.
     pub expands: Expands,
@@ -24,7 +24,7 @@ pub enum Expands {
     /// Not at all: the command gets exactly this text.
     #[default]
     Never,
-    /// Into the names of files that fit a pattern; directories that are written out before it stay as they are.
+    /// Into the names of files that match a pattern; directories that are written out before it stay as they are.
     ToNames,
     /// Into anything.
     ToAnything,
@@ -37,7 +37,7 @@ impl Word {
     }
 }
 
-/// Where a redirection leads.
+/// A redirection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Redirect {
     /// Output replaces a file: `> f`.
@@ -60,7 +60,7 @@ pub enum Redirect {
     Document {
         /// The text.
         text: String,
-        /// Whether the shell gives it exactly as it is.
+        /// Whether the shell passes it on exactly as it is.
         is_plain: bool,
     },
 }
@@ -74,7 +74,7 @@ pub struct Simple {
     pub assigns: Vec<String>,
     /// The redirections, in order.
     pub redirects: Vec<Redirect>,
-    /// Whether it runs in a shell of its own, so that it cannot change the directory of what follows.
+    /// Whether it runs in a subshell, so that it cannot change the directory of later commands.
     pub is_apart: bool,
 }
 
@@ -87,7 +87,7 @@ pub enum Joint {
     Then,
 }
 
-/// Commands that feed each other.
+/// Commands connected by pipes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pipeline {
     /// The commands.
@@ -96,12 +96,12 @@ pub struct Pipeline {
     pub joint: Joint,
 }
 
-/// A command line that was understood in its form.
+/// A parsed command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
     /// The pipelines, one after the other. Empty if the script is not straight.
     pub pipelines: Vec<Pipeline>,
-    /// Commands that may run or not, once or often, before or between: those of conditionals, loops, subshells,
+    /// Commands that may or may not run, once or several times, at any point: those of conditionals, loops, subshells,
     /// lists joined by `||`, and substitutions.
     pub others: Vec<Simple>,
     /// Whether it is a plain list of pipelines joined by `;`, line feeds and `&&`.
@@ -119,7 +119,7 @@ impl Simple {
     /// The program's name without its directory, if the word is plain.
     pub fn program(&self) -> Option<&str> {
         let word = self.words.first()?.plain()?;
-        // A program of the project is not the one that its name suggests.
+        // A program in the project is not the one that its name suggests.
         match word.rsplit_once('/') {
             Some(("/bin" | "/usr/bin" | "/usr/local/bin" | "/opt/homebrew/bin", name)) => Some(name),
             Some(_) => None,
@@ -138,7 +138,7 @@ impl Simple {
     }
 }
 
-/// Longest command line that is looked into, in bytes.
+/// Longest command line that is parsed, in bytes.
 pub const MAX_COMMAND_BYTES: usize = 1 << 20;
 
 /// Reads a command line; `None` if it is not understood.

@@ -1,8 +1,8 @@
-//! Truncation by age that knows which files are in use.
+//! Truncation by age that takes into account which files are in use.
 //!
-//! This is the small, stateless cousin of folding: it shortens old tool outputs one by one, and spares those of
-//! files that are still in use. [`crate::fold`] does more and keeps the prefix still; this needs no state beside
-//! the tracker and suits hosts that only want to trim a list of items.
+//! This is a small alternative to folding: it shortens old tool outputs one by one, and spares those of files that are
+//! still in use. [`crate::fold`] does more and keeps the prefix unchanged. This needs no state besides the tracker, and
+//! suits hosts that only want to trim a list of items.
 
 use std::collections::HashMap;
 
@@ -103,7 +103,7 @@ impl FileTracker {
     }
 }
 
-/// How long an output is kept. Those that go first are least.
+/// How long an output is kept. Lower values are truncated first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TruncationPriority {
@@ -117,7 +117,7 @@ pub enum TruncationPriority {
     Never,
 }
 
-/// How long the output of a call is kept.
+/// Returns how long the output of a call is kept.
 pub fn truncation_priority(call: &FunctionCall, dialects: &Dialects, tracker: &FileTracker) -> TruncationPriority {
     let path = dialects.path(call);
     let file = path.as_deref().and_then(|path| tracker.get(path));
@@ -130,12 +130,12 @@ pub fn truncation_priority(call: &FunctionCall, dialects: &Dialects, tracker: &F
     }
 }
 
-/// What stands for a file's text that was truncated.
+/// Returns the text that replaces a truncated file's.
 pub fn file_stub(path: &str, line_count: usize, read_tool: &str) -> String {
     format!("[File: {path} ({line_count} lines) - content truncated, use {read_tool} to re-read]")
 }
 
-/// A hint at how to see a truncated file again.
+/// Returns a hint on how to see a truncated file again.
 pub fn truncated_file_hint(path: &str, age: u64, line_count: usize, read_tool: &str) -> String {
     format!(
         "[File content truncated. To see current content, call {read_tool} again.\nPath: {path}\nLast read: {age} steps ago\nLines: {line_count}]"
@@ -159,10 +159,9 @@ impl Default for TruncationConfig {
     }
 }
 
-/// Truncates old tool outputs, sparing those of files that are in use.
+/// Truncates old tool outputs, except those of files that are in use.
 ///
-/// An item's age is the number of responses after it. The tool that a stub names is the one with which this agent read
-/// the file.
+/// An item's age is the number of responses after it. A stub names the tool with which this agent read the file.
 pub fn truncate_with_file_awareness(
     items: &[Item],
     tracker: &FileTracker,
@@ -186,20 +185,20 @@ pub fn truncate_with_file_awareness(
     kept
 }
 
-/// For each item, whether a response of the model begins with it: what the model made in a row is one response.
+/// For each item, whether a response of the model begins with it. Consecutive items by the model are one response.
 fn responses(items: &[Item]) -> impl Iterator<Item = bool> {
     let before = std::iter::once(false).chain(items.iter().map(Item::is_of_model));
     items.iter().zip(before).map(|(item, follows)| item.is_of_model() && !follows)
 }
 
-/// How long ago an output came, and when that is reckoned from.
+/// The age of an output, and the step from which it is counted.
 #[derive(Clone, Copy)]
 struct Age {
     steps: u64,
     current_step: u64,
 }
 
-/// What is shown for an output of an age, if it is to be truncated.
+/// Returns what is shown for an output of an age, if it is to be truncated.
 fn truncated(
     output: &FunctionCallOutput,
     call: &FunctionCall,

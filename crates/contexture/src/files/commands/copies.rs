@@ -1,4 +1,4 @@
-//! What is removed, copied, moved and linked.
+//! Commands that remove, copy, move and link files.
 
 use super::{Effects, operands, operands_of, reach, told};
 use crate::files::observation::Observation;
@@ -9,7 +9,7 @@ use crate::files::shell::{Simple, Word};
 const PLAIN_OPTIONS: [&str; 14] =
     ["-f", "-r", "-R", "-rf", "-fr", "-Rf", "-fR", "-p", "-a", "-pr", "-rp", "--", "--force", "--recursive"];
 
-/// The operands of a command that is given as plain words with plain options.
+/// The operands of a command if all its words and options are plain.
 fn plain_operands(arguments: &[Word]) -> Option<Vec<&str>> {
     let words: Vec<&str> = arguments.iter().map(Word::plain).collect::<Option<_>>()?;
     let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());
@@ -58,7 +58,7 @@ pub(super) fn copied(command: &Simple, arguments: &[Word], directory: &Directory
     let options = arguments.iter().filter(|word| word.text.starts_with('-'));
     match changes {
         Some(changes) => Effects::changes(changes),
-        // Other files may be kept under other names, or two names may lead to one file.
+        // Backups may be kept under other names, or two names may lead to one file.
         None if options.clone().any(|word| word.text.starts_with("--") || word.text.contains(['b', 'S', 'l', 's'])) => {
             let mut effects = Effects::all(command);
             effects.doubts.extend(links_of(arguments, directory));
@@ -68,17 +68,17 @@ pub(super) fn copied(command: &Simple, arguments: &[Word], directory: &Directory
     }
 }
 
-/// Links from all but the last operand to the last one, seen from here or from where the link is.
+/// Links from all but the last operand to the last one, relative to the current directory or to that of the link.
 fn links_of(arguments: &[Word], directory: &Directory) -> Vec<Observation> {
     let operands: Vec<&Word> = operands(arguments).collect();
     let place = |word: &Word| word.plain().and_then(|path| directory.place(path));
     let (sources, last) = match operands.as_slice() {
-        // One operand alone leads to a link of its name that is here.
+        // A single operand creates a link of the same name in the current directory.
         [only] => (vec![*only], directory.place(last_part(&only.text))),
         [sources @ .., last] => (sources.to_vec(), place(last)),
         [] => return Vec::new(),
     };
-    // What nobody can name may be any file.
+    // A link that cannot be named may be any file.
     let to = last.unwrap_or_default();
     let parent = to.trim_end_matches('/').rsplit_once('/').map_or("", |(parent, _)| parent);
     let one = |from: &Word| {
@@ -89,7 +89,7 @@ fn links_of(arguments: &[Word], directory: &Directory) -> Vec<Observation> {
     sources.into_iter().flat_map(one).flatten().collect()
 }
 
-/// What `ln` does: from then on two names may be one file.
+/// What `ln` does: from then on two names may refer to one file.
 pub(super) fn linked(command: &Simple, directory: &Directory) -> Effects {
     let by = told(command);
     let is_plain = command.arguments().iter().all(|word| {
@@ -97,7 +97,7 @@ pub(super) fn linked(command: &Simple, directory: &Directory) -> Effects {
     });
     let operands: Vec<&Word> = operands_of(command).collect();
     let mut effects = match operands.as_slice() {
-        // What had the name of the link is gone, or the link is in the directory of that name.
+        // A file with the name of the link is gone, or the link is in the directory of that name.
         [_, to] if is_plain => Effects::doubts(vec![reach(to, directory, &by)]),
         _ => Effects::all(command),
     };

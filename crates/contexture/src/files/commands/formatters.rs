@@ -1,4 +1,4 @@
-//! Programs that rewrite files to their own taste, with the files that they can reach.
+//! Programs that reformat files, and the files that they may change.
 
 use crate::files::path::last_part;
 
@@ -6,15 +6,15 @@ use crate::files::path::last_part;
 pub struct Formatter {
     /// The words that it begins with.
     pub words: &'static [&'static str],
-    /// Options of which one must be there for it to write; none if it always does.
+    /// Options of which one is required for it to write; empty if it always writes.
     pub needs: &'static [&'static str],
-    /// The extensions of the files that it rewrites by itself; all if empty.
+    /// The extensions of the files that it rewrites by default; empty for all.
     pub extensions: &'static [&'static str],
-    /// Whether it rewrites only files that it is told to, where it is told any.
+    /// Whether it rewrites only the files that are named, if any are.
     pub only_named: bool,
 }
 
-/// One that rewrites what it is told to.
+/// A formatter that rewrites the files that are named.
 const fn formats(
     words: &'static [&'static str],
     needs: &'static [&'static str],
@@ -23,12 +23,12 @@ const fn formats(
     Formatter { words, needs, extensions, only_named: true }
 }
 
-/// One that goes from file to file, or is told packages.
+/// A formatter that follows references from file to file, or takes packages.
 const fn roams(words: &'static [&'static str], extensions: &'static [&'static str]) -> Formatter {
     Formatter { words, needs: &[], extensions, only_named: false }
 }
 
-/// Formatters, and what they can reach.
+/// Formatters, and the files that they may change.
 pub const FORMATTERS: &[Formatter] = &[
     formats(&["autopep8"], &["-i", "--in-place"], &["py", "pyi"]),
     formats(&["biome", "check"], &["--write", "--fix", "--apply"], &[]),
@@ -61,7 +61,7 @@ pub const FORMATTERS: &[Formatter] = &[
 /// Parts of options that may name more files.
 const NAMING: [&str; 4] = ["file", "out", "dir", "path"];
 
-/// What a command reaches that begins with the words of a formatter.
+/// The files that a formatter may change.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reach<'a> {
     /// All files with these extensions; all files if there are none.
@@ -70,7 +70,7 @@ pub(super) enum Reach<'a> {
     Named(Vec<(&'a str, &'static [&'static str])>),
 }
 
-/// What a command reaches, if it is a formatter.
+/// Returns which files a command may change, if it is a formatter.
 pub(super) fn reach<'a>(words: &[&'a str]) -> Option<Reach<'a>> {
     let needed = |needs: &[&str]| needs.is_empty() || words.iter().any(|word| needs.contains(word));
     let formatter =
@@ -81,10 +81,10 @@ pub(super) fn reach<'a>(words: &[&'a str]) -> Option<Reach<'a>> {
         return None;
     }
     let named: Vec<&str> = arguments.iter().filter(|word| !is_option(word)).copied().collect();
-    // A pattern is the formatter's own to read.
+    // Patterns are expanded by the formatter itself.
     let is_plain = |word: &&str| !word.contains(['*', '?', '[', '{', '!', '@', '\\']);
     if formatter.only_named && !named.is_empty() && named.iter().all(is_plain) {
-        // What is a directory for certain holds files of other kinds as well.
+        // A directory may also contain files of other kinds.
         let is_directory = |word: &str| word.ends_with('/') || matches!(last_part(word), "." | "..");
         let limits = |word: &str| if is_directory(word) { formatter.extensions } else { &[] };
         return Some(Reach::Named(named.into_iter().map(|word| (word, limits(word))).collect()));

@@ -29,14 +29,14 @@ pub(crate) fn action(command: &Simple) -> Option<(&str, &[Word], bool)> {
     }
 }
 
-/// Whether a setting of one command only changes what it prints: others name programs to run.
+/// Whether a setting given for one command only changes what it prints; other settings may name programs to run.
 fn is_harmless(setting: &str) -> bool {
     let setting = setting.to_ascii_lowercase();
     let plain = ["color.", "advice.", "user.name=", "user.email=", "core.quotepath=", "log.", "commit.gpgsign=false"];
     plain.iter().any(|start| setting.starts_with(start)) || setting == "core.pager=cat"
 }
 
-/// Where a word leads that git itself may take for a pattern.
+/// Returns which files a word may name that git itself may expand as a pattern.
 fn reach_spec(word: &Word, directory: &Directory, by: &str) -> Observation {
     match word.plain() {
         Some(text) if !text.contains(['*', '?', '[', '\\']) && !text.starts_with(':') => reach(word, directory, by),
@@ -50,7 +50,7 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
     let lost = Directory::Lost;
     let directory = if is_here { directory } else { &lost };
     if GIT_READ_ONLY.contains(&action) {
-        // Options may be written short, as long as they are clear.
+        // Options may be abbreviated as long as they are unambiguous.
         let is_short = |option: &str, text: &str| text.len() > 3 && text.starts_with("--") && option.starts_with(text);
         let name = |word: &Word| word.text.split('=').next().unwrap_or_default().to_owned();
         let writes = |word: &Word| {
@@ -59,12 +59,12 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
         let is_hidden = |word: &Word| word.plain().is_none() && !word.is_quoted && word.text.starts_with('$');
         return if rest.iter().any(|word| writes(word) || is_hidden(word)) { all() } else { Effects::none() };
     }
-    // The settings may be kept in any file.
+    // Settings may be stored in any file.
     if action == "config" && rest.iter().any(|word| word.text.starts_with("-f") || word.text.starts_with("--f")) {
         return all();
     }
     let Some(words) = rest.iter().map(Word::plain).collect::<Option<Vec<_>>>() else {
-        // What is not plain after these is a message, a name, or files to be added.
+        // For these actions, a word that is not plain is a message, a name, or a file to be added.
         let is_safe = matches!(action, "commit" | "add" | "push" | "fetch" | "tag" | "branch" | "config");
         return if is_safe { Effects::presumed() } else { all() };
     };

@@ -1,4 +1,4 @@
-//! What a pipeline prints: lines of a file, a known text, hits of a search, or something that nobody can say.
+//! What a pipeline prints: lines of a file, a known text, hits of a search, or something unknown.
 
 use super::sed::{Ranges, Sed};
 use super::{git, text};
@@ -38,9 +38,9 @@ pub(crate) struct Shown {
 /// A part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Ranges of lines that rise, each as its first line and how many there are at most.
+    /// Ranges of lines in rising order, each as its first line and its greatest length.
     Ranges(Ranges),
-    /// So many lines at most from the end.
+    /// At most this many lines from the end.
     Last(usize),
 }
 
@@ -74,10 +74,10 @@ pub(crate) fn of_pipeline(commands: &[Simple], directory: &Directory) -> Prints 
 /// Programs that print nothing on success, unless an option asks for it.
 const SILENT: [&str; 12] = ["cd", "mkdir", "rm", "cp", "mv", "touch", "true", ":", "chmod", "ln", "sleep", "rmdir"];
 
-/// Letters of options with which they still print nothing.
+/// Letters of options with which they print nothing.
 const SILENT_LETTERS: &str = "frRpadnmstuTLHP";
 
-/// Whether an argument of such a program leaves it silent.
+/// Whether such a program still prints nothing with an argument.
 fn keeps_silent(word: &&str) -> bool {
     match word.strip_prefix("--") {
         Some(name) => matches!(name, "" | "force" | "recursive" | "parents" | "symbolic"),
@@ -85,16 +85,16 @@ fn keeps_silent(word: &&str) -> bool {
     }
 }
 
-/// Programs that begin every complaint with their name.
+/// Programs that begin every error message with their name.
 const NAMED_COMPLAINTS: [&str; 36] = [
     ":", "[", "basename", "cat", "cd", "chmod", "cp", "cut", "date", "diff", "dirname", "echo", "egrep", "fgrep",
     "find", "grep", "head", "ln", "ls", "mkdir", "mv", "nl", "printf", "pwd", "rev", "rm", "rmdir", "sed", "sort",
     "tac", "tail", "tee", "test", "touch", "tr", "wc",
 ];
 
-/// Whether nothing that a pipeline prints is seen, but for complaints that begin with a program's name.
+/// Whether a pipeline's output is not shown, except for error messages that begin with a program's name.
 fn is_silenced(commands: &[Simple]) -> bool {
-    // Other devices are where output goes anyway.
+    // Other devices are where output goes by default.
     let is_away = |word: &Word| word.plain().is_some_and(|path| path == "/dev/null" || !is_device(path));
     commands.iter().enumerate().all(|(index, command)| {
         let (mut output, mut errors) = (index + 1 < commands.len(), false);
@@ -140,9 +140,9 @@ fn of_command(command: &Simple, directory: &Directory) -> Prints {
         "grep" | "egrep" | "fgrep" | "rg" => return searched(program, &arguments, directory).unwrap_or_else(looked),
         "git" => return of_git(command, directory),
         "cd" if arguments.first() == Some(&"-") => return Prints::Unknown,
-        // Each command may be printed before it runs.
+        // With these, each command may be printed before it runs.
         "set" if arguments.iter().any(|word| word.contains(['x', 'v'])) => return Prints::Unknown,
-        // Without a name, this one lists options.
+        // Without a name, `set` lists options.
         "set" if arguments.last().is_some_and(|word| word.len() > 1 && !word.ends_with('o')) => {
             return Prints::Nothing;
         }
@@ -163,7 +163,7 @@ const READERS: [&str; 16] = [
     "sort",
 ];
 
-/// The files that a command looks at, as far as they are written out.
+/// The files that a command looks at, if they are written out.
 pub(crate) fn looked_at(command: &Simple, directory: &Directory) -> Vec<String> {
     if !command.program().is_some_and(|program| READERS.contains(&program)) {
         return Vec::new();
@@ -188,7 +188,7 @@ fn concatenated<'a>(program: &str, arguments: &[&'a str]) -> Found<'a> {
     }
 }
 
-/// Lines that `head` and `tail` print when they are not told how many.
+/// Lines that `head` and `tail` print by default.
 const DEFAULT_LINES: usize = 10;
 
 /// What `head` and `tail` print of one file.
@@ -230,7 +230,7 @@ fn number(text: &str) -> Option<usize> {
     text.chars().all(|c| c.is_ascii_digit()).then(|| line_number(text)).flatten()
 }
 
-/// Letters of options that leave the form of a search's hits alone, by program; others have values, or print more.
+/// Letters of options that do not change the form of a search's hits, by program; others take values, or print more.
 const GREP_LETTERS: &str = "niwEFPvsrRIxUG";
 const RG_LETTERS: &str = "niwFPvsSxU";
 
@@ -276,7 +276,7 @@ fn searched(program: &str, arguments: &[&str], directory: &Directory) -> Option<
     let files = if has_pattern { operands.as_slice() } else { operands.get(1..)? };
     match files {
         [] if !is_recursive => None,
-        // One file is printed without its name; a directory is not.
+        // For one file no name is printed; for a directory it is.
         [file] if !is_recursive || (program == "rg" && looks_like_file(file)) => {
             Some(Prints::Hits(Some(directory.place(file)?)))
         }
@@ -298,7 +298,7 @@ fn of_git(command: &Simple, directory: &Directory) -> Prints {
     }
 }
 
-/// What is left of a print after a filter.
+/// Returns what remains of a print after a filter.
 fn filtered(prints: Prints, filter: &Simple) -> Prints {
     let Some(arguments) = filter.plain_arguments() else { return unshaped(prints) };
     let program = filter.program().unwrap_or_default();
@@ -335,7 +335,7 @@ fn unshaped(prints: Prints) -> Prints {
     }
 }
 
-/// Lines of a file of which a filter keeps some.
+/// Lines of a file after a filter that keeps some of them.
 fn narrowed(shown: Shown, program: &str, filter: &Simple, arguments: &[&str]) -> Prints {
     let wanted: Option<Part> = match program {
         "sed" => Sed::printed(filter).filter(|(file, _)| file.is_none()).map(|(_, ranges)| Part::Ranges(ranges)),
@@ -355,7 +355,7 @@ fn narrowed(shown: Shown, program: &str, filter: &Simple, arguments: &[&str]) ->
             }
             _ => None,
         },
-        // The last lines of a part of a file are somewhere in it.
+        // The last lines of a part of a file may be anywhere in it.
         (Part::Ranges(_) | Part::Last(_), Some(Part::Last(count))) => Some(Part::Last(count)),
         _ => None,
     };

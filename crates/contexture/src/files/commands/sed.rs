@@ -6,14 +6,14 @@ use crate::files::observation::{LineChange, Observation};
 use crate::files::path::Directory;
 use crate::files::shell::{Simple, Word};
 
-/// Ranges of lines, each as its first line and how many there are at most.
+/// Ranges of lines, each as its first line and its greatest length.
 pub(crate) type Ranges = Vec<(usize, Option<usize>)>;
 
 /// A `sed` command whose options are understood.
 pub(crate) struct Sed<'a> {
     pub(crate) scripts: Vec<&'a str>,
     pub(crate) files: Vec<&'a Word>,
-    /// What `-i` adds to the name of the copy that it leaves.
+    /// The suffix that `-i` gives to the backup.
     in_place: Option<&'a str>,
     is_quiet: bool,
     is_extended: bool,
@@ -35,7 +35,7 @@ impl<'a> Sed<'a> {
                 "-e" | "--expression" => sed.scripts.push(words.next()?.plain()?),
                 "-i" | "--in-place" => {
                     sed.in_place = Some("");
-                    // On some systems the suffix is a word of its own, here an empty one.
+                    // On some systems the suffix is a separate word, here an empty one.
                     if words.peek().is_some_and(|next| next.text.is_empty() && next.is_quoted) {
                         words.next();
                     }
@@ -56,7 +56,7 @@ impl<'a> Sed<'a> {
         Sed::read(command).is_some_and(is_plain)
     }
 
-    /// The only file and the ranges that a `sed -n` prints of it; no file if it filters.
+    /// The only file and the ranges of it that a `sed -n` prints; no file if it is a filter.
     pub(crate) fn printed(command: &'a Simple) -> Option<(Option<&'a str>, Ranges)> {
         let sed = Sed::read(command)?;
         if !sed.is_quiet || sed.in_place.is_some() {
@@ -104,7 +104,7 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
 
 /// The ranges of a `sed -n` script that only prints: `1,20p`, `5p`, `7,$p`, `1,5p;9,12p`.
 ///
-/// Each is a first line and a count. They must rise, so that what is printed is in order.
+/// Each is a first line and a count. They must rise, so that lines are printed in order.
 fn ranges(script: &str) -> Option<Ranges> {
     let mut ranges = Ranges::new();
     for part in script.split([';', '\n']).map(str::trim).filter(|part| !part.is_empty()) {
@@ -134,7 +134,7 @@ fn range(part: &str) -> Option<(usize, Option<usize>)> {
     }
 }
 
-/// Whether a script only looks at lines and changes them: it writes no other file and runs no command.
+/// Whether a script only reads and changes lines, and neither writes another file nor runs a command.
 fn is_harmless(script: &str) -> bool {
     let mut rest = script;
     while let Some(next) = rest.chars().next() {
@@ -145,7 +145,7 @@ fn is_harmless(script: &str) -> bool {
                 None => return false,
             },
             'p' | 'P' | 'd' | 'D' | 'q' | 'Q' | '=' | 'n' | 'N' | 'h' | 'H' | 'g' | 'G' | 'x' => &rest[1..],
-            // What is put in goes on to the end of the line.
+            // The inserted text extends to the end of the line.
             'a' | 'i' | 'c' => return !rest.contains('\n'),
             's' | 'y' => match replaced(&rest[1..]) {
                 Some((flags, after)) if flags.chars().all(|c| c.is_ascii_digit() || "gpiIm".contains(c)) => after,
@@ -165,8 +165,8 @@ fn replaced(rest: &str) -> Option<(&str, &str)> {
     Some(rest.split_at(rest.find([' ', '\t', '\n', ';', '}']).unwrap_or(rest.len())))
 }
 
-/// What a script does to a file's lines, if it is plain: substitutions of plain text, deletions by number or by
-/// plain text.
+/// What a script does to a file's lines, if it only has substitutions of plain text and deletions by number or by plain
+/// text.
 fn line_changes(script: &str, extended: bool) -> Option<Vec<LineChange>> {
     let mut changes = Vec::new();
     let mut rest = script.trim_start_matches([' ', ';', '\n']);
@@ -235,7 +235,7 @@ fn delimited(text: &str, delimiter: char) -> Option<(&str, &str)> {
     let (mut is_escaped, mut in_brackets) = (false, false);
     for (index, c) in text.char_indices() {
         match c {
-            // In brackets a delimiter may be a character like others; then nothing is certain.
+            // Within brackets a delimiter may be an ordinary character, so nothing is certain.
             c if c == delimiter && !is_escaped => {
                 return (!in_brackets).then(|| (&text[..index], &text[index + c.len_utf8()..]));
             }
@@ -248,7 +248,7 @@ fn delimited(text: &str, delimiter: char) -> Option<(&str, &str)> {
     None
 }
 
-/// The text that a pattern matches, if it matches one only.
+/// The text that a pattern matches, if it matches only one.
 fn plain_pattern(pattern: &str, extended: bool) -> Option<String> {
     let mut text = String::with_capacity(pattern.len());
     let mut chars = pattern.chars();
@@ -267,7 +267,7 @@ fn plain_pattern(pattern: &str, extended: bool) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The text that a replacement leaves, if it does not depend on what it replaces.
+/// The text of a replacement, if it does not depend on what it replaces.
 fn plain_replacement(replacement: &str) -> Option<String> {
     let mut text = String::with_capacity(replacement.len());
     let mut chars = replacement.chars();

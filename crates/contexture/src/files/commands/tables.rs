@@ -4,9 +4,9 @@
 pub struct ReadOnly {
     /// The program.
     pub name: &'static str,
-    /// Options with which it may change files after all; with any of them nothing is certain.
+    /// Options with which it may change files; with any of them nothing is certain.
     pub unless: &'static [&'static str],
-    /// How many operands it may have, if more of them would be written to.
+    /// The greatest number of operands, if it would write to further ones.
     pub most_operands: Option<usize>,
 }
 
@@ -18,7 +18,7 @@ const fn reads_unless(name: &'static str, unless: &'static [&'static str]) -> Re
     ReadOnly { name, unless, most_operands: None }
 }
 
-/// Commands that change no file, whatever their arguments, apart from those named.
+/// Commands that change no file whatever their arguments, except for the options listed.
 pub const READ_ONLY: &[ReadOnly] = &[
     reads(":"),
     reads("["),
@@ -154,7 +154,7 @@ pub const GIT_UNLESS: &[&str] =
 pub struct Presumed {
     /// The words that it begins with.
     pub words: &'static [&'static str],
-    /// Options of which one must be there; none if the command is presumed without.
+    /// Options of which one is required; empty if the command is presumed safe without.
     pub needs: &'static [&'static str],
 }
 
@@ -303,13 +303,13 @@ pub const PRESUMED: &[Presumed] = &[
     Presumed { words: &["zig", "fmt"], needs: &["--check"] },
 ];
 
-/// Targets with which `make` is presumed not to change sources, beside none at all.
+/// Targets with which `make` is presumed not to change sources, as it is without a target.
 pub const MAKE_TARGETS: &[&str] = &["all", "build", "check", "compile", "lint", "test", "tests", "vet"];
 
-/// How parts of an option begin with which nothing is presumed: they ask for files to be changed.
+/// Beginnings of parts of options that ask for files to be changed, so that nothing is presumed.
 pub const WRITES: &[&str] = &["update", "bless", "overwrite", "accept", "regen", "snapshot"];
 
-/// Parts of an option that do the same as whole words.
+/// The same for whole parts of options.
 pub const WRITES_WHOLE: &[&str] = &["fix", "write", "apply", "inplace", "u"];
 
 /// Options with which `curl` writes files; without them it is presumed to leave sources alone.
@@ -328,7 +328,7 @@ pub const CURL_WRITES: &[&str] = &[
     "alt-svc",
 ];
 
-/// Variables that decide which programs run, or what they do to files.
+/// Variables that determine which programs run, or what they do to files.
 pub const RISKY_VARIABLES: &[&str] =
     &["PATH", "IFS", "BASH_ENV", "ENV", "SHELLOPTS", "CDPATH", "HOME", "PWD", "OLDPWD", "PAGER", "EDITOR", "SHELL"];
 

@@ -1,8 +1,8 @@
-//! Text that a command line itself says will be printed.
+//! Text that is known to be printed from the command line itself.
 
 use crate::files::shell::{Redirect, Simple};
 
-/// The exact text that a command prints, if the command line says it in every shell alike.
+/// The exact text that a command prints, if it is known from the command line and the same in every shell.
 pub(crate) fn printed(command: &Simple) -> Option<String> {
     if command.words.is_empty() {
         // `> file` alone prints nothing.
@@ -67,6 +67,6 @@ fn formatted(format: &str, values: &[&str]) -> Option<String> {
             c => text.push(c),
         }
     }
-    // With values left over, the format is used again.
+    // If values are left over, the format is used again.
     values.next().is_none().then_some(text)
 }

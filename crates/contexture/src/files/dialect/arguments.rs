@@ -1,4 +1,4 @@
-//! The arguments of a call by meaning, and what a tool that did its work tells about files.
+//! The arguments of a call by meaning, and what a successful call tells about files.
 
 use serde_json::Value;
 
@@ -13,10 +13,10 @@ use crate::files::observation::Observation;
 use crate::files::patched::observe_patch;
 use crate::files::path::Directory;
 
-/// Tools whose edits may take the line feed after a piece that is replaced by nothing.
+/// Tools whose edits may also remove the line feed after a piece that is replaced by nothing.
 const TAKES_FEED: &[&str] = &["Edit", "MultiEdit"];
 
-/// The number of a value, at most the greatest that a line can have: a read from beyond it is still a part of a file.
+/// The number in a value, limited to the greatest line number: a read from beyond it is still a part of a file.
 fn number_in(value: &Value) -> Option<usize> {
     let number = value.as_u64()?;
     Some(usize::try_from(number).unwrap_or(MAX_LINE_NUMBER).min(MAX_LINE_NUMBER))
@@ -39,7 +39,7 @@ impl<'a> Arguments<'a> {
         text_of(self.value, None, WORKDIR_NAMES)
     }
 
-    /// The command line; a list of words is joined, and `bash -lc TEXT` is opened.
+    /// The command line. A list of words is joined, and `bash -lc TEXT` is unwrapped.
     pub(super) fn command(&self) -> Option<String> {
         let named = self.entry.and_then(|entry| entry.command.as_deref());
         if let Some(text) = text_of(self.value, named, COMMAND_NAMES) {
@@ -98,7 +98,7 @@ impl<'a> Arguments<'a> {
         number_in(value).or_else(|| line_number(value.as_str()?.trim()))
     }
 
-    /// The first line that a read was asked for; 1 if it was not narrowed.
+    /// The first line that a read was asked for; 1 by default.
     fn first_line(&self) -> usize {
         let range = value_of(self.value, None, &["view_range", "line_range"]).and_then(Value::as_array);
         let first = range.and_then(|range| range.first()).and_then(number_in);
@@ -110,7 +110,7 @@ impl<'a> Arguments<'a> {
         self.first_line() > 1 || value_of(self.value, None, LIMITS).is_some_and(|value| !value.is_null())
     }
 
-    /// Whether the command goes on after the call.
+    /// Whether the command continues after the call.
     pub(super) fn is_in_background(&self) -> bool {
         let names = ["run_in_background", "is_background", "background", "async", "detach"];
         value_of(self.value, None, &names).and_then(Value::as_bool) == Some(true)
@@ -125,14 +125,14 @@ impl<'a> Arguments<'a> {
         passages(&asked, result).into_iter().map(read).collect()
     }
 
-    /// Hits of a search, where each line certainly carries its number.
+    /// Hits of a search, if each line certainly carries its number.
     fn observe_search(&self, path: Option<&str>, result: &str) -> Vec<Observation> {
         let is_numbered = value_of(self.value, None, &["-n"]).and_then(Value::as_bool) == Some(true);
         if !is_numbered || text_of(self.value, None, &["output_mode"]) != Some("content") {
             return Vec::new();
         }
         let lines: Vec<&str> = split_lines(result).collect();
-        // Blanks may be gone from the end of the last one.
+        // Spaces may be missing at the end of the last one.
         let lines = &lines[..lines.len().saturating_sub(1)];
         let hits = |path: &str| observe_hits(lines, Some(path), &Directory::Start);
         let is_named = lines.iter().any(|line| !line.starts_with(|c: char| c.is_ascii_digit()) && *line != "--");
@@ -169,7 +169,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Lines that are put in: `insert_line` is the line before them, `line` the one after, 0 the end.
+    /// Lines that are inserted: `insert_line` is the line before them, `line` the one after, 0 the end.
     fn observe_insert(&self, path: String) -> Option<Observation> {
         let text = self.content().or_else(|| text_of(self.value, None, NEW_NAMES).map(str::to_owned))?;
         let after = match (self.number(&["insert_line", "after_line"]), self.number(&["line"])) {

@@ -1,4 +1,4 @@
-//! What a read tool printed: whose numbers are the tool's, and which text is the file's.
+//! What a read tool printed: whether numbers were added by the tool, and which text is the file's.
 
 use crate::files::framing::is_cut_mark;
 use crate::files::numbering::{Passage, Style, split_lines, split_number};
@@ -6,7 +6,7 @@ use crate::files::numbering::{Passage, Style, split_lines, split_number};
 /// What a read was asked for.
 pub(super) struct Asked<'a> {
     pub(super) tool: &'a str,
-    /// The first line; 1 if the read was not narrowed.
+    /// The first line; 1 by default.
     pub(super) first: usize,
     pub(super) is_narrowed: bool,
 }
@@ -33,10 +33,10 @@ enum Form {
 /// Most lines that read tools show when they are not asked for a number of lines.
 const MOST_LINES: usize = 2_000;
 
-/// Length from which read tools cut lines off, in characters.
+/// Length from which read tools truncate lines, in characters.
 const LONG_LINE: usize = 2_000;
 
-/// Fewest lines whose numbers can only be the tool's, where it may number them or not.
+/// Where a tool may or may not number lines, this many numbered lines prove that the numbers are the tool's.
 const LEAST_NUMBERED: usize = 3;
 
 /// Most lines that a tool prints before the first line of a file.
@@ -72,7 +72,7 @@ fn numbered(lines: &[&str], styles: &[Style], asked: &Asked<'_>) -> Option<(Pass
     let count = passage.lines.len();
     // A remark that is not understood may say that there is more.
     let is_more = !lines[..at].iter().all(|line| is_heading(line)) || !are_endings(&lines[at + count..]);
-    // Some tools show the end of a file's last line as one more line, which is empty.
+    // Some tools show the end of a file's last line as an additional empty line.
     let is_ended = passage.lines.last().is_some_and(|last| last.is_empty());
     if is_ended {
         passage.lines.pop();
@@ -81,26 +81,26 @@ fn numbered(lines: &[&str], styles: &[Style], asked: &Asked<'_>) -> Option<(Pass
     (!passage.lines.is_empty()).then_some((passage, whole))
 }
 
-/// How tools begin what they show of a file, apart from numbered lines.
+/// How the lines begin that tools print before a file's.
 const HEADINGS: [&str; 6] =
     ["<file", "<path", "<type", "<content", "Here's the result of running `cat -n`", "<system-reminder>"];
 
-/// How they end it when they have shown all that they were asked for.
+/// How the lines begin that tools print after a file's when they have shown all that was asked for.
 const ENDINGS: [&str; 4] = ["</file", "</content", "(End of file", "<system-reminder>"];
 
 fn is_heading(line: &str) -> bool {
     line.trim().is_empty() || HEADINGS.iter().any(|start| line.trim_start().starts_with(start))
 }
 
-/// Whether lines behind a file's are what tools put there, none of which says that there is more.
+/// Whether the lines after a file's were added by the tool, and none of them says that there is more.
 fn are_endings(lines: &[&str]) -> bool {
     let is_ending =
         |line: &&str| line.trim().is_empty() || ENDINGS.iter().any(|start| line.trim_start().starts_with(start));
-    // What a harness reminds of goes on to the end.
+    // A reminder of the harness extends to the end.
     lines.iter().take_while(|line| !line.starts_with("<system-reminder>")).all(is_ending)
 }
 
-/// Text of a tool that may number lines or not.
+/// Output of a tool that may or may not number lines.
 fn either(lines: &[&str], asked: &Asked<'_>, result: &str) -> Option<(Passage, bool)> {
     let sure = [Style::Arrow, Style::Tab, Style::Bar];
     let is_run = |style: Style| {
@@ -113,7 +113,7 @@ fn either(lines: &[&str], asked: &Asked<'_>, result: &str) -> Option<(Passage, b
     if let Some(style) = sure.into_iter().find(|style| is_run(*style)) {
         return numbered(lines, &[style], asked).filter(|_| lines.len() >= LEAST_NUMBERED);
     }
-    // Numbers in other styles are as likely the file's own.
+    // Numbers in other styles are as likely part of the file.
     let looks_numbered = |line: &&&str| sure.into_iter().any(|style| split_number(line, style).is_some());
     if [Style::Colon, Style::Dot, Style::Bare].into_iter().any(is_run) || lines.iter().any(|line| looks_numbered(&line))
     {
@@ -123,14 +123,14 @@ fn either(lines: &[&str], asked: &Asked<'_>, result: &str) -> Option<(Passage, b
     Some((Passage::plain(Some(asked.first), result), whole))
 }
 
-/// Whether a read's output is a remark of the tool, or has one.
+/// Whether a read's output is, or contains, a remark of the tool.
 fn is_note(text: &str) -> bool {
     let starts =
         ["File unchanged", "<system-reminder>", "IMPORTANT:", "[File content truncated", "<file", "<path", "<content"];
     starts.iter().any(|start| text.trim_start().starts_with(start)) || text.contains("<system-reminder>")
 }
 
-/// The runs of a passage between lines that the tool may have cut off.
+/// The runs of a passage between lines that the tool may have truncated.
 fn without_long_lines(passage: Passage, whole: bool) -> Vec<(Passage, bool)> {
     let is_long = |line: &String| line.len() >= LONG_LINE && line.chars().count() >= LONG_LINE;
     if !passage.lines.iter().any(is_long) {

@@ -1,10 +1,10 @@
-//! Which lines of a file on the disk are those that are known.
+//! Finds known lines in a file on the disk.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Lines that are the same on both sides, in a row.
+/// Consecutive lines that are the same on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Block {
     /// The first of them among the known lines.
@@ -25,10 +25,10 @@ impl Block {
     }
 }
 
-/// Where each line is on the disk, if it is there once and is not blank.
+/// The lines of a file on the disk, with the places of those that occur once and are not blank.
 pub(super) struct DiskLines<'a> {
     pub(super) lines: Vec<&'a str>,
-    /// `None` for lines that are there more than once. Made when it is first asked for: most files are the same.
+    /// `None` for lines that occur more than once. Computed on first use, since most files are unchanged.
     places: OnceCell<HashMap<&'a str, Option<usize>>>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> DiskLines<'a> {
         Self { lines, places: OnceCell::new() }
     }
 
-    /// The place of a line that is there once.
+    /// The place of a line that occurs once.
     fn place_of(&self, line: &str) -> Option<usize> {
         let places = self.places.get_or_init(|| {
             let mut places = HashMap::with_capacity(self.lines.len());
@@ -49,9 +49,9 @@ impl<'a> DiskLines<'a> {
         places.get(line).copied().flatten()
     }
 
-    /// The lines that are both known and on the disk, in order, as blocks.
+    /// Returns the lines that are both known and on the disk, in order, as blocks.
     ///
-    /// Only lines that occur once on either side say where they are; what is equal beside these belongs to them.
+    /// Only lines that occur once on both sides establish a place; equal lines next to them are added to their block.
     pub(super) fn blocks(&self, known: &[&str]) -> Vec<Block> {
         let mut own: HashMap<&str, usize> = HashMap::with_capacity(known.len());
         for line in known {
@@ -71,7 +71,7 @@ impl<'a> DiskLines<'a> {
     }
 }
 
-/// The block of equal lines around a pair, beginning at a floor at the earliest.
+/// Returns the block of equal lines around a pair, beginning no earlier than a floor.
 fn grown(known: &[&str], disk: &[&str], (known_at, disk_at): (usize, usize), floor: (usize, usize)) -> Block {
     let most_before = (known_at - floor.0).min(disk_at - floor.1);
     let before = (1..=most_before).take_while(|back| known[known_at - back] == disk[disk_at - back]).count();
@@ -79,9 +79,9 @@ fn grown(known: &[&str], disk: &[&str], (known_at, disk_at): (usize, usize), flo
     Block { known: known_at - before, disk: disk_at - before, len: before + after }
 }
 
-/// The longest run of pairs of which both sides rise; the first side rises already.
+/// Returns the longest subsequence of pairs in which both sides rise; the first side rises already.
 fn longest_rise(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    // For each length, the pair that ends the run with the lowest end; and for each pair the one before it.
+    // For each length, the pair that ends a subsequence of it with the lowest end; and for each pair the one before it.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
     for (index, (_, place)) in pairs.iter().enumerate() {
@@ -102,25 +102,26 @@ fn longest_rise(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     rise
 }
 
-/// Fewest equal lines in a row between which new lines are taken for a part of what was known.
+/// A run of at least this many equal lines is strong: new lines between two strong runs count as part of what was
+/// known.
 ///
-/// A line that was moved out of what is known must not make what is around its new place look known.
+/// With a lower limit, a single known line that was moved would make the lines around its new place count as known.
 const LEAST_STRONG: usize = 3;
 
-/// By how many lines what is between two such runs may have grown, beyond the length of what was known.
+/// How many lines the text between two such runs may have grown, beyond the number of known lines.
 const MOST_GROWN: usize = 20;
 
-/// Where the known lines end at the file's own ends.
+/// Whether the known lines reach the ends of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
-    /// Whether they begin with the file.
+    /// Whether they begin where the file begins.
     pub(super) begins: bool,
-    /// Whether they end with it.
+    /// Whether they end where the file ends.
     pub(super) ends: bool,
 }
 
-/// The parts of the disk that are within what was known: from one strong block to the next with all between them, and
-/// the lines of weak blocks beside them alone.
+/// Returns the parts of the disk that are within what was known: everything from one strong block to the next, and
+/// other weak blocks by themselves.
 pub(super) fn regions(blocks: &[Block], known: usize, disk: usize, bounds: Bounds) -> Vec<Range<usize>> {
     if bounds.begins && bounds.ends {
         return (disk > 0).then_some(0..disk).into_iter().collect();
@@ -153,7 +154,7 @@ pub(super) fn regions(blocks: &[Block], known: usize, disk: usize, bounds: Bound
     regions
 }
 
-/// Adds a region behind those before it, or to the last of them if they meet.
+/// Adds a region after the others, or extends the last one if they touch.
 fn join(regions: &mut Vec<Range<usize>>, region: Range<usize>) {
     match regions.last_mut() {
         Some(last) if region.start <= last.end => last.end = last.end.max(region.end),
@@ -186,7 +187,7 @@ mod tests {
     fn what_is_beside_them_is_not() {
         assert_eq!(mapped("x a b c y", "7 8 a b c 9", WITHIN), ["a b c"]);
         assert_eq!(mapped("a b c d", "1 2 3 4", WITHIN), [""; 0]);
-        // One line at the end was moved away, and what is before its new place was never known.
+        // One line at the end was moved, and what is before its new place was never known.
         assert_eq!(mapped("a b c d e f", "a b c d e 1 2 3 f", WITHIN), ["a b c d e", "f"]);
         assert_eq!(mapped("a b c d e f", "b 1 2 a c d e f", WITHIN), ["b", "c d e f"]);
     }

@@ -1,4 +1,4 @@
-//! What changes do to what is known of files.
+//! Applies changes to what is known of files.
 
 use super::state::End;
 use super::{FileModel, FileState, Grade, Now, Segment, extension_of, is_beneath, normalize, splice};
@@ -10,7 +10,7 @@ use crate::files::path::last_part;
 /// Most links that are followed.
 const MAX_LINKS: usize = 500;
 
-/// What is said of lines that a change may or may not have touched.
+/// The reason given for lines that a change may or may not have touched.
 pub(super) const UNPLACED: &str = "an edit at a place that is not known";
 
 impl FileModel {
@@ -43,7 +43,7 @@ impl FileModel {
         }
     }
 
-    /// Puts the files in doubt that may be one file with the one that changed.
+    /// Puts those files in doubt that may be the same file as the one that changed.
     fn doubt_others(&mut self, now: Now, path: &str) {
         let normal = normalize(path);
         for index in self.index.others(&normal) {
@@ -54,7 +54,8 @@ impl FileModel {
         }
     }
 
-    /// Names that may lead to what a path leads to, over any number of links; for a directory, what is in it as well.
+    /// Returns names that may lead to the same place as a path, through any number of links. For a directory this
+    /// includes names of what is in it.
     fn linked_names(&self, path: &str, is_directory: bool) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         let mut open = vec![path.to_owned()];
@@ -71,7 +72,7 @@ impl FileModel {
         names
     }
 
-    /// A link that is copied or moved may still be one.
+    /// Notes that a link may still be one after it was copied or moved.
     fn copy_links(&mut self, from: &str, to: &str) {
         let from = normalize(from);
         let is_it = |name: &str| is_beneath(name, &from) || is_beneath(&from, name);
@@ -86,13 +87,13 @@ impl FileModel {
             if self.links.len() < MAX_LINKS {
                 self.link(&other, to);
             } else {
-                // Nobody can follow so many.
+                // Too many links to follow: an empty name matches every path.
                 self.links.push((String::new(), String::new()));
             }
         }
     }
 
-    /// Whether a path leads out of a directory through one that may be another one under this name.
+    /// Whether a path leaves a directory with `..` where that directory may be a link.
     pub(super) fn leads_through_link(&self, path: &str) -> bool {
         let ups = path.match_indices("/..").filter(|(at, _)| matches!(path.as_bytes().get(at + 3), None | Some(b'/')));
         ups.into_iter().any(|(at, _)| {
@@ -101,12 +102,12 @@ impl FileModel {
         })
     }
 
-    /// Notes that two names lead to one file or directory from now on.
+    /// Notes that from now on two names lead to the same file or directory.
     pub(super) fn link(&mut self, from: &str, to: &str) {
         let (from, to) = (normalize(from), normalize(to));
-        // A link in a directory that is named has the name of what it leads to.
+        // If `to` is a directory, the link is in it and has the last part of `from` as its name.
         let inside = format!("{to}/{}", last_part(&from));
-        // What a symbolic link leads to is seen from where the link is.
+        // The target of a symbolic link is relative to the directory of the link.
         let parent = to.rsplit_once('/').map_or("", |(parent, _)| parent);
         let beside = normalize(&format!("{parent}/{}", last_part(&from)));
         self.links.extend([(from.clone(), to.clone()), (from, inside), (beside, to)]);
@@ -146,7 +147,7 @@ impl FileModel {
         normalize(&self.files[index].path)
     }
 
-    /// Notes that a file exists: empty, if it was gone.
+    /// Notes that a file exists; it is empty if it did not exist before.
     fn make(&mut self, now: Now, path: &str) {
         if let Some(index) = self.place(path).filter(|index| self.files[*index].deleted) {
             self.files.change(index).write(now, "");
@@ -157,7 +158,7 @@ impl FileModel {
         self.delete_unless(now, path, None);
     }
 
-    /// Deletes the file of a path and all beneath it, but for one.
+    /// Deletes the file of a path and everything beneath it, except for one file.
     fn delete_unless(&mut self, now: Now, path: &str, but: Option<usize>) {
         let under = normalize(path);
         for index in (0..self.files.len()).filter(|index| Some(*index) != but) {
@@ -173,7 +174,7 @@ impl FileModel {
         }
     }
 
-    /// Where a copy goes: the file, if it is known, and its path; and whether that is certain.
+    /// Returns where a copy goes: the file, if it is known, its path, and whether that is certain.
     fn destination(&self, from: &str, to: &str) -> (Option<usize>, String, bool) {
         let inside = format!("{}/{}", to.trim_end_matches('/'), last_part(from.trim_end_matches('/')));
         let normal = normalize(to);
@@ -184,7 +185,7 @@ impl FileModel {
         if to.ends_with('/') || last_part(to) == "." || last_part(to) == ".." || self.files.iter().any(is_inside) {
             return (self.place(&inside), inside, true);
         }
-        // What may have changed since it was seen may be a directory now.
+        // A file that may have changed since it was seen may be a directory now.
         let is_file = |index: &usize| !self.files[*index].deleted && !self.files[*index].is_all_in_doubt();
         let known = self.place(to).filter(is_file);
         (known, to.to_owned(), known.is_some())
@@ -203,11 +204,11 @@ impl FileModel {
         let known =
             self.place(from).filter(|index| !self.files[*index].deleted && !self.files[*index].segments.is_empty());
         let Some(source) = known else {
-            // What is copied is not known, or is a directory.
+            // What is copied is unknown, or a directory.
             return self.doubt_beneath(now, &normalize(to), &[], by, None);
         };
         if self.place(&path) == Some(source) {
-            // Output that goes into the file that it comes from empties it first.
+            // If output is redirected to the file that it is read from, the file is emptied first.
             return self.doubt(source, now, by);
         }
         let source = &self.files[source];
@@ -231,7 +232,7 @@ pub(super) struct Edit {
     old: String,
     new: String,
     takes_feed: bool,
-    /// By how many lines the file grows.
+    /// How many lines the file grows by.
     grown: isize,
 }
 
@@ -243,7 +244,7 @@ impl Edit {
         Self { old, new, takes_feed, grown }
     }
 
-    /// Whether the piece ends with the last line feed of a segment, so that what replaces it is joined with a line that
+    /// Whether the piece ends with the last line feed of a segment, so that its replacement is joined with a line that
     /// is not in the segment.
     fn runs_on(&self, segment: &Segment) -> bool {
         if !self.old.ends_with('\n') || self.new.ends_with('\n') {
@@ -254,8 +255,9 @@ impl Edit {
         !(self.new.is_empty() && (before.is_empty() || before.ends_with('\n')))
     }
 
-    /// The lines that the piece touches, and those that are there now. One that the piece only ends before, or
-    /// begins after, is not touched if the line feed between them stays, or goes with the whole piece.
+    /// Returns the lines that the piece touches, and those that replace them. If the piece begins or ends with a line
+    /// feed, the line beyond it is not touched, provided that the replacement has the line feed too or the whole piece
+    /// is removed.
     fn pieces(&self) -> (Vec<&str>, Vec<&str>) {
         let (mut old, mut new) = (self.old.as_str(), self.new.as_str());
         if let (Some(bare), Some(bare_new)) =
@@ -289,7 +291,7 @@ impl FileState {
         self.mark_edited(now.at);
     }
 
-    /// Notes that it has a text that nobody knows; the lines known before are often still right.
+    /// Notes that its text is unknown now; the lines known before are often still right.
     fn change_somehow(&mut self, now: Now, by: &str) {
         self.deleted = false;
         self.mark_edited(now.at);
@@ -310,7 +312,7 @@ impl FileState {
         match (end, whole) {
             (End::Closed, Some(whole)) => whole.lines.extend(added.lines),
             (End::Open, Some(whole)) if !whole.lines.is_empty() => {
-                // The text goes on in the last line.
+                // The added text continues the last line.
                 let first = added.lines.remove(0);
                 if let Some(last) = whole.lines.last_mut() {
                     last.text = format!("{}{}", last.text, first.text).into();
@@ -325,11 +327,11 @@ impl FileState {
         }
     }
 
-    /// Adds lines to the end of a file whose end is not known.
+    /// Adds lines to the end of a file whose end is unknown.
     fn append_somewhere(&mut self, now: Now, mut added: Segment, end: End) {
         self.whole = false;
         if end != End::Closed {
-            // Any last line of a run may be the file's last one, and the text may go on in it.
+            // The last line of any run may be the file's last line, and the text may continue it.
             let lasts = self.segments.iter_mut().filter_map(|segment| segment.lines.last_mut());
             lasts.for_each(|line| line.grade = Grade::InDoubt);
             added.lines.first_mut().into_iter().for_each(|line| line.grade = Grade::InDoubt);
@@ -342,14 +344,14 @@ impl FileState {
         self.mark_edited(now.at);
         let added = Segment::new(now, now.at, &Passage::plain(Some(after + 1), text));
         let count = added.lines.len();
-        // Lines without a number may be on both sides of the place.
+        // Lines without numbers may be on both sides of the place.
         let unnumbered = self.segments.iter_mut().filter(|segment| segment.first.is_none() && segment.lines.len() > 1);
         unnumbered.flat_map(|segment| &mut segment.lines).for_each(|line| line.grade = Grade::InDoubt);
         self.segments =
             std::mem::take(&mut self.segments).into_iter().flat_map(|segment| segment.split(after)).collect();
         self.whole = false;
         if text.ends_with('\n') || text.is_empty() {
-            // Some tools put in an empty line for the last line feed.
+            // Some tools insert an empty line for the last line feed.
             let later = self.segments.iter_mut().filter(|segment| segment.first.is_some_and(|first| first > after));
             later.for_each(Segment::distrust);
             self.segments.push(added);
@@ -360,7 +362,7 @@ impl FileState {
         self.settle(now, UNPLACED);
     }
 
-    /// Replaces a piece of text that the file has once, or all pieces.
+    /// Replaces a piece of text that the file has once, or all occurrences.
     fn edit(&mut self, now: Now, edit: &Edit, all: bool) {
         self.deleted = false;
         self.mark_edited(now.at);
@@ -372,7 +374,7 @@ impl FileState {
         match () {
             () if edit.old.is_empty() || (all && edit.takes_feed) => self.raise_doubt(now, UNPLACED),
             () if all => self.edit_all(now, edit),
-            // The tool says that the piece was there once, so some of what is known is wrong.
+            // The tool reports that the piece occurred once, so some of what is known is wrong.
             () if is_ambiguous => {
                 self.edit_once(now, edit, &counts);
                 self.raise_doubt(now, UNPLACED);
@@ -437,11 +439,11 @@ impl FileState {
         self.finish(now);
     }
 
-    /// Notes a change of lines that are not known together: what is known of the old ones goes, the new ones come.
+    /// Notes a change of lines that are not known together: known old lines are removed, and the new lines are added.
     fn edit_unknown(&mut self, now: Now, edit: &Edit) {
         let (old, new) = edit.pieces();
         if edit.takes_feed {
-            // A line that is not known may be joined with the one after it, or be gone.
+            // An unknown line may be joined with the one after it, or be gone.
             self.distrust_numbers(self.start());
             let is_later = |segment: &&mut Segment| segment.first != Some(1);
             let firsts = self.segments.iter_mut().filter(is_later).filter_map(|segment| segment.lines.first_mut());
@@ -450,7 +452,7 @@ impl FileState {
         self.replace_unknown(now, &old, &new, edit.grown, 1);
     }
 
-    /// The same for lines; so many at each end of the new ones may go on in lines that are not known.
+    /// The same for lines. The first and last `frayed` of the new lines may continue in unknown lines.
     fn replace_unknown(&mut self, now: Now, old: &[&str], new: &[&str], grown: isize, frayed: usize) {
         let is_contradicted = self.whole;
         splice::forget(&mut self.segments, old);
@@ -458,7 +460,7 @@ impl FileState {
             splice::doubt_edges(segment, old);
         }
         if is_contradicted {
-            // All of it was known and the old text was not in it, so some of it was wrong.
+            // All of the file was known and the old text was not in it, so some of it was wrong.
             self.raise_doubt(now, UNPLACED);
         }
         if grown != 0 {
@@ -489,8 +491,8 @@ impl FileState {
         self.finish(now);
     }
 
-    /// Replaces the lines of a hunk. It is applied at the first place from where the one before it ended; that place is
-    /// certain only if all lines up to it are known.
+    /// Replaces the lines of a hunk. A hunk applies at the first match after the previous hunk; that place is certain
+    /// only if all lines up to it are known.
     fn patch_hunk(&mut self, now: Now, hunk: &Hunk, from: &mut usize) {
         let grown = hunk.new.len() as isize - hunk.old.len() as isize;
         if hunk.old.is_empty() {
@@ -520,7 +522,7 @@ impl FileState {
         for segment in &mut self.segments {
             if let Some(place) = splice::find_lines(&segment.lines, &hunk.old) {
                 splice::replace_lines(segment, now, hunk, place);
-                // If it was another place, the lines around this one are not next to these.
+                // If it was applied elsewhere, the lines around this place are not next to the new ones.
                 let around = place.saturating_sub(1)..(place + hunk.new.len() + 1).min(segment.lines.len());
                 segment.lines[around].iter_mut().for_each(|line| line.grade = Grade::InDoubt);
                 is_found = true;
@@ -544,7 +546,7 @@ impl FileState {
         later.for_each(Segment::distrust);
     }
 
-    /// Leaves out segments without lines, and notes what is in doubt.
+    /// Removes segments without lines, and notes what is in doubt.
     fn finish(&mut self, now: Now) {
         let whole = self.whole;
         self.segments.retain(|segment| whole || !segment.lines.is_empty());

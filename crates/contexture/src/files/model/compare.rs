@@ -1,4 +1,4 @@
-//! What a comparison of a file with the disk found, told so that it can be taken over again without the disk.
+//! The result of comparing a file with the disk, in a form that can be applied again without the disk.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::align::{Block, Bounds, DiskLines, regions};
 use super::{FileState, Segment};
 use crate::files::numbering::split_lines;
 
-/// What a comparison of a file with the disk found.
+/// The result of comparing a file with the disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compared {
     /// The file's place in the model.
@@ -19,16 +19,16 @@ pub struct Compared {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Found {
-    /// The file did not change since it was last compared, and nothing was learnt of it since.
+    /// The file did not change since it was last compared, and nothing was learnt about it since.
     Unchanged,
-    /// The file is gone, or is no file any more.
+    /// The file is gone, or is no longer a file.
     Gone,
     /// The file is there.
     There(There),
 }
 
-/// A file that is there, told by what was known of it. Of its text it holds what was not known before, and that only
-/// within what the agent has read or written.
+/// A file that is there, described relative to what was known of it. It holds only text that was not known before, and
+/// only within what the agent has read or written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct There {
     /// The hash of what was known.
@@ -38,7 +38,7 @@ pub struct There {
     /// Whether its last line has no line feed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_open: bool,
-    /// Where what was known is now.
+    /// Where the known lines are now.
     pub regions: Vec<Region>,
 }
 
@@ -49,7 +49,7 @@ pub struct Region {
     pub segment: usize,
     /// How many lines of the file are before it.
     pub start: usize,
-    /// What it is made of; nothing if it is the segment as it was known.
+    /// What it consists of; empty if it is the whole segment, unchanged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made_of: Vec<Piece>,
 }
@@ -84,7 +84,8 @@ impl FileState {
         There { known: self.known_hash(), lines: disk.lines.len(), is_open, regions }
     }
 
-    /// A number that differs whenever other lines are known, for all practical purposes, on every machine.
+    /// Hashes the known lines. The hash is the same on every machine, and in practice different lines have different
+    /// hashes.
     pub(super) fn known_hash(&self) -> u64 {
         let mut text = String::with_capacity(self.bytes() + self.segments.len());
         for segment in &self.segments {
@@ -98,7 +99,7 @@ impl FileState {
     }
 }
 
-/// Where all lines of a segment are on the disk in one piece: at their number, or else at the first such place.
+/// Returns where all lines of a segment are on the disk in one piece: at their number, or else at the first match.
 fn exact_place(segment: &Segment, disk: &[&str]) -> Option<usize> {
     let is_at = |start: usize| {
         disk.get(start..start + segment.lines.len())
@@ -112,7 +113,7 @@ fn exact_place(segment: &Segment, disk: &[&str]) -> Option<usize> {
     candidates.filter_map(|(at, _)| at.checked_sub(longest)).find(|start| is_at(*start))
 }
 
-/// The regions of a segment that is not on the disk as it was known.
+/// Returns the regions of a segment that is not on the disk as it was known.
 fn changed(index: usize, segment: &Segment, disk: &DiskLines<'_>, is_whole: bool) -> Vec<Region> {
     let known: Vec<&str> = segment.lines.iter().map(|line| &*line.text).collect();
     let blocks = disk.blocks(&known);
@@ -124,7 +125,7 @@ fn changed(index: usize, segment: &Segment, disk: &DiskLines<'_>, is_whole: bool
     regions(&blocks, known.len(), disk.lines.len(), bounds).into_iter().map(region).collect()
 }
 
-/// What a part of the disk is made of.
+/// Returns what a part of the disk consists of.
 fn pieces(blocks: &[Block], range: std::ops::Range<usize>, disk: &[&str]) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut at = range.start;

@@ -1,4 +1,4 @@
-//! How well lines are known, and why no better.
+//! How well lines are known, and what lowered their grade.
 
 use super::{Line, Now};
 use crate::packed::{Damaged, Packer, Unpacker};
@@ -6,9 +6,9 @@ use crate::packed::{Damaged, Packer, Unpacker};
 /// How well a line is known. Greater is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
-    /// Some call may have changed it, or where it came from is not certain.
+    /// Some call may have changed it, or its origin is uncertain.
     InDoubt,
-    /// It was certain, and since then commands ran that are only presumed not to change sources.
+    /// It was certain, but since then commands ran that are only presumed not to change sources.
     Presumed,
     /// It was seen or written, and every call since was understood completely and did not touch it.
     #[default]
@@ -22,9 +22,9 @@ pub enum Grade {
 pub struct Cause {
     /// When it was made.
     pub at: u32,
-    /// What it was, in short: a command, or a plain sentence's end.
+    /// What it was, in short: a command, or a phrase.
     pub by: String,
-    /// How many observations were made by then.
+    /// The number of observations at that time.
     pub(super) count: u64,
 }
 
@@ -43,21 +43,21 @@ impl Cause {
     }
 }
 
-/// What can be said of some lines.
+/// What can be claimed about some lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The least grade among them.
+    /// The lowest grade among them.
     pub grade: Grade,
-    /// The moment since which all of them are known: that of the line that was seen, written or verified first.
+    /// The moment since which all of them are known: that of the line that was seen, written or verified longest ago.
     pub since: u32,
-    /// What lowered the grade, the oldest first: the calls that may have changed lines, or the commands that are
-    /// presumed not to have. Empty if the grade is sure or verified.
+    /// What lowered the grade, oldest first: the calls that may have changed lines, or the commands that are presumed
+    /// not to have. Empty if the grade is sure or verified.
     pub by: Vec<Cause>,
     /// The number of the first line, if numbers are certain.
     pub first: Option<usize>,
 }
 
-/// Most causes that are remembered; of more, the oldest are kept, since they say since when.
+/// Most causes that are remembered. The oldest are kept, since they show since when lines are in doubt.
 const MAX_CAUSES: usize = 8;
 
 /// Commands that are only presumed not to change sources, in order.
@@ -73,18 +73,18 @@ const MAX_PRESUMED: usize = 64;
 impl Presumptions {
     pub(super) fn note(&mut self, now: Now, by: &str) {
         if self.newest.len() == MAX_PRESUMED {
-            // The oldest is kept, so that lines before it stay presumed.
+            // The oldest is kept, so that lines known before it remain presumed.
             self.newest.remove(1);
         }
         self.newest.push(Cause { at: now.at, by: by.to_owned(), count: now.count });
     }
 
-    /// Those that ran after a number of observations; each command once.
+    /// Those that ran after a number of observations, each command once.
     fn since(&self, count: u64) -> Vec<Cause> {
         self.that(|cause| cause.count > count)
     }
 
-    /// Those that ran after a moment; each command once.
+    /// Those that ran after a moment, each command once.
     pub(super) fn after(&self, at: u32) -> Vec<Cause> {
         self.that(|cause| cause.at > at)
     }
@@ -111,7 +111,7 @@ impl Presumptions {
     }
 }
 
-/// What can be said of lines of one file.
+/// Returns what can be claimed about lines of one file.
 pub(super) fn claim(lines: &[Line], first: Option<usize>, doubts: &[Cause], presumptions: &Presumptions) -> Claim {
     let since = lines.iter().map(|line| line.seen).min().unwrap_or_default();
     let certain_at = lines.iter().map(|line| line.certain_at).min().unwrap_or_default();

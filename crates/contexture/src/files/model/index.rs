@@ -1,18 +1,18 @@
-//! Which names mean the same file.
+//! Which names refer to the same file.
 
 use std::collections::HashMap;
 
 use crate::files::path::{last_part, may_be_same, mounted, normalize, on_drive};
 use crate::packed::{Damaged, Packer, Unpacker};
 
-/// Knows files by their normal paths. One path is one file: a longer and a shorter name are never united by their
-/// ends, since another package may have a file of that name.
+/// Finds files by their normal paths. Each path is a separate file: a longer and a shorter path are never taken for the
+/// same file because their ends are equal, since another package may have a file of that name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathIndex {
     by_path: HashMap<String, usize>,
     /// Paths by their last part, in lower case.
     by_name: HashMap<String, Vec<String>>,
-    /// Whether paths on drives were seen, so that `/d/a` is one too.
+    /// Whether paths on drives were seen, so that `/d/a` counts as one too.
     has_drives: bool,
 }
 
@@ -32,8 +32,8 @@ impl PathIndex {
         self.by_path.insert(normal, index);
     }
 
-    /// The file that a name in a text most likely means: the one path that ends with it. For marks only, never for
-    /// what is known of a file.
+    /// The file that a name in a text most likely refers to: the one path that ends with it. It is used only for marks,
+    /// never for what is known of a file.
     pub(super) fn find_like(&self, normal: &str) -> Option<usize> {
         self.find(normal).or_else(|| {
             let paths = self.by_name.get(&last_part(normal).to_lowercase())?;
@@ -44,7 +44,7 @@ impl PathIndex {
         })
     }
 
-    /// Other files that may be the one of a path under another name.
+    /// Other files that may be the same as the file of a path.
     pub(super) fn others(&self, normal: &str) -> Vec<usize> {
         let Some(paths) = self.by_name.get(&last_part(normal).to_lowercase()) else { return Vec::new() };
         let is_other = |path: &&String| path.as_str() != normal && may_be_same(path, normal);
@@ -67,7 +67,7 @@ impl PathIndex {
         packer.flag(*has_drives);
     }
 
-    /// Reads them again; there are so many files.
+    /// Reads them again, for a model with this many files.
     pub(super) fn wake(unpacker: &mut Unpacker<'_>, files: usize) -> Result<Self, Damaged> {
         let mut index = Self::default();
         let mut before = String::new();

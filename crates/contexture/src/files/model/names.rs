@@ -7,7 +7,7 @@ use crate::files::mentions::{Place, leading_number, looks_like_file};
 use crate::files::path::last_part;
 use crate::packed::{Damaged, Packer, Unpacker};
 
-/// Most names that are remembered of files that are not known yet.
+/// Most names of unknown files that are remembered.
 const MAX_NAMES: usize = 2_000;
 
 /// Files that were named before anything was known of them.
@@ -19,7 +19,7 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn note(&mut self, normal: String, at: u32, who: Who) {
-        // What the user named counts more than what the agent did.
+        // A name given by the user counts more than one given by the agent.
         let is_less = |known: &(u32, Who)| known.1 == Who::User && who != Who::User;
         if self.noted.get(&normal).is_some_and(is_less) {
             return;
@@ -29,12 +29,12 @@ impl Names {
         }
     }
 
-    /// Who named a file that is seen for the first time, and when.
+    /// Returns who named a file that is seen for the first time, and when.
     pub(super) fn take(&mut self, normal: &str) -> Vec<(u32, Who)> {
         if self.noted.is_empty() {
             return Vec::new();
         }
-        // A name is any end of the path, from the whole of it to its last part.
+        // A name may be any end of the path, from the whole path to its last part.
         let starts = normal.match_indices('/').map(|(at, _)| at + 1);
         [0].into_iter().chain(starts).filter_map(|start| self.noted.remove(&normal[start..])).collect()
     }
@@ -64,7 +64,7 @@ impl Names {
     }
 }
 
-/// Longest text that is looked into for names; what is longer was pasted.
+/// Longest text that is searched for names; longer texts were pasted.
 const MAX_TEXT_BYTES: usize = 20_000;
 
 /// The words of a text that look like paths, with the lines that they name.
@@ -84,7 +84,7 @@ pub fn named_places(text: &str) -> impl Iterator<Item = Place<'_>> {
         let (path, behind) = word.split_once(':').unwrap_or((word, ""));
         let path = path.trim_end_matches('.');
         let (stem, extension) = last_part(path).rsplit_once('.')?;
-        // `e.g` and the like have one letter on either side.
+        // `e.g` and the like have one letter on each side.
         let is_short = stem.len() + extension.len() < 3;
         let is_named = looks_like_file(path) && extension.starts_with(|c: char| c.is_ascii_alphabetic()) && !is_short;
         is_named.then(|| Place { path, line: leading_number(behind) })

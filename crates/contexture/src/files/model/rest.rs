@@ -1,4 +1,4 @@
-//! What is known of files, at rest: lines are where they are in the log.
+//! Storing what is known of files. Lines are stored as places in the log.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::{Cause, DiskChange, FileModel, FileState, Grade, Line, Mention, Presu
 use crate::packed::{Damaged, Packer, Unpacker};
 
 impl FileModel {
-    /// The moments at which known lines were seen or written: their texts are in messages of these.
+    /// The moments at which known lines were seen or written, whose messages contain their texts.
     pub(crate) fn moments(&self) -> BTreeSet<u32> {
         let mut moments = BTreeSet::new();
         let segments = self.files.iter().flat_map(|file| &file.segments);
@@ -64,7 +64,7 @@ impl FileModel {
         let links = unpacker.list(|unpacker| Ok((owned(unpacker)?, owned(unpacker)?)))?;
         let printed = unpacker.list(|unpacker| Ok((unpacker.list(owned)?, unpacker.place(files.len())?)))?;
         let (count, bytes) = (unpacker.number()?, unpacker.number()?);
-        // When a file changes, its bytes are taken off all bytes.
+        // Later changes of a file subtract its bytes from the sum, which must not underflow.
         let sum = files.iter().try_fold(0_usize, |sum, (file, _)| sum.checked_add(file.bytes));
         if sum.is_none_or(|sum| sum > bytes) {
             return Err(Damaged);
@@ -169,7 +169,7 @@ impl Segment {
         packer.optional(*guess);
         packer.flag(*is_hit);
         packer.lines(&lines.iter().map(|line| &*line.text).collect::<Vec<_>>());
-        // Lines that came together have all but their text in common.
+        // Lines that arrived together differ only in their text.
         for run in lines.chunk_by(|one, other| one.trace() == other.trace()) {
             packer.number(run.len());
             run[0].trace().rest(packer);
@@ -193,7 +193,7 @@ impl Segment {
     }
 }
 
-/// All that is known of a line but its text.
+/// What is known of a line besides its text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Trace {
     seen: u32,

@@ -1,10 +1,10 @@
-//! Changes that a command makes to every line of a file, computed.
+//! Computes changes that a command makes to every line of a file.
 
 use super::{FileState, Grade, Line, Now};
 use crate::files::observation::LineChange;
 
 impl FileState {
-    /// Does to the known lines what a command did to all; what cannot be computed is in doubt.
+    /// Applies to the known lines what a command did to all lines; what cannot be computed is put in doubt.
     pub(super) fn rewrite(&mut self, now: Now, changes: &[LineChange], by: &str) {
         self.deleted = false;
         self.mark_edited(now.at);
@@ -25,7 +25,7 @@ impl FileState {
             let numbered = lines.into_iter().enumerate().map(|(line, known)| (first.map(|first| first + line), known));
             segment.lines = numbered.filter_map(|(number, line)| rewritten(line, number, now, changes)).collect();
             segment.first = first.map(|first| first - removed_before(changes, first));
-            // A line in doubt may have been removed or not.
+            // A line in doubt may or may not have been removed.
             if removes_unseen && segment.lines.iter().any(|line| !line.is_sure()) {
                 segment.distrust();
             }
@@ -38,7 +38,7 @@ impl FileState {
     }
 }
 
-/// A line after all changes, unless they remove it.
+/// Returns a line after all changes, unless they remove it.
 fn rewritten(line: Line, number: Option<usize>, now: Now, changes: &[LineChange]) -> Option<Line> {
     let is_in = |first: usize, last: usize| number.is_some_and(|number| (first..=last).contains(&number));
     let mut text: Option<String> = None;

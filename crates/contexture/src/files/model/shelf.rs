@@ -1,10 +1,10 @@
-//! The files of a model, with what tells that one of them may have changed.
+//! The files of a model, with revisions that show when one of them may have changed.
 
 use std::ops::{Deref, Index};
 
 use super::{FileState, Grade, Line, Now};
 
-/// Files in the order in which they were first seen. Access that can change one also changes its revision.
+/// Files in the order in which they were first seen. Mutable access to a file changes its revision.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shelf {
     files: Vec<FileState>,
@@ -22,8 +22,7 @@ impl Shelf {
         self.files.len() - 1
     }
 
-    /// Files that are put back, as they were, each with whether it is as it was compared with the disk; revisions begin
-    /// anew.
+    /// Restores files, each with whether it is still as it was compared with the disk. Revisions start again.
     pub(super) fn of(files: Vec<(FileState, bool)>) -> Self {
         let (files, compared): (Vec<FileState>, Vec<bool>) = files.into_iter().unzip();
         let compared = compared.into_iter().map(|is_as_compared| is_as_compared.then_some(0)).collect();
@@ -35,7 +34,7 @@ impl Shelf {
         self.revisions[file]
     }
 
-    /// Counts a file's bytes again, which changes nothing of what is known.
+    /// Counts a file's bytes again, without changing its revision.
     pub(super) fn recount(&mut self, file: usize) {
         self.files[file].count_bytes();
     }
@@ -46,29 +45,29 @@ impl Shelf {
         &mut self.files[file]
     }
 
-    /// A file of which something is noted beside its lines.
+    /// A file, to note something that does not affect its lines.
     pub(super) fn note(&mut self, file: usize) -> &mut FileState {
         &mut self.files[file]
     }
 
-    /// Notes that a file was compared with the disk as it is now.
+    /// Notes that a file was compared with the disk in its current state.
     pub(super) fn note_compared(&mut self, file: usize) {
         self.compared[file] = Some(self.revisions[file]);
     }
 
-    /// Whether a file was compared with the disk and is known as it was then.
+    /// Whether a file was compared with the disk and nothing was learnt since.
     pub(super) fn is_as_compared(&self, file: usize) -> bool {
         self.compared.get(file).is_some_and(|compared| *compared == Some(self.revisions[file]))
     }
 
-    /// Notes that all known lines of a file are on the disk: that changes nothing but their grade.
+    /// Notes that all known lines of a file are on the disk, which changes only their grade.
     pub(super) fn regrade(&mut self, file: usize, now: Now) {
         for line in self.files[file].segments.iter_mut().flat_map(|segment| &mut segment.lines) {
             (line.grade, line.certain_at) = (Grade::Verified, now.count);
         }
     }
 
-    /// The lines of a segment, to be marked as shown: that changes nothing of what is known.
+    /// The lines of a segment, to be marked as shown, which does not change what is known.
     pub(super) fn lines_to_mark(&mut self, file: usize, segment: usize) -> Option<&mut [Line]> {
         Some(&mut self.files.get_mut(file)?.segments.get_mut(segment)?.lines)
     }

@@ -129,8 +129,8 @@ fn absorb_unplaced(segments: &mut Vec<Segment>, new: Segment) {
             return;
         }
     }
-    // Otherwise duplicates are removed. A numbered segment that is sure wins over the new lines, since its numbers would
-    // be lost; any other segment gives way to them, since they are the newer observation.
+    // Otherwise duplicates are removed. A numbered segment that is sure is kept and the new lines are dropped, since
+    // its numbers would be lost. Any other segment is replaced by them, since they are the newer observation.
     let mut parts = vec![new];
     let mut kept = Vec::with_capacity(segments.len() + 1);
     for old in segments.drain(..) {
@@ -466,8 +466,8 @@ pub(super) struct Replaced {
 
 /// Replaces the only occurrence of a text in a segment.
 ///
-/// Some tools also remove the line feed after a removed text (`takes_feed`). It is not known whether this one did, so the
-/// line that depends on it is left out and the rest becomes a separate segment without numbers.
+/// Some tools also remove the line feed after a removed text (`takes_feed`). It is not known whether this one did, so
+/// the line that depends on it is left out and the rest becomes a separate segment without numbers.
 pub(super) fn replace_once(mut segment: Segment, now: Now, old: &str, new: &str, takes_feed: bool) -> Replaced {
     let text = join_lines(&segment.lines) + "\n";
     let Some(start) = text.find(old) else { return Replaced { head: segment, tail: None, line: 0, is_sure: false } };
@@ -489,7 +489,7 @@ pub(super) fn replace_once(mut segment: Segment, now: Now, old: &str, new: &str,
     Replaced { head: segment, tail: Some(tail), line, is_sure }
 }
 
-/// Replaces every piece of a text in a segment.
+/// Replaces every occurrence of a text in a segment.
 pub(super) fn replace_all(segment: &mut Segment, now: Now, old: &str, new: &str) {
     let mut from = 0;
     loop {
@@ -533,8 +533,8 @@ fn replace_range(segment: &mut Segment, now: Now, text: &str, range: Range<usize
 }
 
 /// Where the old lines of a hunk are in a segment that begins with the file: the first place from a line on, after the
-/// line that the hunk names. Returns a place only for an exact match with no uncertain line before it: an uncertain line
-/// could hide an earlier match, which the tool would have used.
+/// line that the hunk names. Returns a place only for an exact match with no uncertain line before it: an uncertain
+/// line could hide an earlier match, which the tool would have used.
 pub(super) fn find_first(segment: &Segment, hunk: &Hunk, from: usize) -> Option<usize> {
     let start = match &hunk.after {
         Some(after) => {

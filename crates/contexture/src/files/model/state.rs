@@ -4,12 +4,12 @@ use super::grade::note_doubt;
 use super::{FileState, Grade, Line, Now, Segment, Who, join_lines, splice};
 use crate::files::numbering::Passage;
 
-/// An output named a file, or the user a line of it.
+/// A mention of a file by an output, or of one of its lines by the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mention {
     /// When.
     pub at: u32,
-    /// The line that it named, moved since by changes that are known to stand before it.
+    /// The line that it named, adjusted for later changes that are known to be before it.
     pub line: Option<usize>,
 }
 
@@ -22,7 +22,7 @@ const MAX_HITS: usize = 40;
 /// How a file's last line ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum End {
-    /// Nobody can say.
+    /// Unknown.
     #[default]
     Unknown,
     /// With a line feed.
@@ -31,7 +31,7 @@ pub(super) enum End {
     Open,
 }
 
-/// What is said of lines that a read contradicts.
+/// The reason given for lines that a read contradicts.
 const CHANGED_UNSEEN: &str = "a change by someone else";
 
 impl FileState {
@@ -55,7 +55,7 @@ impl FileState {
         self.segments.iter().map(Segment::text).collect::<Vec<_>>().join("\n")
     }
 
-    /// Where outputs and the user named the file, the newest first; a place that was named again stands once.
+    /// Where outputs and the user named the file, newest first; a place that was named again is listed once.
     pub fn mentions(&self) -> &[Mention] {
         &self.mentions
     }
@@ -83,7 +83,7 @@ impl FileState {
         }
     }
 
-    /// Whether someone named the file and the agent did not change it since: it may be what is still to be done.
+    /// Whether someone named the file and the agent did not change it since: work on it may still be pending.
     pub fn is_pending(&self) -> bool {
         self.named.max(self.named_by_agent) > self.edited
     }
@@ -93,7 +93,7 @@ impl FileState {
         !self.doubts.is_empty()
     }
 
-    /// Puts all known lines in doubt, because of a change that nobody can follow.
+    /// Puts all known lines in doubt, because of a change that cannot be followed.
     pub(super) fn raise_doubt(&mut self, now: Now, by: &str) {
         self.doubt_lines(now, by, |_| true);
         self.distrust_numbers(None);
@@ -114,7 +114,7 @@ impl FileState {
         }
     }
 
-    /// Whether all lines are in doubt already, so that another doubt changes nothing.
+    /// Whether all lines are already in doubt, so that another doubt changes nothing.
     pub(super) fn is_all_in_doubt(&self) -> bool {
         !self.whole
             && self
@@ -123,7 +123,7 @@ impl FileState {
                 .all(|segment| segment.first.is_none() && segment.lines.iter().all(|line| !line.is_sure()))
     }
 
-    /// Notes what put lines in doubt, or that none is any more.
+    /// Notes what put lines in doubt, or that no line is in doubt any more.
     pub(super) fn settle(&mut self, now: Now, by: &str) {
         let is_doubtful = self.segments.iter().flat_map(|segment| &segment.lines).any(|line| !line.is_sure());
         match is_doubtful {
@@ -134,7 +134,7 @@ impl FileState {
         self.whole &= !is_doubtful;
     }
 
-    /// Makes the numbers of all segments guesses, but for one.
+    /// Makes the numbers of all segments guesses, except for one segment.
     pub(super) fn distrust_numbers(&mut self, but: Option<usize>) {
         for (index, segment) in self.segments.iter_mut().enumerate() {
             if Some(index) != but {
@@ -184,8 +184,8 @@ impl FileState {
         self.version += 1;
     }
 
-    /// Adds lines that the file has now. If they contradict what was known, someone else changed the file, and
-    /// what was not shown again may have changed too.
+    /// Adds lines that the file has now. If they contradict what was known, someone else changed the file, and lines
+    /// that were not shown again may have changed too.
     fn absorb(&mut self, now: Now, segment: Segment) {
         let contradicts = splice::contradicts(&self.segments, &segment)
             || (self.whole && splice::goes_beyond(&self.segments, &segment));
@@ -210,7 +210,7 @@ impl FileState {
         self.settle(now, CHANGED_UNSEEN);
     }
 
-    /// Notes that lines are seen again in another version; only those that are known are taken.
+    /// Notes that lines were seen in another version; only known lines are affected.
     pub(super) fn compare(&mut self, at: u32, blocks: &[Passage]) {
         for block in blocks {
             splice::touch_old(&mut self.segments, at, block);
@@ -242,12 +242,13 @@ impl Segment {
         join_lines(&self.lines)
     }
 
-    /// The number that its first line has, or had before that became uncertain: to find it by, not to be shown.
+    /// The number of its first line, or the last number before that became uncertain. It is for finding the line, not
+    /// for display.
     pub fn likely_first(&self) -> Option<usize> {
         self.place()
     }
 
-    /// The same, inside.
+    /// The same, for use in this module.
     pub(super) fn place(&self) -> Option<usize> {
         self.first.or(self.guess)
     }

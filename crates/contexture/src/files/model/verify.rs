@@ -1,15 +1,15 @@
-//! Taking over what a comparison with the disk found.
+//! Applies the result of a comparison with the disk.
 
 use super::compare::{Compared, Found, Piece, Region, There};
 use super::state::End;
 use super::{DiskChange, FileModel, FileState, Grade, Line, Now, Segment};
 
-/// What a comparison with the disk found.
+/// The result of a comparison with the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verified {
     /// The file has every known line.
     Same,
-    /// The file had other text in places that the agent has read or written; it is known now.
+    /// The file had other text where the agent has read or written; that text is known now.
     Differed,
     /// The file is gone.
     Gone,
@@ -17,14 +17,14 @@ pub enum Verified {
     Unknown,
 }
 
-/// Why lines are in doubt whose comparison with the disk cannot be taken over.
+/// The reason given for lines if a comparison with the disk cannot be applied.
 const LOST_COMPARISON: &str = "a comparison with the disk that no longer fits";
 
 impl FileModel {
-    /// Compares what is known of a file with its text on the disk, or with its absence, and takes it over.
+    /// Compares what is known of a file with its text on the disk, or with its absence, and applies the result.
     ///
-    /// Known lines that are there are verified. Where the file differs, its text is taken within the regions that the
-    /// agent has read or written and nowhere else.
+    /// Known lines that are there are verified. Where the file differs, its text is taken, but only within the regions
+    /// that the agent has read or written.
     pub fn verify(&mut self, at: u32, path: &str, text: Option<&str>) -> Verified {
         let compared = self.place(path).and_then(|file| self.compare(file, text));
         compared.map_or(Verified::Unknown, |compared| self.take_over(at, &compared))
@@ -43,12 +43,12 @@ impl FileModel {
         Some(Compared { file, found })
     }
 
-    /// Whether nothing was learnt of a file since it was last compared with the disk.
+    /// Whether nothing was learnt about a file since it was last compared with the disk.
     pub fn is_as_compared(&self, file: usize) -> bool {
         self.files.is_as_compared(file)
     }
 
-    /// Takes over what a comparison found, now or when it was stored.
+    /// Applies the result of a comparison, made now or stored earlier.
     pub fn take_over(&mut self, at: u32, compared: &Compared) -> Verified {
         let Compared { file: index, found } = compared;
         let Some(file) = self.files.get(*index) else { return Verified::Unknown };
@@ -61,7 +61,7 @@ impl FileModel {
                 return Verified::Same;
             }
             Found::There(there) if file.known_hash() == there.known => self.take_there(*index, now, there),
-            // Another version of the program may know other lines. Which of them are there nobody can say.
+            // Another version of the program may know other lines. It is uncertain which of them are there.
             Found::Unchanged | Found::There(_) => {
                 self.files.change(*index).raise_doubt(now, LOST_COMPARISON);
                 return Verified::Unknown;
@@ -104,7 +104,7 @@ impl FileState {
         self.doubts.clear();
         self.end = end_of(there);
         if self.deleted {
-            // It is there again, and nothing of it was read.
+            // It exists again, and nothing of it was read.
             self.deleted = false;
             return Verified::Differed;
         }
@@ -146,7 +146,7 @@ fn is_whole(segments: &[Segment], lines: usize) -> bool {
     matches!(segments, [only] if only.lines.len() == lines)
 }
 
-/// Segments with the text of the disk in regions, joined where they meet.
+/// Returns segments with the text of the disk in regions, joined where they touch.
 fn merged(there: &There, known: &[Segment], now: Now) -> Vec<Segment> {
     let mut regions: Vec<(&Region, &Segment, Vec<Line>)> = Vec::new();
     for region in &there.regions {
@@ -170,7 +170,7 @@ fn merged(there: &There, known: &[Segment], now: Now) -> Vec<Segment> {
     segments
 }
 
-/// The lines of a region; those that were known keep what is known of them.
+/// Returns the lines of a region; known lines keep what is known of them.
 fn lines_of(region: &Region, old: &Segment, now: Now) -> Vec<Line> {
     let verified = |line: Line| Line { grade: Grade::Verified, certain_at: now.count, ..line };
     if region.made_of.is_empty() {

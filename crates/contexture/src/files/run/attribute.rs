@@ -1,4 +1,4 @@
-//! Which lines of an output are lines of which file, where the cuts are certain.
+//! Decides which lines of an output belong to which file, where the boundaries are certain.
 
 use crate::files::commands::prints::{Part, Prints, Shown};
 use crate::files::commands::sed::Ranges;
@@ -14,7 +14,7 @@ pub(super) struct Step {
     pub(super) is_proven: bool,
     /// Whether it certainly ran.
     pub(super) is_run: bool,
-    /// Whether it is one command, so that what is proven of it is proven of the one that reads.
+    /// Whether it is one command, so that what is proven of the pipeline is proven of the command that reads.
     pub(super) is_single: bool,
     /// The files that it looked at.
     pub(super) looked: Vec<String>,
@@ -31,7 +31,7 @@ struct Lines<'a> {
     to_end: bool,
 }
 
-/// What every pipeline changed and showed, in order.
+/// Returns what every pipeline changed and showed, in order.
 pub(super) fn attribute(
     steps: Vec<Step>,
     output: &Framed<'_>,
@@ -44,7 +44,7 @@ pub(super) fn attribute(
     let prints: Vec<Prints> = steps.iter().map(|step| step.prints.clone()).collect();
     let prints: Vec<&Prints> = prints.iter().collect();
     let is_unclear = is_failed || lines.iter().any(|line| is_complaint(line, programs));
-    // A text that may not have been printed is no mark.
+    // A text that may not have been printed cannot serve as a mark.
     let is_marked = steps.iter().all(|step| step.is_run || !matches!(step.prints, Prints::Text(_)));
     // A file that is changed between two prints may have another length.
     let is_still = steps.iter().all(|step| step.changed.is_empty());
@@ -64,11 +64,11 @@ pub(super) fn attribute(
     observations
 }
 
-/// How names of shells begin in complaints.
+/// How the names of shells begin in error messages.
 const SHELLS: [&str; 9] =
     ["bash: ", "-bash: ", "/bin/bash: ", "/usr/bin/bash: ", "sh: ", "/bin/sh: ", "zsh:", "(eval):", "dash: "];
 
-/// How complaints end, whoever makes them.
+/// How error messages end, regardless of the program.
 const COMPLAINTS: [&str; 8] = [
     ": No such file or directory",
     ": command not found",
@@ -80,7 +80,7 @@ const COMPLAINTS: [&str; 8] = [
     ": File exists",
 ];
 
-/// Whether a line is as likely a complaint of a command as a line of a file.
+/// Whether a line is as likely an error message of a command as a line of a file.
 fn is_complaint(line: &str, programs: &[&str]) -> bool {
     // A program names itself as it was called.
     let named = line.split_once(": ").map(|(name, _)| name.rsplit('/').next().unwrap_or(name));
@@ -89,7 +89,7 @@ fn is_complaint(line: &str, programs: &[&str]) -> bool {
         || COMPLAINTS.iter().any(|end| line.ends_with(end))
 }
 
-/// The lines that each print has; `None` if nobody can say where one ends and the next begins.
+/// Returns the lines of each print, or `None` if it is unknown where one ends and the next begins.
 fn cut<'a>(prints: &[&Prints], all: Lines<'a>, is_still: bool) -> Option<Vec<Option<Lines<'a>>>> {
     let mut cuts = vec![None; prints.len()];
     let sources: Vec<usize> = (0..prints.len()).filter(|index| *prints[*index] != Prints::Nothing).collect();
@@ -119,8 +119,8 @@ fn cut<'a>(prints: &[&Prints], all: Lines<'a>, is_still: bool) -> Option<Vec<Opt
     Some(cuts)
 }
 
-/// Where the known texts between other prints are: the place among the sources, and the line. Each text must be one
-/// line that no other line of the output can be taken for.
+/// Finds the known texts between other prints: the place among the sources, and the line. Each text must be one line
+/// that no other line of the output can be mistaken for.
 fn marks(prints: &[&Prints], sources: &[usize], lines: &[&str]) -> Option<Vec<(usize, usize)>> {
     let text_of = |source: &usize| match prints[*source] {
         Prints::Text(text) => Some(text.as_str()),
@@ -132,7 +132,7 @@ fn marks(prints: &[&Prints], sources: &[usize], lines: &[&str]) -> Option<Vec<(u
     let mut from = 0;
     for (place, text) in &texts {
         let mark = text.strip_suffix('\n').filter(|mark| !mark.contains('\n') && !mark.trim().is_empty())?;
-        // A file whose last line has no end would have this text at the end of that line.
+        // If a file's last line has no line feed, this text is appended to that line.
         let expected = texts.iter().filter(|(_, other)| other.trim_end_matches('\n').ends_with(mark)).count();
         let found = lines.iter().filter(|line| line.ends_with(mark)).count();
         let line = from + lines[from..].iter().position(|line| *line == mark)?;
@@ -145,7 +145,8 @@ fn marks(prints: &[&Prints], sources: &[usize], lines: &[&str]) -> Option<Vec<(u
     Some(marks)
 }
 
-/// Gives the prints between two marks their lines: all to a single one, or by counts that leave no choice.
+/// Divides the lines between two marks among the prints: all to a single one, or by counts that allow only one
+/// division.
 fn share<'a>(
     prints: &[&Prints],
     sources: &[usize],
@@ -186,8 +187,9 @@ fn share<'a>(
     Some(())
 }
 
-/// The lines of prints of which every line carries its number. Each print is one run of numbers that begins where it
-/// was asked to. If there are as many runs as prints, each has its own: runs can only be joined, or be missing.
+/// Divides the lines of prints in which every line carries its number. Each print is one run of numbers that begins
+/// where it was asked to. If there are as many runs as prints, each print has its own run, since runs can only be
+/// joined or be missing.
 fn by_numbers<'a>(prints: &[&Prints], sources: &[usize], lines: &'a [&'a str]) -> Option<Vec<&'a [&'a str]>> {
     let asked = |source: &usize| match prints[*source] {
         Prints::File(Shown { part: Part::Ranges(ranges), is_numbered: true, .. }) => match ranges.as_slice() {
@@ -203,7 +205,7 @@ fn by_numbers<'a>(prints: &[&Prints], sources: &[usize], lines: &'a [&'a str]) -
     for (index, (first, most)) in asked.iter().enumerate() {
         let follows = numbers[start..].iter().enumerate().take_while(|(place, number)| **number == first + place);
         let count = follows.take(most.unwrap_or(usize::MAX)).count();
-        // Where a later one could begin within this run, nobody can say where this one ends.
+        // If a later print could begin within this run, it is unknown where this one ends.
         let run = first + 1..first + count;
         if count == 0 || asked[index + 1..].iter().any(|(later, _)| run.contains(later)) {
             return None;
@@ -217,8 +219,7 @@ fn by_numbers<'a>(prints: &[&Prints], sources: &[usize], lines: &'a [&'a str]) -
 /// Most lengths of a file that are tried.
 const MAX_LENGTH: usize = 10_000;
 
-/// How many lines each of some prints of one file has, if together they have so many and only one length of the file
-/// explains it.
+/// Returns how many lines each of some prints of one file has, if only one length of the file explains their total.
 fn by_length(prints: &[&Prints], sources: &[usize], count: usize) -> Option<Vec<usize>> {
     let of = |source: &usize| match prints[*source] {
         Prints::File(Shown { path, part: Part::Ranges(ranges), is_numbered: false }) => Some((path, ranges)),
@@ -236,7 +237,7 @@ fn by_length(prints: &[&Prints], sources: &[usize], count: usize) -> Option<Vec<
             (length + 1).saturating_sub(*first).min(most.unwrap_or(usize::MAX))
         };
         let counts: Vec<usize> = asked.iter().map(|(_, ranges)| ranges.iter().map(printed).sum::<usize>()).collect();
-        // If the file's last line has no end, what is printed behind it is joined to it.
+        // If the file's last line has no line feed, what is printed next is joined to it.
         let shows_last =
             |(first, most): &(usize, Option<usize>)| length >= *first && most.is_none_or(|most| length < first + most);
         let last = counts.iter().rposition(|count| *count > 0).unwrap_or_default();
@@ -267,7 +268,7 @@ fn most_lines(prints: &Prints) -> Option<usize> {
     }
 }
 
-/// What lines tell that one print has; `None` if it only looked at files.
+/// Returns what the lines of one print tell; `None` if it only looked at files.
 fn take(prints: &Prints, lines: Lines<'_>, is_proven: bool, directory: &Directory) -> Option<Vec<Observation>> {
     match prints {
         Prints::File(shown) if shown.is_numbered => take_numbered(shown, lines),
@@ -287,7 +288,7 @@ fn read(path: &str, first: Option<usize>, lines: &[&str], whole: bool) -> Observ
     Observation::Read { path: path.to_owned(), block: Passage { first, lines }, whole }
 }
 
-/// Lines that carry their numbers.
+/// Takes lines that carry their numbers.
 fn take_numbered(shown: &Shown, lines: Lines<'_>) -> Option<Vec<Observation>> {
     let end = lines.lines.len() - usize::from(!lines.to_end && !lines.lines.is_empty());
     let numbered: Vec<(usize, &str)> =
@@ -312,7 +313,7 @@ fn take_numbered(shown: &Shown, lines: Lines<'_>) -> Option<Vec<Observation>> {
     Some(runs.iter().map(told).collect())
 }
 
-/// Lines as they are in the file.
+/// Takes lines as they are in the file.
 fn take_plain(shown: &Shown, lines: Lines<'_>, is_proven: bool) -> Option<Vec<Observation>> {
     let count = lines.lines.len();
     let asked = most_lines(&Prints::File(shown.clone()));
@@ -356,7 +357,7 @@ fn take_plain(shown: &Shown, lines: Lines<'_>, is_proven: bool) -> Option<Vec<Ob
     }
 }
 
-/// Lines of which the harness left out some in the middle.
+/// Takes lines of which the harness left out some in the middle.
 fn take_cut(shown: &Shown, ranges: &[(usize, Option<usize>)], lines: Lines<'_>, at: usize) -> Option<Vec<Observation>> {
     let [(first, _)] = ranges else { return None };
     let before = &lines.lines[..at.saturating_sub(FRAYED)];

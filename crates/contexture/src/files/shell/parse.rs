@@ -17,7 +17,7 @@ pub(super) fn script(line: &str) -> Option<Script> {
 
 /// A here-document whose text begins at the next line.
 struct Document {
-    /// The name that its redirection has until then.
+    /// The placeholder that its redirection has until then.
     id: usize,
     end: String,
     is_indented: bool,
@@ -28,9 +28,9 @@ pub(super) struct Parser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
-    /// How many shells of their own the place is in.
+    /// How many subshells the current place is in.
     apart: usize,
-    /// How many conditionals and loops the place is in.
+    /// How many conditionals and loops the current place is in.
     inside: usize,
     is_straight: bool,
     pipelines: Vec<Pipeline>,
@@ -39,7 +39,7 @@ pub(super) struct Parser<'a> {
     texts: Vec<Option<(String, bool)>>,
 }
 
-/// Words that begin or go on with a compound command.
+/// Words that begin or continue a compound command.
 const RESERVED: [&str; 17] = [
     "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "for", "case", "esac", "select", "function",
     "coproc", "time", "in",
@@ -95,7 +95,7 @@ impl<'a> Parser<'a> {
         Script { pipelines: self.pipelines, others: self.others, is_straight: self.is_straight }
     }
 
-    /// Skips blanks, comments and joined lines, not line feeds.
+    /// Skips blanks, comments and escaped line feeds, but not line feeds.
     fn skip_blanks(&mut self) {
         loop {
             match self.peek() {
@@ -132,7 +132,7 @@ impl<'a> Parser<'a> {
         Some(true)
     }
 
-    /// A list of pipelines up to one of the words, or up to a closing parenthesis or the end.
+    /// Parses a list of pipelines up to one of the words, a closing parenthesis or the end.
     fn list(&mut self, ends: &[&str]) -> Option<()> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -177,7 +177,7 @@ impl<'a> Parser<'a> {
             Some('\n') => {
                 self.take_line_feed()?;
             }
-            // What runs in the background changes files at any later time; `;;` belongs to a `case`.
+            // What runs in the background may change files at any later time; `;;` belongs to a `case`.
             Some(';') if !rest.starts_with(";;") => self.at += 1,
             _ if self.reserved().is_some() || self.at_brace('}') => {}
             _ => return None,
@@ -202,7 +202,7 @@ impl<'a> Parser<'a> {
             if rest.starts_with('|') && !rest.starts_with("||") {
                 self.is_straight &= !rest.starts_with("|&");
                 self.at += if rest.starts_with("|&") { 2 } else { 1 };
-                // Each part of a pipeline has a shell of its own.
+                // Each part of a pipeline runs in a subshell.
                 self.others[before..].iter_mut().for_each(|other| other.is_apart = true);
                 self.skip_lines()?;
                 self.peek()?;
@@ -223,7 +223,7 @@ impl<'a> Parser<'a> {
         Some(())
     }
 
-    /// The reserved word at this place, if there is one.
+    /// The reserved word here, if there is one.
     fn reserved(&self) -> Option<&'static str> {
         let rest = self.rest();
         RESERVED.into_iter().find(|word| {
@@ -239,7 +239,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// One command; `None` inside if it is a compound one, whose commands were noted.
+    /// Parses one command; the inner `None` means that it was a compound one, whose commands were noted.
     fn command(&mut self) -> Option<Option<Simple>> {
         if self.rest().starts_with("((") {
             return None;
@@ -393,7 +393,7 @@ impl<'a> Parser<'a> {
             }
             match self.peek() {
                 None | Some('\n' | ';' | '&' | '|' | ')') => break,
-                // A function is defined, or something else that is not a simple command.
+                // A function definition, or something else that is not a simple command.
                 Some('(' | '<' | '>') => return None,
                 Some(_) => {}
             }
@@ -466,7 +466,7 @@ impl<'a> Parser<'a> {
             let mut text = String::new();
             loop {
                 let rest = self.rest();
-                // Without its end the shell only warns, and takes all that is left.
+                // If the end is missing, the shell only warns and takes everything that is left.
                 if rest.is_empty() {
                     return None;
                 }
@@ -481,7 +481,7 @@ impl<'a> Parser<'a> {
             }
             let is_plain = document.is_quoted || !text.contains(['$', '`', '\\']);
             if !is_plain && (text.contains("$(") || text.contains('`')) {
-                // Commands run inside, and their words follow rules of their own.
+                // Commands may run inside, and their words follow different rules.
                 return None;
             }
             self.texts[document.id] = Some((text, is_plain));
@@ -489,7 +489,7 @@ impl<'a> Parser<'a> {
         Some(())
     }
 
-    /// Reads a script that stands inside a word, such as one in back quotes.
+    /// Reads a script inside a word, such as one in back quotes.
     pub(super) fn nested(&mut self, line: &str) -> Option<()> {
         if self.depth + 1 >= MAX_DEPTH {
             return None;
@@ -500,14 +500,14 @@ impl<'a> Parser<'a> {
         Some(())
     }
 
-    /// The commands of `$(…)`, after its parenthesis.
+    /// Parses the commands of `$(…)`, after its parenthesis.
     pub(super) fn substitution(&mut self) -> Option<()> {
         let outer = (std::mem::take(&mut self.documents), self.is_straight, self.inside);
         self.apart += 1;
         self.inside += 1;
         self.list(&[])?;
         self.apart -= 1;
-        // A document must end inside.
+        // A here-document must end inside.
         if !self.documents.is_empty() {
             return None;
         }

@@ -4,7 +4,7 @@ use super::parse::Parser;
 use super::{Expands, Word};
 
 impl Parser<'_> {
-    /// Reads a word; it is empty if none begins here. `None` if a quote or a substitution does not end.
+    /// Reads a word, which is empty if none begins here. `None` if a quote or a substitution does not end.
     pub(super) fn word(&mut self) -> Option<Word> {
         let mut word = Word::default();
         while let Some(next) = self.peek() {
@@ -23,7 +23,7 @@ impl Parser<'_> {
                 }
             }
         }
-        // Where a name follows `=` or `:`, a tilde is expanded too.
+        // A tilde is also expanded after `=` or `:`.
         if !word.is_quoted && (word.text.contains("=~") || word.text.contains(":~")) {
             word.expands = Expands::ToAnything;
         }
@@ -95,7 +95,7 @@ impl Parser<'_> {
             Some('{') => {
                 let len = rest.find('}')?;
                 let inner = &rest[2..len];
-                // Anything beyond a name may hold quotes, commands and braces.
+                // Anything besides a name may contain quotes, commands and braces.
                 if !inner.chars().all(|c| c.is_ascii_alphanumeric() || "_@*#?!-:.,/%^+=".contains(c)) {
                     return None;
                 }
@@ -131,7 +131,7 @@ impl Parser<'_> {
         Some(())
     }
 
-    /// A command in back quotes; one with escapes in it is not followed.
+    /// A command in back quotes; one that contains escapes is not followed.
     fn backquoted(&mut self, word: &mut Word) -> Option<()> {
         let inner = &self.rest()[1..];
         let len = inner.find('`')?;
@@ -147,7 +147,7 @@ impl Parser<'_> {
     }
 }
 
-/// What an unquoted character makes of a word.
+/// Returns how the shell expands a word because of an unquoted character.
 fn expansion(next: char, at_start: bool, rest: &str) -> Expands {
     match next {
         '*' | '?' | '[' | ']' => Expands::ToNames,
@@ -155,7 +155,7 @@ fn expansion(next: char, at_start: bool, rest: &str) -> Expands {
         '{' => Expands::ToAnything,
         // A tilde is a home directory, an equals sign the place of a program in some shells.
         '~' | '=' if at_start => Expands::ToAnything,
-        // Patterns of shells that have more of them.
+        // Patterns of shells that have additional ones.
         '^' | '#' if at_start => Expands::ToAnything,
         _ => Expands::Never,
     }
