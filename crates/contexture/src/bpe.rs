@@ -1,11 +1,10 @@
 //! Real token counts, by byte-pair encoding.
 //!
-//! Text is split into pieces by the rules of its vocabulary (`split`), and each piece is one token or is merged
-//! from its bytes (`merge`). We do both ourselves, over the vocabulary that the crate `tiktoken` carries, for
-//! two reasons. Its own splitter falls below 0.5 MB/s when a text mixes scripts, for which Chinese with arrows in
-//! it is enough, and feeding it smaller slices does not help; ours is linear. And whoever splits knows where the
-//! pieces are, so that cutting a text to a budget looks only at what is kept. Tests compare our tokens with those
-//! of that crate.
+//! Text is split into pieces by the rules of its vocabulary (`split`), and each piece is one token or is merged from
+//! its bytes (`merge`). We do both ourselves, with the vocabulary of the crate `tiktoken`, for two reasons. Its own
+//! splitter falls below 0.5 MB/s when a text mixes scripts (Chinese with arrows in it is enough), and smaller slices do
+//! not help; ours is linear. And with our own splitter we know where the pieces are, so that cutting a text to a budget
+//! reads only what is kept. Tests compare our tokens with those of that crate.
 
 mod class;
 mod merge;
@@ -25,7 +24,7 @@ use vocabulary::Vocabulary;
 /// How many bytes a token of ordinary text has. A first guess, corrected by counting.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// How many bytes more are looked at, at least, when too few were.
+/// When too few bytes were read, at least this many more are.
 const MIN_STRETCH_BYTES: u64 = 64;
 
 /// How many cuts inside a piece are tried before the whole piece is left out.
@@ -33,11 +32,11 @@ const MAX_CUTS: usize = 4;
 
 /// Counts tokens exactly, as the models of one vocabulary do.
 ///
-/// A handle that is cheap to copy. The vocabulary is loaded when something is first counted, once for the process:
-/// 12 MB, in one or two tenths of a second. [`load`](Bpe::load) does it ahead of time.
+/// It is cheap to copy. The vocabulary is loaded on first use, once per process: 12 MB, in one or two tenths of a
+/// second. [`load`](Bpe::load) does it ahead of time.
 ///
-/// One thing is not exact: a stretch of more than 1024 bytes without any boundary, such as a line of a thousand
-/// equal signs, is counted in parts of that length, which can differ by a token for each.
+/// The count is exact with one exception: a stretch of more than 1024 bytes without any boundary, such as a line of a
+/// thousand equal signs, is counted in parts of that length, which can differ by a token for each.
 ///
 /// ```
 /// use contexture::bpe::Bpe;
@@ -53,14 +52,14 @@ pub struct Bpe {
     tables: &'static LazyLock<Tables>,
 }
 
-/// What never changes about a vocabulary.
+/// The constant data of a vocabulary.
 struct Tables {
     classes: Classes,
     vocabulary: Vocabulary,
 }
 
-/// Static, though we pass things in elsewhere: it is a constant too large to write down, the same for everyone,
-/// and two copies of it would be 12 MB wasted.
+/// This is static, although we pass dependencies elsewhere: it is a constant that is too large to write down, the same
+/// for everyone, and a second copy would waste 12 MB.
 static O200K: LazyLock<Tables> =
     LazyLock::new(|| Tables { classes: Classes::new(), vocabulary: Vocabulary::of(&tiktoken::encoding::o200k_base()) });
 
@@ -123,7 +122,7 @@ impl TokenCounter for Bpe {
             if start == 0 || suffix.tokens() > tokens {
                 break;
             }
-            // As many as the tokens found so far suggest, and a little to spare.
+            // As many as the tokens found so far suggest, with a small margin.
             let scaled = u128::from(len) * u128::from(tokens) / u128::from(suffix.tokens().max(1)) * 9 / 8;
             len = u64::try_from(scaled).unwrap_or(u64::MAX).max(len + MIN_STRETCH_BYTES);
         }
@@ -139,7 +138,7 @@ struct Piece {
     tokens: u64,
 }
 
-/// The pieces of a text, from a position on. Where the next piece ends does not depend on what was before it.
+/// The pieces of a text, starting at a position. Where the next piece ends does not depend on what is before it.
 struct Pieces<'a> {
     tables: &'static Tables,
     merger: Merger,
@@ -167,8 +166,8 @@ impl Iterator for Pieces<'_> {
 
 /// The pieces of the end of a text, each with the tokens from its start to the end of the text.
 ///
-/// Counting the text from the start of any of them gives exactly that number, for no piece depends on what is
-/// before it.
+/// Counting the text from the start of any of them gives exactly that number, since no piece depends on what is before
+/// it.
 #[derive(Default)]
 struct Suffix(Vec<Piece>);
 
@@ -181,8 +180,8 @@ impl Suffix {
 impl Bpe {
     /// Where to cut so that `piece`, which has more than `left` tokens, adds at most `left` to what is before it.
     ///
-    /// Text that ends where a piece ends has the same pieces as before. A cut inside a piece can change that
-    /// piece, and white space before it: so the piece before is counted again.
+    /// Text that ends where a piece ends has the same pieces as before. A cut inside a piece can change that piece, and
+    /// white space before it, so the piece before is counted again.
     fn cut_end(&self, text: &str, before: Piece, piece: Piece, left: u64) -> usize {
         let allowed = before.tokens + left;
         let fits = |end: &usize| self.count_until(&text[before.start..*end], allowed).is_some();

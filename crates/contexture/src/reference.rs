@@ -35,7 +35,7 @@ pub struct LineRange {
 }
 
 impl LineRange {
-    /// From one line to another, whichever comes first; line 0 is taken for line 1.
+    /// The lines between two lines, in either order; line 0 counts as line 1.
     pub fn new(one: u32, other: u32) -> Self {
         let (one, other) = (one.max(1), other.max(1));
         Self { first: one.min(other), last: one.max(other) }
@@ -47,17 +47,17 @@ impl LineRange {
 pub struct Reference<'t> {
     /// Where it is, in bytes, from the `#` to the end of its line range.
     pub range: Range<usize>,
-    /// The path as written, without `#` and quotes. It may be absolute or lead anywhere: nothing was checked.
+    /// The path as written, without `#` and quotes. It was not checked: it may be absolute or lead anywhere.
     pub path: &'t str,
     /// Whether the path is in quotes.
     pub quoted: bool,
-    /// The lines it narrows to.
+    /// The lines that it is limited to.
     pub lines: Option<LineRange>,
 }
 
 /// Finds the references in a text, in order.
 ///
-/// `is_file_name` says which names without an extension are files: `Dockerfile`, `Makefile`, …
+/// `is_file_name` decides which names without an extension are files: `Dockerfile`, `Makefile`, …
 ///
 /// ```
 /// use contexture::reference::find;
@@ -84,8 +84,8 @@ pub fn find(text: &str, is_file_name: impl Fn(&str) -> bool) -> Vec<Reference<'_
 
 /// Writes every reference as a link to an anchor: `[#src/main.rs](#src-main-rs)`.
 ///
-/// `anchor` names the anchor of a reference; `None` leaves it as it is. The references must be those that [`find`]
-/// gave for this text. Rewriting what was rewritten changes nothing, since nothing in a link is a reference.
+/// `anchor` returns the anchor of a reference, or `None` to leave it as it is. The references must be those that
+/// [`find`] returned for this text. Rewriting twice changes nothing, since nothing in a link is a reference.
 pub fn rewrite<'t>(
     text: &'t str,
     references: &[Reference<'t>],
@@ -114,7 +114,7 @@ pub fn rewrite<'t>(
     Cow::Owned(rewritten)
 }
 
-/// Whether a reference may begin after this.
+/// Whether a reference may begin after this text.
 fn may_start(before: &str) -> bool {
     before.chars().next_back().is_none_or(|c| c.is_whitespace() || "([{<\"'“‘„‚«‹（［【「『《〈".contains(c))
 }
@@ -131,7 +131,7 @@ fn quoted<'t>(text: &'t str, at: usize) -> Option<Reference<'t>> {
     let inside = &after[open.len_utf8()..];
     let length = inside.find([close, '\n', '`'])?;
     let path = &inside[..length];
-    // A lone `"#"` is followed by a space, not by a name.
+    // After a `#` that is itself in quotes, as in `"#"`, a space follows instead of a name.
     let named = path.trim() == path && !path.is_empty();
     if !named || !inside[length..].starts_with(close) {
         return None;

@@ -1,8 +1,8 @@
-//! What sort of character each one is, as far as splitting is concerned.
+//! Classes of characters, as far as splitting needs them.
 
 use regex_syntax::hir::{Class as ClassSet, HirKind};
 
-/// The sort of a character. Each has exactly one.
+/// The class of a character. Each character has exactly one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// An upper-case or title-case letter.
@@ -19,7 +19,7 @@ pub(super) enum Class {
     Newline,
     /// Any other white space.
     Space,
-    /// Punctuation, symbols, and whatever else there is.
+    /// Punctuation, symbols, and everything else.
     Other,
 }
 
@@ -46,7 +46,7 @@ impl Classes {
         Self(classes.into())
     }
 
-    /// The class and the length of the character that begins at `at`, if the text goes on there.
+    /// The class and the length of the character that begins at `at`, or `None` at the end of the text.
     #[inline]
     pub(super) fn at(&self, text: &str, at: usize) -> Option<(Class, usize)> {
         let first = *text.as_bytes().get(at)?;
@@ -60,7 +60,7 @@ impl Classes {
 
 /// The ranges of characters in a set, written as in a regular expression.
 ///
-/// From the tables that the regular expressions of `tiktoken` are compiled from, so that both always speak of the
+/// They come from the tables that the regular expressions of `tiktoken` are compiled from, so that both always use the
 /// same version of Unicode.
 fn ranges(set: &str) -> Vec<(char, char)> {
     let parsed = regex_syntax::parse(set).expect("the sets are written in this file");

@@ -1,11 +1,11 @@
-//! Merging the bytes of a piece into tokens.
+//! Merges the bytes of a piece into tokens.
 //!
 //! At first every byte is a part. Then the two neighbouring parts that make the token of the lowest rank become
 //! one, the leftmost such pair first, until no two neighbours make a token.
 
 use super::vocabulary::{NO_RANK, Rank, Vocabulary};
 
-/// Merges pieces, one after the other, in memory that it keeps.
+/// Merges pieces, one after the other, and reuses its memory.
 #[derive(Default)]
 pub(super) struct Merger {
     /// Where each part starts, and where the last one ends.
@@ -28,16 +28,16 @@ impl Merger {
         &self.starts[1..]
     }
 
-    /// Merges all pairs of this rank, which is the lowest, in one go from left to right.
+    /// Merges all pairs of this rank, which is the lowest, in one pass from left to right.
     ///
-    /// It ends early when a merge makes a pair of a still lower rank, for that one is next then. So the outcome
-    /// is the same as when the lowest rank is looked for after each merge; but since merges mostly make pairs of
-    /// higher rank, a thousand equal signs need ten rounds and not a thousand.
+    /// It ends early when a merge makes a pair of a still lower rank, since that pair is next. So the result is the
+    /// same as when the lowest rank is searched for after each merge. But since merges mostly make pairs of higher
+    /// rank, a thousand equal signs need ten passes instead of a thousand.
     fn merge_all(&mut self, vocabulary: &Vocabulary, piece: &[u8], lowest: Rank) {
         let rank = |start: usize, end: usize| vocabulary.rank(&piece[start..end]).unwrap_or(NO_RANK);
         let (starts, ranks) = (&mut self.starts, &mut self.ranks);
         let len = ranks.len();
-        // Parts before `write` are done; parts from `read` on are as they were. What is between is free.
+        // Parts before `write` are done; parts from `read` on are unchanged. What is between is free.
         let first = ranks.iter().position(|rank| *rank == lowest).unwrap_or(len);
         let (mut write, mut read) = (first, first);
         let mut has_lower = false;

@@ -1,4 +1,4 @@
-//! Splitting text into the pieces that tokens are made within.
+//! Splits text into pieces. Tokens never extend beyond a piece.
 //!
 //! The vocabulary comes with a regular expression whose matches, one after the other, are the pieces:
 //!
@@ -12,17 +12,17 @@
 //! \s+
 //! ```
 //!
-//! Here each line is a function that does by hand what the expression does with backtracking. No piece depends
-//! on what is before it, and what is after it matters only up to [`MAX_PIECE_BYTES`].
+//! Each line is a function here that does by hand what the expression does with backtracking. No piece depends on what
+//! is before it, and what is after it matters only up to [`MAX_PIECE_BYTES`].
 
 use contexture_core::tokens::floor_boundary;
 
 use super::class::{Class, Classes};
 
-/// The longest piece. A longer one is cut, so that neither splitting nor merging ever looks at more at once.
+/// The longest piece. A longer one is cut, so that neither splitting nor merging processes more at once.
 pub(super) const MAX_PIECE_BYTES: usize = 1024;
 
-/// Where the piece ends that begins at `start`. The text goes on there.
+/// Returns the end of the piece that begins at `start`, which must be before the end of the text.
 pub(super) fn piece_end(classes: &Classes, text: &str, start: usize) -> usize {
     let window = &text[start..floor_boundary(text, start + MAX_PIECE_BYTES)];
     start + Window { classes, text: window }.first_piece()
@@ -95,7 +95,7 @@ impl Window<'_> {
         let Some(b'\'') = self.text.as_bytes().get(end) else { return end };
         let rest = &self.text.as_bytes()[end + 1..];
         let is = |suffix: &[u8]| rest.get(..suffix.len()).is_some_and(|start| start.eq_ignore_ascii_case(suffix));
-        // Without regard to case, the long s is an s.
+        // Ignoring case, the long s is an s.
         let suffixes: [&[u8]; 8] = [b"s", b"t", b"re", b"ve", b"m", b"ll", b"d", "ſ".as_bytes()];
         let found = suffixes.into_iter().find(|suffix| is(suffix));
         found.map_or(end, |suffix| end + 1 + suffix.len())
@@ -123,7 +123,7 @@ impl Window<'_> {
         at + tail.count()
     }
 
-    /// White space up to its last line break; without one, all of it but the last character, which leads what
+    /// White space up to its last line break; without one, all of it except for the last character, which leads what
     /// follows.
     fn white_space(&self) -> usize {
         let (mut at, mut last_start, mut break_end) = (0, 0, None);

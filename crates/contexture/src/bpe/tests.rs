@@ -7,7 +7,7 @@ fn reference() -> &'static tiktoken::CoreBpe {
     tiktoken::get_encoding("o200k_base").unwrap()
 }
 
-/// Where the tokens of a text end, by our reckoning.
+/// Where the tokens of a text end, according to our encoder.
 fn our_ends(text: &str) -> Vec<usize> {
     let bpe = Bpe::o200k();
     let mut ends = Vec::new();
@@ -125,7 +125,7 @@ fn counting_stops_at_the_limit() {
     assert_eq!(bpe.count_until("The quick brown fox", u64::MAX), Some(4));
 }
 
-/// Text in which every rule of splitting comes into play, often at awkward places.
+/// Text that exercises every rule of splitting, often at awkward places.
 fn any_text() -> impl Strategy<Value = String> {
     let character = prop_oneof![
         6 => prop::char::range('a', 'z'),
@@ -145,7 +145,7 @@ fn any_text() -> impl Strategy<Value = String> {
     prop::collection::vec(stretch, 0..12).prop_map(|stretches| stretches.concat())
 }
 
-/// Text with pieces beyond the bound too.
+/// Text that also has pieces longer than the limit.
 fn any_long_text() -> impl Strategy<Value = String> {
     let unit = prop::sample::select(vec!["a", "=", " ", "\n", "字", "\u{301}", "aB", "é"]);
     let run = (unit, 0..2000_usize).prop_map(|(unit, count)| unit.repeat(count));

@@ -3,10 +3,10 @@
 /// How early a token was learned; of two merges, the one with the lower rank comes first.
 pub(super) type Rank = u32;
 
-/// The rank of no token.
+/// The rank for bytes that are not a token.
 pub(super) const NO_RANK: Rank = Rank::MAX;
 
-/// All tokens, to be found by their bytes.
+/// All tokens, indexed by their bytes.
 ///
 /// A hash table with open addressing, at most half full.
 pub(super) struct Vocabulary {
@@ -26,7 +26,7 @@ struct Slot {
     rank: Rank,
 }
 
-/// What a token is found by. Most tokens are short, and for these it is all that need be compared.
+/// The key of a token. Most tokens are short, and for these comparing the key is enough.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
     /// The bytes themselves, if they are at most eight; otherwise a hash of them.
@@ -134,8 +134,8 @@ impl Key {
     }
 }
 
-/// The last eight bytes, or all if there are fewer. Of four to seven bytes some are in it twice; for one length,
-/// different bytes still give different words.
+/// The last eight bytes, or all if there are fewer. Of four to seven bytes some are in it twice, but for the same
+/// length, different bytes still give different words.
 #[inline]
 fn last_word(bytes: &[u8]) -> u64 {
     if let Some(word) = bytes.last_chunk::<8>() {
@@ -147,8 +147,8 @@ fn last_word(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// Multiplies and folds the halves of the product. Who can choose the text cannot choose what is in the table, so
-/// there is nothing to defend against.
+/// Multiplies and folds the halves of the product. An attacker who chooses the text cannot choose what is in the table,
+/// so the hash needs no protection against collisions.
 #[inline]
 fn fold(word: u64) -> u64 {
     let product = u128::from(word) * 0x9E37_79B9_7F4A_7C15;

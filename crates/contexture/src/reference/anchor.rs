@@ -1,11 +1,11 @@
-//! Names for files that a link can point to: `src/index.ts` is `src-index-ts`.
+//! Names for files that a link can point to, such as `src-index-ts` for `src/index.ts`.
 
-/// How many hexadecimal digits of a path's hash tell two files of the same name apart.
+/// How many hexadecimal digits of a path's hash distinguish two files with the same slug.
 const SHORT_HASH: usize = 6;
 
-/// The anchor of a path, if no other file has it already: letters and digits, everything else a `-`.
+/// The anchor of a path, if no other file has it already: letters and digits are kept, everything else becomes `-`.
 ///
-/// Different paths can come to the same slug: `a/b.rs` and `a-b.rs`. See [`distinct`].
+/// Different paths can have the same slug: `a/b.rs` and `a-b.rs`. See [`distinct`].
 ///
 /// ```
 /// use contexture::reference::anchor::slug;
@@ -28,7 +28,7 @@ pub fn slug(path: &str) -> String {
     if slug.is_empty() { "file".to_owned() } else { slug }
 }
 
-/// The anchor of a path that nobody else has: its slug, with as much of its hash as it takes.
+/// A unique anchor for a path: its slug, with as much of its hash as needed.
 ///
 /// The same path among the same others always gets the same anchor.
 ///

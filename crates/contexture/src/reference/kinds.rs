@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-/// Extensions that are read unless somebody says otherwise, each with the language tag of its fence.
+/// Extensions that are read by default, each with the language tag of its fence.
 ///
-/// Files that hold secrets by custom (`.env`, `.pem`, `.key`) are not among them.
+/// Files that usually hold secrets (`.env`, `.pem`, `.key`) are not among them.
 const EXTENSIONS: &[(&str, &str)] = &[
     ("adoc", "asciidoc"),
     ("astro", "astro"),
@@ -135,7 +135,7 @@ const EXTENSIONS: &[(&str, &str)] = &[
     ("zsh", "zsh"),
 ];
 
-/// Whole names that are read unless somebody says otherwise. Those that people use as hashtags are not among them.
+/// Whole names that are read by default. Names that people use as hashtags are not among them.
 const NAMES: &[(&str, &str)] = &[
     (".dockerignore", "text"),
     (".editorconfig", "ini"),
@@ -181,15 +181,15 @@ const NAMES: &[(&str, &str)] = &[
 pub struct AllowList {
     /// In lower case, without a leading dot.
     extensions: HashSet<Box<str>>,
-    /// As they are.
+    /// As written.
     names: HashSet<Box<str>>,
 }
 
 impl AllowList {
     /// A list of extensions (`rs` or `.rs`) and of whole names (`Dockerfile`, `.gitignore`).
     ///
-    /// An entry allows files with that extension as well as files of that name. One that is not all in lower case,
-    /// or begins with a dot, is also a name by itself: `#Dockerfile` is a reference then, `#rs` is not.
+    /// An entry allows files with that extension as well as files of that name. An entry that is not all in lower case,
+    /// or begins with a dot, also counts as a name: with it `#Dockerfile` is a reference, while `#rs` is not.
     pub fn new<'a>(entries: impl IntoIterator<Item = &'a str>) -> Self {
         let mut list = Self { extensions: HashSet::new(), names: HashSet::new() };
         for entry in entries {
@@ -217,14 +217,14 @@ impl AllowList {
 }
 
 impl Default for AllowList {
-    /// Code and text as people commonly have them.
+    /// Common kinds of code and text.
     fn default() -> Self {
         let entries = EXTENSIONS.iter().chain(NAMES).map(|(entry, _)| *entry);
         Self::new(entries)
     }
 }
 
-/// The language tag for the fence around a file; `text` if its name says nothing.
+/// The language tag for the fence around a file; `text` if its name is not known.
 ///
 /// ```
 /// use contexture::reference::kinds::language;

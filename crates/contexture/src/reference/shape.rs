@@ -1,4 +1,4 @@
-//! What a path looks like when nobody put quotes around it.
+//! What a path without quotes looks like.
 
 use super::LineRange;
 
@@ -55,11 +55,11 @@ fn is_letter_or_digit(c: char) -> bool {
     c.is_alphanumeric() || is_mark
 }
 
-/// What a last component is.
+/// What the last component of a path is.
 enum Judgement {
     File,
     NoFile,
-    /// Only so many bytes of it can be part of a file name; look again.
+    /// Only this many bytes of it can be part of a file name; look again.
     Cut(usize),
 }
 
@@ -68,7 +68,7 @@ fn judge(name: &str, is_file_name: &impl Fn(&str) -> bool) -> Judgement {
         return Judgement::File;
     }
     let Some(dot) = last_dot(name) else {
-        // `#Makefile()` is a Makefile with something after it.
+        // `#Makefile()` is a Makefile followed by something else.
         return match name.find(['(', '[']) {
             Some(bracket) if bracket > 0 && name.ends_with([')', ']']) => Judgement::Cut(bracket),
             _ => Judgement::NoFile,
@@ -78,7 +78,7 @@ fn judge(name: &str, is_file_name: &impl Fn(&str) -> bool) -> Judgement {
     if let Some(bracket) = extension.find(['(', '[']) {
         return Judgement::Cut(dot + 1 + bracket);
     }
-    // Scripts without spaces go on right after an extension: `#a.mdを見て`.
+    // In scripts without spaces, text continues right after an extension: `#a.mdを見て`.
     if extension.starts_with(|c: char| c.is_ascii())
         && let Some(foreign) = extension.find(|c: char| !c.is_ascii())
     {
@@ -90,7 +90,7 @@ fn judge(name: &str, is_file_name: &impl Fn(&str) -> bool) -> Judgement {
     }
 }
 
-/// The last dot that is in no brackets.
+/// The last dot that is not in brackets.
 fn last_dot(name: &str) -> Option<usize> {
     let mut depth = 0;
     let mut dot = None;
@@ -116,7 +116,7 @@ fn is_version(name: &str) -> bool {
     starts && rest.peek().is_some() && rest.all(|part| is_number(part) || part.eq_ignore_ascii_case("x"))
 }
 
-/// Whether a path is one of the host's own, such as `/etc/passwd`.
+/// Whether a path is one of the operating system, such as `/etc/passwd`.
 fn is_system_path(path: &str) -> bool {
     let mut components = path.split('/');
     let absolute = components.next() == Some("");
@@ -156,7 +156,7 @@ fn anchor_range(text: &str) -> Option<(LineRange, usize)> {
     Some((LineRange::new(first, last), text.len() - rest.len()))
 }
 
-/// The number at the start of `text`, as large as we count, and what follows it.
+/// The number at the start of `text`, limited to the greatest `u32`, and what follows it.
 fn number(text: &str) -> Option<(u32, &str)> {
     let length = text.bytes().take_while(u8::is_ascii_digit).count();
     let digits = text.get(..length).filter(|digits| !digits.is_empty())?;

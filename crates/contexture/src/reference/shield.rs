@@ -1,13 +1,13 @@
-//! Where in a text nothing is a reference: code, links, URLs and HTML tags.
+//! Places in a text where nothing is a reference: code, links, URLs and HTML tags.
 //!
-//! This reads as much of Markdown as it takes to find these, in one pass and in time proportional to the text.
-//! When in doubt a place is shielded, since a reference that was not seen can be written again, while a snippet of code
-//! that was changed is wrong.
+//! This parses as much of Markdown as is needed to find these, in one pass and in time proportional to the text. When
+//! in doubt a place is shielded: a reference that was missed can be written again, but a snippet of code that was
+//! changed is wrong.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// How far the end of a link or tag is looked for.
+/// How far ahead the end of a link or tag is searched for.
 const MAX_MARKUP_BYTES: usize = 4096;
 
 /// The shielded places of a text.
@@ -59,9 +59,9 @@ struct Blocks {
     paragraphs: Vec<Range<usize>>,
     paragraph: Option<Range<usize>>,
     fence: Option<Fence>,
-    /// Whether the line before belongs to a paragraph, so that indentation is only a matter of taste.
+    /// Whether the previous line belongs to a paragraph, so that indentation has no meaning.
     mid_paragraph: bool,
-    /// Whether we are in a list, where indentation means belonging and not code.
+    /// Whether the line is in a list, where indentation means that it belongs to an item, not that it is code.
     in_list: bool,
 }
 
@@ -161,14 +161,14 @@ fn strip_list_marker(content: &str) -> (bool, &str) {
     }
 }
 
-/// Looks through one paragraph.
+/// Scans one paragraph.
 struct Inline<'t> {
     bytes: &'t [u8],
     at: usize,
     end: usize,
     /// Square brackets that are open, by position.
     brackets: Vec<usize>,
-    /// Lengths of runs of backticks for which no end was found from some position on.
+    /// Lengths of backtick runs for which no end was found after the current position.
     unclosed: HashSet<usize>,
     /// Where the last URL ends.
     url_end: usize,
@@ -205,7 +205,7 @@ impl<'t> Inline<'t> {
                 b'w' | b'W' => self.bare_url(),
                 _ => None,
             };
-            // Code and tags were passed over as a whole; anything else goes on with the next byte.
+            // Code and tags were skipped as a whole; otherwise continue with the next byte.
             self.at = self.at.max(start + 1);
             spans.extend(span);
         }
@@ -247,7 +247,7 @@ impl<'t> Inline<'t> {
         Some(start..self.at)
     }
 
-    /// What follows the brackets that end here makes them a link, or not.
+    /// Returns the link that ends after these brackets, if what follows them makes them one.
     fn link(&self, open: usize) -> Option<Range<usize>> {
         let after = self.at + 1;
         let end = match self.bytes.get(after)? {

@@ -1,4 +1,4 @@
-//! Puts together what agents write in pieces: messages, their calls and outputs.
+//! Assembles records from what agents write in pieces: messages, their calls and outputs.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,25 +10,24 @@ use serde_json::Value;
 use super::Record;
 use super::time::milliseconds;
 
-/// Responses held back for outputs that come late. A call that is still open when so many newer
-/// ones have come gets an empty output.
+/// Most responses that are held back for late outputs. A call that is still open when more follow gets an empty output.
 const MAX_HELD_GROUPS: usize = 16;
 
-/// Records held back in all.
+/// Most records that are held back in total.
 const MAX_HELD_MESSAGES: usize = 256;
 
 /// Which pieces of assistant output belong to one message.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Join<'a> {
-    /// Pieces with the same name of the response, also when outputs are between them.
+    /// Pieces with the same response id, even if outputs are between them.
     Response(&'a str),
-    /// Pieces that follow one another with nothing between them.
+    /// Consecutive pieces.
     Adjacent,
     /// Every piece is a message of its own.
     Never,
 }
 
-/// What was put right or left out on the way.
+/// Counts of what was repaired or left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub messages: u64,
@@ -40,23 +39,23 @@ pub(super) struct Tally {
     pub images: u64,
 }
 
-/// Collects pieces in the order of the recording and hands out whole records.
+/// Collects pieces in the order of the recording and passes on whole records.
 ///
-/// Every call that leaves here has a unique id and exactly one later output. An output without a call is left out, a
-/// call without an output gets an empty one after the other outputs of its response.
+/// Every call in its records has a unique id and exactly one later output. An output without a call is left out. A call
+/// without an output gets an empty one after the other outputs of its response.
 pub(super) struct Assembler<'a> {
     sink: &'a mut dyn FnMut(Record),
     groups: VecDeque<Group>,
-    /// How often each call id was used, by its hash: a recording may have millions.
+    /// How often each call id was used, by the hash of the id, since a recording may have millions.
     used_ids: HashMap<u64, u32>,
-    /// What holds for the record that is being read: when it was written, and in which directory.
+    /// What applies to the current record: when it was written, and in which directory.
     meta: Meta,
     pub tally: Tally,
 }
 
 /// A response with what came after it and before the next one.
 struct Group {
-    /// The name that the agent gave the response.
+    /// The response id that the agent gave.
     name: Option<Box<str>>,
     text: String,
     calls: Vec<FunctionCall>,
@@ -78,18 +77,18 @@ impl<'a> Assembler<'a> {
         Self { sink, groups, used_ids, meta: Meta::default(), tally: Tally::default() }
     }
 
-    /// Hands out a record as it is, without looking at its calls.
+    /// Passes on a record as it is, without looking at its calls.
     pub fn pass(&mut self, record: Record) {
         self.tally.messages += 1;
         (self.sink)(record);
     }
 
-    /// Says when the record was written that comes next.
+    /// Sets when the next record was written.
     pub fn set_time(&mut self, timestamp: Option<&str>) {
         self.meta.time_ms = timestamp.and_then(milliseconds);
     }
 
-    /// Says in which directory the agent works from here on; `None` changes nothing.
+    /// Sets the directory in which the agent works from here on; `None` changes nothing.
     pub fn set_directory(&mut self, directory: Option<&str>) {
         if let Some(directory) = directory.filter(|new| self.meta.directory.as_deref() != Some(new)) {
             self.meta.directory = Some(Arc::from(directory));
@@ -101,13 +100,13 @@ impl<'a> Assembler<'a> {
         self.say_from(role, text, Origin::Said);
     }
 
-    /// The same, with who wrote it.
+    /// The same, with its origin.
     pub fn say_from(&mut self, role: Role, text: String, origin: Origin) {
         let meta = Meta { origin, ..self.meta.clone() };
         self.add(Item::message(role, text).with_meta(meta).into());
     }
 
-    /// The summary that an agent put in place of its past.
+    /// The summary with which an agent replaced its past.
     pub fn say_summary(&mut self, text: String) {
         let mut meta = self.meta.clone();
         meta.extra.insert(COMPACT, true);
@@ -144,9 +143,9 @@ impl<'a> Assembler<'a> {
         self.release();
     }
 
-    /// Adds a call to the newest group under an id of its own.
+    /// Adds a call to the newest group under a unique id.
     ///
-    /// An agent that names its responses and writes the same call of a response twice means one call.
+    /// If an agent gives response ids and writes the same call of a response twice, it is one call.
     fn add_call(&mut self, join: Join<'_>, mut call: FunctionCall) {
         let newest = self.groups.back().expect("calls are added to an existing group");
         let is_repeated = newest.calls.iter().any(|known| known.call_id == call.call_id);
@@ -160,7 +159,7 @@ impl<'a> Assembler<'a> {
         group.calls.push(call);
     }
 
-    /// `id`, or `id~2`, `id~3` where it was used before.
+    /// `id`, or `id~2`, `id~3` if it was used before.
     fn unique_id(&mut self, id: &str) -> String {
         let mut uses = self.use_id(id);
         if uses == 1 {
@@ -176,14 +175,14 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Counts a use of `id` and says how many there were by now.
+    /// Counts a use of `id` and returns how many there were so far.
     fn use_id(&mut self, id: &str) -> u32 {
         let uses = self.used_ids.entry(hash(id)).or_insert(0);
         *uses += 1;
         *uses
     }
 
-    /// The output of a call, recognised by the id that both carry in the recording.
+    /// The output of a call, matched by the id that both have in the recording.
     pub fn answer(&mut self, recorded_id: &str, text: String, outcome: Outcome) {
         let newest = self.groups.len().wrapping_sub(1);
         let found = self.groups.iter().enumerate().rev().find_map(|(index, group)| {
@@ -201,8 +200,8 @@ impl<'a> Assembler<'a> {
         self.release();
     }
 
-    /// Hands out what can no longer change: groups whose calls all have an output, but not the newest group, which may
-    /// still grow.
+    /// Passes on what can no longer change: groups whose calls all have an output, except for the newest group, which
+    /// may still grow.
     fn release(&mut self) {
         loop {
             let crowded = self.groups.len() > MAX_HELD_GROUPS || self.held() > MAX_HELD_MESSAGES;
@@ -223,7 +222,7 @@ impl<'a> Assembler<'a> {
         let at = group.end_of_answers();
         self.tally.unanswered_calls += group.open.len() as u64;
         let missing = group.open.drain(..).map(|call| {
-            // Nobody knows how far the call came.
+            // It is unknown how far the call got.
             call.answered(String::new(), Outcome::Interrupted, Meta::default())
         });
         group.rest.splice(at..at, missing);
@@ -237,7 +236,7 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Hands out all that is held.
+    /// Passes on everything that is held.
     pub fn finish(mut self) -> Tally {
         while !self.groups.is_empty() {
             self.release_front();
@@ -277,10 +276,10 @@ impl OpenCall {
 /// The field of an output that names its tool.
 pub(super) const TOOL_NAME: &str = "name";
 
-/// The field of what is known of a message that says that it is the summary of an earlier part.
+/// The field of a message's metadata that marks it as the summary of an earlier part.
 pub(super) const COMPACT: &str = "compact";
 
-/// Joins texts by a newline; text that is only white space says nothing and is left out.
+/// Joins texts by a newline. Text that is only white space is left out.
 pub(super) fn append_text(text: &mut String, more: String) {
     if more.trim().is_empty() {
         return;
@@ -293,9 +292,9 @@ pub(super) fn append_text(text: &mut String, more: String) {
     }
 }
 
-/// A call whose arguments were written as a value, or as a text that may hold one.
+/// A call whose arguments were written as a value, or as a text that may contain one.
 ///
-/// An object is written in one way whatever the recording looks like, so that equal calls are equal.
+/// Objects are always written in the same form, so that equal calls are equal.
 pub(super) fn call(id: &str, name: &str, arguments: Value) -> FunctionCall {
     let value = match &arguments {
         Value::String(text) => serde_json::from_str(text).ok(),

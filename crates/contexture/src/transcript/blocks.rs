@@ -1,4 +1,4 @@
-//! Content written as text or as a list of typed blocks, as the chat formats have it.
+//! Content written as text or as a list of typed blocks, as in the chat formats.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use contexture_core::item::{Outcome, Role};
 
 use super::assemble::{Assembler, Join, append_text, call};
 
-/// What replaces an image in a text: images are noted and not kept.
+/// What replaces an image in a text: images are not kept.
 pub(super) const IMAGE_NOTE: &str = "[image]";
 
 /// What replaces a file in a text that is not an image.
@@ -32,7 +32,7 @@ pub(super) struct Block<'a> {
     pub content: Option<&'a RawValue>,
 }
 
-/// What a block is to us.
+/// What kind of block it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockKind {
     Text,
@@ -59,7 +59,7 @@ impl Block<'_> {
         }
     }
 
-    /// What the block adds to a text, with images noted; nothing for calls, outputs and thinking.
+    /// Takes the text that the block adds, or a note for an image or file; `None` for calls, outputs and thinking.
     pub fn take_text(&mut self, assembler: &mut Assembler<'_>) -> Option<String> {
         match self.kind() {
             BlockKind::Text => self.text.take(),
@@ -125,7 +125,7 @@ pub(super) fn value_of(raw: Option<&RawValue>) -> Result<Value, Error> {
     }
 }
 
-/// Hands on the text and the calls of an assistant message written as blocks.
+/// Passes on the text and the calls of an assistant message written as blocks.
 pub(super) fn speak(content: Option<&RawValue>, join: Join<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     let (mut text, mut calls) = (String::new(), Vec::new());
     for mut block in content.map_or(Ok(Vec::new()), blocks_of)? {

@@ -64,7 +64,7 @@ pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
     }
 }
 
-/// The instructions that an Anthropic request carries beside its messages.
+/// The instructions of an Anthropic request, which are not among its messages.
 pub(super) fn system(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     say(serde_json::from_str(json)?, Role::System, assembler)
 }

@@ -1,4 +1,4 @@
-//! Claude Code: one event a line; a response is spread over lines that share the id of the message.
+//! Claude Code: one event per line; a response is spread over lines that share the id of the message.
 
 use std::borrow::Cow;
 
@@ -80,7 +80,7 @@ fn summary(message: &RawValue, assembler: &mut Assembler<'_>) -> Result<(), Erro
     Ok(())
 }
 
-/// Something that the program showed the model beside the conversation: a file, a change, a reminder.
+/// Something that the program showed the model besides the conversation: a file, a change, a reminder.
 #[derive(Deserialize)]
 struct Attachment<'a> {
     #[serde(rename = "type")]

@@ -1,7 +1,7 @@
-//! Codex: one event a line; text, calls and outputs are items of their own.
+//! Codex: one event per line; text, calls and outputs are separate items.
 //!
-//! What the model was sent and said is in `response_item`; the events beside it repeat it for display. Old
-//! recordings have the items without the wrapper.
+//! What the model was sent and said is in `response_item`; other events repeat it for display. Old recordings have the
+//! items without the wrapper.
 
 use std::borrow::Cow;
 
@@ -132,7 +132,7 @@ fn answer(output: Option<&RawValue>, assembler: &mut Assembler<'_>) -> Result<St
     }
 }
 
-/// What became of a call, as far as the output says in a field of its own; most say it in their text.
+/// The outcome of a call, if the output has a field for it; most have it only in their text.
 fn outcome(output: Option<&RawValue>) -> Outcome {
     let output = output.filter(|raw| raw.get().starts_with('{'));
     match output.and_then(|raw| serde_json::from_str::<Output<'_>>(raw.get()).ok()?.success) {

@@ -1,4 +1,4 @@
-//! Copilot CLI: one event a line, named `user.message`, `assistant.message`, `tool.execution_complete`.
+//! Copilot CLI: one event per line, named `user.message`, `assistant.message`, `tool.execution_complete`.
 
 use std::borrow::Cow;
 
@@ -26,13 +26,13 @@ struct Line<'a> {
 struct Data {
     message_id: Option<String>,
     content: Option<String>,
-    /// What was sent for a user's message: the message with the date and other facts around it.
+    /// What was sent for a user's message: the message with the date and other facts added.
     transformed_content: Option<String>,
     #[serde(default)]
     attachments: Vec<Attachment>,
     #[serde(default)]
     tool_requests: Vec<ToolRequest>,
-    /// Set on what an agent below this one does.
+    /// Set on events of a subagent.
     parent_tool_call_id: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! A recording that is one JSON document: a list of messages, or an object with one.
 //!
-//! The document is cut into its messages by counting brackets and each is read alone, so that one broken message
-//! does not spoil the rest and a long document is never held whole.
+//! The document is split into its messages by counting brackets and each is parsed separately, so that one broken
+//! message does not affect the rest and a long document is never held in memory.
 
 use std::io::{self, BufRead};
 
@@ -26,7 +26,7 @@ pub(super) fn read(reader: impl BufRead, reading: &mut Reading<'_>) -> Result<()
 /// How a part of the document ended.
 enum Outcome {
     Whole,
-    /// It cannot be read further; why.
+    /// It cannot be read further, for this reason.
     Cut(&'static str),
 }
 
@@ -120,20 +120,20 @@ fn member(
 /// How a value ended.
 enum Value {
     Whole,
-    /// Longer than is kept; passed over.
+    /// Longer than the limit; skipped.
     TooLong,
-    /// By the end of the file.
+    /// Ended by the end of the file.
     Cut,
 }
 
-/// Cuts JSON into values without looking into them.
+/// Splits JSON into values without parsing them.
 struct Cutter<R> {
     reader: R,
     /// The current line, counted from 1.
     line: u64,
 }
 
-/// How far a walk through a value has come.
+/// The state of a walk through a value.
 #[derive(Default)]
 struct Walk {
     depth: usize,
@@ -150,7 +150,7 @@ impl<R: BufRead> Cutter<R> {
         Ok(())
     }
 
-    /// The next byte that is not white space, which stays.
+    /// Returns the next byte that is not white space, without consuming it.
     fn peek_token(&mut self) -> io::Result<Option<u8>> {
         loop {
             let buffer = self.reader.fill_buf()?;
@@ -167,12 +167,12 @@ impl<R: BufRead> Cutter<R> {
         }
     }
 
-    /// Passes bytes that were seen by `peek_token`.
+    /// Consumes bytes that were seen by `peek_token`.
     fn skip(&mut self, count: usize) {
         self.reader.consume(count);
     }
 
-    /// Passes one value and copies it to `copy`.
+    /// Consumes one value and copies it to `copy`.
     fn value(&mut self, mut copy: Option<&mut Vec<u8>>) -> io::Result<Value> {
         let mut walk = Walk::default();
         let mut is_too_long = false;
@@ -205,7 +205,7 @@ impl<R: BufRead> Cutter<R> {
 }
 
 impl Walk {
-    /// Walks on through `buffer` and returns the byte after which the value ends, if it does.
+    /// Continues through `buffer` and returns the position after the end of the value, if it ends there.
     fn end_in(&mut self, buffer: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < buffer.len() {
@@ -236,7 +236,7 @@ impl Walk {
         None
     }
 
-    /// Walks through the rest of a string and says how many bytes it took.
+    /// Consumes the rest of a string and returns how many bytes it had.
     fn pass_string(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;
         if std::mem::take(&mut self.is_escaped) {

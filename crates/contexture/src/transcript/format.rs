@@ -15,19 +15,19 @@ use super::{chat, claude_code, codex, copilot_cli, opencode, plain};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
-    /// Events of Claude Code, one a line, stored or printed.
+    /// Events of Claude Code, one per line, stored or printed.
     ClaudeCode,
-    /// Events of Codex, one a line.
+    /// Events of Codex, one per line.
     Codex,
     /// An exported session of OpenCode.
     OpenCode,
-    /// Events of Copilot CLI, one a line.
+    /// Events of Copilot CLI, one per line.
     CopilotCli,
-    /// Messages as OpenAI's chat endpoint takes them: a request, a list, or one a line.
+    /// Messages as OpenAI's chat endpoint takes them: a request, a list, or one per line.
     OpenAiChat,
-    /// Messages as Anthropic's endpoint takes them: a request, a list, or one a line.
+    /// Messages as Anthropic's endpoint takes them: a request, a list, or one per line.
     AnthropicMessages,
-    /// The plain form, one message a line.
+    /// The plain form, one message per line.
     Plain,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// The fields by which formats differ; whatever else a record has is skipped.
+/// The fields by which formats are told apart; all others are skipped.
 #[derive(Deserialize)]
 struct Marks<'a> {
     #[serde(rename = "type", borrow)]
@@ -71,10 +71,10 @@ struct Marks<'a> {
     uuid: Option<IgnoredAny>,
 }
 
-/// How sure a record makes us.
+/// What a record says about the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Guess {
-    /// The record could be in no other format.
+    /// The record is only possible in this format.
     Sure(Format),
     /// A chat message that both chat formats share.
     EitherChat,
@@ -89,7 +89,7 @@ impl Guess {
     }
 }
 
-/// The format that a record belongs to, if it says.
+/// Guesses the format of a record.
 pub(super) fn guess(json: &str) -> Option<Guess> {
     let marks: Marks<'_> = serde_json::from_str(json).ok()?;
     let format = match marks.kind.as_deref() {

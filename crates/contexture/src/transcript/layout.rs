@@ -1,23 +1,23 @@
-//! Whether a recording has one record a line or is one document.
+//! Whether a recording has one record per line or is one document.
 
 use std::io::{self, BufRead, Read};
 
 /// How records are laid out in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// One record a line.
+    /// One record per line.
     Lines,
     /// One document for all of them.
     Document,
 }
 
-/// Bytes that are looked at first to recognise the layout.
+/// Bytes that are examined first to recognise the layout.
 const FIRST_LOOK_BYTES: usize = 64 << 10;
 
-/// Bytes that are looked at when the first ones are not enough.
+/// Bytes that are examined when the first ones are not enough.
 const LONGEST_LOOK_BYTES: usize = 8 << 20;
 
-/// Tells the layout by the beginning of a file, and returns what was read of it.
+/// Recognises the layout by the beginning of a file, and returns the bytes that were read.
 pub(super) fn layout(reader: &mut impl BufRead) -> io::Result<(Layout, Vec<u8>)> {
     let mut prefix = Vec::new();
     let mut limit = FIRST_LOOK_BYTES;
@@ -40,8 +40,8 @@ enum Look {
 
 /// What the beginning of a file says about its layout.
 ///
-/// A document is a list of objects, or an object that has `messages` or is spread over lines; a record with a type or a
-/// role that has neither is alone on its line.
+/// A document is a list of objects, or an object that has `messages` or is spread over lines. A record with a type or a
+/// role, and without `messages`, is alone on its line.
 fn look(prefix: &[u8]) -> Look {
     let mut scan = Scan { bytes: prefix.strip_prefix(b"\xef\xbb\xbf").unwrap_or(prefix), at: 0 };
     scan.skip_space();
@@ -117,8 +117,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// What an object is that goes on after a line end: a document, unless the next line begins an object at its very
-    /// start. Then the first line was a record and is cut.
+    /// The layout if an object continues after a line end: a document, unless the next line begins with an object. Then
+    /// the first line was a truncated record.
     fn layout_by_next_line(&self) -> Layout {
         match self.bytes.get(self.at) {
             Some(b'{') => Layout::Lines,

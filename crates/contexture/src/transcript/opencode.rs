@@ -85,7 +85,7 @@ fn user(role: Role, parts: Vec<Part<'_>>, assembler: &mut Assembler<'_>) {
 struct Step {
     text: String,
     calls: Vec<FunctionCall>,
-    /// Answers by the id of the call.
+    /// Outputs by the id of the call.
     answers: Vec<(String, String, Outcome)>,
 }
 

@@ -1,10 +1,10 @@
-//! The plain form: one message a line.
+//! The plain form: one message per line.
 //!
 //! `{"role", "text", "tool_calls": [{"id", "name", "arguments"}], "tool_call_id", "name", "meta"}`. Each line is one
-//! record, neither joined nor mended, so that positions in the file are positions in the transcript. The program that
-//! runs an agent speaks as `user` here, with `"meta": {"origin": "system"}` beside it, and what it attached on its own
-//! account has `"meta": {"origin": "attachment", "kind", "path"}`. What else is known of a message is in `meta` too:
-//! `time_ms`, `directory`, `outcome` (or `error` and `missing`), `compact`. Fields that are not known survive.
+//! record, neither joined nor repaired, so that positions in the file are positions in the transcript. Messages of the
+//! program that runs an agent have the role `user` and `"meta": {"origin": "system"}`; what it attached by itself has
+//! `"meta": {"origin": "attachment", "kind", "path"}`. Other metadata is in `meta` too: `time_ms`, `directory`,
+//! `outcome` (or `error` and `missing`), `compact`. Unknown fields are kept.
 
 use std::borrow::Cow;
 use std::io;
@@ -47,12 +47,12 @@ struct Call {
     arguments: Value,
 }
 
-/// The fields of `meta` that say what became of a call.
+/// The fields of `meta` for the outcome of a call.
 const OUTCOME: &str = "outcome";
 const ERROR: &str = "error";
 const MISSING: &str = "missing";
 
-/// The words of `meta` for who wrote a message that no person wrote.
+/// The values in `meta` for the origin of a message that no person wrote.
 const SYSTEM: &str = "system";
 const ATTACHMENT: &str = "attachment";
 
@@ -87,7 +87,7 @@ pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
     Ok(())
 }
 
-/// What became of a call. Not every recorder marks failures, so a result without a mark may be either.
+/// The outcome of a call. Not every recorder marks failures, so a result without a mark may be either.
 fn take_outcome(fields: &mut Map<String, Value>) -> Outcome {
     let outcome = fields.remove(OUTCOME).and_then(|value| serde_json::from_value(value).ok());
     let is_set = |value: Option<Value>| value == Some(Value::Bool(true));
@@ -99,7 +99,7 @@ fn take_outcome(fields: &mut Map<String, Value>) -> Outcome {
     })
 }
 
-/// What is known of a message, by the fields of its `meta`.
+/// The metadata of a message, from the fields of its `meta`.
 fn meta_of(mut fields: Map<String, Value>) -> Meta {
     let mut text = |name: &str| match fields.get(name) {
         Some(Value::String(_)) => fields.remove(name).and_then(|value| Some(Box::from(value.as_str()?))),
@@ -205,7 +205,7 @@ fn plain_meta(record: &Record) -> Map<String, Value> {
             set("kind", json!(kind));
             set("path", json!(path));
         }
-        // A summary says so itself.
+        // A summary is already marked as such.
         _ if meta.extra.get(COMPACT).is_some() => {}
         _ if matches!(record.role(), Some(Role::System | Role::Developer)) => set("origin", SYSTEM.into()),
         _ => {}

@@ -6,10 +6,10 @@ use super::layout::{self, Layout};
 use super::reading::{ReadError, Reading, Report};
 use super::{Record, document};
 
-/// Reads a recording and hands its records out one by one, oldest first.
+/// Reads a recording and passes its records to `sink` one by one, oldest first.
 ///
-/// The format is recognised by the content. Broken records are reported and skipped. Of a recording with one record a line
-/// only the newest few are held in memory; of one JSON document, one at a time.
+/// The format is recognised by the content. Broken records are reported and skipped. If a recording has one record per
+/// line, only the newest few are held in memory; if it is one JSON document, one at a time.
 ///
 /// # Errors
 ///

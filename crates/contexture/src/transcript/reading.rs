@@ -14,16 +14,16 @@ pub const MAX_LINE_BYTES: usize = 64 << 20;
 /// How many broken records are reported one by one; the rest are only counted.
 pub const MAX_BROKEN_NOTES: usize = 100;
 
-/// Records that may go by before one of them must belong to a known format.
+/// How many unknown records may precede the first of a known format.
 const MAX_UNKNOWN_RECORDS: u64 = 1_000;
 
-/// What a recording was found to be, and what could not be used of it.
+/// The format of a recording, and what of it could not be used.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
     /// Who wrote it.
     pub format: Format,
-    /// Records handed out.
+    /// Records passed on.
     pub messages: u64,
     /// The first broken records, at most [`MAX_BROKEN_NOTES`].
     pub broken: Vec<Broken>,
@@ -31,11 +31,11 @@ pub struct Report {
     pub broken_records: u64,
     /// Calls without an output; each was given an empty one.
     pub unanswered_calls: u64,
-    /// Outputs of no call; left out.
+    /// Outputs without a call; left out.
     pub orphan_results: u64,
     /// Calls whose id was used before; each was given another.
     pub duplicate_ids: u64,
-    /// Records of agents below this one; left out.
+    /// Records of subagents; left out.
     pub side_chain_records: u64,
     /// Blocks of thinking; left out.
     pub thinking_blocks: u64,
@@ -94,7 +94,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Uses one record; one that cannot be used is reported.
+    /// Processes one record; one that cannot be used is reported.
     pub fn record(&mut self, line: u64, bytes: &[u8]) -> Result<(), ReadError> {
         let json = repair::text(bytes.trim_ascii());
         let json = json.trim_start_matches('\u{feff}');
@@ -122,7 +122,7 @@ impl<'a> Reading<'a> {
         self.guess.map(Guess::format)
     }
 
-    /// Uses the system prompt that is beside the messages, as only one format has it.
+    /// Processes a system prompt that is outside the messages, which only one format has.
     pub fn system(&mut self, line: u64, bytes: &[u8]) {
         self.guess.get_or_insert(Guess::Sure(Format::AnthropicMessages));
         if let Err(error) = chat::system(&repair::text(bytes), &mut self.assembler) {
@@ -212,7 +212,7 @@ fn next_line(reader: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<Line>
     }
 }
 
-/// An error of a record without the line that it counts for itself, which is always 1.
+/// The message of an error without its line number, which is always 1 since each record is parsed separately.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" at line ") {

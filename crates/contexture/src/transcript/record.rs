@@ -1,18 +1,18 @@
-//! What a recording holds as one message.
+//! One message of a recording.
 
 use std::borrow::Cow;
 
 use contexture_core::item::{FunctionCall, FunctionCallOutput, Item, Role};
 
-/// The items that a recording holds as one message: something said, a response of the model with its calls, or what
-/// one tool returned.
+/// The items of one message of a recording: something said, a response of the model with its calls, or what one tool
+/// returned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     items: Vec<Item>,
 }
 
 impl Record {
-    /// A response of the model: its text, unless there is none beside calls, then its calls.
+    /// A response of the model: its text, unless it is empty and there are calls, then its calls.
     pub fn response(text: impl Into<String>, calls: impl IntoIterator<Item = FunctionCall>) -> Self {
         let text = text.into();
         let mut items: Vec<Item> = calls.into_iter().map(Item::from).collect();
@@ -31,7 +31,7 @@ impl Record {
         Self { items }
     }
 
-    /// The items, in order; never none.
+    /// The items, in order; never empty.
     pub fn items(&self) -> &[Item] {
         &self.items
     }
@@ -46,7 +46,7 @@ impl Record {
         self.items[0].is_of_model()
     }
 
-    /// Who speaks; nobody, if it is what a tool returned.
+    /// Who speaks; `None` if it is what a tool returned.
     pub fn role(&self) -> Option<Role> {
         match &self.items[0] {
             Item::Message(message) => Some(message.role),
@@ -74,7 +74,7 @@ impl Record {
         self.items[0].as_output()
     }
 
-    /// When it was written down, in milliseconds since the Unix epoch, if the recording says so.
+    /// When it was recorded, in milliseconds since the Unix epoch, if known.
     pub fn time_ms(&self) -> Option<u64> {
         self.items[0].meta()?.time_ms
     }

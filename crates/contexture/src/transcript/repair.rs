@@ -1,4 +1,4 @@
-//! Mends what JSON readers refuse and agents nevertheless write.
+//! Repairs JSON that agents write and parsers refuse.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ pub(super) fn text(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// The same JSON with every lone surrogate escape (`\ud83d` without its other half) replaced by `\ufffd`, or
-/// nothing if there is none.
+/// The same JSON with every lone surrogate escape (`\ud83d` without its other half) replaced by `\ufffd`; `None` if
+/// there is none.
 ///
 /// Agents cut long output by UTF-16 units, which can leave half of a character at the end.
 pub(super) fn without_lone_surrogates(json: &str) -> Option<String> {

@@ -2,7 +2,7 @@
 
 /// Milliseconds since the Unix epoch of a time in the form `2025-01-31T12:34:56.789Z`, with or without the fraction.
 ///
-/// Other forms, other zones and times before the epoch are not known: a recording is used without them.
+/// Returns `None` for other forms, other zones and times before the epoch; the recording is then used without the time.
 pub(super) fn milliseconds(text: &str) -> Option<u64> {
     let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
     let [year, month, day] = numbers(date, '-')?;
@@ -22,8 +22,8 @@ fn numbers(text: &str, separator: char) -> Option<[u64; 3]> {
     parts.next().is_none().then_some(numbers)
 }
 
-/// Days from 1970-01-01 to a day of the Gregorian calendar. Years are counted from March, so that the odd day of a
-/// leap year is the last of its year.
+/// Days from 1970-01-01 to a day of the Gregorian calendar. Years are counted from March, so that the leap day is the
+/// last day of its year.
 fn days_since_epoch(year: u64, month: u64, day: u64) -> Option<u64> {
     const BEFORE_EPOCH: u64 = 719_468;
     if !(1970..=9999).contains(&year) {
