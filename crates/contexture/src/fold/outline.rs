@@ -7,7 +7,7 @@ use super::view::Chunk;
 use crate::files::model::{FileModel, FileState};
 use crate::text::one_line::one_line;
 
-/// Files with fewer known lines get no outline.
+/// A file with fewer known lines that are not shown gets no outline.
 const LEAST_KNOWN_LINES: usize = 10;
 
 /// Most names of one file.

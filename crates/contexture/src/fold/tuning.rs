@@ -42,8 +42,8 @@ const LEAST_PATIENCE: f64 = 1.1;
 /// The least share of the budget that a fold leaves free, so that the next fold does not follow at once. Scanned.
 pub(super) const FREE_SHARE: f64 = 0.22;
 
-/// The same when the newest step takes [`LARGE_STEP_SHARE`] or more: the next steps will be smaller, and the view needs
-/// the room. Scanned.
+/// The same when what a fold must show besides the view takes more than [`LARGE_STEP_SHARE`], mostly because of a large
+/// newest step: the next steps will be smaller, and the view needs the room. Scanned.
 pub(super) const FREE_SHARE_AFTER_LARGE_STEP: f64 = 0.15;
 
 /// The share of the budget from which what a fold must show besides the view counts as large. Chosen.
