@@ -1,4 +1,4 @@
-//! A provider that answers every request with one word, for trying out a route without a real one.
+//! A provider that responds to every request with one word, for trying out a route without a real one.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Largest request that is read.
+/// Largest request body that is read.
 const MOST_BYTES: usize = 64 << 20;
 
-/// A provider that answers with one word.
+/// A provider that responds with one word.
 pub struct Answerer {
     address: SocketAddr,
     serving: JoinHandle<()>,
@@ -24,13 +24,13 @@ impl Answerer {
     /// Starts on a free port.
     ///
     /// # Errors
-    /// There is none.
+    /// This function never fails.
     pub async fn start() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let app = axum::Router::new().fallback(answer);
         let serving = tokio::spawn(async move {
-            // When it ends there is nobody left to tell.
+            // When the server ends, nobody is left to receive the error.
             let _ = axum::serve(listener, app).await;
         });
         Ok(Self { address, serving })

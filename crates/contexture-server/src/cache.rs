@@ -1,47 +1,47 @@
-//! A provider's prefix cache, simulated exactly: Anthropic's marks, and OpenAI's automatic prefix.
+//! An exact simulation of a provider's prefix cache: Anthropic's cache marks, and OpenAI's automatic prefix.
 
 use std::collections::HashMap;
 
 use contexture::wire::Format;
 use serde_json::{Value, json};
 
-/// Blocks that are looked at before a mark.
+/// How many blocks before a mark are looked up.
 const LOOK_BACK: usize = 20;
 
 /// The shortest prefix that is cached.
 const LEAST: u64 = 1024;
 
-/// What a cache holds, by the hash of a prefix, with when it was last used.
+/// The cached prefixes by hash, with the time of last use.
 #[derive(Default)]
 pub struct Cache {
     prefixes: HashMap<blake3::Hash, u64>,
     life_ms: u64,
 }
 
-/// What a request took, in tokens: bytes divided by four.
+/// The usage of a request, in tokens: bytes divided by four.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Took {
     /// Read from the cache.
     pub read: u64,
-    /// Written to it, where that has a price.
+    /// Written to the cache, where that has a price.
     pub written: u64,
-    /// All else.
+    /// The rest of the input.
     pub plain: u64,
 }
 
 impl Took {
-    /// In tokens at the plain input price.
+    /// The cost, in tokens at the plain input price.
     pub fn bill(&self, format: Format) -> f64 {
         let write = if format == Format::Messages { 1.25 } else { 1.0 };
         self.read as f64 * 0.1 + self.written as f64 * write + self.plain as f64
     }
 
-    /// All of it.
+    /// The total.
     pub fn total(&self) -> u64 {
         self.read + self.written + self.plain
     }
 
-    /// As the provider reports it.
+    /// The usage as the provider reports it.
     pub fn usage(&self, format: Format, output: u64) -> Value {
         match format {
             Format::Messages => {
@@ -65,14 +65,14 @@ struct Block {
 }
 
 impl Cache {
-    /// A cache that forgets what was not used for some milliseconds.
+    /// Creates a cache whose entries expire when they are not used for this many milliseconds.
     pub fn with_life(life_ms: u64) -> Self {
         Self { life_ms, ..Self::default() }
     }
 
-    /// Serves a request at a time.
+    /// Serves a request at the given time.
     pub fn serve(&mut self, format: Format, body: &str, now_ms: u64) -> Took {
-        // Who sends no JSON has nothing cached.
+        // A body that is not JSON is never cached.
         let body: Value = serde_json::from_str(body).unwrap_or_default();
         let blocks = chain(blocks_of(format, &body));
         match format {
@@ -134,7 +134,7 @@ fn blocks_of(format: Format, body: &Value) -> Vec<Value> {
     blocks
 }
 
-/// Arguments as values: a provider's template writes them its own way.
+/// Parses arguments into values, because a provider's template writes them in its own form.
 fn parsed(mut message: Value) -> Value {
     let parse = |value: &mut Value| {
         if let Some(parsed) = value.as_str().and_then(|text| serde_json::from_str(text).ok()) {

@@ -1,4 +1,4 @@
-//! Bodies of requests that come compressed.
+//! Compressed request bodies.
 
 use std::io::Read;
 
@@ -7,25 +7,25 @@ use bytes::Bytes;
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-/// Most frames of one body: each is set up anew, so many small ones would take long.
+/// Most frames of one body. Each frame needs its own set-up, so many small ones would take long.
 const MAX_FRAMES: usize = 64;
 
-/// Largest window that any frame may claim, however short its text: what every decoder is asked to take.
+/// Largest window that a frame may claim, however short its text: the size that every decoder should support.
 const MAX_WINDOW: u64 = 8 << 20;
 
 /// How the body of a request is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
-    /// Not at all.
+    /// Not compressed.
     None,
-    /// As zstd.
+    /// With zstd.
     Zstd,
-    /// In a way that is not known.
+    /// With an unknown encoding.
     Unknown,
 }
 
 impl Coding {
-    /// What the headers of a request say.
+    /// Reads the encoding from the headers of a request.
     pub fn of(headers: &HeaderMap) -> Self {
         let mut codings = headers.get_all(header::CONTENT_ENCODING).iter().map(|value| value.as_bytes().trim_ascii());
         match (codings.next(), codings.next()) {
@@ -36,10 +36,10 @@ impl Coding {
         }
     }
 
-    /// The text of a body that has at most so many bytes.
+    /// Returns the decoded body, which has at most `most` bytes.
     ///
     /// # Errors
-    /// Says why it passes as it is, to be read after "because".
+    /// Returns why the body is forwarded unchanged, worded to follow "because".
     pub async fn text(self, body: &Bytes, most: usize) -> Result<Bytes, &'static str> {
         match self {
             Self::None if body.len() > most => Err(TOO_LARGE),
@@ -53,7 +53,7 @@ impl Coding {
         }
     }
 
-    /// A text as it is sent.
+    /// Encodes a text for sending.
     pub async fn packed(self, text: Bytes) -> Bytes {
         if self != Self::Zstd {
             return text;
@@ -64,7 +64,7 @@ impl Coding {
         });
         match packed.await {
             Ok(Some(packed)) => packed.into(),
-            // A frame that holds the text as it is: larger, and too simple to be wrong.
+            // A frame that stores the text uncompressed: larger, but too simple to be wrong.
             _ => compress_to_vec(&*text, CompressionLevel::Uncompressed).into(),
         }
     }
@@ -73,7 +73,7 @@ impl Coding {
 const TOO_LARGE: &str = "the request is too large to be looked into";
 const BROKEN: &str = "its compression is broken";
 
-/// The text of a compressed body. Never more than the limit is held, whatever the body claims.
+/// Decodes a compressed body. Never holds more than `most` bytes, whatever the body claims.
 fn unpacked(mut body: &[u8], most: usize) -> Result<Vec<u8>, &'static str> {
     let mut text = Vec::new();
     for _ in 0..MAX_FRAMES {
@@ -85,7 +85,7 @@ fn unpacked(mut body: &[u8], most: usize) -> Result<Vec<u8>, &'static str> {
             continue;
         }
         let mut decoder = FrameDecoder::new();
-        // A frame of one piece claims a window of its whole size.
+        // A single-segment frame claims a window of its whole size.
         decoder.set_max_window_size(MAX_WINDOW.max(most as u64));
         let mut frame = StreamingDecoder::new_with_decoder(&mut body, decoder).map_err(|_| BROKEN)?;
         let room = most - text.len();
@@ -101,7 +101,7 @@ fn unpacked(mut body: &[u8], most: usize) -> Result<Vec<u8>, &'static str> {
     if body.is_empty() { Ok(text) } else { Err(BROKEN) }
 }
 
-/// What follows a frame that holds nothing for us, if the body begins with one.
+/// Returns what follows a skippable frame, if the body begins with one.
 fn behind_skipped(body: &[u8]) -> Result<Option<&[u8]>, &'static str> {
     let Some((head, behind)) = body.split_first_chunk::<8>() else { return Ok(None) };
     let [a, b, c, d, size @ ..] = *head;
@@ -111,7 +111,7 @@ fn behind_skipped(body: &[u8]) -> Result<Option<&[u8]>, &'static str> {
     behind.get(u32::from_le_bytes(size) as usize..).map(Some).ok_or(BROKEN)
 }
 
-/// A compressed body, if it can be read again.
+/// Compresses a text. Returns `None` if it does not decompress to the same text.
 fn packed(text: &[u8]) -> Option<Vec<u8>> {
     let packed = compress_to_vec(text, CompressionLevel::Fastest);
     (unpacked(&packed, text.len()).ok()? == text).then_some(packed)
@@ -155,7 +155,7 @@ mod tests {
         for at in 0..whole.len() {
             let mut broken = whole.clone();
             broken[at] ^= 0x40;
-            // It may also be read as something else, which is then no request.
+            // It may also decode to something else, which is then not a valid request.
             let _ = unpacked(&broken, 100_000);
         }
         assert_eq!(unpacked(b"{\"model\":\"m\"}", 100), Err(BROKEN));

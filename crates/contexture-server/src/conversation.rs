@@ -12,82 +12,82 @@ use crate::live::{Live, Rested};
 use crate::reading::Behind;
 use crate::steps::PlanSteps;
 
-/// Where conversations are looked for: their format, and how they begin.
+/// The key under which conversations are looked up: their format, and how they begin.
 pub type Key = Digest;
 
 /// A conversation.
 pub struct Conversation {
-    /// What stays the same while it goes on.
+    /// What does not change during the conversation.
     pub beginning: Beginning,
     state: Mutex<State>,
-    /// Held for as long as something is decided; nothing waits for it without a limit.
+    /// Locked while a decision is made. Every wait for it has a timeout.
     live: Mutex<Option<Live>>,
 }
 
-/// What changes while a conversation goes on.
+/// The part of a conversation that changes.
 #[derive(Clone, Default)]
 pub struct State {
     /// The messages of the newest request.
     pub known: Vec<Known>,
-    /// Counts how often they changed.
+    /// How often the messages changed.
     pub generation: u64,
-    /// How many messages each request had about which something could be decided.
+    /// The message count of each request about which something could be decided.
     pub points: Vec<usize>,
-    /// How its plan came about.
+    /// The changes of its plan.
     pub steps: PlanSteps,
-    /// What was decided, and before the request of how many messages.
+    /// The decisions, each with the message count of the request for which it was made.
     pub decisions: Vec<Decided>,
-    /// What was billed.
+    /// The bill.
     pub account: Account,
-    /// Why nothing more is decided about it.
+    /// Why no more decisions are made, if that is so.
     pub stopped: Option<String>,
-    /// What is sent behind messages that name files.
+    /// Texts that are sent after messages that name files.
     pub behind: Behind,
-    /// Its folder at rest, as it was some requests ago.
+    /// Its folder as a snapshot, from some requests ago.
     pub rested: Option<Arc<Rested>>,
-    /// What a person pinned in it.
+    /// What a user pinned in it.
     pub pins: Pins,
-    /// The id of its newest answer, since this gateway runs.
+    /// The id of its newest response since this gateway started.
     pub answer_id: Option<String>,
-    /// How often something was decided about it.
+    /// How many times a decision was made about it.
     pub version: u64,
-    /// What the version in the store is.
+    /// The version in the store.
     pub saved_version: u64,
-    /// How many changes of the plan are in the store.
+    /// How many plan changes are in the store.
     pub saved_steps: usize,
     /// How many decisions are in the store.
     pub saved_decisions: usize,
 }
 
-/// Something that was decided.
+/// A decision with the request for which it was made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Decided {
-    /// How many messages the request had before which it was decided.
+    /// The message count of that request.
     pub messages: usize,
-    /// What was decided.
+    /// The decision.
     pub decision: FoldDecision,
 }
 
-/// How a conversation begins.
+/// What identifies a conversation and does not change.
 pub struct Beginning {
     /// Its name.
     pub id: Arc<str>,
-    /// Where it is looked for.
+    /// The key under which it is looked up.
     pub key: Key,
-    /// The client's session, by what identifies it.
+    /// A hash of the client's session.
     pub scope: Digest,
-    /// The conversation that it branched off.
+    /// The conversation that it branched off from.
     pub parent: Option<Arc<str>>,
-    /// How its requests are written.
+    /// The format of its requests.
     pub format: Format,
-    /// How many messages at its start are instructions.
+    /// How many leading messages are instructions.
     pub lead: usize,
-    /// Whether it passes as it is, for comparison.
+    /// Whether it is forwarded unchanged, for comparison.
     pub is_held_out: bool,
 }
 
 impl Conversation {
-    /// A conversation with what is known of it.
+    /// Creates a conversation from its state.
     pub fn new(beginning: Beginning, state: State) -> Self {
         Self { beginning, state: Mutex::new(state), live: Mutex::new(None) }
     }
@@ -97,12 +97,12 @@ impl Conversation {
         &self.beginning.id
     }
 
-    /// What is known of it. Nobody holds this for long.
+    /// Its state. The lock is only held briefly.
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its folder, while nobody else has it. What a panic left behind is thrown away.
+    /// Its folder, if nothing else is using it. A folder that a panic left behind is discarded.
     pub fn live(&self) -> MutexGuard<'_, Option<Live>> {
         self.live.lock().unwrap_or_else(|poisoned| {
             self.live.clear_poison();
@@ -117,7 +117,7 @@ impl Conversation {
         self.live.try_lock().map_or(true, |live| live.is_some())
     }
 
-    /// Puts its folder to rest; it is woken when it is needed.
+    /// Replaces its folder with a snapshot, from which it is restored when needed.
     pub fn put_to_rest(&self) {
         let live = self.live.try_lock().ok().and_then(|mut live| live.take());
         if let Some(rested) = live.and_then(|live| live.rest()) {
@@ -125,8 +125,8 @@ impl Conversation {
         }
     }
 
-    /// Notes the folder as it is now, if nobody works with it and much has happened since that was last done. Returns
-    /// whether it was noted.
+    /// Takes a snapshot of the folder if nothing else is using it and enough has happened since the last one. Returns
+    /// whether it did.
     pub fn note_rest(&self, least_messages: usize) -> bool {
         let Ok(live) = self.live.try_lock() else { return false };
         let Some(live) = &*live else { return false };
@@ -142,13 +142,13 @@ impl Conversation {
 }
 
 impl State {
-    /// Notes that all of it is in the store.
+    /// Marks everything as written to the store.
     pub fn note_saved(&mut self) {
         self.saved_version = self.version;
         (self.saved_steps, self.saved_decisions) = (self.steps.steps().len(), self.decisions.len());
     }
 
-    /// Takes back what was decided about the request of so many messages, and stops deciding.
+    /// Reverts the decisions for the request with this many messages, and stops deciding.
     pub fn take_back(&mut self, messages: usize, why: &str) {
         self.steps.take_back(messages);
         self.rested = None;
@@ -158,7 +158,7 @@ impl State {
         self.saved_decisions = self.saved_decisions.min(self.decisions.len());
     }
 
-    /// What a branch shares that goes on from the first messages: what was decided before.
+    /// The state of a branch that continues after the first messages: the decisions before it.
     pub fn until(&self, messages: usize) -> Self {
         Self {
             known: self.known[..messages.min(self.known.len())].to_vec(),
