@@ -1,4 +1,4 @@
-//! What is sent for a request.
+//! Decides what is sent for a request.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,25 +21,25 @@ use crate::referenced::referenced;
 use crate::store::Store;
 use crate::table::{Found, Table};
 
-/// Tokens of an answer for which room is left at most.
+/// The most output tokens for which room is left.
 const MOST_OUTPUT: u64 = 32_000;
 
-/// Tokens of an answer for which room is left if nothing is said.
+/// The output tokens for which room is left if the request sets no limit.
 const USUAL_OUTPUT: u64 = 8_000;
 
-/// The part of a model's window that is used: counts are estimates.
+/// The part of a model's window that is used, because token counts are estimates.
 const USED_SHARE: f64 = 0.95;
 
-/// Fewest tokens for which anything is decided.
+/// The smallest budget.
 const LEAST_BUDGET: u64 = 4_000;
 
-/// How far the bill may be above pass-through's before nothing but the hard limit makes folds.
+/// How far the bill may exceed that of pass-through before only the hard limit makes folds.
 pub const MOST_EXCESS: f64 = 0.10;
 
-/// Messages after which a folder is put to rest anew, so that a restart finds it.
+/// Messages between two snapshots of a folder, from which a restart resumes.
 const MESSAGES_PER_REST: usize = 40;
 
-/// Words by which clients ask a model to sum up the conversation. Nothing new is decided about such a request.
+/// Phrases by which clients ask a model to summarise the conversation. No new decisions are made for such a request.
 const COMPACTION_WORDS: &[&str] = &[
     "Your task is to create a detailed summary of the conversation so far",
     "You are performing a CONTEXT CHECKPOINT COMPACTION",
@@ -47,37 +47,37 @@ const COMPACTION_WORDS: &[&str] = &[
     "<state_snapshot>",
 ];
 
-/// What became of what was decided.
+/// How the decisions for a request were kept.
 enum Kept {
-    /// It is in the store, if there is one.
+    /// They are in the store, if there is one.
     Whole,
-    /// It could not be written.
+    /// They could not be written to the store.
     InMemory,
-    /// It came too late to be sent, and must not be sent later.
+    /// They were made too late to be sent, and must not be sent later.
     TooLate,
-    /// Another gateway went on with the conversation, so it is forgotten.
+    /// Another gateway continued the conversation, so they are discarded.
     Elsewhere,
 }
 
-/// Decides what is sent.
+/// Decides what is sent for each request.
 pub struct Decider {
     options: Arc<Options>,
     table: Table,
     store: Option<Arc<Store>>,
-    /// The directory in which the agent works.
+    /// The working directory of the agent.
     disk: Option<LocalFs>,
 }
 
 impl Decider {
-    /// Begins with what a store holds.
+    /// Creates a decider with the conversations of a store.
     pub fn new(options: Arc<Options>, store: Option<Arc<Store>>) -> Self {
-        // What is only watched must not change what is sent when it is not.
+        // In observe mode nothing is stored: it must not affect what is sent when the mode is off.
         let kept = store.clone().filter(|_| !options.observe);
         let disk = options.directory.as_deref().and_then(|directory| LocalFs::open(directory).ok());
         Self { table: Table::new(kept.clone(), options.holdout), options, store: kept, disk }
     }
 
-    /// What is sent for a request, with new decisions if there is time.
+    /// Returns what is sent for a request, with new decisions if there is time.
     pub fn decide(&self, asked: &Asked, progress: &Progress) -> Ready {
         let Ok(text) = std::str::from_utf8(&asked.body) else {
             return self.passed(asked, None, "the request is no text");
@@ -105,12 +105,12 @@ impl Decider {
         self.folded(asked, &request, conversation, plan, progress)
     }
 
-    /// A request that is not looked into.
+    /// A request that is forwarded without being parsed.
     pub fn unread(&self, asked: &Asked, why: &str) -> Ready {
         self.passed(asked, None, why)
     }
 
-    /// A request that is sent as it came.
+    /// A request that is sent unchanged.
     fn passed(&self, asked: &Asked, request: Option<&Request<'_>>, why: &str) -> Ready {
         Ready { passed: Some(why.to_owned()), ..self.ready(asked, request) }
     }
@@ -137,7 +137,7 @@ impl Decider {
         }
     }
 
-    /// A request that gets what was decided before, and changes nothing.
+    /// Applies the earlier decisions to a request without changing any state.
     fn replayed(&self, asked: &Asked, request: &Request<'_>) -> Ready {
         let plan = self.table.look(request, &asked.scope).ok().flatten();
         let plan = plan.filter(|_| !self.options.observe).unwrap_or_default();
@@ -146,7 +146,7 @@ impl Decider {
         self.with_plan(ready, request, &plan, why)
     }
 
-    /// What was decided before, for a request about which nothing new is decided.
+    /// Applies the earlier decisions to a request for which no new ones are made.
     pub fn fallback(&self, asked: &Asked, found: Option<Found>, why: &str) -> Ready {
         let text = std::str::from_utf8(&asked.body).unwrap_or_default();
         let Ok(request) = Request::parse(asked.format, text) else { return self.passed(asked, None, why) };
@@ -174,7 +174,7 @@ impl Decider {
         }
     }
 
-    /// A request about which something may be decided.
+    /// A request for which new decisions may be made.
     fn folded(
         &self,
         asked: &Asked,
@@ -190,7 +190,7 @@ impl Decider {
         let known = {
             let state = conversation.state();
             let is_repeat = state.points.contains(&messages).then(|| "the client repeats it".to_owned());
-            // Where deciding takes long, the next request may be decided first.
+            // If a decision takes long, the next request may be decided first.
             let is_late = state.points.last().is_some_and(|newest| *newest > messages);
             let is_late = is_late.then(|| "a later request was decided before it".to_owned());
             let why = state.stopped.clone().or(is_repeat).or(is_late);
@@ -246,7 +246,7 @@ impl Decider {
         }
     }
 
-    /// What is sent behind the newest message because of the files that it names.
+    /// The text to send after the newest message for the files that it names.
     fn named_files(&self, request: &Request<'_>, awake: &Live) -> Option<Arc<str>> {
         let directory = self.options.directory.as_deref()?;
         let messages = request.messages();
@@ -269,7 +269,7 @@ impl Decider {
         Policy::new(budget).with_prices(ready.prices).when(when).with_pins(pins)
     }
 
-    /// The conversation's folder, as it was after its last request.
+    /// The conversation's folder in its state after the last request.
     fn awake(
         &self,
         request: &Request<'_>,
@@ -309,7 +309,7 @@ impl Decider {
         live.rebuilt(request.messages(), &later, decisions.map(|decided| decided.decision).collect())
     }
 
-    /// Keeps what was decided, before anything of it is sent.
+    /// Keeps the decisions before any of them is sent.
     fn keep(
         &self,
         request: &Request<'_>,
@@ -326,7 +326,8 @@ impl Decider {
         }
         state.points.push(messages);
         let Outcome { plan, decisions, has_folded } = outcome;
-        // What came too late was not sent. A fold rewrites it anyway, with the next request; nothing else may.
+        // Decisions that came too late were not sent. A fold can take effect with the next request, because it rewrites
+        // the window anyway; other decisions are discarded.
         if !is_in_time && !has_folded && (named.is_some() || !decisions.is_empty()) {
             return Kept::TooLate;
         }
@@ -335,31 +336,31 @@ impl Decider {
         state.steps.push(if is_in_time { messages } else { messages + 1 }, plan);
         state.decisions.extend(decisions.into_iter().map(|decision| Decided { messages, decision }));
         state.version += 1;
-        // Even that nothing was decided must be known after a restart, or a repeated request might differ.
+        // A request without decisions is stored too; otherwise repeating it after a restart might give another result.
         let Some(store) = &self.store else { return Kept::Whole };
         match store.save(conversation, &state, &texts, self.now_ms()) {
             Ok(()) => {
                 state.note_saved();
                 Kept::Whole
             }
-            // It is still right for as long as the gateway runs.
+            // The decisions stay valid for as long as the gateway runs.
             Err(_) => Kept::InMemory,
         }
     }
 
-    /// Whether another gateway has written about a conversation since this one did.
+    /// Whether another gateway has written to a conversation since this one did.
     fn is_elsewhere(&self, conversation: &Conversation, state: &State) -> bool {
         let written = self.store.as_ref().and_then(|store| store.version(conversation.id()).ok().flatten());
         written.is_some_and(|version| version != state.saved_version)
     }
 
-    /// Writes what is known of a conversation after an answer. Nobody waits for it.
+    /// Writes a conversation to the store after a response. Nothing waits for it.
     pub fn save(&self, conversation: &Conversation) {
         let Some(store) = &self.store else { return };
         let is_rested = conversation.note_rest(MESSAGES_PER_REST);
         let rested = conversation.state().rested.clone().filter(|_| is_rested);
         if let Some(rested) = rested {
-            // Without it the conversation is replayed.
+            // If this fails, the conversation is replayed after a restart.
             let _ = store.save_rest(conversation, &rested);
         }
         let mut state = conversation.state();
@@ -368,25 +369,25 @@ impl Decider {
         }
     }
 
-    /// A conversation by its name, if it is known.
+    /// Returns a conversation by its id, if it exists.
     pub fn conversation(&self, id: &str) -> Option<Arc<Conversation>> {
         self.table.find(id)
     }
 
-    /// Changes what is pinned in a conversation. What was taken in before is taken in again with the next request, so
-    /// that pins reach it.
+    /// Changes what is pinned in a conversation. The folder is rebuilt with the next request, so that the pins apply to
+    /// earlier messages too.
     pub fn pin(&self, conversation: &Conversation, change: impl FnOnce(Pins) -> Pins) {
         *conversation.live() = None;
         let mut state = conversation.state();
         state.pins = change(std::mem::take(&mut state.pins));
         state.rested = None;
         if let Some(store) = &self.store {
-            // What cannot be written still holds for as long as the gateway runs.
+            // Pins that cannot be written stay in effect for as long as the gateway runs.
             let _ = store.save_pins(conversation.id(), &state.pins);
         }
     }
 
-    /// Forgets a conversation in memory. Returns whether it was there.
+    /// Removes a conversation from memory. Returns whether it was there.
     pub fn forget(&self, id: &str) -> bool {
         self.table.forget(id)
     }
@@ -397,7 +398,7 @@ impl Decider {
     }
 }
 
-/// What the client asks the provider to hold.
+/// What the client asks the provider to cache.
 fn caching(request: &Request<'_>) -> Caching {
     match (request.format(), request.marks()) {
         (Format::Messages, marks) if marks.count == 0 => Caching::None,
@@ -406,20 +407,20 @@ fn caching(request: &Request<'_>) -> Caching {
     }
 }
 
-/// Tokens of everything before the messages that may be folded.
+/// Tokens of everything before the messages that can be folded.
 fn head_tokens(request: &Request<'_>, lead: usize) -> u64 {
     let lead: usize = request.messages().iter().take(lead).map(|message| message.get().len()).sum();
     (request.other_bytes() + lead) as u64 / 4
 }
 
-/// Whether the client asks the model to sum up the conversation.
+/// Whether the client asks the model to summarise the conversation.
 fn is_compaction(request: &Request<'_>) -> bool {
     let asks = |text: &str| COMPACTION_WORDS.iter().any(|words| text.contains(words));
     let last = request.messages().last().map_or("", |message| message.get());
     request.messages().len() > 1 && (request.asks_for_compaction() || asks(last))
 }
 
-/// Texts that are sent shortened and name a hash, with it.
+/// The full texts that were shortened, each with the hash by which the shortened text refers to it.
 fn texts_of(request: &Request<'_>, awake: &Live, decisions: &[FoldDecision]) -> Vec<(String, String)> {
     let mut shortened: Vec<(usize, &str)> = Vec::new();
     for decision in decisions {
@@ -444,7 +445,7 @@ fn texts_of(request: &Request<'_>, awake: &Live, decisions: &[FoldDecision]) -> 
     let named = |(at, shown): (usize, &str)| {
         let text = text(at)?;
         let hash = short_hash(&text);
-        // What is only written tersely has lost nothing.
+        // A text without a hash was only reformatted, so there is nothing to restore.
         shown.contains(&hash).then_some((hash, text))
     };
     shortened.into_iter().filter_map(named).collect()
@@ -454,7 +455,7 @@ fn note(what: &str, reason: &str) -> DecidedNote {
     DecidedNote { what: what.to_owned(), reason: reason.to_owned(), ..DecidedNote::default() }
 }
 
-/// A decision in plain words.
+/// Describes a decision in plain words.
 fn note_of(decision: &FoldDecision) -> DecidedNote {
     match decision {
         FoldDecision::Fold(fold) => DecidedNote {

@@ -1,4 +1,4 @@
-//! A request on its way to the provider and back.
+//! A request that is sent to the provider, and its response.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,25 +19,25 @@ use crate::shared::Shared;
 use crate::upstream::Route;
 use crate::watching::Watched;
 
-/// A request that is decided about, until its answer has passed.
+/// A request after the decision, until its response has been forwarded.
 pub(crate) struct Exchange {
     pub(crate) shared: Arc<Shared>,
     pub(crate) route: Route,
-    /// The headers that are passed on.
+    /// The headers to forward.
     pub(crate) headers: HeaderMap,
-    /// How bodies of it are compressed.
+    /// How its bodies are compressed.
     pub(crate) coding: Coding,
     pub(crate) ready: Ready,
-    /// The body as it came.
+    /// The body as received.
     pub(crate) came: Bytes,
     /// The body that is sent.
     pub(crate) sent: Bytes,
-    /// The text of the body that came.
+    /// The decompressed text of the received body.
     pub(crate) text: Bytes,
     pub(crate) began: Instant,
-    /// The gateway's own work on it.
+    /// How long the gateway itself worked on it.
     pub(crate) own: Duration,
-    /// What the inspector was told of it.
+    /// The inspector's entry for it.
     pub(crate) watched: Option<Watched>,
 }
 
@@ -58,14 +58,14 @@ impl Exchange {
         }
     }
 
-    /// Sends what was decided, with a question about the provider's cache if that is wanted.
+    /// Sends the request, with a query about the provider's cache if that is enabled.
     async fn ask(&self) -> Result<reqwest::Response, reqwest::Error> {
         let Some(asking) = self.asking().await else { return self.post(self.sent.clone()).await };
         let answer = self.post(asking).await;
         if !is_refused(&answer) {
             return answer;
         }
-        // Not every model knows the question. It must not be taken for a fault of what was decided.
+        // Not every model supports the query. A refusal because of it says nothing about the decisions.
         let answer = self.post(self.sent.clone()).await;
         if !is_refused(&answer) {
             self.shared.diagnosing.stop();
@@ -86,14 +86,14 @@ impl Exchange {
         let request =
             || self.shared.client.post(&self.route.url).headers(self.headers.clone()).body(body.clone()).send();
         match request().await {
-            // Nothing was sent, so nothing can happen twice.
+            // Nothing was sent, so retrying cannot do anything twice.
             Err(error) if error.is_connect() => request().await,
             answer => answer,
         }
     }
 
-    /// The provider refused what was made of the request, so it got it as it came. If it took that, what was decided
-    /// last was at fault: it is taken back, and nothing more is folded.
+    /// Handles a refused request that was then sent unchanged. If the provider accepted that, the last decisions were
+    /// at fault: they are reverted, and nothing more is folded.
     fn give_up(&mut self, is_taken: bool) {
         self.ready.body = None;
         self.ready.has_given_up = true;
@@ -121,13 +121,13 @@ impl Exchange {
         response
     }
 
-    /// Lets go of the bodies: many answers take long, and nothing is sent again.
+    /// Frees the bodies: many responses take long, and nothing is sent again.
     fn let_go(&mut self) {
         (self.came, self.sent, self.text) = (Bytes::new(), Bytes::new(), Bytes::new());
         self.ready.body = self.ready.body.take().map(|_| Bytes::new());
     }
 
-    /// Bills the request and notes what became of it.
+    /// Bills the request and records its outcome.
     fn note(&self, status: u16, quota: Vec<(String, String)>, answered: &Answered, first_byte: Duration) {
         let Self { shared, ready, .. } = self;
         let now_ms = shared.decider.now_ms();
@@ -171,7 +171,7 @@ impl Exchange {
         }
         let (shared, conversation, watched) = (shared.clone(), ready.conversation.clone(), self.watched.clone());
         shared.session.expect();
-        // Writing waits for the disk, and nobody waits for it.
+        // Writing waits for the disk, so it runs in the background.
         tokio::task::spawn_blocking(move || {
             if let Some(conversation) = conversation.filter(|_| bill.is_some()) {
                 shared.decider.save(&conversation);
@@ -188,16 +188,16 @@ fn is_refused(answer: &Result<reqwest::Response, reqwest::Error>) -> bool {
     answer.as_ref().is_ok_and(|answer| matches!(answer.status().as_u16(), 400 | 413 | 422))
 }
 
-/// What the client is told of a provider that cannot be reached.
+/// The response to the client if the provider cannot be reached.
 pub(crate) fn unreachable_upstream(route: &Route, error: &reqwest::Error) -> Response<Body> {
-    // The address may carry a key in its query, so errors are told without it.
+    // The URL may contain a key in its query, so it is left out of errors.
     let kind = match () {
         () if error.is_connect() => "cannot be reached",
         () if error.is_timeout() => "did not answer in time",
         () => "broke off",
     };
     let host = route.url.split('/').nth(2).unwrap_or_default();
-    // So may what comes before the host.
+    // The part before the host may contain one too.
     let host = host.rsplit('@').next().unwrap_or_default();
     refusal(route.format, StatusCode::BAD_GATEWAY, &format!("the provider at `{host}` {kind}"))
 }

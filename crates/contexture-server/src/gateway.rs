@@ -1,4 +1,4 @@
-//! The gateway: it starts, listens and ends.
+//! Starts, runs and stops the gateway.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,10 +21,10 @@ use crate::store::{RunningGateway, Store, StoreError};
 use crate::tls::prepare_tls;
 use crate::watching;
 
-/// How long a connection to a provider is held when nothing passes: providers close them after about 15 s.
+/// How long an idle connection to a provider is kept: providers close them after about 15 s.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// A gateway that runs.
+/// A running gateway.
 pub struct Gateway {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -44,10 +44,10 @@ pub enum StartError {
         /// Why.
         source: io::Error,
     },
-    /// The store cannot be used.
+    /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Requests cannot be made.
+    /// The HTTP client cannot be created.
     #[error("set up requests to providers")]
     Client(#[from] reqwest::Error),
     /// It would send requests to itself.
@@ -56,10 +56,10 @@ pub enum StartError {
 }
 
 impl Gateway {
-    /// Starts a gateway on an address; port 0 is any that is free.
+    /// Starts a gateway on an address; port 0 selects a free one.
     ///
     /// # Errors
-    /// The address is taken, the store cannot be used, or it would send requests to itself.
+    /// The address is in use, the store cannot be opened, or the gateway would send requests to itself.
     pub async fn start(listen: &str, options: Options) -> Result<Self, StartError> {
         let store = options.store.as_deref().map(Store::open).transpose()?;
         let store = store.map(|store| Arc::new(store.with_most_bytes(options.store_bytes)));
@@ -77,7 +77,7 @@ impl Gateway {
         let inspector = watching::inspector(&options, address, &token)?;
         if let Some(store) = &store {
             let (address, token, pid) = (address.to_string(), token.clone(), std::process::id());
-            // Without it only `status` does not find this gateway.
+            // If this fails, only `status` does not find this gateway.
             let _ = store.note_gateway(&RunningGateway { id: id.clone(), address, token, pid });
         }
         let shared = Arc::new(Shared {
@@ -96,7 +96,7 @@ impl Gateway {
         }
         let app = axum::Router::new().fallback(handle).with_state(shared.clone());
         let (stop, stopped) = oneshot::channel::<()>();
-        // A chunk that waits for the next one is felt as a pause.
+        // Without this, small chunks are delayed until the next one, which users notice as a pause.
         let listener = listener.tap_io(|stream| {
             let _ = stream.set_nodelay(true);
         });
@@ -108,32 +108,32 @@ impl Gateway {
         Ok(Self { address, shared, stop: Some(stop), serving })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its address as clients write it.
+    /// Its URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Where its inspector is, with what opens it; nothing if nothing is inspected.
+    /// The inspector's URL with its token; `None` if the inspector is off.
     pub fn inspect_url(&self) -> Option<String> {
         self.shared.inspector.as_ref().map(|inspector| inspector.url())
     }
 
-    /// What is asked for on its own routes.
+    /// The token for its own routes.
     pub fn token(&self) -> &str {
         &self.shared.token
     }
 
-    /// What passed through it so far.
+    /// The requests so far.
     pub fn records(&self) -> Vec<RequestRecord> {
         self.shared.session.records()
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until it ends on its own.
     ///
     /// # Errors
     /// Listening failed.
@@ -141,12 +141,12 @@ impl Gateway {
         (&mut self.serving).await.unwrap_or_else(|error| Err(io::Error::other(error)))
     }
 
-    /// Ends it. Answers that are still coming are given a moment.
+    /// Stops it. Responses in progress are given a moment to finish.
     pub async fn stop(mut self) -> Vec<RequestRecord> {
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
         }
-        // Connections that the client keeps open would hold it for ever.
+        // Connections that clients keep open would prevent it from ending.
         let _ = tokio::time::timeout(Duration::from_secs(2), &mut self.serving).await;
         self.serving.abort();
         let until = Instant::now() + Duration::from_secs(2);

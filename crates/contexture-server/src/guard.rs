@@ -1,9 +1,9 @@
-//! Who may speak to the gateway.
+//! Checks who may send requests to the gateway.
 
 use axum::http::{HeaderMap, Uri, header};
 
-/// Whether the `Host` and `Origin` of a request are this machine's. A page of another site that makes a browser speak
-/// to the gateway has another one.
+/// Whether the `Host` and `Origin` of a request are those of this machine. They differ if a page of another site makes
+/// a browser send the request.
 pub fn is_local(headers: &HeaderMap, uri: &Uri, allowed: &[String]) -> bool {
     let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or("?"));
     let host = host.or_else(|| uri.authority().map(|authority| authority.as_str()));

@@ -1,4 +1,4 @@
-//! What is done with a request that comes.
+//! Handles an incoming request.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,10 +18,10 @@ use crate::upstream::Route;
 use crate::watching::Watched;
 use crate::{guard, headers, own};
 
-/// How long it may take to find the conversation of a request when that takes longer than all own work may.
+/// How much longer to wait for the conversation of a request after the time for deciding is over.
 const FINDING: Duration = Duration::from_millis(500);
 
-/// Largest body that is taken at all.
+/// Largest body that is accepted.
 const MOST_BYTES: usize = 512 << 20;
 
 /// Serves a request.
@@ -52,7 +52,7 @@ pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming
     }
 }
 
-/// A request that asks no model passes as it is.
+/// Forwards a request that does not call a model.
 async fn other(shared: &Arc<Shared>, method: Method, headers: HeaderMap, body: Body, route: &Route) -> Response<Body> {
     let has_body = headers.contains_key(header::CONTENT_LENGTH) || headers.contains_key(header::TRANSFER_ENCODING);
     let mut request = shared.client.request(method, &route.url).headers(plain_headers(&headers));
@@ -65,7 +65,7 @@ async fn other(shared: &Arc<Shared>, method: Method, headers: HeaderMap, body: B
     }
 }
 
-/// Headers as they came, but for those that concern one connection.
+/// Headers as received, except those that concern one connection.
 fn plain_headers(headers: &HeaderMap) -> HeaderMap {
     let mut passed = headers::kept(headers);
     passed.remove(header::HOST);
@@ -79,7 +79,7 @@ fn passed_on(answer: reqwest::Response) -> Response<Body> {
     response
 }
 
-/// A request that asks a model.
+/// Handles a request that calls a model.
 async fn model(shared: Arc<Shared>, headers: HeaderMap, body: Body, route: Route) -> Response<Body> {
     let began = Instant::now();
     let Ok(came) = to_bytes(body, MOST_BYTES).await else {
@@ -113,7 +113,7 @@ fn asked(headers: &HeaderMap, body: Bytes, route: &Route) -> Asked {
     }
 }
 
-/// What is sent: with new decisions if they are made in time, else with what was decided before.
+/// Returns what is sent: with new decisions if they are made in time, otherwise with the earlier ones.
 async fn decided(shared: &Arc<Shared>, asked: &Asked) -> Ready {
     let progress = Arc::new(Progress::default());
     let mut deciding = tokio::task::spawn_blocking({
@@ -136,7 +136,7 @@ async fn decided(shared: &Arc<Shared>, asked: &Asked) -> Ready {
     shared.decider.fallback(asked, found, why)
 }
 
-/// The conversation of a request, if it is found soon: what was decided before must not be lost.
+/// Returns the conversation of a request if it is found soon. Without it, the earlier decisions would not be applied.
 async fn found_by(progress: &Progress) -> Option<Found> {
     let until = Instant::now() + FINDING;
     loop {

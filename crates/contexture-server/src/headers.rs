@@ -1,8 +1,8 @@
-//! Headers that pass, and what they tell of the client.
+//! Headers that are forwarded, and what they say about the client.
 
 use axum::http::{HeaderMap, HeaderName, header};
 
-/// Headers that concern one connection only, or that are made anew.
+/// Headers that concern one connection only, or that are set again.
 const HOP_BY_HOP: &[&str] = &[
     "connection",
     "keep-alive",
@@ -15,24 +15,24 @@ const HOP_BY_HOP: &[&str] = &[
     "upgrade",
 ];
 
-/// Headers by which clients name their session, and those that tell a part of it from the whole.
+/// Headers by which clients name their session, and those that distinguish a part of it.
 const SESSIONS: &[&str] = &["x-claude-code-session-id", "session-id", "session_id", "x-session-id", "agent-session-id"];
 const PARTS: &[&str] = &["x-claude-code-agent-id", "thread-id", "x-parent-session-id"];
 
-/// Headers that tell how much of a quota is used.
+/// Headers that report the use of a quota.
 const QUOTAS: &[&str] = &["anthropic-ratelimit-unified", "x-codex-primary", "x-codex-secondary"];
 
-/// The headers of a request as they are passed on.
+/// The headers of a request to forward.
 pub fn forwarded(headers: &HeaderMap) -> HeaderMap {
     let mut passed = kept(headers);
     passed.remove(header::HOST);
     passed.remove(header::CONTENT_LENGTH);
-    // The answer is read along for its usage, so it must come as it is.
+    // The response is read for its usage, so it must not be compressed.
     passed.insert(header::ACCEPT_ENCODING, header::HeaderValue::from_static("identity"));
     passed
 }
 
-/// All headers but those that concern one connection.
+/// All headers except those that concern one connection.
 pub fn kept(headers: &HeaderMap) -> HeaderMap {
     let named = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
     let named: Vec<String> =
@@ -46,7 +46,7 @@ pub fn kept(headers: &HeaderMap) -> HeaderMap {
     passed
 }
 
-/// The client's session, as far as its headers tell.
+/// The client's session, if the headers name one.
 pub fn session_of(headers: &HeaderMap) -> String {
     let text = |name: &&str| headers.get(*name).and_then(|value| value.to_str().ok());
     let session = SESSIONS.iter().find_map(text).unwrap_or_default();
@@ -57,7 +57,7 @@ pub fn session_of(headers: &HeaderMap) -> String {
     }
 }
 
-/// Whether the client says that it sums up the conversation.
+/// Whether the client says that it is summarising the conversation.
 pub fn is_compaction(headers: &HeaderMap) -> bool {
     let has = |name: &str, words: &str| {
         headers.get(name).and_then(|value| value.to_str().ok()).is_some_and(|value| value.contains(words))
@@ -70,12 +70,12 @@ pub fn is_anthropic(headers: &HeaderMap) -> bool {
     headers.contains_key("anthropic-version") || headers.contains_key("x-api-key")
 }
 
-/// Whether a request comes with an account of OpenAI's in place of a key.
+/// Whether a request is authenticated by an OpenAI account instead of an API key.
 pub fn has_account(headers: &HeaderMap) -> bool {
     headers.contains_key("chatgpt-account-id")
 }
 
-/// Headers of an answer that tell how much of a quota is used.
+/// The headers of a response that report the use of a quota.
 pub fn quota_of(headers: &HeaderMap) -> Vec<(String, String)> {
     let is_quota = |name: &HeaderName| QUOTAS.iter().any(|start| name.as_str().starts_with(start));
     headers

@@ -1,25 +1,25 @@
-//! The messages of a request, by what they are recognised.
+//! Hashes by which the messages of a request are recognised.
 
 use std::hash::{BuildHasher, Hasher};
 
 use contexture::wire::{Digest, Request, WireError, digest};
 use foldhash::quality::RandomState;
 
-/// By what a message is recognised.
+/// The hashes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// Its bytes, as they were last sent. Unknown after a restart.
+    /// The hash of its bytes as last received. `None` after a restart.
     pub raw: Option<RawHash>,
-    /// What it comes to, however it is written.
+    /// The digest of its meaning, which does not depend on how it is written.
     pub plain: Digest,
 }
 
-/// By what bytes are recognised for as long as the program runs.
+/// A hash of bytes that is valid within one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawHash([u64; 2]);
 
-/// Hashes bytes in a way that nobody outside can foresee. Every request is hashed whole, and most of its messages are
-/// too short for a digest to be fast.
+/// Hashes bytes with random keys, so that collisions cannot be constructed. Every request is hashed whole, and most of
+/// its messages are too short for a digest to be fast.
 #[derive(Default)]
 pub struct Hashing([RandomState; 2]);
 
@@ -33,8 +33,8 @@ impl Hashing {
     }
 }
 
-/// The messages of a request. What they come to is found out as far as it is needed: most bytes are those of the
-/// request before.
+/// The messages of a request. Digests are computed only when needed, because most messages have the same bytes as in
+/// the previous request.
 pub struct Arriving<'r, 'a> {
     request: &'r Request<'a>,
     raw: Vec<RawHash>,
@@ -42,24 +42,24 @@ pub struct Arriving<'r, 'a> {
 }
 
 impl<'r, 'a> Arriving<'r, 'a> {
-    /// Looks at the bytes of a request's messages.
+    /// Hashes the bytes of a request's messages.
     pub fn new(request: &'r Request<'a>, hashing: &Hashing) -> Self {
         let raw: Vec<RawHash> =
             request.messages().iter().map(|message| hashing.hash(message.get().as_bytes())).collect();
         Self { request, plain: vec![None; raw.len()], raw }
     }
 
-    /// How many there are.
+    /// The number of messages.
     pub fn len(&self) -> usize {
         self.raw.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no messages.
     pub fn is_empty(&self) -> bool {
         self.raw.is_empty()
     }
 
-    /// What a message comes to.
+    /// The digest of a message.
     pub fn plain(&mut self, at: usize) -> Result<Digest, WireError> {
         if let Some(plain) = self.plain[at] {
             return Ok(plain);
@@ -69,7 +69,7 @@ impl<'r, 'a> Arriving<'r, 'a> {
         Ok(plain)
     }
 
-    /// How many messages at the start are those of another request.
+    /// How many leading messages are the same as in another request.
     pub fn shared_with(&mut self, known: &[Known]) -> Result<usize, WireError> {
         for (at, known) in known.iter().enumerate().take(self.len()) {
             if known.raw == Some(self.raw[at]) {
@@ -81,7 +81,7 @@ impl<'r, 'a> Arriving<'r, 'a> {
         Ok(known.len().min(self.len()))
     }
 
-    /// All messages.
+    /// The hashes of all messages.
     pub fn known(mut self) -> Result<Vec<Known>, WireError> {
         let raw = std::mem::take(&mut self.raw);
         raw.into_iter().enumerate().map(|(at, raw)| Ok(Known { raw: Some(raw), plain: self.plain(at)? })).collect()

@@ -1,9 +1,9 @@
-//! The gateway of Contexture: it stands between an agent and its model, and sends of the past what is still needed.
+//! The gateway of Contexture: a proxy between an agent and its model that sends only what is still needed of the past.
 //!
 //! [`Gateway::start`](gateway::Gateway::start) listens on an address. A request to a model is split into its messages
-//! (`contexture::wire`), its conversation is found again (`table`), a folder decides what of it is sent
-//! (`decide`), and the answer passes back byte for byte (`exchange`) while it is read along for what it took (`passing`).
-//! Whatever goes wrong, what was decided before is sent again, so that the provider's cache holds.
+//! (`contexture::wire`), its conversation is looked up (`table`), a folder decides what of it is sent (`decide`), and
+//! the response is forwarded byte for byte (`exchange`) while its usage is read (`passing`). If anything fails, the
+//! earlier decisions are applied again, so that the provider's cache stays valid.
 
 pub mod models;
 pub mod upstream;

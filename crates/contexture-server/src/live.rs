@@ -1,4 +1,4 @@
-//! A conversation in the hands of a folder.
+//! A conversation together with its folder.
 
 use std::sync::Arc;
 
@@ -13,23 +13,23 @@ use serde_json::value::RawValue;
 
 use crate::reading::{Behind, Reading};
 
-/// How an agent with a shell sees the whole of what is shown shortened.
+/// How an agent with a shell can show the whole of a shortened text.
 const SHOW_COMMAND: &str = "`contexture show`";
 
-/// What a folder is made with.
+/// The settings of a folder.
 #[derive(Clone)]
 pub struct LiveSettings {
     /// What tools do.
     pub dialects: Dialects,
-    /// Where the agent works.
+    /// The working directory of the agent.
     pub directory: Option<Arc<str>>,
-    /// Whether what is shortened can be had again.
+    /// Whether shortened texts can be shown in full again.
     pub can_show: bool,
     /// Counts tokens.
     pub counter: Arc<dyn TokenCounter>,
 }
 
-/// A folder with where its items are in the requests.
+/// A folder, with the position of its items in the requests.
 pub struct Live {
     folder: Folder,
     reading: Reading,
@@ -37,27 +37,27 @@ pub struct Live {
     gate: Gate,
 }
 
-/// A folder at rest, after a request of so many messages.
+/// A snapshot of a folder.
 #[derive(Clone, Debug)]
 pub struct Rested {
     /// The folder.
     pub rest: Rest,
-    /// How many messages the request had.
+    /// The message count of the request after which it was taken.
     pub messages: usize,
 }
 
-/// What a folder decided about a request.
+/// The decisions of a folder for a request.
 pub struct Outcome {
-    /// What is sent.
+    /// The plan of what is sent.
     pub plan: Plan,
-    /// What was decided anew.
+    /// The new decisions.
     pub decisions: Vec<FoldDecision>,
-    /// Whether the past was folded.
+    /// Whether there was a fold.
     pub has_folded: bool,
 }
 
 impl Live {
-    /// A folder that took in nothing.
+    /// Creates an empty folder.
     pub fn new(format: Format, lead: usize, policy: Policy, settings: &LiveSettings, behind: Behind) -> Self {
         let folder = Folder::new(policy, Meter::new(settings.counter.clone())).with_dialects(settings.dialects.clone());
         let folder = if settings.can_show { folder.with_output_tool(SHOW_COMMAND) } else { folder };
@@ -65,10 +65,10 @@ impl Live {
         Self { folder, reading: Reading::new(format, lead, directory, counter, behind), gate: Gate::default() }
     }
 
-    /// The folder that was put to rest.
+    /// Restores the folder from a snapshot.
     ///
     /// # Errors
-    /// A message has a part of an unknown kind, or the folder was about other messages.
+    /// A message has a part of an unknown kind, or the snapshot is of other messages.
     pub fn woken(self, messages: &[&RawValue], rested: &Rested) -> Result<Self, WireError> {
         let Self { folder, mut reading, gate } = self;
         reading.take(messages, rested.messages)?;
@@ -76,7 +76,7 @@ impl Live {
         Ok(Self { folder, reading, gate })
     }
 
-    /// The folder as it was after requests of so many messages, with what was decided then.
+    /// Rebuilds the folder from the message counts of earlier requests and the decisions made for them.
     ///
     /// # Errors
     /// A message has a part of an unknown kind.
@@ -95,31 +95,31 @@ impl Live {
             replay.request();
         }
         let mut folder = replay.go_on();
-        // They are kept already.
+        // These decisions are stored already.
         folder.take_decisions();
         Ok(Self { folder, reading, gate })
     }
 
-    /// The folder at rest.
+    /// Takes a snapshot of the folder.
     pub fn rest(&self) -> Option<Rested> {
         let rest = self.folder.rest(self.reading.log()).ok()?;
         Some(Rested { rest, messages: self.messages() })
     }
 
-    /// How many messages it took in.
+    /// How many messages it has read.
     pub fn messages(&self) -> usize {
         self.reading.messages()
     }
 
-    /// Has a text sent behind a message that is not taken in yet.
+    /// Adds a text to be sent after a message that has not been read yet.
     pub fn put_behind(&mut self, message: usize, text: Arc<str>) {
         self.reading.put_behind(message, text);
     }
 
-    /// Takes in all messages of a request that it does not know.
+    /// Reads all new messages of a request.
     ///
     /// # Errors
-    /// A message has a part of an unknown kind. Then nothing was taken in.
+    /// A message has a part of an unknown kind. Then nothing was read.
     pub fn catch_up(&mut self, messages: &[&RawValue]) -> Result<(), WireError> {
         for message in self.reading.take(messages, messages.len())? {
             self.folder.push(message);
@@ -127,7 +127,7 @@ impl Live {
         Ok(())
     }
 
-    /// Decides about the request that is made now. What is about to be shown is held against the disk, if there is one.
+    /// Decides what to send for the current request. Files about to be shown are checked on the disk, if there is one.
     pub fn request(&mut self, policy: Policy, is_cold: bool, disk: Option<&dyn FsAdapter>) -> Outcome {
         self.folder.set_policy(policy);
         if is_cold {
@@ -141,7 +141,7 @@ impl Live {
 
     fn ask(&mut self, disk: Option<&dyn FsAdapter>) {
         let Self { folder, gate, .. } = self;
-        // Deciding has a thread of its own, on which it may wait.
+        // This runs on a blocking thread, so it may wait.
         let Some((disk, runtime)) = disk.zip(tokio::runtime::Handle::try_current().ok()) else {
             folder.request();
             return;
@@ -157,7 +157,7 @@ impl Live {
         }
     }
 
-    /// What is sent for what was taken in.
+    /// The plan of what is sent.
     pub fn plan(&self) -> Plan {
         let mut plan = Plan::default();
         plan.push_kept(0..self.reading.lead());
@@ -174,17 +174,17 @@ impl Live {
         plan
     }
 
-    /// Tokens of what is sent for what was taken in, and of what came.
+    /// Tokens sent, and tokens received.
     pub fn tokens(&self) -> (u64, u64) {
         (self.folder.tokens(), self.folder.passed_through_tokens() - self.reading.behind_tokens())
     }
 
-    /// Where an item of the folder is: its message, and its part of it.
+    /// The message of an item, and the part of that message.
     pub fn place_of(&self, position: usize) -> Option<(usize, usize)> {
         self.reading.place(position).map(|place| (place.message, place.unit))
     }
 
-    /// Whether every call in the window has its output and the other way round. Providers refuse all else.
+    /// Whether every call in the window has its output and every output its call. Providers refuse anything else.
     pub fn is_paired(&self) -> bool {
         let mut open: Vec<&str> = Vec::new();
         for shown in self.folder.window() {

@@ -1,4 +1,4 @@
-//! Figures for Prometheus.
+//! Metrics for Prometheus.
 
 use std::fmt::Write;
 
@@ -6,13 +6,13 @@ use crate::options::Options;
 use crate::receipt::Receipt;
 use crate::record::RequestRecord;
 
-/// All figures of a run, as Prometheus reads them.
+/// The metrics of a run in the text format of Prometheus.
 pub fn metrics(records: &[RequestRecord], options: &Options) -> String {
     let receipt = Receipt::of(records);
     let watched = if options.observe { "observed" } else { "sent" };
     let mut text = String::new();
     let mut add = |name: &str, help: &str, value: f64| {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(
             text,
             "# HELP contexture_{name} {help}\n# TYPE contexture_{name} counter\ncontexture_{name}{{mode=\"{watched}\"}} {value}\n"

@@ -1,4 +1,4 @@
-//! What is known of models: how much they take, and what that costs.
+//! Known models: their context windows and prices.
 
 use std::time::Duration;
 
@@ -6,37 +6,37 @@ use contexture::config::keys::ModelEntry;
 use contexture::fold::Prices;
 use serde::{Deserialize, Serialize};
 
-/// The table as it comes with the program.
+/// The built-in table.
 const TABLE: &str = include_str!("models.toml");
 
-/// What is known of a model.
+/// A model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    /// How its name begins.
+    /// The prefix of its name.
     pub name: String,
-    /// Tokens that it takes, the answer included.
+    /// Its context window in tokens, output included.
     pub context: u64,
-    /// Dollars for a million tokens of input, if known.
+    /// Dollars per million input tokens, if known.
     #[serde(default)]
     pub input: Option<f64>,
-    /// Dollars for a million tokens of output, if known.
+    /// Dollars per million output tokens, if known.
     #[serde(default)]
     pub output: Option<f64>,
-    /// The share of the input price for reading from the cache.
+    /// The price of reading from the cache, relative to input.
     pub read: f64,
-    /// The share for writing to the cache.
+    /// The price of writing to the cache, relative to input.
     pub write: f64,
-    /// The share for writing to a cache that holds for an hour.
+    /// The price of writing to a cache that is kept for an hour, relative to input.
     pub write_hour: f64,
     /// The shortest prefix that is cached, in tokens.
     pub least: u64,
-    /// How many seconds a prefix is held.
+    /// How many seconds a prefix is cached.
     pub life: u64,
 }
 
 impl Model {
-    /// Its prices, where the client asks for caching for five minutes or an hour, or not at all.
+    /// Its prices for the caching that the client asks for.
     pub fn prices(&self, caching: Caching) -> Prices {
         let life = |seconds| Some(Duration::from_secs(seconds));
         match caching {
@@ -47,11 +47,11 @@ impl Model {
     }
 }
 
-/// What a client asks the provider to hold.
+/// How long a client asks the provider to cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Caching {
-    /// Nothing.
+    /// Not at all.
     None,
     /// For some minutes.
     Minutes,
@@ -66,12 +66,12 @@ pub struct Models {
 }
 
 impl Models {
-    /// The table that comes with the program.
+    /// The built-in table.
     pub fn builtin() -> Self {
         toml::from_str(TABLE).expect("the table that comes with the program is well formed")
     }
 
-    /// The same with other entries, which come before those of the same name.
+    /// Adds entries, which take precedence over those of the same name.
     pub fn with(mut self, models: impl IntoIterator<Item = Model>) -> Self {
         for model in models {
             self.model.retain(|old| old.name != model.name);
@@ -80,7 +80,7 @@ impl Models {
         self
     }
 
-    /// The same with what somebody knows better; what an entry leaves out is taken from the table.
+    /// Adds entries from the user's configuration. What an entry leaves out is taken from the table.
     ///
     /// ```
     /// use contexture::config::keys::ModelEntry;
@@ -108,7 +108,7 @@ impl Models {
         })
     }
 
-    /// What is known of a model; careful figures if nothing is.
+    /// Returns the entry for a model, or a cautious default if it is unknown.
     ///
     /// ```
     /// use contexture_server::models::Models;

@@ -1,4 +1,4 @@
-//! What a gateway is told when it starts.
+//! The options of a gateway.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,57 +14,57 @@ use crate::models::Models;
 use crate::record::RequestRecord;
 use crate::upstream::Upstreams;
 
-/// The gateway's own work on a request, beyond which nothing new is decided about it.
+/// How long the gateway may work on a request before it makes no new decisions about it.
 const OWN_WORK: Duration = Duration::from_millis(50);
 
-/// Largest body that is looked into; larger ones pass as they are.
+/// Largest body that is parsed; larger ones are forwarded unchanged.
 const READ_BYTES: usize = 64 << 20;
 
 /// Largest store.
 const STORE_BYTES: u64 = 1 << 30;
 
-/// Is told of every request that is over.
+/// Is notified of every finished request.
 pub trait Watcher: Send + Sync {
-    /// A request is over. Answers pass meanwhile, so this must not take long.
+    /// Called when a request has finished. Responses are being forwarded meanwhile, so this must return quickly.
     fn seen(&self, record: &RequestRecord);
 }
 
-/// What a gateway keeps to.
+/// The options of a gateway.
 #[derive(Clone)]
 pub struct Options {
-    /// Where requests go.
+    /// Where requests are sent.
     pub upstreams: Upstreams,
-    /// The most tokens of a request; otherwise what the model takes.
+    /// The most tokens of a request; `None` uses the model's window.
     pub budget: Option<u64>,
-    /// Whether everything is sent as it came, and what would have been done is only noted.
+    /// Whether everything is sent unchanged and decisions are only recorded.
     pub observe: bool,
-    /// The share of conversations that pass as they are, for comparison.
+    /// The share of conversations that are forwarded unchanged, for comparison.
     pub holdout: f64,
-    /// Whether providers are asked for their own view of their cache, in a field that is added to requests.
+    /// Whether to ask providers for diagnostics of their cache, in a field that is added to requests.
     pub diagnose: bool,
-    /// Where the agent works, if that is known.
+    /// The working directory of the agent, if known.
     pub directory: Option<Arc<str>>,
-    /// Where conversations, decisions and receipts are kept; nowhere, if `None`.
+    /// Where conversations, decisions and receipts are stored; `None` stores nothing.
     pub store: Option<PathBuf>,
-    /// Whether what is sent is kept and shown in the inspector.
+    /// Whether requests are kept and shown in the inspector.
     pub inspect: bool,
-    /// How large that may be; beyond it the conversations that were used longest ago go.
+    /// Largest archive of the inspector; beyond it the least recently used conversations are deleted.
     pub store_bytes: u64,
     /// What is never folded.
     pub pins: Pins,
-    /// The gateway's own work on a request, beyond which nothing new is decided about it.
+    /// How long the gateway may work on a request before it makes no new decisions about it.
     pub own_work: Duration,
-    /// Largest body that is looked into.
+    /// Largest body that is parsed.
     pub read_bytes: usize,
-    /// What is known of models.
+    /// The known models.
     pub models: Models,
     /// What tools do.
     pub dialects: Dialects,
-    /// Counts tokens; what the provider reports corrects it.
+    /// Counts tokens. The provider's reported usage corrects the counts.
     pub counter: Arc<dyn TokenCounter>,
-    /// Who is told of every request that is over.
+    /// Notified of every finished request.
     pub watcher: Option<Arc<dyn Watcher>>,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
 }
 

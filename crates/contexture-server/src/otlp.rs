@@ -1,7 +1,7 @@
 //! Requests as spans for OpenTelemetry: OTLP as JSON over HTTP, with the names of the GenAI conventions.
 //!
-//! Spans are sent in batches by a task of its own. A request never waits for it: what does not fit in the queue, or
-//! cannot be sent, is dropped. A span has figures and names, and nothing of headers, addresses or texts.
+//! A separate task sends spans in batches. Requests never wait for it: spans that do not fit in the queue, or cannot be
+//! sent, are dropped. A span contains figures and names, but no headers, addresses or texts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,25 +16,25 @@ use crate::options::Watcher;
 use crate::record::RequestRecord;
 use crate::tls::prepare_tls;
 
-/// Spans that wait to be sent.
+/// Capacity of the queue.
 const QUEUE: usize = 2_048;
 
 /// Most spans of one batch.
 const BATCH: usize = 512;
 
-/// How long the receiver may take, and how long the end of a run waits for it.
+/// Timeout for the receiver, and for sending the rest at the end of a run.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Where spans go.
+/// Where spans are sent.
 #[derive(Clone)]
 pub struct Receiver {
-    /// The whole address, which usually ends in `/v1/traces`.
+    /// The full URL, which usually ends in `/v1/traces`.
     pub url: String,
-    /// Headers for it, by name. Keys are among them, so they are never shown.
+    /// Its headers by name. They may contain keys, so they are never shown.
     pub headers: Vec<(String, String)>,
-    /// The name of the service, as spans tell it.
+    /// The service name in spans.
     pub service: String,
-    /// How long spans wait for others.
+    /// How long a batch waits for more spans.
     pub delay: Duration,
 }
 
@@ -42,27 +42,27 @@ pub struct Receiver {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OtlpError {
-    /// A header has characters that none may have.
+    /// A header has invalid characters.
     #[error("a header for the receiver of spans has characters that are not allowed")]
     Header,
-    /// Requests cannot be made.
+    /// The HTTP client cannot be created.
     #[error("set up requests to the receiver of spans")]
     Client(#[from] reqwest::Error),
 }
 
-/// Sends a span for every request that is over.
+/// Sends a span for every finished request.
 pub struct Exporter {
     sender: std::sync::Mutex<Option<mpsc::Sender<Value>>>,
     sending: Mutex<Option<JoinHandle<()>>>,
-    /// Makes ids differ.
+    /// Makes span ids unique.
     count: AtomicU64,
 }
 
 impl Exporter {
-    /// Begins sending to a receiver; must be called inside of a runtime.
+    /// Starts sending to a receiver. Must be called inside a runtime.
     ///
     /// # Errors
-    /// A header is none, or requests cannot be made.
+    /// A header is invalid, or the HTTP client cannot be created.
     pub fn start(receiver: Receiver) -> Result<Self, OtlpError> {
         prepare_tls();
         let mut headers = HeaderMap::new();
@@ -85,11 +85,11 @@ impl Exporter {
         })
     }
 
-    /// Sends what is left, and ends.
+    /// Sends the remaining spans and stops.
     pub async fn finish(&self) {
         drop(self.sender().take());
         if let Some(sending) = self.sending.lock().await.take() {
-            // What cannot be sent by then is dropped.
+            // Spans that are not sent by then are dropped.
             let _ = tokio::time::timeout(PATIENCE, sending).await;
         }
     }
@@ -121,12 +121,12 @@ async fn send_all(client: reqwest::Client, receiver: Receiver, mut spans: mpsc::
         }
         let body = envelope(&receiver.service, batch).to_string();
         let request = client.post(&receiver.url).header(CONTENT_TYPE, "application/json").body(body);
-        // Nobody could do anything about it, and the error may name the address.
+        // Spans are dropped silently: nobody could act on the error, and it may contain the address.
         let _ = request.send().await;
     }
 }
 
-/// Spans as OTLP has them.
+/// Wraps spans in an OTLP document.
 fn envelope(service: &str, spans: Vec<Value>) -> Value {
     let scope = json!({"name": "contexture", "version": env!("CARGO_PKG_VERSION")});
     json!({"resourceSpans": [{
@@ -135,11 +135,11 @@ fn envelope(service: &str, spans: Vec<Value>) -> Value {
     }]})
 }
 
-/// One request.
+/// The span of a request.
 fn span(record: &RequestRecord, count: u64) -> Value {
     let id = blake3::hash(format!("{}/{}/{count}", record.session, record.time_ms).as_bytes()).to_hex();
     let (start, end) = (record.time_ms, record.time_ms + record.whole_ms);
-    // The status of a span is unset where nothing went wrong.
+    // OTLP leaves the status unset if there was no error.
     let status = if record.status >= 400 { json!({"code": 2}) } else { json!({}) };
     json!({
         "traceId": &id[..32],
@@ -204,7 +204,7 @@ fn text(text: &str) -> Value {
     json!({"stringValue": text})
 }
 
-/// Whole numbers are texts in OTLP's JSON, since they have 64 bits.
+/// OTLP's JSON writes integers as strings, since they have 64 bits.
 fn number(number: u64) -> Value {
     json!({"intValue": number.to_string()})
 }

@@ -1,4 +1,4 @@
-//! The gateway's own routes. They ask for its token.
+//! The gateway's own routes, which require its token.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, StatusCode, header};
@@ -8,7 +8,7 @@ use crate::receipt::Receipt;
 use crate::refusal::refusal;
 use crate::shared::Shared;
 
-/// Answers a request for one of the gateway's own routes.
+/// Responds to a request for one of the gateway's own routes.
 pub(crate) fn respond(shared: &Shared, path: &str, headers: &HeaderMap, query: Option<&str>) -> Option<Response<Body>> {
     let route = path.strip_prefix("/contexture/").or_else(|| (path == "/metrics").then_some("metrics"))?;
     if !is_allowed(shared, headers, query) {
@@ -27,7 +27,7 @@ fn is_allowed(shared: &Shared, headers: &HeaderMap, query: Option<&str>) -> bool
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer = bearer.and_then(|value| value.strip_prefix("Bearer "));
     let asked = query.into_iter().flat_map(|query| query.split('&')).find_map(|pair| pair.strip_prefix("token="));
-    // Digests are compared, so that the time it takes tells nothing.
+    // Comparing digests keeps the timing independent of the token.
     let is_it = |given: &str| blake3::hash(given.as_bytes()) == blake3::hash(shared.token.as_bytes());
     bearer.into_iter().chain(asked).any(is_it)
 }

@@ -1,4 +1,4 @@
-//! An answer on its way to the client.
+//! A response while it is forwarded to the client.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,12 +8,12 @@ use bytes::Bytes;
 use contexture::wire::{AnswerReader, Answered};
 use futures_util::Stream;
 
-/// What is done when an answer has passed, or broke off: with what it said about itself.
+/// Called with the reported usage when a response has been forwarded or was cut off.
 pub type AtEnd = Box<dyn FnOnce(&Answered) + Send>;
 
-/// The bytes of an answer, passed on as they come and read along.
+/// The bytes of a response, forwarded as they arrive and parsed for their usage.
 ///
-/// When the client leaves, this is dropped, and with it the connection to the provider.
+/// It is dropped when the client disconnects, which closes the connection to the provider.
 pub struct Passing<S> {
     bytes: S,
     reader: AnswerReader,

@@ -1,4 +1,4 @@
-//! The messages of a conversation as a folder takes them in, with where each item is in the requests.
+//! The messages of a conversation as items for a folder, with the position of each item in the requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,62 +8,62 @@ use contexture::tokens::TokenCounter;
 use contexture::wire::{Format, WireError, groups, read, unit_tokens};
 use serde_json::value::RawValue;
 
-/// The part of a message that stands for what is sent behind it.
+/// The part number of a text that is sent after a message.
 const BEHIND: usize = usize::MAX;
 
-/// The layer that what is sent behind a message is told to be of.
+/// The layer to which a text that is sent after a message is attributed.
 const REFERENCES: &str = "file-reference";
 
-/// How agents write that a file is as they read it before.
+/// How agents say that a file has not changed since they read it.
 const UNCHANGED: &str = "File unchanged since last read";
 
-/// Longest text that is taken for such a note.
+/// Longest text that is treated as such a note.
 const MAX_NOTE_BYTES: usize = 400;
 
-/// Texts that are sent behind messages, by message.
+/// Texts that are sent after messages, by message.
 pub type Behind = BTreeMap<usize, Arc<str>>;
 
-/// What was taken in of a conversation.
+/// The messages read so far.
 pub struct Reading {
     format: Format,
-    /// How many messages at the start are instructions, which are not taken in.
+    /// How many leading messages are instructions, which are not read.
     lead: usize,
     directory: Option<Arc<str>>,
     counter: Arc<dyn TokenCounter>,
-    /// What is sent behind messages that name files.
+    /// Texts that are sent after messages that name files.
     behind: Behind,
-    /// How many messages were taken in, leading instructions included.
+    /// How many messages were read, including the leading instructions.
     messages: usize,
     log: Vec<(Arc<Item>, u64)>,
-    /// Where each item is.
+    /// The position of each item.
     places: Vec<Place>,
 }
 
-/// Where an item is in the requests.
+/// The position of an item in the requests.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The message.
+    /// The index of the message.
     pub message: usize,
-    /// Its part.
+    /// The index of the part.
     pub unit: usize,
     /// How many parts the message has.
     pub of: usize,
-    /// Its text, if that is not the one that came.
+    /// Its text, if that is not the received one.
     pub text: Option<Arc<str>>,
 }
 
 impl Place {
-    /// Whether it is what is sent behind the message.
+    /// Whether it is a text that is sent after the message.
     pub fn is_behind(&self) -> bool {
         self.unit == BEHIND
     }
 }
 
-/// Messages as a folder takes them in.
+/// Messages as groups of items.
 pub type Groups = Vec<Vec<(Arc<Item>, u64)>>;
 
 impl Reading {
-    /// Nothing was taken in yet.
+    /// Creates a reading that starts after the instructions.
     pub fn new(
         format: Format,
         lead: usize,
@@ -74,46 +74,46 @@ impl Reading {
         Self { format, lead, directory, counter, behind, messages: lead, log: Vec::new(), places: Vec::new() }
     }
 
-    /// How many messages were taken in.
+    /// How many messages were read.
     pub fn messages(&self) -> usize {
         self.messages
     }
 
-    /// How many messages at the start are instructions.
+    /// How many leading messages are instructions.
     pub fn lead(&self) -> usize {
         self.lead
     }
 
-    /// What was taken in, with its tokens.
+    /// The items read so far, each with its tokens.
     pub fn log(&self) -> &[(Arc<Item>, u64)] {
         &self.log
     }
 
-    /// Where an item is.
+    /// The position of an item.
     pub fn place(&self, position: usize) -> Option<&Place> {
         self.places.get(position)
     }
 
-    /// Tokens of what is sent behind messages.
+    /// Tokens of the texts that are sent after messages.
     pub fn behind_tokens(&self) -> u64 {
         let behind = self.places.iter().zip(&self.log).filter(|(place, _)| place.is_behind());
         behind.map(|(_, (_, tokens))| tokens).sum()
     }
 
-    /// Has a text sent behind a message that is not taken in yet.
+    /// Adds a text to be sent after a message that has not been read yet.
     pub fn put_behind(&mut self, message: usize, text: Arc<str>) {
         self.behind.insert(message, text);
     }
 
-    /// Takes in the messages of a request up to a number of them.
+    /// Reads the messages of a request up to the index `until`.
     ///
     /// # Errors
-    /// A message has a part of an unknown kind. Then nothing was taken in.
+    /// A message has a part of an unknown kind. Then nothing was read.
     pub fn take(&mut self, messages: &[&RawValue], until: usize) -> Result<Groups, WireError> {
         let new = messages.get(self.messages..until).ok_or(WireError::OtherRequest)?;
         let mut units: Vec<(Place, Item)> = Vec::new();
         for (at, raw) in (self.messages..).zip(new) {
-            // Where the agent works is known at its start; from there on its calls tell.
+            // The working directory is known at the start; later calls say where they run.
             let directory = self.directory.as_ref().filter(|_| at == self.lead);
             let read = read(self.format, raw, directory)?;
             let of = read.len();
@@ -138,8 +138,8 @@ impl Reading {
         Ok(groups.into_iter().map(|group| self.log[first + group.start..first + group.end].to_vec()).collect())
     }
 
-    /// The text that a note means which says that a file is as it was read before. The agent has that read in its
-    /// history, but the model may not see it any more.
+    /// Returns the file content that a "file unchanged" note refers to. The agent has that earlier read in its history,
+    /// but the model may not see it any more.
     fn meant_by(&self, item: &Item) -> Option<Arc<str>> {
         let output = item.as_output().filter(|output| output.output.len() <= MAX_NOTE_BYTES)?;
         if !output.output.trim_start().starts_with(UNCHANGED) {
@@ -153,7 +153,7 @@ impl Reading {
         reads.next().map(|(_, output)| output.output.as_str().into())
     }
 
-    /// The newest call of an id before a position.
+    /// The newest call with an id before a position.
     fn call_of(&self, id: &str, before: usize) -> Option<&FunctionCall> {
         let calls = self.log[..before].iter().rev().filter_map(|(item, _)| item.as_call());
         calls.into_iter().find(|call| &*call.call_id == id)

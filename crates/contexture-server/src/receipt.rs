@@ -1,4 +1,4 @@
-//! The receipt: what passed, what it cost, and what was done about it.
+//! The receipt: how many requests there were, what they cost, and what was saved.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{DecidedNote, RequestRecord};
 
-/// What some requests come to.
+/// The totals of a set of requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// Requests that asked a model.
+    /// Requests that called a model.
     pub requests: usize,
-    /// Conversations that they belong to.
+    /// Conversations they belong to.
     pub conversations: usize,
-    /// Requests that were sent otherwise than they came.
+    /// Requests that were sent changed.
     pub changed: usize,
-    /// Requests that the provider did not serve, by its status.
+    /// Requests that failed, by the provider's status.
     pub failed: BTreeMap<u16, usize>,
-    /// Requests whose answer said what they took.
+    /// Requests whose response reported its usage.
     pub with_usage: usize,
-    /// Input tokens that were sent, by the provider's figures.
+    /// Input tokens sent, by the provider's figures.
     pub sent: u64,
     /// Input tokens that pass-through would have sent.
     pub came: u64,
@@ -29,34 +29,34 @@ pub struct Receipt {
     pub output: u64,
     /// Input billed, in tokens at the plain input price.
     pub billed: f64,
-    /// What pass-through would have been billed.
+    /// What pass-through would have cost.
     pub passed_through: f64,
     /// The same in dollars, output included, where all prices are known.
     pub dollars: Option<(f64, f64)>,
-    /// Tokens that would have been sent, where everything was only watched.
+    /// Tokens that would have been sent, in observe mode.
     pub would_send: Option<u64>,
     /// Folds, in order.
     pub folds: Vec<DecidedNote>,
-    /// What else was decided, by reason.
+    /// The other decisions, by reason.
     pub decided: BTreeMap<String, usize>,
-    /// Requests that were sent as they came, or with nothing new decided, by reason.
+    /// Requests that were sent unchanged or without new decisions, by reason.
     pub passed: BTreeMap<String, usize>,
-    /// Requests about which something could not be written to the store.
+    /// Requests of which something could not be written to the store.
     #[serde(default)]
     pub unsaved: usize,
-    /// What providers said of their caches when they were asked, with how often.
+    /// What providers reported about their caches when asked, with how often.
     #[serde(default)]
     pub diagnosed: BTreeMap<String, usize>,
-    /// The gateway's own work on a request, in microseconds: median and 99th percentile.
+    /// How long the gateway itself worked on a request, in microseconds: median and 99th percentile.
     pub own_us: (u64, u64),
-    /// Conversations that would no longer fit without the gateway.
+    /// Conversations that would not fit into the model's window without the gateway.
     pub dependent: Vec<String>,
-    /// Headers that tell how much of a quota is used, as they were last seen.
+    /// Headers that report the use of a quota, as last received.
     pub quota: BTreeMap<String, String>,
 }
 
 impl Receipt {
-    /// What requests come to.
+    /// Adds up requests.
     pub fn of(records: &[RequestRecord]) -> Self {
         let mut receipt = Self { requests: records.len(), ..Self::default() };
         let mut conversations: Vec<&str> = records.iter().filter_map(|record| record.conversation.as_deref()).collect();
@@ -110,18 +110,18 @@ impl Receipt {
         self.quota.extend(record.quota.iter().cloned());
     }
 
-    /// What was saved, as a share of pass-through's bill; negative if it was dearer.
+    /// The savings as a share of pass-through's bill; negative if the gateway cost more.
     pub fn saved_share(&self) -> f64 {
         if self.passed_through > 0.0 { 1.0 - self.billed / self.passed_through } else { 0.0 }
     }
 }
 
-/// Whether a request would not have fitted as it came.
+/// Whether the unchanged request would not have fitted into the model's window.
 fn depends(record: &RequestRecord) -> bool {
     record.is_changed && record.bill.zip(record.context).is_some_and(|(bill, context)| bill.came > context)
 }
 
-/// What was paid and what pass-through would have been, where all prices are known.
+/// Dollars that were paid and that pass-through would have cost, where all prices are known.
 fn dollars(records: &[RequestRecord]) -> Option<(f64, f64)> {
     let mut sums = (0.0, 0.0);
     for record in records {

@@ -1,57 +1,57 @@
-//! What became of one request, as receipts tell it.
+//! The record of one request, from which receipts are made.
 
 use contexture::wire::{Format, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::account::Bill;
 
-/// What became of one request.
+/// The record of one request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RequestRecord {
-    /// The run of the gateway that it passed through.
+    /// The run of the gateway that handled it.
     pub session: String,
     /// Its conversation, if it belongs to one.
     pub conversation: Option<String>,
-    /// When it came, in milliseconds since the Unix epoch.
+    /// When it arrived, in milliseconds since the Unix epoch.
     pub time_ms: u64,
-    /// How it is written, if it asks a model.
+    /// Its format, if it called a model.
     pub format: Option<Format>,
-    /// The model that was asked.
+    /// The requested model.
     pub model: String,
     /// The provider's status.
     pub status: u16,
-    /// Whether it was sent otherwise than it came.
+    /// Whether it was sent changed.
     pub is_changed: bool,
-    /// Why it was sent as it came, although others are not.
+    /// Why it was sent unchanged or without new decisions.
     pub passed: Option<String>,
-    /// Whether something about it could not be written to the store.
+    /// Whether something of it could not be written to the store.
     pub is_unsaved: bool,
-    /// What was decided about it, in plain words.
+    /// The decisions for it, in plain words.
     pub decided: Vec<DecidedNote>,
-    /// What the provider says that it took.
+    /// The usage that the provider reported.
     pub usage: Option<Usage>,
-    /// What it was billed.
+    /// Its bill.
     pub bill: Option<Bill>,
-    /// Dollars for a million tokens of input and of output, where they are known.
+    /// Dollars per million input and output tokens, where known.
     pub dollars: Option<(f64, f64)>,
-    /// Tokens that the model takes.
+    /// The model's context window in tokens.
     pub context: Option<u64>,
-    /// Tokens that would have been sent, where everything is only watched.
+    /// Tokens that would have been sent, in observe mode.
     pub would_send: Option<u64>,
-    /// What the provider said of its cache, if it was asked.
+    /// What the provider reported about its cache, if asked.
     pub diagnosis: Option<String>,
-    /// The gateway's own work, in microseconds.
+    /// How long the gateway itself worked on it, in microseconds.
     pub own_us: u64,
-    /// From the request to the first byte of the answer, in milliseconds.
+    /// Time to the first byte of the response, in milliseconds.
     pub first_byte_ms: u64,
-    /// From the request to the end of the answer, in milliseconds.
+    /// Time to the end of the response, in milliseconds.
     pub whole_ms: u64,
-    /// Headers that tell how much of a quota is used.
+    /// Headers that report the use of a quota.
     pub quota: Vec<(String, String)>,
 }
 
-/// Something that was decided, in plain words.
+/// A decision in plain words.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DecidedNote {
     /// `fold`, `shorten`, `bring back` or `cold`.
@@ -62,10 +62,10 @@ pub struct DecidedNote {
     pub before_tokens: u64,
     /// Tokens after it.
     pub after_tokens: u64,
-    /// What a fold made the provider bill again, in tokens at the plain input price.
+    /// What a fold makes the provider bill again, in tokens at the plain input price.
     #[serde(default)]
     pub cost: f64,
-    /// What every later request is spared by it.
+    /// What it saves in every later request.
     #[serde(default)]
     pub saves_per_request: f64,
 }

@@ -1,4 +1,4 @@
-//! Recorded work as an agent would have sent it, request by request.
+//! Recorded sessions as the requests that an agent would have sent.
 
 use std::collections::HashSet;
 
@@ -7,28 +7,28 @@ use contexture::transcript::Record;
 use contexture::wire::Format;
 use serde_json::{Value, json};
 
-/// How long a text of the system is taken for instructions in front of everything, in messages.
+/// Number of leading messages in which a system text counts as instructions.
 const MAX_LEAD: usize = 4;
 
-/// Recorded work in one format.
+/// A recorded session in one format.
 pub struct Recorded {
     format: Format,
     system: String,
-    /// The messages, each as the format writes it.
+    /// The messages in that format.
     messages: Vec<Value>,
-    /// What the messages say, with the message that says it.
+    /// The items of the messages, each with the index of its message.
     items: Vec<(usize, Item)>,
-    /// How many messages each request has.
+    /// The message count of each request.
     requests: Vec<usize>,
-    /// When each of them was made, if the recording says so.
+    /// The time of each request, if recorded.
     times: Vec<Option<u64>>,
-    /// Whether a tool is declared, and every other request written in another form, as tests want it.
+    /// Whether requests declare a tool and every other one is written in another form, as tests need.
     is_tested: bool,
 }
 
 impl Recorded {
-    /// Writes records in a format. Calls without outputs and outputs without calls are left out, since no provider
-    /// takes them.
+    /// Converts records to a format. Calls without outputs and outputs without calls are left out, since no provider
+    /// accepts them.
     pub fn new(format: Format, records: &[Record]) -> Self {
         let answered: HashSet<&str> =
             records.iter().filter_map(|record| record.output()).map(|output| &*output.call_id).collect();
@@ -51,7 +51,7 @@ impl Recorded {
                 recorded.note_request(record.time_ms());
                 recorded.respond(record, &answered, &mut asked);
             } else if let Some(output) = record.output() {
-                // An id that is used again answers nothing.
+                // An output for an id that was already answered belongs to no call.
                 if asked.remove(&*output.call_id) {
                     recorded.answer(&output.call_id, &output.output, output.outcome.is_error());
                 }
@@ -62,39 +62,39 @@ impl Recorded {
         recorded
     }
 
-    /// How many requests there are.
+    /// The number of requests.
     pub fn len(&self) -> usize {
         self.requests.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no requests.
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }
 
-    /// What the messages of a request say, each with the message that says it; instructions are not part of it.
+    /// The items of a request, each with the index of its message, without instructions.
     pub fn items(&self, number: usize) -> &[(usize, Item)] {
         let end = self.items.partition_point(|(message, _)| *message < self.requests[number]);
         &self.items[..end]
     }
 
-    /// The same with nothing added: recordings do not say which tools were declared, and every message keeps its form.
+    /// Adds nothing to the recording: no tool is declared, and every message keeps its form.
     pub fn as_recorded(mut self) -> Self {
         self.is_tested = false;
         self
     }
 
-    /// When a request was made, in milliseconds since the Unix epoch, if the recording says so.
+    /// The time of a request, in milliseconds since the Unix epoch, if recorded.
     pub fn time_ms(&self, number: usize) -> Option<u64> {
         self.times[number]
     }
 
-    /// When the first request was made, if the recording says so.
+    /// The time of the first request, if recorded.
     pub fn time_ms_of_first(&self) -> Option<u64> {
         self.times.iter().flatten().next().copied()
     }
 
-    /// Bytes of what the model answered to a request.
+    /// The size in bytes of the model's response to a request.
     pub fn answer_bytes(&self, number: usize) -> u64 {
         let answer = self.messages.get(self.requests[number]..).unwrap_or_default();
         let is_answer = |message: &&Value| message["role"] == "assistant" || message["type"] == "function_call";
@@ -102,7 +102,7 @@ impl Recorded {
     }
 
     fn note_request(&mut self, time_ms: Option<u64>) {
-        // Before the user says something there is nothing to ask, and two responses in a row are one.
+        // There is no request before the user says something, and two responses in a row count as one.
         if !self.messages.is_empty() && self.requests.last() != Some(&self.messages.len()) && !self.is_of_model() {
             self.requests.push(self.messages.len());
             self.times.push(time_ms);
@@ -164,7 +164,7 @@ impl Recorded {
         }
     }
 
-    /// What a response says, as whoever reads the format sees it.
+    /// Adds the items of a response as a reader of the format would see them.
     fn note_response(&mut self, text: &str, calls: &[&FunctionCall]) {
         let mut at = self.messages.len();
         if !text.is_empty() {
@@ -183,13 +183,13 @@ impl Recorded {
         let outcome = match (self.format, is_error) {
             (Format::Messages, true) => Outcome::Failed,
             (Format::Messages, false) => Outcome::Done,
-            // These formats do not say.
+            // These formats do not report errors.
             (Format::Chat | Format::Responses, _) => Outcome::Unknown,
         };
         let block = json!({"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error});
         match self.format {
             Format::Messages => {
-                // All results of a response are one message.
+                // All results of a response go into one message.
                 let last = self.messages.last_mut().filter(|last| last["content"][0]["type"] == "tool_result");
                 match last.and_then(|last| last["content"].as_array_mut()) {
                     Some(blocks) => blocks.push(block),
@@ -204,8 +204,8 @@ impl Recorded {
         self.items.push((self.messages.len() - 1, FunctionCallOutput::new(id, text, outcome).into()));
     }
 
-    /// A request as it is sent, with a mark on its last block. Every other request has its messages in another form
-    /// that means the same: contents as texts, arguments serialised anew.
+    /// A request body with a cache mark on its last block. If `is_tested`, every other request has its messages in an
+    /// equivalent form: contents as strings, arguments serialised differently.
     pub fn request(&self, number: usize) -> String {
         let mut messages = self.messages[..self.requests[number]].to_vec();
         if number % 2 == 1 && self.is_tested {
@@ -234,7 +234,7 @@ impl Recorded {
     }
 }
 
-/// What a call asks for, as an object.
+/// The arguments of a call as an object.
 fn input_of(call: &FunctionCall) -> Value {
     match call.parsed_arguments() {
         input @ Value::Object(_) => input,
@@ -242,7 +242,7 @@ fn input_of(call: &FunctionCall) -> Value {
     }
 }
 
-/// Writes a message otherwise, as clients do from request to request.
+/// Rewrites a message in an equivalent form, as clients do from request to request.
 fn change_form(message: &mut Value) {
     let spaced = |arguments: &mut Value| {
         let value: Option<Value> = arguments.as_str().and_then(|text| serde_json::from_str(text).ok());
@@ -257,7 +257,7 @@ fn change_form(message: &mut Value) {
         spaced(&mut message["arguments"]);
     }
     let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
-    // The last user message has the mark, which a text has no room for.
+    // The last user message carries the mark, for which a plain string has no place.
     if let ([block], "assistant") = (blocks, message["role"].as_str().unwrap_or_default())
         && block["type"] == "text"
     {

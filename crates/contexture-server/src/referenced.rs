@@ -14,15 +14,15 @@ use contexture::wire::Unit;
 /// Largest file that is read.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Most files of one message.
+/// Most files per message.
 const MAX_FILES: usize = 16;
 
-/// Most tokens of all files of one message together.
+/// Most tokens for all files of one message together.
 const MAX_TOKENS: u64 = 8_000;
 
-/// What is sent behind a message because of the files that it names; `None` if it names none that can be read.
+/// The text to send after a message for the files that it names; `None` if it names none.
 ///
-/// Only what users say is looked at. A file that cannot be read is said to be so, by its name as it was written.
+/// Only user messages are searched. For a file that cannot be read, the text says so and gives its name as written.
 pub fn referenced(directory: &Path, units: &[Unit], counter: &dyn TokenCounter) -> Option<String> {
     let allowed = AllowList::default();
     let said: Vec<String> = units.iter().filter_map(|unit| said(&unit.item)).collect();
@@ -44,7 +44,7 @@ pub fn referenced(directory: &Path, units: &[Unit], counter: &dyn TokenCounter) 
     Some(text)
 }
 
-/// What a person said in an item.
+/// The text that a user wrote in an item.
 fn said(item: &Item) -> Option<String> {
     let message =
         item.as_message().filter(|message| message.role == Role::User && message.meta.origin == Origin::Said)?;
@@ -63,7 +63,7 @@ fn shown(
         return format!("\n## `{path}`\n\nnot shown: files of this kind are not read\n");
     }
     let limits = ReadLimits { max_bytes: MAX_FILE_BYTES, follow_symlinks: false };
-    // Deciding has a thread of its own, on which it may wait.
+    // This runs on a blocking thread, so it may wait.
     let read =
         tokio::runtime::Handle::try_current().ok().map(|runtime| runtime.block_on(files.read(reference.path, limits)));
     let text = match read {

@@ -1,11 +1,11 @@
-//! Answers of the gateway's own, in the provider's form.
+//! Error responses of the gateway itself, in the provider's format.
 
 use axum::body::Body;
 use axum::http::{Response, StatusCode, header};
 use contexture::wire::Format;
 use serde_json::json;
 
-/// An answer that tells of a fault, written as the provider would.
+/// An error response in the provider's format.
 pub fn refusal(format: Option<Format>, status: StatusCode, message: &str) -> Response<Body> {
     let message = format!("contexture: {message}");
     let body = match format {

@@ -6,10 +6,10 @@ use crate::receipt::Receipt;
 use crate::store::RunningGateway;
 use crate::tls::prepare_tls;
 
-/// How long a gateway on this machine may take.
+/// Timeout for a gateway on this machine.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What passed through a gateway so far; `None` if it does not run.
+/// The requests so far of a running gateway; `None` if it does not run.
 pub async fn receipt_of(gateway: &RunningGateway) -> Option<Receipt> {
     prepare_tls();
     let client = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().ok()?;

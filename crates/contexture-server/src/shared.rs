@@ -1,4 +1,4 @@
-//! What all requests of a gateway share.
+//! State that all requests of a gateway share.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use crate::options::Options;
 use crate::sessions::Session;
 use crate::store::Store;
 
-/// What all requests share.
+/// State that all requests share.
 pub(crate) struct Shared {
     pub(crate) options: Arc<Options>,
     pub(crate) decider: Decider,
     pub(crate) session: Session,
-    /// What is asked for on the gateway's own routes.
+    /// The token for the gateway's own routes.
     pub(crate) token: String,
     pub(crate) store: Option<Arc<Store>>,
     pub(crate) client: reqwest::Client,
     pub(crate) address: SocketAddr,
-    /// Keeps and shows what is sent, if that is wanted.
+    /// Keeps and shows requests, if enabled.
     pub(crate) inspector: Option<Arc<Inspector>>,
     pub(crate) diagnosing: Diagnosing,
 }
 
-/// Whether providers are asked for their own view of their cache.
+/// Whether providers are asked for diagnostics of their cache.
 pub(crate) struct Diagnosing(AtomicBool);
 
 impl Diagnosing {
@@ -37,7 +37,7 @@ impl Diagnosing {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The provider does not know the question, so it is asked no more.
+    /// Stops asking, because the provider does not support it.
     pub(crate) fn stop(&self) {
         self.0.store(false, Ordering::Relaxed);
     }

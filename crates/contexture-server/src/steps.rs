@@ -1,4 +1,4 @@
-//! How the plan of a conversation came about, step by step.
+//! The changes of a conversation's plan.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 /// A change of the plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanStep {
-    /// Requests of at least so many messages are sent by it.
+    /// It applies to requests with at least this many messages.
     pub messages: usize,
-    /// How many leading segments of the plan before stay.
+    /// How many leading segments of the previous plan stay.
     pub keep: usize,
-    /// What follows them.
+    /// The segments after them.
     pub segments: Vec<Segment>,
-    /// How many messages the plan speaks of.
+    /// How many messages the plan covers.
     pub covered: usize,
 }
 
-/// The changes of a plan, oldest first, and what they come to.
+/// The changes of a plan, oldest first, and the resulting plan.
 #[derive(Clone, Debug, Default)]
 pub struct PlanSteps {
     steps: Vec<PlanStep>,
@@ -26,7 +26,7 @@ pub struct PlanSteps {
 }
 
 impl PlanSteps {
-    /// Goes through changes that were kept.
+    /// Applies stored changes.
     pub fn of(steps: Vec<PlanStep>) -> Self {
         let plan = Arc::new(applied(&steps));
         Self { steps, plan }
@@ -37,7 +37,7 @@ impl PlanSteps {
         &self.steps
     }
 
-    /// By which plan a request of so many messages is sent.
+    /// The plan for a request with this many messages.
     pub fn plan_for(&self, messages: usize) -> Arc<Plan> {
         match self.count_for(messages) {
             count if count == self.steps.len() => self.plan.clone(),
@@ -45,7 +45,7 @@ impl PlanSteps {
         }
     }
 
-    /// The changes that concern requests of so many messages.
+    /// The changes that apply to requests with up to this many messages.
     pub fn until(&self, messages: usize) -> Self {
         Self::of(self.steps[..self.count_for(messages)].to_vec())
     }
@@ -54,14 +54,14 @@ impl PlanSteps {
         self.steps.iter().take_while(|step| step.messages <= messages).count()
     }
 
-    /// Takes back what was changed for requests of at least so many messages.
+    /// Reverts the changes for requests with at least this many messages.
     pub fn take_back(&mut self, messages: usize) {
         self.steps.retain(|step| step.messages < messages);
         self.plan = Arc::new(applied(&self.steps));
     }
 
-    /// Notes a plan for requests of at least so many messages. Returns the change, unless there is none: messages
-    /// that a plan does not speak of are sent as they came anyway.
+    /// Sets the plan for requests with at least this many messages. Returns the change, or `None` if the plan does not
+    /// differ: messages that a plan does not cover are sent unchanged anyway.
     pub fn push(&mut self, messages: usize, plan: Plan) -> Option<&PlanStep> {
         let mut implied = (*self.plan).clone();
         implied.push_kept(implied.covered()..plan.covered());
