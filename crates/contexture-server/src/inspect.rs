@@ -1,7 +1,7 @@
-//! What the model sees, request by request: kept, compared, and served to a page.
+//! Records what the model sees in each request, compares it, and serves it to a web page.
 //!
-//! An [`Archive`] keeps the windows of requests as lists of blocks, each text once. `window` says what became of each
-//! block, `timeline` what is known of files, and [`Inspector`] serves all of it as JSON and as a page.
+//! An [`Archive`] stores the windows of requests as lists of blocks, each text once. `window` determines the state of
+//! each block, `timeline` what is known of files, and [`Inspector`] serves everything as JSON and as a page.
 
 pub mod block;
 mod text;

@@ -22,13 +22,13 @@ use read::{read_conversation, read_decided};
 /// How long a write waits for another process.
 const BUSY: Duration = Duration::from_millis(100);
 
-/// The version of the tables.
+/// The schema version.
 const VERSION: i64 = 1;
 
-/// Largest store, unless it is told otherwise.
+/// Largest store, unless another limit is set.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Writes between two looks at the store's size.
+/// Writes between two checks of the store's size.
 const WRITES_PER_LOOK: u64 = 500;
 
 const TABLES: &str = "
@@ -63,39 +63,39 @@ CREATE TABLE IF NOT EXISTS gateways (id TEXT PRIMARY KEY, address TEXT NOT NULL,
 /// The store of the gateway.
 pub struct Store {
     connection: Mutex<Connection>,
-    /// Reads do not wait for writes, which wait for the disk.
+    /// A separate connection, so that reads do not wait for writes.
     reading: Mutex<Connection>,
     writes: Mutex<u64>,
     most_bytes: u64,
 }
 
-/// What `contexture show` shows.
+/// A text that `contexture show` prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownText {
-    /// The text, whole.
+    /// The whole text.
     pub text: String,
-    /// The conversation that it is from.
+    /// The conversation it is from.
     pub conversation: String,
 }
 
-/// A gateway that runs, or did.
+/// A gateway that is running, or was killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningGateway {
     /// Its name.
     pub id: String,
-    /// Where it listens.
+    /// The address it listens on.
     pub address: String,
-    /// What it asks for on its own routes.
+    /// The token for its own routes.
     pub token: String,
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
 }
 
 impl Store {
-    /// Opens a store, and makes it if there is none.
+    /// Opens a store, and creates it if it does not exist.
     ///
     /// # Errors
-    /// The file cannot be made or read.
+    /// The file cannot be created or read.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let fail = |source| StoreError::Open { path: path.to_owned(), source };
         if let Some(directory) = path.parent() {
@@ -116,12 +116,12 @@ impl Store {
         Ok(Self { connection: Mutex::new(connection), reading, writes: Mutex::new(0), most_bytes: MOST_BYTES })
     }
 
-    /// The same with another limit of its size.
+    /// Sets another limit for its size.
     pub fn with_most_bytes(self, most_bytes: u64) -> Self {
         Self { most_bytes, ..self }
     }
 
-    /// Whether a file is a store of the gateway; it is not changed.
+    /// Whether a file is a store of the gateway. The file is not changed.
     pub fn is_at(path: &Path) -> bool {
         let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY | rusqlite::OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let Ok(connection) = Connection::open_with_flags(path, flags) else { return false };
@@ -136,7 +136,7 @@ impl Store {
         self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Names of the conversations that are looked for under a key, each with how often something was decided about it.
+    /// Ids of the conversations under a key, each with its version.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -149,7 +149,7 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// How often something was decided about a conversation, as far as it is written.
+    /// The stored version of a conversation.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -159,7 +159,7 @@ impl Store {
         Ok(statement.query_row(params![id], |row| row.get::<_, i64>(0)).optional()?.map(|version| version as u64))
     }
 
-    /// Conversations that are looked for under a key, those that were used last first.
+    /// The conversations under a key, most recently used first.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -171,7 +171,7 @@ impl Store {
         let rows = statement.query_map(params![key.0, most as i64], |row| Ok(read_conversation(row, key)))?;
         let mut conversations = Vec::new();
         for row in rows {
-            // One that cannot be read is as if it were not known.
+            // A conversation that cannot be read is treated as unknown.
             if let Ok((beginning, mut state)) = row? {
                 read_decided(&connection, &beginning.id, &mut state)?;
                 conversations.push((beginning, state));
@@ -180,10 +180,10 @@ impl Store {
         Ok(conversations)
     }
 
-    /// Writes what was decided about a conversation, in one go: after this it is durable.
+    /// Writes the decisions of a conversation in one transaction. After this they are durable.
     ///
     /// # Errors
-    /// It could not be written, or another gateway went on with it; nothing of it was written.
+    /// It could not be written, or another gateway continued the conversation. Then nothing was written.
     pub fn save(
         &self,
         conversation: &Conversation,
@@ -199,7 +199,7 @@ impl Store {
         if stored.is_some_and(|version| version as u64 != state.saved_version) {
             return Err(StoreError::Elsewhere);
         }
-        // What was deleted meanwhile is written anew.
+        // A conversation that was deleted meanwhile is written again.
         let (steps, decisions) = stored.map_or((0, 0), |_| (state.saved_steps, state.saved_decisions));
         write_conversation(&transaction, conversation, state, now_ms)?;
         write_decided(&transaction, id, state, steps, decisions)?;
@@ -220,7 +220,7 @@ impl Store {
         self.look_at_size()
     }
 
-    /// Writes the folder of a conversation at rest.
+    /// Writes the snapshot of a conversation's folder.
     ///
     /// # Errors
     /// It could not be written.
@@ -233,10 +233,10 @@ impl Store {
         Ok(())
     }
 
-    /// Writes what is pinned in a conversation. Its folder at rest knows nothing of it, and goes.
+    /// Writes what is pinned in a conversation, and deletes the snapshot of its folder, which lacks the new pins.
     ///
     /// # Errors
-    /// It could not be written; nothing of it was.
+    /// It could not be written. Then nothing was changed.
     pub fn save_pins(&self, conversation: &str, pins: &Pins) -> Result<(), StoreError> {
         let mut connection = self.lock();
         let transaction = connection.transaction()?;
@@ -246,7 +246,7 @@ impl Store {
         Ok(transaction.commit()?)
     }
 
-    /// Where a conversation is looked for.
+    /// The key of a conversation.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -255,7 +255,7 @@ impl Store {
         Ok(self.lock().query_row(sql, params![conversation], |row| row.get(0).map(Digest)).optional()?)
     }
 
-    /// Writes what became of a request.
+    /// Writes the record of a request.
     ///
     /// # Errors
     /// It could not be written.
@@ -272,7 +272,7 @@ impl Store {
         Ok(())
     }
 
-    /// What became of requests, oldest first; those of one session, or all.
+    /// The records of one session, or of all, oldest first.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -288,7 +288,7 @@ impl Store {
         Ok(records)
     }
 
-    /// The whole of a text that was shortened, by its hash or enough of its start.
+    /// The whole of a shortened text, by its hash or a prefix of at least 6 digits.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -303,7 +303,7 @@ impl Store {
         Ok(connection.query_row(sql, params![hash], read).optional()?)
     }
 
-    /// What was decided about a conversation, oldest first.
+    /// The decisions of a conversation, oldest first.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -313,7 +313,7 @@ impl Store {
         Ok(state.decisions)
     }
 
-    /// Names of conversations that begin with some characters, those that were used last first.
+    /// Ids of conversations that begin with a prefix, most recently used first.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -326,7 +326,7 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Deletes a conversation, or everything. Returns how many conversations went.
+    /// Deletes one conversation, or all. Returns how many were deleted.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -342,12 +342,12 @@ impl Store {
         let gone =
             transaction.execute("DELETE FROM conversations WHERE ?1 IS NULL OR id = ?1", params![conversation])?;
         transaction.commit()?;
-        // What was deleted is also gone from the file and from what was written ahead.
+        // Also removes the deleted data from the database file and the write-ahead log.
         connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
         Ok(gone)
     }
 
-    /// Deletes the conversations that were used longest ago if the store has grown too large.
+    /// Deletes the least recently used conversations if the store is too large.
     fn look_at_size(&self) -> Result<(), StoreError> {
         let mut writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
         *writes += 1;
@@ -358,7 +358,7 @@ impl Store {
         self.shrink(self.most_bytes)
     }
 
-    /// Deletes the conversations that were used longest ago until the store has no more than so many bytes.
+    /// Deletes the least recently used conversations until the store has at most this many bytes.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -380,7 +380,7 @@ impl Store {
         Ok((number("page_count")? - number("freelist_count")?).max(0) as u64 * number("page_size")?.max(0) as u64)
     }
 
-    /// Notes that a gateway runs.
+    /// Registers a running gateway.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -391,7 +391,7 @@ impl Store {
         Ok(())
     }
 
-    /// Notes that a gateway ended.
+    /// Removes a gateway that ended.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -400,7 +400,7 @@ impl Store {
         Ok(())
     }
 
-    /// Gateways that run, or were killed.
+    /// Gateways that are running or were killed.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -420,7 +420,7 @@ fn opened(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Writes what is known of a conversation itself.
+/// Writes the row of a conversation.
 fn write_conversation(
     transaction: &Transaction<'_>,
     conversation: &Conversation,
@@ -450,7 +450,7 @@ fn write_conversation(
     Ok(())
 }
 
-/// Writes changes of the plan and decisions from some number on.
+/// Writes plan changes and decisions, starting at the given indices.
 fn write_decided(
     transaction: &Transaction<'_>,
     id: &str,
@@ -459,7 +459,7 @@ fn write_decided(
     decisions: usize,
 ) -> Result<(), StoreError> {
     for (table, count) in [("steps", state.steps.steps().len()), ("decisions", state.decisions.len())] {
-        // What was taken back.
+        // Deletes what was reverted.
         let sql = format!("DELETE FROM {table} WHERE conversation = ?1 AND n >= ?2");
         transaction.prepare_cached(&sql)?.execute(params![id, count as i64])?;
     }
@@ -484,7 +484,7 @@ fn make_directory(directory: &Path) -> io::Result<()> {
     builder.create(directory)
 }
 
-/// Makes the file before the database does, so that it never is anybody else's to read.
+/// Creates the file before the database does, so that nobody else can ever read it.
 fn make_file(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.create(true).append(true);

@@ -1,4 +1,4 @@
-//! The conversations that are known, and to which of them a request belongs.
+//! The known conversations, and the lookup of the one to which a request belongs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,16 +9,16 @@ use crate::conversation::{Beginning, Conversation, Key, State};
 use crate::known::{Arriving, Hashing, Known};
 use crate::store::Store;
 
-/// Conversations that are held in memory.
+/// Most conversations in memory.
 const MAX_CONVERSATIONS: usize = 512;
 
-/// Folders that are held in memory.
+/// Most folders in memory.
 const MAX_AWAKE: usize = 64;
 
-/// Conversations that begin alike among which the right one is looked for.
+/// Most conversations with the same beginning that are compared with a request.
 const MAX_ALIKE: usize = 16;
 
-/// All conversations.
+/// All known conversations.
 pub struct Table {
     inner: Mutex<Inner>,
     store: Option<Arc<Store>>,
@@ -30,7 +30,7 @@ pub struct Table {
 struct Inner {
     /// Newest last.
     by_key: HashMap<Key, Vec<Arc<Conversation>>>,
-    /// By when they were last used, newest last.
+    /// Least recently used first.
     order: Vec<Arc<Conversation>>,
 }
 
@@ -38,7 +38,7 @@ struct Inner {
 struct Best {
     conversation: Arc<Conversation>,
     shared: usize,
-    /// As of when that is.
+    /// The generation of the conversation when it was compared.
     generation: u64,
 }
 
@@ -46,12 +46,12 @@ struct Best {
 pub struct Found {
     /// The conversation.
     pub conversation: Arc<Conversation>,
-    /// What was decided about it before.
+    /// The plan from its earlier decisions.
     pub plan: Arc<Plan>,
 }
 
 impl Table {
-    /// The conversations of a store, or none.
+    /// Creates a table with the conversations of a store, if there is one.
     pub fn new(store: Option<Arc<Store>>, holdout: f64) -> Self {
         Self { inner: Mutex::default(), store, holdout, hashing: Hashing::default() }
     }
@@ -60,10 +60,10 @@ impl Table {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The conversation that a request goes on, or a new one. From now on it has the request's messages.
+    /// Returns the conversation that a request continues, or a new one, and adds the request's messages to it.
     ///
     /// # Errors
-    /// The request is not understood.
+    /// The request cannot be parsed.
     pub fn take(&self, request: &Request<'_>, scope: &str) -> Result<Found, WireError> {
         let mut arriving = Arriving::new(request, &self.hashing);
         let (key, scope) = (key_of(request, &mut arriving)?, raw_digest(scope.as_bytes()));
@@ -76,14 +76,14 @@ impl Table {
             };
             let mut state = conversation.state();
             if state.generation != generation {
-                // Another request came between, and may have made it longer.
+                // Another request came in between and may have made it longer.
                 drop(state);
                 best = self.best(key, scope, &mut Arriving::new(request, &self.hashing))?;
                 continue;
             }
             let is_same = conversation.beginning.scope == scope;
             if is_same && shared == messages && state.points.contains(&messages) {
-                // The client repeats a request, maybe an old one: nothing of it is new.
+                // The client repeats a request, maybe an old one: there is nothing new in it.
                 drop(state);
                 break conversation;
             }
@@ -102,7 +102,7 @@ impl Table {
         Ok(Found { conversation, plan })
     }
 
-    /// A conversation by its name, if it is known.
+    /// Returns a conversation by its id, if it exists.
     pub fn find(&self, id: &str) -> Option<Arc<Conversation>> {
         let held = self.lock().order.iter().find(|conversation| &**conversation.id() == id).cloned();
         held.or_else(|| {
@@ -111,7 +111,7 @@ impl Table {
         })
     }
 
-    /// Forgets a conversation that is held in memory. Returns whether it was there.
+    /// Removes a conversation from memory. Returns whether it was there.
     pub fn forget(&self, id: &str) -> bool {
         let mut inner = self.lock();
         let Some(at) = inner.order.iter().position(|conversation| &**conversation.id() == id) else { return false };
@@ -120,10 +120,10 @@ impl Table {
         true
     }
 
-    /// What was decided about the conversation that a request shares most with; nothing is noted.
+    /// The plan of the conversation that shares the most messages with a request. Changes nothing.
     ///
     /// # Errors
-    /// The request is not understood.
+    /// The request cannot be parsed.
     pub fn look(&self, request: &Request<'_>, scope: &str) -> Result<Option<Arc<Plan>>, WireError> {
         let mut arriving = Arriving::new(request, &self.hashing);
         let (key, scope) = (key_of(request, &mut arriving)?, raw_digest(scope.as_bytes()));
@@ -131,7 +131,7 @@ impl Table {
         Ok(best.map(|best| best.conversation.state().steps.plan_for(best.shared)))
     }
 
-    /// The conversation with which a request shares the most messages.
+    /// The conversation that shares the most messages with a request.
     fn best(&self, key: Key, scope: Digest, arriving: &mut Arriving<'_, '_>) -> Result<Option<Best>, WireError> {
         let mut best: Option<Best> = None;
         for conversation in self.alike(key) {
@@ -151,7 +151,7 @@ impl Table {
         Ok(best)
     }
 
-    /// Conversations that begin alike, newest first.
+    /// Conversations with the same beginning, newest first.
     fn alike(&self, key: Key) -> Vec<Arc<Conversation>> {
         let held: Vec<_> = self.lock().by_key.get(&key).into_iter().flatten().rev().take(MAX_ALIKE).cloned().collect();
         let Some(store) = &self.store else { return held };
@@ -166,7 +166,7 @@ impl Table {
         self.lock().by_key.get(&key).into_iter().flatten().rev().take(MAX_ALIKE).cloned().collect()
     }
 
-    /// Takes in what is in the store and not in memory: after a restart, or because another gateway wrote it.
+    /// Loads what the store has and memory does not: after a restart, or because another gateway wrote it.
     fn reread(&self, store: &Store, key: Key, held: &[Arc<Conversation>]) {
         let read = store.conversations(key, MAX_ALIKE).unwrap_or_default();
         for (beginning, state) in read.into_iter().rev() {
@@ -214,7 +214,7 @@ impl Table {
         conversation
     }
 
-    /// Notes that a conversation is in use, and puts away those that were not for longest.
+    /// Marks a conversation as used, and evicts the least recently used ones.
     fn touch(&self, conversation: &Arc<Conversation>) {
         let mut inner = self.lock();
         inner.order.retain(|other| !Arc::ptr_eq(other, conversation));
@@ -248,23 +248,23 @@ impl Inner {
     }
 }
 
-/// Where a request's conversation is looked for.
+/// The key under which a request's conversation is looked up.
 fn key_of(request: &Request<'_>, arriving: &mut Arriving<'_, '_>) -> Result<Key, WireError> {
-    // Instructions at the start are often alike for all conversations; what follows them is not.
+    // Leading instructions are often the same in all conversations; the message after them is not.
     let first = request.leading_instructions().min(arriving.len().saturating_sub(1));
     let begins = if arriving.is_empty() { raw_digest(b"") } else { arriving.plain(first)? };
     Ok(raw_digest(format!("{:?}\n{begins}", request.format()).as_bytes()))
 }
 
-/// A name that no other conversation has.
+/// A unique id for a conversation.
 fn fresh_id() -> Arc<str> {
     let mut id = uuid::Uuid::now_v7().simple().to_string();
-    // The end is random and the start is the time: together still unique, and short enough to type.
+    // The start is the time and the end is random: still unique together, and short enough to type.
     id.replace_range(12..24, "");
     id.into()
 }
 
-/// Where a name is between 0 and 1.
+/// Maps an id to a number between 0 and 1.
 fn share_of(id: &str) -> f64 {
     let digest = raw_digest(id.as_bytes());
     f64::from(u16::from_le_bytes([digest.0[0], digest.0[1]])) / f64::from(u16::MAX)

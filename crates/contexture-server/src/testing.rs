@@ -1,5 +1,5 @@
-//! The test kit of the gateway, behind the feature `testing`: a provider's cache, its rules, and recorded work as a
-//! client would send it.
+//! The test kit of the gateway, behind the feature `testing`: a provider's cache, its rules, and recorded sessions as a
+//! client would send them.
 
 pub mod rules;
 

@@ -1,7 +1,7 @@
 //! Which cryptography connections to providers use.
 
-/// Has connections of this process use `ring`, unless something else was chosen before.
+/// Makes connections of this process use `ring`, unless another provider was installed before.
 pub fn prepare_tls() {
-    // An error means that something else was chosen.
+    // An error means that another one was installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }

@@ -2,28 +2,29 @@
 
 use contexture::wire::Format;
 
-/// Where Anthropic is.
+/// The address of Anthropic's API.
 pub const ANTHROPIC: &str = "https://api.anthropic.com";
 
-/// Where OpenAI is.
+/// The address of OpenAI's API.
 pub const OPENAI: &str = "https://api.openai.com/v1";
 
-/// Where OpenAI serves clients that are logged in with an account in place of a key.
+/// The address for clients that are logged in with an OpenAI account instead of an API key.
 pub const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
 
-/// The addresses that a gateway passes requests on to.
+/// The addresses to which a gateway forwards requests.
 ///
-/// A client that is pointed at `{gateway}/anthropic` or `{gateway}/openai` has what follows appended to the address of
-/// that name. Any other path goes by its format: `{gateway}/v1/messages` to Anthropic's, the rest to OpenAI's.
+/// For a client configured with `{gateway}/anthropic` or `{gateway}/openai`, the rest of the path is appended to the
+/// address of that name. Any other path is routed by its format: `{gateway}/v1/messages` to Anthropic, the rest to
+/// OpenAI.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstreams {
-    /// The address that `/anthropic` leads to, without `/v1`.
+    /// The address for `/anthropic`, without `/v1`.
     pub anthropic: String,
-    /// The address that `/openai` leads to, which usually ends in `/v1`.
+    /// The address for `/openai`, which usually ends in `/v1`.
     pub openai: String,
-    /// Where chat completions go, if not to `openai`.
+    /// The address for chat completions, if not `openai`.
     pub chat: Option<String>,
-    /// Where responses go, if not to `openai`.
+    /// The address for responses, if not `openai`.
     pub responses: Option<String>,
 }
 
@@ -36,11 +37,11 @@ impl Default for Upstreams {
 /// Where one request goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The whole address.
+    /// The full URL.
     pub url: String,
-    /// How the request is written, if it asks a model.
+    /// The request's format, if it calls a model.
     pub format: Option<Format>,
-    /// Whether it only asks how many tokens a request has.
+    /// Whether it only asks for a token count.
     pub is_count: bool,
 }
 
@@ -67,14 +68,14 @@ impl Upstreams {
         own.unwrap_or(&self.openai)
     }
 
-    /// The addresses for a client that is logged in with an account of OpenAI's: unless the user has set another one,
-    /// the account is served elsewhere than keys are.
+    /// The addresses for a client that is logged in with an OpenAI account. Unless the user has set another address,
+    /// accounts are served by a different one than API keys.
     pub fn for_account(&self) -> Self {
         let openai = if self.openai == OPENAI { CHATGPT } else { &self.openai };
         Self { openai: openai.to_owned(), ..self.clone() }
     }
 
-    /// Where a request to a path goes. `is_anthropic` says what its headers look like, for paths that do not tell.
+    /// Routes a request by its path. `is_anthropic` says what its headers look like, for paths that are ambiguous.
     ///
     /// ```
     /// use contexture_server::upstream::Upstreams;
@@ -95,14 +96,14 @@ impl Upstreams {
             _ if is_anthropic || format == Some(Format::Messages) => (&self.anthropic, path),
             _ => (self.openai_for(format), path),
         };
-        // A client that adds `/v1` by itself meets an address that has it already.
+        // The client adds `/v1` itself, but the address may already end in it.
         let rest = if base.ends_with("/v1") { under(rest, "/v1").unwrap_or(rest) } else { rest };
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
         Route { url: format!("{}{rest}{query}", base.trim_end_matches('/')), format, is_count }
     }
 }
 
-/// What follows a name at the start of a path.
+/// Returns what follows a name at the start of a path.
 fn under<'a>(path: &'a str, name: &str) -> Option<&'a str> {
     path.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }

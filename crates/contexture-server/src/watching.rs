@@ -1,4 +1,4 @@
-//! What the gateway tells its inspector.
+//! Reports the gateway's requests to its inspector.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,10 +11,10 @@ use crate::record::RequestRecord;
 use crate::shared::Shared;
 use crate::store::StoreError;
 
-/// The name of the archive beside the store.
+/// The file name of the archive, which is in the directory of the store.
 pub const ARCHIVE_NAME: &str = "inspector.db";
 
-/// The inspector of a gateway, if there is to be one.
+/// Creates the inspector of a gateway, if it is enabled.
 pub(crate) fn inspector(
     options: &Options,
     address: SocketAddr,
@@ -38,16 +38,16 @@ pub(crate) fn inspector(
     Ok(Some(Arc::new(Inspector::new(archive, about, address, token.to_owned()))))
 }
 
-/// A request that the inspector was told of.
+/// A request that was reported to the inspector.
 #[derive(Clone)]
 pub(crate) struct Watched {
-    /// Filled when the archive has the request.
+    /// Set when the archive has the request.
     ticket: Arc<Mutex<Option<Ticket>>>,
     noting: Arc<Mutex<Option<tokio::task::JoinHandle<()>>>>,
 }
 
 impl Watched {
-    /// Tells the inspector, if there is one, of a request that is about to be sent. Nobody waits for it.
+    /// Reports a request that is about to be sent, if there is an inspector. Nothing waits for it.
     pub(crate) fn begin(shared: &Arc<Shared>, asked: &Asked, ready: &Ready) -> Option<Self> {
         let inspector = shared.inspector.clone()?;
         let ticket = Arc::new(Mutex::new(None));
@@ -66,7 +66,7 @@ impl Watched {
         let (format, came, sent, noted) = (asked.format, asked.body.clone(), ready.body.clone(), ticket.clone());
         let noting = tokio::task::spawn_blocking(move || {
             let conversation = record.conversation.clone().unwrap_or_else(|| ASIDE.to_owned());
-            // A body that is no text is not shown.
+            // A body that is not UTF-8 is not shown.
             let Ok(came) = std::str::from_utf8(&came) else { return };
             let sent = sent.as_deref().and_then(|sent| std::str::from_utf8(sent).ok());
             let parent = parent.as_deref();
@@ -76,11 +76,11 @@ impl Watched {
         Some(Self { ticket, noting: Arc::new(Mutex::new(Some(noting))) })
     }
 
-    /// Tells the inspector what became of the request. Waits until it was told of it.
+    /// Reports the outcome of the request, after the request itself has been reported.
     pub(crate) fn end(&self, shared: &Shared, record: &RequestRecord) {
         let noting = self.noting.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((noting, runtime)) = noting.zip(tokio::runtime::Handle::try_current().ok()) {
-            // One that panicked has noted nothing.
+            // If that task panicked, there is nothing to complete.
             let _ = runtime.block_on(noting);
         }
         let ticket = self.ticket.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -1,16 +1,16 @@
-//! Answers of the inspector.
+//! HTTP responses of the inspector.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 use serde_json::json;
 
-/// What a page of the inspector may do: only what comes from the same place, and no script in a text.
+/// The content security policy of the page: only resources of the same origin, and no inline scripts.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
                       trusted-types 'none'";
 
-/// An answer with a body of a kind.
+/// A response with a body and its content type.
 pub fn of(kind: &'static str, body: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(body.into());
     let headers = [
@@ -30,7 +30,7 @@ pub fn of(kind: &'static str, body: impl Into<Body>) -> Response<Body> {
     response
 }
 
-/// An answer in JSON.
+/// A JSON response.
 pub fn json(value: &impl Serialize) -> Response<Body> {
     match serde_json::to_vec(value) {
         Ok(bytes) => of("application/json", bytes),
@@ -38,7 +38,7 @@ pub fn json(value: &impl Serialize) -> Response<Body> {
     }
 }
 
-/// An answer that says why there is none.
+/// An error response.
 pub fn refused(status: StatusCode, why: &str) -> Response<Body> {
     let body = json!({"error": {"message": why}}).to_string();
     let mut response = of("application/json", body);

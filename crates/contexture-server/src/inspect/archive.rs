@@ -1,7 +1,8 @@
-//! The windows of requests on the disk: each text once, and each window as a list of blocks.
+//! The windows of requests on disk: each text is stored once, and each window is a list of blocks.
 //!
-//! A request is kept as what it shares with the one before and what follows, so a conversation takes about as much room
-//! as its texts do. Every so many requests a list is kept whole, so that any window is found by reading a few rows.
+//! A request is stored as the number of blocks shared with the previous one and the blocks that follow, so a
+//! conversation takes about as much space as its texts. Every few requests a list is stored whole, so that reading any
+//! window takes only a few rows.
 
 mod blocks;
 mod exporting;
@@ -27,24 +28,24 @@ use crate::store::StoreError;
 use noting::Last;
 pub use reading::Asked;
 
-/// Conversations of which the newest window is held in memory.
+/// Conversations whose newest window is kept in memory.
 const MAX_HELD: usize = 64;
 
-/// Where requests are listed that belong to no conversation.
+/// The conversation for requests that belong to none.
 pub const ASIDE: &str = "aside";
 
-/// Largest archive; beyond it the conversations that were used longest ago go.
+/// Largest archive; beyond it the least recently used conversations are deleted.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Requests between two looks at the archive's size.
+/// Requests between two checks of the archive's size.
 const WRITES_PER_LOOK: u64 = 500;
 
-/// Windows of requests, and what became of these.
+/// The windows of requests and their outcomes.
 pub struct Archive {
     connection: Mutex<Connection>,
-    /// The newest window of conversations that go on.
+    /// The newest windows of active conversations.
     held: Mutex<HashMap<String, Last>>,
-    /// What is known of the files of conversations that were looked at.
+    /// The files of conversations that were viewed.
     timelines: Mutex<HashMap<String, Arc<Mutex<Timeline>>>>,
     writes: Mutex<u64>,
     counter: Arc<dyn TokenCounter>,
@@ -52,23 +53,23 @@ pub struct Archive {
     models: Models,
 }
 
-/// A request that is sent.
+/// A request that is about to be sent.
 pub struct Seen<'a> {
     /// Its conversation.
     pub conversation: &'a str,
-    /// The conversation that this one branched off.
+    /// The conversation that this one branched off from.
     pub parent: Option<&'a str>,
-    /// How it is written.
+    /// Its format.
     pub format: Format,
-    /// The body as it came.
+    /// The body as received.
     pub came: &'a str,
-    /// The body that is sent, if that is another one.
+    /// The body that is sent, if it differs.
     pub sent: Option<&'a str>,
-    /// What is known of it so far.
+    /// Its record so far.
     pub record: RequestRecord,
 }
 
-/// A request that is under way.
+/// A request in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket {
     /// Its conversation.
@@ -78,18 +79,18 @@ pub struct Ticket {
 }
 
 impl Archive {
-    /// An archive that is gone when it is closed. It is held on the disk as far as it does not fit into memory.
+    /// Creates an archive that is deleted when it is closed. It is kept on disk as far as it does not fit into memory.
     ///
     /// # Errors
-    /// The database cannot be made.
+    /// The database cannot be created.
     pub fn temporary() -> Result<Self, StoreError> {
         Self::of(Connection::open("")?)
     }
 
-    /// Opens an archive that only its owner can read, and makes it if there is none.
+    /// Opens an archive that only its owner can read, and creates it if it does not exist.
     ///
     /// # Errors
-    /// The file cannot be made or read, or is of a newer version.
+    /// The file cannot be created or read, or its version is newer.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let mut options = OpenOptions::new();
         options.create(true).append(true);
@@ -126,7 +127,7 @@ impl Archive {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Names a conversation that will be read, so that it is listed before anything of it is known.
+    /// Adds a conversation that is about to be read, so that it is listed before its content is known.
     ///
     /// # Errors
     /// It could not be written.
@@ -137,7 +138,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Says that all of a conversation is read.
+    /// Marks a conversation as completely read.
     ///
     /// # Errors
     /// It could not be written.
@@ -146,7 +147,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Notes why nothing more is folded in a conversation, or that it is again.
+    /// Sets why nothing more is folded in a conversation; `None` if folding is on.
     ///
     /// # Errors
     /// It could not be written.
@@ -155,7 +156,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Notes that a block is pinned, or is not any more.
+    /// Sets whether a block is pinned.
     ///
     /// # Errors
     /// It could not be written.
@@ -168,7 +169,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Deletes a conversation, or everything, with the texts that no other one has.
+    /// Deletes one conversation, or all, with the texts that no other one uses.
     ///
     /// # Errors
     /// It could not be written.
@@ -193,12 +194,12 @@ impl Archive {
             transaction.execute("DELETE FROM conversations WHERE ?1 IS NULL OR id = ?1", params![conversation])?;
         transaction.execute("DELETE FROM blocks WHERE id NOT IN (SELECT block FROM places)", [])?;
         transaction.commit()?;
-        // What was deleted is also gone from the file and from what was written ahead.
+        // Also removes the deleted data from the database file and the write-ahead log.
         connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
         Ok(gone)
     }
 
-    /// Deletes the conversations that were used longest ago if the archive has grown too large.
+    /// Deletes the least recently used conversations if the archive is too large.
     fn look_at_size(&self) -> Result<(), StoreError> {
         let mut writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
         *writes += 1;

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The file or its directory cannot be made.
+    /// The file or its directory cannot be created.
     #[error("open the store `{path}`")]
     Open {
         /// The file.
@@ -17,16 +17,16 @@ pub enum StoreError {
         /// Why.
         source: io::Error,
     },
-    /// A newer version of the program wrote it.
+    /// It was written by a newer version of the program.
     #[error("the store was written by a newer version ({0}) of the program")]
     Newer(i64),
-    /// The database says no.
+    /// The database returned an error.
     #[error("the store: {0}")]
     Database(#[from] rusqlite::Error),
     /// Something in it cannot be read.
     #[error("something in the store cannot be read")]
     Unreadable(#[from] serde_json::Error),
-    /// Another gateway went on with the conversation.
+    /// Another gateway continued the conversation.
     #[error("another gateway went on with the conversation")]
     Elsewhere,
 }

@@ -1,4 +1,4 @@
-//! Reads what the store has of a conversation.
+//! Reads conversations from the store.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::known::Known;
 use crate::live::Rested;
 use crate::steps::{PlanStep, PlanSteps};
 
-/// Reads a conversation, but not what was decided about it.
+/// Reads a conversation without its decisions.
 pub(super) fn read_conversation(row: &Row<'_>, key: Key) -> Result<(Beginning, State), StoreError> {
     let text = |at: usize| row.get::<_, String>(at);
     let known: Vec<u8> = row.get(5)?;
@@ -40,7 +40,7 @@ pub(super) fn read_conversation(row: &Row<'_>, key: Key) -> Result<(Beginning, S
     Ok((beginning, state))
 }
 
-/// Reads how the plan of a conversation came about and what was decided.
+/// Reads the plan changes and decisions of a conversation.
 pub(super) fn read_decided(connection: &Connection, id: &str, state: &mut State) -> Result<(), StoreError> {
     let mut statement = connection.prepare_cached("SELECT step FROM steps WHERE conversation = ?1 ORDER BY n")?;
     let mut steps: Vec<PlanStep> = Vec::new();
@@ -57,7 +57,7 @@ pub(super) fn read_decided(connection: &Connection, id: &str, state: &mut State)
         let stored: Value = serde_json::from_str(&decision)?;
         match FoldDecision::from_stored(&stored) {
             Ok(decision) => state.decisions.push(Decided { messages: messages as usize, decision }),
-            // The plan still says what is sent; only nothing new can be decided.
+            // The plan still determines what is sent; only new decisions are not possible.
             Err(error) => state.stopped = Some(error.to_string()),
         }
     }
@@ -73,7 +73,7 @@ pub(super) fn read_decided(connection: &Connection, id: &str, state: &mut State)
     let sql = "SELECT messages, bytes FROM rests WHERE conversation = ?1";
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?));
     let rested = connection.prepare_cached(sql)?.query_row(params![id], read).optional()?;
-    // One that cannot be read is replayed.
+    // If the snapshot cannot be read, the conversation is replayed.
     state.rested = rested.and_then(|(messages, bytes)| {
         Some(Arc::new(Rested { rest: Rest::from_bytes(bytes).ok()?, messages: messages as usize }))
     });

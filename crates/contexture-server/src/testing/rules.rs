@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use contexture::wire::Format;
 use serde_json::Value;
 
-/// Says what a provider would refuse about a request.
+/// Checks whether a provider would accept a request.
 ///
 /// # Errors
-/// What it would refuse.
+/// Returns what the provider would refuse.
 pub fn check(format: Format, body: &str) -> Result<(), String> {
     let body: Value = serde_json::from_str(body).map_err(|error| error.to_string())?;
     match format {
@@ -31,7 +31,7 @@ fn messages(body: &Value) -> Result<(), String> {
     if marks > 4 {
         return Err(format!("{marks} cache marks"));
     }
-    // Messages of one role in a row are one to the provider.
+    // A provider merges consecutive messages of one role.
     let mut merged: Vec<(String, Vec<Value>)> = Vec::new();
     for message in body["messages"].as_array().ok_or("no messages")? {
         let (role, blocks) = (message["role"].as_str().ok_or("no role")?.to_owned(), blocks(message));

@@ -1,4 +1,4 @@
-//! The texts of an archive, each once.
+//! The texts of an archive, each stored once.
 
 use std::collections::HashMap;
 
@@ -13,28 +13,28 @@ use crate::store::StoreError;
 /// Characters of a block that lists show.
 const PREVIEW_CHARS: usize = 160;
 
-/// What is known of a block without its text.
+/// A block without its text.
 #[derive(Clone, Debug)]
 pub struct BlockRow {
-    /// Its name.
+    /// Its id.
     pub id: u32,
-    /// What it is made of.
+    /// Its source.
     pub source: Source,
-    /// What kind of part it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Whose words it is.
+    /// The role of its author.
     pub role: String,
-    /// The tool or file that it is about.
+    /// The tool or file it is about.
     pub name: String,
-    /// The call that it is, or that it answers.
+    /// The id of the call that it is, or that it is the output of.
     pub call: String,
-    /// Whether it tells of a failure.
+    /// Whether it reports a failure.
     pub is_error: bool,
     /// Tokens, by our own count.
     pub tokens: u64,
     /// Bytes of its text.
     pub bytes: u64,
-    /// Its start.
+    /// The start of its text.
     pub preview: String,
 }
 
@@ -42,7 +42,7 @@ pub struct BlockRow {
 pub const COLUMNS: &str = "id, source, kind, role, name, call, is_error, tokens, bytes, preview";
 
 impl BlockRow {
-    /// Reads the columns from a place on.
+    /// Reads the columns starting at an index.
     pub fn read(row: &Row<'_>, at: usize) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(at)?,
@@ -59,7 +59,7 @@ impl BlockRow {
     }
 }
 
-/// The block of a draft, which is written if it is new.
+/// Returns the block of a draft, and writes it if it is new.
 pub fn keep(connection: &Connection, draft: &Draft) -> Result<u32, StoreError> {
     let hash = draft.hash();
     if let Some(id) = find(connection, draft)? {
@@ -83,13 +83,13 @@ pub fn keep(connection: &Connection, draft: &Draft) -> Result<u32, StoreError> {
     Ok(connection.last_insert_rowid() as u32)
 }
 
-/// The block of a draft, if it is known.
+/// Returns the block of a draft, if it exists.
 pub fn find(connection: &Connection, draft: &Draft) -> Result<Option<u32>, StoreError> {
     let mut statement = connection.prepare_cached("SELECT id FROM blocks WHERE hash = ?1")?;
     Ok(statement.query_row(params![draft.hash()], |row| row.get(0)).optional()?)
 }
 
-/// What is known of some blocks.
+/// Reads some blocks.
 pub fn rows(connection: &Connection, ids: &[u32]) -> Result<HashMap<u32, BlockRow>, StoreError> {
     let mut statement = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM blocks WHERE id = ?1"))?;
     let mut rows = HashMap::with_capacity(ids.len());
@@ -101,7 +101,7 @@ pub fn rows(connection: &Connection, ids: &[u32]) -> Result<HashMap<u32, BlockRo
     Ok(rows)
 }
 
-/// Says of what a tool returned which tool it was, or which file it shows.
+/// Sets the tool or file of an output.
 pub fn name_output(connection: &Connection, observer: &mut Observer, draft: &mut Draft) -> Result<(), StoreError> {
     if draft.kind != Kind::Output {
         return Ok(());

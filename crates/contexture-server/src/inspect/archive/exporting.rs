@@ -1,4 +1,4 @@
-//! Reads all of a conversation, for a file that holds it.
+//! Reads a whole conversation for export.
 
 use std::collections::HashMap;
 use std::sync::PoisonError;
@@ -14,17 +14,17 @@ use super::lists;
 use super::reading::{Reasons, state_name};
 use crate::store::StoreError;
 
-/// What is needed of each block of a conversation.
+/// What the export needs to know of each block.
 struct Known {
     tokens: u64,
     since: u64,
     left: Option<u64>,
-    /// The call of an output.
+    /// The call that an output belongs to.
     output_of: Option<String>,
 }
 
 impl Archive {
-    /// Hands out the windows of a conversation in a form, one after the other.
+    /// Calls a function with each window of a conversation, in order.
     pub(in super::super) fn each_window(
         &self,
         conversation: &str,
@@ -63,7 +63,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Hands out the blocks of a conversation with their texts.
+    /// Calls a function with each block of a conversation and its text.
     pub(in super::super) fn each_block(
         &self,
         conversation: &str,
@@ -88,7 +88,7 @@ impl Archive {
     }
 }
 
-/// What is known of all blocks of a conversation.
+/// Reads all blocks of a conversation.
 fn known(connection: &rusqlite::Connection, conversation: &str) -> Result<HashMap<u32, Known>, StoreError> {
     let sql = "SELECT block, tokens, n, left_n, kind = 'output', call FROM places JOIN blocks ON id = block
                WHERE conversation = ?1";

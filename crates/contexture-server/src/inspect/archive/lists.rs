@@ -1,27 +1,27 @@
-//! Windows as lists of blocks, and how a list is kept as a change of the one before.
+//! Windows as lists of blocks, stored as differences from the previous list.
 
 use rusqlite::{Connection, params};
 
 use crate::store::StoreError;
 
-/// Requests after which a list is kept whole.
+/// Requests after which a list is stored whole.
 pub const REQUESTS_PER_WHOLE: u64 = 64;
 
-/// The blocks of a request, as it came and as it was sent.
+/// The blocks of a request, as received and as sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lists {
-    /// As it came.
+    /// As received.
     pub came: Vec<u32>,
     /// As it was sent.
     pub sent: Vec<u32>,
 }
 
-/// How many blocks at the start two lists share.
+/// How many leading blocks two lists share.
 pub fn shared(one: &[u32], other: &[u32]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
-/// Blocks as bytes.
+/// Encodes blocks as bytes.
 pub fn bytes(blocks: &[u32]) -> Vec<u8> {
     blocks.iter().flat_map(|block| block.to_le_bytes()).collect()
 }

@@ -1,4 +1,4 @@
-//! Takes requests into an archive: when they are sent, and when their answers have ended.
+//! Adds requests to an archive: first when they are sent, then when their responses have ended.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -16,10 +16,10 @@ use super::{Archive, MAX_HELD, Seen, Ticket};
 use crate::record::RequestRecord;
 use crate::store::StoreError;
 
-/// Characters of what was said that a list shows.
+/// Characters of a user's message that a list shows.
 const SAID_CHARS: usize = 120;
 
-/// How harnesses begin what they say in a person's place.
+/// How harnesses begin messages that they write in the user's place.
 const HARNESS: &[&str] =
     &["<system-reminder>", "<environment_context>", "<user_instructions>", "<command-", "<local-command", "Caveat:"];
 
@@ -28,26 +28,26 @@ pub struct Last {
     n: u64,
     turn: u64,
     lists: Lists,
-    /// The blocks of messages, by their bytes.
+    /// The blocks of messages, by a hash of the message's bytes.
     by_bytes: HashMap<Digest, Vec<u32>>,
-    /// What is needed of the blocks to add up a window.
+    /// What is needed of the blocks to compute a window's totals.
     facts: HashMap<u32, Fact>,
     /// Blocks before the messages.
     head: Vec<u32>,
     observer: Observer,
 }
 
-/// What is needed of a block to add up a window.
+/// What is needed of a block to compute a window's totals.
 #[derive(Clone, Copy)]
 struct Fact {
     source: Source,
     tokens: u64,
-    /// Whether a person said it.
+    /// Whether a user said it.
     is_said: bool,
 }
 
 impl Archive {
-    /// Notes a request that is about to be sent.
+    /// Adds a request that is about to be sent.
     ///
     /// # Errors
     /// It could not be written.
@@ -62,7 +62,7 @@ impl Archive {
         })
     }
 
-    /// Notes a request whose blocks are known: what of it is there, and what was sent.
+    /// Adds a request whose blocks are known, as received and as sent.
     ///
     /// # Errors
     /// It could not be written.
@@ -73,7 +73,7 @@ impl Archive {
         })
     }
 
-    /// Notes what a receipt says of a request whose window was not kept.
+    /// Adds the record of a request whose window was not kept.
     ///
     /// # Errors
     /// It could not be written.
@@ -119,7 +119,7 @@ impl Archive {
     fn hold(&self, conversation: &str, last: Last) {
         let mut held = self.held();
         if held.len() >= MAX_HELD {
-            // Any of them: it is read again from the disk when it goes on.
+            // Evicts any of them: it is read from disk again when needed.
             if let Some(name) = held.keys().next().cloned() {
                 held.remove(&name);
             }
@@ -127,7 +127,7 @@ impl Archive {
         held.insert(conversation.to_owned(), last);
     }
 
-    /// The newest window of a conversation, from the disk.
+    /// Reads the newest window of a conversation from disk.
     fn wake(&self, connection: &Connection, conversation: &str) -> Result<Last, StoreError> {
         let sql = "SELECT n, line FROM requests WHERE conversation = ?1 ORDER BY n DESC LIMIT 1";
         let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, String>(1)?));
@@ -147,7 +147,7 @@ impl Archive {
         })
     }
 
-    /// Notes what became of a request.
+    /// Stores the outcome of a request.
     ///
     /// # Errors
     /// It could not be written.
@@ -161,7 +161,7 @@ impl Archive {
             let line = statement.query_row(params![ticket.conversation, n as i64], read).optional()?;
             Ok(line.map(|line| serde_json::from_str(&line)).transpose()?)
         };
-        // It may have been forgotten meanwhile.
+        // It may have been deleted meanwhile.
         let Some(mut line) = read(ticket.n)? else { return Ok(()) };
         let before = if ticket.n > 1 { read(ticket.n - 1)? } else { None };
         line.record = record.clone();
@@ -181,7 +181,7 @@ impl Archive {
     }
 }
 
-/// Turns the bodies of a request into blocks.
+/// Splits the bodies of a request into blocks.
 struct Writer<'a> {
     archive: &'a Archive,
     connection: &'a Connection,
@@ -190,7 +190,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The blocks of a request as it came, and those of them that are before its messages.
+    /// The blocks of a request as received, and separately those before its messages.
     fn came(&mut self, format: Format, body: &str) -> Result<(Vec<u32>, Vec<u32>), StoreError> {
         let mut list = Vec::new();
         for (part, raw) in Head::parse(body).parts() {
@@ -208,7 +208,7 @@ impl Writer<'_> {
     fn keep(&mut self, drafts: Vec<Draft>) -> Result<Vec<u32>, StoreError> {
         let mut blocks = Vec::with_capacity(drafts.len());
         for mut draft in drafts {
-            // What is shown of a file must be told once, whether it came or is sent.
+            // An output that shows a file is attributed the same way in received and sent requests.
             blocks::name_output(self.connection, &mut self.last.observer, &mut draft)?;
             let id = blocks::keep(self.connection, &draft)?;
             self.last.facts.insert(id, Fact::of(&draft));
@@ -217,7 +217,7 @@ impl Writer<'_> {
         Ok(blocks)
     }
 
-    /// The blocks of a request as it is sent.
+    /// The blocks of a request as sent.
     fn sent(&mut self, format: Format, body: &str, came: &[u32]) -> Result<Vec<u32>, StoreError> {
         let came: HashSet<u32> = came.iter().copied().collect();
         let mut list = Vec::new();
@@ -231,7 +231,7 @@ impl Writer<'_> {
         Ok(list)
     }
 
-    /// The blocks of a piece of JSON. What did not come is told as made, where `came` is given.
+    /// The blocks of a piece of JSON. If `came` is given, texts not in it are marked as made by Contexture.
     fn blocks(
         &mut self,
         json: &str,
@@ -268,7 +268,7 @@ impl Fact {
     }
 }
 
-/// A request as lists show it while it is under way.
+/// A request as lists show it while in progress.
 fn line_of(
     seen: &Seen<'_>,
     lists: &Lists,
@@ -305,7 +305,7 @@ fn line_of(
     })
 }
 
-/// How often people spoke: what was said in a row is one turn.
+/// Counts the turns: consecutive messages of the user are one turn.
 fn turns(came: &[Fact]) -> u64 {
     let mut turns = 0;
     let mut is_speaking = false;
@@ -372,7 +372,7 @@ fn write_request(
     Ok(())
 }
 
-/// Notes where blocks first were, and since when they are not sent any more.
+/// Stores where blocks first appeared, and since when they are no longer sent.
 fn write_places(
     connection: &Connection,
     conversation: &str,
@@ -398,7 +398,7 @@ fn write_places(
         note.execute(params![conversation, block, None::<i64>])?;
     }
     let was_came: HashSet<u32> = before.came.iter().copied().collect();
-    // What never was sent as it came was left out at once.
+    // A received block that is not sent in its first request was left out at once.
     for block in lists.came.iter().filter(|block| !sent.contains(block) && !was_came.contains(block)) {
         note.execute(params![conversation, block, n as i64])?;
     }

@@ -1,4 +1,4 @@
-//! Reads an archive for those who look at it.
+//! Reads an archive for display.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,16 +18,16 @@ use super::lists::{self, Lists};
 use crate::models::Models;
 use crate::store::StoreError;
 
-/// Most conversations whose files are held in memory.
+/// Most conversations whose files are kept in memory.
 const MAX_TIMELINES: usize = 8;
 
-/// Characters around what was found.
+/// Characters of context around a match.
 const AROUND_CHARS: usize = 60;
 
-/// A window that was asked for.
+/// A request for a page of a window.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
-    /// In which form.
+    /// The form of the window.
     pub form: Form,
     /// Whether the largest blocks come first.
     pub by_size: bool,
@@ -35,7 +35,7 @@ pub struct Asked {
     pub from: u64,
     /// Most rows.
     pub limit: u64,
-    /// A block whose page is wanted, if it is in the window.
+    /// A block whose page is requested, if it is in the window.
     pub block: Option<u32>,
 }
 
@@ -72,7 +72,7 @@ fn conversation_line(row: &Row<'_>) -> rusqlite::Result<ConversationLine> {
 }
 
 impl Archive {
-    /// Conversations, those that were used last first.
+    /// Conversations, most recently used first.
     ///
     /// # Errors
     /// The archive cannot be read.
@@ -87,7 +87,7 @@ impl Archive {
         Ok(Page { items, total: Some(total as u64), next: (end < total as u64).then_some(end) })
     }
 
-    /// A conversation.
+    /// Returns a conversation.
     ///
     /// # Errors
     /// The archive cannot be read.
@@ -97,7 +97,7 @@ impl Archive {
         Ok(connection.prepare_cached(&sql)?.query_row(params![id], conversation_line).optional()?)
     }
 
-    /// Requests of a conversation from a number on, in order.
+    /// Requests of a conversation starting at a number, in order.
     ///
     /// # Errors
     /// The archive cannot be read.
@@ -133,7 +133,7 @@ impl Archive {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// All requests, one after the other.
+    /// Calls a function with each request.
     ///
     /// # Errors
     /// The archive cannot be read.
@@ -148,7 +148,7 @@ impl Archive {
         Ok(())
     }
 
-    /// The lists of a request, and what was sent with the one before.
+    /// The lists of a request, and what was sent with the previous one.
     fn lists(&self, conversation: &str, n: u64) -> Result<(Lists, Vec<u32>), StoreError> {
         let connection = self.lock();
         let lists = lists::read(&connection, conversation, n)?;
@@ -219,7 +219,7 @@ impl Archive {
         Ok(lines)
     }
 
-    /// A piece of a block's text.
+    /// Part of a block's text.
     ///
     /// # Errors
     /// The archive cannot be read.
@@ -245,7 +245,7 @@ impl Archive {
         }))
     }
 
-    /// Whether a conversation has a block.
+    /// Whether a conversation contains a block.
     ///
     /// # Errors
     /// The archive cannot be read.
@@ -254,7 +254,7 @@ impl Archive {
         Ok(self.lock().query_row(sql, params![conversation, block], |_| Ok(())).optional()?.is_some())
     }
 
-    /// What is known of the files of a conversation, up to now.
+    /// The files of a conversation up to now.
     ///
     /// # Errors
     /// The archive cannot be read.
@@ -288,7 +288,7 @@ impl Archive {
         Ok(timeline)
     }
 
-    /// The tools that a conversation declares, those that were never called and cost most first.
+    /// The declared tools of a conversation: those never called first, then by tokens, largest first.
     ///
     /// # Errors
     /// The archive cannot be read.
@@ -322,7 +322,7 @@ impl Archive {
         Ok(tools)
     }
 
-    /// Blocks that hold a text, newest first. `before` is where the page before ended.
+    /// Blocks that contain a text, newest first. `before` is where the previous page ended.
     ///
     /// # Errors
     /// The archive cannot be read.
@@ -374,7 +374,7 @@ fn hit(row: &Row<'_>, words: &str) -> rusqlite::Result<Hit> {
     })
 }
 
-/// Where a text has some words; letters of the Latin alphabet may be large or small.
+/// Finds some words in a text, ignoring ASCII case.
 fn find(text: &str, words: &str) -> Option<usize> {
     let (text, words) = (text.as_bytes(), words.as_bytes());
     if words.is_empty() {
@@ -410,7 +410,7 @@ fn pins(connection: &Connection, conversation: &str) -> Result<HashSet<u32>, Sto
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// The request in which a block first was, and since which it is not sent any more.
+/// The request in which a block first appeared, and the one since which it is no longer sent.
 fn place_of(connection: &Connection, conversation: &str, block: u32) -> Result<(u64, Option<u64>), StoreError> {
     let sql = "SELECT n, left_n FROM places WHERE conversation = ?1 AND block = ?2";
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, Option<i64>>(1)?.map(|n| n as u64)));
@@ -454,7 +454,7 @@ fn block_line(
     }
 }
 
-/// Why blocks became what they are, by what was decided about requests.
+/// Why blocks are in their state, from the decisions about requests.
 pub struct Reasons<'a> {
     connection: &'a Connection,
     conversation: &'a str,
@@ -462,12 +462,12 @@ pub struct Reasons<'a> {
 }
 
 impl<'a> Reasons<'a> {
-    /// Reasons of a conversation's blocks.
+    /// Reads the reasons for a conversation's blocks.
     pub fn new(connection: &'a Connection, conversation: &'a str) -> Self {
         Self { connection, conversation, read: HashMap::new() }
     }
 
-    /// Why a block became what it is.
+    /// Why a block is in its state.
     pub fn of(&mut self, state: State, since: u64, left: Option<u64>) -> Result<Option<String>, StoreError> {
         Ok(match state {
             State::Made => self.told(since, &["fold", "bring back", "reference", "disk"], "for")?,
@@ -512,9 +512,9 @@ impl<'a> Reasons<'a> {
     }
 }
 
-/// What a token before the messages was billed in each request, about.
+/// Roughly what a token before the messages cost in each request.
 struct Billing {
-    /// Billed for a token, and dollars of it where they are known.
+    /// The cost of a token, and its dollars where known.
     per_token: Vec<(i64, f64, Option<f64>)>,
 }
 
@@ -531,7 +531,7 @@ impl Billing {
         while let Some(row) = rows.next()? {
             let number = |at: usize| row.get::<_, Option<f64>>(at).map(Option::unwrap_or_default);
             let (read, plain, billed, sent) = (number(1)?, number(2)?, number(3)?, number(4)?);
-            // Tools are before everything: if anything was read from the cache, they were.
+            // Tools come before everything else: if anything was read from the cache, they were.
             let model = row.get::<_, Option<String>>(6)?.unwrap_or_default();
             let read_share = models.get(&model).read;
             let written = sent - read - plain;

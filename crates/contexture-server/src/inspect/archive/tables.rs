@@ -1,10 +1,10 @@
-//! The tables of an archive.
+//! The schema of an archive.
 
 use rusqlite::Connection;
 
 use crate::store::StoreError;
 
-/// The version of the tables.
+/// The schema version.
 const VERSION: i64 = 1;
 
 const TABLES: &str = "
@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS requests (
 CREATE TABLE IF NOT EXISTS pins (conversation TEXT NOT NULL, block INTEGER NOT NULL, PRIMARY KEY (conversation, block));
 ";
 
-/// Makes the tables, or refuses those of a newer version.
+/// Creates the tables, or refuses those of a newer version.
 pub fn make(connection: &Connection) -> Result<(), StoreError> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if version > VERSION {
