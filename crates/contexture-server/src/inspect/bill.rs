@@ -9,10 +9,10 @@ use crate::receipt::Receipt;
 use crate::record::RequestRecord;
 use crate::store::StoreError;
 
-/// Dearest requests that each line names.
+/// How many of its most expensive requests each line lists.
 const DEAREST: usize = 3;
 
-/// What the lines of a bill are about.
+/// How the bill is grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// One conversation.
@@ -24,7 +24,7 @@ pub enum By {
 }
 
 impl By {
-    /// The division of a name.
+    /// Parses a grouping by its name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "conversation" => Some(By::Conversation),

@@ -7,31 +7,31 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Longest text of a part of an unknown kind that is kept.
+/// Most bytes kept of a part of an unknown kind.
 const MOST_UNKNOWN_BYTES: usize = 64 << 10;
 
-/// What a block is made of.
+/// The source of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// Instructions.
     System,
-    /// A tool that is declared.
+    /// A tool declaration.
     Tools,
-    /// What people said, or the harness in their place.
+    /// Messages of the user, or of the harness in the user's place.
     Said,
-    /// Lines of files that a tool showed.
+    /// File content that a tool returned.
     File,
-    /// What a tool returned otherwise.
+    /// Any other tool output.
     Output,
-    /// What the model said, thought and called.
+    /// The model's texts, reasoning and calls.
     Model,
-    /// What replaces others: written by a fold, or put behind a message that names files.
+    /// Texts made by Contexture: written by a fold, or added after a message that names files.
     Made,
 }
 
 impl Source {
-    /// All of them, in the order in which they are shown.
+    /// All sources, in display order.
     pub const ALL: [Source; 7] =
         [Source::System, Source::Tools, Source::Said, Source::Made, Source::File, Source::Output, Source::Model];
 
@@ -48,25 +48,25 @@ impl Source {
         }
     }
 
-    /// The source of a name.
+    /// Parses a source by its name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|source| source.name() == name)
     }
 }
 
-/// What kind of part a block is.
+/// The kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A text that someone said.
+    /// A text of a message.
     Text,
-    /// Thoughts of the model.
+    /// Reasoning of the model.
     Thought,
-    /// A call of a tool.
+    /// A tool call.
     Call,
-    /// What a tool returned.
+    /// The output of a tool.
     Output,
-    /// A tool that is declared.
+    /// A tool declaration.
     Tool,
     /// Anything else.
     Other,
@@ -85,7 +85,7 @@ impl Kind {
         }
     }
 
-    /// The kind of a name.
+    /// Parses a kind by its name.
     pub fn named(name: &str) -> Self {
         let all = [Kind::Text, Kind::Thought, Kind::Call, Kind::Output, Kind::Tool];
         all.into_iter().find(|kind| kind.name() == name).unwrap_or(Kind::Other)
@@ -95,17 +95,17 @@ impl Kind {
 /// A block that is not in an archive yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draft {
-    /// What it is made of.
+    /// Its source.
     pub source: Source,
-    /// What kind of part it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Whose words it is, where somebody speaks.
+    /// The role of its author, if any.
     pub role: &'static str,
-    /// The tool or file that it is about.
+    /// The tool or file it is about.
     pub name: String,
-    /// The call that it is, or that it answers.
+    /// The id of the call that it is, or that it is the output of.
     pub call: String,
-    /// Whether it tells of a failure.
+    /// Whether it reports a failure.
     pub is_error: bool,
     /// Its tokens, by our own count.
     pub tokens: u64,
@@ -114,7 +114,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// By what it is recognised: what the model sees of it.
+    /// The hash that identifies it, over what the model sees of it.
     pub fn hash(&self) -> [u8; 16] {
         let mut hasher = blake3::Hasher::new();
         for part in [self.source.name(), self.kind.name(), self.role, &self.name, &self.call, &self.text] {
@@ -126,34 +126,34 @@ impl Draft {
     }
 }
 
-/// What of a request comes before its messages.
+/// The part of a request before its messages.
 #[derive(Deserialize)]
 pub struct Head<'a> {
-    /// The tools that are declared.
+    /// The declared tools.
     #[serde(borrow, default)]
     tools: Option<&'a RawValue>,
-    /// Instructions, as Anthropic has them.
+    /// Instructions in Anthropic's format.
     #[serde(borrow, default)]
     system: Option<&'a RawValue>,
-    /// Instructions, as OpenAI's responses have them.
+    /// Instructions in OpenAI's responses format.
     #[serde(borrow, default)]
     instructions: Option<&'a RawValue>,
 }
 
 impl<'a> Head<'a> {
-    /// Finds it in a body.
+    /// Extracts it from a body.
     pub fn parse(body: &'a str) -> Self {
         serde_json::from_str(body).unwrap_or(Self { tools: None, system: None, instructions: None })
     }
 
-    /// Its parts as they came, in the order in which a model sees them.
+    /// Its parts as received, in the order in which a model sees them.
     pub fn parts(&self) -> impl Iterator<Item = (Part, &'a RawValue)> + use<'a> {
         let parts = [(Part::Tools, self.tools), (Part::System, self.system), (Part::System, self.instructions)];
         parts.into_iter().filter_map(|(part, raw)| Some((part, raw?)))
     }
 }
 
-/// A part of a request that is no message.
+/// A part of a request that is not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The tools.
@@ -162,7 +162,7 @@ pub enum Part {
     System,
 }
 
-/// The blocks of what comes before the messages.
+/// The blocks of the part before the messages.
 pub fn head_drafts(part: Part, raw: &RawValue, counter: &dyn TokenCounter) -> Vec<Draft> {
     let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
     let draft = |kind, name: String, text: String| Draft {
@@ -202,13 +202,13 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(&value).unwrap_or_default()
 }
 
-/// The blocks of a message. What a tool returned has no name yet.
+/// The blocks of a message. Outputs have no name yet.
 pub fn message_drafts(format: Format, raw: &RawValue, counter: &dyn TokenCounter) -> Vec<Draft> {
     let Ok(units) = read(format, raw, None) else { return vec![unknown(raw.get(), counter)] };
     units.iter().map(|unit| item_draft(&unit.item, counter)).collect()
 }
 
-/// An item as a block.
+/// Converts an item to a block.
 pub fn item_draft(item: &Item, counter: &dyn TokenCounter) -> Draft {
     let tokens = unit_tokens(counter, item);
     let draft = |source, kind, text: String| Draft {
@@ -265,7 +265,7 @@ fn message_text(message: &Message) -> String {
     message.content.iter().map(text).collect::<Vec<_>>().join("\n")
 }
 
-/// A part that is no text, without what only machines read.
+/// The text shown for a part that is not text; binary data is replaced by its size.
 fn opaque_text(value: &Value) -> String {
     let kind = value["type"].as_str().unwrap_or("part");
     match kind {

@@ -1,4 +1,4 @@
-//! What a person may do to a conversation that goes on.
+//! What a user can do to an active conversation.
 
 use std::sync::{Arc, Weak};
 
@@ -8,23 +8,23 @@ use super::block::{Kind, Source};
 use super::view::BlockText;
 use crate::shared::Shared;
 
-/// Why nothing more is folded when a person wants it so.
+/// The reason shown when a user has stopped folding.
 pub const STOPPED: &str = "no new folds: asked for in the inspector";
 
-/// Acts on the conversations of a gateway.
+/// Changes the conversations of a gateway.
 pub struct Controls {
-    /// The gateway holds the inspector, so the inspector only knows of it.
+    /// Weak, because the gateway owns the inspector.
     shared: Weak<Shared>,
 }
 
 impl Controls {
-    /// Acts on the conversations of a gateway.
+    /// Creates controls for a gateway.
     pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         Self { shared: Arc::downgrade(shared) }
     }
 
-    /// Has nothing more folded in a conversation, or lets it be folded again. Returns why nothing is folded from now on;
-    /// nothing at all if the conversation is not known.
+    /// Stops folding in a conversation, or allows it again. Returns the reason why folding is now stopped, if it is;
+    /// the outer `None` means that the conversation is unknown.
     pub fn set_folding(&self, conversation: &str, is_allowed: bool) -> Option<Option<String>> {
         let shared = self.shared.upgrade()?;
         let conversation = shared.decider.conversation(conversation)?;
@@ -33,7 +33,7 @@ impl Controls {
             match (is_allowed, state.stopped.as_deref()) {
                 (false, None) => state.stopped = Some(STOPPED.to_owned()),
                 (true, Some(STOPPED)) => state.stopped = None,
-                // What stopped by itself had a reason, which still holds.
+                // Folding that stopped for another reason stays stopped.
                 _ => {}
             }
             state.stopped.clone()
@@ -42,7 +42,7 @@ impl Controls {
         Some(stopped)
     }
 
-    /// Pins a block, or lets it go. Returns whether the conversation is known.
+    /// Pins or unpins a block. Returns whether the conversation is known.
     pub fn pin(&self, conversation: &str, block: &BlockText, is_pinned: bool) -> bool {
         let Some(shared) = self.shared.upgrade() else { return false };
         let Some(conversation) = shared.decider.conversation(conversation) else { return false };
@@ -56,7 +56,7 @@ impl Controls {
         true
     }
 
-    /// Forgets a conversation. Returns whether the gateway knew it.
+    /// Deletes a conversation. Returns whether the gateway knew it.
     pub fn forget(&self, conversation: &str) -> bool {
         let Some(shared) = self.shared.upgrade() else { return false };
         let is_held = shared.decider.forget(conversation);
@@ -66,8 +66,8 @@ impl Controls {
     }
 }
 
-/// Whether pinning a block can mean anything: what is before the messages always stays, and what Contexture wrote is
-/// its own.
+/// Whether pinning a block has an effect: what is before the messages always stays, and what Contexture wrote is not
+/// pinned.
 pub fn can_pin(block: &BlockText) -> bool {
     !matches!(block.source, Source::System | Source::Tools | Source::Made) && block.kind != Kind::Thought
 }

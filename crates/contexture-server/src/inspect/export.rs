@@ -1,4 +1,4 @@
-//! One conversation as one file that needs nobody.
+//! Exports a conversation as one self-contained file.
 
 use std::collections::HashMap;
 use std::sync::PoisonError;
@@ -13,28 +13,28 @@ use super::text::floor;
 use super::view::{About, Form};
 use crate::store::StoreError;
 
-/// Most bytes of a block's text that are taken along.
+/// Most bytes of a block's text that are exported.
 const MOST_TEXT: usize = 200 << 10;
 
-/// A block of a window: its name, what became of it, why, its grade, why, and the block that it replaces. Words are
-/// places in a list; 0 is none.
+/// A block of a window: its id, its state, the reason, its grade, the reason for that, and the block that it replaces.
+/// Reasons and grades are indices into a list of words; 0 means none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row(pub u32, pub String, pub usize, pub usize, pub usize, pub u32);
 
-/// A window, told by how many rows it shares with the one of the request before.
+/// A window, stored as its difference from that of the previous request.
 #[derive(Clone, Debug, Serialize)]
 pub struct Told {
-    /// Rows at the start that are those of the request before.
+    /// Leading rows that are the same as in the previous request.
     pub keep: usize,
-    /// What follows them.
+    /// The rows after them.
     pub rows: Vec<Row>,
-    /// The first difference.
+    /// The index of the first difference.
     pub first: Option<u64>,
     /// The cache boundary.
     pub boundary: Option<u64>,
 }
 
-/// Words that are said often, each once.
+/// A table of repeated strings.
 #[derive(Default)]
 pub struct Words {
     all: Vec<String>,
@@ -42,7 +42,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// The place of a word, from 1; 0 if there is none.
+    /// The index of a string, from 1; 0 if there is none.
     pub fn place(&mut self, word: Option<String>) -> usize {
         let Some(word) = word else { return 0 };
         if let Some(place) = self.places.get(&word) {
@@ -54,7 +54,7 @@ impl Words {
     }
 }
 
-/// The document with everything that a conversation has in it, without keys and passwords.
+/// The document with all data of a conversation, without keys and passwords.
 pub fn export(archive: &Archive, about: &About, conversation: &str) -> Result<String, StoreError> {
     let mut words = Words::default();
     let mut windows = serde_json::Map::new();
@@ -88,7 +88,7 @@ pub fn export(archive: &Archive, about: &About, conversation: &str) -> Result<St
     let mut lines = archive.requests(conversation, 0, u64::from(u32::MAX))?.items;
     for line in &mut lines {
         line.said = line.said.take().map(|said| redacted(&said));
-        // How much of a quota is used is nobody else's business.
+        // The use of a quota is private.
         line.record.quota.clear();
     }
     let data = json!({
@@ -99,9 +99,9 @@ pub fn export(archive: &Archive, about: &About, conversation: &str) -> Result<St
     Ok(document(&data))
 }
 
-/// The page with its script, style and data inside.
+/// The page with its script, style and data embedded.
 fn document(data: &Value) -> String {
-    // Nothing in the data can end the element that it is in.
+    // Escaped, so that nothing in the data can close the element that contains it.
     let data = data.to_string().replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
     let (script_hash, style_hash) = page::hashes();
     let policy = format!(

@@ -1,4 +1,4 @@
-//! Threads of a library's store, as conversations: the log, and what decisions made of it.
+//! Shows the threads of a library's store as conversations: the log, and the result of the decisions.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use super::block::{Draft, Kind, Source, item_draft};
 use super::server::Inspector;
 use crate::record::{DecidedNote, RequestRecord};
 
-/// The start of all keys of threads.
+/// The key prefix of all threads.
 const THREADS: &str = "threads/";
 
-/// When a thread was used, which its records do not say: some time in 2025.
+/// The time assumed for a thread, since its records have none: some time in 2025.
 const USUAL_START_MS: u64 = 1_750_000_000_000;
 
 #[derive(Deserialize)]
@@ -31,7 +31,7 @@ struct DecisionRecord {
     decision: Decision,
 }
 
-/// A thread as it is stored.
+/// A stored thread.
 #[derive(Default)]
 struct Thread {
     items: Vec<Item>,
@@ -39,8 +39,7 @@ struct Thread {
     epoch: Value,
 }
 
-/// Reads all threads of a store into an inspector. Returns how many there were; records that cannot be read are passed
-/// over.
+/// Reads all threads of a store into an inspector. Returns how many there were; unreadable records are skipped.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -82,7 +81,7 @@ impl Thread {
         }
     }
 
-    /// Positions before which a model was asked: before everything that it made in a row.
+    /// Positions at which the model was called: before each run of items that it produced.
     fn requests(&self) -> Vec<usize> {
         let is_first = |at: &usize| self.items[*at].is_of_model() && (*at == 0 || !self.items[at - 1].is_of_model());
         (0..self.items.len()).filter(is_first).collect()
@@ -109,14 +108,14 @@ impl Thread {
             sent.extend(self.shown(at));
             let seen = Seen { conversation: name, parent: None, format: Format::Chat, came: "", sent: None, record };
             if let Ok(ticket) = inspector.archive().note_drafts(&seen, came, sent) {
-                // What cannot be written is not shown.
+                // A request that cannot be written is not shown.
                 let _ = inspector.archive().note_over(&ticket, &seen.record);
             }
             before = at;
         }
     }
 
-    /// What decisions made of the log before a position.
+    /// The window that the decisions produce from the log before a position.
     fn shown(&self, until: usize) -> Vec<Draft> {
         let (mut start, mut summary) = (0, None);
         let mut cuts: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
@@ -146,7 +145,7 @@ impl Thread {
         shown
     }
 
-    /// What layers show, as the newest epoch holds it.
+    /// The texts of the layers in the newest epoch.
     fn layers(&self) -> Vec<Draft> {
         let layers = self.epoch["epoch"]["layers"].as_array();
         let mut drafts = Vec::new();

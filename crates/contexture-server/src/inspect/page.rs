@@ -1,4 +1,4 @@
-//! The page, as it is built from `inspector/` and kept beside it.
+//! The web page, built from `inspector/` and checked in next to it.
 
 /// The document.
 pub const DOCUMENT: &str = include_str!("../../inspector/dist/index.html");
@@ -12,7 +12,7 @@ pub const SCRIPT: &str = include_str!("../../inspector/dist/app.js");
 /// Its style.
 pub const STYLE: &str = include_str!("../../inspector/dist/app.css");
 
-/// The hashes of script and style, by which a page that has them inside allows them.
+/// The hashes of the script and the style, by which a page that embeds them allows them.
 const HASHES: &str = include_str!("../../inspector/dist/hashes.txt");
 
 /// The hashes of the script and of the style.

@@ -1,18 +1,18 @@
-//! Who may look at the inspector.
+//! Access control of the inspector.
 
 use axum::http::{HeaderMap, Method, Uri, header};
 
-/// The header that a page sends with what it wants to change. A form of another site cannot send it.
+/// The header that the page sends with changes. A form of another site cannot send it.
 pub const ACT_HEADER: &str = "x-contexture";
 
-/// What opens the inspector.
+/// The token of the inspector.
 pub struct Pass {
     token: String,
     cookie: String,
 }
 
 impl Pass {
-    /// A token for the inspector at a port. Cookies know no ports, so the port is in their name.
+    /// A token for the inspector at a port. Cookies are shared between ports, so the port is part of the cookie's name.
     pub fn new(token: String, port: u16) -> Self {
         Self { token, cookie: format!("contexture_{port}") }
     }
@@ -22,12 +22,12 @@ impl Pass {
         &self.token
     }
 
-    /// What a browser is told to keep.
+    /// The cookie for the browser.
     pub fn cookie(&self) -> String {
         format!("{}={}; Path=/; HttpOnly; SameSite=Strict", self.cookie, self.token)
     }
 
-    /// Whether a request may be answered.
+    /// Whether a request is allowed.
     pub fn allows(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
         let text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
         let bearer = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
@@ -36,14 +36,14 @@ impl Pass {
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let cookies = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
         let cookies = cookies.filter(|(name, _)| *name == self.cookie).map(|(_, value)| value);
-        // Digests are compared, so that the time it takes tells nothing.
+        // Comparing digests keeps the timing independent of the token.
         let is_it = |given: &str| blake3::hash(given.as_bytes()) == blake3::hash(self.token.as_bytes());
         let has_token = bearer.into_iter().chain(in_address).chain(cookies).any(is_it);
         has_token && is_of_page(headers) && (method == Method::GET || headers.contains_key(ACT_HEADER))
     }
 }
 
-/// Whether a browser says that its own page asks, or that a person does.
+/// Whether the request comes from the inspector's own page or from a navigation by the user.
 fn is_of_page(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let is_navigation = text("sec-fetch-mode") == Some("navigate");

@@ -1,4 +1,4 @@
-//! Recorded work, as if it had passed through the gateway.
+//! Replays recorded sessions as if they had passed through the gateway.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,24 +19,24 @@ use crate::options::Options;
 use crate::record::RequestRecord;
 use crate::recorded::Recorded;
 
-/// Time between two requests if a recording does not say when they were made, in milliseconds.
+/// Time between two requests if the recording has no times, in milliseconds.
 const USUAL_PAUSE_MS: u64 = 20_000;
 
-/// When the first request was made if a recording does not say so: some time in 2025.
+/// Time of the first request if the recording has none: some time in 2025.
 const USUAL_START_MS: u64 = 1_750_000_000_000;
 
-/// How long the provider's cache holds what nobody asks for, in milliseconds.
+/// How long the provider caches an unused prefix, in milliseconds.
 const LIFE_MS: u64 = 300_000;
 
-/// Bytes of an answer for one token, about.
+/// Approximate bytes of output per token.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// Plays recordings through the gateway's decisions, against a provider's cache that is simulated.
+/// Replays recordings through the gateway's decisions, against a simulated provider cache.
 pub struct Played {
     budget: Option<u64>,
 }
 
-/// The time of the recording.
+/// A clock that shows the time of the recording.
 struct RecordedClock {
     now_ms: AtomicU64,
 }
@@ -51,18 +51,18 @@ impl Clock for RecordedClock {
     }
 
     fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
-        // Nobody waits within a recording.
+        // Nothing sleeps in a replay.
         Box::pin(std::future::ready(()))
     }
 }
 
 impl Played {
-    /// Plays with a budget of tokens; otherwise with what the model takes.
+    /// Sets a budget in tokens; the default is the model's window.
     pub fn new(budget: Option<u64>) -> Self {
         Self { budget }
     }
 
-    /// Plays a recording into an inspector, as a conversation of its own. Returns how many requests there were.
+    /// Replays a recording into an inspector, as a separate conversation. Returns the number of requests.
     pub fn play(&self, inspector: &Inspector, conversation: &str, records: &[Record]) -> usize {
         let format = Format::Messages;
         let recorded = Recorded::new(format, records).as_recorded();
@@ -72,7 +72,7 @@ impl Played {
         let mut cache = Cache::with_life(LIFE_MS);
         let mut newest = recorded.time_ms_of_first().unwrap_or(USUAL_START_MS);
         for number in 0..recorded.len() {
-            // A time that goes back is a mistake of the recording.
+            // A time that goes backwards is an error of the recording.
             newest = recorded.time_ms(number).unwrap_or(newest + USUAL_PAUSE_MS).max(newest);
             clock.now_ms.store(newest, Ordering::SeqCst);
             let body = recorded.request(number);

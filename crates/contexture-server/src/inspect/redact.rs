@@ -1,9 +1,9 @@
-//! Takes out of texts what is nobody else's business: keys, passwords, and the name of the home directory.
+//! Removes private data from texts: keys, passwords, and the name of the home directory.
 
-/// What stands in place of what was taken out.
+/// The replacement for removed data.
 const REDACTED: &str = "[redacted]";
 
-/// How keys begin that say what they are.
+/// Prefixes by which keys can be recognised.
 const KEY_STARTS: &[&str] = &[
     "sk-",
     "sk_live_",
@@ -33,7 +33,7 @@ const KEY_STARTS: &[&str] = &[
     "SG.",
 ];
 
-/// Names behind which a secret comes.
+/// Names that are followed by a secret.
 const SECRET_NAMES: &[&str] = &[
     "password",
     "passwd",
@@ -50,15 +50,15 @@ const SECRET_NAMES: &[&str] = &[
 /// The shortest key.
 const LEAST_KEY: usize = 16;
 
-/// The shortest secret behind a name.
+/// The shortest secret after a name.
 const LEAST_SECRET: usize = 6;
 
-/// A text without keys and passwords.
+/// Returns a text without keys and passwords.
 pub fn redacted(text: &str) -> String {
     let text = without_blocks(text);
     let mut clean = String::with_capacity(text.len());
     let mut rest = text.as_str();
-    // Whether a secret is expected, because its name came just now.
+    // Whether a secret is expected, because its name came just before.
     let mut is_expected = false;
     while let Some(first) = rest.chars().next() {
         if !is_word(first) {
@@ -101,7 +101,7 @@ fn is_key(word: &str) -> bool {
     word.len() >= LEAST_KEY && has_digit && KEY_STARTS.iter().any(|start| word.starts_with(start))
 }
 
-/// A text without private keys.
+/// Returns a text without private key blocks.
 fn without_blocks(text: &str) -> String {
     const BEGIN: &str = "-----BEGIN ";
     const END: &str = "PRIVATE KEY-----";

@@ -17,22 +17,22 @@ use super::server::Inspector;
 use super::view::{BlockText, Form};
 use crate::store::StoreError;
 
-/// Most rows of a page.
+/// Most rows per page.
 const MOST_ROWS: u64 = 500;
 
-/// Rows of a page if nothing is said.
+/// Default rows per page.
 const USUAL_ROWS: u64 = 100;
 
-/// Most bytes of a text at once.
+/// Most bytes of a text per response.
 const MOST_TEXT: u64 = 1 << 20;
 
-/// Bytes of a text if nothing is said.
+/// Default bytes of a text per response.
 const USUAL_TEXT: u64 = 64 << 10;
 
-/// The shortest text that is searched for.
+/// The shortest search text.
 const LEAST_SEARCH: usize = 2;
 
-/// Answers a request to the API.
+/// Responds to a request to the API.
 pub fn respond(inspector: &Inspector, method: &Method, route: &str, query: &str, body: &[u8]) -> Response<Body> {
     let query = Query::parse(query);
     let parts: Vec<String> = route.split('/').map(decoded).collect();
@@ -217,7 +217,7 @@ fn forget(inspector: &Inspector, id: &str) -> Result<Response<Body>, StoreError>
     Ok(answer::json(&json!({"forgotten": id})))
 }
 
-/// What follows the question mark of an address.
+/// The query string of a URL.
 struct Query {
     pairs: HashMap<String, String>,
 }
@@ -237,7 +237,7 @@ impl Query {
     }
 
     fn from(&self) -> u64 {
-        // No list is longer, and no number of the database is larger.
+        // No list is longer, and no number in the database is larger.
         self.number("from").unwrap_or(0).min(u64::from(u32::MAX))
     }
 
@@ -246,7 +246,7 @@ impl Query {
     }
 }
 
-/// A text without the signs that addresses need.
+/// Decodes a percent-encoded text.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,4 +1,4 @@
-//! The inspector: an archive, who may look at it, and those who look.
+//! The inspector: an archive, access control, and the pages that show it.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -22,22 +22,22 @@ use crate::gateway::StartError;
 use crate::guard;
 use crate::record::RequestRecord;
 
-/// News that may wait for a page that is slow to take them.
+/// How many events are buffered for a slow page.
 const MAX_NEWS: usize = 256;
 
-/// How often a page is told that there is no news.
+/// Interval of keep-alive events.
 const QUIET: Duration = Duration::from_secs(15);
 
 /// Largest body of a request.
 const MOST_BYTES: usize = 64 << 10;
 
-/// Parts of the API, so that paths of providers that begin alike are not taken for it.
+/// The routes of the API, so that similar paths of providers are not mistaken for them.
 const PARTS: &[&str] = &["about", "conversations", "bill", "search", "events"];
 
-/// What else is done when a conversation is forgotten.
+/// An additional action when a conversation is deleted.
 type Forget = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Shows what is in an archive.
+/// Shows the content of an archive.
 pub struct Inspector {
     archive: Archive,
     about: Mutex<About>,
@@ -45,12 +45,12 @@ pub struct Inspector {
     pass: Pass,
     news: broadcast::Sender<String>,
     controls: OnceLock<Controls>,
-    /// What else is to be done when a conversation is forgotten.
+    /// An additional action when a conversation is deleted.
     forgetting: OnceLock<Forget>,
 }
 
 impl Inspector {
-    /// An inspector at an address, behind a token.
+    /// Creates an inspector at an address, protected by a token.
     pub fn new(archive: Archive, about: About, address: SocketAddr, token: String) -> Self {
         let (news, _) = broadcast::channel(MAX_NEWS);
         let pass = Pass::new(token, address.port());
@@ -65,19 +65,19 @@ impl Inspector {
         }
     }
 
-    /// Lets people act on the conversations of a gateway.
+    /// Lets users change the conversations of a gateway.
     pub(crate) fn control(&self, controls: Controls) {
-        // It is told once, when the gateway starts.
+        // Set only once, when the gateway starts.
         let _ = self.controls.set(controls);
     }
 
-    /// Has something else done when a conversation is forgotten.
+    /// Sets an additional action for when a conversation is deleted.
     pub fn on_forget(&self, forget: impl Fn(&str) + Send + Sync + 'static) {
-        // It is told once, when the inspector starts.
+        // Set only once, when the inspector starts.
         let _ = self.forgetting.set(Box::new(forget));
     }
 
-    /// Forgets a conversation wherever it is kept.
+    /// Deletes a conversation everywhere it is stored.
     pub(super) fn forget(&self, conversation: &str) -> Result<(), crate::store::StoreError> {
         if let Some(controls) = self.controls() {
             controls.forget(conversation);
@@ -89,60 +89,60 @@ impl Inspector {
         Ok(())
     }
 
-    /// What a person may do to conversations, if anything.
+    /// The controls, if conversations can be changed.
     pub(super) fn controls(&self) -> Option<&Controls> {
         self.controls.get()
     }
 
-    /// What is shown.
+    /// The archive that is shown.
     pub fn archive(&self) -> &Archive {
         &self.archive
     }
 
-    /// What is inspected.
+    /// What is being inspected.
     pub(super) fn about(&self) -> About {
         self.about.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 
-    /// Says that nothing new will come.
+    /// Declares that no new requests will come.
     pub fn is_complete(&self) {
         self.about.lock().unwrap_or_else(std::sync::PoisonError::into_inner).is_live = false;
         self.tell("complete", json!({}));
     }
 
-    /// Where it is, with what opens it.
+    /// Its URL with the token.
     pub fn url(&self) -> String {
         format!("http://{}/inspect/?token={}", self.address, self.pass.token())
     }
 
-    /// Notes a request that is about to be sent, and tells the pages. Nothing, if it could not be written.
+    /// Adds a request that is about to be sent, and notifies the pages. Returns `None` if it could not be written.
     pub fn note_sent(&self, seen: Seen<'_>) -> Option<Ticket> {
         let ticket = self.archive.note_sent(seen).ok()?;
         self.tell("request", json!({"conversation": ticket.conversation, "n": ticket.n}));
         Some(ticket)
     }
 
-    /// Notes what became of a request, and tells the pages.
+    /// Stores the outcome of a request, and notifies the pages.
     pub fn note_over(&self, ticket: &Ticket, record: &RequestRecord) {
-        // What cannot be written is still on the receipt.
+        // A record that cannot be written is still in the receipt.
         let _ = self.archive.note_over(ticket, record);
         self.tell("request", json!({"conversation": ticket.conversation, "n": ticket.n}));
     }
 
-    /// Tells the pages that something is new.
+    /// Notifies the pages of a change.
     pub fn tell(&self, event: &str, data: serde_json::Value) {
-        // Nobody may be looking.
+        // It fails if no page is open.
         let _ = self.news.send(format!("event: {event}\ndata: {data}\n\n"));
     }
 
-    /// Whether a path is one of the inspector's.
+    /// Whether a path belongs to the inspector.
     pub fn is_for(&self, path: &str) -> bool {
         let is_page = path == "/inspect" || path.starts_with("/inspect/");
         let part = path.strip_prefix("/api/v1/").and_then(|rest| rest.split('/').next());
         is_page || part.is_some_and(|part| PARTS.contains(&part))
     }
 
-    /// Answers a request from this machine.
+    /// Responds to a request from this machine.
     pub async fn respond(self: &Arc<Self>, parts: &Parts, body: Body) -> Response<Body> {
         if !self.pass.allows(&parts.method, &parts.uri, &parts.headers) {
             let why = "the inspector asks for its token: open the address that was printed when it started";
@@ -164,7 +164,7 @@ impl Inspector {
 
     async fn api(self: &Arc<Self>, method: Method, route: String, query: String, body: Bytes) -> Response<Body> {
         let inspector = self.clone();
-        // The archive is on the disk.
+        // Reading the archive blocks on the disk.
         let work = move || routes::respond(&inspector, &method, &route, &query, &body);
         let failed = |_| answer::refused(StatusCode::INTERNAL_SERVER_ERROR, "something went wrong in the inspector");
         tokio::task::spawn_blocking(work).await.unwrap_or_else(failed)
@@ -186,14 +186,14 @@ impl Inspector {
         }
     }
 
-    /// A stream of what is new.
+    /// A stream of events.
     fn events(&self) -> Response<Body> {
         let news = self.news.subscribe();
         let start = stream::iter([Ok::<_, std::convert::Infallible>(Bytes::from_static(b"retry: 1000\n\n"))]);
         let later = stream::unfold(news, |mut news| async move {
             let text = match tokio::time::timeout(QUIET, news.recv()).await {
                 Ok(Ok(text)) => text,
-                // A page that missed something looks at everything again.
+                // A page that missed an event reloads everything.
                 Ok(Err(broadcast::error::RecvError::Lagged(_))) => "event: reload\ndata: {}\n\n".to_owned(),
                 Ok(Err(broadcast::error::RecvError::Closed)) => return None,
                 Err(_) => ": quiet\n\n".to_owned(),
@@ -205,7 +205,7 @@ impl Inspector {
     }
 }
 
-/// An inspector that listens by itself.
+/// A stand-alone inspector with its own listener.
 pub struct InspectServer {
     inspector: Arc<Inspector>,
     serving: tokio::task::JoinHandle<std::io::Result<()>>,
@@ -215,7 +215,7 @@ impl InspectServer {
     /// Starts an inspector at an address.
     ///
     /// # Errors
-    /// The address cannot be listened at.
+    /// The address cannot be listened on.
     pub async fn start(listen: &str, archive: Archive, about: About) -> Result<Self, StartError> {
         let fail = |source| StartError::Listen { address: listen.to_owned(), source };
         let listener = TcpListener::bind(listen).await.map_err(fail)?;
@@ -228,12 +228,12 @@ impl InspectServer {
         Ok(Self { inspector, serving })
     }
 
-    /// What it shows.
+    /// The inspector.
     pub fn inspector(&self) -> &Arc<Inspector> {
         &self.inspector
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until it ends on its own.
     ///
     /// # Errors
     /// Listening failed.

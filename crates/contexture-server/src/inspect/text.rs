@@ -1,6 +1,6 @@
-//! Small cuts of texts for lists.
+//! Shortens texts for lists.
 
-/// The first line of a text that says something, cut to some characters.
+/// The first non-blank line of a text, shortened to a number of characters.
 pub fn first_line(text: &str, most: usize) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     cut(line, most)
@@ -8,13 +8,13 @@ pub fn first_line(text: &str, most: usize) -> String {
 
 /// The start of a text on one line.
 pub fn preview(text: &str, most: usize) -> String {
-    // Enough bytes for the wanted characters, so that a line of a megabyte is not walked through.
+    // Enough bytes for the wanted characters, so that very long lines are not scanned whole.
     let start = &text[..floor(text, most.saturating_mul(8))];
     let words: Vec<&str> = start.split_whitespace().collect();
     cut(&words.join(" "), most)
 }
 
-/// The text up to some characters, with a sign that it goes on.
+/// The text up to a number of characters, with an ellipsis if it is longer.
 pub fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -22,12 +22,12 @@ pub fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// The last place at or before a byte at which a text can be cut.
+/// The last character boundary at or before a byte.
 pub fn floor(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at.min(text.len()))
 }
 
-/// A number of tokens as people say it.
+/// Formats a number of tokens for people.
 pub fn about(tokens: u64) -> String {
     match tokens {
         0..1_000 => tokens.to_string(),

@@ -1,4 +1,4 @@
-//! What happened to the files that a conversation is about, told from its calls.
+//! The history of the files of a conversation, derived from its tool calls.
 
 use std::collections::HashMap;
 
@@ -15,52 +15,52 @@ use super::view::{FileEvent, FileLine};
 /// Characters of a command that a history shows.
 const COMMAND_CHARS: usize = 120;
 
-/// What happened to the files of a conversation so far.
+/// The history of the files of a conversation so far.
 pub struct Timeline {
     observer: Observer,
     model: FileModel,
-    /// Calls that were not answered yet.
+    /// Calls without an output yet.
     calls: HashMap<String, FunctionCall>,
-    /// What happened, by file.
+    /// The events, by file.
     events: HashMap<String, Vec<FileEvent>>,
-    /// Commands after which any file may be another, with the request that first showed them.
+    /// Commands that may have changed any file, with the request that first showed them.
     sweeps: Vec<(u64, String)>,
-    /// Files that blocks show.
+    /// The files that blocks show.
     shows: HashMap<u32, Vec<String>>,
-    /// The request of each moment of the model.
+    /// The request of each moment of the file model.
     requests: Vec<u64>,
-    /// The newest place that was taken in.
+    /// The newest place that was processed.
     pub(super) newest: i64,
 }
 
-/// A call, or what it returned.
+/// A call, or its output.
 pub struct Deed {
-    /// The block that has it.
+    /// The block that contains it.
     pub block: u32,
-    /// The first request that had it.
+    /// The first request that contained it.
     pub n: u64,
     /// Whether it is the call.
     pub is_call: bool,
-    /// The call.
+    /// The id of the call.
     pub call: String,
-    /// The tool, of a call.
+    /// The tool, for a call.
     pub name: String,
-    /// Its arguments, or what it returned.
+    /// Its arguments, or the output.
     pub text: String,
     /// Whether it failed.
     pub is_error: bool,
 }
 
-/// How well the lines that a block shows were still known at a request, and why.
+/// How reliable the lines that a block shows were at a request.
 pub struct BlockGrade {
-    /// Its name.
+    /// The name of the grade.
     pub grade: &'static str,
-    /// Why no better.
+    /// Why it is not higher.
     pub reason: Option<String>,
 }
 
 impl Timeline {
-    /// Nothing happened yet.
+    /// Creates an empty history.
     pub fn new(dialects: Dialects) -> Self {
         Self {
             observer: Observer::new(dialects),
@@ -74,7 +74,7 @@ impl Timeline {
         }
     }
 
-    /// Takes in a call or what it returned.
+    /// Processes a call or an output.
     pub fn take(&mut self, deed: Deed) {
         if deed.is_call {
             let call = FunctionCall::new(&deed.call, &deed.name, deed.text);
@@ -113,7 +113,7 @@ impl Timeline {
         }
     }
 
-    /// All files, those that were in use last first.
+    /// All files, most recently used first.
     pub fn files(&self) -> Vec<FileLine> {
         let mut files: Vec<(u32, FileLine)> = Vec::new();
         for (place, file) in self.model.files().iter().enumerate() {
@@ -139,12 +139,12 @@ impl Timeline {
         files.into_iter().map(|(_, line)| line).collect()
     }
 
-    /// What happened to a file, oldest first.
+    /// The events of a file, oldest first.
     pub fn history(&self, path: &str) -> Vec<FileEvent> {
         self.events.get(path).cloned().unwrap_or_default()
     }
 
-    /// How well the lines that a block shows were still known at a request.
+    /// How reliable the lines that a block shows were at a request.
     pub fn grade(&self, block: u32, n: u64) -> Option<BlockGrade> {
         let path = self.shows.get(&block)?.first()?;
         let events = self.events.get(path)?;
@@ -182,7 +182,7 @@ fn grade_name(grade: Grade) -> &'static str {
     }
 }
 
-/// An observation as a history tells it.
+/// Converts an observation to an event.
 fn told(observation: &Observation) -> Option<(&'static str, String)> {
     Some(match observation {
         Observation::Read { block, whole: true, .. } => ("read", format!("all {} lines", block.lines.len())),

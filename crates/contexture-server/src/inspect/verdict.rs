@@ -1,19 +1,19 @@
-//! What happened to a request, in a few words.
+//! Short descriptions of notable things that happened to a request.
 
 use super::block::Source;
 use super::text::about;
 use super::view::{RequestLine, Verdict};
 
-/// The share of what was sent before that must be read from the cache for nothing to have happened.
+/// The share of the previous request that must be read from the cache for a request to count as a cache hit.
 const FOUND_SHARE: f64 = 0.5;
 
-/// The fewest tokens of a request of which providers hold anything that is worth a word.
+/// The fewest tokens of a request for which a cache miss is reported.
 const LEAST_TOKENS: u64 = 4_000;
 
-/// How long providers hold what nobody asks for, at least.
+/// How long providers cache an unused prefix, at least.
 const LIFE_MS: u64 = 5 * 60 * 1000;
 
-/// What happened to a request that is over.
+/// The verdicts for a finished request.
 pub fn of(line: &RequestLine, before: Option<&RequestLine>) -> Vec<Verdict> {
     let record = &line.record;
     let mut verdicts = Vec::new();
@@ -54,7 +54,7 @@ fn fold_text(note: &crate::record::DecidedNote) -> String {
     }
 }
 
-/// Why the provider did not find in its cache what it was sent before.
+/// Why the provider did not find the previous request in its cache.
 fn missed(line: &RequestLine, before: &RequestLine) -> Option<(&'static str, String)> {
     let (usage, held) = (line.record.usage?, before.record.usage?.total_input());
     let has_moved = line.record.decided.iter().any(|note| note.what == "fold") || !line.verdicts.is_empty();

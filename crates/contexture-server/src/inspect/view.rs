@@ -1,4 +1,4 @@
-//! What the API hands out. `docs/api.md` documents it.
+//! The types that the API returns. `docs/api.md` documents them.
 
 use std::collections::BTreeMap;
 
@@ -12,29 +12,29 @@ use crate::record::RequestRecord;
 /// What is inspected.
 #[derive(Clone, Debug, Serialize)]
 pub struct About {
-    /// The program's version.
+    /// The version of the program.
     pub version: &'static str,
-    /// What is shown, for people: an address, a file or a directory.
+    /// A display name for what is shown: an address, a file or a directory.
     pub name: String,
     /// `gateway`, `recordings` or `store`.
     pub kind: &'static str,
-    /// Whether new requests may come.
+    /// Whether new requests may arrive.
     pub is_live: bool,
-    /// Whether conversations can be pinned and stopped.
+    /// Whether blocks can be pinned and folding stopped.
     pub can_act: bool,
-    /// Whether conversations can be forgotten.
+    /// Whether conversations can be deleted.
     pub can_forget: bool,
 }
 
 /// A page of a list.
 #[derive(Clone, Debug, Serialize)]
 pub struct Page<T> {
-    /// What is on it.
+    /// The items.
     pub items: Vec<T>,
-    /// How many there are in all, where that is known.
+    /// The total number of items, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// What to ask for to get the next page; nothing if this is the last.
+    /// What to request to get the next page; `None` on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }
@@ -42,56 +42,56 @@ pub struct Page<T> {
 /// A conversation in a list.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ConversationLine {
-    /// Its name.
+    /// Its id.
     pub id: String,
-    /// What was said first.
+    /// What the user said first.
     pub title: String,
-    /// The recording that it is, if it is one.
+    /// The name of the recording, if it is one.
     pub name: String,
-    /// The conversation that it branched off.
+    /// The conversation that it branched off from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// How its requests are written.
+    /// The format of its requests.
     pub format: Option<Format>,
-    /// The model that was asked last.
+    /// The last requested model.
     pub model: String,
-    /// When its first and its last request came, in milliseconds since the Unix epoch.
+    /// When its first request arrived, in milliseconds since the Unix epoch.
     pub first_ms: u64,
-    /// When its last request came.
+    /// When its last request arrived.
     pub last_ms: u64,
     /// How many requests there are.
     pub requests: u64,
-    /// How often people said something.
+    /// The number of turns: how often the user said something.
     pub turns: u64,
-    /// Tokens of its largest request as it came, by our own count.
+    /// Tokens of its largest request as received, by our own count.
     pub largest: u64,
-    /// Input tokens that came.
+    /// Input tokens received.
     pub came: u64,
-    /// Input tokens that were sent.
+    /// Input tokens sent.
     pub sent: u64,
     /// Input billed, in tokens at the plain input price.
     pub billed: f64,
-    /// What pass-through would have been billed.
+    /// What pass-through would have cost.
     pub passed_through: f64,
     /// Dollars that were paid, and that pass-through would have cost, where all prices are known.
     pub dollars: Option<(f64, f64)>,
-    /// How many folds were made.
+    /// The number of folds.
     pub folds: u64,
-    /// How many requests the provider did not serve.
+    /// The number of requests that failed.
     pub failed: u64,
     /// Whether it is still being read.
     pub is_reading: bool,
-    /// Why nothing more is folded in it, if that is so.
+    /// Why nothing more is folded in it, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
 }
 
-/// Something that happened to a request, in a few words.
+/// Something notable that happened to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// `fold`, `expired`, `missed`, `tools`, `system`, `brought_back`, `passed` or `failed`.
     pub kind: String,
-    /// What happened.
+    /// A short description.
     pub text: String,
 }
 
@@ -100,58 +100,58 @@ pub struct Verdict {
 pub struct RequestLine {
     /// Its number in the conversation, from 1.
     pub n: u64,
-    /// How often people had said something, from 1.
+    /// The number of its turn, from 1.
     pub turn: u64,
-    /// What was said, in the first request of a turn.
+    /// What the user said, in the first request of a turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
-    /// Tokens of what was sent, by our own count, by source.
+    /// Tokens sent by source, by our own count.
     pub sources: BTreeMap<String, u64>,
-    /// Tokens of what was sent, by our own count.
+    /// Tokens sent, by our own count.
     pub sent_tokens: u64,
-    /// Tokens of what came, by our own count.
+    /// Tokens received, by our own count.
     pub came_tokens: u64,
-    /// Of the tokens sent, those that the provider read from its cache, by our own count.
+    /// How many of the tokens sent were read from the provider's cache, by our own count.
     #[serde(default)]
     pub cached_tokens: Option<u64>,
-    /// Blocks that were sent.
+    /// The number of blocks sent.
     pub sent_blocks: u64,
-    /// Blocks that came.
+    /// The number of blocks received.
     pub came_blocks: u64,
-    /// Whether the answer has ended.
+    /// Whether the response has ended.
     pub is_over: bool,
-    /// What happened, if anything did.
+    /// Notable events, if any.
     #[serde(default)]
     pub verdicts: Vec<Verdict>,
-    /// What became of it, as receipts have it.
+    /// Its record, as in receipts.
     pub record: RequestRecord,
 }
 
-/// The beginning of a turn.
+/// The start of a turn.
 #[derive(Clone, Debug, Serialize)]
 pub struct Turn {
     /// Its first request.
     pub n: u64,
     /// Its number, from 1.
     pub turn: u64,
-    /// What was said.
+    /// What the user said.
     pub said: String,
 }
 
-/// In which form a window is shown.
+/// The form in which a window is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
-    /// As it was sent.
+    /// As sent.
     Sent,
-    /// As it came.
+    /// As received.
     Came,
-    /// As it was sent, against the request before.
+    /// As sent, compared with the previous request.
     Before,
 }
 
 impl Form {
-    /// The form of a name.
+    /// Parses a form by its name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "sent" => Some(Form::Sent),
@@ -162,60 +162,60 @@ impl Form {
     }
 }
 
-/// What became of a block.
+/// The state of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Sent as it came.
+    /// Sent as received.
     Kept,
-    /// Sent with another text.
+    /// Sent with a different text.
     Shortened,
     /// Written by Contexture.
     Made,
-    /// Came, and was not sent.
+    /// Received, but not sent.
     LeftOut,
-    /// As in the request before, and before anything that changed.
+    /// Unchanged since the previous request, and before the first change.
     Same,
-    /// As in the request before, but behind something that changed: it is billed again.
+    /// Unchanged since the previous request, but after a change, so it is billed again.
     Behind,
-    /// Not in the request before.
+    /// Not in the previous request.
     New,
-    /// In the request before, and not in this one.
+    /// In the previous request, but not in this one.
     Gone,
 }
 
 /// A block of a window.
 #[derive(Clone, Debug, Serialize)]
 pub struct BlockLine {
-    /// Its place in the window, from 0.
+    /// Its index in the window.
     pub place: u64,
-    /// Its name.
+    /// Its id.
     pub id: u32,
-    /// What it is made of.
+    /// Its source.
     pub source: Source,
-    /// What kind of part it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Whose words it is.
+    /// The role of its author.
     pub role: String,
-    /// The tool or file that it is about.
+    /// The tool or file it is about.
     pub name: String,
     /// Tokens, by our own count.
     pub tokens: u64,
     /// Bytes of its text.
     pub bytes: u64,
-    /// Whether it tells of a failure.
+    /// Whether it reports a failure.
     pub is_error: bool,
-    /// Its start, on one line.
+    /// The start of its text, on one line.
     pub preview: String,
-    /// What became of it.
+    /// Its state.
     pub state: State,
-    /// Why.
+    /// The reason for its state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How well the lines of files that it shows are still known: `sure`, `in_doubt`, `overtaken`, `read_again`.
+    /// How reliable the file lines that it shows are: `sure`, `in_doubt`, `overtaken`, `read_again`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grade: Option<&'static str>,
-    /// Why no better.
+    /// Why the grade is not higher.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grade_reason: Option<String>,
     /// The block that it replaces, or that replaces it.
@@ -223,71 +223,71 @@ pub struct BlockLine {
     pub other: Option<u32>,
     /// Whether it is pinned.
     pub is_pinned: bool,
-    /// The request in which it first came.
+    /// The request in which it first appeared.
     pub since: u64,
 }
 
 /// A page of a window.
 #[derive(Clone, Debug, Serialize)]
 pub struct WindowPage {
-    /// In which form.
+    /// The form.
     pub form: Form,
-    /// How many blocks it has.
+    /// The number of blocks in the window.
     pub total: u64,
-    /// Tokens of all of them, by our own count.
+    /// Tokens of the whole window, by our own count.
     pub tokens: u64,
-    /// The place of the first block that differs from what the form is compared with.
+    /// The index of the first block that differs from what the form is compared with.
     pub first_difference: Option<u64>,
-    /// The place of the first block that the provider did not read from its cache, as far as its figures tell.
+    /// The index of the first block that the provider did not read from its cache, judging by its figures.
     pub cache_boundary: Option<u64>,
-    /// How many blocks became what.
+    /// The number of blocks in each state.
     pub states: BTreeMap<String, u64>,
-    /// The row of the block that was asked for, if it is in the window.
+    /// The row of the requested block, if it is in the window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<u64>,
     /// The first row of this page.
     pub from: u64,
-    /// The blocks that were asked for.
+    /// The blocks of this page.
     pub blocks: Vec<BlockLine>,
-    /// Where to go on.
+    /// Where the next page starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }
 
-/// The text of a block, or a piece of it.
+/// The text of a block, or a part of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct BlockText {
     /// The block.
     pub id: u32,
-    /// What it is made of.
+    /// Its source.
     pub source: Source,
-    /// What kind of part it is.
+    /// Its kind.
     pub kind: Kind,
-    /// The tool or file that it is about.
+    /// The tool or file it is about.
     pub name: String,
-    /// The call that it is, or that it answers.
+    /// The id of the call that it is, or that it is the output of.
     pub call: String,
-    /// Bytes of the whole text.
+    /// Size of the whole text in bytes.
     pub bytes: u64,
-    /// Where the piece begins, in bytes.
+    /// Where this part begins, in bytes.
     pub from: u64,
-    /// The piece.
+    /// The text of this part.
     pub text: String,
-    /// Where the next piece begins.
+    /// Where the next part begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }
 
-/// A file that a conversation is about.
+/// A file that a conversation uses.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileLine {
-    /// The file, as the agent wrote it.
+    /// Its path as the agent wrote it.
     pub path: String,
-    /// How well its lines are known: `verified`, `sure`, `presumed`, `in_doubt`, `deleted` or `unknown`.
+    /// How reliable its known lines are: `verified`, `sure`, `presumed`, `in_doubt`, `deleted` or `unknown`.
     pub grade: &'static str,
-    /// Why no better.
+    /// Why the grade is not higher.
     pub reason: String,
-    /// How many lines are known.
+    /// The number of known lines.
     pub lines: u64,
     /// Whether these are all of its lines.
     pub is_whole: bool,
@@ -299,20 +299,20 @@ pub struct FileLine {
     pub last: u64,
 }
 
-/// Something that happened to a file.
+/// An event in the history of a file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileEvent {
     /// The request that first showed it.
     pub n: u64,
     /// `read`, `searched`, `changed`, `written`, `deleted`, `moved`, `in_doubt` or `named`.
     pub what: &'static str,
-    /// Lines, or what did it.
+    /// The lines, or the cause.
     pub detail: String,
-    /// The block that tells it.
+    /// The block that shows it.
     pub block: u32,
 }
 
-/// A tool that is declared.
+/// A declared tool.
 #[derive(Clone, Debug, Serialize)]
 pub struct ToolLine {
     /// Its name.
@@ -321,9 +321,9 @@ pub struct ToolLine {
     pub tokens: u64,
     /// How often it was called.
     pub calls: u64,
-    /// In how many requests it was declared.
+    /// The number of requests that declared it.
     pub requests: u64,
-    /// What its declaration was billed in all of them, in tokens at the plain input price, about.
+    /// Roughly what its declaration cost in all of them, in tokens at the plain input price.
     pub billed: f64,
     /// The same in dollars, where the price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -332,51 +332,51 @@ pub struct ToolLine {
     pub block: u32,
 }
 
-/// A part of the bill.
+/// A line of the bill.
 #[derive(Clone, Debug, Serialize)]
 pub struct BillLine {
     /// The conversation, day or model.
     pub name: String,
-    /// What it is, for people.
+    /// A display name.
     pub title: String,
-    /// What its requests come to, as `contexture receipts --json` has it.
+    /// The totals of its requests, as in `contexture receipts --json`.
     pub receipt: Receipt,
-    /// Its dearest requests.
+    /// Its most expensive requests.
     pub dearest: Vec<Dear>,
 }
 
-/// A request that cost much.
+/// An expensive request.
 #[derive(Clone, Debug, Serialize)]
 pub struct Dear {
     /// Its conversation.
     pub conversation: String,
     /// Its number.
     pub n: u64,
-    /// What it was billed.
+    /// Its bill.
     pub billed: f64,
 }
 
-/// A place at which a text was found.
+/// A search result.
 #[derive(Clone, Debug, Serialize)]
 pub struct Hit {
     /// The conversation.
     pub conversation: String,
-    /// What was said first in it.
+    /// What the user said first in it.
     pub title: String,
-    /// The first request that has the block.
+    /// The first request that contains the block.
     pub n: u64,
-    /// In which form the block is found there.
+    /// The form in which the block is found there.
     pub form: Form,
     /// The block.
     pub block: u32,
-    /// What it is made of.
+    /// Its source.
     pub source: Source,
-    /// The tool or file that it is about.
+    /// The tool or file it is about.
     pub name: String,
-    /// Text before what was found.
+    /// Text before the match.
     pub before: String,
-    /// What was found.
+    /// The match.
     pub found: String,
-    /// Text behind it.
+    /// Text after the match.
     pub behind: String,
 }

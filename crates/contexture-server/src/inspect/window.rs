@@ -1,29 +1,29 @@
-//! What became of each block of a window.
+//! Determines the state of each block of a window.
 
 use std::collections::{HashMap, HashSet};
 
 use super::view::{Form, State};
 
-/// A block with what became of it.
+/// A block with its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
     /// The block.
     pub id: u32,
-    /// What became of it.
+    /// Its state.
     pub state: State,
     /// The block that it replaces, or that replaces it.
     pub other: Option<u32>,
 }
 
-/// The lists that a window is told from.
+/// The lists that a window is made from.
 pub struct Compared<'a> {
-    /// The request as it came.
+    /// The request as received.
     pub came: &'a [u32],
-    /// The request as it was sent.
+    /// The request as sent.
     pub sent: &'a [u32],
-    /// The request before, as it was sent.
+    /// The previous request as sent.
     pub before: &'a [u32],
-    /// The calls of outputs, by block.
+    /// The call ids of outputs, by block.
     pub outputs: &'a HashMap<u32, String>,
 }
 
@@ -64,12 +64,12 @@ impl Compared<'_> {
     }
 }
 
-/// The place of the first block that is not as in what the form is compared with.
+/// The index of the first block that differs from what the form is compared with.
 pub fn first_difference(shown: &[Shown]) -> Option<usize> {
     shown.iter().position(|shown| !matches!(shown.state, State::Kept | State::Same))
 }
 
-/// The place of the first block behind so many tokens; blocks that are gone take none.
+/// The index of the first block after `cached` tokens; removed blocks count as none.
 pub fn boundary(shown: &[Shown], tokens: impl Fn(u32) -> u64, cached: u64) -> usize {
     let mut sum = 0;
     for (place, block) in shown.iter().enumerate() {
