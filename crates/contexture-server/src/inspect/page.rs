@@ -1,4 +1,4 @@
-//! The web page, built from `inspector/` and checked in next to it.
+//! The web page, built from `inspector/` into `inspector/dist`.
 
 /// The document.
 pub const DOCUMENT: &str = include_str!("../../inspector/dist/index.html");

@@ -6,27 +6,27 @@ use serde::Serialize;
 
 use super::*;
 
-/// What is known of a built-in layer without running it.
+/// A description of a built-in layer that does not need an instance.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct BuiltIn {
     /// Its id.
     pub id: LayerId,
-    /// Where it is among the layers.
+    /// Its slot among the layers.
     pub slot: Slot,
-    /// How far its state reaches, unless it is told otherwise.
+    /// The default scope of its state.
     pub scope: MemoryScope,
-    /// How many tokens it may use.
+    /// Its token budget.
     pub budget: BudgetConfig,
-    /// Which band its block is in.
+    /// The band of its block.
     pub placement: Placement,
-    /// Its functions, as the model knows them.
+    /// The functions that the model can call.
     pub tools: Vec<String>,
-    /// What it is for, in one line.
+    /// Its purpose in one line.
     pub says: &'static str,
 }
 
-/// All built-in layers as they are out of the box, by slot.
+/// All built-in layers with their defaults, by slot.
 pub fn built_in() -> Vec<BuiltIn> {
     let file_reference = FileReference::new(FileReferenceOptions::default()).expect("the defaults are accepted");
     let mut layers = vec![

@@ -71,7 +71,7 @@ impl FileHistory {
     /// The layer's id.
     pub const ID: &'static str = "file-history";
 
-    /// The tool that shows the full text of a shortened output, a piece at a time.
+    /// The tool that shows the full text of a shortened output, one part at a time.
     pub const OUTPUT: LayerFunction<FileHistory, OutputQuery, String> = LayerFunction::new("output");
 
     /// A layer with its own counter instead of the engine's.
@@ -109,22 +109,22 @@ impl FileHistory {
         self
     }
 
-    /// The same without a look at the disk, for an agent whose files are not those of the engine's `FsAdapter`.
+    /// Turns off reading the disk, for an agent whose files are not those of the engine's `FsAdapter`.
     pub fn without_disk(mut self) -> Self {
         self.has_no_disk = true;
         self
     }
 
-    /// The same with outputs as the tools gave them, for as long as they need not shrink: for an agent whose tools
-    /// are told line by line what to change.
+    /// Keeps outputs as the tools returned them until they have to shrink, for an agent whose tools are told line by
+    /// line what to change.
     pub fn verbatim(mut self) -> Self {
         self.is_verbatim = true;
         self
     }
 
-    /// What of the past is shown within a budget, and what was decided anew about it.
+    /// Returns the history that is shown within a budget, and the new decisions about it.
     ///
-    /// `decisions` is what this layer decided before, in this thread.
+    /// `decisions` are the earlier decisions of this layer in this thread.
     pub fn project(
         &self,
         thread: &ThreadId,
@@ -139,7 +139,7 @@ impl FileHistory {
         self.put_back(held, thread, history, decisions, parts).0
     }
 
-    /// The folder of a thread with all that happened so far, taken off the shelf. Nobody waits for it meanwhile.
+    /// Takes the folder of a thread out of the cache and brings it up to date. Other threads do not wait meanwhile.
     fn take(&self, projecting: &Projecting<'_>) -> Held {
         let Projecting { thread, history, decisions, budget, cache, counter } = projecting;
         let new_folder = || self.new_folder(*budget, counter.clone());
@@ -153,7 +153,7 @@ impl FileHistory {
         held
     }
 
-    /// Puts a folder back on the shelf; returns what it decided, and how many decisions cannot be read.
+    /// Puts a folder back into the cache. Returns its decisions, and how many of them cannot be read.
     fn put_back(
         &self,
         mut held: Held,
@@ -186,7 +186,7 @@ impl FileHistory {
     }
 }
 
-/// The items of a window as parts of a history; runs of the log are one part each.
+/// Converts the items of a window to parts of a history; consecutive log items become one part.
 fn parts_of(items: &[ShownItem]) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for item in items {
@@ -232,7 +232,7 @@ impl MemoryLayer for FileHistory {
     }
 }
 
-/// Notes in the trace that a fold had no room for what the agent itself wrote.
+/// Adds to the trace that a fold had no room for texts written by the agent.
 fn tell_left_out(trace: &HookTrace, decision: &NewDecision) {
     let paths = decision.what["left_out"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let paths = paths.collect::<Vec<_>>().join(", ");
@@ -241,7 +241,7 @@ fn tell_left_out(trace: &HookTrace, decision: &NewDecision) {
     }
 }
 
-/// Notes in the trace that what people said had to be cut.
+/// Adds to the trace that user messages had to be cut.
 fn tell_cut_said(trace: &HookTrace, decision: &NewDecision) {
     let cut = decision.what["cut_said"].as_array().map_or(0, Vec::len);
     if cut > 0 {
@@ -249,7 +249,7 @@ fn tell_cut_said(trace: &HookTrace, decision: &NewDecision) {
     }
 }
 
-/// What a decision was, if it is one of this layer's that can be read.
+/// Parses a decision, if it is a readable one of this layer.
 fn read_decision(decision: &Decision) -> Option<FoldDecision> {
     match &decision.action {
         Action::Layer(what) => FoldDecision::from_stored(what).ok(),

@@ -104,23 +104,23 @@ impl fmt::Debug for FileReference {
 }
 
 impl FileReference {
-    /// All tracked files.
+    /// Returns all tracked files.
     pub const FILES: LayerData<FileReference, Vec<TrackedFile>> = LayerData::new("files");
 
-    /// Forgets a file: it is shown again only when it is named again.
+    /// Removes a file: it is shown again only when it is named again.
     pub const UNTRACK: LayerFunction<FileReference, Untrack, Untracked> = LayerFunction::new("untrack");
 
-    /// The layer with these options.
+    /// Creates the layer with these options.
     ///
     /// # Errors
-    /// Names the first option that makes no sense, also a base directory that can't be opened.
+    /// Names the first invalid option, including a base directory that can't be opened.
     pub fn new(options: FileReferenceOptions) -> Result<Self, SpecError> {
         let settings = Settings::of(&options)?;
         let files = options.base_dir.map(open_base).transpose()?;
         Ok(Self { tracker: Arc::new(Tracker::new(settings)), files })
     }
 
-    /// What became of each file of a thread in the last window, by priority. Empty if nothing was recalled yet.
+    /// How each file of a thread appeared in the last window, by priority. Empty before the first recall.
     pub fn report(&self, thread_id: &ThreadId) -> Vec<FileReport> {
         self.tracker.page(thread_id).map(|page| report::of(&page)).unwrap_or_default()
     }

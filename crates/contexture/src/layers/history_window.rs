@@ -39,7 +39,7 @@ use contexture_core::layer::*;
 
 /// The id of the layer.
 pub const ID: &str = "history-window";
-/// How many items are shown at most, unless [`HistoryWindow::new`] says otherwise.
+/// The default limit of items.
 pub const MAX_ITEMS: usize = 200;
 
 const SLOT: Slot = Slot(275);
@@ -51,12 +51,12 @@ pub struct HistoryWindow {
 }
 
 impl HistoryWindow {
-    /// At most so many items, at least 2.
+    /// Creates the layer with a limit of items, at least 2.
     pub fn new(max_items: usize) -> Self {
         Self { max_items: max_items.max(2) }
     }
 
-    /// The part of the past that is shown.
+    /// The part of the history that is shown.
     fn shown(&self, history: History) -> History {
         let len = history.len();
         if len <= self.max_items {
@@ -67,7 +67,7 @@ impl HistoryWindow {
         let newest = history.clone().keep_last(len - start);
         let skipped = first_whole(&newest, is_thought_before(&history, start));
         let kept = match len - start - skipped {
-            // Nothing in it can be shown alone: the exchange that it belongs to is.
+            // Nothing in it can be shown alone, so the exchange it belongs to is shown.
             0 => return since_newest_user(history),
             kept => newest.keep_last(kept),
         };
@@ -75,14 +75,14 @@ impl HistoryWindow {
     }
 }
 
-/// Whether the item before an index is a thought, which belongs to what follows.
+/// Whether the item before an index is reasoning, which belongs to the item after it.
 fn is_thought_before(history: &History, index: usize) -> bool {
     let until = history.clone().keep_last(history.len() - index + 1);
     until.iter().next().is_some_and(|projected| matches!(&**projected.item, Item::Reasoning(_)))
 }
 
-/// How many items of the start must go, so that no call is without its output, no output without its call, and nothing
-/// that the model said without the thought before it.
+/// How many leading items to remove, so that every call has its output, every output its call, and every model item the
+/// reasoning before it.
 fn first_whole(history: &History, mut after_thought: bool) -> usize {
     let mut calls: HashMap<&str, usize> = HashMap::new();
     let mut first = 0;
@@ -104,8 +104,8 @@ fn first_whole(history: &History, mut after_thought: bool) -> usize {
     first
 }
 
-/// Everything from the newest user message on, and from the calls on whose outputs come after it; all of it if there is no
-/// user message.
+/// Everything from the newest user message, or from the earliest call whose output comes after it; everything if there
+/// is no user message.
 fn since_newest_user(history: History) -> History {
     let items: Vec<_> = history.iter().map(|projected| projected.item.clone()).collect();
     let Some(mut start) = items.iter().rposition(|item| item.is_message_of(Role::User)) else { return history };
@@ -118,14 +118,14 @@ fn since_newest_user(history: History) -> History {
             _ => {}
         }
     }
-    // Going back to a call may bring outputs of earlier calls along.
+    // Going back to a call may include outputs of earlier calls.
     while let Some(earlier) = calls_of_outputs[start..].iter().flatten().min().copied().filter(|call| *call < start) {
         start = earlier;
     }
     history.keep_last(items.len() - start)
 }
 
-/// The same with the newest user message before it, if it has none.
+/// Adds the newest user message before it, if it has none.
 fn with_user_message(history: History) -> History {
     if history.iter().any(|projected| projected.item.is_message_of(Role::User)) {
         return history;
@@ -165,8 +165,8 @@ mod tests {
 
     use super::*;
 
-    /// A conversation from letters: `u`ser, `a`ssistant, `t`hought, `c`all, `C`alls two at once, `o`utput of the oldest
-    /// call without one.
+    /// Builds a conversation from letters: `u`ser, `a`ssistant, `t`hought, `c`all, `C` for two calls at once, `o`utput
+    /// of the oldest open call.
     fn log(letters: &str) -> ItemLog {
         let (mut log, mut open, mut calls) = (ItemLog::new(), std::collections::VecDeque::new(), 0);
         for letter in letters.chars() {

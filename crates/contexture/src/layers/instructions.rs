@@ -53,21 +53,21 @@ use crate::state_version::Version;
 
 /// The id of the layer.
 pub const ID: &str = "instructions";
-/// How many bytes of instructions are shown.
+/// Most bytes of instructions that are shown.
 pub const MAX_BYTES: usize = 32 * 1024;
-/// How many files a file may be away, by way of imports.
+/// The largest depth of imports.
 pub const MAX_HOPS: usize = 4;
-/// How many threads the layer remembers the touched files of.
+/// How many threads' touched files are remembered.
 pub const MAX_THREADS: usize = 32;
-/// How many touched files of a thread are remembered.
+/// How many touched files are remembered per thread.
 pub const MAX_TOUCHED: usize = 64;
 
 const SLOT: Slot = Slot(105);
-/// How many items before an output its call is looked for.
+/// How many items before an output are searched for its call.
 const MAX_CALLS_BACK: usize = 2_048;
-/// How many paths of one call are looked at.
+/// How many paths of one call are used.
 const MAX_PATHS: usize = 32;
-/// How long a path may be that is looked at.
+/// Longest path that is used.
 const MAX_PATH_BYTES: usize = 512;
 
 /// The layer `instructions`: see [the module](self).
@@ -79,11 +79,11 @@ pub struct Instructions {
     shelf: Arc<Mutex<Shelf>>,
 }
 
-/// What the layer remembers.
+/// The layer's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InstructionsState {
     version: Version<1>,
-    /// The thread that touched something last is last.
+    /// The thread that touched a file last is last.
     threads: VecDeque<Touched>,
 }
 
@@ -92,23 +92,23 @@ pub struct InstructionsState {
 pub struct Touched {
     /// The thread.
     pub thread: String,
-    /// The paths, the newest last.
+    /// The paths, newest last.
     pub paths: VecDeque<String>,
 }
 
 impl Instructions {
-    /// What was touched, by thread.
+    /// Returns the touched files by thread.
     pub const TOUCHED: LayerData<Instructions, Vec<Touched>> = LayerData::new("touched");
 
-    /// The instructions of the directory that is the base of the engine's files.
+    /// Creates the layer for the base directory of the engine's files.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same for an agent that works in a directory beneath the base.
+    /// Creates the layer for an agent that works in a directory below the base.
     ///
     /// # Errors
-    /// It is not beneath the base.
+    /// The directory is not below the base.
     pub fn with_directory(mut self, directory: &str) -> Result<Self, SpecError> {
         self.directory = match directory {
             "" | "." => String::new(),
@@ -121,19 +121,19 @@ impl Instructions {
         Ok(self)
     }
 
-    /// The same with the user's own files, which the program says to trust: their base is the user's home directory.
+    /// Adds the user's own files, which the program trusts. Their base is the user's home directory.
     pub fn with_user_files(mut self, files: Arc<dyn FsAdapter>) -> Self {
         self.user_files = Some(files);
         self
     }
 
-    /// The same with a text of the program's own, under a name.
+    /// Adds a text of the program, under a name.
     pub fn with_text(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.texts.push((name.into(), text.into()));
         self
     }
 
-    /// Everything that holds now, the farthest first, with what was not read.
+    /// All instructions that apply now, farthest first, and what was not read.
     async fn collect(&self, fs: &Arc<dyn FsAdapter>, touched: &[&str]) -> (Vec<Section>, Vec<String>) {
         let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut collection = find::Collection::new(&mut shelf, fs.clone(), self.user_files.clone());
@@ -154,7 +154,7 @@ impl InstructionsState {
         own.flat_map(|touched| touched.paths.iter().map(String::as_str)).collect()
     }
 
-    /// The same with more touched paths; `None` if they are all known.
+    /// The state with more touched paths; `None` if all are known.
     fn with_touched(&self, thread: &ThreadId, paths: &[String]) -> Option<Self> {
         let known = self.touched(thread);
         if paths.iter().all(|path| known.contains(&path.as_str())) {
@@ -177,7 +177,7 @@ impl InstructionsState {
     }
 }
 
-/// The paths beneath the base that the calls of some outputs named.
+/// The paths below the base that were named by the calls of some outputs.
 fn touched_by(params: &OnItemAppendParams<InstructionsState>) -> Vec<String> {
     let bases = params.ctx.fs.base_names();
     let mut paths: Vec<String> = Vec::new();

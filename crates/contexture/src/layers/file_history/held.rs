@@ -141,12 +141,12 @@ fn counted(log: &ItemLog, len: usize) -> Vec<(Arc<Item>, u64)> {
     log.range(0..len).map(|(_, entry)| (entry.item.clone(), entry.tokens)).collect()
 }
 
-/// The last item of a log that a folder took in.
+/// The last item of a log that a folder has.
 fn newest_of<'a>(folder: &Folder, history: &'a History) -> Option<&'a Arc<Item>> {
     Some(&history.log().get(folder.len().checked_sub(1)?)?.item)
 }
 
-/// The messages of a part of a log: what the model made in a row is one, unless a request was made in between.
+/// The messages of a part of a log: consecutive items of the model form one, unless there was a request in between.
 fn messages(log: &ItemLog, part: Range<usize>, requests: &HashSet<usize>) -> Vec<Vec<(Arc<Item>, u64)>> {
     let mut messages: Vec<Vec<(Arc<Item>, u64)>> = Vec::new();
     for (position, entry) in log.range(part) {

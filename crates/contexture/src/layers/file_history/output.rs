@@ -75,7 +75,7 @@ fn text_of(item: &Item) -> Option<String> {
     }
 }
 
-/// The piece of a text that is asked for, within what an answer may have.
+/// The requested part of a text, within the limit of one result.
 fn answer(counter: &dyn TokenCounter, text: &str, query: &OutputQuery) -> String {
     let rows = Rows::new(text);
     let first = query.from_line.unwrap_or(1).saturating_sub(1);
@@ -93,7 +93,7 @@ fn answer(counter: &dyn TokenCounter, text: &str, query: &OutputQuery) -> String
 /// Lines that could be shown, each with its number and its text.
 struct Piece<'a> {
     lines: Vec<(usize, &'a str)>,
-    /// Whether they were searched for, and so are not all that follow one another.
+    /// Whether they are search results, which need not be consecutive.
     is_search: bool,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Piece<'a> {
         Self { lines: all.filter(|(_, row)| row.to_lowercase().contains(&wanted)).collect(), is_search: true }
     }
 
-    /// As many lines as fit, with what they are above them and where to go on below.
+    /// As many lines as fit, with a heading above them and where to continue below.
     fn render(&self, counter: &dyn TokenCounter, of: usize, most: usize) -> String {
         let count = self.lines.len().min(most);
         let make = |count: usize| {
@@ -131,7 +131,7 @@ impl<'a> Piece<'a> {
         };
         for (number, line) in shown {
             match self.is_search {
-                // A found row is one of several: it needs its number, and an end where a long line goes on.
+                // A search result needs its number, and a mark where a long line continues.
                 true => text.push_str(&format!("{}: {}\n", number + 1, line.trim_end_matches(['\r', '\n']))),
                 false => text.push_str(line),
             }

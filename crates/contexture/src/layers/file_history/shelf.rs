@@ -45,14 +45,14 @@ struct Shelved {
     uses: u64,
 }
 
-/// The folder of a thread, as it was found.
+/// The cached folder of a thread.
 pub(super) enum Found {
     Awake(Box<Held>),
     Resting(Resting),
 }
 
 impl Found {
-    /// The folder, awake, if it is about this log and these decisions.
+    /// Restores the folder, if it belongs to this log and these decisions.
     pub(super) fn wake(
         self,
         new_folder: impl FnOnce() -> Folder,
@@ -146,7 +146,7 @@ mod tests {
         Folder::new(Policy::new(4_000), Meter::new(Arc::new(Estimate)))
     }
 
-    /// The history of a thread that read a file of so many lines.
+    /// The history of a thread that read a file with this many lines.
     fn history(lines: usize) -> History {
         let text: String = (1..=lines).map(|n| format!("{n}\tlet value_{n} = {n};\n")).collect();
         let mut log = ItemLog::new();
@@ -171,7 +171,7 @@ mod tests {
         shelf.put(thread(number), held);
     }
 
-    /// Which of some threads are awake, which rest.
+    /// Which threads are in memory, and which are serialised.
     fn state(shelf: &Shelf, count: usize) -> String {
         let shelved = shelf.lock();
         let bytes: usize = shelved.resting.values().map(|(_, resting)| resting.bytes()).sum();

@@ -13,16 +13,16 @@ use crate::text::counts::Counts;
 use crate::text::fit::{Made, fit};
 use crate::text::one_line::one_line;
 
-/// Of an excerpt, this part is taken from the start of the file.
+/// The share of an excerpt that is taken from the start of the file.
 const HEAD_SHARE: f64 = 0.6;
 
-/// How much of each end of a text is counted to guess how many bytes make a token.
+/// How many bytes at each end of a text are counted to estimate the bytes per token.
 const SAMPLE_BYTES: usize = 1024;
 
-/// Excerpts aim this much below what they may have, since a guess can be too high.
+/// Excerpts aim this much below their limit, since the estimate can be too high.
 const AIM: f64 = 0.96;
 
-/// A file as it is to be shown.
+/// A file to be shown.
 pub(super) struct Subject<'a> {
     pub(super) path: &'a str,
     pub(super) anchor: &'a str,
@@ -32,7 +32,7 @@ pub(super) struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// The block with all of the text that was asked for.
+    /// The block with all of the requested text.
     pub(super) fn whole(&self) -> String {
         if self.text.is_empty() {
             return self.heading("") + "The file is empty.\n\n";
@@ -47,9 +47,9 @@ impl Subject<'_> {
         }
     }
 
-    /// The block with as much of the text as `tokens` allow: its head, a marker, and its tail. With its tokens.
+    /// The block with as much of the text as `tokens` allow: its head, a marker, and its tail. Also returns its tokens.
     ///
-    /// `None` if not even a little fits.
+    /// `None` if too little fits.
     pub(super) fn excerpt(&self, tokens: u64, counts: &mut Counts<'_>) -> Option<(String, u64)> {
         let selected = if self.lines.is_empty() { Cow::Borrowed(self.text) } else { self.selected()?.into() };
         let note = if self.lines.is_empty() { String::new() } else { self.note() };
@@ -65,7 +65,7 @@ impl Subject<'_> {
         fitting.filter(|(_, _, bytes)| *bytes > 0).map(|(block, count, _)| (block, count))
     }
 
-    /// The block with `bytes` of the text, at both ends, cut at the ends of lines where there are any.
+    /// The block with `bytes` of the text from both ends, cut at line ends where there are any.
     fn cut(&self, note: &str, text: &str, bytes: usize) -> String {
         let head = (bytes as f64 * HEAD_SHARE) as usize;
         let (head, tail) = cut_ends(text, head, bytes - head);
@@ -108,7 +108,7 @@ impl Subject<'_> {
         format!("## `{}`{note} {{#{}}}\n\n", one_line(self.path), self.anchor)
     }
 
-    /// Which lines were asked for: ` (lines 10-20, 40 of 300)`.
+    /// The requested lines: ` (lines 10-20, 40 of 300)`.
     fn note(&self) -> String {
         let ranges = merged(self.lines).into_iter().map(|range| match range.first == range.last {
             true => range.first.to_string(),
@@ -119,7 +119,7 @@ impl Subject<'_> {
         format!(" ({noun} {} of {})", ranges.join(", "), self.line_count)
     }
 
-    /// The lines that were asked for, with a marker between those that are apart; `None` if there are none.
+    /// The requested lines, with a marker between separate ranges; `None` if there are none.
     fn selected(&self) -> Option<String> {
         let mut selected = String::new();
         let mut lines = (1..).zip(self.text.split_inclusive('\n'));
@@ -132,7 +132,7 @@ impl Subject<'_> {
             if shown > 0 {
                 push_marker(&mut selected, &format!("lines {}-{}", shown + 1, range.first - 1));
             }
-            // `take_while` would swallow the line behind the range.
+            // `take_while` would consume the line after the range.
             while let Some((number, line)) = wanted.next_if(|(number, _)| *number <= range.last) {
                 selected.push_str(line);
                 shown = number;
@@ -142,7 +142,7 @@ impl Subject<'_> {
     }
 }
 
-/// Ranges in order, those that touch made one.
+/// Sorts ranges and merges those that touch.
 fn merged(ranges: &[LineRange]) -> Vec<LineRange> {
     let mut sorted = ranges.to_vec();
     sorted.sort_unstable();
@@ -156,9 +156,9 @@ fn merged(ranges: &[LineRange]) -> Vec<LineRange> {
     merged
 }
 
-/// Where the head ends and the tail begins, given how long they may be.
+/// Where the head ends and the tail begins, for the given lengths.
 ///
-/// Cuts fall at the ends of lines, unless that would lose more than half of a part.
+/// Cuts are at line ends, unless that would lose more than half of a part.
 fn cut_ends(text: &str, head: usize, tail: usize) -> (usize, usize) {
     let head = floor_boundary(text, head);
     let tail = ceil_boundary(text, text.len() - tail.min(text.len() - head));
@@ -169,7 +169,7 @@ fn cut_ends(text: &str, head: usize, tail: usize) -> (usize, usize) {
     (head, tail)
 }
 
-/// How many bytes make a token here, by a look at both ends.
+/// Estimates the bytes per token from both ends of the text.
 fn bytes_per_token(text: &str, counts: &mut Counts<'_>) -> f64 {
     let head = &text[..floor_boundary(text, SAMPLE_BYTES)];
     let tail = &text[ceil_boundary(text, text.len().saturating_sub(SAMPLE_BYTES))..];

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::state::ContentHash;
 use super::words::TextSketch;
 
-/// How many bytes of text are kept. What does not fit is read again when it is needed.
+/// How many bytes of text are kept in memory. The rest is read again when needed.
 const MAX_CACHED_BYTES: usize = 64 * 1024 * 1024;
 
-/// Larger texts are hashed on a thread that may block.
+/// Larger texts are hashed on a blocking thread.
 const INLINE_BYTES: usize = 256 * 1024;
 
-/// A text with what is known about it.
+/// A text with its derived data.
 pub(super) struct Content {
     pub(super) hash: ContentHash,
     pub(super) text: Arc<str>,
@@ -21,7 +21,7 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// Looks through a text once and for all.
+    /// Derives the data of a text.
     pub(super) async fn of(text: String) -> Content {
         let text: Arc<str> = text.into();
         if text.len() > INLINE_BYTES
@@ -44,14 +44,14 @@ impl Content {
     }
 }
 
-/// How many lines there are; the last needs no end.
+/// The number of lines; the last one needs no line end.
 fn count_lines(text: &str) -> u32 {
     let ends = text.bytes().filter(|byte| *byte == b'\n').count();
     let lines = ends + usize::from(!text.is_empty() && !text.ends_with('\n'));
     u32::try_from(lines).unwrap_or(u32::MAX)
 }
 
-/// The texts that are in memory.
+/// The texts in memory.
 #[derive(Default)]
 pub(super) struct Contents {
     kept: Mutex<Kept>,
@@ -61,12 +61,12 @@ pub(super) struct Contents {
 struct Kept {
     texts: HashMap<ContentHash, (Arc<Content>, u64)>,
     bytes: usize,
-    /// Counts uses, to know which is the oldest.
+    /// Counts uses, to find the least recently used text.
     uses: u64,
 }
 
 impl Contents {
-    /// The text with this hash, if it is here.
+    /// Returns the text with this hash, if it is in memory.
     pub(super) fn get(&self, hash: &ContentHash) -> Option<Arc<Content>> {
         let mut kept = self.lock();
         kept.uses += 1;
@@ -76,7 +76,7 @@ impl Contents {
         Some(content.clone())
     }
 
-    /// Keeps a text, and lets go of the oldest others if it takes too much room.
+    /// Adds a text, and evicts the least recently used ones if there is not enough space.
     pub(super) fn keep(&self, content: Content) -> Arc<Content> {
         let mut kept = self.lock();
         kept.uses += 1;
@@ -100,7 +100,7 @@ impl Contents {
 }
 
 impl Kept {
-    /// Makes a quarter of the room free at once, so that it is not done for every text.
+    /// Frees a quarter of the space at once, so that it is not done for every text.
     fn forget_oldest(&mut self) {
         let mut by_age: Vec<(u64, ContentHash)> = self.texts.iter().map(|(hash, (_, used))| (*used, *hash)).collect();
         by_age.sort_unstable_by_key(|(used, _)| *used);

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-/// A correction must be at least this much smaller than the whole to be worth it: four fifths.
+/// A correction is used only if it is at most this part of the whole: four fifths.
 const WORTH: (usize, usize) = (4, 5);
 
 const SAME: &str = "# Referenced Files: update\n\nThe files above are unchanged; only their order by priority is new.";
 
-/// What a reader of `pinned` must be told to know what `current` says. `None` if it is hardly shorter than `current`.
+/// The text that tells a reader of `pinned` what `current` says. `None` if it is hardly shorter than `current`.
 pub(super) fn delta(pinned: &str, current: &str) -> Option<String> {
     let (before, after) = (sections(pinned), sections(current));
     let known: HashMap<&str, &str> = before.iter().copied().collect();
@@ -33,7 +33,7 @@ pub(super) fn delta(pinned: &str, current: &str) -> Option<String> {
     (text.len() / WORTH.0 < current.len() / WORTH.1).then_some(text)
 }
 
-/// The sections of a message, each with what it is about. A heading in a fence begins nothing.
+/// The sections of a message, each with its subject. Headings inside a fence are ignored.
 fn sections(text: &str) -> Vec<(&str, &str)> {
     let mut starts = Vec::new();
     let mut fence: Option<&str> = None;
@@ -59,7 +59,7 @@ fn opened(line: &str) -> Option<&str> {
     (length >= 3).then(|| &line[..length])
 }
 
-/// What a heading is about: the path in backticks, or all of it.
+/// The subject of a heading: the path in backticks, or all of it.
 fn subject(heading: &str) -> &str {
     match heading.match_indices('`').nth(1) {
         Some((end, _)) => &heading[..=end],

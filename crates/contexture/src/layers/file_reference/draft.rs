@@ -8,30 +8,30 @@ use super::contents::Content;
 use super::mentions::Mention;
 use super::state::{FileReferences, FileStatus, Memo, TrackedFile};
 
-/// A state on its way to the next.
+/// A state while it is being changed.
 pub(super) struct Draft<'a> {
     base: &'a FileReferences,
     changed: Option<FileReferences>,
-    /// Whether the model should see something else than before.
+    /// Whether the change is visible to the model.
     pub(super) visible: bool,
 }
 
-/// What looking at a tracked file means for it.
+/// The result of checking a tracked file.
 #[derive(Debug, PartialEq)]
 pub(super) enum Verdict {
-    /// It is as it was.
+    /// It is unchanged.
     Same,
-    /// It has to be read to know.
+    /// It has to be read to find out.
     Read,
-    /// It is now like this, whatever it holds.
+    /// It has this status, without being read.
     Now(FileStatus),
 }
 
-/// What reading a file gave.
+/// The result of reading a file.
 pub(super) enum Outcome {
     /// Its text.
     Text(Arc<Content>, FileStamp),
-    /// An error, and what it looks like if that can be seen.
+    /// An error, and the file's stamp if that is available.
     Refused(FileError, Option<FileStamp>),
 }
 
@@ -40,12 +40,12 @@ impl<'a> Draft<'a> {
         Self { base, changed: None, visible: false }
     }
 
-    /// The state as it is now.
+    /// The current state.
     pub(super) fn state(&self) -> &FileReferences {
         self.changed.as_ref().unwrap_or(self.base)
     }
 
-    /// The new state, if there is one.
+    /// The new state, if it changed.
     pub(super) fn into_changed(self) -> Option<FileReferences> {
         self.changed
     }
@@ -59,7 +59,7 @@ impl<'a> Draft<'a> {
         change(Arc::make_mut(&mut self.edit().files[index]));
     }
 
-    /// Takes in that files were named, and says which they are.
+    /// Adds named files, and returns their indices.
     pub(super) fn name(&mut self, mentions: Vec<Mention>, turn: u64) -> Vec<usize> {
         if mentions.is_empty() {
             return Vec::new();
@@ -79,7 +79,7 @@ impl<'a> Draft<'a> {
         paths.iter().filter_map(|path| self.state().position(path).ok()).collect()
     }
 
-    /// Takes in that a tool was asked about files.
+    /// Records that a tool was called on files.
     pub(super) fn touch(&mut self, touched: Vec<usize>, turn: u64, ageing_turns: u64) {
         for index in touched {
             let file = &self.state().files[index];
@@ -90,7 +90,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Takes in how a file is now.
+    /// Sets the status of a file.
     pub(super) fn find(&mut self, index: usize, status: FileStatus, turn: u64) {
         self.visible = true;
         self.update(index, |file| {
@@ -100,13 +100,13 @@ impl<'a> Draft<'a> {
         });
     }
 
-    /// Takes in what reading a file gave.
+    /// Applies the result of reading a file.
     pub(super) fn read(&mut self, index: usize, outcome: Outcome, turn: u64) {
         let file = &self.state().files[index];
         let status = outcome.status(&file.status);
         match (&file.status, &status) {
             (old, new) if old == new => {}
-            // Only the stamp is new: the model sees what it saw.
+            // Only the stamp is new: what the model sees does not change.
             (FileStatus::Present { hash: old, .. }, FileStatus::Present { hash: new, .. }) if old == new => {
                 self.update(index, |file| file.status = status);
             }
@@ -117,7 +117,7 @@ impl<'a> Draft<'a> {
         }
         if let Outcome::Text(content, _) = outcome {
             let known: &OnceLock<_> = &self.state().files[index].text_words.0;
-            // Somebody may have set it already, to the same.
+            // It may have been set already, to the same value.
             let _ = known.set(content.words.clone());
         }
     }
@@ -143,7 +143,7 @@ impl Mention {
 }
 
 impl Outcome {
-    /// What a file is after this, given what it was.
+    /// The status of a file after this, given its previous one.
     fn status(&self, before: &FileStatus) -> FileStatus {
         match self {
             Outcome::Text(content, stamp) => {
@@ -154,7 +154,7 @@ impl Outcome {
     }
 }
 
-/// What a file that can't be read is, given what it was: one that was there is deleted.
+/// The status of a file that can't be read, given its previous one: a file that existed is deleted.
 fn refused(error: &FileError, stamp: Option<FileStamp>, before: &FileStatus) -> FileStatus {
     match before {
         FileStatus::Present { .. } | FileStatus::Deleted if error.code == FileErrorCode::NotFound => {
@@ -164,12 +164,12 @@ fn refused(error: &FileError, stamp: Option<FileStamp>, before: &FileStatus) -> 
     }
 }
 
-/// What it means that a tracked file looks like this now.
+/// What a tracked file's current stamp means for it.
 pub(super) fn judge(status: &FileStatus, looked: &Result<FileStamp, FileError>) -> Verdict {
     match (status, looked) {
         (FileStatus::Unread, _) | (FileStatus::Deleted, Ok(_)) => Verdict::Read,
         (FileStatus::Present { stamp, .. }, Ok(now)) => same_if(stamp.settled && stamp.matches(now)),
-        // What failed in reading may work the next time; what was forbidden or no text will not, until it changes.
+        // A failed read may succeed the next time; a file that is forbidden or not text stays so until it changes.
         (FileStatus::Refused { code: FileErrorCode::ReadFailed, .. }, Ok(_)) => Verdict::Read,
         (FileStatus::Refused { stamp, .. }, Ok(now)) => {
             same_if(stamp.is_some_and(|stamp| stamp.settled && stamp.matches(now)))

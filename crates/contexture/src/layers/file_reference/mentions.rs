@@ -12,22 +12,22 @@ use super::state::{FileReferences, disallowed};
 use crate::reference::kinds::AllowList;
 use crate::reference::{LineRange, Reference, find, rewrite};
 
-/// How many references of one message are taken in; the rest stays text.
+/// How many references of one message are used; the rest stays plain text.
 const MAX_MENTIONS: usize = super::state::MAX_TRACKED_FILES;
 
-/// Longer arguments of tools are not looked through for paths.
+/// Longer tool arguments are not searched for paths.
 const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
 
 /// A file that a message names.
 #[derive(Debug, PartialEq)]
 pub(super) struct Mention {
-    /// The path beneath the base, or the reference as written if it can't be one.
+    /// The path below the base, or the reference as written if it can't be a path.
     pub(super) path: String,
     /// The reference as written, where that differs.
     pub(super) written: Option<String>,
-    /// The lines it names, in all its references in this message; empty is all lines.
+    /// The lines named by all its references in this message; empty means all lines.
     pub(super) lines: Vec<LineRange>,
-    /// Why it is not even looked for.
+    /// Why the file is not read at all, if so.
     pub(super) refusal: Option<FileError>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Mention {
 pub(super) struct MessageFiles {
     /// The files that user messages name, each once.
     pub(super) mentions: Vec<Mention>,
-    /// What users say, as they wrote it.
+    /// The texts of the user messages as written.
     pub(super) query: String,
     /// The same without the references.
     pub(super) bare_query: String,
@@ -45,7 +45,7 @@ pub(super) struct MessageFiles {
 }
 
 impl MessageFiles {
-    /// Listens to user messages. Nobody else can name a file.
+    /// Collects the files named in user messages. Only users can name files.
     pub(super) fn of(items: &[Item], allow_list: &AllowList) -> MessageFiles {
         let mut found = MessageFiles::default();
         let mut places = HashMap::new();
@@ -85,7 +85,7 @@ impl MessageFiles {
 }
 
 impl Mention {
-    /// The same file once more: more of its lines, or all of them.
+    /// Merges another reference to the same file: more of its lines, or all of them.
     fn join(&mut self, reference: &Reference<'_>) {
         match reference.lines {
             Some(lines) if !self.lines.is_empty() => self.lines.push(lines),
@@ -94,7 +94,7 @@ impl Mention {
     }
 }
 
-/// The path that a reference means, and why it is not even looked for.
+/// The path that a reference means, and why it is not read at all, if so.
 fn resolve<'a>(written: &'a str, allow_list: &AllowList) -> (Cow<'a, str>, Option<FileError>) {
     match relative_path(written) {
         Ok(path) if allow_list.allows(&path) => (path, None),
@@ -103,7 +103,7 @@ fn resolve<'a>(written: &'a str, allow_list: &AllowList) -> (Cow<'a, str>, Optio
     }
 }
 
-/// Makes links of the references to tracked files in user messages. Everything else passes untouched.
+/// Turns references to tracked files in user messages into links. Everything else is unchanged.
 pub(super) fn link(items: &mut [Item], state: &FileReferences, allow_list: &AllowList) {
     let messages = items.iter_mut().filter_map(|item| match item {
         Item::Message(message) if message.role == Role::User => Some(message),
@@ -123,7 +123,7 @@ pub(super) fn link(items: &mut [Item], state: &FileReferences, allow_list: &Allo
     }
 }
 
-/// The tracked files, by index, that tools were asked about whose answers are among the items.
+/// The indices of tracked files on which tools were called whose outputs are among the items.
 pub(super) fn touched(items: &[Item], log: &ItemLog, state: &FileReferences) -> Vec<usize> {
     let mut found = Vec::new();
     if state.files.is_empty() {
@@ -153,7 +153,7 @@ fn collect(value: &Value, state: &FileReferences, found: &mut Vec<usize>) {
     }
 }
 
-/// The tracked file that a word of an argument means: its path, or its path behind that of the base.
+/// The tracked file that a word of an argument refers to: its path, with or without that of the base.
 fn tracked(word: &str, state: &FileReferences) -> Option<usize> {
     let word = word.trim_matches(|c: char| matches!(c, '"' | '\'' | '`' | ',' | ';'));
     let word = word.strip_prefix("./").unwrap_or(word);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::ID;
 use crate::reference::kinds::AllowList;
 
-/// The largest file that can be allowed: everything is read into memory whole.
+/// The largest possible limit for a file: files are read into memory whole.
 pub const MAX_FILE_SIZE: u64 = 1 << 30;
 
 /// The most files that can be read and scored at the same time.
@@ -24,7 +24,7 @@ pub const DEFAULT_AGEING_TURNS: u64 = 20;
 /// The default of [`FileReferenceOptions::read_concurrency`].
 pub const DEFAULT_READ_CONCURRENCY: usize = 16;
 
-/// What can be set about the layer `file-reference`. The default of each is what most people want.
+/// The options of the layer `file-reference`. The defaults suit most uses.
 ///
 /// ```
 /// use contexture::layers::{FileReference, FileReferenceOptions};
@@ -39,24 +39,25 @@ pub const DEFAULT_READ_CONCURRENCY: usize = 16;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FileReferenceOptions {
-    /// The directory that references are relative to. `None`: the files that the engine gives to hooks, which in
-    /// the program `contexture` lie beneath the current directory.
+    /// The directory that references are relative to. `None` uses the files that the engine gives to hooks, which in
+    /// the program `contexture` are below the current directory.
     pub base_dir: Option<PathBuf>,
-    /// Where among the layers it stands.
+    /// Its slot among the layers.
     pub slot: Slot,
-    /// The model that scores files; `None` is the default of the engine's model client.
+    /// The model that scores files; `None` uses the default of the engine's model client.
     pub scoring_model: Option<String>,
-    /// Whether a model is asked how relevant files are, when not all of them fit; if not, that is reckoned.
+    /// Whether to ask a model how relevant files are when not all of them fit. Otherwise the relevance is estimated
+    /// from words.
     pub scoring: bool,
     /// The largest file that is read, in bytes; larger ones are `FILE_TOO_LARGE`.
     pub max_file_size: u64,
-    /// Whether symbolic links are followed, as long as they stay beneath the base. What a link leads to must be of an
-    /// allowed kind by its own name too.
+    /// Whether symbolic links are followed, as long as they stay below the base. The target must have an allowed
+    /// extension or name as well.
     pub follow_symlinks: bool,
-    /// Extensions (`rs`, `.rs`) and whole names (`Dockerfile`) that are read; `None` is code and text as people
-    /// commonly have them. Anything else is `DISALLOWED_EXTENSION`.
+    /// Extensions (`rs`, `.rs`) and whole names (`Dockerfile`) that are read; `None` allows common code and text files.
+    /// Anything else is `DISALLOWED_EXTENSION`.
     pub allowed_extensions: Option<Vec<String>>,
-    /// After how many turns in which a file was not named, read or changed only its name is shown; `None` is never.
+    /// After how many turns without being named, read or changed a file is shown only by name; `None` means never.
     pub ageing_turns: Option<u64>,
     /// How many files are read and scored at the same time.
     pub read_concurrency: usize,
@@ -78,7 +79,7 @@ impl Default for FileReferenceOptions {
     }
 }
 
-/// Options that were found to make sense.
+/// Validated options.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) slot: Slot,
@@ -91,7 +92,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Checks the options.
+    /// Validates the options.
     pub(super) fn of(options: &FileReferenceOptions) -> Result<Settings, SpecError> {
         let refuse = |field: &str, problem: String| Err(SpecError::layer(ID, field, problem));
         match options.max_file_size {

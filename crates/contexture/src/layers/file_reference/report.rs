@@ -7,43 +7,43 @@ use super::render::{Visibility, rank};
 use super::state::{FileStatus, TrackedFile};
 use super::tracker::LastPage;
 
-/// What became of one file in the last window.
+/// How one file appeared in the last window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FileReport {
-    /// The reference as it was written.
+    /// The reference as written.
     pub path: String,
-    /// What became of it.
+    /// Its status.
     pub status: ReportStatus,
-    /// For an error: which gate closed.
+    /// The code of an error.
     pub code: Option<FileErrorCode>,
     /// How relevant it is to the conversation, from 0 to 100.
     pub priority: u8,
-    /// What its block takes in the window.
+    /// The tokens of its block.
     pub tokens: u64,
-    /// How many lines the file has.
+    /// The number of lines of the file.
     pub lines: u32,
 }
 
-/// What became of a file.
+/// The status of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportStatus {
-    /// It is shown, whole or all lines that were asked for.
+    /// Shown, whole or all requested lines.
     Shown,
-    /// Its head and tail are shown.
+    /// Shown as head and tail.
     Excerpt,
-    /// There was no room for it.
+    /// Not shown for lack of room.
     NoRoom,
-    /// It was out of use for long and is only named.
+    /// Not used for long, so only listed by name.
     Aged,
-    /// It was there and is gone.
+    /// It existed and was deleted.
     Deleted,
     /// It can't be read.
     Error,
 }
 
-/// The report on a rendering.
+/// Makes the report of a rendering.
 pub(super) fn of(page: &LastPage) -> Vec<FileReport> {
     let mut files: Vec<_> = page.files().enumerate().collect();
     files.sort_by_key(|(index, (file, _))| rank(file.priority, file, *index));

@@ -12,41 +12,41 @@ use crate::reference::LineRange;
 use crate::reference::anchor;
 use crate::reference::kinds::AllowList;
 
-/// How many files are tracked at the same time; the one that was out of use for longest makes room.
+/// How many files are tracked at the same time; the least recently used one is removed to make room.
 pub const MAX_TRACKED_FILES: usize = 4096;
 
-/// How many anchors of files that are no longer tracked are kept from being given away again.
+/// How many anchors of removed files are kept, so that they are not reused.
 const MAX_RETIRED_ANCHORS: usize = 4096;
 
-/// The files that were named in a thread. This is the layer's state, and durable.
+/// The files that were named in a thread. This is the durable state of the layer.
 ///
-/// It holds no text: contents are kept in memory only, and read again when they are needed.
+/// It contains no texts: contents are kept in memory only, and read again when needed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FileReferences {
     #[serde(default)]
     version: Version1,
     /// Sorted by path.
     pub(super) files: Vec<Arc<TrackedFile>>,
-    /// Anchors of files that are no longer tracked, with their paths: old messages still point there.
+    /// Anchors of files that are no longer tracked, with their paths: old messages still link to them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     retired: BTreeMap<String, String>,
 }
 
-/// One file that was named.
+/// A file that was named.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TrackedFile {
-    /// The path beneath the base, or the reference as written if it can't be one.
+    /// The path below the base, or the reference as written if it can't be a path.
     pub path: String,
-    /// The reference as it was first written, where that differs.
+    /// The reference as first written, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<String>,
-    /// What links point to; no two files of a thread share one.
+    /// The target of links, unique within the thread.
     pub anchor: String,
-    /// The lines that the newest message to name it asked for; empty is all of them.
+    /// The lines requested by the newest message that names it; empty means all lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<LineRange>,
-    /// How it was found when it was last looked at.
+    /// Its status when it was last checked.
     pub status: FileStatus,
     /// How relevant it is to the conversation, from 0 to 100.
     pub priority: u8,
@@ -57,36 +57,36 @@ pub struct TrackedFile {
     /// The words of its path.
     #[serde(skip)]
     pub(super) path_words: Memo<OnceLock<PathSketch>>,
-    /// The words of its text, while it is known.
+    /// The words of its text, if known.
     #[serde(skip)]
     pub(super) text_words: Memo<OnceLock<Arc<TextSketch>>>,
 }
 
-/// How a tracked file was found.
+/// The status of a tracked file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum FileStatus {
-    /// Nobody has looked yet.
+    /// It has not been checked yet.
     #[default]
     Unread,
-    /// It is there.
+    /// It exists.
     Present {
-        /// Its text's hash.
+        /// The hash of its text.
         hash: ContentHash,
-        /// What it looked like when the text was read.
+        /// Its stamp when the text was read.
         stamp: FileStamp,
         /// How many lines it has.
         line_count: u32,
     },
-    /// It was there and is gone.
+    /// It existed and was deleted.
     Deleted,
     /// It can't be read.
     Refused {
-        /// Which gate closed.
+        /// The code of the error.
         code: FileErrorCode,
-        /// Why, in plain words, without any path of the host.
+        /// The reason in plain words, without any path of the host.
         message: String,
-        /// What it looked like then, if that could be seen.
+        /// Its stamp then, if available.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stamp: Option<FileStamp>,
     },
@@ -98,14 +98,14 @@ impl FileReferences {
         self.files.iter().map(|file| &**file)
     }
 
-    /// The file with this path, or which was written like this.
+    /// The file with this path or written reference.
     pub fn find(&self, name: &str) -> Option<&TrackedFile> {
         let name = name.strip_prefix('#').unwrap_or(name);
         let by_path = self.position(name).ok().map(|index| &*self.files[index]);
         by_path.or_else(|| self.files().find(|file| file.written.as_deref() == Some(name) || file.anchor == name))
     }
 
-    /// The same under another list of what may be read: what is not on it is refused, what was not and is, unread.
+    /// Applies another list of allowed files: files not on it are refused, and refused files now on it become unread.
     pub(super) fn under(mut self, allow_list: &AllowList) -> Self {
         for file in &mut self.files {
             let is_disallowed = file.status.code() == Some(FileErrorCode::DisallowedExtension);
@@ -123,12 +123,12 @@ impl FileReferences {
         self
     }
 
-    /// Where the file with this path is, or where it would be.
+    /// The index of the file with this path, or where it would be inserted.
     pub(super) fn position(&self, path: &str) -> Result<usize, usize> {
         self.files.binary_search_by(|file| file.path.as_str().cmp(path))
     }
 
-    /// Adds files that are not tracked yet, each with an anchor of its own. Those that find no place are left out.
+    /// Adds files that are not tracked yet, each with its own anchor. Those that do not fit are left out.
     pub(super) fn insert(&mut self, files: Vec<TrackedFile>) {
         let mut taken: HashSet<String> = self.files.iter().map(|file| file.anchor.clone()).collect();
         for mut file in files {
@@ -142,7 +142,7 @@ impl FileReferences {
         }
     }
 
-    /// Forgets the file that was out of use for longest, if it was so before `turn`.
+    /// Removes the least recently used file, if its last use was before `turn`.
     fn make_room(&mut self, turn: u64) -> bool {
         let oldest = (0..self.files.len()).min_by_key(|index| self.files[*index].active_turn);
         match oldest {
@@ -154,7 +154,7 @@ impl FileReferences {
         }
     }
 
-    /// Forgets a file, but not that its anchor was given away.
+    /// Removes a file, but keeps its anchor reserved.
     pub(super) fn remove(&mut self, index: usize) -> Arc<TrackedFile> {
         let file = self.files.remove(index);
         if self.retired.len() < MAX_RETIRED_ANCHORS {
@@ -164,7 +164,7 @@ impl FileReferences {
     }
 
     fn distinct_anchor(&self, path: &str, taken: &HashSet<String>) -> String {
-        // Once some retired anchors are not remembered, a plain slug could be one of them; a hash can't.
+        // Once retired anchors had to be dropped, a plain slug might be one of them; a hash cannot.
         let forgetful = self.retired.len() >= MAX_RETIRED_ANCHORS;
         let slug = anchor::slug(path);
         anchor::distinct(path, |anchor| {
@@ -173,7 +173,7 @@ impl FileReferences {
         })
     }
 
-    /// The state that a child execution starts with: the files in use, in the child's own count of turns.
+    /// The state that a child execution starts with: the files in use, relative to the child's own turns.
     pub(super) fn for_child(&self, ageing_turns: u64) -> FileReferences {
         let newest = self.newest_turn();
         let mut child = self.clone();
@@ -184,7 +184,7 @@ impl FileReferences {
         child
     }
 
-    /// Unites two states: all files of both; of a file in both, the one that was in use last.
+    /// Merges two states: all files of both; for a file in both, the more recently used one.
     pub(super) fn united(&self, other: &FileReferences) -> FileReferences {
         let mut united = self.clone();
         for (anchor, path) in &other.retired {
@@ -207,7 +207,7 @@ impl FileReferences {
         united
     }
 
-    /// Takes over the files that a child named and this state does not have.
+    /// Adds the files that a child named and this state does not have.
     pub(super) fn with_files_of_child(&self, child: &FileReferences) -> Option<FileReferences> {
         let active_turn = self.newest_turn();
         let fresh = child.files().filter(|file| self.position(&file.path).is_err());
@@ -236,7 +236,7 @@ impl FileStatus {
 }
 
 impl TrackedFile {
-    /// A file that was just named for the first time.
+    /// A file that was named for the first time.
     pub(super) fn new(path: String, written: Option<String>, active_turn: u64) -> Self {
         Self {
             path,
@@ -252,7 +252,7 @@ impl TrackedFile {
         }
     }
 
-    /// The reference as it was written.
+    /// The reference as written.
     pub fn written(&self) -> &str {
         self.written.as_deref().unwrap_or(&self.path)
     }
@@ -262,13 +262,13 @@ impl TrackedFile {
         self.path_words.0.get_or_init(|| PathSketch::of(&self.path))
     }
 
-    /// How many turns it was out of use.
+    /// For how many turns it was not used.
     pub(super) fn age(&self, turn: u64) -> u64 {
         turn.saturating_sub(self.active_turn)
     }
 }
 
-/// Something derived that may be there or not: it says nothing about what the state is.
+/// A derived value that may be missing; it does not affect equality.
 #[derive(Clone, Default)]
 pub(super) struct Memo<T>(pub(super) T);
 
@@ -314,7 +314,7 @@ impl<'de> Deserialize<'de> for ContentHash {
     }
 }
 
-/// The version of the stored form; anything but 1 is refused.
+/// The version of the stored form; any other than 1 is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Version1;
 
@@ -333,7 +333,7 @@ impl<'de> Deserialize<'de> for Version1 {
     }
 }
 
-/// What is said of a file that is not on the list.
+/// The message for a file that is not on the list.
 pub(super) fn disallowed(written: &str) -> FileError {
     let message = "files with this ending are not on the list of those that may be read";
     FileError::new(FileErrorCode::DisallowedExtension, written, message)

@@ -15,40 +15,40 @@ use super::score::Scorer;
 use super::tracker::{Host, Room};
 use super::{FileReference, FileReferenceOptions, FileReferences, FileReport, Untrack, untrack};
 
-/// A model as a function from a question to an answer.
+/// A model as a function from a prompt to a response.
 pub type Answer = dyn Fn(&MemoryCallModelRequest) -> Result<String, BoxError> + Send + Sync;
 
-/// A thread in which only this layer listens.
+/// A thread with only this layer.
 pub struct Conversation {
     options: FileReferenceOptions,
     layer: FileReference,
     fs: Arc<dyn FsAdapter>,
     model: Option<Arc<Answer>>,
-    /// What budgets are measured with.
+    /// The counter for budgets.
     pub counter: Arc<dyn TokenCounter>,
-    /// How many tokens the layer may use.
+    /// The layer's token budget.
     pub budget: u64,
     log: ItemLog,
     state: Arc<FileReferences>,
     thread_id: ThreadId,
 }
 
-/// What appending items came to.
+/// The result of appending items.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Appended {
     /// The items as they were logged.
     pub items: Vec<Item>,
-    /// Whether the state changed, so that something durable is written.
+    /// Whether the state changed, so that it is written.
     pub state_changed: bool,
     /// Whether the layer wants to be recalled again.
     pub rerender: bool,
 }
 
 impl Conversation {
-    /// An empty thread over these files.
+    /// Creates an empty thread over these files.
     ///
     /// # Errors
-    /// Options that make no sense.
+    /// The options are invalid.
     pub fn new(fs: Arc<dyn FsAdapter>, options: FileReferenceOptions) -> Result<Self, SpecError> {
         Ok(Self {
             layer: FileReference::new(options.clone())?,
@@ -63,7 +63,7 @@ impl Conversation {
         })
     }
 
-    /// The same with a model that scores.
+    /// Adds a model that scores.
     pub fn with_model(
         mut self,
         model: impl Fn(&MemoryCallModelRequest) -> Result<String, BoxError> + Send + Sync + 'static,
@@ -72,7 +72,7 @@ impl Conversation {
         self
     }
 
-    /// The same with another counter.
+    /// Sets another counter.
     pub fn with_counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
         self.counter = counter;
         self
@@ -83,14 +83,14 @@ impl Conversation {
         self.append(vec![Item::user(text)]).await
     }
 
-    /// The model calls a tool with these arguments, and it answers.
+    /// The model calls a tool with these arguments, and the tool returns.
     pub async fn use_tool(&mut self, arguments: &str, output: &str) -> Appended {
         let call_id = self.log.len().to_string();
         self.log.append(Item::call(&call_id, "tool", arguments), 1);
         self.append(vec![Item::output(&call_id, output)]).await
     }
 
-    /// Items are appended.
+    /// Appends items.
     pub async fn append(&mut self, items: Vec<Item>) -> Appended {
         let model = self.model.clone().map(Asked);
         let host = host(&self.layer, &*self.fs, &model);
@@ -121,7 +121,7 @@ impl Conversation {
         self.recall().await.unwrap_or_default()
     }
 
-    /// Forgets a file.
+    /// Removes a file.
     ///
     /// # Errors
     /// There is no such file.
@@ -131,7 +131,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// The program ends and starts again: only what is durable is left.
+    /// Restarts the program: only durable state is kept.
     ///
     /// # Errors
     /// The state could not be written or read.
@@ -141,7 +141,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// A child thread, as `on_spawn` makes it.
+    /// Creates a child thread, as `on_spawn` does.
     pub fn spawn(&self) -> Conversation {
         Conversation {
             options: self.options.clone(),
@@ -156,7 +156,7 @@ impl Conversation {
         }
     }
 
-    /// Takes over what a child learned, as `on_return` does.
+    /// Takes over the state of a child, as `on_return` does.
     pub fn take_back(&mut self, child: &Conversation) {
         if let Some(state) = self.state.with_files_of_child(&child.state) {
             self.state = Arc::new(state);
@@ -173,7 +173,7 @@ impl Conversation {
         self.layer.report(&self.thread_id)
     }
 
-    /// How the layer would tell the difference between two of its messages.
+    /// The correction between two of the layer's messages.
     pub fn delta(&self, pinned: &str, current: &str) -> Option<String> {
         self.layer.render_delta(&[Item::developer(pinned).into()], &[Item::developer(current).into()])
     }
@@ -192,7 +192,7 @@ fn host<'a>(layer: &'a FileReference, fs: &'a dyn FsAdapter, model: &'a Option<A
     Host { fs, scorer: model.as_ref().map(|asked| asked as &dyn Scorer), sleep: &never }
 }
 
-/// Nobody waits here: models answer at once.
+/// A clock on which nothing waits: models respond at once.
 fn never(_: Duration) -> BoxFuture<'static, ()> {
     Box::pin(std::future::pending())
 }

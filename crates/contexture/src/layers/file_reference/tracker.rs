@@ -23,22 +23,22 @@ use super::state::{ContentHash, FileReferences, FileStatus, TrackedFile};
 use super::words::QueryWords;
 use crate::text::counts::{Counts, KeptCounts};
 
-/// How many of the files that one message names are scored by a model; the rest is reckoned.
+/// How many of the files named in one message are scored by a model; the rest is estimated.
 const MAX_SCORED: usize = 64;
 
-/// How long a model may take over all of them, so that a slow one does not cost the whole hook.
+/// Timeout for scoring all of them, so that a slow model does not use up the time of the hook.
 const SCORING_PATIENCE: Duration = Duration::from_secs(20);
 
-/// How many files that nobody named are scored anew by a model for one message.
+/// How many files that were not named are scored again by a model for one message.
 const MAX_RESCORED: usize = 8;
 
-/// How often texts are fetched for one rendering. Each round fetches all that the one before asked for.
+/// How many times texts are loaded for one rendering. Each round loads all that the previous one lacked.
 const MAX_ROUNDS: usize = 8;
 
-/// For how many threads the last rendering is kept.
+/// The number of threads whose last rendering is kept.
 const MAX_PAGES: usize = 256;
 
-/// What the layer may use of the world.
+/// The layer's access to files, model and counter.
 #[derive(Clone, Copy)]
 pub(super) struct Host<'a> {
     pub(super) fs: &'a dyn FsAdapter,
@@ -47,14 +47,14 @@ pub(super) struct Host<'a> {
     pub(super) sleep: Sleep<'a>,
 }
 
-/// The room that the message has.
+/// The limits of the message.
 #[derive(Clone, Copy)]
 pub(super) struct Room<'a> {
     pub(super) budget: u64,
     pub(super) counter: &'a dyn TokenCounter,
 }
 
-/// The layer behind its hooks.
+/// The implementation of the layer's hooks.
 pub(super) struct Tracker {
     pub(super) settings: Settings,
     contents: Contents,
@@ -62,21 +62,21 @@ pub(super) struct Tracker {
     pages: Mutex<HashMap<ThreadId, Arc<LastPage>>>,
 }
 
-/// The last rendering for a thread, and what it was made of.
+/// The last rendering for a thread, and its inputs.
 pub(super) struct LastPage {
     state: Arc<FileReferences>,
     turn: u64,
-    /// The last turn in which nothing more will have aged.
+    /// The last turn in which no further file will have aged.
     last_turn: u64,
     ageing_turns: u64,
     budget: u64,
     rendering: Rendering,
 }
 
-/// What `recall` comes to.
+/// The result of `recall`.
 pub(super) struct Recalled {
     pub(super) page: Arc<LastPage>,
-    /// The state, if a file was found to be other than it says.
+    /// The new state, if a file turned out to have changed.
     pub(super) state: Option<FileReferences>,
 }
 
@@ -85,7 +85,7 @@ impl Tracker {
         Self { settings, contents: Contents::default(), counts: Mutex::default(), pages: Mutex::default() }
     }
 
-    /// Takes in items: names files, looks at all that are tracked, scores them, and makes links of references.
+    /// Processes items: finds named files, checks all tracked ones, scores them, and turns references into links.
     pub(super) async fn take_in(
         &self,
         host: Host<'_>,
@@ -107,14 +107,14 @@ impl Tracker {
         if !named.is_empty() {
             mentions::link(&mut items, draft.state(), &self.settings.allow_list);
         }
-        // A function may have changed the state since the model last saw it.
+        // A function may have changed the state since the last rendering.
         let outdated = self.page(thread_id).is_some_and(|page| !page.shows(state));
         let visible = draft.visible || outdated;
         let rerender = Rerender { timing: Some(RerenderTiming::Immediate), ..Rerender::default() };
         OnItemAppendResult { items, state: draft.into_changed(), rerender: visible.then_some(rerender) }
     }
 
-    /// Looks at all tracked files and reads those that may have changed.
+    /// Checks all tracked files and reads those that may have changed.
     async fn refresh(&self, host: Host<'_>, draft: &mut Draft<'_>, turn: u64) {
         let files = &draft.state().files;
         let mut to_read: Vec<usize> =
@@ -136,7 +136,7 @@ impl Tracker {
         self.read(host, draft, to_read, turn).await;
     }
 
-    /// Reads files, several at the same time.
+    /// Reads files concurrently.
     async fn read(&self, host: Host<'_>, draft: &mut Draft<'_>, indices: Vec<usize>, turn: u64) {
         let jobs: Vec<(usize, String)> =
             indices.into_iter().map(|index| (index, draft.state().files[index].path.clone())).collect();
@@ -163,7 +163,7 @@ impl Tracker {
         }
     }
 
-    /// Scores the files against what the user says now, if that is about any of them.
+    /// Scores the files against the user's message, if it is about any of them.
     async fn score(
         &self,
         host: Host<'_>,
@@ -204,7 +204,7 @@ impl Tracker {
         }
     }
 
-    /// Whether every file that is in use is shown whole, so that their order does not matter. One alone needs none.
+    /// Whether every file in use is shown whole, so that their order does not matter. A single file needs no order.
     async fn all_fit(&self, host: Host<'_>, draft: &mut Draft<'_>, turn: u64, room: Room<'_>) -> bool {
         let ageing_turns = self.settings.ageing_turns;
         let is_in_use =
@@ -217,7 +217,7 @@ impl Tracker {
         shown.all(|(file, visibility)| !is_in_use(file) || matches!(visibility, Visibility::Whole(_)))
     }
 
-    /// Asks a model about files, several at the same time. Files without text, failures and late answers are left out.
+    /// Scores files with a model, concurrently. Files without text, failures and late responses are left out.
     async fn ask(
         &self,
         host: Host<'_>,
@@ -237,7 +237,7 @@ impl Tracker {
         scored.filter_map(|scored| async move { scored }).collect().await
     }
 
-    /// A text from memory, or from its file if that still holds it.
+    /// Returns a text from memory, or from its file if that still has it.
     async fn content(&self, host: Host<'_>, hash: &ContentHash, path: &str) -> Option<Arc<Content>> {
         if let Some(content) = self.contents.get(hash) {
             return Some(content);
@@ -248,7 +248,7 @@ impl Tracker {
         }
     }
 
-    /// The message for the model. Texts that are not in memory are read again.
+    /// Returns the message for the model. Texts that are not in memory are read again.
     pub(super) async fn recall(
         &self,
         host: Host<'_>,
@@ -293,7 +293,7 @@ impl Tracker {
         page.render(&mut Counts::new(room.counter, &mut lock(&self.counts)))
     }
 
-    /// Whether the counter still counts as it did for the last rendering.
+    /// Whether the counter still gives the same result as for the last rendering.
     fn counts_as_before(&self, counter: &dyn TokenCounter) -> bool {
         lock(&self.counts).is_of(counter)
     }
@@ -319,30 +319,30 @@ impl LastPage {
         Self { state, turn, last_turn, ageing_turns, budget, rendering }
     }
 
-    /// The message itself.
+    /// The text of the message.
     pub(super) fn text(&self) -> Option<&str> {
         self.rendering.text.as_deref()
     }
 
-    /// Its tokens, with what goes around a message.
+    /// Its tokens, including those of the message around it.
     pub(super) fn tokens(&self) -> u64 {
         self.rendering.tokens
     }
 
-    /// The files it speaks of, each with what became of it.
+    /// The files of the message, each with how it appears.
     pub(super) fn files(&self) -> impl Iterator<Item = (&TrackedFile, Visibility)> {
         self.state.files().zip(self.rendering.visibilities.iter().copied())
     }
 
-    /// Whether a file was out of use for so long that it is only named.
+    /// Whether a file was not used for so long that it is only listed by name.
     pub(super) fn is_aged(&self, file: &TrackedFile) -> bool {
         file.age(self.turn) > self.ageing_turns
     }
 
-    /// Whether it can be shown once more instead of rendering anew.
+    /// Whether the rendering can be reused.
     ///
-    /// Budgets vary from turn to turn with what others take. A message that still fits is kept until there is a quarter
-    /// more room than it was made for: every other text would cost the provider's cache.
+    /// Budgets vary from turn to turn with the other layers. A message that still fits is kept until the budget is a
+    /// quarter larger than the one it was made for, because any other text would invalidate the provider's cache.
     fn holds(&self, state: &Arc<FileReferences>, turn: u64, budget: u64) -> bool {
         let all_shown = self.rendering.visibilities.iter().all(|visibility| matches!(visibility, Visibility::Whole(_)));
         let fits = match self.rendering.text {
@@ -352,7 +352,7 @@ impl LastPage {
         fits && (self.turn..=self.last_turn).contains(&turn) && self.shows(state)
     }
 
-    /// Whether a state says the same as the one that was rendered, as far as can be seen in the message.
+    /// Whether a state would look the same in the message as the rendered one.
     fn shows(&self, state: &Arc<FileReferences>) -> bool {
         if Arc::ptr_eq(&self.state, state) {
             return true;
@@ -365,7 +365,7 @@ impl LastPage {
             })
     }
 
-    /// Whether a file that changed from `old` to `new` can't be told apart in the message.
+    /// Whether the change of a file from `old` to `new` is invisible in the message.
     fn looks_same(&self, old: &TrackedFile, new: &TrackedFile, visibility: Visibility) -> bool {
         fn key(file: &TrackedFile) -> impl PartialEq {
             (&file.path, &file.anchor, &file.lines, file.priority, file.mentions)
@@ -382,7 +382,7 @@ impl LastPage {
     }
 }
 
-/// Whether two errors read the same.
+/// Whether two errors have the same message.
 fn same_error(old: &FileStatus, new: &FileStatus) -> bool {
     match (old, new) {
         (FileStatus::Refused { code: a, message: m, .. }, FileStatus::Refused { code: b, message: n, .. }) => {
@@ -392,7 +392,7 @@ fn same_error(old: &FileStatus, new: &FileStatus) -> bool {
     }
 }
 
-/// Whether a file is looked at again: all but those that are refused by their name, and those not seen yet.
+/// Whether a file is checked again: all except those refused by their name, and those not read yet.
 fn is_watched(file: &TrackedFile) -> bool {
     match &file.status {
         FileStatus::Unread => false,
@@ -403,7 +403,7 @@ fn is_watched(file: &TrackedFile) -> bool {
     }
 }
 
-/// Whether other scores put the files in another order.
+/// Whether new scores change the order of the files.
 fn reorders(files: &[Arc<TrackedFile>], scores: &[u8]) -> bool {
     let mut order: Vec<usize> = (0..files.len()).collect();
     order.sort_unstable_by_key(|index| rank(files[*index].priority, &files[*index], *index));

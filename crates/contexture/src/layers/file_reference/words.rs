@@ -6,28 +6,29 @@ use foldhash::fast::FixedState;
 
 use crate::text::words::{parts, words};
 
-/// Words shorter than this say nothing.
+/// Shorter words are ignored.
 const MIN_WORD_BYTES: usize = 3;
 
-/// Words that differ only beyond this count as one.
+/// Words that differ only after this many bytes count as the same.
 const MAX_WORD_BYTES: usize = 64;
 
-/// How much of a text is looked at: its beginning tells what it is about.
+/// How much of a text is used: its beginning says what it is about.
 const MAX_TEXT_BYTES: usize = 4 * 1024;
 
-/// How many words of a query are looked for.
+/// How many words of a query are used.
 const MAX_QUERY_WORDS: usize = 64;
 
-/// A sketch is made of lines of 512 bits, and a word leaves its bits in one of them: one look into memory finds it.
+/// A sketch consists of lines of 512 bits, and each word sets bits in only one line, so that a lookup touches memory
+/// once.
 type Line = [u64; 8];
 
-/// How many lines the sketch of a text has.
+/// The number of lines of a text's sketch.
 const TEXT_LINES: usize = 16;
 
-/// How many lines the sketch of a path has.
+/// The number of lines of a path's sketch.
 const PATH_LINES: usize = 1;
 
-/// English words that are in every message; sorted.
+/// Common English words, sorted.
 const STOP_WORDS: [&str; 77] = [
     "about", "after", "again", "all", "also", "and", "any", "are", "because", "been", "before", "but", "can", "could",
     "did", "does", "don", "done", "for", "from", "get", "good", "had", "has", "have", "here", "how", "into", "its",
@@ -37,7 +38,7 @@ const STOP_WORDS: [&str; 77] = [
     "which", "why", "will", "with", "would", "you",
 ];
 
-/// A set of words as a Bloom filter: it may think of a word that is not there, once in thirty for a file of usual size.
+/// A set of words as a Bloom filter. The false positive rate is about one in thirty for a file of usual size.
 #[derive(Clone)]
 pub(super) struct Sketch<const LINES: usize>(Box<[Line; LINES]>);
 
@@ -77,7 +78,7 @@ fn places<const LINES: usize>(hash: u64) -> (usize, [usize; 2]) {
 pub(super) struct QueryWords(Vec<u64>);
 
 impl QueryWords {
-    /// The distinct words of a text that say something.
+    /// The distinct significant words of a text.
     pub(super) fn of(text: &str) -> Self {
         let mut words = Vec::new();
         for_each_word(text, |hash, word| {
@@ -94,13 +95,13 @@ impl QueryWords {
         self.0.iter().filter(|hash| sketch.has(**hash)).count()
     }
 
-    /// Whether there is nothing to look for.
+    /// Whether there are no words.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Calls `found` with the hash of every word that is not too short, and the word. The case of letters does not matter.
+/// Calls `found` with the hash of every word that is long enough, and the word, ignoring case.
 fn for_each_word(text: &str, mut found: impl FnMut(u64, &[u8])) {
     let text = &text[..text.floor_char_boundary(MAX_TEXT_BYTES)];
     let state = FixedState::with_seed(0);

@@ -13,32 +13,32 @@ use crate::front_matter::FrontMatter;
 use crate::text::block::start_of;
 use crate::text::pattern::path_matches;
 
-/// How many problems are told.
+/// How many problems are reported.
 const MAX_PROBLEMS: usize = 10;
-/// How deep directories of rules are looked into.
+/// How deep rule directories are searched.
 const RULES_DEPTH: usize = 3;
-/// How many files are shown at most.
+/// Most files that are shown.
 const MAX_FILES: usize = 100;
 
-/// Instructions while they are collected.
+/// Collects instructions.
 pub(super) struct Collection<'a> {
     shelf: &'a mut Shelf,
     project: Arc<dyn FsAdapter>,
     user: Option<Arc<dyn FsAdapter>>,
     sections: Vec<Section>,
     problems: Vec<String>,
-    /// Files that were looked at, and contents that are shown.
+    /// Files already visited, and contents already shown.
     seen: HashSet<(Owner, String)>,
     contents: HashSet<[u8; 32]>,
 }
 
-/// A file that waits to be added, and how it was come to.
+/// A file to be added, and how it was reached.
 struct Waiting {
     owner: Owner,
     path: String,
     hops: usize,
     by: Option<String>,
-    /// Whether files named in it are brought along.
+    /// Whether its imports are followed.
     imports: bool,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Collection<'a> {
         Self { shelf, project, user, sections, problems, seen: HashSet::new(), contents: HashSet::new() }
     }
 
-    /// The user's own files, if they are trusted.
+    /// Adds the user's own files, if they are trusted.
     pub(super) async fn add_user(&mut self, touched: &[&str]) {
         if self.user.is_none() {
             return;
@@ -62,7 +62,8 @@ impl<'a> Collection<'a> {
         self.add_rules(Owner::User, ".claude/rules", touched).await;
     }
 
-    /// The project's files: from the root to the working directory, then those beneath it that were touched.
+    /// Adds the project's files: from the root to the working directory, then those below it that apply to touched
+    /// files.
     pub(super) async fn add_project(&mut self, directory: &str, touched: &[&str]) {
         let mut directories = vec![String::new()];
         directories.extend(above(directory));
@@ -91,7 +92,7 @@ impl<'a> Collection<'a> {
         }
     }
 
-    /// The rules that hold: those without `paths`, and those of which one was touched.
+    /// Adds the rules that apply: those without `paths`, and those that match a touched path.
     async fn add_rules(&mut self, owner: Owner, directory: &str, touched: &[&str]) {
         let Some(fs) = self.files(owner) else { return };
         for path in markdown_beneath(&*fs, directory, RULES_DEPTH).await {
@@ -128,14 +129,14 @@ impl<'a> Collection<'a> {
             let hops = next.hops;
             let Some(mut found) = self.add_one(next).await else { continue };
             is_there |= hops == 0;
-            // The one that is named first comes first.
+            // The import that is named first comes first.
             found.reverse();
             waiting.append(&mut found);
         }
         is_there || self.sections.len() > before
     }
 
-    /// Adds one file and returns what it imports; `None` if it is not there.
+    /// Adds one file and returns its imports; `None` if it does not exist.
     async fn add_one(&mut self, waiting: Waiting) -> Option<Vec<Waiting>> {
         let Waiting { owner, path, hops, by, imports: has_imports } = waiting;
         let fs = self.files(owner)?;
@@ -171,7 +172,7 @@ impl<'a> Collection<'a> {
         Some(named.into_iter().map(waits).collect())
     }
 
-    /// Where an import leads; `None` if it is outside of what may be read, which is told.
+    /// Resolves an import; `None` if it is outside of what may be read, which is reported.
     fn resolve(&mut self, owner: Owner, importer: &str, import: &str) -> Option<(Owner, String)> {
         if let Some(home) = import.strip_prefix("~/") {
             if self.user.is_none() {
@@ -208,16 +209,16 @@ impl<'a> Collection<'a> {
     }
 }
 
-/// The directories that a path is beneath, the farthest first, and the path itself, which may be one.
+/// The parent directories of a path, farthest first, and the path itself, which may be a directory.
 fn above(path: &str) -> impl Iterator<Item = String> {
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
     ends.filter(|end| *end > 0).map(|end| path[..end].to_owned())
 }
 
-/// Whether a rule's pattern matches a touched path. Unlike a pin it begins at the root.
+/// Whether a rule's pattern matches a touched path. Unlike a pin, it is anchored at the root.
 fn rule_matches(pattern: &str, path: &str) -> bool {
     let rooted = format!("/{}", pattern.trim_start_matches("./").trim_start_matches('/'));
-    // `{a,b}` stands for each of them.
+    // `{a,b}` matches either alternative.
     alternatives(&rooted).iter().any(|pattern| path_matches(pattern, path))
 }
 

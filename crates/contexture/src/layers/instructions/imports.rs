@@ -1,9 +1,9 @@
 //! `@imports`: files that an instruction file brings with it.
 
-/// How many imports of one file are looked at.
+/// How many imports of one file are followed.
 const MAX_IMPORTS: usize = 64;
 
-/// What a text imports, in order: the paths after `@`, outside of code spans and fences.
+/// The imports of a text, in order: the paths after `@`, outside of code spans and fences.
 pub(super) fn imports(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut fence: Option<&str> = None;
@@ -23,7 +23,7 @@ pub(super) fn imports(text: &str) -> Vec<&str> {
 
 fn imports_of_line(line: &str) -> Vec<&str> {
     let mut found = Vec::new();
-    // Every other part between backticks is a code span; what comes after the last lone one is not.
+    // Every second part between backticks is a code span, except after an unpaired backtick.
     let ticks = line.matches('`').count();
     for (index, part) in line.split('`').enumerate() {
         if index % 2 == 1 && index < ticks - ticks % 2 {

@@ -5,23 +5,23 @@ use std::sync::Arc;
 
 use contexture_core::host::{DirEntry, EntryKind, FileError, FileErrorCode, FileStamp, FsAdapter, ReadLimits};
 
-/// The largest file that is read; more than all instructions together may have.
+/// Largest file that is read; larger than the limit for all instructions together.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// How many files are kept. They are forgotten all together, since they are quickly read again.
+/// How many files are cached. The cache is cleared as a whole, since files are quickly read again.
 const MAX_KEPT: usize = 512;
-/// How many entries of a directory are looked at.
+/// How many entries of a directory are read.
 const MAX_ENTRIES: usize = 200;
 
 pub(super) const LIMITS: ReadLimits = ReadLimits { max_bytes: MAX_FILE_BYTES, follow_symlinks: true };
 
-/// Whose file it is.
+/// The owner of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Owner {
     User,
     Project,
 }
 
-/// Texts of files with the stamps that they had, and the last block that was made.
+/// Cached texts with their stamps, and the last block.
 #[derive(Clone, Default)]
 pub(super) struct Shelf {
     files: HashMap<(Owner, String), (FileStamp, Arc<str>)>,
@@ -29,7 +29,7 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
-    /// The text of a file as it is now; `None` if there is none.
+    /// The current text of a file; `None` if it does not exist.
     pub(super) async fn read(
         &mut self,
         fs: &dyn FsAdapter,
@@ -67,12 +67,12 @@ impl Shelf {
     }
 }
 
-/// Whether nothing is there, as against something that cannot be read. An engine without files has none.
+/// Whether the file does not exist, as opposed to being unreadable. An engine without files has none.
 fn is_absent(error: &FileError) -> bool {
     matches!(error.code, FileErrorCode::NotFound | FileErrorCode::NotAFile | FileErrorCode::PermissionDenied)
 }
 
-/// The Markdown files of a directory and of those in it, as far as `depth`.
+/// The Markdown files of a directory and its subdirectories down to `depth`.
 pub(super) async fn markdown_beneath(fs: &dyn FsAdapter, directory: &str, depth: usize) -> Vec<String> {
     let mut found = Vec::new();
     let mut directories = vec![(directory.to_owned(), 0)];

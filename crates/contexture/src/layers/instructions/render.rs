@@ -11,13 +11,13 @@ use super::MAX_BYTES;
 use crate::text::block::{clipped, fit_parts};
 use crate::text::one_line::one_line;
 
-/// What every block begins with.
+/// The start of every block.
 const INTRODUCTION: &str = "Instructions of this project and its user. The later ones are nearer to the work and win.";
-/// How many names of files that are left out are told.
+/// How many omitted files are listed.
 const MAX_NAMES: usize = 20;
-/// The least of a file that is worth showing.
+/// The smallest part of a file that is worth showing.
 const MIN_BYTES: usize = 64;
-/// What a counter is asked to see whether it still counts as it did.
+/// A sample text, to detect that the counter has changed.
 const PROBE: &str = "fn probe(text: &str) -> usize { text.len() } // 0123456789";
 
 /// The text of one file.
@@ -29,7 +29,7 @@ pub(super) struct Section {
     pub(super) text: Arc<str>,
 }
 
-/// What a block is made of, as a hash.
+/// A hash of the inputs of a block.
 pub(super) fn key(sections: &[Section], problems: &[String], budget: u64, counter: &dyn TokenCounter) -> [u8; 32] {
     let mut hash = blake3::Hasher::new();
     let mut add = |bytes: &[u8]| {
@@ -47,7 +47,7 @@ pub(super) fn key(sections: &[Section], problems: &[String], budget: u64, counte
     *hash.finalize().as_bytes()
 }
 
-/// The block within a number of tokens and within [`MAX_BYTES`]: the farthest files go first.
+/// The block within a number of tokens and within [`MAX_BYTES`]: the farthest files are dropped first.
 pub(super) fn block(
     counter: &dyn TokenCounter,
     layer: &LayerId,
@@ -62,7 +62,7 @@ pub(super) fn block(
     });
     let most = within.count();
     let fitting = fit_parts(counter, layer, tokens, most, |shown| text(sections, problems, shown, usize::MAX));
-    // If not even the nearest file fits whole, as much of it as does is better than its name.
+    // If not even the nearest file fits whole, a part of it is more useful than its name.
     let shows_none = |text: &String| !text.contains("\n## ");
     if sections.is_empty() || !fitting.as_ref().is_none_or(shows_none) {
         return fitting;
@@ -78,7 +78,7 @@ pub(super) fn block(
     fitting
 }
 
-/// The nearest `shown` sections, the farthest of them first, each with at most so many bytes.
+/// The nearest `shown` sections, farthest first, each with a limit of bytes.
 fn text(sections: &[Section], problems: &[String], shown: usize, limit: usize) -> String {
     let (left, shown) = sections.split_at(sections.len() - shown);
     let mut text = INTRODUCTION.to_owned();
@@ -103,7 +103,7 @@ fn text(sections: &[Section], problems: &[String], shown: usize, limit: usize) -
     text
 }
 
-/// The files that changed, if that is shorter than all of them.
+/// The changed files, if that is shorter than all of them.
 pub(super) fn delta(pinned: &[Arc<Item>], current: &[Arc<Item>]) -> Option<String> {
     let text =
         |items: &[Arc<Item>]| -> String { items.iter().filter_map(|item| Some(item.as_message()?.text())).collect() };
@@ -122,7 +122,7 @@ pub(super) fn delta(pinned: &[Arc<Item>], current: &[Arc<Item>]) -> Option<Strin
     (!delta.is_empty() && delta.len() < whole * 2 / 3).then(|| delta.trim_end().to_owned())
 }
 
-/// A block in its files, each with its heading.
+/// Splits a block into its files, each with its heading.
 fn parts(text: &str) -> Vec<&str> {
     let text = text.trim_end().trim_end_matches("</memory>").trim_end();
     let mut starts: Vec<usize> = text.match_indices("\n## `").map(|(at, _)| at + 1).collect();

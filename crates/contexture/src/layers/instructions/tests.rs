@@ -39,7 +39,7 @@ fn files(files: &[(&str, &str)]) -> Arc<MemoryFs> {
     Arc::new(fs)
 }
 
-/// The last window after some turns, in each of which a file is read.
+/// The last window after some turns, each of which reads a file.
 async fn window(layer: Instructions, fs: Arc<MemoryFs>, reads: &[&str]) -> String {
     let call = |path: &&str| json!({ "file_path": path }).to_string();
     let model = reads.iter().fold(ScriptedModel::new(), |model, path| model.calls("Read", call(path)));
