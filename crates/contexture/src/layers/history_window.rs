@@ -39,7 +39,7 @@ use contexture_core::layer::*;
 
 /// The id of the layer.
 pub const ID: &str = "history-window";
-/// The default limit of items.
+/// The default limit of items; [`HistoryWindow::new`] sets another one.
 pub const MAX_ITEMS: usize = 200;
 
 const SLOT: Slot = Slot(275);

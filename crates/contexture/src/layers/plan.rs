@@ -56,9 +56,9 @@ use crate::text::pattern::name_matches;
 pub const ID: &str = "plan";
 /// How many steps a plan may have.
 pub const MAX_STEPS: usize = 200;
-/// How deep the tree of steps may be.
+/// The largest depth of the tree of steps.
 pub const MAX_DEPTH: usize = 6;
-/// How long the goal, a step or a note may be, in bytes.
+/// Longest goal, step or note, in bytes.
 pub const MAX_TEXT_BYTES: usize = 1_000;
 /// How many changes are remembered.
 pub const MAX_CHANGES: usize = 100;
@@ -66,7 +66,7 @@ pub const MAX_CHANGES: usize = 100;
 const SLOT: Slot = Slot(240);
 const BUDGET: BudgetConfig = BudgetConfig::Range { min: 100, max: 3_000 };
 
-/// Functions of memory layers only remember.
+/// Layers whose functions change nothing but their own memory.
 const MEMORY_LAYERS: &[&str] = &[
     "plan",
     "reminder",
@@ -101,21 +101,21 @@ pub enum Phase {
     Finished,
 }
 
-/// What the layer remembers: the plan.
+/// The layer's state: the plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanState {
     version: Version<1>,
     goal: String,
     phase: Phase,
     steps: Steps,
-    /// How often the plan was changed.
+    /// The number of changes.
     revision: u64,
     /// When it was approved, in seconds since the Unix epoch, and in which revision.
     approved: Option<Approval>,
     changes: VecDeque<Change>,
 }
 
-/// That a plan was approved.
+/// The approval of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Approval {
     /// When, in seconds since the Unix epoch.
@@ -124,10 +124,10 @@ pub struct Approval {
     pub revision: u64,
 }
 
-/// One change of a plan.
+/// A change of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// The revision that it made.
+    /// The revision that it created.
     pub revision: u64,
     /// When, in seconds since the Unix epoch.
     pub at_s: u64,
@@ -175,9 +175,9 @@ pub struct Revise {
 pub struct Approve {}
 
 impl Plan {
-    /// The plan as it is.
+    /// Returns the current plan.
     pub const PLAN: LayerData<Plan, PlanState> = LayerData::new("plan");
-    /// What changed, oldest first.
+    /// Returns the changes, oldest first.
     pub const HISTORY: LayerData<Plan, Vec<Change>> = LayerData::new("history");
     /// Proposes a plan.
     pub const PROPOSE: LayerFunction<Plan, Propose, String> = LayerFunction::new("propose");
@@ -188,41 +188,41 @@ impl Plan {
     /// Adds, drops and rewords steps.
     pub const REVISE: LayerFunction<Plan, Revise, String> = LayerFunction::new("revise");
 
-    /// A plan that the model proposes and approves itself.
+    /// Creates the layer with a plan that the model proposes and approves itself.
     pub fn new() -> Self {
         Self { asks: false, reading: Vec::new(), dialects: Arc::new(Dialects::builtin()) }
     }
 
-    /// The same, where only the program approves, on behalf of the user.
+    /// Lets only the program approve plans, on behalf of the user.
     pub fn asking(mut self) -> Self {
         self.asks = true;
         self
     }
 
-    /// The same with one more tool that may run while planning; `*` stands for any characters.
+    /// Allows one more tool while planning; `*` matches any characters.
     pub fn with_reading_tool(mut self, name: impl Into<String>) -> Self {
         self.reading.push(name.into());
         self
     }
 
-    /// The same with another table of tools.
+    /// Sets another table of tools.
     pub fn with_dialects(mut self, dialects: Dialects) -> Self {
         self.dialects = Arc::new(dialects);
         self
     }
 
-    /// Whether a call only reads, or only remembers.
+    /// Whether a call only reads, or only changes memory.
     fn only_reads(&self, name: &str, call: &FunctionCall) -> bool {
         if name.split_once('/').is_some_and(|(layer, _)| MEMORY_LAYERS.contains(&layer)) {
             return true;
         }
-        // A tool that the table does not know is judged by its arguments, and those do not tell what it changes.
+        // A tool that is not in the table would be judged by its arguments, which do not say what it changes.
         let is_known = KNOWN_READERS.contains(&name) && matches!(self.dialects.does(call), Does::Read | Does::Search);
         is_known || self.reading.iter().any(|pattern| name_matches(pattern, name))
     }
 }
 
-/// The tools of the built-in table that read or search and do nothing else.
+/// The tools of the built-in table that only read or search.
 const KNOWN_READERS: &[&str] = &[
     "Read",
     "Grep",
@@ -259,17 +259,17 @@ const KNOWN_READERS: &[&str] = &[
 ];
 
 impl PlanState {
-    /// What is to be reached.
+    /// The goal.
     pub fn goal(&self) -> &str {
         &self.goal
     }
 
-    /// How far the plan has come.
+    /// The stage of the plan.
     pub fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// The steps, each after the one that it is under.
+    /// The steps, each after its parent.
     pub fn steps(&self) -> &[Step] {
         self.steps.all()
     }
@@ -279,7 +279,7 @@ impl PlanState {
         self.approved
     }
 
-    /// The step that is in progress, or else the first that can begin.
+    /// The step in progress, or the first that can begin.
     pub fn next(&self) -> Option<&Step> {
         self.steps.next()
     }
@@ -356,7 +356,7 @@ impl PlanState {
         Ok(plan)
     }
 
-    /// What to say of the plan after a change.
+    /// The confirmation after a change.
     fn told(&self) -> String {
         match (self.phase, self.next()) {
             (Phase::Planning, _) => "the plan waits for approval; until then only reading tools run".to_owned(),
@@ -452,7 +452,7 @@ impl MemoryLayer for Plan {
     }
 }
 
-/// A function of the layer that makes one plan of another, or says why not.
+/// A function of the layer that turns one plan into another, or returns why it cannot.
 fn function<I, F>(description: &str, change: F) -> LayerFunctionDecl<PlanState>
 where
     I: serde::de::DeserializeOwned + JsonSchema + Send + 'static,

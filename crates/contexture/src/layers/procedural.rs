@@ -47,24 +47,24 @@ use crate::text::one_line::one_line;
 
 /// The id of the layer.
 pub const ID: &str = "procedural";
-/// How many skills are read.
+/// Most skills that are read.
 pub const MAX_SKILLS: usize = 200;
-/// How many folders deep skills are looked for.
+/// How many folders deep skills are searched for.
 pub const MAX_DEPTH: usize = 3;
-/// How many tokens of one open skill are shown.
+/// Most tokens of one open skill that are shown.
 pub const MAX_BODY_TOKENS: u64 = 5_000;
-/// How many tokens all open skills of a thread may have.
+/// Most tokens of all open skills of a thread.
 pub const MAX_OPEN_TOKENS: u64 = 25_000;
-/// How many tokens the list may have.
+/// Most tokens of the list.
 pub const MAX_LIST_TOKENS: u64 = 2_000;
-/// How many open skills are kept over all threads.
+/// Most open skills over all threads.
 pub const MAX_OPENED: usize = 64;
 
 const BUDGET: BudgetConfig = BudgetConfig::Range { min: 0, max: MAX_LIST_TOKENS + MAX_OPEN_TOKENS };
 const LIMITS: ReadLimits = ReadLimits { max_bytes: 1 << 20, follow_symlinks: true };
-/// How many open skills are shown.
+/// Most open skills that are shown.
 const MAX_SHOWN: usize = 32;
-/// How many items before an output its call is looked for.
+/// How many items before an output are searched for its call.
 const MAX_CALLS_BACK: usize = 2_048;
 
 /// The layer `procedural`: see [the module](self).
@@ -74,15 +74,15 @@ pub struct Procedural {
     shelf: Arc<Mutex<Shelf>>,
 }
 
-/// What the layer remembers.
+/// The layer's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProceduralState {
     version: Version<1>,
-    /// The one opened last is last.
+    /// The most recently opened skill is last.
     opened: VecDeque<Opened>,
 }
 
-/// A skill that is open.
+/// An open skill.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Opened {
@@ -90,7 +90,7 @@ pub struct Opened {
     pub thread: String,
     /// The skill.
     pub name: String,
-    /// What it says, as far as it is shown.
+    /// Its text, as far as it is shown.
     pub text: String,
     /// The tokens of the text.
     pub tokens: u64,
@@ -114,26 +114,25 @@ pub struct CloseSkill {
 }
 
 impl Procedural {
-    /// All open skills.
+    /// Returns all open skills.
     pub const OPENED: LayerData<Procedural, Vec<Opened>> = LayerData::new("opened");
-    /// Opens a skill, or returns a file of it.
+    /// Opens a skill, or returns one of its files.
     pub const OPEN: LayerFunction<Procedural, OpenSkill, String> = LayerFunction::new("open");
     /// Closes a skill.
     pub const CLOSE: LayerFunction<Procedural, CloseSkill, String> = LayerFunction::new("close");
 
-    /// The skills of the project.
+    /// Creates the layer with the skills of the project.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same with the user's own skills, whose files the program says to trust: their base is the user's home
-    /// directory.
+    /// Adds the user's own skills, whose files the program trusts. Their base is the user's home directory.
     pub fn with_user_files(mut self, files: Arc<dyn FsAdapter>) -> Self {
         self.user_files = Some(files);
         self
     }
 
-    /// The skills as they are now, and how many were left out.
+    /// The current skills, and how many were left out.
     async fn skills(&self, project: &Arc<dyn FsAdapter>) -> (Vec<Arc<Skill>>, usize) {
         let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let found = shelf.find(project, self.user_files.as_ref()).await;
@@ -166,7 +165,7 @@ impl Procedural {
         Ok(FnResult::new(said).with_state(state.with(opened)))
     }
 
-    /// A file of a skill's folder, and of no other.
+    /// Reads a file of a skill's folder. Files outside of it are refused.
     async fn read_file(&self, skill: &Skill, file: &str, ctx: &ExecutionContext) -> Result<String, BoxError> {
         let fs = if skill.is_users { self.user_files.as_ref() } else { Some(&ctx.fs) };
         let fs = fs.ok_or("the user's files are not given any more")?;
@@ -183,7 +182,7 @@ impl ProceduralState {
         self.opened.iter().filter(move |opened| opened.thread == thread)
     }
 
-    /// The same with one more open skill, as far as there is room.
+    /// The state with one more open skill, if there is room.
     fn with(&self, opened: Opened) -> Self {
         let mut state = self.without(&opened.thread, &opened.name);
         let thread = opened.thread.clone();
@@ -245,7 +244,7 @@ impl MemoryLayer for Procedural {
             .function(Self::CLOSE.name(), close)
     }
 
-    /// What was opened or closed is to be seen at once.
+    /// Requests a new block as soon as a skill is opened or closed.
     async fn on_item_append(
         &self,
         params: OnItemAppendParams<ProceduralState>,

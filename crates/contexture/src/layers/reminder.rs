@@ -62,15 +62,15 @@ use crate::text::one_line::one_line;
 
 /// The id of the layer.
 pub const ID: &str = "reminder";
-/// For how many turns a reminder is quiet after the thing was done.
+/// For how many turns a reminder is silent after its action was done.
 pub const QUIET_TURNS: u64 = 10;
-/// After how long a pause the model is told of it, unless [`Reminder::with_pause`] says otherwise.
+/// The default length of a pause after which the model is told of it; see [`Reminder::with_pause`].
 pub const LONG_PAUSE: Duration = Duration::from_secs(60 * 60);
-/// How many reminders the model may have of its own.
+/// Most reminders that the model can set.
 pub const MAX_OWN: usize = 50;
-/// How long the text of a reminder may be, in bytes.
+/// Longest text of a reminder, in bytes.
 pub const MAX_TEXT_BYTES: usize = 400;
-/// How long the name of a reminder may be, in bytes.
+/// Longest name of a reminder, in bytes.
 pub const MAX_NAME_BYTES: usize = 64;
 
 const BUDGET: BudgetConfig = BudgetConfig::Range { min: 0, max: 200 };
@@ -99,7 +99,7 @@ enum When {
     Condition(Condition),
 }
 
-/// What a condition is asked about.
+/// What a condition is evaluated on.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Moment<'a> {
@@ -113,12 +113,12 @@ pub struct Moment<'a> {
     pub log: &'a ItemLog,
 }
 
-/// What the layer remembers.
+/// The layer's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReminderState {
     version: Version<1>,
     turn: u64,
-    /// When something last happened, in seconds since the Unix epoch.
+    /// The time of the last activity, in seconds since the Unix epoch.
     active_s: Option<u64>,
     /// How long the pause before this turn was.
     pause_s: u64,
@@ -126,7 +126,7 @@ pub struct ReminderState {
     own: Revised<OwnReminder>,
 }
 
-/// When a reminder last fired, and when its thing was last done.
+/// When a reminder last fired, and when its action was last done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Mark {
     fired: Option<At>,
@@ -180,7 +180,7 @@ pub struct Done {
     pub name: String,
 }
 
-/// A reminder of the configuration.
+/// A reminder from the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReminderEntry {
@@ -188,41 +188,41 @@ pub struct ReminderEntry {
     pub name: String,
     /// What it says.
     pub text: String,
-    /// It fires every so many turns.
+    /// Fires every this many turns.
     #[serde(default)]
     pub every_turns: Option<u64>,
-    /// It fires every so many minutes.
+    /// Fires every this many minutes.
     #[serde(default)]
     pub every_minutes: Option<u64>,
-    /// The tools that do the thing.
+    /// The tools that do its action.
     #[serde(default)]
     pub done_by: Vec<String>,
 }
 
 impl Reminder {
-    /// All reminders that the model set for itself, by name.
+    /// Returns all reminders that the model set for itself, by name.
     pub const REMINDERS: LayerData<Reminder, BTreeMap<String, OwnReminder>> = LayerData::new("reminders");
-    /// Sets a reminder; returns a word of confirmation.
+    /// Sets a reminder; returns a confirmation.
     pub const SET: LayerFunction<Reminder, SetReminder, String> = LayerFunction::new("set");
-    /// Says that a thing is done; returns a word of confirmation.
+    /// Marks an action as done; returns a confirmation.
     pub const DONE: LayerFunction<Reminder, Done, String> = LayerFunction::new("done");
 
-    /// Only the time and long pauses, and what the model sets.
+    /// Creates the layer without reminders: it shows the time and long pauses, and what the model sets.
     pub fn new() -> Self {
         Self { rules: Vec::new(), pause: LONG_PAUSE, offset_minutes: 0 }
     }
 
-    /// The same with a reminder that fires every so many turns, at least 1.
+    /// Adds a reminder that fires every this many turns, at least 1.
     pub fn every_turns(self, name: impl Into<String>, turns: u64, text: impl Into<String>) -> Self {
         self.with(name.into(), When::Turns(turns.max(1), text.into()))
     }
 
-    /// The same with a reminder that fires when so much time has passed.
+    /// Adds a reminder that fires each time this duration has passed.
     pub fn every(self, name: impl Into<String>, time: Duration, text: impl Into<String>) -> Self {
         self.with(name.into(), When::Elapsed(time, text.into()))
     }
 
-    /// The same with a reminder that fires when a condition returns a text; at most every [`QUIET_TURNS`] turns.
+    /// Adds a reminder that fires when a condition returns a text, at most every [`QUIET_TURNS`] turns.
     pub fn when(
         self,
         name: impl Into<String>,
@@ -231,7 +231,7 @@ impl Reminder {
         self.with(name.into(), When::Condition(Arc::new(condition)))
     }
 
-    /// The same, where a call of that tool does the thing that the reminder of that name is about.
+    /// Declares that a call of this tool does the action of the reminder with that name.
     pub fn done_by(mut self, name: &str, tool: impl Into<String>) -> Self {
         let tool = tool.into();
         for rule in self.rules.iter_mut().filter(|rule| rule.name == name) {
@@ -240,22 +240,22 @@ impl Reminder {
         self
     }
 
-    /// The same with another pause that is taken for long.
+    /// Sets the length of a pause that the model is told of.
     pub fn with_pause(mut self, pause: Duration) -> Self {
         self.pause = pause;
         self
     }
 
-    /// The same in another zone, so many minutes east of UTC; at most a day.
+    /// Sets the time zone, in minutes east of UTC; at most a day.
     pub fn with_utc_offset(mut self, minutes: i32) -> Self {
         self.offset_minutes = minutes.clamp(-24 * 60, 24 * 60);
         self
     }
 
-    /// The same with a reminder of the configuration.
+    /// Adds a reminder from the configuration.
     ///
     /// # Errors
-    /// It has no text, or does not say when it fires.
+    /// It has no text, or no time at which it fires.
     pub fn with_entry(self, entry: ReminderEntry) -> Result<Self, SpecError> {
         let refuse = |field: &str, problem: &str| Err(SpecError::layer(ID, field, problem));
         if entry.text.trim().is_empty() {
@@ -295,7 +295,7 @@ impl Reminder {
         due
     }
 
-    /// What the model is told of the time.
+    /// The line about the time.
     fn time(&self, now: Duration) -> String {
         let offset = Duration::from_secs(u64::from(self.offset_minutes.unsigned_abs()) * 60);
         let (local, sign) = match self.offset_minutes {
@@ -312,12 +312,12 @@ impl Reminder {
 }
 
 impl Mark {
-    /// Whether the thing was done a short while ago.
+    /// Whether the action was done recently.
     fn is_quiet(&self, at: At) -> bool {
         self.done.is_some_and(|done| at.turn < done.turn + QUIET_TURNS)
     }
 
-    /// Whether so many turns or seconds have passed since it fired, was done or was set; or it fired in this turn.
+    /// Whether this many turns or seconds have passed since it fired, was done or was set, or it fired in this turn.
     fn is_due(&self, at: At, turns: Option<u64>, seconds: Option<u64>, set: At) -> bool {
         if self.fired.is_some_and(|fired| fired.turn == at.turn) {
             return true;
@@ -334,13 +334,13 @@ impl ReminderState {
         self.marks.get(name).copied().unwrap_or_default()
     }
 
-    /// What a rule has to say now.
+    /// The text of a rule, if it fires now.
     fn due(&self, rule: &Rule, at: At, moment: &Moment<'_>) -> Option<String> {
         let mark = self.mark(&rule.name);
         if mark.is_quiet(at) {
             return None;
         }
-        // Time begins to count when the conversation does.
+        // Time counts from the start of the conversation.
         let start = At { turn: 0, time_s: self.marks.get("").and_then(|mark| mark.fired).unwrap_or(at).time_s };
         match &rule.when {
             When::Turns(turns, text) => mark.is_due(at, Some(*turns), None, start).then(|| text.clone()),
@@ -353,11 +353,11 @@ impl ReminderState {
         }
     }
 
-    /// A new turn began.
+    /// Starts a new turn.
     fn begin_turn(&mut self, now_s: u64) {
         self.pause_s = self.active_s.map_or(0, |active_s| now_s.saturating_sub(active_s));
         self.turn += 1;
-        // The nameless mark is the beginning of the conversation.
+        // The mark without a name is the start of the conversation.
         self.marks.entry(String::new()).or_insert(Mark { fired: Some(At { turn: 0, time_s: now_s }), done: None });
         let fired_before = |mark: Mark| mark.fired.is_some_and(|fired| fired.turn < self.turn);
         let over = self.own.iter().filter(|(name, own)| !own.repeat && fired_before(self.mark(name)));
@@ -374,7 +374,7 @@ impl ReminderState {
     }
 }
 
-/// Checks what the model wants to be reminded of.
+/// Checks a reminder that the model wants to set.
 fn check(input: &SetReminder, state: &ReminderState) -> Result<(), String> {
     let is_new = state.own.get(&input.name).is_none();
     if input.name.trim().is_empty() || input.name.len() > MAX_NAME_BYTES {
@@ -462,7 +462,7 @@ impl MemoryLayer for Reminder {
             state.begin_turn(now_s);
         }
         for output in params.items.iter().filter_map(Item::as_output).filter(|output| output.outcome.is_done()) {
-            // A call is at most as far back as the calls of one response.
+            // A call is at most as far back as one response has calls.
             let call = params
                 .log
                 .last(MAX_CALLS_BACK)
@@ -525,7 +525,7 @@ impl MemoryLayer for Reminder {
     }
 }
 
-/// How many items before an output its call is looked for.
+/// How many items before an output are searched for its call.
 const MAX_CALLS_BACK: usize = 2_048;
 
 impl Default for Reminder {

@@ -57,13 +57,13 @@ use crate::text::block::{fit_parts, flat, start_of};
 
 /// The id of the layer.
 pub const ID: &str = "steering";
-/// How many verdicts the ledger keeps.
+/// Most verdicts in the ledger.
 pub const MAX_LEDGER: usize = 200;
-/// How long the reason of a verdict may be, in bytes.
+/// Longest reason of a verdict, in bytes.
 pub const MAX_REASON_BYTES: usize = 1_000;
 
 const BUDGET: BudgetConfig = BudgetConfig::Range { min: 0, max: 500 };
-/// A judge takes seconds, not milliseconds.
+/// The timeout is long because a judge takes seconds.
 const GATE_TIMEOUT: Duration = Duration::from_secs(45);
 
 type CallRule = Arc<dyn Fn(&str, &FunctionCall) -> SteeringDecision + Send + Sync>;
@@ -80,16 +80,16 @@ pub struct Steering {
     late: Arc<Late>,
 }
 
-/// What the layer remembers.
+/// The layer's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SteeringState {
     version: Version<1>,
     ledger: VecDeque<Entry>,
-    /// Verdicts that came late and were delivered, by their number.
+    /// The number of the last late verdict that was delivered.
     delivered: u64,
 }
 
-/// One verdict that was not a plain pass.
+/// A verdict other than a plain pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Entry {
@@ -99,11 +99,11 @@ pub struct Entry {
     pub what: String,
     /// The rule.
     pub rule: String,
-    /// What it said.
+    /// The verdict.
     pub verdict: SteeringDecision,
 }
 
-/// What a rule said.
+/// The verdict of a rule.
 pub(crate) struct Verdict {
     rule: String,
     decision: SteeringDecision,
@@ -115,7 +115,7 @@ impl Verdict {
     }
 }
 
-/// The same with a reason that is not too long.
+/// Shortens the reason if it is too long.
 fn bounded(decision: SteeringDecision) -> SteeringDecision {
     match decision {
         SteeringDecision::Deny { reason } => SteeringDecision::deny(start_of(&reason, MAX_REASON_BYTES)),
@@ -124,7 +124,7 @@ fn bounded(decision: SteeringDecision) -> SteeringDecision {
     }
 }
 
-/// One decision of several: the first deny, or all guidance.
+/// Combines several decisions: the first denial, or all guidance.
 fn united(verdicts: &[Verdict]) -> SteeringDecision {
     let mut guidance = Vec::new();
     for Verdict { rule, decision } in verdicts {
@@ -138,21 +138,21 @@ fn united(verdicts: &[Verdict]) -> SteeringDecision {
 }
 
 impl Steering {
-    /// The verdicts that were not a plain pass, oldest first.
+    /// Returns the verdicts other than a plain pass, oldest first.
     pub const LEDGER: LayerData<Steering, Vec<Entry>> = LayerData::new("ledger");
 
-    /// No rules: everything passes.
+    /// Creates the layer without rules: everything passes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same with one more pattern.
+    /// Adds a pattern.
     pub fn pattern(mut self, pattern: Pattern) -> Self {
         self.patterns.push(pattern);
         self
     }
 
-    /// The same with a predicate over tool calls: it is given the tool's public name and the call.
+    /// Adds a predicate over tool calls, which gets the tool's public name and the call.
     pub fn call_rule(
         mut self,
         name: impl Into<String>,
@@ -162,7 +162,7 @@ impl Steering {
         self
     }
 
-    /// The same with a predicate over responses, before their tools run.
+    /// Adds a predicate over responses, which runs before their tools.
     pub fn response_rule(
         mut self,
         name: impl Into<String>,
@@ -172,19 +172,19 @@ impl Steering {
         self
     }
 
-    /// The same with a rule that a model judges.
+    /// Adds a rule that a model judges.
     pub fn judge(mut self, judge: Judge) -> Self {
         self.judges.push(Arc::new(judge));
         self
     }
 
-    /// The same, where a tool call runs only if some pattern allows it.
+    /// Lets a tool call run only if a pattern allows it.
     pub fn denying_by_default(mut self) -> Self {
         self.denies_by_default = true;
         self
     }
 
-    /// What patterns and predicates say of a call; `None` in the end if nobody but a judge has a say.
+    /// The verdicts of patterns and predicates about a call, and whether a pattern allows it.
     fn verdicts_on_call(&self, name: &str, call: &FunctionCall, bases: &[String]) -> (Vec<Verdict>, bool) {
         let matching: Vec<&Pattern> =
             self.patterns.iter().filter(|pattern| pattern.matches(name, call, bases)).collect();
@@ -212,13 +212,13 @@ impl Steering {
         verdicts
     }
 
-    /// What predicates and judges say of a response. Judges in the background are set to work.
+    /// The verdicts of predicates and judges about a response. Starts background judges.
     async fn judge_response(&self, params: &AfterModelCallParams<SteeringState>) -> Vec<Verdict> {
         let response = &params.response;
         let own = self.response_rules.iter().map(|(rule, judge)| Verdict::new(rule, judge(response)));
         let mut verdicts: Vec<Verdict> = own.collect();
         let is_denied = |verdict: &Verdict| matches!(verdict.decision, SteeringDecision::Deny { .. });
-        // Without a model, responses are held to the question by the block alone.
+        // Without a model, only the rules in the layer's block apply to responses.
         if verdicts.iter().any(is_denied) || params.ctx.call_model.is_none() {
             return verdicts;
         }
@@ -232,7 +232,7 @@ impl Steering {
         verdicts
     }
 
-    /// The rules in lines, as the model should know them.
+    /// The rules as lines for the model.
     fn lines(&self) -> Vec<String> {
         let patterns = self.patterns.iter().filter(|pattern| pattern.action != Action::Allow).map(Pattern::in_words);
         let judges = self.judges.iter().map(|judge| format!("- {}", flat(&judge.question)));

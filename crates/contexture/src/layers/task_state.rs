@@ -45,9 +45,9 @@ pub const MAX_CHECKPOINTS: usize = 50;
 pub const MAX_ARTIFACTS: usize = 200;
 /// How many values of data are kept.
 pub const MAX_VALUES: usize = 200;
-/// How large one value of data may be, as JSON.
+/// Largest value of data, as JSON.
 pub const MAX_VALUE_BYTES: usize = 4 * 1024;
-/// How long names, places and notes may be.
+/// Longest name, place or note.
 pub const MAX_TEXT_BYTES: usize = 500;
 
 const SLOT: Slot = Slot(110);
@@ -59,14 +59,14 @@ const SHOWN_VALUE_BYTES: usize = 300;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TaskState;
 
-/// What the layer remembers.
+/// The layer's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TaskRecord {
     version: Version<1>,
     checkpoints: VecDeque<Checkpoint>,
-    /// How many checkpoints there were before the first that is kept, in this execution and its parents.
+    /// How many earlier checkpoints were dropped, in this execution and its parents.
     dropped: u64,
-    /// How many checkpoints a child was given.
+    /// How many checkpoints a child started with.
     #[serde(default)]
     given: u64,
     artifacts: Revised<Artifact>,
@@ -117,26 +117,26 @@ pub struct SetTaskData {
 }
 
 impl TaskState {
-    /// The checkpoints, oldest first.
+    /// Returns the checkpoints, oldest first.
     pub const CHECKPOINTS: LayerData<TaskState, Vec<Checkpoint>> = LayerData::new("checkpoints");
-    /// The artifacts by name.
+    /// Returns the artifacts by name.
     pub const ARTIFACTS: LayerData<TaskState, BTreeMap<String, Artifact>> = LayerData::new("artifacts");
-    /// The data by name.
+    /// Returns the data by name.
     pub const DATA: LayerData<TaskState, BTreeMap<String, Value>> = LayerData::new("data");
-    /// Notes a point that the task has reached.
+    /// Records a point that the task has reached.
     pub const CHECKPOINT: LayerFunction<TaskState, Checkpoint, String> = LayerFunction::new("checkpoint");
-    /// Notes something that the task made.
+    /// Records something that the task made.
     pub const RECORD_ARTIFACT: LayerFunction<TaskState, RecordArtifact, String> = LayerFunction::new("record_artifact");
     /// Sets and removes data.
     pub const SET_TASK_DATA: LayerFunction<TaskState, SetTaskData, String> = LayerFunction::new("set_task_data");
 
-    /// A task of which nothing is known.
+    /// Creates the layer with an empty state.
     pub fn new() -> Self {
         Self
     }
 }
 
-/// A text that is not blank and not too long.
+/// Checks that a text is not blank and not too long.
 fn checked(field: &str, text: &str, may_be_blank: bool) -> Result<(), String> {
     match text.len() {
         bytes if bytes > MAX_TEXT_BYTES => Err(format!("`{field}` has {bytes} bytes, more than {MAX_TEXT_BYTES}")),
@@ -174,7 +174,7 @@ impl TaskRecord {
         Ok(())
     }
 
-    /// All of the change, or none of it.
+    /// Applies all of the change, or none of it.
     fn change_data(&mut self, input: SetTaskData) -> Result<(), String> {
         let mut data = self.data.clone();
         for name in &input.remove {
@@ -202,7 +202,7 @@ impl TaskRecord {
         Ok(())
     }
 
-    /// Everything in lines, the most important and the newest first.
+    /// Everything as lines, the most important and the newest first.
     fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (index, checkpoint) in self.checkpoints.iter().enumerate().rev() {
@@ -218,11 +218,11 @@ impl TaskRecord {
             let value = value.to_string();
             lines.push(format!("- data `{}`: {}", one_line(name), start_of(&value, SHOWN_VALUE_BYTES)));
         }
-        // Some of each kind, whatever there is most of: the newest checkpoints stay first.
+        // Some of each kind, even if one kind has many more; the newest checkpoints stay first.
         lines
     }
 
-    /// The number of checkpoints that there ever were.
+    /// The total number of checkpoints, including dropped ones.
     fn reached(&self) -> u64 {
         self.dropped + self.checkpoints.len() as u64
     }

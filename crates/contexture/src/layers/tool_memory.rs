@@ -44,17 +44,17 @@ use crate::text::one_line::one_line;
 
 /// The id of the layer.
 pub const ID: &str = "tool-memory";
-/// How many files there may be.
+/// Most files.
 pub const MAX_FILES: usize = 200;
-/// How large one file may be.
+/// Largest file.
 pub const MAX_FILE_BYTES: usize = 64 * 1024;
-/// How large all files together may be.
+/// Largest total size of all files.
 pub const MAX_TOTAL_BYTES: usize = 1024 * 1024;
-/// How large the state of one tool may be, as JSON.
+/// Largest state of one tool, as JSON.
 pub const MAX_STATE_BYTES: usize = 16 * 1024;
 
 const SLOT: Slot = Slot(110);
-/// How much of a tool's state is shown, in bytes.
+/// Most bytes of a tool's state that are shown.
 const SHOWN_STATE_BYTES: usize = 2_000;
 
 /// The layer `tool-memory`: see [the module](self).
@@ -64,7 +64,7 @@ pub struct ToolMemory {
     tools: BTreeMap<String, Arc<Schema>>,
 }
 
-/// What the layer remembers.
+/// The layer's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolMemoryState {
     version: Version<1>,
@@ -82,30 +82,30 @@ pub struct SetState {
 }
 
 impl ToolMemory {
-    /// The files by path.
+    /// Returns the files by path.
     pub const FILES: LayerData<ToolMemory, BTreeMap<String, String>> = LayerData::new("files");
-    /// The states of tools, by name.
+    /// Returns the states of tools, by name.
     pub const STATES: LayerData<ToolMemory, BTreeMap<String, Value>> = LayerData::new("states");
     /// The six commands.
     pub const MEMORY: LayerFunction<ToolMemory, MemoryCommand, String> = LayerFunction::new("memory");
     /// Sets the state of a tool; for the program only.
     pub const SET_STATE: LayerFunction<ToolMemory, SetState, String> = LayerFunction::new("set_state");
 
-    /// A memory that all threads of a user share, without tools.
+    /// Creates a memory that all threads of a user share, without tools.
     pub fn new() -> Self {
         Self { scope: MemoryScope::Resource, tools: BTreeMap::new() }
     }
 
-    /// The same in another scope.
+    /// Sets another scope.
     pub fn with_scope(mut self, scope: MemoryScope) -> Self {
         self.scope = scope;
         self
     }
 
-    /// The same with a tool that keeps a state, which meets a JSON schema.
+    /// Adds a tool with a state that must match a JSON schema.
     ///
     /// # Errors
-    /// The schema is none, or says what [`Schema`] cannot check.
+    /// The schema is invalid, or uses keywords that [`Schema`] cannot check.
     pub fn declare(mut self, tool: impl Into<String>, schema: &Value) -> Result<Self, SpecError> {
         let schema = Schema::new(schema).map_err(|problem| SpecError::layer(ID, "schema", problem))?;
         self.tools.insert(tool.into(), Arc::new(schema));
@@ -127,7 +127,7 @@ impl ToolMemory {
 }
 
 impl ToolMemoryState {
-    /// Everything in lines.
+    /// Everything as lines.
     fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (tool, value) in self.states.iter() {

@@ -53,12 +53,12 @@ use serde_json::{Map, Value, json};
 
 use crate::text::block::fit_text;
 
-/// The id of the layer, unless [`WorkingMemory::with_id`] says otherwise.
+/// The default id of the layer; [`WorkingMemory::with_id`] sets another one.
 pub const ID: &str = "working-memory";
-/// How long notes may become. A little less than the largest budget, for the block around them.
+/// Longest notes: a little less than the largest budget, to leave room for the block around them.
 pub const MAX_NOTES_TOKENS: u64 = 1_400;
 
-/// How deep notes that are an object may nest.
+/// The largest nesting depth of notes that are an object.
 pub const MAX_DEPTH: usize = 8;
 
 const BUDGET: BudgetConfig = BudgetConfig::Range { min: 200, max: 1_500 };
@@ -80,13 +80,13 @@ struct ObjectSchema {
     schema: Schema,
 }
 
-/// What the model keeps in mind.
+/// The notes of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Notes {
     /// Free text.
     Text(String),
-    /// An object that meets the layer's schema.
+    /// An object that matches the layer's schema.
     Object(Map<String, Value>),
 }
 
@@ -153,55 +153,55 @@ impl TryFrom<WrittenUpdate> for Update {
 }
 
 impl WorkingMemory {
-    /// The notes as they are.
+    /// Returns the notes.
     pub const SNAPSHOT: LayerData<WorkingMemory, Notes> = LayerData::new("snapshot");
-    /// Changes the notes; answers a word of confirmation.
+    /// Changes the notes; returns a confirmation.
     pub const UPDATE: LayerFunction<WorkingMemory, Update, String> = LayerFunction::new("update");
 
-    /// Notes in free text, kept for one thread.
+    /// Creates notes in free text, kept for one thread.
     pub fn new() -> Self {
         Self { id: ID.into(), scope: MemoryScope::Thread, schema: None, template: Notes::default(), read_only: false }
     }
 
-    /// Notes in an object that meets `schema`, kept for one thread.
+    /// Creates notes as an object that matches `schema`, kept for one thread.
     ///
-    /// For a Rust type, `schemars::schema_for!(Type).to_value()` is its schema.
+    /// The schema of a Rust type is `schemars::schema_for!(Type).to_value()`.
     ///
     /// # Errors
-    /// The schema is none, or says what [`Schema`] cannot check.
+    /// The schema is invalid, or uses keywords that [`Schema`] cannot check.
     pub fn object(schema: Value) -> Result<Self, SpecError> {
         let parsed = Schema::new(&schema).map_err(|problem| SpecError::layer(ID, "schema", problem))?;
         let schema = Arc::new(ObjectSchema { written: schema, schema: parsed });
         Ok(Self { schema: Some(schema), template: Notes::Object(Map::new()), ..Self::new() })
     }
 
-    /// The same under another id: for two in one memory.
+    /// Sets another id, for two such layers in one memory.
     pub fn with_id(mut self, id: impl Into<LayerId>) -> Self {
         self.id = id.into();
         self
     }
 
-    /// The same in another scope.
+    /// Sets another scope.
     pub fn with_scope(mut self, scope: MemoryScope) -> Self {
         self.scope = scope;
         self
     }
 
-    /// The same, beginning with these notes where none are stored.
+    /// Sets the initial notes, used if none are stored.
     ///
-    /// They must fit the kind of the notes and the schema, or the layer's `init` fails.
+    /// They must match the kind of the notes and the schema, or the layer's `init` fails.
     pub fn with_template(mut self, template: Notes) -> Self {
         self.template = template;
         self
     }
 
-    /// The same without `update`: the model sees the notes and cannot change them.
+    /// Removes `update`: the model sees the notes but cannot change them.
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
         self
     }
 
-    /// The notes after an update, or what speaks against it, in words for the model.
+    /// The notes after an update, or why it is refused, in words for the model.
     fn updated(&self, notes: &Notes, update: Update) -> Result<Notes, String> {
         let notes = match (&self.schema, update) {
             (None, Update::Text(text)) => Notes::Text(text),
@@ -220,7 +220,7 @@ impl WorkingMemory {
         Ok(notes)
     }
 
-    /// Whether the notes are what this layer keeps.
+    /// Whether the notes match the kind and schema of this layer.
     fn check(&self, notes: &Notes) -> Result<(), String> {
         match (&self.schema, notes) {
             (None, Notes::Text(_)) => Ok(()),
@@ -303,7 +303,7 @@ impl MemoryLayer for WorkingMemory {
         Ok(fit_text(params.ctx.counter(), &self.id, &params.state.to_text(), params.budget).into())
     }
 
-    /// Stored notes may be of a time with another schema, or of text.
+    /// Stored notes may have been written with another schema, or as text.
     fn check_state(&self, notes: &Notes) -> Result<(), String> {
         if notes.is_empty() { Ok(()) } else { self.check(notes) }
     }
@@ -323,7 +323,7 @@ impl MemoryLayer for WorkingMemory {
 }
 
 impl Notes {
-    /// Whether there is nothing in them.
+    /// Whether they are empty.
     pub fn is_empty(&self) -> bool {
         match self {
             Notes::Text(text) => text.trim().is_empty(),
@@ -331,7 +331,7 @@ impl Notes {
         }
     }
 
-    /// The notes as the model reads them.
+    /// The notes as shown to the model.
     fn to_text(&self) -> String {
         match self {
             Notes::Text(text) => text.clone(),
@@ -385,7 +385,7 @@ fn merge_object(target: &mut Map<String, Value>, set: Map<String, Value>, depth:
     Ok(())
 }
 
-/// How many lists and objects are within each other.
+/// The nesting depth of lists and objects.
 fn depth_of(value: &Value) -> usize {
     match value {
         Value::Array(values) => 1 + values.iter().map(depth_of).max().unwrap_or(0),
@@ -409,7 +409,7 @@ fn remove_path(object: &mut Map<String, Value>, path: &str) -> Result<(), String
     inner.remove(last).map(drop).ok_or_else(missing)
 }
 
-/// Their lines, then those of ours that they do not have.
+/// Their lines, then those of ours that they lack.
 fn unite_lines(ours: &str, theirs: &str) -> String {
     let new = ours.lines().filter(|line| !theirs.lines().any(|their| their == *line));
     theirs.lines().chain(new).collect::<Vec<_>>().join("\n")

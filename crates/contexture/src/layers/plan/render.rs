@@ -10,13 +10,13 @@ use super::{MAX_TEXT_BYTES, Phase, PlanState};
 use crate::text::block::{fit_parts, flat, start_of};
 use crate::text::date::minute;
 
-/// The plan within a number of tokens. Steps that are over go first, then those farthest from the next one.
+/// The plan within a number of tokens. Finished steps are dropped first, then those farthest from the next one.
 pub(super) fn block(counter: &dyn TokenCounter, layer: &LayerId, plan: &PlanState, tokens: u64) -> Option<String> {
     let ranks = ranks(plan);
     fit_parts(counter, layer, tokens, ranks.len(), |shown| text(plan, &ranks[..shown]))
 }
 
-/// The steps by how much they matter: those that are open, nearest to the next one first, then those that are over.
+/// The steps by importance: open ones, nearest to the next one first, then finished ones.
 fn ranks(plan: &PlanState) -> Vec<usize> {
     let steps = plan.steps();
     let next = plan.next().and_then(|next| steps.iter().position(|step| step.id == next.id)).unwrap_or(0);
@@ -56,7 +56,7 @@ fn phase(plan: &PlanState) -> String {
     }
 }
 
-/// A text in one line, however long a stored plan has it.
+/// A text in one line, shortened if a stored plan has a longer one.
 fn short(text: &str) -> String {
     flat(&start_of(text, MAX_TEXT_BYTES))
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{MAX_DEPTH, MAX_STEPS, MAX_TEXT_BYTES};
 use crate::text::one_line::one_line;
 
-/// How long the id of a step may be.
+/// Longest id of a step.
 const MAX_ID_BYTES: usize = 32;
 
 /// How far a step has come.
@@ -29,7 +29,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Whether what comes after it may begin.
+    /// Whether the steps after it may begin.
     fn is_over(self) -> bool {
         matches!(self, Status::Done | Status::Skipped)
     }
@@ -55,13 +55,13 @@ pub struct Step {
     pub text: String,
     /// How far it has come.
     pub status: Status,
-    /// The step that it is under.
+    /// Its parent step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<String>,
-    /// The steps that it comes after.
+    /// The steps that must be done before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// What came of it.
+    /// Its result.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
 }
@@ -91,7 +91,7 @@ pub struct Reword {
     pub text: String,
 }
 
-/// All steps of a plan, each behind the one that it is under.
+/// All steps of a plan, each after its parent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Steps(Vec<Step>);
@@ -121,19 +121,19 @@ impl Steps {
         })
     }
 
-    /// The steps that a step is under, the nearest first.
+    /// The ancestors of a step, nearest first.
     fn above<'a>(&'a self, step: &'a Step) -> impl Iterator<Item = &'a Step> {
         let parent = |step: &&'a Step| step.under.as_deref().and_then(|id| self.get(id));
-        // A stored plan may be of anyone's making: no circle keeps it busy.
+        // A stored plan may be malformed: the limit ends a cycle.
         std::iter::successors(parent(&step), parent).take(MAX_DEPTH + 1)
     }
 
-    /// How many steps a step is under.
+    /// The depth of a step.
     pub(super) fn depth(&self, step: &Step) -> usize {
         self.above(step).count()
     }
 
-    /// Adds steps at the end of those that they are under.
+    /// Adds steps after the other children of their parents.
     pub(super) fn add(&mut self, steps: Vec<NewStep>) -> Result<(), String> {
         for step in steps {
             self.add_one(step)?;
@@ -175,7 +175,7 @@ impl Steps {
         fresh.expect("there are more numbers than steps")
     }
 
-    /// The place behind everything that is under a step.
+    /// The index after all descendants of a step.
     fn end_under(&self, under: Option<&str>) -> usize {
         let Some(under) = under else { return self.0.len() };
         let last = self.0.iter().rposition(|step| step.id == under || self.is_beneath(step, under));
@@ -186,7 +186,7 @@ impl Steps {
         self.above(step).any(|step| step.id == above)
     }
 
-    /// Every step comes after steps that are there, and none after itself.
+    /// Checks that every step depends on existing steps only, and that there is no cycle.
     fn check_order(&self) -> Result<(), String> {
         for step in &self.0 {
             for after in &step.after {
@@ -196,7 +196,7 @@ impl Steps {
                 }
             }
         }
-        // Steps whose order is settled, until no more can be.
+        // Settles steps whose dependencies are settled, until all are, or the rest is a cycle.
         let mut settled: BTreeSet<&str> = BTreeSet::new();
         loop {
             let before = settled.len();
@@ -299,7 +299,7 @@ impl Steps {
             && self.above(step).all(is_open)
     }
 
-    /// Takes over what a copy finished, failed or skipped; returns how many steps.
+    /// Takes over the steps that a copy finished, failed or skipped. Returns how many.
     pub(super) fn take_back(&mut self, copy: &Steps) -> usize {
         let mut taken = 0;
         for step in &mut self.0 {

@@ -9,13 +9,13 @@ use super::{LIMITS, MAX_DEPTH, MAX_SKILLS};
 use crate::front_matter::FrontMatter;
 use crate::text::block::{flat, start_of};
 
-/// Where skills are looked for, the strongest first.
+/// Where skills are searched for, highest precedence first.
 const FOLDERS: [&str; 3] = [".contexture/skills", ".agents/skills", ".claude/skills"];
-/// How many folders are looked into.
+/// Most folders that are searched.
 const MAX_FOLDERS: usize = 1_000;
-/// How much of a description is kept, in bytes; the format allows 1 024 characters.
+/// Most bytes of a description that are kept; the format allows 1 024 characters.
 const MAX_DESCRIPTION_BYTES: usize = 4 * 1_024;
-/// How much of a name is kept, in bytes.
+/// Most bytes of a name that are kept.
 const MAX_NAME_BYTES: usize = 100;
 
 /// A skill that was read.
@@ -29,17 +29,17 @@ pub(super) struct Skill {
     pub(super) is_users: bool,
 }
 
-/// A skill that was read, or that could not be, with the stamp its file had.
+/// The result of reading a skill, with the stamp of its file.
 type Kept = (FileStamp, Option<Arc<Skill>>);
 
-/// What was read, kept while it does not change.
+/// Cached skills, valid while their files do not change.
 #[derive(Clone, Default)]
 pub(super) struct Shelf {
     files: HashMap<(bool, String), Kept>,
 }
 
 impl Shelf {
-    /// All skills by name, and how many folders were left out because of what is in them.
+    /// All skills by name, and how many folders were left out because of their content.
     pub(super) async fn find(
         &mut self,
         project: &Arc<dyn FsAdapter>,
@@ -80,7 +80,7 @@ impl Shelf {
     }
 }
 
-/// The folders beneath one that have a SKILL.md. What is inside of a skill belongs to it.
+/// The folders below a directory that have a SKILL.md. Folders inside a skill belong to it.
 async fn folders(fs: &dyn FsAdapter, root: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut waiting = vec![(root.to_owned(), 0)];
@@ -103,13 +103,13 @@ async fn folders(fs: &dyn FsAdapter, root: &str) -> Vec<String> {
     found
 }
 
-/// A link may lead to a folder; whether it stays beneath the base is seen when it is listed.
+/// A link may lead to a folder; whether it stays below the base is checked when it is listed.
 fn is_folder(entry: &DirEntry) -> bool {
     matches!(entry.kind, EntryKind::Directory | EntryKind::Link)
         && !matches!(entry.name.as_str(), ".git" | "node_modules")
 }
 
-/// A skill from its file; `None` if nobody could tell when to open it.
+/// Parses a skill file; `None` if it does not say when to open it.
 fn parse(folder: &str, text: &str, is_users: bool) -> Option<Skill> {
     let front = FrontMatter::read(text);
     let own_name = folder.rsplit('/').next().unwrap_or(folder);
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(found, expected, "{text}");
     }
 
-    /// As they are found in the wild.
+    /// Variants that occur in practice.
     #[test]
     fn skills_are_read_leniently() {
         check("---\nname: pdf\ndescription: Fills forms.\n---\n# PDF\n", Some(("pdf", "Fills forms.", "# PDF")));

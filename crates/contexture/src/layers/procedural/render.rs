@@ -11,7 +11,7 @@ use super::{MAX_LIST_TOKENS, Opened};
 use crate::text::block::{fit_parts, fits, start_of};
 use crate::text::one_line::one_line;
 
-/// Descriptions are shortened in steps of so many bytes.
+/// Descriptions are shortened in steps of this many bytes.
 const STEP_BYTES: usize = 16;
 
 /// What is listed.
@@ -20,7 +20,7 @@ pub(super) struct Listed<'a> {
     pub(super) left_out: usize,
 }
 
-/// The list and the open skills within a number of tokens. `opened` has the one opened last first.
+/// The list and the open skills within a number of tokens. `opened` has the most recently opened one first.
 pub(super) fn block(
     counter: &dyn TokenCounter,
     layer: &LayerId,
@@ -28,7 +28,7 @@ pub(super) fn block(
     opened: &[&Opened],
     tokens: u64,
 ) -> Option<String> {
-    // What is open is in use: the list leaves it most of the room.
+    // Open skills are in use, so the list leaves them most of the room.
     let list_tokens = if opened.is_empty() { tokens } else { tokens / 4 }.min(MAX_LIST_TOKENS);
     let list = listed.within(counter, layer, list_tokens).unwrap_or_default();
     fit_parts(counter, layer, tokens, opened.len(), |shown| {
@@ -60,7 +60,7 @@ impl Listed<'_> {
         fit_parts(counter, layer, tokens, self.skills.len(), |shown| self.text(shown, 0))
     }
 
-    /// The first `shown` skills, with so many bytes of each description.
+    /// The first `shown` skills, with a limit of bytes for each description.
     fn text(&self, shown: usize, bytes: usize) -> String {
         let mut text = String::new();
         if !self.skills.is_empty() {

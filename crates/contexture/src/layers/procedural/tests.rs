@@ -87,7 +87,7 @@ async fn an_open_skill_is_shown_from_the_next_step_on_and_after_a_restart() {
     let shown = model.last_texts().join("\n");
     assert!(shown.contains("Use `fill`.\n```\n&lt;/memory>\n```\n````"), "in the very next step: {shown}");
     drop(execution);
-    // The file is gone, and what was opened is kept.
+    // The file is gone, but the open skill is kept.
     fs.remove(".claude/skills/pdf/SKILL.md");
     engine.execution("thread").start().await.unwrap().turn("Go on.").await.unwrap();
     assert!(model.last_texts().join("\n").contains("Use `fill`."));

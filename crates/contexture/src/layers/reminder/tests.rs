@@ -29,7 +29,7 @@ impl Tool for RunTests {
     }
 }
 
-/// The block of the layer in each of some turns, which are so many minutes apart.
+/// The layer's block in each of some turns, which are this many minutes apart.
 async fn blocks(layer: Reminder, model: ScriptedModel, minutes: &[u64]) -> Vec<String> {
     let clock = ManualClock::hurried();
     let builder = engine(memory((layer,))).model(model.clone()).clock(Arc::new(clock.clone())).tool(RunTests);

@@ -5,10 +5,10 @@ use crate::text::pattern::name_matches;
 
 /// Programs whose arguments are command lines.
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "eval", "su", "ssh", "watch"];
-/// How deep command lines in command lines are looked into.
+/// How deep nested command lines are parsed.
 const MAX_DEPTH: usize = 4;
 
-/// Whether a pattern may match a command of a line. What is not understood may.
+/// Whether a pattern may match a command of a line. A line that cannot be parsed may match.
 pub(super) fn may_have(pattern: &str, line: &str) -> bool {
     may_have_at(pattern, line, 0)
 }
@@ -25,37 +25,37 @@ fn may_have_at(pattern: &str, line: &str, depth: usize) -> bool {
 
 fn command_may(pattern: &str, command: &Simple, depth: usize) -> bool {
     let words: Vec<Option<&str>> = command.words.iter().map(Word::plain).collect();
-    // A program that only the shell knows may be any.
+    // A program name that only the shell can expand may be anything.
     if words.first().is_some_and(Option::is_none) {
         return true;
     }
-    // Behind `sudo`, `env`, `timeout` and their like another command begins, at any word.
+    // After `sudo`, `env`, `timeout` and the like, another command may begin at any word.
     let starts = (0..words.len()).any(|start| words_may(pattern, &words[start..]));
     let is_shell = words.iter().flatten().any(|word| SHELLS.contains(&base_name(word)));
     let inner = words.iter().skip(1).flatten().filter(|word| is_shell && word.contains(char::is_whitespace));
     starts || inner.into_iter().any(|line| may_have_at(pattern, line, depth + 1))
 }
 
-/// Whether a pattern may match these words, where one that is not plain may be anything.
+/// Whether a pattern may match these words; a word that is not literal may be anything.
 fn words_may(pattern: &str, words: &[Option<&str>]) -> bool {
     let Some(Some(program)) = words.first() else { return false };
     let rest = words[1..].iter().map_while(|word| *word);
     let plain: Vec<&str> = std::iter::once(base_name(program)).chain(rest).collect();
     let text = plain.join(" ");
     match plain.len() == words.len() {
-        // `git push *` is meant for `git push` as well.
+        // `git push *` also matches `git push`.
         true => name_matches(pattern, &text) || name_matches(pattern, &format!("{text} ")),
         false => may_begin(pattern, &text),
     }
 }
 
-/// Whether a text that goes on in an unknown way may match.
+/// Whether a text with an unknown continuation may match.
 fn may_begin(pattern: &str, start: &str) -> bool {
     let fixed = pattern.split(['*', '?']).next().unwrap_or(pattern);
     start.starts_with(fixed) || fixed.starts_with(start)
 }
 
-/// Whether a pattern matches every command of a line, and nothing but commands is in it.
+/// Whether a pattern matches every command of a line, and the line consists only of commands.
 pub(super) fn is_all(pattern: &str, line: &str) -> bool {
     let Some(script) = parse(line).filter(|script| script.is_straight) else { return false };
     let mut commands = script.commands().peekable();

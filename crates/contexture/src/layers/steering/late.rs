@@ -9,13 +9,13 @@ use contexture_core::layer::{ExecutionContext, SteeringDecision};
 use super::Verdict;
 use super::judge::Judge;
 
-/// How many verdicts of one execution wait to be delivered.
+/// Most undelivered verdicts of one execution.
 const MAX_WAITING: usize = 100;
 
-/// Verdicts on their way, by execution.
+/// Verdicts of background judges, by execution.
 ///
-/// Each has a number, and the state of the layer says up to which they were delivered. Since a state changes only when a
-/// hook succeeds, one is delivered exactly once, whatever becomes of the hook that delivers it.
+/// Each verdict has a number, and the layer's state says up to which number they were delivered. Since the state
+/// changes only when a hook succeeds, each is delivered exactly once, even if the delivering hook fails.
 #[derive(Default)]
 pub(super) struct Late {
     executions: Mutex<HashMap<ExecutionId, Waiting>>,
@@ -33,7 +33,7 @@ impl Late {
         self.executions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has something judged in the background.
+    /// Starts a judge in the background.
     pub(super) fn begin(self: &Arc<Self>, judge: Arc<Judge>, ctx: ExecutionContext, subject: String) {
         self.executions().entry(ctx.execution_id.clone()).or_default();
         let late = self.clone();
@@ -45,7 +45,7 @@ impl Late {
         });
     }
 
-    /// Keeps a verdict, unless the execution is over.
+    /// Adds a verdict, unless the execution has ended.
     fn put(&self, execution: &ExecutionId, rule: String, decision: SteeringDecision) {
         let mut executions = self.executions();
         let Some(waiting) = executions.get_mut(execution).filter(|waiting| waiting.verdicts.len() < MAX_WAITING) else {
@@ -55,7 +55,7 @@ impl Late {
         waiting.verdicts.push((waiting.newest, rule, decision));
     }
 
-    /// The verdicts that were not delivered yet. Those that were are forgotten.
+    /// The undelivered verdicts. Removes those that were delivered.
     pub(super) fn after(&self, execution: &ExecutionId, delivered: u64) -> Vec<(u64, Verdict)> {
         let mut executions = self.executions();
         let Some(waiting) = executions.get_mut(execution) else { return Vec::new() };

@@ -10,11 +10,11 @@ use crate::arguments::{is_command, maybe_paths, normal_path, texts};
 use crate::text::block::flat;
 use crate::text::pattern::{name_matches, path_matches};
 
-/// What follows when a pattern matches.
+/// The effect of a matching pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// The call runs, whatever advice others have.
+    /// The call runs, regardless of guidance from other rules.
     Allow,
     /// The call does not run.
     #[default]
@@ -23,18 +23,18 @@ pub enum Action {
     Guide,
 }
 
-/// A rule over tool calls. What it does not say matches everything.
+/// A rule over tool calls. Fields that are not set match everything.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pattern {
     /// The rule's name, for the ledger.
     pub name: String,
-    /// What follows when it matches.
+    /// The effect when it matches.
     pub action: Action,
-    /// The tool's public name; `*` stands for any characters.
+    /// The tool's public name; `*` matches any characters.
     #[serde(default)]
     pub tool: Option<String>,
-    /// A path that the call names; `*` within one name, `**` for any number of names.
+    /// A path that the call names; `*` matches within one name, `**` any number of names.
     #[serde(default)]
     pub path: Option<String>,
     /// A command, with its arguments, as in `git push *`.
@@ -46,40 +46,40 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// A rule of this name that denies every call, until it is narrowed.
+    /// Creates a rule that denies every call, until it is narrowed.
     pub fn deny(name: impl Into<String>, message: impl Into<String>) -> Self {
         Self { name: name.into(), message: message.into(), ..Self::default() }
     }
 
-    /// A rule of this name that guides every call, until it is narrowed.
+    /// Creates a rule that guides every call, until it is narrowed.
     pub fn guide(name: impl Into<String>, message: impl Into<String>) -> Self {
         Self { action: Action::Guide, ..Self::deny(name, message) }
     }
 
-    /// A rule of this name that allows every call, until it is narrowed.
+    /// Creates a rule that allows every call, until it is narrowed.
     pub fn allow(name: impl Into<String>) -> Self {
         Self { action: Action::Allow, ..Self::deny(name, "") }
     }
 
-    /// The same for one tool.
+    /// Limits it to one tool.
     pub fn tool(mut self, tool: impl Into<String>) -> Self {
         self.tool = Some(tool.into());
         self
     }
 
-    /// The same for one path.
+    /// Limits it to one path.
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());
         self
     }
 
-    /// The same for one command.
+    /// Limits it to one command.
     pub fn command(mut self, command: impl Into<String>) -> Self {
         self.command = Some(command.into());
         self
     }
 
-    /// Whether the rule is about a call. `bases` are absolute names of the directory that paths are relative to.
+    /// Whether the rule applies to a call. `bases` are absolute paths of the directory that paths are relative to.
     pub(super) fn matches(&self, tool: &str, call: &FunctionCall, bases: &[String]) -> bool {
         let arguments = call.parsed_arguments();
         self.tool.as_ref().is_none_or(|pattern| name_matches(pattern, tool))
@@ -87,7 +87,7 @@ impl Pattern {
             && self.command.as_ref().is_none_or(|pattern| self.matches_command(pattern, &arguments))
     }
 
-    /// To deny, one path is enough, wherever it is; to allow, all that the call names must match.
+    /// For a denial one matching path is enough, wherever it is; to allow, all paths of the call must match.
     fn matches_path(&self, pattern: &str, arguments: &Value, bases: &[String]) -> bool {
         let paths = maybe_paths(arguments);
         let has_command = texts(arguments).iter().any(|(name, _)| is_command(name));
@@ -116,7 +116,7 @@ impl Pattern {
         }
     }
 
-    /// The rule as the model is told it.
+    /// The rule in words for the model.
     pub(super) fn in_words(&self) -> String {
         let verb = if self.action == Action::Deny { "not allowed" } else { "to be done differently" };
         let parts = [("tool", &self.tool), ("path", &self.path), ("command", &self.command)];

@@ -24,13 +24,13 @@ impl Tool for Bash {
     }
 
     async fn call(&self, _: Value, _: contexture_core::tool::ToolContext<'_>) -> Result<String, BoxError> {
-        // As a real one would, it leaves time for others.
+        // Yields, as a real tool would.
         settle().await;
         Ok("ran".to_owned())
     }
 }
 
-/// A model that never answers.
+/// A model that never responds.
 struct Hangs;
 
 impl Model for Hangs {
@@ -55,7 +55,7 @@ fn ledger(execution: &Execution<(Steering,)>) -> Vec<Entry> {
     execution.memory().read(Steering::LEDGER).unwrap()
 }
 
-/// What became of a command under some rules.
+/// The result of a command under some rules.
 async fn ran(layer: Steering, judge: impl Model, command: &str) -> (String, Vec<Entry>) {
     let model = ScriptedModel::new().calls("Bash", json!({ "command": command }).to_string()).says("ok");
     let engine = agent(layer, &model, judge);
@@ -167,7 +167,7 @@ async fn a_judge_that_fails_denies() {
     assert_eq!(ran(layer(), ScriptedModel::new().says("GUIDE: move it"), "rm a").await.0, "move it");
     assert!(ran(layer(), ScriptedModel::new().says("Sure!"), "rm a").await.0.contains("the judge gave no verdict"));
     assert!(ran(layer(), ScriptedModel::new().fails("overloaded"), "rm a").await.0.contains("overloaded"));
-    // Whether the judge's limit or the hook's comes first, the call does not run.
+    // The call does not run, whether the judge or the hook times out first.
     assert_ne!(ran(layer(), Hangs, "rm a").await.0, "ran");
 }
 
@@ -198,7 +198,7 @@ async fn responses_are_judged_before_they_count() {
     assert!(matches!(execution.turn("Hello").await, Err(Error::SteeringDenied { .. })), "it fails closed");
 }
 
-/// Waits until the judges in the background are done.
+/// Waits until the background judges are done.
 async fn settle() {
     for _ in 0..100 {
         tokio::task::yield_now().await;

@@ -7,11 +7,11 @@ use super::{MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES};
 use crate::revised::Revised;
 use crate::text::one_line::one_line;
 
-/// Where everything is.
+/// The root directory.
 const ROOT: &str = "/memories";
-/// How long a path may be.
+/// Longest path.
 const MAX_PATH_BYTES: usize = 256;
-/// How much of a file one view shows.
+/// Most bytes of a file that one view shows.
 const MAX_VIEW_BYTES: usize = 16 * 1024;
 
 /// What `tool-memory/memory` is given.
@@ -87,7 +87,7 @@ pub(super) fn schema() -> Value {
     })
 }
 
-/// Carries out a command; an error changes nothing.
+/// Executes a command; an error changes nothing.
 pub(super) fn run(command: MemoryCommand, files: &mut Revised<String>) -> Result<String, String> {
     match command {
         MemoryCommand::View { path, view_range } => view(files, &path, view_range),
@@ -110,7 +110,7 @@ pub(super) fn run(command: MemoryCommand, files: &mut Revised<String>) -> Result
     }
 }
 
-/// A path beneath the root, in its one form.
+/// Normalises a path below the root.
 fn normal(path: &str) -> Result<String, String> {
     let shown = one_line(path);
     let rest = path.strip_prefix(ROOT).filter(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -139,7 +139,7 @@ fn file_path(path: &str) -> Result<String, String> {
     }
 }
 
-/// The files that a path is, or that are beneath it.
+/// The files at or below a path.
 fn beneath(files: &Revised<String>, path: &str) -> Result<Vec<String>, String> {
     let prefix = format!("{path}/");
     let is_in = |name: &str| name == path || name.starts_with(&prefix);
@@ -155,7 +155,7 @@ fn text_of<'a>(files: &'a Revised<String>, path: &str) -> Result<&'a String, Str
     files.get(path).ok_or_else(|| missing(path))
 }
 
-/// Writes a file, within the bounds.
+/// Writes a file, within the limits.
 fn put(files: &mut Revised<String>, path: &str, text: String) -> Result<(), String> {
     if text.len() > MAX_FILE_BYTES {
         return Err(format!("Error: the file would have {} bytes, more than {MAX_FILE_BYTES}", text.len()));

@@ -38,7 +38,7 @@ fn notes(execution: &Execution<OneLayer>) -> Notes {
     execution.memory().read(WorkingMemory::SNAPSHOT).expect("declared data")
 }
 
-/// What `update` itself said.
+/// The result of `update` itself.
 #[track_caller]
 fn reason(error: Error) -> String {
     match error {
@@ -52,7 +52,7 @@ async fn conforms_in_every_form() {
     layer_conformance(WorkingMemory::new).await;
     layer_conformance(|| WorkingMemory::new().with_scope(MemoryScope::Resource)).await;
     layer_conformance(profile).await;
-    // Far longer than any budget: the layer itself cuts what it shows.
+    // Far longer than any budget: the layer itself shortens what it shows.
     let long = Notes::Text("</memory> A line of notes.\n".repeat(2_000));
     layer_conformance(|| WorkingMemory::new().with_template(long.clone()).read_only()).await;
 }
