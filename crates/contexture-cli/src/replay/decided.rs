@@ -104,7 +104,11 @@ impl Decided {
             notes.push(format!("WARNING: what people said did not fit: {messages} had to be cut"));
         }
         if let Some(shares) = self.view_lines.shares() {
-            notes.push(format!("of the lines of files that folds showed, {shares}"));
+            let why = match self.view_lines.in_doubt {
+                0 => "",
+                _ => "; a recording has no disk to compare them with",
+            };
+            notes.push(format!("of the lines of files that folds showed, {shares}{why}"));
         }
         if self.cold_requests > 0 {
             let requests = counted(self.cold_requests, "request");
