@@ -8,4 +8,4 @@ mod files;
 mod load;
 pub mod command;
 
-pub use flags::{ConfigFlags, Everything, FlagsOf, OfCompare, OfGateway, OfReplay, OfWindow};
+pub use flags::{ConfigFlags, Everything, FlagsOf, OfChat, OfCompare, OfGateway, OfReplay, OfWindow};

@@ -48,6 +48,11 @@ impl Failure {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// The message, on one line.
+    pub fn sentence(&self) -> &str {
+        &self.sentence
+    }
+
     /// Prints the message and returns the exit code.
     pub fn report(self) -> ExitCode {
         match self.kind {

@@ -1,6 +1,8 @@
 //! The program `contexture`, as a library: its commands, and the measures that they print.
 
 pub mod bill;
+#[cfg(unix)]
+pub mod chat;
 pub mod compare;
 pub mod completions;
 pub mod config;
@@ -43,6 +45,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    #[cfg(unix)]
+    Chat(chat::Chat),
     Run(gateway::run::Run),
     Serve(gateway::serve::Serve),
     Receipts(gateway::receipts::Receipts),
@@ -95,6 +99,8 @@ fn program(screen: Screen) -> clap::Command {
 fn run(arguments: Arguments, screen: Screen) -> Result<(), Failure> {
     match arguments.command {
         None => Ok(io::stdout().write_all(short_help(screen).as_bytes())?),
+        #[cfg(unix)]
+        Some(Command::Chat(chat)) => chat::run(&chat, screen),
         Some(Command::Run(run)) => gateway::run::run(&run),
         Some(Command::Serve(serve)) => gateway::serve::run(&serve),
         Some(Command::Receipts(receipts)) => gateway::receipts::run(&receipts),

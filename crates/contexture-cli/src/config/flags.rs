@@ -48,6 +48,10 @@ pub struct OfCompare;
 #[derive(Clone, Copy, Debug)]
 pub struct OfGateway;
 
+/// The flags of `contexture chat`.
+#[derive(Clone, Copy, Debug)]
+pub struct OfChat;
+
 /// The flags of all commands.
 #[derive(Clone, Copy, Debug)]
 pub struct Everything;
@@ -66,6 +70,10 @@ impl FlagsOf for OfCompare {
 
 impl FlagsOf for OfGateway {
     const COMMANDS: &'static [Command] = &[Command::Run, Command::Serve];
+}
+
+impl FlagsOf for OfChat {
+    const COMMANDS: &'static [Command] = &[Command::Chat];
 }
 
 impl FlagsOf for Everything {

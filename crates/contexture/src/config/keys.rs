@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::kind::{Choice, Field, Kind};
-use super::row::Command::{Compare, Replay, Run, Serve, Window};
+use super::row::Command::{Chat, Compare, Replay, Run, Serve, Window};
 use super::row::{Fallback, Key, Row, SetBy};
 use crate::files::dialect::ToolEntry;
 use crate::fold::FoldWhen;
@@ -34,14 +34,14 @@ keys! {
     INSTRUCTIONS: String = "instructions", "The system prompt, which is the first part of every window.", {
         kind: Kind::Text,
         default: Fallback::Value(|| json!("")),
-        used_by: &[Window],
+        used_by: &[Window, Chat],
         example: r#""You are a careful engineer.""#,
     };
 
     BUDGET: u64 = "budget", "How many tokens a window may have.", {
         kind: Kind::Whole { min: 1, max: MAX_TOKENS as i64, unit: "tokens" },
         default: Fallback::Value(|| json!(64_000)),
-        used_by: &[Window, Replay, Compare],
+        used_by: &[Window, Replay, Compare, Chat],
         has_flag: true,
         example: "32000",
     };
@@ -87,7 +87,7 @@ keys! {
             Choice { name: "pays", says: "also when the expected saving has paid for it" },
         ]),
         default: Fallback::Value(|| json!(FoldWhen::default())),
-        used_by: &[Replay, Compare],
+        used_by: &[Replay, Compare, Chat],
         has_flag: true,
         example: r#""free""#,
     };
@@ -95,7 +95,7 @@ keys! {
     VERBATIM: bool = "verbatim", "Whether outputs of tools are sent as they are, for as long as they fit.", {
         kind: Kind::Switch,
         default: Fallback::Value(|| json!(false)),
-        used_by: &[Replay, Compare],
+        used_by: &[Replay, Compare, Chat],
         example: "true",
     };
 
@@ -104,14 +104,14 @@ keys! {
         kind: Kind::Texts,
         default: Fallback::Value(|| json!([])),
         check: check_roles,
-        used_by: &[Replay, Compare, Run, Serve],
+        used_by: &[Replay, Compare, Run, Serve, Chat],
         example: r#"["assistant"]"#,
     };
 
     PIN_TOOLS: Vec<String> = "pin.tools", "The tools whose calls and outputs are kept as they are.", {
         kind: Kind::Texts,
         default: Fallback::Value(|| json!([])),
-        used_by: &[Replay, Compare, Run, Serve],
+        used_by: &[Replay, Compare, Run, Serve, Chat],
         example: r#"["Skill"]"#,
     };
 
@@ -119,7 +119,7 @@ keys! {
         "The files that stay in view, as far as they are known; `*` and `**` as in `docs/**/*.md`.", {
         kind: Kind::Texts,
         default: Fallback::Value(|| json!([])),
-        used_by: &[Replay, Compare, Run, Serve],
+        used_by: &[Replay, Compare, Run, Serve, Chat],
         example: r#"["docs/PLAN.md", "schema/*.sql"]"#,
     };
 
@@ -127,7 +127,7 @@ keys! {
         "Where the referenced files are among the layers of the window; lower numbers come first.", {
         kind: Kind::Whole { min: i32::MIN as i64, max: i32::MAX as i64, unit: "" },
         default: Fallback::Value(|| json!(FileReferenceOptions::default().slot)),
-        used_by: &[Window],
+        used_by: &[Window, Chat],
         example: "350",
     };
 
@@ -135,7 +135,7 @@ keys! {
         "The size in bytes of the largest file that is read; larger ones are only named.", {
         kind: Kind::Whole { min: 1, max: MAX_FILE_SIZE as i64, unit: "bytes" },
         default: Fallback::Value(|| json!(FileReferenceOptions::default().max_file_size)),
-        used_by: &[Window],
+        used_by: &[Window, Chat],
         example: "262144",
     };
 
@@ -143,7 +143,7 @@ keys! {
         "Whether symbolic links are followed if they stay below the base directory.", {
         kind: Kind::Switch,
         default: Fallback::Value(|| json!(FileReferenceOptions::default().follow_symlinks)),
-        used_by: &[Window],
+        used_by: &[Window, Chat],
         example: "true",
     };
 
@@ -152,14 +152,14 @@ keys! {
         kind: Kind::Texts,
         default: Fallback::Nothing("common extensions of code and text are allowed"),
         check: check_extensions,
-        used_by: &[Window],
+        used_by: &[Window, Chat],
         example: r#"["rs", "toml", "Dockerfile"]"#,
     };
 
     READ_CONCURRENCY: usize = "file-reference.read_concurrency", "How many files are read at the same time.", {
         kind: Kind::Whole { min: 1, max: MAX_READ_CONCURRENCY as i64, unit: "files" },
         default: Fallback::Value(|| json!(FileReferenceOptions::default().read_concurrency)),
-        used_by: &[Window],
+        used_by: &[Window, Chat],
         example: "4",
     };
 
@@ -222,7 +222,7 @@ keys! {
         "A tool of an agent that the built-in table does not have, or describes wrongly.", {
         kind: Kind::Entries(TOOL_FIELDS),
         default: Fallback::Value(|| json!([])),
-        used_by: &[Replay, Compare, Run, Serve],
+        used_by: &[Replay, Compare, Run, Serve, Chat],
         example: "name = \"open_file\"\ndoes = \"read\"\npath = \"target\"",
     };
 
@@ -307,7 +307,61 @@ keys! {
         used_by: &[Run, Serve],
         example: "name = \"claude-sonnet-4\"\ncontext = 1000000\ninput = 3.0\noutput = 15.0",
     };
+
+    MODEL_URL: Option<String> = "model.url", "The address of the server whose model `chat` talks to.", {
+        kind: Kind::Name,
+        default: Fallback::Nothing("that of the provider whose key is in the environment, or of Ollama on this machine"),
+        // Whoever sets it is sent what is said, and the key.
+        set_by: SetBy::UserOnly,
+        used_by: &[Chat],
+        example: r#""http://127.0.0.1:11434/v1""#,
+    };
+
+    MODEL_FORMAT: Option<ModelFormat> = "model.format", "How that server is spoken to.", {
+        kind: Kind::Choice(&[
+            Choice { name: "messages", says: "messages of Anthropic" },
+            Choice { name: "chat", says: "chat completions, as OpenAI, Ollama, llama.cpp, vLLM and OpenRouter offer them" },
+            Choice { name: "responses", says: "responses of OpenAI" },
+        ]),
+        default: Fallback::Nothing("chat completions, if there is an address"),
+        set_by: SetBy::UserOnly,
+        used_by: &[Chat],
+        example: r#""chat""#,
+    };
+
+    MODEL_NAME: Option<String> = "model.name", "The name of the model.", {
+        kind: Kind::Name,
+        default: Fallback::Nothing("one that the provider has"),
+        used_by: &[Chat],
+        example: r#""qwen3-coder""#,
+    };
+
+    MODEL_KEY_ENV: Option<String> = "model.key_env",
+        "The environment variable that has the key for `model.url`; without it no key is sent there.", {
+        kind: Kind::Name,
+        default: Fallback::Nothing("no key is sent to `model.url`"),
+        set_by: SetBy::UserOnly,
+        used_by: &[Chat],
+        example: r#""OPENROUTER_API_KEY""#,
+    };
+
+    MCP: Vec<McpEntry> = "mcp", "A program that offers tools over the Model Context Protocol.", {
+        kind: Kind::Entries(MCP_FIELDS),
+        default: Fallback::Value(|| json!([])),
+        check: check_mcp,
+        set_by: SetBy::UserOnly,
+        used_by: &[Chat],
+        example: "name = \"everything\"\ncommand = \"npx\"\nargs = [\"-y\", \"@modelcontextprotocol/server-everything\"]",
+    };
 }
+
+/// The fields of a `[[mcp]]`.
+const MCP_FIELDS: &[Field] = &[
+    Field { name: "name", kind: Kind::Name, is_required: true, says: "What its tools are named after: `name/tool`." },
+    Field { name: "command", kind: Kind::Name, is_required: true, says: "The program." },
+    Field { name: "args", kind: Kind::Texts, is_required: false, says: "Its arguments." },
+    Field { name: "env", kind: Kind::Texts, is_required: false, says: "Its variables, as `NAME=value`." },
+];
 
 /// The fields of a `[[layers.reminder.entry]]`.
 const REMINDER_FIELDS: &[Field] = &[
@@ -443,6 +497,43 @@ pub enum Provider {
     Openai,
     /// There is no cache.
     None,
+}
+
+'/// How a model is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelFormat {
+    /// Messages of Anthropic.
+    Messages,
+    /// Chat completions.
+    Chat,
+    /// Responses of OpenAI.
+    Responses,
+}
+
+/// A program that offers tools over the Model Context Protocol.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct McpEntry {
+    /// What its tools are named after.
+    pub name: String,
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Its variables, as `NAME=value`.
+    #[serde(default)]
+    pub env: Vec<String>,
+}
+
+/// Every variable has a name and a value.
+fn check_mcp(value: &Value) -> Result<(), String> {
+    let variables = value["env"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    match variables.map(|text| text.split_once('=')).any(|pair| pair.is_none_or(|(name, _)| name.is_empty())) {
+        true => Err("[[mcp]] has an `env` that is not a list of texts like `NAME=value`".to_owned()),
+        false => Ok(()),
+    }
 }
 
 /// Only the roles that a message can have.

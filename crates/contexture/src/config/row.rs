@@ -77,6 +77,8 @@ pub enum Command {
     Run,
     /// `contexture serve`.
     Serve,
+    /// `contexture chat`.
+    Chat,
 }
 
 impl<T: DeserializeOwned> Key<T> {
@@ -161,7 +163,8 @@ impl Row {
 
 impl Command {
     /// All commands that use configuration.
-    pub const ALL: [Command; 5] = [Command::Window, Command::Replay, Command::Compare, Command::Run, Command::Serve];
+    pub const ALL: [Command; 6] =
+        [Command::Window, Command::Replay, Command::Compare, Command::Run, Command::Serve, Command::Chat];
 
     /// The command's name.
     pub fn name(self) -> &'static str {
@@ -171,6 +174,7 @@ impl Command {
             Command::Compare => "compare",
             Command::Run => "run",
             Command::Serve => "serve",
+            Command::Chat => "chat",
         }
     }
 }

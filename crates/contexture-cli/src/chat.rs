@@ -1,0 +1,182 @@
+//! `contexture chat`: a conversation with a model that reads and changes the files of a directory.
+
+mod place;
+mod endpoint;
+mod threads;
+mod happening;
+mod undo;
+mod gate;
+mod told;
+mod session;
+mod line_mode;
+pub mod editor;
+pub mod completion;
+mod diff;
+mod keyboard;
+mod commands;
+mod talk;
+
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use contexture::config::keys::ModelFormat;
+use contexture::config::{Command, Config, keys};
+
+use crate::config::{ConfigFlags, OfChat};
+use crate::failure::Failure;
+use crate::terminal::Screen;
+use endpoint::Wanted;
+use gate::Permission;
+use session::{Opening, Session};
+use threads::Threads;
+
+/// Talk to a model that reads and changes the files of this directory
+///
+/// In a terminal it asks before it changes a file or runs a command. `--print`, or a pipe, runs one turn: the answer
+/// goes to standard output, what tools do to standard error. Everything is kept, and `--continue` goes on with it, also
+/// after the program was killed.
+///
+/// The model: `--url` and `--model`, or [model] of the configuration, or the provider whose key is in
+/// ANTHROPIC_API_KEY or OPENAI_API_KEY, or Ollama on this machine.
+#[derive(Args, Debug)]
+pub struct Chat {
+    /// What to say first; `-` reads it from standard input
+    text: Option<String>,
+    /// Run one turn and print the answer; the text is read from standard input if it is not given
+    #[arg(long, short)]
+    print: bool,
+    /// Go on with the last thread of this directory, and with its turn if that was interrupted
+    #[arg(long = "continue", conflicts_with = "thread")]
+    goes_on: bool,
+    /// Go on with a thread, by its id or the beginning of it
+    #[arg(long, value_name = "ID")]
+    thread: Option<String>,
+    /// List the threads of this directory
+    #[arg(long, conflicts_with_all = ["text", "print", "goes_on", "thread"])]
+    threads: bool,
+    /// The name of the model
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// The address of the model's server, which usually ends in /v1
+    #[arg(long)]
+    url: Option<String>,
+    /// How that server is spoken to [default: chat]
+    #[arg(long, value_enum)]
+    format: Option<FormatFlag>,
+    /// The environment variable that has the key for `--url`; without it no key is sent there
+    #[arg(long, value_name = "VARIABLE")]
+    key_env: Option<String>,
+    /// Change files and run commands without asking
+    #[arg(long, short)]
+    yes: bool,
+    /// The directory to work in
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    base: PathBuf,
+    /// Where threads are kept [default: chat.db in the user's state directory]
+    #[arg(long, value_name = "PATH")]
+    store: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigFlags<OfChat>,
+}
+
+/// A format, as a flag names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FormatFlag {
+    /// Messages of Anthropic
+    Messages,
+    /// Chat completions
+    Chat,
+    /// Responses of OpenAI
+    Responses,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Invalid usage, no model, a store that can't be opened, or a turn that failed.
+pub fn run(chat: &Chat, screen: Screen) -> Result<(), Failure> {
+    let config = chat.config.load(Command::Chat, &chat.base)?;
+    let directory = chat.base.canonicalize().map_err(|error| {
+        Failure::usage(format!("open `{}`: {error}", chat.base.display()))
+            .hint("`--base` names the directory to work in")
+    })?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let outcome = runtime.block_on(async {
+        if chat.threads {
+            return list_threads(chat, &directory, screen).await;
+        }
+        let is_line_mode = chat.print || !io::stdin().is_terminal() || !io::stdout().is_terminal();
+        let text = said(chat, is_line_mode)?;
+        let wanted = wanted(chat, &config);
+        let client = endpoint::find(&wanted).await?;
+        let permission = match (chat.yes, is_line_mode) {
+            (true, _) => Permission::Everything,
+            (false, true) => Permission::Nothing,
+            (false, false) => Permission::Ask,
+        };
+        let (store, path) = place::open(chat.store.as_deref())?;
+        let opening = Opening { store, path, directory, config, client, permission };
+        let thread = match (&chat.thread, chat.goes_on) {
+            (Some(id), _) => session::Thread::Named(id.clone()),
+            (None, true) => session::Thread::Newest,
+            (None, false) => session::Thread::New,
+        };
+        let session = Session::open(opening, thread).await?;
+        match is_line_mode {
+            true => line_mode::run(session, text).await,
+            false => talk::run(session, text).await,
+        }
+    });
+    // A thread that still walks a large directory is not waited for.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// What is said first.
+fn said(chat: &Chat, is_line_mode: bool) -> Result<Option<String>, Failure> {
+    let is_piped = chat.text.as_deref() == Some("-") || (chat.text.is_none() && is_line_mode);
+    // A terminal would wait for somebody who does not know that.
+    if !is_piped || (chat.text.is_none() && io::stdin().is_terminal()) {
+        let goes_on = chat.goes_on || chat.thread.is_some();
+        return match &chat.text {
+            None if is_line_mode && !goes_on => Err(nothing_said()),
+            text => Ok(text.clone()),
+        };
+    }
+    let mut bytes = Vec::new();
+    io::stdin().read_to_end(&mut bytes).map_err(|error| Failure::work(format!("read the text: {error}")))?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    match text.trim().is_empty() {
+        true if chat.goes_on || chat.thread.is_some() => Ok(None),
+        true => Err(nothing_said()),
+        false => Ok(Some(text)),
+    }
+}
+
+fn nothing_said() -> Failure {
+    Failure::usage("there is nothing to say").hint("write it as `contexture chat --print \"explain #src/lib.rs\"`")
+}
+
+/// Which model is wanted: flags win over the configuration.
+fn wanted(chat: &Chat, config: &Config) -> Wanted {
+    let format = chat.format.map(|format| match format {
+        FormatFlag::Messages => ModelFormat::Messages,
+        FormatFlag::Chat => ModelFormat::Chat,
+        FormatFlag::Responses => ModelFormat::Responses,
+    });
+    let is_elsewhere = chat.url.is_some();
+    Wanted {
+        url: chat.url.clone().or_else(|| config.get(&keys::MODEL_URL)),
+        format: format.or_else(|| config.get(&keys::MODEL_FORMAT).filter(|_| !is_elsewhere)),
+        model: chat.model.clone().or_else(|| config.get(&keys::MODEL_NAME)),
+        // The configured key belongs to the configured address.
+        key_env: chat.key_env.clone().or_else(|| config.get(&keys::MODEL_KEY_ENV).filter(|_| !is_elsewhere)),
+    }
+}
+
+async fn list_threads(chat: &Chat, directory: &std::path::Path, screen: Screen) -> Result<(), Failure> {
+    let (store, _) = place::open(chat.store.as_deref())?;
+    let text = Threads::new(store, directory).table(screen).await?;
+    Ok(io::stdout().write_all(text.as_bytes())?)
+}

@@ -1,0 +1,296 @@
+//! The commands of a conversation: `/help`, `/context`, `/files` and so on.
+
+use std::sync::Arc;
+
+use contexture::decision::{Action, Decision};
+use contexture::files::model::Grade;
+use contexture::fold::{Folder, Meter, Policy};
+use contexture::item::Item;
+use contexture::layers::WorkingMemory;
+use contexture::layers::working_memory::Notes;
+use contexture::store::Key;
+use contexture::tokens::Estimate;
+use contexture::usage::StepUsage;
+use serde::Deserialize;
+
+use super::happening::{harmless, one_line};
+use super::session::{Layers, Session, failure_of};
+use super::threads::store_failed;
+use super::undo::Undone;
+use crate::failure::Failure;
+use crate::plot::short_count;
+use crate::table::{Align, Table};
+use crate::terminal::Screen;
+
+/// The cells of the widest bar.
+const BAR_CELLS: u64 = 32;
+
+/// The most characters of an item in `/why`.
+const MAX_ITEM_CHARS: usize = 60;
+
+/// The most decisions that `/why` shows.
+const MAX_DECISIONS: usize = 20;
+
+/// What a command leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// This is shown.
+    Shown(String),
+    /// The interrupted turn goes on.
+    Continue,
+    /// The conversation ends.
+    Quit,
+}
+
+const HELP: [(&str, &str); 11] = [
+    ("/context", "the window of the last request, by band and layer, and what was used"),
+    ("/files", "what is known of each file, and how well"),
+    ("/memory", "the notes that the model keeps"),
+    ("/why ITEM", "what was decided about the past; ITEM is a number of the log or a word of the reason"),
+    ("/undo", "takes back the file changes of the last turn that made any"),
+    ("/continue", "goes on with a turn that was interrupted; an empty line does the same"),
+    ("/threads", "the threads of this directory"),
+    ("/inspect", "where this thread is kept, and how to look at it"),
+    ("/help", "this list"),
+    ("/quit", "ends; so do Ctrl-D and Ctrl-C twice"),
+    ("#", "completes files: letters in order, Tab or Enter takes one"),
+];
+
+/// Runs a command; `None` if the text is none.
+pub(super) async fn run(session: &mut Session, text: &str, screen: Screen) -> Result<Option<Outcome>, Failure> {
+    let Some(words) = text.trim().strip_prefix('/') else { return Ok(None) };
+    let (name, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
+    let shown = match name {
+        "help" => help(screen),
+        "context" => context(session, screen),
+        "files" => files(session, screen),
+        "memory" => notes(session),
+        "why" => why(session, rest.trim()).await?,
+        "undo" => undo(session).await?,
+        "threads" => session.threads.table(screen).await?,
+        "inspect" => inspect(session),
+        "continue" => return Ok(Some(Outcome::Continue)),
+        "quit" | "exit" => return Ok(Some(Outcome::Quit)),
+        // A path begins so too.
+        other if other.contains('/') => return Ok(None),
+        other => format!("There is no command `/{}`; `/help` lists all.\n", harmless(other)),
+    };
+    Ok(Some(Outcome::Shown(shown)))
+}
+
+fn help(screen: Screen) -> String {
+    let mut table = Table::new([("command", Align::Left), ("what it does", Align::Name)]);
+    HELP.iter().for_each(|(name, says)| table.row([(*name).to_owned(), (*says).to_owned()]));
+    table.fit(screen)
+}
+
+fn context(session: &Session, screen: Screen) -> String {
+    let Some(usage) = session.execution.usage() else {
+        return "Nothing was sent yet in this session.\n".to_owned();
+    };
+    let spent = session.execution.token_usage();
+    format!(
+        "{}{} of {} tokens; {} of them were in the last request too, which a provider's cache serves\n\
+         this session: {} tokens in, {} out\n",
+        bands(usage, screen),
+        short_count(usage.total()),
+        short_count(usage.budget),
+        short_count(usage.kept_tokens),
+        short_count(spent.input),
+        short_count(spent.output),
+    )
+}
+
+/// A request by band and layer, with bars.
+fn bands(usage: &StepUsage, screen: Screen) -> String {
+    let mut table =
+        Table::new([("band", Align::Left), ("layer", Align::Left), ("tokens", Align::Right), ("", Align::Left)]);
+    let bands = [
+        ("system", usage.system),
+        ("tools", usage.tools),
+        ("anchor", usage.anchor),
+        ("history", usage.history),
+        ("live", usage.live),
+        ("updates", usage.updates),
+        ("tail", usage.tail),
+        ("free", usage.budget.saturating_sub(usage.total() + usage.response_reserve)),
+        ("response", usage.response_reserve),
+    ];
+    let cells = BAR_CELLS.min(screen.columns.saturating_sub(40) as u64);
+    for (name, tokens) in bands.into_iter().filter(|(_, tokens)| *tokens > 0) {
+        let bar = "█".repeat((tokens * cells).div_ceil(usage.budget.max(1)) as usize);
+        table.row([name.to_owned(), String::new(), short_count(tokens), bar]);
+        let band = |layer: &&contexture::usage::LayerUsage| format!("{:?}", layer.band).to_lowercase() == name;
+        for layer in usage.layers.iter().filter(band).filter(|layer| layer.used > 0) {
+            table.row([String::new(), layer.layer_id.to_string(), short_count(layer.used), String::new()]);
+        }
+    }
+    table.fit(screen)
+}
+
+/// What the conversation shows of each file.
+fn files(session: &Session, screen: Screen) -> String {
+    let mut folder = Folder::new(Policy::new(u64::MAX >> 24), Meter::new(Arc::new(Estimate)));
+    folder = folder.with_dialects(session.config.dialects());
+    for item in session.execution.log().iter() {
+        folder.push([(Arc::new(item.clone()), 0)]);
+    }
+    let model = folder.model();
+    let mut table = Table::new([
+        ("file", Align::Name),
+        ("lines", Align::Right),
+        ("known", Align::Left),
+        ("read", Align::Right),
+        ("changed", Align::Right),
+    ]);
+    let mut count = 0;
+    for (index, file) in model.files().iter().enumerate() {
+        let claims = file.segments.iter().enumerate();
+        let grade = claims.map(|(at, segment)| model.claim(index, at, 0..segment.lines.len()).grade).min();
+        let known = match (file.deleted, grade) {
+            (true, _) => "deleted",
+            (false, None) => "by name",
+            (false, Some(Grade::InDoubt)) => "in doubt",
+            (false, Some(Grade::Presumed)) => "presumed",
+            (false, Some(Grade::Sure)) => "sure",
+            (false, Some(Grade::Verified)) => "verified",
+        };
+        let whole = if file.whole { " (all)" } else { "" };
+        let lines = format!("{}{whole}", file.known_lines());
+        table.row([file.path.clone(), lines, known.to_owned(), file.reads.to_string(), file.edits.to_string()]);
+        count += 1;
+    }
+    for report in session.references.report(session.execution.thread_id()) {
+        let lines = report.lines.to_string();
+        table.row([format!("#{}", report.path), lines, "in the window".to_owned(), String::new(), String::new()]);
+        count += 1;
+    }
+    if count == 0 { "No file was read, changed or named yet.\n".to_owned() } else { table.fit(screen) }
+}
+
+fn notes(session: &Session) -> String {
+    let notes = match session.execution.memory().state::<WorkingMemory, _>() {
+        Notes::Text(text) => text,
+        Notes::Object(object) => serde_json::to_string_pretty(&object).unwrap_or_default(),
+    };
+    match notes.trim() {
+        "" => "The model has kept no notes.\n".to_owned(),
+        notes => format!("{}\n", harmless(notes)),
+    }
+}
+
+/// The stored form of a decision.
+#[derive(Deserialize)]
+struct StoredDecision {
+    decision: Decision,
+}
+
+async fn why(session: &Session, about: &str) -> Result<String, Failure> {
+    let thread = session.thread();
+    let prefix = Key::new("threads").then(&thread).then("decisions").into_prefix();
+    let keys = session.store.list(&prefix).await.map_err(store_failed)?;
+    let records = session.store.get_many(&keys).await.map_err(store_failed)?;
+    let read = |record: contexture::store::Record| serde_json::from_slice::<StoredDecision>(&record.value).ok();
+    let decisions: Vec<Decision> =
+        records.into_iter().flatten().filter_map(read).map(|stored| stored.decision).collect();
+    let wanted = about.parse::<usize>().ok();
+    let item = wanted.and_then(|at| session.execution.log().iter().nth(at));
+    let mut text =
+        item.map_or_else(String::new, |item| format!("item {about}: {}\n", one_line(&text_of(item), MAX_ITEM_CHARS)));
+    let is_about = |decision: &&Decision| match wanted {
+        Some(position) => concerns(decision, position),
+        None => about.is_empty() || words_of(decision).contains(about),
+    };
+    let found: Vec<String> = decisions.iter().filter(is_about).map(words_of).collect();
+    for line in found.iter().rev().take(MAX_DECISIONS) {
+        text.push_str(&format!("{line}\n"));
+    }
+    if found.is_empty() {
+        let items = session.execution.log().len();
+        text.push_str(&format!("Nothing was decided about it; the log has items 0 to {}.\n", items.saturating_sub(1)));
+    }
+    Ok(text)
+}
+
+/// Whether a decision is about an item.
+fn concerns(decision: &Decision, at: usize) -> bool {
+    match &decision.action {
+        Action::Shorten { position, .. } => *position == at,
+        Action::Evict { start: end } | Action::Summarize { end, .. } => at < *end,
+        // A layer decides about what there was at that time.
+        Action::Layer(_) => at < decision.at,
+        Action::Epoch { .. } => false,
+    }
+}
+
+/// A decision on one line.
+fn words_of(decision: &Decision) -> String {
+    let what = match &decision.action {
+        Action::Epoch { reason } => format!("new epoch ({reason:?})"),
+        Action::Shorten { position, .. } => format!("item {position} is shown shortened"),
+        Action::Evict { start } => format!("items before {start} are no longer shown"),
+        Action::Summarize { end, .. } => format!("a text replaces the items before {end}"),
+        Action::Layer(what) => what["decision"].as_str().unwrap_or("decision").to_owned(),
+    };
+    let who = decision.layer.as_ref().map_or("engine", |layer| layer.as_str());
+    let price = decision.price.map(|price| {
+        format!("; costs {:.0} tokens, saves {:.0} with every request", price.cost, price.saves_per_request)
+    });
+    let reason = one_line(&decision.reason, 200);
+    format!("{:>4}  {who}: {what}: {reason}{}", decision.at, price.unwrap_or_default())
+}
+
+fn text_of(item: &Item) -> String {
+    match item {
+        Item::Message(message) => format!("{}: {}", message.role.as_str(), message.text()),
+        Item::FunctionCall(call) => format!("call {} {}", call.name, call.arguments),
+        Item::FunctionCallOutput(output) => format!("output: {}", output.output),
+        Item::Reasoning(reasoning) => format!("reasoning: {}", reasoning.text),
+        Item::Opaque(_) => "something of the provider's own".to_owned(),
+    }
+}
+
+async fn undo(session: &mut Session) -> Result<String, Failure> {
+    let undone = session.undo.last_turn(&session.workspace).await?;
+    if undone.is_empty() {
+        return Ok("There is no change to take back.\n".to_owned());
+    }
+    let mut text = String::new();
+    let mut changed = Vec::new();
+    for (path, outcome) in &undone {
+        let says = match outcome {
+            Undone::Restored => "is as it was",
+            Undone::Removed => "is gone again",
+            Undone::Unchanged => "was not changed",
+            Undone::Refused(reason) => reason,
+        };
+        let mark = if matches!(outcome, Undone::Refused(_)) { "left alone: " } else { "" };
+        text.push_str(&format!("  {}: {mark}{}\n", harmless(path), harmless(says)));
+        if matches!(outcome, Undone::Restored | Undone::Removed) {
+            changed.push(path.as_str());
+        }
+    }
+    if !changed.is_empty() {
+        // The model must not believe that its changes are still there.
+        let note = format!("The user took back your changes of: {}. Read these files again.", changed.join(", "));
+        session.execution.import([Item::developer(note)]).await.map_err(|error| failure_of(&error))?;
+    }
+    Ok(text)
+}
+
+fn inspect(session: &Session) -> String {
+    let (thread, store) = (session.thread(), session.store_path.display());
+    format!(
+        "thread  {thread}, {} items\nmodel   {}\nstore   {store}\n\
+         look    sqlite3 '{store}' \"select key, length(value) from records where key like 'threads/{thread}/%'\"\n\
+         resume  contexture chat --thread {thread}\n",
+        session.execution.log().len(),
+        session.model,
+    )
+}
+
+/// What was said in a thread, oldest first, to be called back.
+pub(super) fn said(execution: &contexture::engine::Execution<Layers>) -> Vec<String> {
+    let messages = execution.log().iter().filter(|item| item.is_message_of(contexture::item::Role::User));
+    messages.filter_map(|item| Some(item.as_message()?.text())).collect()
+}

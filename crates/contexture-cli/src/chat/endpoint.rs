@@ -1,0 +1,149 @@
+//! Which model is talked to.
+
+use std::env;
+use std::time::Duration;
+
+use contexture::client::{ApiKey, Client, ClientBuilder};
+use contexture::config::keys::ModelFormat;
+use contexture::wire::Format;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::failure::Failure;
+
+/// How long Ollama may take to name its models.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// The most bytes of a list of models.
+const MAX_LIST_BYTES: u64 = 1 << 20;
+
+/// The models that are used if none is named.
+const ANTHROPIC_MODEL: &str = "claude-sonnet-4-5";
+const OPENAI_MODEL: &str = "gpt-5.1-codex";
+
+/// Where Ollama usually is.
+const OLLAMA: &str = "127.0.0.1:11434";
+
+/// What is known about the model that is wanted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wanted {
+    pub(super) url: Option<String>,
+    pub(super) format: Option<ModelFormat>,
+    pub(super) model: Option<String>,
+    /// The variable with the key.
+    pub(super) key_env: Option<String>,
+}
+
+/// The client of a model: of the address that was named, or of the provider whose key is in the environment, or of
+/// Ollama.
+pub(super) async fn find(wanted: &Wanted) -> Result<Client, Failure> {
+    if wanted.url.is_some() || wanted.format.is_some() {
+        return built(named(wanted)?);
+    }
+    let anthropic = ApiKey::from_env("ANTHROPIC_API_KEY");
+    let openai = ApiKey::from_env("OPENAI_API_KEY");
+    let is_openai_s = wanted.model.as_deref().is_some_and(|name| name.starts_with("gpt"));
+    let model = |usual: &str| wanted.model.clone().unwrap_or_else(|| usual.to_owned());
+    match (anthropic, openai) {
+        (_, Some(key)) if is_openai_s => built(Client::openai(model(OPENAI_MODEL)).key(key)),
+        (Some(key), _) => built(Client::anthropic(model(ANTHROPIC_MODEL)).key(key)),
+        (None, Some(key)) => built(Client::openai(model(OPENAI_MODEL)).key(key)),
+        (None, None) => ollama(wanted).await,
+    }
+}
+
+fn built(builder: ClientBuilder) -> Result<Client, Failure> {
+    builder.build().map_err(|error| {
+        Failure::usage(error.to_string()).hint("check `--url`, `--model` and [model] of the configuration")
+    })
+}
+
+/// The model at an address that was named, or of the provider whose format was named.
+fn named(wanted: &Wanted) -> Result<ClientBuilder, Failure> {
+    let format = wanted.format.unwrap_or(ModelFormat::Chat);
+    let (wire, home, variable, usual) = match format {
+        ModelFormat::Messages => (Format::Messages, "https://api.anthropic.com", "ANTHROPIC_API_KEY", ANTHROPIC_MODEL),
+        ModelFormat::Chat => (Format::Chat, "https://api.openai.com/v1", "OPENAI_API_KEY", OPENAI_MODEL),
+        ModelFormat::Responses => (Format::Responses, "https://api.openai.com/v1", "OPENAI_API_KEY", OPENAI_MODEL),
+    };
+    let model = match (&wanted.model, &wanted.url) {
+        (Some(model), _) => model.clone(),
+        (None, None) => usual.to_owned(),
+        (None, Some(_)) => {
+            return Err(Failure::usage("an address without the name of a model").hint("add `--model NAME`"));
+        }
+    };
+    let client = Client::new(wire, wanted.url.as_deref().unwrap_or(home), model);
+    // A provider's key goes to its provider; to another address only the key that was named for it.
+    let variable = wanted.key_env.as_deref().or(wanted.url.is_none().then_some(variable));
+    let Some(variable) = variable else { return Ok(client) };
+    let key = ApiKey::from_env(variable).ok_or_else(|| {
+        Failure::usage(format!("the variable `{variable}` has no key"))
+            .hint(format!("write it as `export {variable}=…`"))
+    })?;
+    Ok(client.key(key))
+}
+
+/// The model of Ollama on this machine.
+async fn ollama(wanted: &Wanted) -> Result<Client, Failure> {
+    let address = ollama_address(env::var("OLLAMA_HOST").ok().as_deref());
+    let Ok(Some(models)) = tokio::time::timeout(LOOK, models_at(&address)).await else {
+        return Err(no_model(&address));
+    };
+    let Some(model) = wanted.model.as_ref().or(models.first()) else {
+        return Err(Failure::usage(format!("Ollama at {address} has no model"))
+            .hint("`ollama pull qwen3-coder` gets one; or set ANTHROPIC_API_KEY or OPENAI_API_KEY"));
+    };
+    built(Client::chat(format!("http://{address}/v1"), model))
+}
+
+fn no_model(address: &str) -> Failure {
+    Failure::usage(format!("there is no model to talk to: no key in the environment, and no Ollama at {address}")).hint(
+        "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or run `ollama serve` and `ollama pull qwen3-coder`,\n      \
+         or name a server: `contexture chat --url http://127.0.0.1:8080/v1 --model NAME`",
+    )
+}
+
+/// A host and a port, of what Ollama's own variable says.
+fn ollama_address(variable: Option<&str>) -> String {
+    let host = variable.unwrap_or_default().trim().trim_start_matches("http://").trim_end_matches('/');
+    match host {
+        "" => OLLAMA.to_owned(),
+        host if host.contains(':') => host.replace("0.0.0.0", "127.0.0.1"),
+        host => format!("{}:11434", host.replace("0.0.0.0", "127.0.0.1")),
+    }
+}
+
+/// The names of a server's models; `None` if there is no such server.
+async fn models_at(address: &str) -> Option<Vec<String>> {
+    let mut stream = TcpStream::connect(address).await.ok()?;
+    // Without keep-alive and chunks, so that the body is what follows the empty line.
+    let request = format!("GET /v1/models HTTP/1.0\r\nHost: {address}\r\nAccept: application/json\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.ok()?;
+    let mut bytes = Vec::new();
+    stream.take(MAX_LIST_BYTES).read_to_end(&mut bytes).await.ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    let (_, body) = text.split_once("\r\n\r\n")?;
+    let list: Value = serde_json::from_str(body.trim()).ok()?;
+    let names = list["data"].as_array()?.iter().filter_map(|model| model["id"].as_str().map(str::to_owned));
+    Some(names.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_of_ollama_is_understood() {
+        for (variable, expected) in [
+            (None, "127.0.0.1:11434"),
+            (Some(""), "127.0.0.1:11434"),
+            (Some("0.0.0.0"), "127.0.0.1:11434"),
+            (Some("http://box:1234/"), "box:1234"),
+            (Some("box"), "box:11434"),
+        ] {
+            assert_eq!(ollama_address(variable), expected, "{variable:?}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Decides what tools may do: everything, nothing, or what a person allows.
+
+use std::collections::HashSet;
+use std::mem::{Discriminant, discriminant};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use contexture::BoxFuture;
+use contexture::tools::{Action, Approval, Approve};
+use tokio::sync::oneshot;
+
+use super::happening::{Edit, Happening, Happenings, Intent, Question, Reply};
+use super::undo::Undo;
+
+/// Who allows changes and commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Permission {
+    /// They are all allowed.
+    Everything,
+    /// A person is asked.
+    Ask,
+    /// None is allowed.
+    Nothing,
+}
+
+/// Decides what tools may do, and keeps what is needed to take a change back before it is made. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Gate {
+    permission: Permission,
+    happenings: Happenings,
+    undo: Undo,
+    /// The kinds of things that a person allowed for the rest of the session.
+    allowed: Arc<Mutex<HashSet<Discriminant<Intent>>>>,
+}
+
+impl Gate {
+    pub(super) fn new(permission: Permission, happenings: Happenings, undo: Undo) -> Self {
+        Self { permission, happenings, undo, allowed: Arc::default() }
+    }
+
+    /// Whether something may be done.
+    pub(super) async fn decide(&self, intent: Intent) -> Approval {
+        let kind = discriminant(&intent);
+        let is_allowed = || self.allowed.lock().unwrap_or_else(PoisonError::into_inner).contains(&kind);
+        match self.permission {
+            Permission::Nothing => {
+                let reason =
+                    "nobody can be asked here, and the program was not started with --yes; say what you would do";
+                return Approval::Denied(reason.to_owned());
+            }
+            Permission::Ask if !is_allowed() => match self.ask(intent.clone()).await {
+                Reply::No => return Approval::Denied("the user said no".to_owned()),
+                Reply::Always => {
+                    self.allowed.lock().unwrap_or_else(PoisonError::into_inner).insert(kind);
+                }
+                Reply::Yes => {}
+            },
+            Permission::Ask | Permission::Everything => {
+                if let Intent::Write(edit) = &intent {
+                    // If nobody looks any more, the turn is about to be dropped.
+                    let _ = self.happenings.send(Happening::Edited(edit.clone()));
+                }
+            }
+        }
+        let Intent::Write(edit) = &intent else { return Approval::Allowed };
+        match self.undo.keep(edit).await {
+            Ok(()) => Approval::Allowed,
+            Err(error) => Approval::Denied(format!("the change could not be recorded first: {error}")),
+        }
+    }
+
+    async fn ask(&self, intent: Intent) -> Reply {
+        let (reply, replied) = oneshot::channel();
+        match self.happenings.send(Happening::Asked(Question { intent, reply })) {
+            Ok(()) => replied.await.unwrap_or(Reply::No),
+            Err(_) => Reply::No,
+        }
+    }
+}
+
+impl Approve for Gate {
+    fn approve<'a>(&'a self, action: Action<'a>) -> BoxFuture<'a, Approval> {
+        let intent = match action {
+            Action::Write { path, before, after } => Intent::Write(Edit {
+                path: path.to_owned(),
+                before: before.map(str::to_owned),
+                after: after.to_owned(),
+            }),
+            Action::Run { command } => Intent::Run(command.to_owned()),
+            _ => return Box::pin(std::future::ready(Approval::Denied("it is not known what this does".to_owned()))),
+        };
+        Box::pin(self.decide(intent))
+    }
+}

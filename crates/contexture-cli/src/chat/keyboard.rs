@@ -1,0 +1,167 @@
+//! The keys of a terminal, and the state that it must be left in.
+
+use std::io::{self, Write};
+
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::terminal;
+use tokio::sync::mpsc;
+
+/// Asks the terminal to mark what is pasted.
+const MARK_PASTES: &str = "\x1b[?2004h";
+
+/// Takes that back, shows the cursor and ends colours.
+const RESTORE: &str = "\x1b[?2004l\x1b[?25h\x1b[0m";
+
+/// Something that a person does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    Char(char),
+    Pasted(String),
+    Enter,
+    /// A new line in the text.
+    LineFeed,
+    Backspace,
+    Delete,
+    Left,
+    Right,
+    WordLeft,
+    WordRight,
+    Up,
+    Down,
+    Home,
+    End,
+    Tab,
+    Escape,
+    /// Ctrl-C.
+    Interrupt,
+    /// Ctrl-D.
+    EndOfInput,
+    DeleteWord,
+    DeleteToStart,
+    DeleteToEnd,
+    ClearScreen,
+    Resized,
+}
+
+/// While it exists, the terminal sends every key; when it is dropped, the terminal is as it was.
+pub(super) struct Keyboard {
+    keys: mpsc::UnboundedReceiver<Key>,
+    _raw: Raw,
+}
+
+struct Raw;
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+impl Keyboard {
+    /// Begins to read keys.
+    ///
+    /// # Errors
+    /// Standard input is no terminal.
+    pub(super) fn open() -> io::Result<Self> {
+        terminal::enable_raw_mode()?;
+        let raw = Raw;
+        restore_on_panic();
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(MARK_PASTES.as_bytes())?;
+        stdout.flush()?;
+        drop(stdout);
+        let (sender, keys) = mpsc::unbounded_channel();
+        // It waits for a key until the program ends.
+        std::thread::spawn(move || {
+            while let Ok(event) = event::read() {
+                if key_of(event).is_some_and(|key| sender.send(key).is_err()) {
+                    break;
+                }
+            }
+        });
+        Ok(Self { keys, _raw: raw })
+    }
+
+    /// The next key; a terminal that is gone is the end of input.
+    pub(super) async fn next(&mut self) -> Key {
+        self.keys.recv().await.unwrap_or(Key::EndOfInput)
+    }
+
+    /// The next key, if there is one already.
+    pub(super) fn ready(&mut self) -> Option<Key> {
+        self.keys.try_recv().ok()
+    }
+}
+
+fn restore() {
+    // If the terminal is gone there is nothing to restore.
+    let _ = terminal::disable_raw_mode();
+    let mut stdout = io::stdout().lock();
+    let _ = stdout.write_all(RESTORE.as_bytes());
+    let _ = stdout.flush();
+}
+
+/// Restores the terminal before the message of a panic is printed.
+fn restore_on_panic() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        restore();
+        before(panic);
+    }));
+}
+
+fn key_of(event: Event) -> Option<Key> {
+    match event {
+        Event::Paste(text) => Some(Key::Pasted(text)),
+        Event::Resize(..) => Some(Key::Resized),
+        Event::Key(key) if key.kind != KeyEventKind::Release => pressed(key),
+        _ => None,
+    }
+}
+
+fn pressed(KeyEvent { code, modifiers, .. }: KeyEvent) -> Option<Key> {
+    let has_control = modifiers.contains(KeyModifiers::CONTROL);
+    let has_alt = modifiers.contains(KeyModifiers::ALT);
+    Some(match code {
+        KeyCode::Char(letter) if has_control => return with_control(letter),
+        KeyCode::Char('b') if has_alt => Key::WordLeft,
+        KeyCode::Char('f') if has_alt => Key::WordRight,
+        KeyCode::Char(character) => Key::Char(character),
+        KeyCode::Enter if has_alt || modifiers.contains(KeyModifiers::SHIFT) => Key::LineFeed,
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Backspace if has_alt || has_control => Key::DeleteWord,
+        KeyCode::Backspace => Key::Backspace,
+        KeyCode::Delete => Key::Delete,
+        KeyCode::Left if has_control || has_alt => Key::WordLeft,
+        KeyCode::Right if has_control || has_alt => Key::WordRight,
+        KeyCode::Left => Key::Left,
+        KeyCode::Right => Key::Right,
+        KeyCode::Up => Key::Up,
+        KeyCode::Down => Key::Down,
+        KeyCode::Home => Key::Home,
+        KeyCode::End => Key::End,
+        KeyCode::Tab => Key::Tab,
+        KeyCode::Esc => Key::Escape,
+        _ => return None,
+    })
+}
+
+fn with_control(letter: char) -> Option<Key> {
+    Some(match letter {
+        'c' => Key::Interrupt,
+        'd' => Key::EndOfInput,
+        'a' => Key::Home,
+        'e' => Key::End,
+        'b' => Key::Left,
+        'f' => Key::Right,
+        'p' => Key::Up,
+        'n' => Key::Down,
+        'h' => Key::Backspace,
+        'j' => Key::LineFeed,
+        'k' => Key::DeleteToEnd,
+        'l' => Key::ClearScreen,
+        'u' => Key::DeleteToStart,
+        'w' => Key::DeleteWord,
+        _ => return None,
+    })
+}

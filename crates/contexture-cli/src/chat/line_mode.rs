@@ -1,0 +1,107 @@
+//! One turn without a terminal: the answer on standard output, what tools do on standard error.
+
+use std::io::{self, Write};
+
+use contexture::engine::{AbortHandle, TurnAnswer};
+use contexture::error::Error;
+use tokio::sync::mpsc;
+
+use super::diff;
+use super::happening::{Happening, harmless};
+use super::session::{Session, failure_of};
+use crate::failure::Failure;
+use crate::terminal::{Screen, Style};
+
+/// Goes on with an unfinished turn, and then runs one with the text.
+pub(super) async fn run(mut session: Session, text: Option<String>) -> Result<(), Failure> {
+    let is_unfinished = session.execution.has_unfinished_turn();
+    if text.is_none() && !is_unfinished {
+        return Err(Failure::usage("the thread has no unfinished turn, and there is nothing to say")
+            .hint("write it as `contexture chat --continue --print \"and now?\"`"));
+    }
+    if is_unfinished {
+        let abort = session.begin(None).await?;
+        let Session { execution, happenings, .. } = &mut session;
+        let resumed = async { execution.resume().await.map(Option::unwrap_or_default) };
+        watch(resumed, &abort, happenings).await?;
+    }
+    if let Some(text) = text {
+        let abort = session.begin(Some(&text)).await?;
+        let Session { execution, happenings, .. } = &mut session;
+        watch(execution.turn(text), &abort, happenings).await?;
+    }
+    session.execution.complete().await.map_err(|error| failure_of(&error))
+}
+
+/// Shows what happens in a turn until it ends.
+async fn watch(
+    turn: impl Future<Output = Result<TurnAnswer, Error>>,
+    abort: &AbortHandle,
+    happenings: &mut mpsc::UnboundedReceiver<Happening>,
+) -> Result<(), Failure> {
+    let mut turn = std::pin::pin!(turn);
+    let mut printer = Printer::new();
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            Some(happening) = happenings.recv() => printer.show(happening)?,
+            outcome = &mut turn => break outcome,
+            _ = tokio::signal::ctrl_c() => abort.abort(),
+        }
+    };
+    while let Ok(happening) = happenings.try_recv() {
+        printer.show(happening)?;
+    }
+    printer.end()?;
+    match outcome {
+        Ok(_) => Ok(()),
+        Err(Error::Aborted) => {
+            Err(Failure::work("the turn was interrupted").hint("`contexture chat --continue` goes on with it"))
+        }
+        Err(error) => Err(failure_of(&error)),
+    }
+}
+
+/// Prints what happens.
+struct Printer {
+    screen: Screen,
+    /// Whether standard output is at the start of a line.
+    is_at_start: bool,
+}
+
+impl Printer {
+    fn new() -> Self {
+        Self { screen: Screen::of_errors(), is_at_start: true }
+    }
+
+    fn show(&mut self, happening: Happening) -> Result<(), Failure> {
+        let note = match happening {
+            Happening::Text(text) => return self.text(&harmless(&text)),
+            Happening::Called(line) => line,
+            Happening::Failed(line) => format!("  failed: {line}"),
+            Happening::Edited(edit) => diff::counts(&edit),
+            Happening::Fault(line) => format!("  {}", harmless(&line)),
+            // Without a terminal the gate asks nobody; dropping the question means no.
+            Happening::Asked(_) => return Ok(()),
+        };
+        self.end()?;
+        eprintln!("{}", self.screen.paint(Style::Dim, &note));
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), Failure> {
+        let Some(last) = text.chars().last() else { return Ok(()) };
+        self.is_at_start = last == '\n';
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(text.as_bytes())?;
+        Ok(stdout.flush()?)
+    }
+
+    /// Ends the line that the model is in.
+    fn end(&mut self) -> Result<(), Failure> {
+        if self.is_at_start {
+            return Ok(());
+        }
+        self.text("\n")
+    }
+}

@@ -1,0 +1,177 @@
+//! An open thread: the engine, the files and the tools that a conversation needs.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use contexture::client::Client;
+use contexture::config::{Config, keys};
+use contexture::engine::{AbortHandle, EngineBuilder};
+use contexture::layers::{FileHistory, FileReference, WorkingMemory};
+use contexture::prelude::*;
+use contexture::store::{SqliteIndex, SqliteStore, StorageAdapter};
+use contexture::tools::{EditFile, ExecuteBash, ListFiles, McpServer, ReadFile, SearchFiles, Workspace, WriteFile};
+use tokio::sync::mpsc;
+
+use super::gate::{Gate, Permission};
+use super::happening::{Happening, Happenings, observer};
+use super::threads::Threads;
+use super::told::{Guarded, Told};
+use super::undo::Undo;
+use crate::failure::Failure;
+
+/// What the model is told if the configuration says nothing else.
+const INSTRUCTIONS: &str = "You are a coding agent in the user's terminal. You work in one directory, with the tools that \
+     you have. Read before you edit, make small edits, run the tests, and say in a few plain sentences what you did. \
+     Answer questions without changing anything. If the user refuses something, ask or find another way.";
+
+/// The layers of a conversation.
+pub(super) type Layers = (WorkingMemory, FileReference, FileHistory);
+
+/// What a session is made of.
+pub(super) struct Opening {
+    pub(super) store: Arc<SqliteStore>,
+    /// Where the store is.
+    pub(super) path: PathBuf,
+    pub(super) directory: PathBuf,
+    pub(super) config: Config,
+    pub(super) client: Client,
+    pub(super) permission: Permission,
+}
+
+/// Which thread is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Thread {
+    New,
+    /// The one that was used last.
+    Newest,
+    /// The one whose id begins so.
+    Named(String),
+}
+
+/// An open thread.
+pub(super) struct Session {
+    pub(super) execution: Execution<Layers>,
+    pub(super) happenings: mpsc::UnboundedReceiver<Happening>,
+    pub(super) store: Arc<dyn StorageAdapter>,
+    pub(super) store_path: PathBuf,
+    pub(super) threads: Threads,
+    pub(super) workspace: Workspace,
+    pub(super) references: FileReference,
+    pub(super) undo: Undo,
+    pub(super) config: Config,
+    pub(super) model: String,
+}
+
+impl Session {
+    /// Opens a thread with everything that was kept of it.
+    pub(super) async fn open(opening: Opening, thread: Thread) -> Result<Self, Failure> {
+        let Opening { store, path, directory, config, client, permission } = opening;
+        let threads = Threads::new(store.clone(), &directory);
+        let id = match &thread {
+            Thread::New => Threads::fresh_id(),
+            Thread::Newest => threads.newest().await?,
+            Thread::Named(begin) => threads.named(begin).await?,
+        };
+        let (sender, happenings) = mpsc::unbounded_channel();
+        let undo = Undo::of(store.clone(), &id).await?;
+        let gate = Gate::new(permission, sender.clone(), undo.clone());
+        let workspace = Workspace::open(&directory).map_err(|error| Failure::usage(error.to_string()))?;
+        let workspace = workspace.with_approval(gate.clone());
+        let references = FileReference::new(config.file_reference(directory.clone())).map_err(|error| {
+            Failure::usage(error.to_string()).hint("check the section [file-reference] of the configuration")
+        })?;
+        let model = client.model().to_owned();
+        let builder = builder(&config, &references, &workspace, &sender).model(client);
+        let builder = builder.store(store.clone()).search(Arc::new(SqliteIndex::new(&path)));
+        let builder = add_servers(builder, &config, &workspace, &gate, &sender).await?;
+        let engine = builder.build().map_err(|error| failure_of(&error))?;
+        let execution = engine.execution(id.as_str()).start().await.map_err(|error| failure_of(&error))?;
+        Ok(Self { execution, happenings, store, store_path: path, threads, workspace, references, undo, config, model })
+    }
+
+    /// The thread's id.
+    pub(super) fn thread(&self) -> String {
+        self.execution.thread_id().as_str().to_owned()
+    }
+
+    /// Makes ready for a turn, before anything of it happens: the thread is listed, and changes are kept for it. Without
+    /// a text the unfinished turn goes on.
+    pub(super) async fn begin(&mut self, text: Option<&str>) -> Result<AbortHandle, Failure> {
+        let asked = self.execution.log().user_messages();
+        self.undo.begin(if text.is_some() { asked + 1 } else { asked });
+        self.threads.note(&self.thread(), text.unwrap_or_default()).await?;
+        Ok(self.execution.abort_handle())
+    }
+}
+
+/// The engine without a model and a store: layers, tools and limits.
+fn builder(
+    config: &Config,
+    references: &FileReference,
+    workspace: &Workspace,
+    happenings: &Happenings,
+) -> EngineBuilder<Layers> {
+    let history = FileHistory::default().when(config.get(&keys::FOLD)).with_pins(config.pins());
+    let history = history.with_dialects(config.dialects());
+    let history = if config.get(&keys::VERBATIM) { history.verbatim() } else { history };
+    let instructions = Some(config.get(&keys::INSTRUCTIONS)).filter(|text| !text.trim().is_empty());
+    let layers = memory((WorkingMemory::new(), references.clone(), history));
+    contexture::in_memory(layers)
+        .fs(Arc::new(workspace.files().clone()))
+        .policy(ProjectionPolicy::new(config.get(&keys::BUDGET)))
+        .instructions(instructions.unwrap_or_else(|| INSTRUCTIONS.to_owned()))
+        .observer(observer(happenings.clone()))
+        .tool(Told::new(ReadFile::new(workspace.clone()), happenings))
+        .tool(Told::new(WriteFile::new(workspace.clone()), happenings))
+        .tool(Told::new(EditFile::new(workspace.clone()), happenings))
+        .tool(Told::new(SearchFiles::new(workspace.clone()), happenings))
+        .tool(Told::new(ListFiles::new(workspace.clone()), happenings))
+        .tool(Told::new(ExecuteBash::new(workspace.clone()), happenings))
+}
+
+/// Starts the MCP servers of the configuration, and adds their tools.
+async fn add_servers(
+    mut builder: EngineBuilder<Layers>,
+    config: &Config,
+    workspace: &Workspace,
+    gate: &Gate,
+    happenings: &Happenings,
+) -> Result<EngineBuilder<Layers>, Failure> {
+    for entry in config.get(&keys::MCP) {
+        let variables = entry.env.iter().filter_map(|text| text.split_once('='));
+        let variables: Vec<_> = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let directory = workspace.directory();
+        let server = McpServer::start(&entry.name, &entry.command, &entry.args, &variables, directory).await;
+        let server = server.map_err(|error| {
+            Failure::work(chain(&error))
+                .hint(format!("check [[mcp]] `{}` in the configuration, or pass --no-config", entry.name))
+        })?;
+        builder =
+            server.tools().fold(builder, |builder, tool| builder.tool(Told::new(Guarded::new(tool, gate), happenings)));
+    }
+    Ok(builder)
+}
+
+/// An error of the engine for people.
+pub(super) fn failure_of(error: &Error) -> Failure {
+    let text = chain(error);
+    match (error, text.split_once("\nhint: ")) {
+        (Error::Held(_), Some((sentence, _))) => {
+            Failure::work(sentence).hint("end the other program, or begin another thread")
+        }
+        (_, Some((sentence, hint))) => Failure::work(sentence).hint(hint.lines().next().unwrap_or_default()),
+        (Error::Model(_), None) => Failure::work(text).hint("`contexture chat --continue` tries again"),
+        (_, None) => Failure::work(text),
+    }
+}
+
+/// An error with what caused it, on one line.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text.push_str(&format!(": {error}"));
+        source = error.source();
+    }
+    text
+}
