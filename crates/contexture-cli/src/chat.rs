@@ -37,7 +37,7 @@ use threads::Threads;
 /// goes to standard output, what tools do to standard error. Everything is kept, and `--continue` goes on with it, also
 /// after the program was killed.
 ///
-/// The model: `--url` and `--model`, or [model] of the configuration, or the provider whose key is in
+/// The model: `--url` and `--model`, or [chat] of the configuration, or the provider whose key is in
 /// ANTHROPIC_API_KEY or OPENAI_API_KEY, or Ollama on this machine.
 #[derive(Args, Debug)]
 pub struct Chat {
@@ -167,11 +167,11 @@ fn wanted(chat: &Chat, config: &Config) -> Wanted {
     });
     let is_elsewhere = chat.url.is_some();
     Wanted {
-        url: chat.url.clone().or_else(|| config.get(&keys::MODEL_URL)),
-        format: format.or_else(|| config.get(&keys::MODEL_FORMAT).filter(|_| !is_elsewhere)),
-        model: chat.model.clone().or_else(|| config.get(&keys::MODEL_NAME)),
+        url: chat.url.clone().or_else(|| config.get(&keys::CHAT_URL)),
+        format: format.or_else(|| config.get(&keys::CHAT_FORMAT).filter(|_| !is_elsewhere)),
+        model: chat.model.clone().or_else(|| config.get(&keys::CHAT_MODEL)),
         // The configured key belongs to the configured address.
-        key_env: chat.key_env.clone().or_else(|| config.get(&keys::MODEL_KEY_ENV).filter(|_| !is_elsewhere)),
+        key_env: chat.key_env.clone().or_else(|| config.get(&keys::CHAT_KEY_ENV).filter(|_| !is_elsewhere)),
     }
 }
 

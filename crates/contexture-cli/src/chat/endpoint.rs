@@ -55,7 +55,7 @@ pub(super) async fn find(wanted: &Wanted) -> Result<Client, Failure> {
 
 fn built(builder: ClientBuilder) -> Result<Client, Failure> {
     builder.build().map_err(|error| {
-        Failure::usage(error.to_string()).hint("check `--url`, `--model` and [model] of the configuration")
+        Failure::usage(error.to_string()).hint("check `--url`, `--model` and [chat] of the configuration")
     })
 }
 

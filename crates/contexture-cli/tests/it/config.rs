@@ -109,6 +109,11 @@ gateway.upstream.openai            not set           default
 gateway.upstream.chat              not set           default
 gateway.upstream.responses         not set           default
 model                              []                default
+chat.url                           not set           default
+chat.format                        not set           default
+chat.model                         not set           default
+chat.key_env                       not set           default
+mcp                                []                default
 
 file     path                                       state
 project  contexture.toml                            not found, nor in a parent directory

@@ -1,6 +1,8 @@
 //! What the program promises: its commands as a person runs them, and the measures behind them.
 
 mod gateway;
+#[cfg(unix)]
+mod chat;
 mod compare;
 mod config;
 mod frame;

@@ -308,7 +308,7 @@ keys! {
         example: "name = \"claude-sonnet-4\"\ncontext = 1000000\ninput = 3.0\noutput = 15.0",
     };
 
-    MODEL_URL: Option<String> = "model.url", "The address of the server whose model `chat` talks to.", {
+    CHAT_URL: Option<String> = "chat.url", "The address of the server whose model `chat` talks to.", {
         kind: Kind::Name,
         default: Fallback::Nothing("that of the provider whose key is in the environment, or of Ollama on this machine"),
         // Whoever sets it is sent what is said, and the key.
@@ -317,7 +317,7 @@ keys! {
         example: r#""http://127.0.0.1:11434/v1""#,
     };
 
-    MODEL_FORMAT: Option<ModelFormat> = "model.format", "How that server is spoken to.", {
+    CHAT_FORMAT: Option<ModelFormat> = "chat.format", "How that server is spoken to.", {
         kind: Kind::Choice(&[
             Choice { name: "messages", says: "messages of Anthropic" },
             Choice { name: "chat", says: "chat completions, as OpenAI, Ollama, llama.cpp, vLLM and OpenRouter offer them" },
@@ -329,17 +329,17 @@ keys! {
         example: r#""chat""#,
     };
 
-    MODEL_NAME: Option<String> = "model.name", "The name of the model.", {
+    CHAT_MODEL: Option<String> = "chat.model", "The name of the model that `chat` talks to.", {
         kind: Kind::Name,
         default: Fallback::Nothing("one that the provider has"),
         used_by: &[Chat],
         example: r#""qwen3-coder""#,
     };
 
-    MODEL_KEY_ENV: Option<String> = "model.key_env",
-        "The environment variable that has the key for `model.url`; without it no key is sent there.", {
+    CHAT_KEY_ENV: Option<String> = "chat.key_env",
+        "The environment variable that has the key for `chat.url`; without it no key is sent there.", {
         kind: Kind::Name,
-        default: Fallback::Nothing("no key is sent to `model.url`"),
+        default: Fallback::Nothing("no key is sent to `chat.url`"),
         set_by: SetBy::UserOnly,
         used_by: &[Chat],
         example: r#""OPENROUTER_API_KEY""#,
@@ -499,7 +499,7 @@ pub enum Provider {
     None,
 }
 
-'/// How a model is spoken to.
+/// How a model is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelFormat {

@@ -1,0 +1,5 @@
+//! `contexture chat`: one turn in a pipe, and a conversation in a pseudo-terminal, with a provider over a real socket.
+
+mod provider;
+mod line_mode;
+mod terminal;

@@ -1,0 +1,200 @@
+//! One turn in a pipe.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::provider::{Provider, Reply};
+use crate::program::{Run, program, run};
+
+/// How long is waited for what must come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A directory with a project and a home.
+pub fn place() -> TempDir {
+    let place = tempfile::tempdir().expect("a directory");
+    fs::create_dir_all(place.path().join("project/src")).expect("a directory");
+    fs::write(place.path().join("project/src/lib.rs"), "pub fn one() -> u32 {\n    2\n}\n").expect("a file");
+    fs::write(place.path().join("project/check.sh"), "grep -q '    1' src/lib.rs || { echo wrong; exit 1; }\n")
+        .expect("a file");
+    place
+}
+
+/// The program in the project, without keys and without an Ollama.
+pub fn chat(place: &Path, arguments: &[&str]) -> Command {
+    let mut command = program(&place.join("project"));
+    command.env("HOME", place.join("home")).env("OLLAMA_HOST", "127.0.0.1:1");
+    for name in ["XDG_STATE_HOME", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"] {
+        command.env_remove(name);
+    }
+    command.arg("chat").args(arguments);
+    command
+}
+
+fn said(place: &Path, provider: &Provider, arguments: &[&str], input: &str) -> Run {
+    let all = [&["--print", "--url", &provider.url, "--model", "m"], arguments].concat();
+    run(chat(place, &all), input)
+}
+
+#[test]
+fn a_reference_in_a_pipe_is_shown_to_the_model_and_its_answer_is_printed() {
+    let (place, provider) = (place(), Provider::start(vec![Reply::Says("It returns\ntwo.")]));
+    let run = said(place.path(), &provider, &[], "explain #src/lib.rs");
+    assert_eq!(run, Run { code: 0, stdout: "It returns\ntwo.\n".to_owned(), stderr: String::new() });
+    assert!(provider.last().contains("pub fn one()"), "{}", provider.last());
+    let store = place.path().join("home/.local/state/contexture/chat.db");
+    let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    assert_eq!((mode(&store), mode(store.parent().expect("a directory"))), (0o600, 0o700));
+}
+
+#[test]
+fn a_small_task_is_done_end_to_end() {
+    let place = place();
+    let edit = json!({"path": "src/lib.rs", "old_string": "    2", "new_string": "    1"});
+    let provider = Provider::start(vec![
+        Reply::Calls("execute_bash", json!({"command": "sh check.sh"})),
+        Reply::Calls("read_file", json!({"path": "src/lib.rs"})),
+        Reply::Calls("edit_file", edit),
+        Reply::Calls("execute_bash", json!({"command": "sh check.sh"})),
+        Reply::Says("Fixed."),
+    ]);
+    let run = said(place.path(), &provider, &["--yes", "fix it"], "");
+    let bodies: Vec<String> = provider.received().iter().map(|body| body["messages"].to_string()).collect();
+    assert_eq!((run.code, run.stdout.as_str()), (0, "Fixed.\n"), "{}\n{}", run.stderr, bodies.join("\n"));
+    let text = fs::read_to_string(place.path().join("project/src/lib.rs")).expect("a file");
+    assert_eq!(text, "pub fn one() -> u32 {\n    1\n}\n", "{}", run.stderr);
+    let expected = "execute_bash sh check.sh\n  failed: [The command completed with exit code 1.]\nread_file src/lib.rs\n\
+                    edit_file src/lib.rs\n  src/lib.rs +1 -1\nexecute_bash sh check.sh\n";
+    assert_eq!(run.stderr, expected);
+}
+
+#[test]
+fn nothing_is_changed_or_run_without_permission_and_the_model_is_told() {
+    for (name, arguments) in
+        [("execute_bash", json!({"command": "touch made"})), ("write_file", json!({"path": "made", "content": "x"}))]
+    {
+        let place = place();
+        let provider = Provider::start(vec![Reply::Calls(name, arguments), Reply::Says("As you wish.")]);
+        let run = said(place.path(), &provider, &["do it"], "");
+        assert_eq!((run.code, run.stdout.as_str()), (0, "As you wish.\n"), "{name}: {}", run.stderr);
+        assert!(!place.path().join("project/made").exists(), "{name}");
+        assert!(provider.last().contains("not started with --yes"), "{name}: {}", provider.last());
+    }
+}
+
+#[test]
+fn a_thread_goes_on_and_is_listed() {
+    let (place, provider) =
+        (place(), Provider::start(vec![Reply::Says("one"), Reply::Says("two"), Reply::Says("three")]));
+    assert_eq!(said(place.path(), &provider, &["first question"], "").stdout, "one\n");
+    assert_eq!(said(place.path(), &provider, &["--continue", "second question"], "").stdout, "two\n");
+    assert!(provider.last().contains("first question") && provider.last().contains("one"));
+    let listed = run(chat(place.path(), &["--threads"]), "").stdout;
+    let id = listed.lines().nth(1).and_then(|line| line.split_whitespace().next()).expect("a thread").to_owned();
+    assert!(listed.contains("first question") && !listed.contains("second"), "{listed}");
+    assert_eq!(said(place.path(), &provider, &["--thread", &id[..4], "third"], "").stdout, "three\n");
+    assert!(provider.last().contains("second question"));
+    // Another directory has its own threads.
+    let elsewhere = run(chat(place.path(), &["--threads", "--base", "src"]), "").stdout;
+    assert_eq!(elsewhere, "There is no thread of this directory yet.\n");
+}
+
+/// Starts a turn, waits until something is true, and kills the program.
+fn kill_when(place: &Path, provider: &Provider, is_time: impl Fn() -> bool) {
+    let mut command = chat(place, &["--print", "--yes", "--url", &provider.url, "--model", "m", "do it"]);
+    let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the program starts");
+    let start = Instant::now();
+    while !is_time() {
+        assert!(start.elapsed() < PATIENCE, "it does not come to that");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+}
+
+#[test]
+fn a_tool_that_ran_when_the_program_was_killed_is_not_run_again() {
+    let place = place();
+    let command = json!({"command": "echo ran >> runs; sleep 5"});
+    let provider = Provider::start(vec![Reply::Calls("execute_bash", command), Reply::Says("I see.")]);
+    let runs = place.path().join("project/runs");
+    kill_when(place.path(), &provider, || runs.exists());
+    let run = said(place.path(), &provider, &["--continue", "--yes"], "");
+    assert_eq!((run.code, run.stdout.as_str()), (0, "I see.\n"), "{}", run.stderr);
+    assert_eq!(fs::read_to_string(&runs).expect("it ran"), "ran\n");
+    assert!(
+        provider.last().contains("do it") && provider.last().contains("it was not run again"),
+        "{}",
+        provider.last()
+    );
+    assert_eq!(provider.received().len(), 2);
+}
+
+#[test]
+fn an_answer_that_was_cut_off_is_asked_for_again() {
+    let place = place();
+    let provider = Provider::start(vec![Reply::Stalls("half of"), Reply::Says("all of it")]);
+    kill_when(place.path(), &provider, || provider.received().len() == 1);
+    let run = said(place.path(), &provider, &["--continue"], "");
+    assert_eq!((run.code, run.stdout.as_str()), (0, "all of it\n"), "{}", run.stderr);
+    let asked = provider.received().iter().map(|body| body["messages"].to_string()).collect::<Vec<_>>();
+    assert_eq!(asked[1].matches("do it").count(), 1, "{}", asked[1]);
+    let again = said(place.path(), &provider, &["--continue"], "");
+    assert_eq!((again.code, provider.received().len()), (2, 2), "nothing is left to go on with: {}", again.stderr);
+}
+
+#[test]
+fn without_a_model_three_lines_say_how_to_get_one() {
+    let place = place();
+    let run = run(chat(place.path(), &["--print", "hi"]), "");
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.lines().count()), (2, "", 3), "{}", run.stderr);
+    for word in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "ollama pull", "--url"] {
+        assert!(run.stderr.contains(word), "{word}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn keys_go_only_where_they_were_meant_to_go() {
+    let (place, provider) = (place(), Provider::start(vec![Reply::Says("hello")]));
+    let mut command =
+        chat(place.path(), &["--print", "--url", "http://127.0.0.1:1/v1", "--model", "m", "--key-env", "MINE", "hi"]);
+    command.env("MINE", "sk-very-secret");
+    let failed = run(command, "");
+    assert_eq!(failed.code, 1, "{}", failed.stderr);
+    assert!(!failed.stderr.contains("sk-very-secret") && failed.stderr.contains("--continue"), "{}", failed.stderr);
+    let missing = said(place.path(), &provider, &["--key-env", "NO_SUCH_KEY", "hi"], "");
+    assert_eq!(missing.code, 2);
+    assert!(missing.stderr.contains("`NO_SUCH_KEY` has no key"), "{}", missing.stderr);
+}
+
+#[test]
+fn bad_usage_is_told_before_anything_is_sent() {
+    let (place, provider) = (place(), Provider::start(vec![Reply::Says("never")]));
+    for (arguments, sentence) in [
+        (&[][..], "nothing to say"),
+        (&["--thread", "nope", "hi"], "no thread `nope`"),
+        (&["--continue", "hi"], "no thread of this directory yet"),
+        (&["--continue", "--thread", "a", "hi"], "cannot be used with"),
+        (&["--base", "no/such/place", "hi"], "no/such/place"),
+        (&["--budget", "none", "hi"], "budget"),
+        (&["--format", "smoke", "hi"], "smoke"),
+        (&["--url", "nonsense", "hi"], "cannot be used multiple times"),
+    ] {
+        let run = said(place.path(), &provider, arguments, "");
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{arguments:?}: {}", run.stderr);
+        assert!(run.stderr.contains(sentence), "{arguments:?}: {}", run.stderr);
+    }
+    let unusable = run(chat(place.path(), &["--print", "--url", "nonsense", "--model", "m", "hi"]), "");
+    assert_eq!(unusable.code, 2, "{}", unusable.stderr);
+    let nameless = run(chat(place.path(), &["--print", "--url", &provider.url, "hi"]), "");
+    assert_eq!(nameless.code, 2, "{}", nameless.stderr);
+    let no_store = said(place.path(), &provider, &["--store", "check.sh", "hi"], "");
+    assert_eq!(no_store.code, 1, "{}", no_store.stderr);
+    assert!(provider.received().is_empty());
+}

@@ -1,0 +1,225 @@
+//! A conversation in a pseudo-terminal.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use serde_json::json;
+
+use super::line_mode::{chat, place};
+use super::provider::{Provider, Reply};
+
+/// How long is waited for what must come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The program in a terminal.
+struct Terminal {
+    child: Child,
+    keys: File,
+    shown: Arc<Mutex<String>>,
+}
+
+impl Terminal {
+    fn start(place: &Path, provider: &Provider, columns: u16, arguments: &[&str]) -> Self {
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+        grantpt(&controller).expect("it is ours");
+        unlockpt(&controller).expect("it is ours");
+        let name = ptsname(&controller, Vec::new()).expect("it has a name");
+        let open = || -> OwnedFd {
+            rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("its other end")
+        };
+        tcsetwinsize(&controller, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).expect("a size");
+        let mut command = chat(place, &[&["--url", &provider.url, "--model", "m"], arguments].concat());
+        command.env("TERM", "xterm").stdin(Stdio::from(open())).stdout(Stdio::from(open())).stderr(Stdio::from(open()));
+        let child = command.spawn().expect("the program starts");
+        let keys = File::from(controller);
+        let shown = Arc::new(Mutex::new(String::new()));
+        let (mut output, text) = (keys.try_clone().expect("a handle"), shown.clone());
+        std::thread::spawn(move || {
+            let mut buffer = [0; 65_536];
+            // The end of the program is an error here.
+            while let Ok(count @ 1..) = output.read(&mut buffer) {
+                text.lock().expect("no panic").push_str(&String::from_utf8_lossy(&buffer[..count]));
+            }
+        });
+        Self { child, keys, shown }
+    }
+
+    fn shown(&self) -> String {
+        self.shown.lock().expect("no panic").clone()
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("the terminal takes keys");
+    }
+
+    /// Waits until a text was shown, and forgets everything up to its end.
+    #[track_caller]
+    fn expect(&self, text: &str) -> String {
+        let start = Instant::now();
+        loop {
+            {
+                let mut shown = self.shown.lock().expect("no panic");
+                if let Some(at) = shown.find(text) {
+                    return shown.drain(..at + text.len()).collect();
+                }
+            }
+            assert!(start.elapsed() < PATIENCE, "{text:?} is not in {:?}", self.shown());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    #[track_caller]
+    fn ends(&mut self) -> i32 {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("it was started") {
+                return status.code().expect("no signal");
+            }
+            assert!(start.elapsed() < PATIENCE, "it does not end: {:?}", self.shown());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It has usually ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn prompt_completion_answer_and_end() {
+    for columns in [30, 200] {
+        let (place, provider) = (place(), Provider::start(vec![Reply::Says("It returns two.")]));
+        let mut terminal = Terminal::start(place.path(), &provider, columns, &[]);
+        terminal.expect("› ");
+        terminal.press("日本 #lb");
+        terminal.expect("▸ src/lib.rs");
+        terminal.press("\t");
+        terminal.expect("#src/lib.rs");
+        terminal.press("\r");
+        terminal.expect("It returns two.");
+        terminal.expect("› ");
+        assert!(provider.last().contains("日本 ") && provider.last().contains("pub fn one()"));
+        terminal.press("/context\r");
+        terminal.expect("history");
+        terminal.expect("› ");
+        terminal.press("\x04");
+        terminal.expect("--thread");
+        // Marks of pastes are turned off again.
+        terminal.expect("\x1b[?2004l");
+        assert_eq!(terminal.ends(), 0);
+    }
+}
+
+#[test]
+fn a_change_is_shown_asked_for_and_taken_back() {
+    let place = place();
+    let edit = json!({"path": "src/lib.rs", "old_string": "    2", "new_string": "    1"});
+    let provider = Provider::start(vec![
+        Reply::Calls("read_file", json!({"path": "src/lib.rs"})),
+        Reply::Calls("edit_file", edit),
+        Reply::Calls("execute_bash", json!({"command": "touch made"})),
+        Reply::Says("Done."),
+    ]);
+    let file = place.path().join("project/src/lib.rs");
+    let before = fs::read_to_string(&file).expect("a file");
+    let mut terminal = Terminal::start(place.path(), &provider, 80, &[]);
+    terminal.expect("› ");
+    terminal.press("fix it\r");
+    let diff = terminal.expect("[n]o: ");
+    assert!(diff.contains("\x1b[32m     2 +    1\x1b[0m"), "{diff:?}");
+    assert_eq!(fs::read_to_string(&file).expect("a file"), before, "nothing happens before the reply");
+    terminal.press("y");
+    terminal.expect("$ touch made");
+    terminal.expect("[n]o: ");
+    assert!(fs::read_to_string(&file).expect("a file").contains("    1"));
+    terminal.press("n");
+    terminal.expect("Done.");
+    assert!(provider.last().contains("the user said no"), "{}", provider.last());
+    assert!(!place.path().join("project/made").exists());
+    terminal.expect("› ");
+    terminal.press("/undo\r");
+    terminal.expect("is as it was");
+    assert_eq!(fs::read_to_string(&file).expect("a file"), before);
+    terminal.expect("› ");
+    terminal.press("/quit\r");
+    assert_eq!(terminal.ends(), 0);
+}
+
+#[test]
+fn ctrl_c_interrupts_an_answer_and_an_empty_line_goes_on() {
+    let (place, provider) = (place(), Provider::start(vec![Reply::Stalls("half of"), Reply::Says("all of it")]));
+    let mut terminal = Terminal::start(place.path(), &provider, 80, &[]);
+    terminal.expect("› ");
+    terminal.press("say it\r");
+    terminal.expect("half of");
+    terminal.press("\x03");
+    terminal.expect("Interrupted.");
+    terminal.expect("› ");
+    terminal.press("\r");
+    terminal.expect("all of it");
+    terminal.expect("› ");
+    terminal.press("\x03");
+    terminal.expect("Ctrl-C again");
+    terminal.press("\x03");
+    assert_eq!(terminal.ends(), 0);
+    assert_eq!(provider.last().matches("say it").count(), 1);
+}
+
+#[test]
+fn a_paste_of_ten_thousand_lines_is_a_mark_and_arrives_whole() {
+    let (place, provider) = (place(), Provider::start(vec![Reply::Says("Long.")]));
+    let mut terminal = Terminal::start(place.path(), &provider, 80, &["--budget", "400000"]);
+    terminal.expect("› ");
+    let text: String = (0..10_000).map(|line| format!("line {line}\r")).collect();
+    terminal.press(&format!("\x1b[200~{text}\x1b[201~"));
+    terminal.expect("[pasted 10 000 lines]");
+    terminal.press("\r");
+    terminal.expect("Long.");
+    assert!(provider.last().contains("line 0\\nline 1\\n") && provider.last().contains("line 9999"));
+}
+
+/// `cargo test --release -p contexture-cli --test it fifty_thousand -- --ignored --nocapture`
+#[test]
+#[ignore = "it makes 50 000 files and measures"]
+fn fifty_thousand_files_delay_neither_the_prompt_nor_a_completion() {
+    let (place, provider) = (place(), Provider::start(vec![Reply::Says("never")]));
+    for directory in 0..500 {
+        let path = place.path().join(format!("project/part{:02}/module{directory}", directory % 20));
+        fs::create_dir_all(&path).expect("a directory");
+        (0..100).for_each(|file| fs::write(path.join(format!("source_{file}.rs")), "").expect("a file"));
+    }
+    let start = Instant::now();
+    let mut terminal = Terminal::start(place.path(), &provider, 80, &[]);
+    terminal.expect("› ");
+    let prompt = start.elapsed();
+    // All files are known when the last one is offered; `find` prints in the order of the directory.
+    terminal.press("#m499s99");
+    terminal.expect("▸ part19/module499/source_99.rs");
+    let known = start.elapsed();
+    terminal.press("\x15");
+    terminal.expect("› ");
+    let mut slowest = Duration::ZERO;
+    for number in 0..20 {
+        let start = Instant::now();
+        terminal.press(&format!("#m{}s7", 100 + number));
+        terminal.expect(&format!("▸ part{:02}/module{}/source_7.rs", (100 + number) % 20, 100 + number));
+        slowest = slowest.max(start.elapsed());
+        terminal.press("\x15");
+        terminal.expect("› ");
+    }
+    println!("prompt after {prompt:?}, all files after {known:?}, slowest of 20 completions {slowest:?}");
+    assert!(prompt < Duration::from_secs(1), "{prompt:?}");
+    assert!(slowest < Duration::from_millis(50), "{slowest:?}");
+}
