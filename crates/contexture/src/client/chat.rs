@@ -1,4 +1,4 @@
-//! OpenAI chat completions, and what others offer under that name.
+//! OpenAI chat completions, and compatible servers.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,8 @@ use super::decode::{Decode, call_arguments, provider_error, text};
 use super::error::{ClientError, malformed};
 use super::turns::{Part, Piece, ToolNames, Turn, is_blank, spoken_as_user, turns};
 
-/// Fields in which servers of this format return thoughts. They are sent back as they came: some providers need them.
+/// Fields in which servers of this format return reasoning. They are sent back unchanged, because some providers need
+/// them.
 const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
 
 /// The body of a request.
@@ -44,7 +45,7 @@ fn tool(tool: &contexture_core::model::ToolSchema) -> Value {
     json!({ "type": "function", "function": function })
 }
 
-/// One message of all that the model said, thought and asked for in one go.
+/// One message with everything the model produced in a row: text, reasoning and calls.
 fn model_message(pieces: &[Piece<'_>], names: &ToolNames<'_>) -> Option<Value> {
     let (mut said, mut calls) = (Vec::new(), Vec::new());
     let mut message = Map::new();
@@ -75,7 +76,7 @@ fn model_message(pieces: &[Piece<'_>], names: &ToolNames<'_>) -> Option<Value> {
     Some(message.into())
 }
 
-/// A message that the model did not make.
+/// A message that is not from the model.
 fn other(piece: &Piece<'_>, developer_role: Option<&str>) -> Option<Value> {
     match &piece.part {
         Part::Returned(output) => {
@@ -96,7 +97,7 @@ fn said(message: &Message, developer_role: Option<&str>) -> Option<Value> {
     let parts: Vec<&Content> = message.content.iter().filter(|content| !is_blank(content)).collect();
     let content: Value = match parts.as_slice() {
         [] => return None,
-        // A plain text is what every server of this format understands.
+        // Every server of this format supports plain text.
         [Content::Text { text }] => shown(text).into(),
         parts => parts
             .iter()
@@ -109,7 +110,7 @@ fn said(message: &Message, developer_role: Option<&str>) -> Option<Value> {
     Some(json!({ "role": role, "content": content }))
 }
 
-/// A response on its way.
+/// A response while it is streamed.
 #[derive(Default)]
 pub(super) struct ChatDecoder {
     content: String,
@@ -121,7 +122,7 @@ pub(super) struct ChatDecoder {
 
 #[derive(Default)]
 struct PartialCall {
-    /// The provider's number of it, by which later pieces name it.
+    /// The provider's index of the call, by which later chunks refer to it.
     number: Option<u64>,
     id: String,
     name: String,
@@ -150,7 +151,7 @@ impl Decode for ChatDecoder {
             let thought = THOUGHTS.iter().find_map(|name| self.thoughts.get(*name)?.as_str()).unwrap_or_default();
             items.push(Reasoning::new(thought, Some(self.thoughts.clone().into())).into());
         }
-        // A refusal is what the model says.
+        // A refusal is treated as text of the model.
         let said = if self.content.is_empty() { self.refusal } else { self.content };
         if !said.is_empty() {
             items.push(Item::assistant(said));
@@ -194,7 +195,7 @@ impl ChatDecoder {
         }
     }
 
-    /// A piece of a call: it names its call by number, or by id, or belongs to the last one.
+    /// A chunk of a call: it refers to its call by index or id, or belongs to the last one.
     fn call(&mut self, piece: &Value, deltas: &Deltas) {
         let (number, id) = (piece["index"].as_u64(), text(&piece["id"]));
         let known = match number {
@@ -217,7 +218,7 @@ impl ChatDecoder {
         }
         let arguments = match &function["arguments"] {
             Value::String(arguments) => arguments.clone(),
-            // Some servers send the object itself.
+            // Some servers send an object instead of a string.
             Value::Object(fields) => Value::Object(fields.clone()).to_string(),
             _ => String::new(),
         };
@@ -226,7 +227,7 @@ impl ChatDecoder {
     }
 }
 
-/// A response that came whole.
+/// Decodes a response that was not streamed.
 pub(super) fn items(response: &Value) -> Result<Vec<Item>, ClientError> {
     let message = &response["choices"][0]["message"];
     if !message.is_object() {

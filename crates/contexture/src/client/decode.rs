@@ -1,4 +1,4 @@
-//! What the three formats have in common when a response is read.
+//! What the three formats share when a response is decoded.
 
 use contexture_core::item::{FunctionCall, Item};
 use contexture_core::model::{Deltas, LlmResponse, Usage};
@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::error::{ClientError, malformed};
 use crate::wire;
 
-/// Puts a streamed response together.
+/// Assembles a streamed response.
 pub(super) trait Decode: Send {
-    /// Takes in one event and passes on what a person may want to see of it.
+    /// Processes one event and forwards the deltas that a user may want to see.
     fn event(&mut self, event: &Value, deltas: &Deltas) -> Result<(), ClientError>;
 
     /// Whether the provider said that the response is complete.
@@ -19,13 +19,13 @@ pub(super) trait Decode: Send {
     fn finish(self: Box<Self>) -> Result<Vec<Item>, ClientError>;
 }
 
-/// A text, or nothing.
+/// A text, or `None` if it is empty.
 pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// The arguments of a call as an object, which formats want: what a model wrote that is none is put into one, so that
-/// the model sees again what it did.
+/// The arguments of a call as an object, which formats require. Anything else that a model wrote is wrapped in an
+/// object, so that the model sees what it did.
 pub(super) fn call_arguments(call: &FunctionCall) -> Value {
     match call.parsed_arguments() {
         Value::Object(fields) => Value::Object(fields),
@@ -34,19 +34,19 @@ pub(super) fn call_arguments(call: &FunctionCall) -> Value {
     }
 }
 
-/// What a provider reports as an error in the middle of a response.
+/// An error that a provider reports in the middle of a response.
 pub(super) fn provider_error(event: &Value) -> ClientError {
     ClientError::Failed { message: error_message(event).unwrap_or_else(|| event.to_string()) }
 }
 
-/// The message in a provider's report of an error.
+/// The message of a provider's error.
 pub(super) fn error_message(report: &Value) -> Option<String> {
     let error = &report["error"];
     let message = [&error["message"], error, &report["message"], &report["detail"]];
     message.into_iter().find_map(Value::as_str).map(str::to_owned)
 }
 
-/// What was used, as far as the provider said.
+/// The usage, as far as the provider reported it.
 #[derive(Debug, Default)]
 pub(super) struct Bill {
     usage: wire::Usage,
@@ -56,7 +56,7 @@ pub(super) struct Bill {
 }
 
 impl Bill {
-    /// Takes in what a response, or an event of one, says about usage.
+    /// Adds the usage of a response or of one of its events.
     pub(super) fn take(&mut self, event: &Value) {
         self.says_anything |= self.usage.take(event);
         for usage in [&event["usage"], &event["message"]["usage"]] {
@@ -65,7 +65,7 @@ impl Bill {
         }
     }
 
-    /// The response of these items.
+    /// The response with these items.
     pub(super) fn response(self, items: Vec<Item>) -> LlmResponse {
         let mut response = LlmResponse { items, cost: self.cost, ..LlmResponse::default() };
         if self.says_anything {
@@ -80,7 +80,7 @@ impl Bill {
     }
 }
 
-/// Reads JSON of a provider.
+/// Parses JSON from a provider.
 pub(super) fn parse(json: &str) -> Result<Value, ClientError> {
     serde_json::from_str(json).map_err(|error| malformed(format!("it is not JSON ({error})")))
 }

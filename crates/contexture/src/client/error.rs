@@ -1,23 +1,23 @@
-//! Why a model could not be asked.
+//! Why a model call failed.
 
 use std::time::Duration;
 
 use contexture_core::error::BoxError;
 use thiserror::Error;
 
-/// Why a model could not be asked. Addresses are shown without their query and keys never.
+/// Why a model call failed. Addresses are shown without their query, and keys are never shown.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// An option of the client cannot be used.
+    /// An option of the client is invalid.
     #[error("option `{option}` of the model client: {problem}")]
     Option {
-        /// Which one.
+        /// The option.
         option: &'static str,
         /// What is wrong with it.
         problem: String,
     },
-    /// No connection could be made, or it broke before anything was received.
+    /// The connection failed, or broke before anything was received.
     #[error("connect to {address}")]
     Connect {
         /// The provider's address.
@@ -26,46 +26,46 @@ pub enum ClientError {
         #[source]
         source: BoxError,
     },
-    /// The provider sent nothing for too long.
+    /// The provider sent nothing until the timeout.
     #[error("{address} sent nothing for {} s", waited.as_secs())]
     TimedOut {
         /// The provider's address.
         address: String,
-        /// How long it was waited for.
+        /// How long the client waited.
         waited: Duration,
     },
-    /// The provider asks to come back later than the client is told to wait.
+    /// The provider asks for a longer wait than the client allows.
     #[error("{address} is busy (status {status}): {message}; it asks to wait {} s", retry_after.as_secs())]
     Busy {
         /// The provider's address.
         address: String,
         /// The status of its response.
         status: u16,
-        /// What it said.
+        /// Its message.
         message: String,
         /// How long it asks to wait.
         retry_after: Duration,
     },
-    /// The provider refused the request, or failed and went on failing.
+    /// The provider refused the request, or kept failing after all retries.
     #[error("{address} returned status {status}: {message}")]
     Refused {
         /// The provider's address.
         address: String,
         /// The status of its response.
         status: u16,
-        /// What it said.
+        /// Its message.
         message: String,
     },
-    /// The provider failed after it had begun to respond.
+    /// The provider failed after it had started to respond.
     #[error("the provider failed during its response: {message}")]
     Failed {
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// The response ended before it was complete.
     #[error("the response ended before it was complete")]
     Cut,
-    /// The response is not what the format says.
+    /// The response does not follow the format.
     #[error("the response is not understood: {problem}")]
     Malformed {
         /// What is wrong with it.
@@ -85,7 +85,7 @@ impl ClientError {
     }
 }
 
-/// A response that is not what the format says.
+/// An error for a response that does not follow the format.
 pub(super) fn malformed(problem: impl Into<String>) -> ClientError {
     ClientError::Malformed { problem: problem.into() }
 }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// The key of an account with a provider.
+/// The API key of an account with a provider.
 ///
-/// It is sent to the provider and goes nowhere else: it has no `Display`, its `Debug` shows no part of it, and texts of
-/// errors in which a provider repeats it are [redacted](ApiKey::redact).
+/// It is sent only to the provider: it has no `Display`, its `Debug` shows no part of it, and it is
+/// [redacted](ApiKey::redact) from error messages in which a provider repeats it.
 ///
 /// ```
 /// use contexture::client::ApiKey;
@@ -14,22 +14,22 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
-/// Shorter parts of a key are too common to be looked for in a text.
+/// Shorter parts of a key are too common to be searched for in a text.
 const MIN_REDACTED: usize = 6;
 
 impl ApiKey {
-    /// A key; white space around it is dropped, since keys are often pasted with a line feed.
+    /// Creates a key. White space around it is removed, since keys are often pasted with a line feed.
     pub fn new(key: impl AsRef<str>) -> Self {
         Self(key.as_ref().trim().to_owned())
     }
 
-    /// The key in an environment variable; `None` if there is none, or an empty one.
+    /// Reads the key from an environment variable; `None` if it is not set or empty.
     pub fn from_env(variable: &str) -> Option<Self> {
         let key = ApiKey::new(std::env::var(variable).ok()?);
         (!key.0.is_empty()).then_some(key)
     }
 
-    /// A text without the key.
+    /// Returns a text without the key.
     pub fn redact(&self, text: &str) -> String {
         match self.0.len() < MIN_REDACTED {
             true => text.to_owned(),

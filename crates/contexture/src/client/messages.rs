@@ -12,11 +12,11 @@ use super::decode::{Decode, call_arguments, provider_error, text};
 use super::error::{ClientError, malformed};
 use super::turns::{Part, Piece, ToolNames, Turn, is_blank, spoken_as_user, turns};
 
-/// How many tokens a response may have when nobody says: a number that all current models take.
+/// The default limit of output tokens: a number that all current models accept.
 const MAX_TOKENS: u64 = 8_192;
 
-/// What is said in place of the user where the conversation as shown begins with the model: the format wants a user
-/// first.
+/// The text of a user message that is inserted if the window begins with the model, because the format requires a user
+/// message first.
 const NO_BEGINNING: &str = "(The beginning of this conversation is not shown.)";
 
 #[derive(Serialize)]
@@ -37,7 +37,7 @@ struct WireMessage<'a> {
     content: Vec<Block<'a>>,
 }
 
-/// A block, and whether the prompt may be cached up to its end.
+/// A block, and whether the prompt is cached up to its end.
 #[derive(Serialize)]
 struct Block<'a> {
     #[serde(flatten)]
@@ -75,7 +75,7 @@ impl<'a> Block<'a> {
         Block::new(BlockKind::Text { text: text.into() })
     }
 
-    /// Asks for caching up to the end of this block; thoughts cannot carry the mark.
+    /// Requests caching up to the end of this block; reasoning blocks cannot carry the mark.
     fn mark(&mut self) -> bool {
         let may = !matches!(&self.kind, BlockKind::AsItCame(block) if is_thought(block));
         if may {
@@ -136,7 +136,7 @@ fn blocks<'a>(pieces: Vec<Piece<'a>>, names: &ToolNames<'a>, marks: &HashSet<usi
     for Piece { part, items } in pieces {
         push_part(&mut blocks, part, names);
         if marks.contains(&items) {
-            // The last block that can carry it: what is cached is then a little shorter.
+            // The last block that can carry the mark; the cached prefix is then a little shorter.
             blocks.iter_mut().rev().any(Block::mark);
         }
     }
@@ -155,7 +155,7 @@ fn push_part<'a>(blocks: &mut Vec<Block<'a>>, part: Part<'a>, names: &ToolNames<
             let kind = BlockKind::ToolResult { tool_use_id: &output.call_id, content: &output.output, is_error };
             blocks.push(Block::new(kind));
         }
-        // Thoughts of other providers mean nothing to this one.
+        // Reasoning of other providers means nothing to this one.
         Part::Thought(Reasoning { opaque: Some(block), .. }) if is_thought(block) => {
             blocks.push(Block::new(BlockKind::AsItCame(block)));
         }
@@ -174,19 +174,19 @@ fn push_said<'a>(blocks: &mut Vec<Block<'a>>, message: &'a Message) {
     }
 }
 
-/// Whether an item that is not interpreted came from this format: those of OpenAI responses are named after calls.
+/// Whether an uninterpreted item came from this format: those of OpenAI responses are named after calls.
 fn is_own_kind(block: &Value) -> bool {
     let kind = block["type"].as_str().unwrap_or_default();
     !kind.is_empty() && !kind.ends_with("_call") && !kind.ends_with("_call_output") && !kind.starts_with("compaction")
 }
 
-/// A response on its way.
+/// A response while it is streamed.
 #[derive(Default)]
 pub(super) struct MessagesDecoder {
     blocks: Vec<Value>,
-    /// The arguments of each block so far, as they are written.
+    /// The arguments of each block so far, as the model wrote them.
     arguments: Vec<String>,
-    /// Which call of the response each block is.
+    /// The call index of each block.
     calls: usize,
     call_of_block: Vec<usize>,
     has_ended: bool,
@@ -202,7 +202,7 @@ impl Decode for MessagesDecoder {
                 Ok(())
             }
             "error" => Err(provider_error(event)),
-            // Pings, figures, and what newer versions of the format bring.
+            // Pings, statistics, and events of newer versions of the format.
             _ => Ok(()),
         }
     }
@@ -275,7 +275,7 @@ fn append(block: &mut Value, field: &str, piece: &str) {
     }
 }
 
-/// The item that a block is. `arguments` are those of a call as the model wrote them, where it streamed.
+/// Converts a block to an item. `arguments` are those of a streamed call, as the model wrote them.
 fn item(mut block: Value, arguments: Option<String>) -> Result<Item, ClientError> {
     Ok(match text(&block["type"]) {
         "text" => {
@@ -305,7 +305,7 @@ fn item(mut block: Value, arguments: Option<String>) -> Result<Item, ClientError
     })
 }
 
-/// A response that came whole.
+/// Decodes a response that was not streamed.
 pub(super) fn items(response: &Value) -> Result<Vec<Item>, ClientError> {
     let blocks = response["content"].as_array().ok_or_else(|| malformed("it has no list `content`"))?;
     blocks.iter().map(|block| item(block.clone(), None)).collect()

@@ -10,7 +10,7 @@ use super::decode::{Decode, error_message, provider_error, text};
 use super::error::{ClientError, malformed};
 use super::turns::{ToolNames, is_blank};
 
-/// The body of a request. Nothing is stored by the provider, so thoughts come back encrypted and are sent again.
+/// The body of a request. The provider stores nothing, so reasoning is returned encrypted and sent again.
 pub(super) fn body(request: &ModelRequest, model: &str, stream: bool) -> Value {
     let names = ToolNames::of(request);
     let input: Vec<Value> = request.items.iter().filter_map(|item| wire_item(item, &names)).collect();
@@ -34,7 +34,7 @@ pub(super) fn body(request: &ModelRequest, model: &str, stream: bool) -> Value {
 }
 
 fn tool(tool: &contexture_core::model::ToolSchema) -> Value {
-    // Without this the provider checks arguments by its strict subset of schemas.
+    // Without this the provider applies its strict subset of schemas.
     let strict = false;
     json!({
         "type": "function",
@@ -59,7 +59,7 @@ fn wire_item(item: &Item, names: &ToolNames<'_>) -> Option<Value> {
         Item::FunctionCallOutput(output) => {
             Some(json!({ "type": "function_call_output", "call_id": &*output.call_id, "output": output.output }))
         }
-        // Thoughts of other providers mean nothing to this one.
+        // Reasoning of other providers means nothing to this one.
         Item::Reasoning(Reasoning { opaque: Some(item), .. }) if item["type"] == "reasoning" => Some(item.clone()),
         Item::Reasoning(_) => None,
         Item::Opaque(item) if is_own_kind(item) => Some(item.clone()),
@@ -67,7 +67,7 @@ fn wire_item(item: &Item, names: &ToolNames<'_>) -> Option<Value> {
     }
 }
 
-/// Whether an item that is not interpreted came from this format.
+/// Whether an uninterpreted item came from this format.
 fn is_own_kind(item: &Value) -> bool {
     let kind = text(&item["type"]);
     kind.ends_with("_call")
@@ -95,7 +95,7 @@ fn wire_message(message: &Message) -> Option<Value> {
     Some(fields.into())
 }
 
-/// Fields of an item that this format gave it.
+/// Fields that this format added to an item.
 fn own_fields(extra: &Extra, id: Option<&str>) -> Map<String, Value> {
     let mut fields: Map<String, Value> = extra.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     if let Some(id) = id {
@@ -104,14 +104,14 @@ fn own_fields(extra: &Extra, id: Option<&str>) -> Map<String, Value> {
     fields
 }
 
-/// A response on its way.
+/// A response while it is streamed.
 #[derive(Default)]
 pub(super) struct ResponsesDecoder {
-    /// Items that are complete, by their place in the response.
+    /// Complete items, by their index in the response.
     done: BTreeMap<u64, Value>,
-    /// Which call of the response each item is, by its place.
+    /// The call index of each item, by its index in the response.
     calls: BTreeMap<u64, usize>,
-    /// The response as its last event repeats it.
+    /// The whole response, as repeated by its last event.
     whole: Option<Value>,
 }
 
@@ -197,14 +197,14 @@ fn message(mut value: Value) -> Result<Item, ClientError> {
     Ok(message.into())
 }
 
-/// The fields that are not known.
+/// The unknown fields.
 fn others(value: &mut Value, known: &[&str]) -> Extra {
     let mut fields = value.as_object_mut().map(std::mem::take).unwrap_or_default();
     fields.retain(|name, _| !known.contains(&name.as_str()));
     fields.into()
 }
 
-/// A response that came whole.
+/// Decodes a response that was not streamed.
 pub(super) fn items(response: &Value) -> Result<Vec<Item>, ClientError> {
     if text(&response["status"]) == "failed" {
         return Err(provider_error(response));

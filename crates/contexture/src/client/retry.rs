@@ -1,16 +1,16 @@
-//! When a request is sent again.
+//! When a failed request is sent again.
 
 use std::time::Duration;
 
-/// When a request that failed is sent again: at most `max_retries` times, after a wait that doubles each time, or after
-/// the wait that the provider asks for.
+/// When a failed request is sent again: at most `max_retries` times, after a wait that doubles each time, or after the
+/// wait that the provider asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How often a request is sent again.
+    /// The number of retries.
     pub max_retries: u32,
     /// The wait before the first retry.
     pub first_wait: Duration,
-    /// The longest wait, also where the provider asks for more: then the call fails at once and says so.
+    /// The longest wait. If the provider asks for more, the call fails at once and says so.
     pub max_wait: Duration,
 }
 
@@ -25,15 +25,15 @@ impl Default for RetryPolicy {
 pub(super) enum Verdict {
     /// Send it again after this time.
     Again(Duration),
-    /// The provider asks for more patience than there is.
+    /// The provider asks for a longer wait than is allowed.
     TooLong(Duration),
-    /// No more.
+    /// Give up.
     GiveUp,
 }
 
 impl RetryPolicy {
-    /// What to do after `retries` retries, where the provider asks to wait for `asked`. `spread`, from 0 to 1, keeps
-    /// many clients from coming back at the same moment.
+    /// Decides what to do after `retries` retries, if the provider asks to wait for `asked`. `spread`, from 0 to 1, is
+    /// the jitter that keeps many clients from retrying at the same moment.
     pub(super) fn judge(&self, retries: u32, asked: Option<Duration>, spread: f64) -> Verdict {
         if let Some(asked) = asked.filter(|asked| *asked > self.max_wait) {
             return Verdict::TooLong(asked);
@@ -46,13 +46,13 @@ impl RetryPolicy {
     }
 }
 
-/// Whether a status says that the same request may succeed later.
+/// Whether the same request may succeed later after a response with this status.
 pub(super) fn is_transient(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500 | 502 | 503 | 504 | 522 | 524 | 529)
 }
 
-/// How long a provider asks to wait: `retry-after-ms`, or `retry-after` in seconds. A date is not understood, since the
-/// two clocks may differ.
+/// How long a provider asks to wait: `retry-after-ms`, or `retry-after` in seconds. Dates are ignored, since the two
+/// clocks may differ.
 pub(super) fn asked_wait(milliseconds: Option<&str>, seconds: Option<&str>) -> Option<Duration> {
     let number = |text: Option<&str>| text?.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     let seconds = number(milliseconds).map(|ms| ms / 1_000.0).or(number(seconds))?;

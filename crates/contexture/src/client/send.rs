@@ -1,4 +1,4 @@
-//! Sends a request and reads its response, again if need be.
+//! Sends a request and reads its response, with retries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +20,10 @@ use super::retry::{RetryPolicy, Verdict, asked_wait, is_transient};
 use super::sse::SseParser;
 use crate::wire::Format;
 
-/// The largest response that is read whole.
+/// The largest response that is read.
 const MAX_RESPONSE_BYTES: usize = 64 << 20;
 
-/// How much of a provider's report of an error is shown.
+/// Most bytes of a provider's error message that are shown.
 const MAX_MESSAGE_BYTES: usize = 600;
 
 /// Sends requests to one address.
@@ -41,7 +41,7 @@ struct Shared {
     idle_timeout: Duration,
 }
 
-/// A try that failed, and how long the provider asks to wait.
+/// A failed attempt, and how long the provider asks to wait.
 struct Failure {
     error: ClientError,
     may_repeat: bool,
@@ -63,14 +63,14 @@ impl Sender {
         connect_timeout: Duration,
         idle_timeout: Duration,
     ) -> Result<Self, ClientError> {
-        // An error means that the program chose another provider of cryptography.
+        // An error means that the program installed another cryptography provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder()
             .default_headers(headers)
             .connect_timeout(connect_timeout)
-            // A redirect would carry the key elsewhere.
+            // A redirect would send the key elsewhere.
             .redirect(reqwest::redirect::Policy::none())
-            // Providers close idle connections after about 15 s; one that is used just then is lost.
+            // Providers close idle connections after about 15 s; a request on one that is being closed is lost.
             .pool_idle_timeout(Duration::from_secs(10))
             .user_agent(concat!("contexture/", env!("CARGO_PKG_VERSION")))
             .build()
@@ -78,7 +78,7 @@ impl Sender {
         Ok(Self { shared: Arc::new(Shared { http, url, key, retry, idle_timeout }) })
     }
 
-    /// Sends a body and reads the response, streamed if somebody watches.
+    /// Sends a body and reads the response, streamed if there is a listener for deltas.
     pub(super) async fn send(&self, format: Format, body: String, deltas: &Deltas) -> Result<LlmResponse, ClientError> {
         let shared = &*self.shared;
         let body = bytes::Bytes::from(body);
@@ -102,7 +102,7 @@ impl Sender {
 }
 
 impl ClientError {
-    /// The same, saying that the provider asks for more patience than there is.
+    /// Adds that the provider asks for a longer wait than is allowed.
     fn asking_to_wait(self, retry_after: Duration) -> Self {
         match self {
             ClientError::Refused { address, status, message } => {
@@ -131,7 +131,7 @@ impl Shared {
         }
     }
 
-    /// Reads a streamed response. Once a part of it was shown, it is not asked for again.
+    /// Reads a streamed response. Once a part of it was shown, the request is not retried.
     async fn read_stream(&self, format: Format, response: Response, deltas: &Deltas) -> Result<LlmResponse, Failure> {
         let shown = Arc::new(std::sync::atomic::AtomicBool::new(false));
         let noted = noting(deltas, shown.clone());
@@ -168,7 +168,7 @@ impl Shared {
             match timeout(self.idle_timeout, response.chunk()).await.map_err(|_| self.timed_out())? {
                 Ok(Some(bytes)) => parser.push(&bytes, &mut take)?,
                 Ok(None) => break,
-                // What matters is whether the response was complete; some servers drop the connection afterwards.
+                // A complete response is enough; some servers drop the connection afterwards.
                 Err(_) => break,
             }
         }
@@ -179,7 +179,7 @@ impl Shared {
         Ok(bill.response(decoder.finish()?))
     }
 
-    /// Reads a response that came whole, and shows it at once where somebody watches.
+    /// Reads a response that is not streamed, and shows it at once if there is a listener.
     async fn read_whole(
         &self,
         format: Format,
@@ -220,7 +220,7 @@ impl Shared {
         Ok(body)
     }
 
-    /// What a provider says that does not do what it was asked.
+    /// The error for a response with an error status.
     async fn refused(&self, response: Response) -> Failure {
         let status = response.status().as_u16();
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -233,7 +233,7 @@ impl Shared {
         Failure { error, may_repeat: is_transient(status), asked }
     }
 
-    /// A text of the provider, short and without the key.
+    /// A message of the provider, shortened and without the key.
     fn shown(&self, text: &str) -> String {
         let text = self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.redact(text));
         match text.len() > MAX_MESSAGE_BYTES {
@@ -242,11 +242,11 @@ impl Shared {
         }
     }
 
-    /// The address without what may be secret in it.
+    /// The address without parts that may be secret.
     fn address(&self) -> String {
         let mut url = self.url.clone();
         url.set_query(None);
-        // An address that has a host can be without user and password.
+        // This cannot fail: the address has a host.
         let _ = (url.set_username(""), url.set_password(None));
         url.to_string()
     }
@@ -257,7 +257,7 @@ impl Shared {
 
     fn broken(&self, error: reqwest::Error) -> ClientError {
         let error = error.without_url();
-        // The outermost text says no more than that sending failed.
+        // The outermost error only says that sending failed.
         let mut cause: &dyn std::error::Error = &error;
         while let Some(source) = cause.source() {
             cause = source;
@@ -266,7 +266,7 @@ impl Shared {
     }
 }
 
-/// The same, noting that something was shown.
+/// The same deltas; sets `shown` when one is sent.
 fn noting(deltas: &Deltas, shown: Arc<std::sync::atomic::AtomicBool>) -> Deltas {
     if !deltas.are_watched() {
         return Deltas::default();
@@ -278,8 +278,8 @@ fn noting(deltas: &Deltas, shown: Arc<std::sync::atomic::AtomicBool>) -> Deltas 
     })
 }
 
-/// A number from 0 to 1 that differs from call to call.
+/// A random number from 0 to 1.
 fn spread() -> f64 {
-    // The last bits of such a name are random.
+    // The last bits of this UUID are random.
     (uuid::Uuid::now_v7().as_u128() % 1_024) as f64 / 1_023.0
 }

@@ -1,27 +1,27 @@
-//! Server-sent events, however the bytes are split.
+//! Parses server-sent events from chunks of bytes.
 
 use super::error::{ClientError, malformed};
 
 /// The largest event that is read.
 const MAX_EVENT_BYTES: usize = 32 << 20;
 
-/// Puts events together from the bytes of a response.
+/// Assembles events from the bytes of a response.
 ///
 /// Lines end in a line feed, a carriage return or both; an empty line ends an event. Comments, names and ids are
-/// dropped: the formats that are read here repeat the name in the data.
+/// dropped, because the formats read here repeat the name in the data.
 #[derive(Debug, Default)]
 pub(super) struct SseParser {
-    /// What came since the last end of a line.
+    /// The bytes since the last line end.
     line: Vec<u8>,
     /// The data of the event so far.
     data: String,
     has_data: bool,
-    /// Whether the last byte was a carriage return, which a line feed may belong to.
+    /// Whether the last byte was a carriage return, to which a line feed may belong.
     is_after_return: bool,
 }
 
 impl SseParser {
-    /// Takes in bytes and calls `event` with the data of each event that they complete.
+    /// Processes bytes and calls `event` with the data of each completed event.
     pub(super) fn push(
         &mut self,
         bytes: &[u8],
@@ -44,7 +44,7 @@ impl SseParser {
         Ok(())
     }
 
-    /// Ends the stream: an event whose last line was not ended counts too, as servers leave the empty line out.
+    /// Ends the stream. An event without its final line end counts too, because some servers leave the empty line out.
     pub(super) fn finish(&mut self, mut event: impl FnMut(&str) -> Result<(), ClientError>) -> Result<(), ClientError> {
         if !self.line.is_empty() {
             self.end_line(&mut event)?;

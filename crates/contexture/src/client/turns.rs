@@ -1,4 +1,4 @@
-//! Items as turns of model and others, for formats that know no items.
+//! Groups items into turns of the model and others, for formats that have messages instead of items.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,21 +8,21 @@ use contexture_core::model::ModelRequest;
 use contexture_core::tool::wire_name;
 use serde_json::Value;
 
-/// What belongs into one message of the provider's format.
+/// The items of one message in the provider's format.
 pub(super) enum Turn<'a> {
-    /// What the model said, thought and asked for.
+    /// Text, reasoning and calls of the model.
     Model(Vec<Piece<'a>>),
-    /// What tools returned, then what was said to it.
+    /// Tool outputs, then messages to the model.
     Others(Vec<Piece<'a>>),
 }
 
-/// One item of a turn, and how many items of the request there are up to and including it.
+/// An item of a turn, and the number of request items up to and including it.
 pub(super) struct Piece<'a> {
     pub(super) part: Part<'a>,
     pub(super) items: usize,
 }
 
-/// What an item is for these formats.
+/// The kind of an item in these formats.
 pub(super) enum Part<'a> {
     Said(&'a Message),
     Thought(&'a Reasoning),
@@ -31,8 +31,8 @@ pub(super) enum Part<'a> {
     Unknown(&'a Value),
 }
 
-/// The items of a request as turns that alternate. What tools returned comes first in its turn: formats want it right
-/// after the call, and layers may have put messages between.
+/// Groups the items of a request into alternating turns. Tool outputs come first in their turn, because formats require
+/// them right after the call, and layers may have put messages in between.
 pub(super) fn turns(request: &ModelRequest) -> Vec<Turn<'_>> {
     let mut turns: Vec<Turn<'_>> = Vec::new();
     for (index, item) in request.items.iter().enumerate() {
@@ -58,7 +58,7 @@ pub(super) fn turns(request: &ModelRequest) -> Vec<Turn<'_>> {
     turns
 }
 
-/// The names of tools as the provider is told them.
+/// The names of tools on the wire.
 pub(super) struct ToolNames<'a>(HashMap<&'a str, &'a str>);
 
 impl<'a> ToolNames<'a> {
@@ -66,7 +66,7 @@ impl<'a> ToolNames<'a> {
         Self(request.tools.iter().map(|tool| (tool.public_name.as_str(), tool.name.as_str())).collect())
     }
 
-    /// The name on the wire of a tool that was called, which may be gone since.
+    /// The wire name of a tool that was called, which may no longer exist.
     pub(super) fn on_wire(&self, public_name: &str) -> Cow<'a, str> {
         match self.0.get(public_name) {
             Some(name) => Cow::Borrowed(name),
@@ -75,8 +75,8 @@ impl<'a> ToolNames<'a> {
     }
 }
 
-/// The text of a part of a message that the program wrote, for formats in which only users and models speak: in a tag,
-/// so that the model does not take it for the user's. What layers recalled has one already.
+/// The text of a message that the program wrote, for formats with only user and model messages. It is put in a tag, so
+/// that the model does not take it for the user's. Texts of layers already have one.
 pub(super) fn spoken_as_user<'a>(role: Role, text: &'a str) -> Cow<'a, str> {
     match role {
         Role::User | Role::Assistant => Cow::Borrowed(text),
@@ -85,7 +85,7 @@ pub(super) fn spoken_as_user<'a>(role: Role, text: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// Whether a part says nothing: providers refuse empty texts.
+/// Whether a part is blank: providers refuse empty texts.
 pub(super) fn is_blank(content: &Content) -> bool {
     matches!(content, Content::Text { text } if text.trim().is_empty())
 }

@@ -1,18 +1,18 @@
-//! Who decides whether a tool may change something.
+//! Approval of what tools do.
 
 use futures_util::future::BoxFuture;
 
-/// What a tool is about to do.
+/// An action that a tool is about to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action<'a> {
-    /// Gives a file a text.
+    /// Writes a file.
     Write {
         /// The file, relative to the directory.
         path: &'a str,
-        /// Its text; `None` if it is not there.
+        /// Its current text; `None` if it does not exist.
         before: Option<&'a str>,
-        /// What its text will be.
+        /// Its new text.
         after: &'a str,
     },
     /// Runs a command.
@@ -22,23 +22,22 @@ pub enum Action<'a> {
     },
 }
 
-/// Whether a tool may do it.
+/// The decision about an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Approval {
-    /// It may.
+    /// It is allowed.
     Allowed,
-    /// It may not; the model is told why.
+    /// It is denied; the model is told why.
     Denied(String),
 }
 
-/// Decides what tools may do. Asked before every change and every command, each time just before it happens.
+/// Decides what tools may do. Called before every change and every command, each time just before it happens.
 pub trait Approve: Send + Sync + 'static {
-    /// Whether a tool may do something. It may take as long as a person needs; dropping the future means that the turn
-    /// was cancelled.
+    /// Decides about an action. It may take as long as a user needs; the future is dropped if the turn is cancelled.
     fn approve<'a>(&'a self, action: Action<'a>) -> BoxFuture<'a, Approval>;
 }
 
-/// Allows changes of files and no commands. The default.
+/// Allows changes of files but no commands. The default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoCommands;
 
@@ -51,7 +50,7 @@ impl Approve for NoCommands {
     }
 }
 
-/// Allows everything, commands too: for machines that nothing can happen to.
+/// Allows everything, including commands: for disposable machines.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AllowAll;
 

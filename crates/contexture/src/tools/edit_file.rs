@@ -1,4 +1,4 @@
-//! `edit_file`: replaces a piece of a file.
+//! `edit_file`: replaces a piece of text in a file.
 
 use contexture_core::error::BoxError;
 use contexture_core::tool::{Tool, ToolContext};
@@ -11,10 +11,10 @@ use super::nearest::nearest;
 use super::replace::{ReplaceError, replace};
 use super::workspace::{Workspace, hinted};
 
-/// How many places are named when a piece is there several times.
+/// How many positions are listed if the text occurs several times.
 const MAX_PLACES: usize = 8;
 
-/// Replaces a piece of a file.
+/// Replaces a piece of text in a file.
 #[derive(Clone, Debug)]
 pub struct EditFile(Workspace);
 
@@ -31,7 +31,7 @@ struct Arguments {
 }
 
 impl EditFile {
-    /// The tool for a directory.
+    /// Creates the tool for a directory.
     pub fn new(workspace: Workspace) -> Self {
         Self(workspace)
     }
@@ -63,7 +63,7 @@ impl Tool for EditFile {
     }
 }
 
-/// Why nothing was replaced, with what the model needs to do better.
+/// Why nothing was replaced, with what the model needs to correct it.
 fn explain(path: &str, text: &str, old: &str, error: &ReplaceError) -> String {
     match error {
         ReplaceError::Empty => "`old_string` is empty; write_file makes a file".to_owned(),

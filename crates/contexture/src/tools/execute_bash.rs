@@ -17,19 +17,19 @@ use super::arguments::{parse, schema_of};
 use super::output::Output;
 use super::workspace::Workspace;
 
-/// How long a command may take when the model does not say.
+/// The default timeout of a command.
 const DEFAULT_SECONDS: u64 = 120;
 
-/// How long a command may take at most.
+/// The longest timeout of a command.
 const MAX_SECONDS: u64 = 1_800;
 
-/// How long output is still read after a command ended: children that it left may hold the pipe for ever.
+/// How long output is still read after a command ended: children that it left behind may keep the pipe open forever.
 const LAST_OUTPUT: Duration = Duration::from_millis(200);
 
 /// Runs a command with bash in the working directory, if that is allowed.
 ///
-/// This is no sandbox: a command can do whatever the program can do. When the call is cancelled or takes too long, the
-/// command and everything that it started in its process group is killed.
+/// This is not a sandbox: a command can do whatever the program can do. When the call is cancelled or times out, the
+/// command and everything it started in its process group are killed.
 #[derive(Clone, Debug)]
 pub struct ExecuteBash(Workspace);
 
@@ -42,7 +42,7 @@ struct Arguments {
 }
 
 impl ExecuteBash {
-    /// The tool for a directory.
+    /// Creates the tool for a directory.
     pub fn new(workspace: Workspace) -> Self {
         Self(workspace)
     }
@@ -69,11 +69,11 @@ impl Tool for ExecuteBash {
     }
 }
 
-/// Runs a command to its end; an exit code other than 0 is an error that shows the output too.
+/// Runs a command to its end. An exit code other than 0 is an error that includes the output.
 async fn run(command: &str, directory: &std::path::Path, limit: Duration) -> Result<String, BoxError> {
     let mut child = Command::new("bash")
         .arg("-c")
-        // Both outputs in the order in which they were printed; what bash itself has to say comes separately.
+        // Both outputs in the order in which they were printed; messages of bash itself are separate.
         .arg(format!("exec 2>&1; {command}"))
         .current_dir(directory)
         .stdin(Stdio::null())
@@ -96,7 +96,7 @@ async fn run(command: &str, directory: &std::path::Path, limit: Duration) -> Res
             return Err(format!("{text}\n[killed after {} seconds]", limit.as_secs()).into());
         }
     };
-    // What it started in the background goes on: servers are started that way.
+    // Processes that it started in the background keep running: servers are started that way.
     group.release();
     let text = output.into_text();
     match code {
@@ -157,7 +157,7 @@ impl<R: AsyncRead + Unpin> Pipe<R> {
         self.reader.is_none()
     }
 
-    /// The next bytes; waits for ever once it is closed.
+    /// The next bytes; never returns once it is closed.
     async fn read(&mut self) -> std::io::Result<Vec<u8>> {
         let Some(reader) = &mut self.reader else { return std::future::pending().await };
         let count = reader.read(&mut self.buffer).await?;
@@ -168,7 +168,7 @@ impl<R: AsyncRead + Unpin> Pipe<R> {
     }
 }
 
-/// The process group of a command, killed when it is dropped before the command has ended.
+/// The process group of a command, which is killed if it is dropped before the command has ended.
 struct Group(Option<rustix::process::Pid>);
 
 impl Group {

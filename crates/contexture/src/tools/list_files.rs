@@ -1,4 +1,4 @@
-//! `list_files`: what files there are.
+//! `list_files`: lists files.
 
 use std::path::Path;
 
@@ -14,13 +14,13 @@ use serde_json::Value;
 use super::arguments::{parse, schema_of};
 use super::workspace::{Workspace, hinted};
 
-/// How many files one call names.
+/// Most files that one call lists.
 const MAX_FILES: usize = 500;
 
-/// How many files are looked at before a search gives up: more than any source tree has.
+/// How many files are visited before a search gives up: more than any source tree has.
 const MAX_WALKED: usize = 1_000_000;
 
-/// What files there are.
+/// Lists files.
 #[derive(Clone, Debug)]
 pub struct ListFiles(Workspace);
 
@@ -33,7 +33,7 @@ struct Arguments {
 }
 
 impl ListFiles {
-    /// The tool for a directory.
+    /// Creates the tool for a directory.
     pub fn new(workspace: Workspace) -> Self {
         Self(workspace)
     }
@@ -59,7 +59,7 @@ impl Tool for ListFiles {
         if found.is_empty() {
             return Ok("(no files)".to_owned());
         }
-        // A directory may have been exchanged for a link while it was walked: only what is beneath the base is named.
+        // A directory may have been replaced by a link during the walk, so only files below the base are listed.
         let names: Vec<&str> = found.iter().map(String::as_str).collect();
         let limits = ReadLimits { max_bytes: u64::MAX, follow_symlinks: false };
         let stamps = self.0.files().stat_many(&names, limits).await;
@@ -75,15 +75,15 @@ impl Tool for ListFiles {
     }
 }
 
-/// A walk over the files beneath a directory, in the order of their names.
+/// A walk over the files below a directory, ordered by name.
 pub(super) struct Walk {
     walk: ignore::Walk,
     base: std::path::PathBuf,
 }
 
 impl Walk {
-    /// Files beneath a directory that match a glob. `.gitignore` counts, inside and outside of a repository; hidden files
-    /// are named, but not `.git`.
+    /// Files below a directory that match a glob. `.gitignore` applies inside and outside of a repository; hidden files
+    /// are included, except `.git`.
     pub(super) fn new(workspace: &Workspace, path: Option<&str>, glob: Option<&str>) -> Result<Self, BoxError> {
         let base = workspace.directory().to_owned();
         let start = match path.map(str::trim).filter(|path| !matches!(*path, "" | "." | "./" | "/")) {
@@ -111,7 +111,7 @@ impl Iterator for Walk {
     type Item = String;
 
     fn next(&mut self) -> Option<String> {
-        // What can't be read is passed over.
+        // Unreadable entries are skipped.
         let entries = self.walk.by_ref().take(MAX_WALKED).filter_map(Result::ok);
         let mut files = entries.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
         files.find_map(|entry| Some(entry.path().strip_prefix(&self.base).ok()?.to_str()?.to_owned()))
@@ -121,7 +121,7 @@ impl Iterator for Walk {
 fn matching(base: &Path, glob: Option<&str>) -> Result<Override, BoxError> {
     let mut globs = OverrideBuilder::new(base);
     if let Some(glob) = glob.filter(|glob| !glob.is_empty()) {
-        // A mark of exclusion is no part of a glob here.
+        // A leading exclusion mark is not part of a glob here.
         let glob = glob.trim_start_matches('!');
         globs.add(glob).map_err(|error| format!("`{glob}` is no glob: {error}"))?;
     }

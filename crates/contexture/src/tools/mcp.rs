@@ -16,19 +16,19 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot};
 
-/// The version of the protocol that is asked for; servers return the one that they speak.
+/// The requested version of the protocol; servers return the one that they use.
 const PROTOCOL: &str = "2025-06-18";
 
-/// How long a server may take to start and to name its tools.
+/// Timeout for starting a server and listing its tools.
 const START: Duration = Duration::from_secs(30);
 
-/// How long a call may take.
+/// Timeout of a call.
 const CALL: Duration = Duration::from_secs(600);
 
-/// How many pages of tools are asked for.
+/// Most pages of tools that are requested.
 const MAX_PAGES: usize = 100;
 
-/// How many bytes of a result are shown to the model.
+/// Most bytes of a result that the model is shown.
 const MAX_RESULT_BYTES: usize = 64 * 1024;
 
 /// Why an MCP server cannot be used.
@@ -50,29 +50,29 @@ pub enum McpError {
         /// The server.
         server: String,
     },
-    /// It sent no response in time.
+    /// It did not respond in time.
     #[error("the MCP server `{server}` sent no response to `{method}` within {} s", waited.as_secs())]
     TimedOut {
         /// The server.
         server: String,
-        /// What it was asked.
+        /// The request.
         method: String,
-        /// How long it was waited for.
+        /// How long the client waited.
         waited: Duration,
     },
-    /// It refused.
+    /// It returned an error.
     #[error("the MCP server `{server}` refused `{method}`: {message}")]
     Refused {
         /// The server.
         server: String,
-        /// What it was asked.
+        /// The request.
         method: String,
-        /// What it said.
+        /// Its message.
         message: String,
     },
 }
 
-/// An MCP server that runs; cheap to clone. Its program ends when the last clone and the last tool of it are dropped.
+/// A running MCP server; cheap to clone. Its program ends when the last clone and the last of its tools are dropped.
 #[derive(Clone, Debug)]
 pub struct McpServer {
     connection: Arc<Connection>,
@@ -88,11 +88,10 @@ struct Offered {
 }
 
 impl McpServer {
-    /// Starts a program in a directory and asks it for its tools. `name` is what its tools are called after:
-    /// `name/tool`.
+    /// Starts a program in a directory and requests its tools. `name` is the prefix of its tools: `name/tool`.
     ///
     /// # Errors
-    /// The program cannot be started, ends, or does not speak the protocol.
+    /// The program cannot be started, ends, or does not follow the protocol.
     pub async fn start(
         name: &str,
         command: &str,
@@ -122,7 +121,7 @@ impl McpServer {
         Ok(Self { connection, tools })
     }
 
-    /// Gives an engine all tools of the server.
+    /// Adds all tools of the server to an engine.
     pub fn add_tools<Ls>(&self, builder: EngineBuilder<Ls>) -> EngineBuilder<Ls> {
         self.tools().fold(builder, EngineBuilder::tool)
     }
@@ -190,7 +189,7 @@ impl Tool for McpTool {
     }
 }
 
-/// What the model is shown of a result.
+/// The text of a result for the model.
 fn shown(result: &Value) -> String {
     let parts = result["content"].as_array().into_iter().flatten();
     let parts: Vec<String> = parts
@@ -212,7 +211,7 @@ fn shown(result: &Value) -> String {
     }
 }
 
-/// What is asked of a server, and the way to it.
+/// The connection to a server, and the open requests.
 #[derive(Debug)]
 struct Connection {
     server: String,
@@ -223,7 +222,7 @@ struct Connection {
     _child: Mutex<Child>,
 }
 
-/// Who waits for which response; `None` once the server has ended.
+/// The senders for open requests; `None` once the server has ended.
 #[derive(Debug)]
 struct Waiting(Mutex<Option<HashMap<u64, oneshot::Sender<Value>>>>);
 
@@ -244,7 +243,7 @@ impl Connection {
     }
 
     fn send(&self, message: Value) {
-        // An error means that the server has ended, which whoever waits is told.
+        // An error means that the server has ended, which the receiver reports.
         let _ = self.outgoing.send(message);
     }
 
@@ -273,7 +272,7 @@ impl Connection {
     }
 }
 
-/// A request that is under way: when nobody waits for it any more, the server is told.
+/// An open request. If it is dropped before its response, the server is told that it is cancelled.
 struct Asked<'a> {
     connection: &'a Connection,
     id: u64,
@@ -293,7 +292,7 @@ impl Drop for Asked<'_> {
     }
 }
 
-/// Writes messages, one in each line.
+/// Writes messages, one per line.
 async fn write(mut stdin: ChildStdin, mut messages: mpsc::UnboundedReceiver<Value>) {
     while let Some(message) = messages.recv().await {
         let line = format!("{message}\n");
@@ -303,16 +302,16 @@ async fn write(mut stdin: ChildStdin, mut messages: mpsc::UnboundedReceiver<Valu
     }
 }
 
-/// Reads messages and gives responses to those who wait for them.
+/// Reads messages and passes responses to the requests that wait for them.
 async fn read(stdout: ChildStdout, waiting: Arc<Waiting>, outgoing: mpsc::WeakUnboundedSender<Value>) {
     let mut lines = BufReader::new(stdout).lines();
     while let Ok(Some(line)) = lines.next_line().await {
-        // Some servers print other things too.
+        // Some servers also print other text.
         let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
         match (message.get("method"), message["id"].as_u64()) {
             (None, Some(id)) => {
                 let sender = waiting.lock().as_mut().and_then(|waiting| waiting.remove(&id));
-                // Whoever asked may have left.
+                // The request may have been dropped.
                 let _ = sender.map(|sender| sender.send(message));
             }
             (Some(method), _) if message.get("id").is_some() => {
@@ -328,6 +327,6 @@ async fn read(stdout: ChildStdout, waiting: Arc<Waiting>, outgoing: mpsc::WeakUn
             _ => {}
         }
     }
-    // Dropping the senders tells all who wait.
+    // Dropping the senders notifies all open requests.
     *waiting.lock() = None;
 }

@@ -1,15 +1,15 @@
-//! What was probably meant by a piece that a text does not have.
+//! Finds what was probably meant by a piece that a text does not contain.
 
-/// How many lines of the nearest text are shown.
+/// How many lines of the nearest match are shown.
 const MAX_SHOWN: usize = 12;
 
-/// How many lines of a text and of a piece are compared: enough for any edit, and quick for any file.
+/// How many lines of a text and of a piece are compared: enough for any edit, and fast for any file.
 const MAX_TEXT_LINES: usize = 50_000;
 const MAX_PIECE_LINES: usize = 60;
 
-/// The part of a text that has most lines in common with a piece, with numbers; `None` if none has any.
+/// The part of a text that has the most lines in common with a piece, with line numbers; `None` if it has none.
 ///
-/// Lines are compared without blanks around them, since those are what models get wrong most often.
+/// White space around lines is ignored, since that is what models most often get wrong.
 pub(super) fn nearest(text: &str, piece: &str) -> Option<String> {
     let wanted: Vec<&str> = piece.lines().map(str::trim).take(MAX_PIECE_LINES).collect();
     let lines: Vec<&str> = text.lines().take(MAX_TEXT_LINES).collect();
@@ -34,7 +34,7 @@ pub(super) fn nearest(text: &str, piece: &str) -> Option<String> {
     Some(nearest)
 }
 
-/// How much two lines have in common: all, or a beginning or an end that is more than chance.
+/// The similarity of two lines: equal, or a common prefix or suffix that is longer than chance.
 fn score(wanted: &str, line: &str) -> usize {
     if wanted.is_empty() || line.is_empty() {
         return 0;

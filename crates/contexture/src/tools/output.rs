@@ -1,10 +1,10 @@
-//! The output of a command, of which only beginning and end are kept.
+//! The output of a command, of which only the beginning and the end are kept.
 
 /// How many bytes of the beginning and of the end are shown.
 const HEAD_BYTES: usize = 12 * 1024;
 const TAIL_BYTES: usize = 12 * 1024;
 
-/// Keeps the beginning and the end of what a command prints, however much that is.
+/// Keeps the beginning and the end of a command's output, however long it is.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     head: Vec<u8>,
@@ -13,13 +13,13 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Takes in more.
+    /// Adds output.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let room = HEAD_BYTES - self.head.len();
         let (head, rest) = bytes.split_at(bytes.len().min(room));
         self.head.extend_from_slice(head);
         self.tail.extend_from_slice(rest);
-        // Cut now and then, so that each byte is moved a few times only.
+        // Trimmed only occasionally, so that each byte is moved only a few times.
         if self.tail.len() > 4 * TAIL_BYTES {
             self.cut_tail();
         }
@@ -31,7 +31,7 @@ impl Output {
         self.dropped += over;
     }
 
-    /// The text, saying how much is not shown.
+    /// The text, including how much is not shown.
     pub(super) fn into_text(mut self) -> String {
         self.cut_tail();
         let mut text = String::from_utf8_lossy(&self.head).into_owned();

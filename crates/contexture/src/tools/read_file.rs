@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::arguments::{parse, schema_of};
 use super::workspace::{Workspace, hinted};
 
-/// How many lines one call shows.
+/// Most lines that one call shows.
 const MAX_LINES: usize = 2_000;
 
-/// How many bytes one call shows: about 16 000 tokens.
+/// Most bytes that one call shows: about 16 000 tokens.
 const MAX_BYTES: usize = 64 * 1024;
 
 /// Shows lines of a file with their numbers.
@@ -30,7 +30,7 @@ struct Arguments {
 }
 
 impl ReadFile {
-    /// The tool for a directory.
+    /// Creates the tool for a directory.
     pub fn new(workspace: Workspace) -> Self {
         Self(workspace)
     }
@@ -57,7 +57,7 @@ impl Tool for ReadFile {
     }
 }
 
-/// Lines with their numbers, and what is not shown.
+/// The lines with their numbers, and a note about what is not shown.
 fn numbered(text: &str, first: usize, limit: usize) -> Result<String, BoxError> {
     let total = text.lines().count();
     if total == 0 {

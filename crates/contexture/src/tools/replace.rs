@@ -3,13 +3,13 @@
 /// Why a piece was not replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ReplaceError {
-    /// Nothing to look for.
+    /// There is nothing to search for.
     Empty,
-    /// Both texts are the same.
+    /// The old and the new text are the same.
     Same,
     /// The piece is not in the text.
     Missing,
-    /// The piece is there several times, at these lines.
+    /// The piece occurs several times, at these lines.
     Several(Vec<usize>),
 }
 
@@ -17,12 +17,12 @@ pub(super) enum ReplaceError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Replaced {
     pub(super) text: String,
-    /// The lines at which the new piece begins, in the new text.
+    /// The lines at which the new pieces begin, in the new text.
     pub(super) lines: Vec<usize>,
 }
 
-/// Replaces `old` in `text`, which must be there once, or each of several if `all`. In a text whose lines all end in
-/// `\r\n`, line feeds in `old` and `new` mean those.
+/// Replaces `old` in `text`, where it must occur once, or every occurrence if `all`. If all lines of the text end in
+/// `\r\n`, line feeds in `old` and `new` match those.
 pub(super) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<Replaced, ReplaceError> {
     if old.is_empty() {
         return Err(ReplaceError::Empty);
@@ -35,7 +35,7 @@ pub(super) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<Rep
     match places.len() {
         0 => return Err(ReplaceError::Missing),
         1 => {}
-        // Those that overlap are several too: which one was meant is not known.
+        // Overlapping occurrences count too: it is not known which one was meant.
         _ if !all => return Err(ReplaceError::Several(places.iter().map(|at| line_at(text, *at)).collect())),
         _ => {}
     }
@@ -53,7 +53,7 @@ pub(super) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<Rep
     Ok(Replaced { text: result, lines })
 }
 
-/// Every place at which a piece begins, also where they overlap.
+/// Every position at which a piece begins, including overlapping ones.
 fn occurrences(text: &str, piece: &str) -> Vec<usize> {
     let (mut places, mut from) = (Vec::new(), 0);
     while let Some(found) = text[from..].find(piece) {
@@ -64,12 +64,12 @@ fn occurrences(text: &str, piece: &str) -> Vec<usize> {
     places
 }
 
-/// The number of the line at a place.
+/// The line number of a position.
 fn line_at(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 
-/// A text with line ends like those of another, where all of them are `\r\n` and the text has none of its own.
+/// A text with the line ends of another one, if those are all `\r\n` and the text has none of its own.
 pub(super) fn with_line_ends_of(model: &str, text: &str) -> String {
     let feeds = model.matches('\n').count();
     let is_crlf = feeds > 0 && model.matches("\r\n").count() == feeds;
@@ -111,7 +111,7 @@ mod tests {
     fn line_ends_stay_as_they_are() {
         check("a\r\nb\r\n", "a\nb", "c\nd", false, Ok("c\r\nd\r\n"));
         check("a\r\nb\r\n", "a\r\nb", "c\r\nd", false, Ok("c\r\nd\r\n"));
-        // A file with both kinds is taken as it is.
+        // A file with both kinds is not converted.
         check("a\r\nb\n", "a\nb", "c", false, Err(ReplaceError::Missing));
         check("a\nb\n", "a", "x\ny", false, Ok("x\ny\nb\n"));
     }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     proptest! {
-        /// What was not replaced stays to the byte, with both kinds of line ends.
+        /// What is not replaced keeps its bytes, with both kinds of line ends.
         #[test]
         fn replacing_is_exact(before in "[ab\n日]{0,12}", old in "[cd\n]{1,4}", new in "[xy\n]{0,4}", after in "[ab\n日]{0,12}") {
             let text = format!("{before}{old}{after}");
@@ -135,7 +135,7 @@ mod tests {
             }
             let windows = replace(&text.replace('\n', "\r\n"), &old, &new, false);
             let expected = replaced.map(|replaced| replaced.text.replace('\n', "\r\n"));
-            // Without a line end in the text, those of the new piece stay as they are.
+            // Without a line end in the text, those of the new piece are not changed.
             if text.contains('\n') {
                 prop_assert_eq!(windows.map(|replaced| replaced.text), expected);
             }

@@ -11,13 +11,13 @@ use super::arguments::{parse, schema_of};
 use super::list_files::Walk;
 use super::workspace::Workspace;
 
-/// How many hits one call shows.
+/// Most matches that one call shows.
 const MAX_HITS: usize = 200;
 
 /// How much of a line is shown.
 const MAX_LINE_BYTES: usize = 400;
 
-/// How large a compiled pattern may be.
+/// The largest size of a compiled pattern.
 const MAX_PATTERN_BYTES: usize = 4 << 20;
 
 /// Finds lines by a regular expression.
@@ -37,7 +37,7 @@ struct Arguments {
 }
 
 impl SearchFiles {
-    /// The tool for a directory.
+    /// Creates the tool for a directory.
     pub fn new(workspace: Workspace) -> Self {
         Self(workspace)
     }
@@ -66,11 +66,11 @@ impl Tool for SearchFiles {
         let mut walk = Walk::new(&self.0, path.as_deref(), glob.as_deref())?;
         let (mut hits, mut shown) = (0, String::new());
         loop {
-            // Walking touches the disk; reading does it by handle, beneath the directory.
+            // Only the walk uses paths; files are read by handle, below the directory.
             let (next, rest) = tokio::task::spawn_blocking(move || (walk.next(), walk)).await?;
             walk = rest;
             let Some(file) = next else { break };
-            // Files that are no text, too large or gone are passed over.
+            // Files that are not text, too large or deleted are skipped.
             let Ok(read) = self.0.look(&file).await else { continue };
             hits += add_hits(&mut shown, &file, &read.text, &pattern, MAX_HITS - hits);
             if hits >= MAX_HITS {
@@ -82,7 +82,7 @@ impl Tool for SearchFiles {
     }
 }
 
-/// Adds the lines of a file that match; returns how many.
+/// Adds the matching lines of a file. Returns how many.
 fn add_hits(shown: &mut String, file: &str, text: &str, pattern: &Regex, limit: usize) -> usize {
     let lines = text.lines().enumerate().filter(|(_, line)| pattern.is_match(line)).take(limit);
     let mut hits = 0;

@@ -1,4 +1,4 @@
-//! The directory that tools work in, and what the agent knows of its files.
+//! The working directory of tools, and what the agent has read of its files.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,10 +23,10 @@ const MAX_FILE_BYTES: u64 = 8 << 20;
 
 const LIMITS: ReadLimits = ReadLimits { max_bytes: MAX_FILE_BYTES, follow_symlinks: false };
 
-/// How many changes are remembered.
+/// Most changes that are kept.
 const MAX_CHANGES: usize = 1_000;
 
-/// The directory that tools work in; cheap to clone. Clones share what the agent has read.
+/// The working directory of tools; cheap to clone. Clones share what the agent has read.
 #[derive(Clone)]
 pub struct Workspace {
     shared: Arc<Shared>,
@@ -46,7 +46,7 @@ struct Shared {
 pub struct Change {
     /// The file, relative to the directory.
     pub path: String,
-    /// Its text before; `None` if it was not there.
+    /// Its text before; `None` if it did not exist.
     pub before: Option<String>,
     /// Its text after.
     pub after: String,
@@ -56,7 +56,7 @@ impl Workspace {
     /// Opens a directory.
     ///
     /// # Errors
-    /// There is no such directory, or it can't be read.
+    /// The directory does not exist, or can't be read.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, FileError> {
         let files = LocalFs::open(&directory)?;
         let directory = std::path::absolute(&directory).unwrap_or_else(|_| directory.as_ref().to_owned());
@@ -64,13 +64,13 @@ impl Workspace {
         Ok(Self { shared: Arc::new(shared), approve: Arc::new(NoCommands) })
     }
 
-    /// The same directory with someone else to decide what tools may do.
+    /// Sets who decides what tools may do.
     pub fn with_approval(mut self, approve: impl Approve) -> Self {
         self.approve = Arc::new(approve);
         self
     }
 
-    /// Gives an engine all tools and the files of the directory.
+    /// Adds all tools and the files of the directory to an engine.
     pub fn add_tools<Ls>(&self, builder: EngineBuilder<Ls>) -> EngineBuilder<Ls> {
         let builder = builder.fs(Arc::new(self.shared.files.clone()));
         let builder = builder.tool(ReadFile::new(self.clone())).tool(WriteFile::new(self.clone()));
@@ -78,7 +78,7 @@ impl Workspace {
         builder.tool(ListFiles::new(self.clone())).tool(ExecuteBash::new(self.clone()))
     }
 
-    /// The files beneath the directory.
+    /// The files below the directory.
     pub fn files(&self) -> &LocalFs {
         &self.shared.files
     }
@@ -88,12 +88,12 @@ impl Workspace {
         &self.shared.directory
     }
 
-    /// The changes that tools made, oldest first, and forgets them.
+    /// Returns the changes made by tools, oldest first, and clears them.
     pub fn take_changes(&self) -> Vec<Change> {
         std::mem::take(&mut *lock(&self.shared.changes))
     }
 
-    /// The name of a file relative to the directory: models also write absolute names.
+    /// The path of a file relative to the directory: models also write absolute paths.
     pub(super) fn relative(&self, path: &str) -> Result<String, FileError> {
         if path.starts_with('/') {
             for base in self.shared.files.base_names() {
@@ -108,14 +108,14 @@ impl Workspace {
         relative_path(path).map(|path| path.to_string())
     }
 
-    /// Reads a file for the agent, who knows it from now on.
+    /// Reads a file for the agent and remembers that it has seen this text.
     pub(super) async fn read(&self, path: &str) -> Result<FileText, FileError> {
         let file = self.look(path).await?;
         lock(&self.shared.known).insert(path.to_owned(), blake3::hash(file.text.as_bytes()));
         Ok(file)
     }
 
-    /// Reads a file without showing it to the agent.
+    /// Reads a file without recording that the agent has seen it.
     pub(super) async fn look(&self, path: &str) -> Result<FileText, FileError> {
         self.shared.files.read(path, LIMITS).await
     }
@@ -130,7 +130,7 @@ impl Workspace {
         lock(&self.shared.known).contains_key(path)
     }
 
-    /// Gives a file a text, if that is allowed and the file is as `before` says.
+    /// Writes a file, if that is allowed and its text is still `before`.
     pub(super) async fn write(&self, path: &str, before: Option<FileText>, after: String) -> Result<(), BoxError> {
         let text_before = before.as_ref().map(|file| file.text.as_str());
         let action = Action::Write { path, before: text_before, after: &after };
@@ -145,7 +145,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Asks whether something may be done.
+    /// Asks whether an action is allowed.
     pub(super) async fn ask(&self, action: Action<'_>) -> Result<(), BoxError> {
         match self.approve.approve(action).await {
             Approval::Allowed => Ok(()),
@@ -160,7 +160,7 @@ impl fmt::Debug for Workspace {
     }
 }
 
-/// An error of a file with what the model can do about it.
+/// An error about a file, with what the model can do about it.
 pub(super) fn hinted(error: FileError) -> BoxError {
     let hint = match error.code {
         FileErrorCode::Changed => "read it again, then decide what to write",
@@ -173,7 +173,7 @@ pub(super) fn hinted(error: FileError) -> BoxError {
     format!("{error}; {hint}").into()
 }
 
-/// A lock whose holder never leaves it half changed.
+/// Locks a mutex, ignoring poisoning: no holder leaves the value half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

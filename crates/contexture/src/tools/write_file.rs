@@ -1,4 +1,4 @@
-//! `write_file`: gives a file a text.
+//! `write_file`: writes a file.
 
 use contexture_core::error::BoxError;
 use contexture_core::host::FileErrorCode;
@@ -11,7 +11,7 @@ use super::arguments::{parse, schema_of};
 use super::replace::with_line_ends_of;
 use super::workspace::{Workspace, hinted};
 
-/// Gives a file a text.
+/// Writes a file.
 #[derive(Clone, Debug)]
 pub struct WriteFile(Workspace);
 
@@ -24,7 +24,7 @@ struct Arguments {
 }
 
 impl WriteFile {
-    /// The tool for a directory.
+    /// Creates the tool for a directory.
     pub fn new(workspace: Workspace) -> Self {
         Self(workspace)
     }

@@ -1,4 +1,4 @@
-//! A batch as one transaction.
+//! Commits a batch as one transaction.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,10 +11,10 @@ use tokio_postgres::{Client, Error};
 use super::connection::{Database, Parameters, Retries, Trouble, is_passing, is_undone};
 use super::{PREFIX_BYTES, hash, version};
 
-/// The time of the database, unless another is given.
+/// The time of the database, unless another one is given.
 pub(super) const NOW_MS: &str = "COALESCE($1, CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT))";
 
-/// Divides by zero if the lease is not in force. The lock keeps others from taking it before the transaction ends.
+/// Divides by zero if the lease is not held. The lock keeps others from acquiring it before the transaction ends.
 fn check_fence() -> String {
     format!(
         "SELECT 1 / count(*) FROM (SELECT token FROM contexture_leases \
@@ -27,7 +27,7 @@ const CHECK_VERSIONS: &str = "SELECT 1 / (CASE WHEN count(*) = $3 THEN 1 ELSE 0 
      (SELECT r.hash FROM contexture_records AS r JOIN unnest($1, $2) AS e (hash, version) \
       ON r.hash = e.hash AND r.version = e.version FOR UPDATE OF r) AS expected";
 
-/// Divides by zero unless none of these records is there.
+/// Divides by zero if any of these records exists.
 const CHECK_ABSENT: &str =
     "SELECT 1 / (CASE WHEN count(*) = 0 THEN 1 ELSE 0 END) FROM contexture_records WHERE hash = ANY($1)";
 
@@ -40,16 +40,16 @@ const SET: &str = "INSERT INTO contexture_records (hash, version, writer, prefix
 
 const DELETE: &str = "DELETE FROM contexture_records WHERE hash = ANY($1)";
 
-/// A batch, ready to be sent as often as it takes.
+/// A batch that can be sent repeatedly.
 pub(super) struct Commit {
-    /// Names the batch, so that a record tells whether it was written by it.
+    /// Identifies the batch, so that a record shows whether this batch wrote it.
     writer: Vec<u8>,
     fence: Option<Fence>,
     now_ms: Option<i64>,
     expectations: Vec<Expectation>,
     sets: Sets,
     deleted: Vec<Vec<u8>>,
-    /// For messages.
+    /// For error messages.
     first_key: String,
 }
 
@@ -62,14 +62,14 @@ struct Sets {
     values: Vec<Vec<u8>>,
 }
 
-/// What became of a try.
+/// The result of an attempt.
 enum Tried {
     Done(Version),
     /// A condition does not hold.
     Refused,
-    /// It was undone, or never begun.
+    /// It was rolled back, or never started.
     Undone(Trouble),
-    /// Nobody knows.
+    /// It is not known whether it was committed.
     Lost(Trouble),
 }
 
@@ -79,7 +79,7 @@ impl Commit {
         let first_key = changes.first().map(|change| match change {
             Change::Set { key, .. } | Change::Delete { key } => key.clone(),
         });
-        // The last change of a key counts; sorted, so that two batches lock records in the same order.
+        // The last change of a key wins. Sorted, so that two batches lock records in the same order.
         let mut last: BTreeMap<Vec<u8>, (String, Option<Vec<u8>>)> = BTreeMap::new();
         for change in changes {
             match change {
@@ -105,7 +105,7 @@ impl Commit {
             let trouble = match self.attempt(database, may_be_there).await {
                 Tried::Done(version) => return Ok(version),
                 Tried::Refused if may_be_there && self.sets.hashes.is_empty() => {
-                    // Nothing remains by which this batch could be told from another.
+                    // Without a record that it set, this batch cannot be told from another.
                     let unknown = "the response to a commit was lost, and whether it took place is not known";
                     return Err(self.unknown(database, unknown));
                 }
@@ -148,16 +148,17 @@ impl Commit {
         }
     }
 
-    /// The version of this batch, if it took place.
+    /// The version of this batch, if it was committed.
     async fn find(&self, client: &Client) -> Result<Option<Version>, Error> {
         let Some(hash) = self.sets.hashes.first() else { return Ok(None) };
-        // The lock waits for a transaction that is still under way on the lost connection.
+        // The lock waits for a transaction that is still in progress on the lost connection.
         let sql = "SELECT version FROM contexture_records WHERE hash = $1 AND writer = $2 FOR SHARE";
         let rows = client.query_typed(sql, &[(hash, Type::BYTEA), (&self.writer, Type::BYTEA)]).await?;
         Ok(rows.first().map(|row| version(row.get(0))))
     }
 
-    /// Sends the whole transaction at once. The first failure makes the server undo it, also if the rest is there already.
+    /// Sends the whole transaction at once. The first failure makes the server roll it back, even if the rest has
+    /// arrived already.
     async fn send(&self, client: &Client) -> Result<Version, Error> {
         let (held, held_versions, absent) = self.expected();
         let count = i64::try_from(held.len()).unwrap_or(i64::MAX);
@@ -194,7 +195,7 @@ impl Commit {
             }));
         }
         statements.push(plain(client, "COMMIT"));
-        // Each is sent when it is first polled, in this order, without waiting for the one before.
+        // Each is sent when it is first polled, in this order, without waiting for the previous one.
         let mut made = None;
         for result in join_all(statements).await {
             made = result?.or(made);
@@ -220,14 +221,14 @@ impl Commit {
         client.query_typed(SET, parameters).await.map(|_| None)
     }
 
-    /// Records that must have a version, and those that must not be there.
+    /// Records that must have a version, and those that must not exist.
     fn expected(&self) -> (Vec<Vec<u8>>, Vec<i64>, Vec<Vec<u8>>) {
         let (mut held, mut absent) = (BTreeMap::new(), Vec::new());
         for Expectation { key, version } in &self.expectations {
             match version {
                 Some(version) => {
                     let number = version.0.cast_signed();
-                    // Two versions that are expected of one record can't both be there.
+                    // One record cannot have two expected versions, so this never matches.
                     let other = held.insert(hash(key), number);
                     if other.is_some_and(|other| other != number) {
                         held.insert(hash(key), -1);
@@ -240,7 +241,7 @@ impl Commit {
         (held, versions, absent)
     }
 
-    /// Which condition does not hold.
+    /// Finds the condition that does not hold.
     async fn reason(&self, database: &Database) -> Result<StoreError, StoreError> {
         if let Some(fence) = &self.fence {
             let (hash, token) = (hash(&fence.key), fence.token.cast_signed());
@@ -260,7 +261,7 @@ impl Commit {
             .iter()
             .zip(&hashes)
             .find(|(expected, hash)| found.get(*hash) != expected.version.as_ref());
-        // By now all may hold again; that they did not is what counts.
+        // By now all may hold again, but the attempt failed, so it is still a conflict.
         let key = broken.map(|(expected, _)| &expected.key).or(self.expectations.first().map(|expected| &expected.key));
         Ok(StoreError::Conflict { key: key.unwrap_or(&self.first_key).clone() })
     }

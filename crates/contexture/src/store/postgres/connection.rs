@@ -1,4 +1,4 @@
-//! Connections to the database, and what is tried again.
+//! Connections to the database, and retries.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,24 +18,83 @@ use super::error::PostgresError;
 use super::pause::pause;
 use super::schema;
 
-/// How many connections are kept.
+/// Most connections in the pool.
 const CONNECTIONS: usize = 8;
 
-/// How long connecting may take, and how long a free connection is waited for.
+/// Timeout for connecting, and for waiting for a free connection.
 const CONNECT: Duration = Duration::from_secs(5);
 const WAIT: Duration = Duration::from_secs(30);
 
+<<<<<<< HEAD
 /// How often something is tried again: for about ten seconds in all, enough for a server that restarts.
+=======
+/// The number of retries, and the pause before the first one: about ten seconds in all, enough for a server restart.
+>>>>>>> 5135ff7 (client, tools, store: plainer comments)
 const MAX_RETRIES: u32 = 9;
 
-/// Values of a statement with their types, which the server would have to be asked for otherwise.
+/// Values of a statement with their types, so that the server need not be asked for them.
 pub(super) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
 
+<<<<<<< HEAD
+=======
+/// Why a database cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PostgresError {
+    /// The address is not a PostgreSQL address. It is not shown, since it may contain a password.
+    #[error(
+        "the address is not one of PostgreSQL: {problem}\nhint: it looks like `postgres://user:password@host:5432/database`"
+    )]
+    Address {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The database cannot be reached, or refused the login.
+    #[error("connect to {database}")]
+    Connect {
+        /// The address, without the password.
+        database: String,
+        /// What stopped it.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The tables could not be created.
+    #[error("make the tables of the store in {database}\nhint: the user needs the right to create tables there")]
+    NoRights {
+        /// The address.
+        database: String,
+        /// What stopped it.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The tables were created by a newer version of this library.
+    #[error(
+        "{database} has tables of format {found}, and this program knows up to format {known}\nhint: use a newer version of Contexture"
+    )]
+    NewerFormat {
+        /// The address.
+        database: String,
+        /// The format of the tables.
+        found: i64,
+        /// The newest supported format.
+        known: i64,
+    },
+    /// There is a table of that name that this library did not create.
+    #[error(
+        "{database} has a table `contexture_meta` that is not of a Contexture store\nhint: use another database, or another schema in the search path"
+    )]
+    NotAStore {
+        /// The address.
+        database: String,
+    },
+}
+
+>>>>>>> 5135ff7 (client, tools, store: plainer comments)
 /// A database; cheap to clone.
 #[derive(Clone)]
 pub(super) struct Database {
     pool: Pool,
-    /// Where it is, for messages: without the password.
+    /// Its address for messages, without the password.
     name: Arc<str>,
     is_ready: Arc<OnceCell<()>>,
 }
@@ -52,7 +111,7 @@ impl Database {
         if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
             return Err(address("it does not begin with `postgres://`".to_owned()));
         }
-        // The text of the error repeats no part of the address.
+        // The error message repeats no part of the address.
         let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| address(error.to_string()))?;
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT);
@@ -73,7 +132,7 @@ impl Database {
         Ok(Self { pool, name, is_ready: Arc::default() })
     }
 
-    /// Connects, and makes the tables if they are not there.
+    /// Connects, and creates the tables if they do not exist.
     pub(super) async fn check(&self) -> Result<(), PostgresError> {
         let client = self.pool.get().await.map_err(|error| self.unreachable(error))?;
         self.is_ready.get_or_try_init(|| schema::prepare(&client, &self.name)).await?;
@@ -84,14 +143,14 @@ impl Database {
         PostgresError::Connect { database: self.name.to_string(), source: plain(error) }
     }
 
-    /// A connection to a database that has its tables.
+    /// A connection to a database with its tables.
     pub(super) async fn client(&self) -> Result<Object, Trouble> {
         let client = self.pool.get().await.map_err(Trouble::Pool)?;
         self.is_ready.get_or_try_init(|| schema::prepare(&client, &self.name)).await.map_err(Trouble::Schema)?;
         Ok(client)
     }
 
-    /// Runs one statement, again if need be: it must be one that may be run twice.
+    /// Runs one statement with retries. It must be safe to run it twice.
     pub(super) async fn query(
         &self,
         doing: impl Fn() -> String,
@@ -111,21 +170,21 @@ impl Database {
         }
     }
 
-    /// An error of the store.
+    /// Converts a failure to an error of the store.
     pub(super) fn failed(&self, doing: String, trouble: Trouble) -> StoreError {
         StoreError::Io { doing: format!("{doing} in {}", self.name), source: trouble.into_source() }
     }
 }
 
-/// How often something was tried again.
+/// Counts retries.
 #[derive(Debug, Default)]
 pub(super) struct Retries(u32);
 
 impl Retries {
-    /// Waits after a failure that may be over in a moment.
+    /// Waits after a temporary failure.
     ///
     /// # Errors
-    /// The failure itself, if it will not be over, or was not after all these times.
+    /// Returns the failure if it is permanent, or if there were too many retries.
     pub(super) async fn after(&mut self, trouble: Trouble) -> Result<(), Trouble> {
         if !trouble.is_passing() || self.0 >= MAX_RETRIES {
             return Err(trouble);
@@ -136,19 +195,29 @@ impl Retries {
     }
 }
 
+<<<<<<< HEAD
 /// What went wrong.
+=======
+/// Waits before a retry: longer each time, with jitter.
+pub(super) async fn pause(retries: u32) {
+    let spread = (uuid::Uuid::now_v7().as_u128() % 1_024) as f64 / 1_024.0;
+    tokio::time::sleep(FIRST_PAUSE.saturating_mul(1 << retries.min(8)).mul_f64(0.5 + spread / 2.0)).await;
+}
+
+/// A failure.
+>>>>>>> 5135ff7 (client, tools, store: plainer comments)
 #[derive(Debug)]
 pub(super) enum Trouble {
     /// There is no connection.
     Pool(PoolError),
-    /// The tables are not there.
+    /// The tables are missing or cannot be used.
     Schema(PostgresError),
     /// A statement failed.
     Query(tokio_postgres::Error),
 }
 
 impl Trouble {
-    /// Whether it may be over in a moment.
+    /// Whether it may be temporary.
     pub(super) fn is_passing(&self) -> bool {
         match self {
             Trouble::Pool(PoolError::Backend(error)) => is_passing(error),
@@ -171,7 +240,7 @@ impl Trouble {
     }
 }
 
-/// An error with the database's own words, which the client's `Display` leaves out.
+/// An error with the database's own message, which the client's `Display` leaves out.
 fn described(error: tokio_postgres::Error) -> Box<dyn std::error::Error + Send + Sync> {
     match error.as_db_error() {
         Some(said) => format!("{} ({})", said.message(), said.code().code()).into(),
@@ -187,7 +256,7 @@ fn plain(error: PoolError) -> Box<dyn std::error::Error + Send + Sync> {
     }
 }
 
-/// Whether a failure may be over in a moment, and left nothing behind or an unknown outcome.
+/// Whether a failure may be temporary. The statement had no effect, or its outcome is unknown.
 pub(super) fn is_passing(error: &tokio_postgres::Error) -> bool {
     if is_lost(error) {
         return true;
@@ -204,23 +273,23 @@ pub(super) fn is_passing(error: &tokio_postgres::Error) -> bool {
         || state.code().starts_with("08")
 }
 
-/// Whether the transaction was certainly undone and may succeed when it is tried again.
+/// Whether the transaction was certainly rolled back and may succeed when retried.
 pub(super) fn is_undone(error: &tokio_postgres::Error) -> bool {
     let undone = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED];
     error.code().is_some_and(|state| undone.contains(state))
 }
 
-/// Whether the connection was lost, so that nobody knows what became of what was sent.
+/// Whether the connection was lost, so that the outcome is unknown.
 pub(super) fn is_lost(error: &tokio_postgres::Error) -> bool {
     let is_io = std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());
     error.is_closed() || is_io
 }
 
-/// Certificates of the system; where there are none, only servers without TLS can be used.
+/// The system's certificates; without any, only servers without TLS can be used.
 fn tls() -> MakeRustlsConnect {
     let mut roots = RootCertStore::empty();
     for certificate in rustls_native_certs::load_native_certs().certs {
-        // One that is not understood is of no use, and others may be.
+        // Certificates that cannot be parsed are skipped.
         let _ = roots.add(certificate);
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -232,7 +301,7 @@ fn tls() -> MakeRustlsConnect {
     MakeRustlsConnect::new(config)
 }
 
-/// Where a database is, without the password.
+/// The address of a database, without the password.
 fn name_of(config: &Config) -> String {
     let host = match config.get_hosts().first() {
         Some(Host::Tcp(host)) => host.clone(),

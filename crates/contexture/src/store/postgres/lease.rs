@@ -11,13 +11,13 @@ use super::connection::Parameters;
 use super::{Shared, hash};
 
 impl Shared {
-    /// The time of the clock that stands in for the database's.
+    /// The time of the clock that replaces the database's.
     pub(super) fn now_ms(&self) -> Option<i64> {
         self.clock.as_ref().map(|clock| milliseconds(clock.now()))
     }
 }
 
-/// Acquires a lease that nobody holds, or whose time is over.
+/// Acquires a lease that nobody holds or that has expired.
 pub(super) async fn acquire(shared: &Arc<Shared>, request: LeaseRequest) -> Result<Lease, StoreError> {
     let (hash, key, owner) = (hash(&request.key), request.key.as_bytes(), request.owner.as_bytes());
     let (now, duration) = (shared.now_ms(), milliseconds(request.duration));
@@ -37,7 +37,7 @@ pub(super) async fn acquire(shared: &Arc<Shared>, request: LeaseRequest) -> Resu
             (&duration, Type::INT8),
             (&owner, Type::BYTEA),
         ];
-        // If the response is lost, the lease may be taken by nobody who knows: then it is over when its time is.
+        // If the response is lost, the lease may be acquired without anyone knowing; then it expires.
         let rows = shared.database.query(doing, &take, parameters).await?;
         if let Some(row) = rows.first() {
             let token: i64 = row.get(0);
@@ -46,7 +46,7 @@ pub(super) async fn acquire(shared: &Arc<Shared>, request: LeaseRequest) -> Resu
         }
         let parameters: Parameters<'_> = &[(&now, Type::INT8), (&hash, Type::BYTEA)];
         let rows = shared.database.query(doing, &look, parameters).await?;
-        // It may have been released between the two.
+        // It may have been released between the two statements.
         if let Some(row) = rows.first() {
             let (owner, expires_ms, now_ms): (Vec<u8>, i64, i64) = (row.get(0), row.get(1), row.get(2));
             let (expires_at, now) = (duration_of(expires_ms), duration_of(now_ms));
@@ -60,7 +60,7 @@ pub(super) async fn acquire(shared: &Arc<Shared>, request: LeaseRequest) -> Resu
     }
 }
 
-/// Extends a lease, unless somebody else has acquired it or it was released.
+/// Extends a lease, unless it was released or someone else has acquired it.
 pub(super) async fn renew(shared: &Shared, fence: &Fence, duration: Duration) -> Result<(), StoreError> {
     let (hash, token) = (hash(&fence.key), fence.token.cast_signed());
     let (now, duration) = (shared.now_ms(), milliseconds(duration));
@@ -85,7 +85,7 @@ struct Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        // Without a runtime the lease is over when its time is.
+        // Without a runtime the lease is not released; it expires.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (shared, fence) = (self.shared.clone(), self.fence.clone());
         let release = runtime.spawn(async move {
@@ -93,7 +93,7 @@ impl Drop for Hold {
             let sql = "DELETE FROM contexture_leases WHERE hash = $1 AND token = $2";
             let doing = || format!("release the lease on `{}`", fence.key);
             let parameters: Parameters<'_> = &[(&hash, Type::BYTEA), (&token, Type::INT8)];
-            // What fails is over when its time is.
+            // If releasing fails, the lease expires.
             let _ = shared.database.query(doing, sql, parameters).await;
         });
         let mut releases = self.shared.releases.lock().unwrap_or_else(PoisonError::into_inner);

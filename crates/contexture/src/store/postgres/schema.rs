@@ -1,4 +1,4 @@
-//! The tables, and how they are made.
+//! The tables, and how they are created.
 
 use contexture_core::search::SPLITTING_VERSION;
 use tokio_postgres::Client;
@@ -7,15 +7,15 @@ use tokio_postgres::error::SqlState;
 use super::error::PostgresError;
 use super::pause::pause;
 
-/// The newest format that this program knows, and the one that it makes.
+/// The newest format that this program supports, and the one that it creates.
 const FORMAT: i64 = 1;
 
-/// How often it is looked again when somebody else makes the tables at the same time.
+/// How many times to check again while another process creates the tables.
 const MAX_LOOKS: u32 = 8;
 
-/// Keys, names and values are bytes, so that they are compared byte by byte and may hold NUL. A key is identified by its
-/// digest, since an index entry cannot hold a long one, and listed by its first bytes. `writer` names the batch that
-/// wrote the record.
+/// Keys, names and values are bytes, so that they are compared byte by byte and may contain NUL. A key is identified by
+/// its digest, since an index entry cannot hold a long one, and listed by its first bytes. `writer` identifies the
+/// batch that wrote the record.
 const TABLES: &str = "
     CREATE TABLE contexture_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
     CREATE SEQUENCE contexture_versions;
@@ -60,14 +60,14 @@ const TABLES: &str = "
     CREATE INDEX contexture_search_postings_by_document ON contexture_search_postings (scope, document);
 ";
 
-/// What was found.
+/// The state of the tables.
 enum Found {
     Format(i64),
     Nothing,
     SomethingElse,
 }
 
-/// Makes the tables if they are not there, and refuses those of a newer version.
+/// Creates the tables if they do not exist, and refuses those of a newer version.
 pub(super) async fn prepare(client: &Client, database: &str) -> Result<(), PostgresError> {
     let failed =
         |error: tokio_postgres::Error| PostgresError::Connect { database: database.to_owned(), source: error.into() };
@@ -80,7 +80,7 @@ pub(super) async fn prepare(client: &Client, database: &str) -> Result<(), Postg
             Found::SomethingElse => return Err(PostgresError::NotAStore { database: database.to_owned() }),
             Found::Nothing => match make(client).await {
                 Ok(()) => return Ok(()),
-                // Somebody else makes them; they are there when the other's transaction ends.
+                // Another process is creating them; they exist when its transaction ends.
                 Err(error) if is_race(&error) => pause(look).await,
                 Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
                     let source = error.to_string();
@@ -113,7 +113,7 @@ async fn make(client: &Client) -> Result<(), tokio_postgres::Error> {
     );
     let made = client.batch_execute(&format!("BEGIN; {TABLES} {rows} COMMIT;")).await;
     if made.is_err() {
-        // The transaction is over either way; an error here says no more than the first.
+        // The transaction is over either way; an error here says no more than the first one.
         let _ = client.batch_execute("ROLLBACK").await;
     }
     made

@@ -1,4 +1,4 @@
-//! The search index in PostgreSQL: terms made by our own code, in tables.
+//! The search index in PostgreSQL. Texts are split into terms by our own code and stored in tables.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,10 @@ use tokio_postgres::{Client, Error, Row};
 use super::connection::{Database, Parameters, Retries, Trouble};
 use super::hash;
 
-/// Keeps documents and their terms in PostgreSQL, beside a [`PostgresStore`](super::PostgresStore). Cheap to clone.
+/// Stores documents and their terms in PostgreSQL, next to a [`PostgresStore`](super::PostgresStore). Cheap to clone.
 ///
-/// Writers of one scope wait for each other; scopes are independent. Everything is ranked by our own code, so that it
-/// finds what every other index finds.
+/// Writers of one scope wait for each other; scopes are independent. Results are ranked by our own code, so they are
+/// the same as those of every other index.
 #[derive(Clone, Debug)]
 pub struct PostgresIndex {
     database: Database,
@@ -47,7 +47,7 @@ impl PostgresIndex {
         Self { database }
     }
 
-    /// Does something in one transaction, again if need be. All of it can be done twice.
+    /// Runs an operation in one transaction, with retries. Every operation is safe to repeat.
     async fn run(&self, operation: Operation<'_>) -> Result<Outcome, SearchError> {
         let mut retries = Retries::default();
         loop {
@@ -65,7 +65,7 @@ impl PostgresIndex {
     }
 }
 
-/// What is done in one transaction.
+/// An operation that runs in one transaction.
 enum Operation<'a> {
     Add { scope: Vec<u8>, documents: &'a [SearchDocument] },
     Remove { scope: Vec<u8>, documents: Vec<Vec<u8>> },
@@ -74,10 +74,10 @@ enum Operation<'a> {
     Count { scope: Vec<u8> },
 }
 
-/// What came of it.
+/// The result of an operation.
 #[derive(Default)]
 struct Outcome {
-    /// How many documents it is about.
+    /// The number of affected documents.
     count: i64,
     found: Vec<(Row, f64)>,
 }
@@ -93,7 +93,7 @@ impl Operation<'_> {
         }
     }
 
-    /// Readers see one moment; writers of a scope wait for each other.
+    /// Readers need one snapshot; writers of a scope lock it and wait for each other.
     fn level(&self) -> &'static str {
         match self {
             Operation::Search { .. } | Operation::Count { .. } => "REPEATABLE READ",
@@ -144,7 +144,7 @@ async fn transaction(client: &Client, operation: &Operation<'_>) -> Result<Outco
     }
 }
 
-/// Splits all texts again, if they were split by another version.
+/// Splits all texts again if they were split by another version.
 async fn split_anew(client: &Client) -> Result<(), Error> {
     let found = client.query_typed("SELECT value FROM contexture_meta WHERE name = 'splitting'", &[]).await?;
     let current = SPLITTING_VERSION.to_string();
@@ -175,7 +175,7 @@ async fn split_anew(client: &Client) -> Result<(), Error> {
 }
 
 impl Postings {
-    /// Adds the terms of a document; returns how many it has.
+    /// Adds the terms of a document. Returns how many it has.
     fn push(&mut self, document: &[u8], text: &str) -> i64 {
         let (counts, length) = count_terms(text);
         for (term, count) in counts {
@@ -202,7 +202,7 @@ impl Postings {
     }
 }
 
-/// Makes the row of a scope and locks it, so that its writers wait for each other.
+/// Creates the row of a scope and locks it, so that its writers wait for each other.
 async fn lock_scope(client: &Client, scope: &[u8]) -> Result<(), Error> {
     let make = "INSERT INTO contexture_search_scopes (scope, documents, length) VALUES ($1, 0, 0) ON CONFLICT (scope) DO NOTHING";
     client.query_typed(make, &[(&scope, Type::BYTEA)]).await?;
@@ -210,7 +210,7 @@ async fn lock_scope(client: &Client, scope: &[u8]) -> Result<(), Error> {
     client.query_typed(lock, &[(&scope, Type::BYTEA)]).await.map(|_| ())
 }
 
-/// Removes documents and their terms; returns how many there were.
+/// Removes documents and their terms. Returns how many there were.
 async fn remove(client: &Client, scope: &[u8], documents: &[Vec<u8>]) -> Result<i64, Error> {
     let parameters: Parameters<'_> = &[(&scope, Type::BYTEA), (&documents, Type::BYTEA_ARRAY)];
     let sql = "DELETE FROM contexture_search_postings WHERE scope = $1 AND document = ANY($2)";
@@ -230,7 +230,7 @@ async fn count(client: &Client, scope: &[u8], documents: i64, length: i64) -> Re
 
 async fn add(client: &Client, scope: &[u8], documents: &[SearchDocument]) -> Result<(), Error> {
     lock_scope(client, scope).await?;
-    // Of two with the same id, the later one is kept.
+    // Of two documents with the same id, the later one is kept.
     let mut last: HashMap<&str, &SearchDocument> = HashMap::new();
     last.extend(documents.iter().map(|document| (document.id.as_str(), document)));
     let (mut columns, mut postings) = (Columns::default(), Postings::default());
@@ -286,7 +286,7 @@ async fn search(client: &Client, scope: &[u8], query: &str, limit: usize) -> Res
     }
     let mut ranking = Ranking::new(documents.unsigned_abs(), length.unsigned_abs());
     for term in &terms {
-        // In the order of the query, so that sums come out the same everywhere.
+        // In the order of the query, so that floating-point sums are the same everywhere.
         ranking.add_term(by_term.get(term).map_or(&[][..], Vec::as_slice));
     }
     let scores: HashMap<Vec<u8>, f64> =
