@@ -74,21 +74,21 @@ pub struct ClientBuilder {
 impl Client {
     /// A model of Anthropic.
     pub fn anthropic(model: impl Into<String>) -> ClientBuilder {
-        Client::new(Format::Messages, "https://api.anthropic.com", model)
+        Client::builder(Format::Messages, "https://api.anthropic.com", model)
     }
 
     /// A model of OpenAI, by its responses interface.
     pub fn openai(model: impl Into<String>) -> ClientBuilder {
-        Client::new(Format::Responses, "https://api.openai.com/v1", model)
+        Client::builder(Format::Responses, "https://api.openai.com/v1", model)
     }
 
     /// A model of a server that offers chat completions beneath an address, which usually ends in `/v1`.
     pub fn chat(base_url: impl Into<String>, model: impl Into<String>) -> ClientBuilder {
-        Client::new(Format::Chat, base_url, model)
+        Client::builder(Format::Chat, base_url, model)
     }
 
     /// A model of a server that speaks a format beneath an address.
-    pub fn new(format: Format, base_url: impl Into<String>, model: impl Into<String>) -> ClientBuilder {
+    pub fn builder(format: Format, base_url: impl Into<String>, model: impl Into<String>) -> ClientBuilder {
         ClientBuilder {
             format,
             base_url: base_url.into(),

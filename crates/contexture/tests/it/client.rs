@@ -19,7 +19,7 @@ const QUICK: RetryPolicy =
     RetryPolicy { max_retries: 2, first_wait: Duration::from_millis(5), max_wait: Duration::from_secs(2) };
 
 fn builder(format: Format, provider: &Provider) -> ClientBuilder {
-    Client::new(format, format!("{}/v1", provider.url), "test-model").key(ApiKey::new(KEY)).retry(QUICK)
+    Client::builder(format, format!("{}/v1", provider.url), "test-model").key(ApiKey::new(KEY)).retry(QUICK)
 }
 
 fn client(format: Format, provider: &Provider) -> Client {

@@ -25,71 +25,12 @@ const CONNECTIONS: usize = 8;
 const CONNECT: Duration = Duration::from_secs(5);
 const WAIT: Duration = Duration::from_secs(30);
 
-<<<<<<< HEAD
 /// How often something is tried again: for about ten seconds in all, enough for a server that restarts.
-=======
-/// The number of retries, and the pause before the first one: about ten seconds in all, enough for a server restart.
->>>>>>> 5135ff7 (client, tools, store: plainer comments)
 const MAX_RETRIES: u32 = 9;
 
 /// Values of a statement with their types, so that the server need not be asked for them.
 pub(super) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
 
-<<<<<<< HEAD
-=======
-/// Why a database cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PostgresError {
-    /// The address is not a PostgreSQL address. It is not shown, since it may contain a password.
-    #[error(
-        "the address is not one of PostgreSQL: {problem}\nhint: it looks like `postgres://user:password@host:5432/database`"
-    )]
-    Address {
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// The database cannot be reached, or refused the login.
-    #[error("connect to {database}")]
-    Connect {
-        /// The address, without the password.
-        database: String,
-        /// What stopped it.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// The tables could not be created.
-    #[error("make the tables of the store in {database}\nhint: the user needs the right to create tables there")]
-    NoRights {
-        /// The address.
-        database: String,
-        /// What stopped it.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// The tables were created by a newer version of this library.
-    #[error(
-        "{database} has tables of format {found}, and this program knows up to format {known}\nhint: use a newer version of Contexture"
-    )]
-    NewerFormat {
-        /// The address.
-        database: String,
-        /// The format of the tables.
-        found: i64,
-        /// The newest supported format.
-        known: i64,
-    },
-    /// There is a table of that name that this library did not create.
-    #[error(
-        "{database} has a table `contexture_meta` that is not of a Contexture store\nhint: use another database, or another schema in the search path"
-    )]
-    NotAStore {
-        /// The address.
-        database: String,
-    },
-}
-
->>>>>>> 5135ff7 (client, tools, store: plainer comments)
 /// A database; cheap to clone.
 #[derive(Clone)]
 pub(super) struct Database {
@@ -195,17 +136,7 @@ impl Retries {
     }
 }
 
-<<<<<<< HEAD
 /// What went wrong.
-=======
-/// Waits before a retry: longer each time, with jitter.
-pub(super) async fn pause(retries: u32) {
-    let spread = (uuid::Uuid::now_v7().as_u128() % 1_024) as f64 / 1_024.0;
-    tokio::time::sleep(FIRST_PAUSE.saturating_mul(1 << retries.min(8)).mul_f64(0.5 + spread / 2.0)).await;
-}
-
-/// A failure.
->>>>>>> 5135ff7 (client, tools, store: plainer comments)
 #[derive(Debug)]
 pub(super) enum Trouble {
     /// There is no connection.
