@@ -1,7 +1,7 @@
-//! What holding files against the disk costs: 50 files of 10 kB that an agent has read whole.
+//! The cost of comparing files with the disk: 50 files of 10 kB that an agent has read whole.
 //!
-//! Run with `cargo bench -p contexture-bench --bench disk`. Each figure is the least and the median of many runs: the
-//! least is what it costs, the median says how quiet the machine was.
+//! Run with `cargo bench -p contexture-bench --bench disk`. Each figure is the minimum and the median of many runs: the
+//! minimum is the cost, the median shows how much other load the machine had.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ const FILES: usize = 50;
 const FILE_BYTES: usize = 10_000;
 const RUNS: usize = 300;
 
-/// Longer than file systems take to tell two changes apart.
+/// Longer than the time stamp resolution of file systems.
 const SETTLING: Duration = Duration::from_millis(60);
 
 fn main() {
@@ -39,7 +39,7 @@ fn main() {
     });
 }
 
-/// Files in folders of ten, and what an agent knows that has read them.
+/// Files in folders of ten, and the knowledge of an agent that has read them.
 fn read_project(base: &Path) -> FileModel {
     let mut model = FileModel::new();
     for n in 0..FILES {
@@ -56,7 +56,7 @@ fn read_project(base: &Path) -> FileModel {
     model
 }
 
-/// Looks at all files and takes over what is found, which must be what is known.
+/// Checks all files and applies the result, which must equal what is known.
 fn check(runtime: &Runtime, files: &LocalFs, gate: &mut Gate, model: &mut FileModel) {
     let wanted = model.files().iter().enumerate().map(|(file, state)| Wanted {
         file,

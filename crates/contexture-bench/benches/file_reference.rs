@@ -1,4 +1,4 @@
-//! What the layer `file-reference` costs per turn, over real files.
+//! The cost of the layer `file-reference` per turn, over real files.
 //!
 //! Run with `cargo bench -p contexture-bench --bench file_reference [-- unchanged|changed|new|trim]`. Each figure is the least and the median of many runs: the least is
 //! what it costs, the median says how quiet the machine was.
@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 const FILE_BYTES: usize = 10_000;
 const BUDGET: u64 = 8_000;
 
-/// Real tokens. Under another name it is another counter, for which nothing is remembered.
+/// A real token counter. Under another name it is a different counter, for which nothing is cached.
 struct O200k {
     name: String,
     counter: Bpe,
@@ -95,7 +95,7 @@ fn code(seed: usize) -> String {
 
 fn talk(base: &Path) -> Conversation {
     let files = Arc::new(LocalFs::open(base).expect("the base"));
-    // Without ageing: a benchmark has more turns than a file stays in use.
+    // Without ageing, because a benchmark has more turns than a file stays in use.
     let options = FileReferenceOptions { ageing_turns: None, ..FileReferenceOptions::default() };
     let mut talk = Conversation::new(files, options).expect("sensible options");
     talk.budget = BUDGET;
@@ -133,7 +133,7 @@ fn one_changed(runtime: &Runtime, dir: &Path, count: usize) {
             if let Some(path) = path {
                 fs::write(base.join(path), code(seed)).expect("a file");
             }
-            // What is read before it settles is read again: that would be measured with the next turn.
+            // A file read before its stamp settles is read again, which would be measured with the next turn.
             settle();
             let start = Instant::now();
             runtime.block_on(talk.ask("thanks, and now tell me how the weather is in Lisbon"));

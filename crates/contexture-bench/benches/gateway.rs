@@ -1,5 +1,5 @@
-//! What the gateway adds to a request, against a plain proxy in the same run: `cargo bench -p contexture-bench --bench
-//! gateway`.
+//! The latency that the gateway adds to a request, compared with a plain proxy in the same run: `cargo bench -p
+//! contexture-bench --bench gateway`.
 
 use std::time::{Duration, Instant};
 
@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 /// Requests of each kind.
 const REQUESTS: usize = 200;
 
-/// Streams that are open at once.
+/// Streams that are open at the same time.
 const STREAMS: usize = 1_000;
 
-/// Conversations that are known, and those of them that go on.
+/// The number of known conversations, and how many of them continue.
 const KNOWN: usize = 10_000;
 const ACTIVE: usize = 100;
 
-/// Messages and bytes of texts of the conversations, before they grow.
+/// Messages and text bytes of the conversations, before they grow.
 const SIZES: [(usize, usize); 4] = [(100, 50_000), (300, 200_000), (2_000, 250_000), (2_000, 3_000_000)];
 
 fn main() {
@@ -46,7 +46,7 @@ async fn serve(app: axum::Router) -> String {
     url
 }
 
-/// A provider that answers at once; to a request that asks for a stream, with one that stays open for a while.
+/// A provider that responds at once. To a request for a stream, it responds with one that stays open for a while.
 async fn answer(request: Request) -> Response<Body> {
     let body = to_bytes(request.into_body(), usize::MAX).await.unwrap_or_default();
     if body.len() > 2_000 || !body.windows(13).any(|part| part == b"\"stream\":true") {
@@ -64,7 +64,7 @@ async fn answer(request: Request) -> Response<Body> {
     response
 }
 
-/// A proxy that does nothing else.
+/// A proxy that only forwards.
 async fn proxy(State((client, url)): State<(reqwest::Client, String)>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
@@ -72,7 +72,7 @@ async fn proxy(State((client, url)): State<(reqwest::Client, String)>, request: 
     Response::new(Body::from_stream(answer.bytes_stream()))
 }
 
-/// A conversation of so many messages and bytes, which grows.
+/// A growing conversation that starts with this many messages and bytes.
 fn conversation(messages: usize, bytes: usize) -> Vec<Value> {
     let each = bytes / messages;
     let text = |at: usize| format!("line {at} of the output of a tool\n").repeat((each * 2 / 34).max(1));
@@ -104,7 +104,7 @@ async fn latency(plain: &str, upstream: &str, messages: usize, bytes: usize) {
         size = body.len();
         let one = ask(&client, plain, &body).await;
         let two = ask(&client, &gateway.url(), &body).await;
-        // The first request makes the conversation known.
+        // The first request creates the conversation.
         if n > 0 {
             through.push(two);
             added.push(two.saturating_sub(one));
@@ -134,7 +134,7 @@ async fn ask(client: &reqwest::Client, url: &str, body: &str) -> Duration {
     began.elapsed()
 }
 
-/// Many streams that are open at once.
+/// Many streams that are open at the same time.
 async fn streams(upstream: &str) {
     let options = Options { upstreams: Upstreams::one(upstream), ..Options::default() };
     let gateway = Gateway::start("127.0.0.1:0", options).await.expect("a gateway on a free port");
@@ -159,7 +159,7 @@ async fn streams(upstream: &str) {
     }
 }
 
-/// Many conversations that are known, some of which go on, one after the other.
+/// Many known conversations, some of which continue, one after the other.
 async fn conversations(upstream: &str) {
     let directory = tempfile::tempdir().expect("a directory for the store");
     let store = Some(directory.path().join("gateway.db"));

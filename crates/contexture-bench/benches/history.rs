@@ -1,8 +1,8 @@
-//! What folding a long history costs: the next request, the request that folds, taking in a read, a restart, and a
-//! folder at rest.
+//! The cost of folding a long history: the next request, the request that folds, processing a read, a restart, and a
+//! snapshot of a folder.
 //!
-//! Every round does the same, so each thing's time is the least of all rounds: what it costs when nothing interferes.
-//! The history has 2 000 messages, about half of them reads of 8 kB, as [`synthetic::history`] makes it.
+//! Every round does the same, so each time is the minimum over all rounds: the cost when nothing interferes. The
+//! history has 2 000 messages, about half of them reads of 8 kB, as [`synthetic::history`] makes it.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use contexture::tokens::{Estimate, TokenCounter};
 use contexture::transcript::Record;
 use contexture_bench::{resident_mb, show, synthetic};
 
-/// How many messages the history has.
+/// The number of messages in the history.
 const MESSAGES: usize = 2_000;
 
-/// How often it is played for the times.
+/// How many times it is played for the measurements.
 const ROUNDS: usize = 9;
 
-/// The windows, in tokens.
+/// The window sizes, in tokens.
 const BUDGETS: [u64; 3] = [32_000, 64_000, 200_000];
 
-/// Folders that are held at once to see what one takes.
+/// Folders that are in memory at once, to measure the size of one.
 const HELD_FOLDERS: usize = 8;
 
 /// One message of the history.
 struct Told {
     items: Vec<Arc<Item>>,
-    /// Whether it is what a read of a file returned.
+    /// Whether it is the output of a file read.
     is_read: bool,
 }
 
@@ -43,13 +43,13 @@ impl Told {
         self.items[0].is_of_model()
     }
 
-    /// The items with their tokens. Counting is a part of taking them in.
+    /// The items with their tokens. Counting is part of processing them.
     fn counted(&self, counter: &dyn TokenCounter) -> impl Iterator<Item = (Arc<Item>, u64)> {
         self.items.iter().map(move |item| (item.clone(), tokens(counter, item)))
     }
 }
 
-/// What is asked at the end of the history.
+/// The message at the end of the history.
 fn question() -> Told {
     Told::new(Item::user("What is next on the list?").into(), false)
 }
@@ -76,7 +76,7 @@ fn main() {
     println!("{MESSAGES} messages, {reads} of them reads, {:.1} MB of text", bytes as f64 / 1e6);
     let counters: [Arc<dyn TokenCounter>; 2] = [Arc::new(Estimate), Arc::new(Bpe::o200k())];
     for counter in &counters {
-        // The vocabulary is loaded once and is no part of what a folder costs.
+        // The vocabulary is loaded once and is not part of a folder's cost.
         counter.count("warm up");
         for budget in BUDGETS {
             report(&messages, budget, counter);
@@ -97,7 +97,7 @@ fn folder(budget: u64, counter: &Arc<dyn TokenCounter>) -> Folder {
     Folder::new(Policy::new(budget), Meter::of_texts(counter.clone()))
 }
 
-/// Goes through the history again with what was decided.
+/// Replays the history with its decisions.
 fn resume(folder: Folder, counter: &dyn TokenCounter, messages: &[Told], decisions: Vec<FoldDecision>) -> Folder {
     let mut replay = Replay::new(folder, decisions);
     for message in messages {
@@ -109,7 +109,7 @@ fn resume(folder: Folder, counter: &dyn TokenCounter, messages: &[Told], decisio
     replay.go_on()
 }
 
-/// How long each thing took, in order.
+/// The times of each operation, in order.
 #[derive(Default)]
 struct Times {
     requests: Vec<Duration>,
@@ -121,12 +121,12 @@ struct Times {
     rests: Vec<Duration>,
     wakes: Vec<Duration>,
     first_requests: Vec<Duration>,
-    /// Bytes of the folder at rest.
+    /// Bytes of the snapshot.
     rest_bytes: usize,
 }
 
 impl Times {
-    /// The same with the times of another round where those are shorter.
+    /// The minimum of these times and those of another round.
     fn least(mut self, round: Times) -> Times {
         let keep = |mine: &mut Vec<Duration>, theirs: Vec<Duration>| {
             mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine = theirs.min(*mine));
@@ -143,7 +143,7 @@ impl Times {
         self
     }
 
-    /// Plays the history once, with a request before every response, and asks for one more at its end.
+    /// Plays the history once, with a request before every response, and makes one more request at its end.
     fn play(&mut self, mut folder: Folder, counter: &dyn TokenCounter, messages: &[Told]) -> Folder {
         for message in messages {
             if message.is_response() {
@@ -158,7 +158,7 @@ impl Times {
         folder
     }
 
-    /// Puts a folder to rest, stores it, and wakes it with the log.
+    /// Takes a snapshot of a folder, stores it, and restores it with the log.
     fn rest(&mut self, played: &Folder, fresh: Folder, log: &[(Arc<Item>, u64)]) {
         let begin = Instant::now();
         let stored = played.rest(log).expect("it is its log").as_bytes().to_vec();
@@ -219,7 +219,7 @@ fn report(messages: &[Told], budget: u64, counter: &Arc<dyn TokenCounter>) {
     println!("  the folder at rest has {} kB", times.rest_bytes.div_ceil(1_000));
 }
 
-/// Prints the middle, what 99 of 100 stay below, and the worst.
+/// Prints the median, the 99th percentile, and the maximum.
 fn print_row(what: &str, mut took: Vec<Duration>) {
     took.sort_unstable();
     let Some(worst) = took.last() else { return };
@@ -227,7 +227,7 @@ fn print_row(what: &str, mut took: Vec<Duration>) {
     println!("  {what:<36} median {:>9}, 99 of 100 {:>9}, worst {:>9}", show(median), show(late), show(*worst));
 }
 
-/// What one folder takes beside the messages and its decisions, which whoever keeps the log has.
+/// The memory of one folder without the messages and its decisions, which the owner of the log has.
 fn report_memory(messages: &[Told], counter: &Arc<dyn TokenCounter>) {
     let Some(before) = resident_mb() else { return };
     let play = |_| {

@@ -1,4 +1,4 @@
-//! What recall of the layers that steer the work costs, after a long history.
+//! The cost of recall in the layers that steer the work, after a long history.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,10 +14,10 @@ use serde_json::json;
 
 /// How many turns are timed.
 const TURNS: usize = 51;
-/// How many items the history has.
+/// The number of items in the history.
 const ITEMS: usize = 100_000;
 
-/// A model that always says the same.
+/// A model that always returns the same text.
 struct Stub;
 
 impl Model for Stub {
@@ -45,7 +45,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// A project with instructions and skills as they are found.
+/// A project with typical instructions and skills.
 fn project() -> tempfile::TempDir {
     let project = tempfile::tempdir().expect("a temporary directory");
     let write = |path: &str, text: String| {

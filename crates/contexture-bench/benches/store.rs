@@ -1,4 +1,4 @@
-//! Prints what the embedded store costs: `cargo bench -p contexture-bench --bench store [-- DIRECTORY]`.
+//! Prints the cost of the embedded store: `cargo bench -p contexture-bench --bench store [-- DIRECTORY]`.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -5,7 +5,7 @@ use contexture::tokens::{TokenCounter, count_item};
 use contexture_bench::synthetic::{Rng, code, items, prose};
 use contexture_bench::{measure, print_table};
 
-/// What the texts are cut to: half of it at the start, half at the end.
+/// The token budget that texts are cut to: half at the start, half at the end.
 const TRIM_TOKENS: u64 = 2000;
 
 fn main() {
@@ -21,7 +21,7 @@ fn main() {
 
     let items: Vec<_> = items(1000, 42).collect();
     let per_item = measure("1000 items of 400 bytes", || items.iter().map(|item| count_item(&bpe, item)).sum::<u64>());
-    // Few enough to stop early, too many for the length of the text alone to tell.
+    // Few enough to stop early, but too many to decide by the length of the text alone.
     let until = measure("1 MB of code, until 20000", || bpe.count_until(&texts[0].1, 20_000));
     let word = measure("one word", || bpe.count("harbour"));
     print_table("in small", &[per_item.of_bytes(400_000), until, word]);
@@ -31,7 +31,7 @@ fn trim(bpe: &Bpe, text: &str) -> (usize, usize) {
     (bpe.head(text, TRIM_TOKENS / 2), bpe.tail(text, TRIM_TOKENS / 2))
 }
 
-/// Loading happens once in a process, so there is only one sample.
+/// Loading happens once per process, so there is only one sample.
 fn measure_once(name: &str, run: impl FnOnce()) -> contexture_bench::Measured {
     let begin = std::time::Instant::now();
     run();
@@ -39,7 +39,7 @@ fn measure_once(name: &str, run: impl FnOnce()) -> contexture_bench::Measured {
     contexture_bench::Measured { name: name.into(), min: took, median: took, bytes: None }
 }
 
-/// Ordinary text of a megabyte each, and what a splitter or a merger could choke on.
+/// Ordinary text of a megabyte each, and inputs that are hard for a splitter or a merger.
 fn texts() -> Vec<(&'static str, String)> {
     const BYTES: usize = 1_000_000;
     let fill = |unit: &str| unit.repeat(BYTES / unit.len());

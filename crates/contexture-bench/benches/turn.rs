@@ -1,4 +1,4 @@
-//! What a turn costs: with few and many layers, after short and long histories, in time and memory.
+//! The cost of a turn in time and memory, with few and many layers, after short and long histories.
 
 use std::time::{Duration, Instant};
 
@@ -6,12 +6,12 @@ use contexture::engine::{Engine, Execution};
 use contexture::prelude::*;
 use contexture_bench::{resident_mb, synthetic};
 
-/// How many tokens a window has, unless a benchmark is about something else.
+/// The default window in tokens.
 const BUDGET_TOKENS: u64 = 32_000;
-/// How many turns are timed before the execution is made anew, so that the history keeps its length.
+/// How many turns are timed before the execution is recreated, so that the history keeps its length.
 const TURNS: usize = 10;
 
-/// A model that always says the same.
+/// A model that always returns the same text.
 struct Stub;
 
 impl Model for Stub {
@@ -20,7 +20,7 @@ impl Model for Stub {
     }
 }
 
-/// A layer that remembers a number and says a sentence.
+/// A layer that stores a number and shows a sentence.
 fn trivial(index: usize) -> impl MemoryLayer<State = u64> {
     let spec = LayerSpec::new(format!("layer-{index:02}"), Slot(100 + index as i32), MemoryScope::Thread);
     layer::<u64>(spec.with_budget(BudgetConfig::range(0, 100)))
@@ -42,7 +42,7 @@ async fn execution(engine: &Engine<()>, items: usize) -> Execution<()> {
     execution
 }
 
-/// How long one turn takes: when nothing interferes, and usually.
+/// The time of one turn: minimum and median.
 struct TurnTime {
     least: Duration,
     median: Duration,
@@ -70,12 +70,12 @@ fn micros(duration: Duration) -> f64 {
     duration.as_nanos() as f64 / 1e3
 }
 
-/// What 100 000 items of 400 bytes take, with the store on disk.
+/// The memory of 100 000 items of 400 bytes, with the store on disk.
 fn report_memory(runtime: &tokio::runtime::Runtime) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let builder = contexture::open(directory.path().join("bench.db"), memory(())).expect("a new store opens");
     let engine = builder.model(Stub).build().expect("an empty memory is fine");
-    // The vocabulary is loaded once and is no part of what items take.
+    // The vocabulary is loaded once and is not part of the items' memory.
     runtime.block_on(async {
         let mut execution = engine.execution("warm").start().await.expect("a new thread opens");
         execution.turn("Warm up, please.").await.expect("the model does not fail");
@@ -94,7 +94,7 @@ fn report_memory(runtime: &tokio::runtime::Runtime) {
     }
 }
 
-/// A model that keeps what it was sent.
+/// A model that keeps its prompts.
 #[derive(Clone, Default)]
 struct Keeper(std::sync::Arc<std::sync::Mutex<Vec<ModelRequest>>>);
 
@@ -105,7 +105,7 @@ impl Model for Keeper {
     }
 }
 
-/// How much of a prompt stands at the same place in the next one, once history is over budget.
+/// How much of a prompt is at the same position in the next one, once the history is over budget.
 fn report_prefix(runtime: &tokio::runtime::Runtime) {
     const TURNS: usize = 400;
     let keeper = Keeper::default();
@@ -125,7 +125,7 @@ fn report_prefix(runtime: &tokio::runtime::Runtime) {
     let (mut shares, mut evictions) = (Vec::new(), 0);
     for pair in requests.windows(2) {
         let share = kept_share(&pair[0].items, &pair[1].items);
-        // Where history was cut the prefix changes; that is counted apart.
+        // The prefix changes where the history was cut; that is counted separately.
         if share < 0.5 { evictions += 1 } else { shares.push(share) }
     }
     let mean = shares.iter().sum::<f64>() / shares.len() as f64;

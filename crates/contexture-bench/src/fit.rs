@@ -1,8 +1,8 @@
-//! Fits the weights of need to recordings, and judges them on recordings that they were not fitted to.
+//! Fits the weights of need to recordings, and evaluates them on held-out recordings.
 //!
-//! In reading order: `options` says what to fit to, `recordings` reads what a person names and tells projects apart,
-//! `sample` plays a recording and says which known chunks were needed, `regression` fits weights, `capture` says how
-//! much a ranking captures, `judge` compares rankings on held-out recordings, `report` prints what came out.
+//! In reading order: `options` says what to fit to, `recordings` reads the given files and determines their projects,
+//! `sample` plays a recording and finds the known chunks that were needed, `regression` fits weights, `capture`
+//! measures how much a ranking captures, `judge` compares rankings on held-out recordings, `report` prints the results.
 
 mod options;
 mod recordings;
@@ -20,11 +20,11 @@ pub use options::{DEFAULT_BUDGET, Options};
 pub use regression::Weights;
 pub use report::{Counts, Report};
 
-/// Plays all recordings, fits the weights and judges them.
+/// Plays all recordings, fits the weights and evaluates them.
 ///
 /// # Errors
 ///
-/// When a weight is not known, when no recording can be read, or when they hold too little to fit and judge.
+/// A weight is unknown, no recording can be read, or they contain too little to fit and evaluate.
 pub fn run(options: &Options) -> Result<Report, Failure> {
     let used = options.used()?;
     let played = recordings::play_all(options)?;

@@ -1,8 +1,8 @@
-//! What the benchmarks are made of: a stopwatch, and synthetic histories and files; and the tool that fits weights.
+//! Support for the benchmarks: a stopwatch, synthetic histories and files, and the tool that fits weights.
 //!
-//! Each file in `benches/` is a program of its own: it makes its input with [`synthetic`], runs closures through
-//! [`measure`], and prints what came out with [`print_table`]. Run one with `cargo bench -p contexture-bench
-//! --bench tokens`. The program `fit` is what [`fit`] says.
+//! Each file in `benches/` is a separate program: it makes its input with [`synthetic`], runs closures through
+//! [`measure`], and prints the results with [`print_table`]. Run one with `cargo bench -p contexture-bench --bench
+//! tokens`. The program `fit` is documented in [`fit`].
 
 pub mod store;
 pub mod synthetic;
@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 /// How many samples are taken.
 const SAMPLES: usize = 25;
 
-/// How long a sample takes at least; a shorter run is repeated within it, so that the clock's grain is not seen.
+/// The shortest sample; shorter runs are repeated within it, so that the resolution of the clock does not matter.
 const MIN_SAMPLE: Duration = Duration::from_millis(2);
 
-/// No further sample is begun once all together took this long, but at least one is taken.
+/// No further sample is started once all together took this long, but at least one is taken.
 const MAX_TOTAL: Duration = Duration::from_secs(3);
 
 /// How long one run of something takes.
@@ -26,11 +26,11 @@ const MAX_TOTAL: Duration = Duration::from_secs(3);
 pub struct Measured {
     /// What was measured.
     pub name: String,
-    /// The fastest sample: what it takes when nothing interferes.
+    /// The fastest sample: the time when nothing interferes.
     pub min: Duration,
-    /// The sample in the middle: what it takes on a machine that others use too.
+    /// The median sample: the time on a machine with other load.
     pub median: Duration,
-    /// How many bytes one run goes through, if that is what counts.
+    /// How many bytes one run processes, if throughput matters.
     pub bytes: Option<u64>,
 }
 
@@ -61,19 +61,19 @@ fn time<T>(repeats: u32, run: &mut impl FnMut() -> T) -> Duration {
 }
 
 impl Measured {
-    /// The same, saying how many bytes one run goes through.
+    /// Sets how many bytes one run processes.
     pub fn of_bytes(mut self, bytes: usize) -> Self {
         self.bytes = Some(bytes as u64);
         self
     }
 
-    /// Megabytes a second, by the median.
+    /// Megabytes per second, by the median.
     pub fn mb_per_s(&self) -> Option<f64> {
         self.bytes.map(|bytes| bytes as f64 / 1e6 / self.median.as_secs_f64())
     }
 }
 
-/// Prints what was measured, one line each.
+/// Prints the measurements, one per line.
 pub fn print_table(title: &str, rows: &[Measured]) {
     println!("\n{title}");
     println!("{:<44} {:>12} {:>12} {:>10}", "", "min", "median", "MB/s");
@@ -83,7 +83,7 @@ pub fn print_table(title: &str, rows: &[Measured]) {
     }
 }
 
-/// Resident memory of this process, in MB; `None` where the system does not say.
+/// Resident memory of this process, in MB; `None` if the system does not provide it.
 pub fn resident_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;

@@ -1,4 +1,4 @@
-//! What a durable commit costs beside one sync of the disk, and what opening a store costs.
+//! The cost of a durable commit compared with one sync of the disk, and of opening a store.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use contexture::store::{Batch, Change, OpenError, SqliteStore, StorageAdapter, StoreError};
 
-/// How many layers a measured turn has, and how large the state of each is.
+/// The number of layers in a measured turn, and the size of each layer's state.
 const STATES: usize = 8;
 const STATE_BYTES: usize = 1024;
 
-/// How large the items of a measured turn are.
+/// The size of the items of a measured turn.
 const LOG_RECORD_BYTES: usize = 2048;
 
-/// Bytes that no compression and no cache can guess from those of another round.
+/// Bytes that cannot be compressed or predicted from those of another round.
 fn noise(bytes: usize, seed: usize) -> Vec<u8> {
     let mut state = seed as u64 ^ 0x9E37_79B9_7F4A_7C15;
     let next = || {
@@ -24,7 +24,7 @@ fn noise(bytes: usize, seed: usize) -> Vec<u8> {
     std::iter::repeat_with(next).take(bytes).collect()
 }
 
-/// The durable commit of one turn: every layer's state written over, one record added to the log.
+/// The durable commit of one turn: every layer's state is overwritten, and one record is appended to the log.
 pub fn turn_batch(turn: usize) -> Batch {
     let states = (0..STATES).fold(Batch::new(), |batch, layer| {
         batch.set(format!("layers/layer-{layer}/thread/thread-1/state"), noise(STATE_BYTES, turn * STATES + layer))
@@ -37,25 +37,25 @@ pub fn turn_batch(turn: usize) -> Batch {
 pub struct Timings(Vec<Duration>);
 
 impl Timings {
-    /// Sorts what was measured, of which there is at least one.
+    /// Sorts the measurements, of which there is at least one.
     fn new(mut times: Vec<Duration>) -> Self {
         assert!(!times.is_empty(), "at least one round is measured");
         times.sort_unstable();
         Timings(times)
     }
 
-    /// The time that `share` of all stay within: 0.5 is the median.
+    /// The time within which `share` of all operations finish: 0.5 is the median.
     pub fn quantile(&self, share: f64) -> Duration {
         self.0[((self.0.len() - 1) as f64 * share) as usize]
     }
 
-    /// The sum of all, divided by their number.
+    /// The mean.
     pub fn mean(&self) -> Duration {
         self.0.iter().sum::<Duration>() / self.0.len() as u32
     }
 }
 
-/// What one run of [`commit_latency`] found.
+/// The result of one run of [`commit_latency`].
 #[derive(Clone, Debug)]
 pub struct CommitLatency {
     /// Appending a turn's bytes to a file, and `sync_all`.
@@ -65,13 +65,14 @@ pub struct CommitLatency {
 }
 
 impl CommitLatency {
-    /// How many syncs a commit takes, by the medians.
+    /// How many syncs a commit costs, by the medians.
     pub fn ratio(&self) -> f64 {
         self.commit.quantile(0.5).as_secs_f64() / self.fsync.quantile(0.5).as_secs_f64()
     }
 }
 
-/// Measures commits and bare syncs in turn, so that both meet the same disk, in files that it makes in `directory`.
+/// Measures commits and bare syncs alternately, so that both see the same disk, in files that it creates in
+/// `directory`.
 ///
 /// # Errors
 /// The disk or the store failed.
@@ -88,7 +89,7 @@ pub async fn commit_latency(directory: &Path, rounds: usize) -> Result<CommitLat
     Ok(CommitLatency { fsync: Timings::new(fsync_times), commit: Timings::new(commit_times) })
 }
 
-/// What a change brings to the disk at least.
+/// The least number of bytes that a change writes to disk.
 fn written_bytes(change: &Change) -> &[u8] {
     match change {
         Change::Set { value, .. } => value,
@@ -109,7 +110,7 @@ async fn time_apply(store: &SqliteStore, batch: Batch) -> Result<Duration, Store
     Ok(start.elapsed())
 }
 
-/// Makes a store of `threads` threads, each with a head, a log record and the state of one layer.
+/// Creates a store of `threads` threads, each with a head, a log record and the state of one layer.
 ///
 /// # Errors
 /// The disk or the store failed.
@@ -125,7 +126,7 @@ pub async fn fill_threads(path: &Path, threads: usize) -> Result<(), Box<dyn std
     Ok(())
 }
 
-/// Times opening the store at `path` and reading one record from it.
+/// Measures opening the store at `path` and reading one record from it.
 ///
 /// # Errors
 /// The store cannot be opened.

@@ -1,6 +1,6 @@
 //! Text, items, files and histories that look like the work of a coding agent.
 //!
-//! Everything follows from a seed, byte for byte, on every machine.
+//! Everything is determined by a seed, byte for byte, on every machine.
 
 use std::collections::HashSet;
 
@@ -9,13 +9,13 @@ use contexture::item::{FunctionCall, Role};
 use contexture::transcript::{Record, Transcript};
 use serde_json::json;
 
-/// How many bytes a file has that is read in a [`history`].
+/// The size in bytes of a file that is read in a [`history`].
 pub const READ_BYTES: usize = 8192;
 
 /// How many files the agent of a [`history`] works on.
 const HISTORY_FILES: usize = 200;
 
-/// How many bytes an item of [`items`] has, names and all.
+/// The size in bytes of an item of [`items`], including names.
 const ITEM_BYTES: usize = 400;
 
 const VERBS: [&str; 24] = [
@@ -50,7 +50,7 @@ const WORDS: [&str; 60] = [
 pub struct Rng(u64);
 
 impl Rng {
-    /// A sequence that follows from `seed`.
+    /// A sequence determined by `seed`.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -63,7 +63,7 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`, which is not 0.
+    /// A number below `bound`, which must not be 0.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.number() % bound as u64) as usize
     }
@@ -134,9 +134,9 @@ fn read_arguments(rng: &mut Rng, reason_bytes: usize) -> String {
 
 /// A recorded conversation of `count` messages, about half of them file reads of [`READ_BYTES`].
 ///
-/// In every round the user asks for something, the agent reads eight files in three steps, searches or runs the
-/// tests, edits one of the files, and reports. It comes back to ten files of its choice more often than to others,
-/// and finds its edits when it does.
+/// In every round the user asks for something, the agent reads eight files in three steps, searches or runs the tests,
+/// edits one of the files, and reports. It returns to ten preferred files more often than to others, and finds its
+/// edits when it does.
 pub fn history(count: usize, seed: u64) -> Transcript {
     let mut rng = Rng::new(seed);
     let files = (0..HISTORY_FILES).map(|n| (path(&mut rng, n), code(&mut rng, READ_BYTES))).collect();
@@ -150,7 +150,7 @@ pub fn history(count: usize, seed: u64) -> Transcript {
     Transcript { records: recorder.records }
 }
 
-/// Those of some records that are what a read of a file returned.
+/// The records that are outputs of file reads.
 pub fn reads(records: &[Record]) -> impl Iterator<Item = &Record> {
     let calls = records.iter().flat_map(Record::calls).filter(|call| &*call.name == "read_file");
     let ids: HashSet<&str> = calls.map(|call| &*call.call_id).collect();
@@ -194,7 +194,7 @@ impl Recorder {
         self.records.push(Item::message(role, text).into());
     }
 
-    /// One response that makes these calls, and their outputs.
+    /// One response with these calls, and their outputs.
     fn call(&mut self, calls: Vec<(&str, serde_json::Value, String)>) {
         let bytes = 60 + self.rng.below(120);
         let text = prose(&mut self.rng, bytes);

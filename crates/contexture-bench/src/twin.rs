@@ -1,4 +1,4 @@
-//! A folder that is given recorded work directly, to hold what a gateway sends against it.
+//! A folder that gets recorded sessions directly, to compare with what a gateway sends.
 
 use std::sync::Arc;
 
@@ -8,32 +8,32 @@ use contexture::item::Item;
 use contexture::tokens::Estimate;
 use contexture::wire::{Format, Request, WireError, groups, read, unit_tokens};
 
-/// The folder, with how much it was given.
+/// The folder, with how many items it has received.
 pub struct Twin {
     folder: Folder,
     given: usize,
 }
 
-/// How what was sent compares with the twin's window.
+/// How the sent request compares with the twin's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likeness {
     /// The same texts in the same order.
     Same,
-    /// All texts of the window are there, in another order or with others.
+    /// All texts of the window are present, in another order or with others.
     Held,
     /// A text of the window is missing.
     Other,
 }
 
 impl Twin {
-    /// A folder for requests whose instructions and tools take so much of a budget.
+    /// Creates a folder for requests whose instructions and tools take this much of a budget.
     pub fn new(budget: u64, prices: Prices) -> Self {
         let policy = Policy::new(budget).with_prices(prices);
         let folder = Folder::new(policy, Meter::new(Arc::new(Estimate))).with_dialects(Dialects::builtin());
         Self { folder, given: 0 }
     }
 
-    /// Takes in what a request says, and asks for its window.
+    /// Processes the items of a request, and makes its window.
     pub fn request(&mut self, items: &[(usize, Item)]) {
         let new = &items[self.given..];
         for group in groups(new.iter().map(|(message, item)| (*message, item))) {
@@ -44,7 +44,7 @@ impl Twin {
         self.folder.request();
     }
 
-    /// Holds what was sent against the window.
+    /// Compares what was sent with the window.
     ///
     /// # Errors
     /// What was sent is not a request.
@@ -59,7 +59,7 @@ impl Twin {
     }
 }
 
-/// Tokens of a request by the gateway's own count, and those of its instructions and tools among them.
+/// The tokens of a request by the gateway's own count, and how many of them are instructions and tools.
 ///
 /// # Errors
 /// It is not a request.

@@ -1,4 +1,4 @@
-//! Fits the weights of need to recordings, and judges them on recordings that they were not fitted to.
+//! Fits the weights of need to recordings, and evaluates them on held-out recordings.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
-//! Recorded work sent through the gateway: `cargo run --release -p contexture-bench --bin gateway -- DIR`.
+//! Sends recorded sessions through the gateway: `cargo run --release -p contexture-bench --bin gateway -- DIR`.
 //!
 //! Every recording is sent request by request over real connections to a gateway, and from there to a provider that
-//! simulates its prefix cache exactly. Each request is held against the provider's rules, and the bill against what
-//! pass-through would have been billed at every single request. With `--windows` what is sent is held against the
-//! windows of a folder that is given the recording directly, as `contexture replay` does.
+//! simulates its prefix cache exactly. Each request is checked against the provider's rules, and the bill is compared
+//! with that of pass-through after every request. With `--windows`, what is sent is compared with the windows of a
+//! folder that gets the recording directly, as `contexture replay` does.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,10 +23,10 @@ use contexture_server::testing::rules;
 use contexture_server::{Gateway, Options, Receipt, Upstreams};
 use serde_json::json;
 
-/// What unforced folds may run up over pass-through, as a share of it.
+/// How far unforced folds may exceed the bill of pass-through, as a share of it.
 const MOST_EXCESS: f64 = 0.10;
 
-/// The time that the gateway has for a request: what is decided must not depend on what else the machine does.
+/// The time that the gateway has for a request: long, so that decisions do not depend on the load of the machine.
 const MUCH_TIME: Duration = Duration::from_secs(60);
 
 /// Sends recorded work through the gateway and checks what is sent.
@@ -55,7 +55,7 @@ struct Arguments {
     least: usize,
 }
 
-/// What the provider does and sees.
+/// The state of the provider, and what it received.
 struct Provider {
     format: Format,
     cache: Cache,
@@ -65,28 +65,28 @@ struct Provider {
     counts_alike: bool,
 }
 
-/// What one recording came to.
+/// The result of one recording.
 #[derive(Default)]
 struct Outcome {
     requests: usize,
     billed: f64,
     passed_through: f64,
-    /// The most that the bill was above pass-through's at any request, as a share of it.
+    /// The largest excess of the bill over that of pass-through after any request, as a share of it.
     worst: f64,
     refused: Vec<String>,
-    /// Requests that have the texts of the window, that hold them, and that lack one.
+    /// Requests that have exactly the texts of the window, that contain them, and that lack one.
     windows: [usize; 3],
     receipt: Receipt,
 }
 
 impl Outcome {
-    /// How many folds nothing forced, and how many the budget forced.
+    /// The number of unforced folds, and of those forced by the budget.
     fn folds(&self) -> (usize, usize) {
         let forced = self.receipt.folds.iter().filter(|fold| fold.reason.contains("full")).count();
         (self.receipt.folds.len() - forced, forced)
     }
 
-    /// What was promised about the bill, and is not so.
+    /// Guarantees about the bill that do not hold.
     fn broken(&self) -> Vec<String> {
         let (unforced, forced) = self.folds();
         let mut broken = Vec::new();
@@ -211,7 +211,7 @@ async fn serve(State(provider): State<Arc<Mutex<Provider>>>, request: Request) -
     Response::new(Body::from(answer.to_string()))
 }
 
-/// What a request took, in the gateway's own tokens.
+/// The usage of a request, in the gateway's own tokens.
 fn counted_alike(format: Format, took: Took, body: &str) -> Took {
     let Ok((own, _)) = own_count(format, body) else { return took };
     let share = own as f64 / took.total().max(1) as f64;

@@ -2,10 +2,10 @@
 
 use super::sample::{Known, Request};
 
-/// Bytes of chunks that are filled.
+/// The budgets for chunks, in bytes.
 pub const FILLS: [f64; 4] = [20_000.0, 40_000.0, 60_000.0, 80_000.0];
 
-/// Bytes that were needed and bytes of them that were captured, for each fill.
+/// Bytes that were needed, and how many of them were captured, for each budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Capture {
     needed: [f64; FILLS.len()],
@@ -13,7 +13,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// The share that was captured with each fill; none where nothing was needed.
+    /// The captured share for each budget; `None` where nothing was needed.
     pub fn shares(&self) -> [Option<f64>; FILLS.len()] {
         std::array::from_fn(|fill| (self.needed[fill] > 0.0).then(|| self.captured[fill] / self.needed[fill]))
     }
@@ -24,7 +24,7 @@ impl Capture {
         if shares.is_empty() { 1.0 } else { shares.iter().sum::<f64>() / shares.len() as f64 }
     }
 
-    /// Adds what was captured elsewhere.
+    /// Adds another capture.
     pub fn add(&mut self, other: &Capture) {
         for fill in 0..FILLS.len() {
             self.needed[fill] += other.needed[fill];
@@ -32,11 +32,11 @@ impl Capture {
         }
     }
 
-    /// Adds what is captured of a request if its chunks are taken in the order of their scores, the highest first.
-    /// Fills that hold all that is known do not count: there nothing is chosen.
+    /// Adds what is captured of a request if its chunks are taken by descending score. Budgets that hold all known
+    /// chunks are skipped, because there is nothing to choose.
     pub(super) fn add_request(&mut self, request: &Request, score: impl Fn(&Known) -> f64) {
         let mut order: Vec<(f64, &Known)> = request.chunks.iter().map(|chunk| (score(chunk), chunk)).collect();
-        // Equal scores fall to the larger chunk, so that the order in which they are known does not matter.
+        // Of equal scores the larger chunk comes first, so that the input order does not matter.
         order.sort_by(|(one, a), (two, b)| two.total_cmp(one).then(b.bytes.total_cmp(&a.bytes)));
         let needed: f64 = bytes_of(order.iter().map(|(_, chunk)| *chunk).filter(|chunk| chunk.is_needed));
         let known: f64 = bytes_of(order.iter().map(|(_, chunk)| *chunk));

@@ -12,33 +12,33 @@ use super::regression::{self, Weights};
 use super::sample::{Known, Request};
 use crate::synthetic::Rng;
 
-/// Groups of recordings that are held out in turn where all are of one project.
+/// Number of groups of recordings that are held out in turn if all are of one project.
 const FOLDS_OF_ONE_PROJECT: usize = 5;
 
-/// How often recordings are drawn to tell noise.
+/// The number of bootstrap draws.
 const DRAWS: usize = 1_000;
 
 /// The seed of the draws.
 const DRAW_SEED: u64 = 7;
 
-/// Noise is so many standard deviations of a difference between draws: more is found by chance once in twenty times.
+/// The noise is this many standard deviations of a difference between draws, which chance exceeds one time in twenty.
 const NOISE_DEVIATIONS: f64 = 1.64;
 
 /// A ranking that needs no weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Baseline {
-    /// What was seen last comes first.
+    /// The most recently seen chunk comes first.
     Newest,
-    /// The file that was touched last comes first.
+    /// The most recently touched file comes first.
     File,
 }
 
 /// A ranking of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// By the weights of the repository.
+    /// By the current weights of the repository.
     Current,
-    /// By weights fitted to all recordings but the judged.
+    /// By weights fitted to all recordings except those being evaluated.
     Refitted,
     /// The same without one weight.
     Without(usize),
@@ -46,7 +46,7 @@ pub enum Variant {
     Baseline(Baseline),
 }
 
-/// What a ranking captured of held-out recordings.
+/// How much a ranking captured of held-out recordings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tested {
     /// The ranking.
@@ -57,11 +57,11 @@ pub struct Tested {
     pub by_group: Vec<Capture>,
     /// How much less it captures than the refitted weights, as a mean share.
     pub loss: f64,
-    /// The loss that chance alone would bring.
+    /// The loss that chance alone would cause.
     pub noise: f64,
 }
 
-/// What came out of fitting and judging.
+/// The result of fitting and evaluating.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// The groups that were held out in turn.
@@ -75,14 +75,14 @@ pub struct Judgement {
 }
 
 impl Variant {
-    /// All that are compared where some weights are used.
+    /// All rankings to compare, for the weights that are used.
     fn all(used: &Used) -> Vec<Self> {
         let without = (0..WEIGHT_COUNT).filter(|weight| used[*weight]).map(Self::Without);
         let baselines = [Self::Baseline(Baseline::Newest), Self::Baseline(Baseline::File)];
         [Self::Current, Self::Refitted].into_iter().chain(without).chain(baselines).collect()
     }
 
-    /// What people call it.
+    /// Its display name.
     pub fn name(&self) -> String {
         match self {
             Self::Current => "weights of the repository".into(),
@@ -104,7 +104,7 @@ struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    /// By project, or if there is only one, recordings by turns.
+    /// Groups by project, or round-robin if there is only one.
     fn new(played: &'a [Played]) -> Self {
         let useful: Vec<&Played> = played.iter().filter(|recording| !recording.requests.is_empty()).collect();
         let projects: Vec<&str> =
@@ -120,14 +120,14 @@ impl<'a> Groups<'a> {
         Self { names, recordings: useful.into_iter().enumerate().map(|(n, one)| (n % count, one)).collect() }
     }
 
-    /// The requests of all groups but one.
+    /// The requests of all groups except one.
     fn without(&self, held_out: Option<usize>) -> impl Iterator<Item = &'a Request> + Clone {
         let recordings = self.recordings.iter().filter(move |(group, _)| Some(*group) != held_out);
         recordings.flat_map(|(_, recording)| &recording.requests)
     }
 }
 
-/// Fits the weights without each group in turn, and judges them on that group.
+/// Fits the weights without each group in turn, and evaluates them on that group.
 pub(super) fn judge(played: &[Played], used: &Used) -> Judgement {
     let groups = Groups::new(played);
     let current = std::array::from_fn(|weight| if used[weight] { WEIGHTS[weight].1 } else { 0.0 });
@@ -146,7 +146,7 @@ pub(super) fn judge(played: &[Played], used: &Used) -> Judgement {
     Judgement { tested: tested.collect(), groups: groups.names, fitted, fitted_without }
 }
 
-/// What a ranking captures of each recording.
+/// How much a ranking captures of each recording.
 fn captures(
     groups: &Groups<'_>,
     variant: Variant,

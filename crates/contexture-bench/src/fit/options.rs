@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use contexture::fold::fitting::{WEIGHT_COUNT, WEIGHTS};
 use contexture_cli::failure::Failure;
 
-/// The budget in tokens unless another one is asked for.
+/// The default budget in tokens.
 pub const DEFAULT_BUDGET: u64 = 32_000;
 
 /// What to fit to.
@@ -13,9 +13,9 @@ pub const DEFAULT_BUDGET: u64 = 32_000;
 pub struct Options {
     /// Files and directories with recordings.
     pub paths: Vec<PathBuf>,
-    /// Requests are sampled where the conversation is longer than this many tokens: only there is anything chosen.
+    /// Only requests of conversations longer than this many tokens are sampled: only there is anything chosen.
     pub budget: u64,
-    /// Weights that are left out of everything, by their names.
+    /// The names of weights that are not used at all.
     pub without: Vec<String>,
 }
 

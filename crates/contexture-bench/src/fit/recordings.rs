@@ -1,4 +1,4 @@
-//! The recordings that weights are fitted to, each with the project that it is from.
+//! The recordings that weights are fitted to, each with its project.
 
 use contexture::transcript::Record;
 use contexture_cli::failure::Failure;
@@ -9,28 +9,28 @@ use contexture_cli::work::in_parallel;
 use super::options::Options;
 use super::sample::{self, Sampling};
 
-/// Most recordings that are played; of more, so many are taken evenly.
+/// Most recordings that are played; of more, this many are chosen evenly.
 const MOST_RECORDINGS: usize = 2_000;
 
-/// Most requests that are sampled of all recordings together. With [`sample::MOST_CHUNKS`] it bounds the memory.
+/// Most sampled requests of all recordings together. With [`sample::MOST_CHUNKS`] it bounds the memory.
 const MOST_REQUESTS: usize = 4_000;
 
-/// Most requests that are sampled of one recording.
+/// Most sampled requests of one recording.
 const MOST_REQUESTS_OF_ONE: usize = 30;
 
-/// What stands between the project and the rest in the name of a recording.
+/// What separates the project from the rest in the name of a recording.
 const PROJECT_MARK: &str = "__";
 
 /// A recording that was played.
 pub(super) struct Played {
     pub(super) project: String,
-    /// The requests that were sampled and at which something known was needed later.
+    /// The sampled requests at which something known was needed later.
     pub(super) requests: Vec<sample::Request>,
     /// How many requests were sampled.
     pub(super) sampled: usize,
 }
 
-/// Plays all recordings that a person names.
+/// Plays all given recordings.
 pub(super) fn play_all(options: &Options) -> Result<Vec<Played>, Failure> {
     let sources = evenly(source::find(&options.paths)?, MOST_RECORDINGS);
     let requests = (MOST_REQUESTS / sources.len()).clamp(1, MOST_REQUESTS_OF_ONE);
@@ -73,7 +73,7 @@ fn play(source: &Source, sampling: &Sampling) -> Option<Played> {
     Some(Played { project, requests, sampled })
 }
 
-/// The project of a recording: what its name says, or else where the agent worked.
+/// The project of a recording: from its name, or else the working directory of the agent.
 fn project_of(source: &Source, records: &[Record]) -> String {
     let name = source.short.file_name().unwrap_or_default().to_string_lossy();
     if let Some((project, _)) = name.split_once(PROJECT_MARK) {
@@ -84,7 +84,7 @@ fn project_of(source: &Source, records: &[Record]) -> String {
     directories.next().unwrap_or("unknown").to_owned()
 }
 
-/// So many of some things, evenly spread.
+/// Chooses some of the elements, evenly spread.
 fn evenly<T>(all: Vec<T>, most: usize) -> Vec<T> {
     let (count, most) = (all.len(), most.max(1));
     let is_taken = |index: usize| count <= most || index * most / count != (index + 1) * most / count;

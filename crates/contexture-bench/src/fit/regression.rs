@@ -1,11 +1,11 @@
-//! Poisson regression of "was needed" on what speaks for a chunk, per byte.
+//! Poisson regression of "was needed" on the features of a chunk, per byte.
 //!
-//! Every request has a level of its own, so that weights say which chunks are needed and not when. With levels at their
-//! best, a request's needed chunks are spread over all its chunks in proportion to `bytes * exp(need)`, which is what
-//! is fitted, by Newton's method.
+//! Every request has its own level, so that weights say which chunks are needed and not when. With optimal levels, a
+//! request's needed chunks are distributed over all its chunks in proportion to `bytes * exp(need)`. This is fitted by
+//! Newton's method.
 //!
-//! Every request counts the same. If every needed chunk did, a few changes that need forty chunks at once would decide:
-//! weights fitted like that captured 67 in place of 70 of a hundred needed bytes of held-out recordings.
+//! Every request has the same weight. If every needed chunk had, a few changes that need forty chunks at once would
+//! dominate: weights fitted like that captured 67 % instead of 70 % of the needed bytes of held-out recordings.
 
 use contexture::fold::fitting::WEIGHT_COUNT;
 
@@ -14,25 +14,25 @@ use super::sample::Request;
 /// One number for each weight.
 pub type Weights = [f64; WEIGHT_COUNT];
 
-/// How strongly weights are pulled towards zero: enough for a sign that never occurs, nothing against one that does.
+/// The strength of the pull towards zero: enough for a feature that never occurs, negligible for one that does.
 const RIDGE: f64 = 1.0;
 
 /// Most steps of Newton's method.
 const MOST_STEPS: usize = 25;
 
-/// A step that changes no weight by more than this is the last.
+/// A step that changes no weight by more than this is the last one.
 const LEAST_CHANGE: f64 = 1e-4;
 
-/// Most a step changes one weight. Without a bound the first steps may overshoot.
+/// The largest change of one weight in a step. Without a bound the first steps may overshoot.
 const MOST_CHANGE: f64 = 1.0;
 
-/// Slopes of the likelihood, and how they change with each weight.
+/// The gradient of the likelihood, and its derivatives.
 struct Slopes {
     gradient: Weights,
     curvature: [Weights; WEIGHT_COUNT],
 }
 
-/// The weights, from some to start from, that explain best what was needed. Those that are not used are zero.
+/// The weights that best explain what was needed, found from a starting point. Unused weights are zero.
 pub fn fit<'a>(
     requests: impl Iterator<Item = &'a Request> + Clone,
     used: &[bool; WEIGHT_COUNT],
@@ -105,7 +105,7 @@ fn add_request(all: &mut Slopes, request: &Request, shares: &[f64]) {
     }
 }
 
-/// Solves for the step to where the slopes are zero, as far as can be told from here.
+/// Solves for the Newton step.
 fn newton_step(slopes: Slopes, used: &[bool; WEIGHT_COUNT], weights: &Weights) -> Weights {
     let Slopes { mut gradient, mut curvature } = slopes;
     for row in 0..WEIGHT_COUNT {

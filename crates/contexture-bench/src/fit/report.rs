@@ -1,4 +1,4 @@
-//! What was fitted and judged, as tables and as JSON.
+//! The results as tables and as JSON.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,33 +13,33 @@ use super::options::Options;
 use super::recordings::Played;
 use super::sample::HORIZON_REQUESTS;
 
-/// What was seen of the recordings.
+/// Statistics of the recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// Recordings that could be read.
+    /// Readable recordings.
     pub recordings: usize,
     /// Recordings in which something was needed.
     pub useful_recordings: usize,
-    /// Projects of those.
+    /// Projects of those recordings.
     pub projects: usize,
-    /// Requests that were sampled.
+    /// Sampled requests.
     pub requests: usize,
     /// Requests at which something was needed.
     pub useful_requests: usize,
-    /// Chunks that were kept of those.
+    /// Chunks kept of those requests.
     pub chunks: usize,
     /// Chunks that were needed.
     pub needed_chunks: usize,
 }
 
-/// What came out.
+/// The report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// The budget above which requests were sampled.
     pub budget: u64,
-    /// What was seen.
+    /// Statistics of the recordings.
     pub counts: Counts,
-    /// What was fitted and judged.
+    /// The results of fitting and evaluating.
     pub judgement: Judgement,
 }
 
@@ -60,7 +60,7 @@ impl Report {
         Self { budget: options.budget, counts, judgement }
     }
 
-    /// What a ranking captured of held-out recordings.
+    /// How much a ranking captured of held-out recordings.
     pub fn tested(&self, variant: Variant) -> Option<&Tested> {
         self.judgement.tested.iter().find(|tested| tested.variant == variant)
     }
@@ -167,13 +167,13 @@ impl Report {
 }
 
 impl Tested {
-    /// Whether what the ranking leaves out is worth more than chance.
+    /// Whether what the ranking leaves out matters more than chance.
     pub fn pays(&self) -> bool {
         self.loss > self.noise
     }
 }
 
-/// A share in parts of a hundred.
+/// A share as a percentage.
 fn percent(share: f64) -> String {
     format!("{:.2}", share * 100.0)
 }

@@ -1,4 +1,4 @@
-//! Plays a recording, takes the chunks known at some requests, and says which of them were needed.
+//! Plays a recording, samples the chunks known at some requests, and finds which of them were needed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use contexture::transcript::Record;
 
 use crate::synthetic::Rng;
 
-/// A chunk is needed if an edit within so many requests needs its text.
+/// A chunk is needed if an edit within this many requests needs its text.
 pub(super) const HORIZON_REQUESTS: usize = 40;
 
-/// Most chunks that are kept of one request. Of more, all that were needed are kept, and of the others so many that
-/// each stands for several.
+/// Most chunks that are kept of one request. Of more, all needed chunks are kept, and a sample of the others, each of
+/// which represents several.
 pub(super) const MOST_CHUNKS: usize = 1_000;
 
-/// The shortest text of an edit that is looked for, in characters: shorter ones are everywhere.
+/// The shortest text of an edit that is searched for, in characters: shorter ones occur everywhere.
 const LEAST_TARGET_CHARS: usize = 20;
 
-/// Which requests of a recording are taken.
+/// Which requests of a recording are sampled.
 pub(super) struct Sampling {
     /// Only requests of conversations longer than this many tokens.
     pub(super) budget: u64,
@@ -41,10 +41,10 @@ pub(super) struct Request {
 
 /// A known chunk.
 pub(super) struct Known {
-    /// What each weight is multiplied by.
+    /// The features by which the weights are multiplied.
     pub(super) terms: [f32; WEIGHT_COUNT],
     pub(super) bytes: f32,
-    /// How many chunks like it were known.
+    /// How many known chunks it represents.
     pub(super) stands_for: f32,
     /// Messages since it was seen.
     pub(super) seen_age: f32,
@@ -79,7 +79,7 @@ pub(super) fn play(records: &[Record], sampling: &Sampling) -> (Vec<Request>, us
     (player.done, sampled.len())
 }
 
-/// Requests at which the conversation is longer than the budget, evenly spread from a start that is drawn.
+/// Requests at which the conversation is longer than the budget, evenly spread from a random start.
 fn choose_requests(records: &[Record], sampling: &Sampling, rng: &mut Rng) -> HashSet<usize> {
     let mut long = Vec::new();
     let (mut request, mut tokens) = (0, 0);
@@ -103,9 +103,9 @@ fn choose_requests(records: &[Record], sampling: &Sampling, rng: &mut Rng) -> Ha
 struct Player<'a> {
     folder: Folder,
     dialects: Dialects,
-    /// Calls by their ids, with the request that was responded with them.
+    /// Calls by their ids, with the request whose response made them.
     calls: HashMap<&'a str, (usize, &'a FunctionCall)>,
-    /// Sampled requests that something may still be needed of.
+    /// Sampled requests whose chunks may still be needed.
     open: Vec<Open>,
     done: Vec<Request>,
     rng: Rng,
@@ -119,7 +119,7 @@ impl<'a> Player<'a> {
             self.open.push(Open::new(request, &chunks, self.folder.model()));
         }
         self.folder.request();
-        // They are not replayed.
+        // These are not replayed.
         drop(self.folder.take_decisions());
     }
 
@@ -134,7 +134,7 @@ impl<'a> Player<'a> {
         self.folder.push(record.items().iter().map(counted));
     }
 
-    /// Ends the samples that nothing can be needed of any longer.
+    /// Ends the samples whose chunks can no longer be needed.
     fn close(&mut self, request: usize) {
         let is_over = |open: &mut Open| request.saturating_sub(open.request) >= HORIZON_REQUESTS;
         for open in self.open.extract_if(.., is_over) {
@@ -143,11 +143,11 @@ impl<'a> Player<'a> {
     }
 }
 
-/// A sampled request while what follows it is played.
+/// A sampled request while the following ones are played.
 struct Open {
     request: usize,
     chunks: Vec<OpenChunk>,
-    /// For each file touched since, the request that was responded with it.
+    /// For each file touched since, the request whose response touched it.
     touched: HashMap<usize, usize>,
 }
 
@@ -176,9 +176,9 @@ impl Open {
         Self { request, chunks: chunks.iter().map(open).collect(), touched: HashMap::new() }
     }
 
-    /// Takes in what a call of the response to a request did, with what was known before its output came.
+    /// Processes a call of the response to a request, with what was known before its output arrived.
     fn take_in(&mut self, request: usize, seen: &Seen, model: &FileModel) {
-        // Of a response that was made before it, the outputs may still be on their way.
+        // The outputs of an earlier response may still be missing.
         if request < self.request {
             return;
         }
@@ -202,7 +202,7 @@ impl Open {
         }
     }
 
-    /// Notes that a text of a file was needed.
+    /// Marks a text of a file as needed.
     fn need(&mut self, file: usize, old: &str) {
         let of_file = |chunk: &OpenChunk| chunk.file == file;
         let Some(start) = self.chunks.iter().position(of_file) else { return };
@@ -224,8 +224,7 @@ impl Open {
     }
 }
 
-/// So many of some chunks, each of which stands for as many as it must. They are evenly spread, so that all files are
-/// among them.
+/// Samples some chunks, each of which represents several. They are evenly spread, so that all files are included.
 fn thinned(mut chunks: Vec<Known>, most: usize, rng: &mut Rng) -> Vec<Known> {
     let count = chunks.len();
     if count <= most {
@@ -243,7 +242,7 @@ fn thinned(mut chunks: Vec<Known>, most: usize, rng: &mut Rng) -> Vec<Known> {
     chunks
 }
 
-/// The texts that must be known for a change to be made, each with its file.
+/// The texts that must be known to make a change, each with its file.
 fn old_texts(change: &Observation) -> Vec<(&str, String)> {
     let texts: Vec<(&str, String)> = match change {
         Observation::Edit { path, old, .. } => vec![(path, old.replace("\r\n", "\n"))],
@@ -254,7 +253,7 @@ fn old_texts(change: &Observation) -> Vec<(&str, String)> {
     trimmed.filter(|(_, old)| old.chars().count() >= LEAST_TARGET_CHARS).collect()
 }
 
-/// Marks the chunks of a segment that a text is in, if the segment holds all of it.
+/// Marks the chunks of a segment that contain a text, if the segment contains all of it.
 fn need_in_segment(segment: &mut [OpenChunk], old: &str) {
     let mut text = String::new();
     let mut ends = Vec::new();

@@ -1,4 +1,4 @@
-//! Weights are fitted to recordings in which it is known what is needed.
+//! Fits weights to recordings in which it is known what is needed.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,10 +11,10 @@ use serde_json::json;
 /// Lines of each file that is read.
 const FILE_LINES: usize = 90;
 
-/// A budget that a conversation is beyond as soon as a few files were read.
+/// A budget that a conversation exceeds as soon as a few files were read.
 const BUDGET: u64 = 2_000;
 
-/// A recording in the plain form.
+/// A recording in the plain format.
 #[derive(Default)]
 struct Recording {
     text: String,
@@ -49,7 +49,7 @@ fn path(file: usize) -> String {
     format!("/project/src/part{file}.rs")
 }
 
-/// Lines that have no word in common with others or with what is said.
+/// Lines that have no word in common with other lines or messages.
 fn line_text(file: usize, line: usize) -> String {
     format!("    let w{file}x{line} = q{line}y{file}(f{file}{line}g, h{line}{file}k);")
 }
@@ -58,8 +58,8 @@ fn numbered(file: usize) -> String {
     (0..FILE_LINES).map(|line| format!("{:6}→{}\n", line + 1, line_text(file, line))).collect()
 }
 
-/// An agent that reads ten files, and then changes those that the task named, long after they were read: what was seen
-/// last is never needed.
+/// An agent that reads ten files and changes those named in the task long after they were read, so that the most
+/// recently seen chunks are never needed.
 fn named_files_are_needed(seed: u64) -> String {
     let mut rng = Rng::new(seed);
     let first = rng.below(4);

@@ -1,4 +1,4 @@
-//! The tests of the tools that are beside the benchmarks.
+//! Tests of the tools that accompany the benchmarks.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -19,7 +19,7 @@ pub(super) trait Decode: Send {
     fn finish(self: Box<Self>) -> Result<Vec<Item>, ClientError>;
 }
 
-/// A text, or `None` if it is empty.
+/// A string, or an empty one if the value is not a string.
 pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }

@@ -66,7 +66,7 @@ impl Tool for SearchFiles {
         let mut walk = Walk::new(&self.0, path.as_deref(), glob.as_deref())?;
         let (mut hits, mut shown) = (0, String::new());
         loop {
-            // Only the walk uses paths; files are read by handle, below the directory.
+            // The walk blocks on the disk; files are then read by handle, below the directory.
             let (next, rest) = tokio::task::spawn_blocking(move || (walk.next(), walk)).await?;
             walk = rest;
             let Some(file) = next else { break };
