@@ -51,7 +51,7 @@ pub struct Ready {
     pub has_given_up: bool,
     /// Whether the decisions could not be written to the store.
     pub is_unsaved: bool,
-    /// Why it is sent unchanged.
+    /// Why it is sent unchanged, or without new decisions.
     pub passed: Option<String>,
     /// The decisions that were made.
     pub decided: Vec<DecidedNote>,

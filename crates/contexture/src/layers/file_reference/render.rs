@@ -42,7 +42,7 @@ const USUAL_BYTES_PER_TOKEN: u64 = 4;
 /// The tokens of the parts add up to those of the whole, except for tokens that merge or split at the boundaries.
 const SEAM_TOKENS: u64 = 1;
 
-/// The fraction of the room that is kept free, for counters whose parts do not quite add up.
+/// One part in this many of the room is kept free, for counters whose parts do not quite add up.
 const RESERVE_SHARE: u64 = 100;
 
 /// Most bytes of the error description of one file.

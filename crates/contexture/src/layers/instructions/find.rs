@@ -62,8 +62,7 @@ impl<'a> Collection<'a> {
         self.add_rules(Owner::User, ".claude/rules", touched).await;
     }
 
-    /// Adds the project's files: from the root to the working directory, then those below it that apply to touched
-    /// files.
+    /// Adds the project's files: from the root to the working directory, then from the directories of touched files.
     pub(super) async fn add_project(&mut self, directory: &str, touched: &[&str]) {
         let mut directories = vec![String::new()];
         directories.extend(above(directory));
