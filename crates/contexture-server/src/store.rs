@@ -226,7 +226,7 @@ impl Store {
     /// It could not be written.
     pub fn save_rest(&self, conversation: &Conversation, rested: &Rested) -> Result<(), StoreError> {
         self.lock().prepare_cached("INSERT OR REPLACE INTO rests VALUES (?1, ?2, ?3)")?.execute(params![
-            &*conversation.id(),
+            conversation.id(),
             rested.messages as i64,
             rested.rest.as_bytes()
         ])?;

@@ -74,7 +74,7 @@ fn named(wanted: &Wanted) -> Result<ClientBuilder, Failure> {
             return Err(Failure::usage("an address without the name of a model").hint("add `--model NAME`"));
         }
     };
-    let client = Client::new(wire, wanted.url.as_deref().unwrap_or(home), model);
+    let client = Client::builder(wire, wanted.url.as_deref().unwrap_or(home), model);
     // A provider's key goes to its provider; to another address only the key that was named for it.
     let variable = wanted.key_env.as_deref().or(wanted.url.is_none().then_some(variable));
     let Some(variable) = variable else { return Ok(client) };

@@ -85,10 +85,14 @@ mod tests {
 
     fn events(pieces: &[&[u8]]) -> Vec<String> {
         let (mut parser, mut events) = (SseParser::default(), Vec::new());
+        let mut take = |data: &str| {
+            events.push(data.to_owned());
+            Ok(())
+        };
         for piece in pieces {
-            parser.push(piece, |data| Ok(events.push(data.to_owned()))).unwrap();
+            parser.push(piece, &mut take).unwrap();
         }
-        parser.finish(|data| Ok(events.push(data.to_owned()))).unwrap();
+        parser.finish(&mut take).unwrap();
         events
     }
 

@@ -18,12 +18,15 @@ use serde_json::{Value, json};
 
 use crate::wait;
 
+/// A call of one of a layer's functions: which one, and its input.
+type Update = fn(usize, &str) -> (&'static str, Value);
+
 /// What a layer of the table is, and how it is driven.
 struct Row {
     id: &'static str,
     add: fn(MemoryConfig<()>) -> MemoryConfig<()>,
     /// A function and its input for the n-th update, with some text in it.
-    update: Option<fn(usize, &str) -> (&'static str, Value)>,
+    update: Option<Update>,
     /// A state as version 1 wrote it, and what of it the window shows.
     stored: Option<(&'static str, &'static str)>,
     /// A state of about ten megabytes.

@@ -73,7 +73,10 @@ fn request(stream: &mut TcpStream) -> Option<Value> {
     let mut buffer = [0; 65_536];
     let mut more = |bytes: &mut Vec<u8>| match stream.read(&mut buffer) {
         Ok(0) | Err(_) => None,
-        Ok(count) => Some(bytes.extend_from_slice(&buffer[..count])),
+        Ok(count) => {
+            bytes.extend_from_slice(&buffer[..count]);
+            Some(())
+        }
     };
     let end = loop {
         if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
