@@ -28,6 +28,7 @@ mod list_files;
 mod search_files;
 mod output;
 mod execute_bash;
+mod toolset;
 mod mcp;
 
 pub use approve::{Action, AllowAll, Approval, Approve, NoCommands};

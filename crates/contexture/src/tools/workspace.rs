@@ -5,17 +5,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use contexture_core::engine::EngineBuilder;
 use contexture_core::error::BoxError;
 use contexture_core::host::{FileError, FileErrorCode, FileText, FsAdapter, ReadLimits, relative_path};
 
 use super::approve::{Action, Approval, Approve, NoCommands};
-use super::edit_file::EditFile;
-use super::execute_bash::ExecuteBash;
-use super::list_files::ListFiles;
-use super::read_file::ReadFile;
-use super::search_files::SearchFiles;
-use super::write_file::WriteFile;
 use crate::fs::{Expected, LocalFs};
 
 /// The largest file that tools read.
@@ -68,14 +61,6 @@ impl Workspace {
     pub fn with_approval(mut self, approve: impl Approve) -> Self {
         self.approve = Arc::new(approve);
         self
-    }
-
-    /// Adds all tools and the files of the directory to an engine.
-    pub fn add_tools<Ls>(&self, builder: EngineBuilder<Ls>) -> EngineBuilder<Ls> {
-        let builder = builder.fs(Arc::new(self.shared.files.clone()));
-        let builder = builder.tool(ReadFile::new(self.clone())).tool(WriteFile::new(self.clone()));
-        let builder = builder.tool(EditFile::new(self.clone())).tool(SearchFiles::new(self.clone()));
-        builder.tool(ListFiles::new(self.clone())).tool(ExecuteBash::new(self.clone()))
     }
 
     /// The files below the directory.
