@@ -17,7 +17,8 @@ use crate::options::Options;
 use crate::record::RequestRecord;
 use crate::sessions::Session;
 use crate::shared::{Diagnosing, Shared};
-use crate::store::{RunningGateway, Store, StoreError};
+use crate::start_error::StartError;
+use crate::store::{RunningGateway, Store};
 use crate::tls::prepare_tls;
 use crate::watching;
 
@@ -30,29 +31,6 @@ pub struct Gateway {
     shared: Arc<Shared>,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinHandle<io::Result<()>>,
-}
-
-/// Why a gateway cannot start.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// The address cannot be listened on.
-    #[error("listen on `{address}`")]
-    Listen {
-        /// The address.
-        address: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// The store cannot be opened.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The HTTP client cannot be created.
-    #[error("set up requests to providers")]
-    Client(#[from] reqwest::Error),
-    /// It would send requests to itself.
-    #[error("the upstream `{0}` is this gateway itself")]
-    Loop(String),
 }
 
 impl Gateway {
@@ -81,7 +59,7 @@ impl Gateway {
             let _ = store.note_gateway(&RunningGateway { id: id.clone(), address, token, pid });
         }
         let shared = Arc::new(Shared {
-            decider: Decider::new(options.clone(), store.clone()),
+            decider: Arc::new(Decider::new(options.clone(), store.clone())),
             session: Session::new(id, store.clone()),
             client: client()?,
             token,
@@ -92,7 +70,7 @@ impl Gateway {
             options,
         });
         if let Some(inspector) = inspector {
-            inspector.control(Controls::new(&shared));
+            inspector.control(Controls::new(shared.decider.clone(), shared.store.clone()));
         }
         let app = axum::Router::new().fallback(handle).with_state(shared.clone());
         let (stop, stopped) = oneshot::channel::<()>();

@@ -18,6 +18,7 @@ mod answer;
 mod routes;
 mod page;
 mod server;
+mod respond;
 pub(crate) mod controls;
 pub mod played;
 pub mod library;

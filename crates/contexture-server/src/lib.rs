@@ -29,6 +29,7 @@ mod coding;
 mod passing;
 mod refusal;
 mod sessions;
+mod start_error;
 mod shared;
 mod own;
 pub mod day;
@@ -46,10 +47,11 @@ pub mod otlp;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use gateway::{Gateway, StartError};
+pub use gateway::Gateway;
 pub use options::{Options, Watcher};
 pub use receipt::Receipt;
 pub use record::RequestRecord;
+pub use start_error::StartError;
 pub use store::{Store, StoreError};
 pub use tls::prepare_tls;
 pub use upstream::Upstreams;

@@ -13,7 +13,7 @@ use crate::store::Store;
 /// State that all requests share.
 pub(crate) struct Shared {
     pub(crate) options: Arc<Options>,
-    pub(crate) decider: Decider,
+    pub(crate) decider: Arc<Decider>,
     pub(crate) session: Session,
     /// The token for the gateway's own routes.
     pub(crate) token: String,

@@ -2,34 +2,25 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, Response, StatusCode, header};
-use futures_util::stream;
+use axum::http::{Response, StatusCode};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::broadcast;
 
+use super::answer;
 use super::archive::{Archive, Seen, Ticket};
 use super::controls::Controls;
 use super::pass::Pass;
 use super::view::About;
-use super::{answer, page, routes};
-use crate::gateway::StartError;
 use crate::guard;
 use crate::record::RequestRecord;
+use crate::start_error::StartError;
 
 /// How many events are buffered for a slow page.
 const MAX_NEWS: usize = 256;
-
-/// Interval of keep-alive events.
-const QUIET: Duration = Duration::from_secs(15);
-
-/// Largest body of a request.
-const MOST_BYTES: usize = 64 << 10;
 
 /// The routes of the API, so that similar paths of providers are not mistaken for them.
 const PARTS: &[&str] = &["about", "conversations", "bill", "search", "events"];
@@ -42,8 +33,8 @@ pub struct Inspector {
     archive: Archive,
     about: Mutex<About>,
     address: SocketAddr,
-    pass: Pass,
-    news: broadcast::Sender<String>,
+    pub(super) pass: Pass,
+    pub(super) news: broadcast::Sender<String>,
     controls: OnceLock<Controls>,
     /// An additional action when a conversation is deleted.
     forgetting: OnceLock<Forget>,
@@ -140,68 +131,6 @@ impl Inspector {
         let is_page = path == "/inspect" || path.starts_with("/inspect/");
         let part = path.strip_prefix("/api/v1/").and_then(|rest| rest.split('/').next());
         is_page || part.is_some_and(|part| PARTS.contains(&part))
-    }
-
-    /// Responds to a request from this machine.
-    pub async fn respond(self: &Arc<Self>, parts: &Parts, body: Body) -> Response<Body> {
-        if !self.pass.allows(&parts.method, &parts.uri, &parts.headers) {
-            let why = "the inspector asks for its token: open the address that was printed when it started";
-            return answer::refused(StatusCode::UNAUTHORIZED, why);
-        }
-        let Ok(body) = to_bytes(body, MOST_BYTES).await else {
-            return answer::refused(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
-        };
-        let path = parts.uri.path().to_owned();
-        match path.strip_prefix("/api/v1/") {
-            Some("events") => self.events(),
-            Some(route) => {
-                let (method, query) = (parts.method.clone(), parts.uri.query().unwrap_or_default().to_owned());
-                self.api(method, route.to_owned(), query, body).await
-            }
-            None => self.page(&path),
-        }
-    }
-
-    async fn api(self: &Arc<Self>, method: Method, route: String, query: String, body: Bytes) -> Response<Body> {
-        let inspector = self.clone();
-        // Reading the archive blocks on the disk.
-        let work = move || routes::respond(&inspector, &method, &route, &query, &body);
-        let failed = |_| answer::refused(StatusCode::INTERNAL_SERVER_ERROR, "something went wrong in the inspector");
-        tokio::task::spawn_blocking(work).await.unwrap_or_else(failed)
-    }
-
-    fn page(&self, path: &str) -> Response<Body> {
-        match path {
-            "/inspect" | "/inspect/" => {
-                let mut response = answer::of("text/html; charset=utf-8", page::DOCUMENT);
-                if let Ok(cookie) = HeaderValue::from_str(&self.pass.cookie()) {
-                    response.headers_mut().insert(header::SET_COOKIE, cookie);
-                }
-                response
-            }
-            "/inspect/app.js" => answer::of("text/javascript; charset=utf-8", page::SCRIPT),
-            "/inspect/icon.svg" => answer::of("image/svg+xml", page::ICON),
-            "/inspect/app.css" => answer::of("text/css; charset=utf-8", page::STYLE),
-            _ => answer::refused(StatusCode::NOT_FOUND, "there is no such page"),
-        }
-    }
-
-    /// A stream of events.
-    fn events(&self) -> Response<Body> {
-        let news = self.news.subscribe();
-        let start = stream::iter([Ok::<_, std::convert::Infallible>(Bytes::from_static(b"retry: 1000\n\n"))]);
-        let later = stream::unfold(news, |mut news| async move {
-            let text = match tokio::time::timeout(QUIET, news.recv()).await {
-                Ok(Ok(text)) => text,
-                // A page that missed an event reloads everything.
-                Ok(Err(broadcast::error::RecvError::Lagged(_))) => "event: reload\ndata: {}\n\n".to_owned(),
-                Ok(Err(broadcast::error::RecvError::Closed)) => return None,
-                Err(_) => ": quiet\n\n".to_owned(),
-            };
-            Some((Ok(Bytes::from(text)), news))
-        });
-        let stream = futures_util::StreamExt::chain(start, later);
-        answer::of("text/event-stream", Body::from_stream(stream))
     }
 }
 

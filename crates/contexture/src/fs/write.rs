@@ -56,6 +56,7 @@ impl Root {
         let to_error = |errno| refused(path, errno);
         let directory = make_directories(self.resolver, self.base.as_fd(), parent).map_err(to_error)?;
         let directory = directory.as_ref().map_or(self.base.as_fd(), AsFd::as_fd);
+        let _lock = lock(directory).map_err(to_error)?;
         let found = look(directory, name).map_err(to_error)?;
         check(found.as_ref(), path, expected)?;
         let (temporary, file) = make_temporary(directory, name).map_err(to_error)?;
@@ -93,6 +94,21 @@ fn make_directories(resolver: Resolver, base: BorrowedFd<'_>, path: &str) -> Res
         directory = Some(opened?);
     }
     Ok(directory)
+}
+
+/// Keeps other writers of this library, in other processes too, out of a directory until it is dropped. Without it, two
+/// of them that undo their exchange of names could undo a third one's.
+fn lock(directory: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+    let handle = rustix::fs::openat(directory, ".", flags, Mode::empty())?;
+    loop {
+        match rustix::fs::flock(&handle, rustix::fs::FlockOperation::LockExclusive) {
+            Err(Errno::INTR) => {}
+            // Some file systems have no locks; then a writer may undo what another one wrote at the same moment.
+            Ok(()) | Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) => return Ok(handle),
+            Err(errno) => return Err(errno),
+        }
+    }
 }
 
 /// What there is under a name, itself and not what it links to.

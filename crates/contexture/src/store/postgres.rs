@@ -193,6 +193,10 @@ impl StorageAdapter for PostgresStore {
             if let Some(key) = keys.into_iter().find(|key| key.len() > MAX_KEY_BYTES) {
                 return Err(StoreError::key_too_long(key));
             }
+            if batch.fence.is_some() {
+                // A lease that was dropped is over, even if the database does not know yet.
+                self.shared.settle().await;
+            }
             let now_ms = self.shared.now_ms();
             Commit::new(batch, now_ms).run(&self.shared.database).await
         })

@@ -104,9 +104,9 @@ impl Commit {
         loop {
             let trouble = match self.attempt(database, may_be_there).await {
                 Tried::Done(version) => return Ok(version),
-                Tried::Refused if may_be_there && self.sets.hashes.is_empty() => {
-                    // Without a record that it set, this batch cannot be told from another.
-                    let unknown = "the response to a commit was lost, and whether it took place is not known";
+                Tried::Refused if may_be_there => {
+                    // It may have been applied, and its records replaced by another writer since.
+                    let unknown = "the response to a commit was lost, and whether it was applied is not known";
                     return Err(self.unknown(database, unknown));
                 }
                 Tried::Refused => return Err(self.reason(database).await?),
