@@ -214,7 +214,10 @@ impl StorageAdapter for PostgresStore {
     }
 
     fn renew_lease<'a>(&'a self, fence: &'a Fence, duration: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(lease::renew(&self.shared, fence, duration))
+        Box::pin(async move {
+            self.shared.settle().await;
+            lease::renew(&self.shared, fence, duration).await
+        })
     }
 }
 
