@@ -37,7 +37,7 @@ use threads::Threads;
 /// goes to standard output, what tools do to standard error. Everything is kept, and `--continue` goes on with it, also
 /// after the program was killed.
 ///
-/// The model: `--url` and `--model`, or [chat] of the configuration, or the provider whose key is in
+/// The model: `--url` and `--model`, or `[chat]` of the configuration, or the provider whose key is in
 /// ANTHROPIC_API_KEY or OPENAI_API_KEY, or Ollama on this machine.
 #[derive(Args, Debug)]
 pub struct Chat {

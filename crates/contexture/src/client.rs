@@ -1,7 +1,7 @@
 //! Clients of models: Anthropic messages, OpenAI responses, and chat completions as OpenAI, Ollama, llama.cpp, vLLM and
 //! OpenRouter offer them.
 //!
-//! A [`Client`] is a [`Model`](contexture_core::Model) for an engine.
+//! A [`Client`] is a [`Model`] for an engine.
 //!
 //! ```no_run
 //! use contexture::client::{ApiKey, Client};
