@@ -29,6 +29,7 @@ mod coding;
 mod passing;
 mod refusal;
 mod sessions;
+pub mod percent;
 mod start_error;
 mod shared;
 mod own;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use contexture_server::Watcher;
 use contexture_server::otlp::{Exporter, Receiver};
+use contexture_server::percent::decoded;
 
 use crate::failure::Failure;
 
@@ -58,26 +59,6 @@ fn receiver(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Receiver
     }
     let service = given("OTEL_SERVICE_NAME").unwrap_or_else(|| "contexture".to_owned());
     Ok(Some(Receiver { url, headers, service, delay: DELAY }))
-}
-
-/// A text in which bytes may be written as `%20`.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, behind)) = rest.split_first() {
-        let hex = behind.get(..2).filter(|_| *first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &behind[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

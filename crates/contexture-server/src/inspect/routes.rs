@@ -15,6 +15,7 @@ use super::controls::can_pin;
 use super::export::export;
 use super::server::Inspector;
 use super::view::{BlockText, Form};
+use crate::percent::decoded;
 use crate::store::StoreError;
 
 /// Most rows per page.
@@ -244,27 +245,6 @@ impl Query {
     fn limit(&self) -> u64 {
         self.number("limit").unwrap_or(USUAL_ROWS).clamp(1, MOST_ROWS)
     }
-}
-
-/// Decodes a percent-encoded text.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, behind @ ..] = rest {
-        let code = behind.first_chunk::<2>().filter(|_| *first == b'%');
-        let code = code.and_then(|code| std::str::from_utf8(code).ok());
-        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &behind[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
