@@ -1,4 +1,4 @@
-//! The conversation in a terminal: prompt, answers, questions.
+//! The conversation in a terminal: prompt, responses, questions.
 
 use std::io::{self, Write};
 

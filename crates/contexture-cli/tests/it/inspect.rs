@@ -1,4 +1,4 @@
-//! `contexture inspect`: recordings on a page, behind a token.
+//! `contexture inspect`: recordings on a page that asks for a token.
 
 // Clippy allows `unwrap` in test functions but not in what they call.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]

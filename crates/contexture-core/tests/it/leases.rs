@@ -591,8 +591,8 @@ async fn a_turn_does_not_begin_while_its_thread_is_deleted() {
     }
 }
 
-/// A store that goes on with a batch whose caller is gone, as one with a thread of its own does, and lets go of a lease
-/// only behind it.
+/// A store that goes on with a batch whose caller is gone, as one with a thread of its own does, and releases a lease
+/// only after it.
 struct Lingering(Arc<MemoryStore>);
 
 /// A lease that is released some time after it was dropped.
