@@ -36,4 +36,4 @@ pub use spec::{
 pub use state::LayerState;
 pub(crate) use state::{StateCodec, StateReader, StateValue};
 pub use trace::HookTrace;
-pub(crate) use untyped::Answer;
+pub(crate) use untyped::ErasedResult;

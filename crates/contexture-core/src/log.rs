@@ -17,7 +17,7 @@ pub struct Entry {
     /// Its tokens, counted when it was appended.
     pub tokens: u64,
     /// For an output, the position of its call.
-    pub answers: Option<usize>,
+    pub call: Option<usize>,
     /// The tokens of all entries before this one.
     before_tokens: u64,
 }
@@ -67,8 +67,8 @@ impl ItemLog {
             self.newest_user = Some(position);
             self.user_messages += 1;
         }
-        let answers = self.pair(&item, position);
-        let entry = Entry { item, tokens, answers, before_tokens: self.total_tokens };
+        let call = self.pair(&item, position);
+        let entry = Entry { item, tokens, call, before_tokens: self.total_tokens };
         self.total_tokens += tokens;
         let open = Arc::make_mut(&mut self.open);
         open.push(entry);
@@ -106,7 +106,7 @@ impl ItemLog {
     pub(crate) fn is_orphan_since(&self, position: usize, entry: &Entry, start: usize) -> bool {
         match &*entry.item {
             Item::FunctionCall(_) => self.open_calls.positions.contains(&position),
-            Item::FunctionCallOutput(_) => entry.answers.is_none_or(|call| call < start),
+            Item::FunctionCallOutput(_) => entry.call.is_none_or(|call| call < start),
             _ => false,
         }
     }
@@ -260,8 +260,8 @@ mod tests {
         log.append(Item::call("b", "read", "{}"), 1);
         log.append(Item::output("b", ""), 1);
         log.append(Item::output("x", ""), 1);
-        assert_eq!(log.get(2).unwrap().answers, Some(1));
-        assert_eq!(log.get(3).unwrap().answers, None);
+        assert_eq!(log.get(2).unwrap().call, Some(1));
+        assert_eq!(log.get(3).unwrap().call, None);
         assert_eq!(log.open_calls().collect::<Vec<_>>(), [0]);
     }
 
@@ -272,8 +272,8 @@ mod tests {
         log.append(Item::call("a", "read", "{}"), 1);
         log.append(Item::output("a", ""), 1);
         log.append(Item::output("a", ""), 1);
-        assert_eq!(log.get(2).unwrap().answers, Some(1));
-        assert_eq!(log.get(3).unwrap().answers, None);
+        assert_eq!(log.get(2).unwrap().call, Some(1));
+        assert_eq!(log.get(3).unwrap().call, None);
         assert_eq!(log.open_calls().collect::<Vec<_>>(), [0]);
     }
 

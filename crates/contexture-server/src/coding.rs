@@ -80,8 +80,8 @@ fn unpacked(mut body: &[u8], most: usize) -> Result<Vec<u8>, &'static str> {
         if body.is_empty() {
             return Ok(text);
         }
-        if let Some(behind) = behind_skipped(body)? {
-            body = behind;
+        if let Some(rest) = after_skipped(body)? {
+            body = rest;
             continue;
         }
         let mut decoder = FrameDecoder::new();
@@ -102,13 +102,13 @@ fn unpacked(mut body: &[u8], most: usize) -> Result<Vec<u8>, &'static str> {
 }
 
 /// Returns what follows a skippable frame, if the body begins with one.
-fn behind_skipped(body: &[u8]) -> Result<Option<&[u8]>, &'static str> {
-    let Some((head, behind)) = body.split_first_chunk::<8>() else { return Ok(None) };
+fn after_skipped(body: &[u8]) -> Result<Option<&[u8]>, &'static str> {
+    let Some((head, rest)) = body.split_first_chunk::<8>() else { return Ok(None) };
     let [a, b, c, d, size @ ..] = *head;
     if u32::from_le_bytes([a, b, c, d]) & 0xFFFF_FFF0 != 0x184D_2A50 {
         return Ok(None);
     }
-    behind.get(u32::from_le_bytes(size) as usize..).map(Some).ok_or(BROKEN)
+    rest.get(u32::from_le_bytes(size) as usize..).map(Some).ok_or(BROKEN)
 }
 
 /// Compresses a text. Returns `None` if it does not decompress to the same text.

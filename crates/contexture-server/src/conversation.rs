@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::account::Account;
 use crate::known::Known;
 use crate::live::{Live, Rested};
-use crate::reading::Behind;
+use crate::reading::Attached;
 use crate::steps::PlanSteps;
 
 /// The key under which conversations are looked up: their format, and how they begin.
@@ -42,7 +42,7 @@ pub struct State {
     /// Why no more decisions are made, if that is so.
     pub stopped: Option<String>,
     /// Texts that are sent after messages that name files.
-    pub behind: Behind,
+    pub attached: Attached,
     /// Its folder as a snapshot, from some requests ago.
     pub rested: Option<Arc<Rested>>,
     /// What a user pinned in it.
@@ -168,7 +168,7 @@ impl State {
             decisions: self.decisions.iter().filter(|decided| decided.messages <= messages).cloned().collect(),
             account: self.account.branch(),
             stopped: self.stopped.clone(),
-            behind: self.behind.range(..messages).map(|(at, text)| (*at, text.clone())).collect(),
+            attached: self.attached.range(..messages).map(|(at, text)| (*at, text.clone())).collect(),
             rested: self.rested.clone().filter(|rested| rested.messages <= messages),
             pins: self.pins.clone(),
             answer_id: None,

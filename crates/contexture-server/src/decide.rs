@@ -205,7 +205,7 @@ impl Decider {
         let decided = self.awake(request, &conversation, live.take(), &policy).and_then(|mut awake| {
             let named = self.named_files(request, &awake);
             if let Some(text) = &named {
-                awake.put_behind(messages - 1, text.clone());
+                awake.attach(messages - 1, text.clone());
             }
             awake.catch_up(request.messages())?;
             let outcome = awake.request(policy, is_cold, self.disk.as_ref().map(|disk| disk as &dyn FsAdapter));
@@ -277,13 +277,13 @@ impl Decider {
         live: Option<Live>,
         policy: &Policy,
     ) -> Result<Live, WireError> {
-        let (points, decisions, rested, behind) = {
+        let (points, decisions, rested, attached) = {
             let state = conversation.state();
             let newest = state.points.last().copied().unwrap_or(conversation.beginning.lead);
             if let Some(live) = live.filter(|live| live.messages() == newest) {
                 return Ok(live);
             }
-            (state.points.clone(), state.decisions.clone(), state.rested.clone(), state.behind.clone())
+            (state.points.clone(), state.decisions.clone(), state.rested.clone(), state.attached.clone())
         };
         let settings = LiveSettings {
             dialects: self.options.dialects.clone(),
@@ -297,7 +297,7 @@ impl Decider {
                 conversation.beginning.lead,
                 policy.clone(),
                 &settings,
-                behind.clone(),
+                attached.clone(),
             )
         };
         let rested = rested.filter(|rested| points.contains(&rested.messages));
@@ -331,7 +331,7 @@ impl Decider {
         if !is_in_time && !has_folded && (named.is_some() || !decisions.is_empty()) {
             return Kept::TooLate;
         }
-        state.behind.extend(named.map(|text| (messages - 1, text)));
+        state.attached.extend(named.map(|text| (messages - 1, text)));
         let texts = self.store.as_ref().map(|_| texts_of(request, awake, &decisions)).unwrap_or_default();
         state.steps.push(if is_in_time { messages } else { messages + 1 }, plan);
         state.decisions.extend(decisions.into_iter().map(|decision| Decided { messages, decision }));

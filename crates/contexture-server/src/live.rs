@@ -11,7 +11,7 @@ use contexture::tokens::TokenCounter;
 use contexture::wire::{Format, Plan, WireError};
 use serde_json::value::RawValue;
 
-use crate::reading::{Behind, Reading};
+use crate::reading::{Attached, Reading};
 
 /// How an agent with a shell can show the whole of a shortened text.
 const SHOW_COMMAND: &str = "`contexture show`";
@@ -58,11 +58,11 @@ pub struct Outcome {
 
 impl Live {
     /// Creates an empty folder.
-    pub fn new(format: Format, lead: usize, policy: Policy, settings: &LiveSettings, behind: Behind) -> Self {
+    pub fn new(format: Format, lead: usize, policy: Policy, settings: &LiveSettings, attached: Attached) -> Self {
         let folder = Folder::new(policy, Meter::new(settings.counter.clone())).with_dialects(settings.dialects.clone());
         let folder = if settings.can_show { folder.with_output_tool(SHOW_COMMAND) } else { folder };
         let (directory, counter) = (settings.directory.clone(), settings.counter.clone());
-        Self { folder, reading: Reading::new(format, lead, directory, counter, behind), gate: Gate::default() }
+        Self { folder, reading: Reading::new(format, lead, directory, counter, attached), gate: Gate::default() }
     }
 
     /// Restores the folder from a snapshot.
@@ -112,8 +112,8 @@ impl Live {
     }
 
     /// Adds a text to be sent after a message that has not been read yet.
-    pub fn put_behind(&mut self, message: usize, text: Arc<str>) {
-        self.reading.put_behind(message, text);
+    pub fn attach(&mut self, message: usize, text: Arc<str>) {
+        self.reading.attach(message, text);
     }
 
     /// Reads all new messages of a request.
@@ -163,7 +163,7 @@ impl Live {
         plan.push_kept(0..self.reading.lead());
         for shown in self.folder.window() {
             match shown.position.and_then(|at| self.reading.place(at)) {
-                Some(place) if !place.is_behind() => {
+                Some(place) if !place.is_attached() => {
                     let text = if shown.is_logged { place.text.clone() } else { Some(text_of(shown)) };
                     plan.push_unit(place.message, place.unit, place.of, text);
                 }
@@ -176,7 +176,7 @@ impl Live {
 
     /// Tokens sent, and tokens received.
     pub fn tokens(&self) -> (u64, u64) {
-        (self.folder.tokens(), self.folder.passed_through_tokens() - self.reading.behind_tokens())
+        (self.folder.tokens(), self.folder.passed_through_tokens() - self.reading.attached_tokens())
     }
 
     /// The message of an item, and the part of that message.

@@ -9,7 +9,7 @@ use contexture::wire::{Format, WireError, groups, read, unit_tokens};
 use serde_json::value::RawValue;
 
 /// The part number of a text that is sent after a message.
-const BEHIND: usize = usize::MAX;
+const AFTER_MESSAGE: usize = usize::MAX;
 
 /// The layer to which a text that is sent after a message is attributed.
 const REFERENCES: &str = "file-reference";
@@ -21,7 +21,7 @@ const UNCHANGED: &str = "File unchanged since last read";
 const MAX_NOTE_BYTES: usize = 400;
 
 /// Texts that are sent after messages, by message.
-pub type Behind = BTreeMap<usize, Arc<str>>;
+pub type Attached = BTreeMap<usize, Arc<str>>;
 
 /// The messages read so far.
 pub struct Reading {
@@ -31,7 +31,7 @@ pub struct Reading {
     directory: Option<Arc<str>>,
     counter: Arc<dyn TokenCounter>,
     /// Texts that are sent after messages that name files.
-    behind: Behind,
+    attached: Attached,
     /// How many messages were read, including the leading instructions.
     messages: usize,
     log: Vec<(Arc<Item>, u64)>,
@@ -54,8 +54,8 @@ pub struct Place {
 
 impl Place {
     /// Whether it is a text that is sent after the message.
-    pub fn is_behind(&self) -> bool {
-        self.unit == BEHIND
+    pub fn is_attached(&self) -> bool {
+        self.unit == AFTER_MESSAGE
     }
 }
 
@@ -69,9 +69,9 @@ impl Reading {
         lead: usize,
         directory: Option<Arc<str>>,
         counter: Arc<dyn TokenCounter>,
-        behind: Behind,
+        attached: Attached,
     ) -> Self {
-        Self { format, lead, directory, counter, behind, messages: lead, log: Vec::new(), places: Vec::new() }
+        Self { format, lead, directory, counter, attached, messages: lead, log: Vec::new(), places: Vec::new() }
     }
 
     /// How many messages were read.
@@ -95,14 +95,14 @@ impl Reading {
     }
 
     /// Tokens of the texts that are sent after messages.
-    pub fn behind_tokens(&self) -> u64 {
-        let behind = self.places.iter().zip(&self.log).filter(|(place, _)| place.is_behind());
-        behind.map(|(_, (_, tokens))| tokens).sum()
+    pub fn attached_tokens(&self) -> u64 {
+        let attached = self.places.iter().zip(&self.log).filter(|(place, _)| place.is_attached());
+        attached.map(|(_, (_, tokens))| tokens).sum()
     }
 
     /// Adds a text to be sent after a message that has not been read yet.
-    pub fn put_behind(&mut self, message: usize, text: Arc<str>) {
-        self.behind.insert(message, text);
+    pub fn attach(&mut self, message: usize, text: Arc<str>) {
+        self.attached.insert(message, text);
     }
 
     /// Reads the messages of a request up to the index `until`.
@@ -119,8 +119,8 @@ impl Reading {
             let of = read.len();
             let place = |unit| Place { message: at, unit, of, text: None };
             units.extend(read.into_iter().enumerate().map(|(unit, read)| (place(unit), read.item)));
-            if let Some(text) = self.behind.get(&at) {
-                units.push((place(BEHIND), made_behind(text)));
+            if let Some(text) = self.attached.get(&at) {
+                units.push((place(AFTER_MESSAGE), attached_item(text)));
             }
         }
         let groups = groups(units.iter().map(|(place, item)| (place.message, item)));
@@ -160,7 +160,7 @@ impl Reading {
     }
 }
 
-fn made_behind(text: &str) -> Item {
+fn attached_item(text: &str) -> Item {
     let origin = Origin::Layer { id: REFERENCES.into() };
     Item::developer(text).with_meta(Meta { origin, ..Meta::default() })
 }

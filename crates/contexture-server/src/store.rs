@@ -203,7 +203,7 @@ impl Store {
         let (steps, decisions) = stored.map_or((0, 0), |_| (state.saved_steps, state.saved_decisions));
         write_conversation(&transaction, conversation, state, now_ms)?;
         write_decided(&transaction, id, state, steps, decisions)?;
-        for (message, text) in &state.behind {
+        for (message, text) in &state.attached {
             transaction.prepare_cached("INSERT OR REPLACE INTO behind VALUES (?1, ?2, ?3)")?.execute(params![
                 id,
                 *message as i64,

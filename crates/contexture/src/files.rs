@@ -7,7 +7,7 @@
 pub mod observation;
 pub mod observer;
 pub mod dialect;
-mod fate;
+mod completion;
 mod framing;
 pub mod shell;
 pub mod commands;

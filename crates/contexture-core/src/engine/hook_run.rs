@@ -64,7 +64,7 @@ impl Shared {
     /// Runs a hook that needs a running layer.
     pub(crate) async fn run<'a, T, F>(self: &'a Arc<Self>, layer: &'a LayerRef, hook: Hook, call: F) -> HookRun<T>
     where
-        T: Answer + Send,
+        T: ErasedResult + Send,
         F: FnOnce(Option<StateValue>, ExecutionContext) -> BoxFuture<'a, HookResult<T>> + Send,
     {
         if !layer.may_have(hook) {
@@ -87,7 +87,7 @@ impl Shared {
         call: F,
     ) -> HookRun<T>
     where
-        T: Answer + Send,
+        T: ErasedResult + Send,
         F: FnOnce(Option<StateValue>, ExecutionContext) -> BoxFuture<'a, HookResult<T>> + Send,
     {
         let id = &layer.spec().id;

@@ -367,7 +367,7 @@ impl Thread {
         let count = self.log.len() - durable;
         for entry in pending {
             let unwanted = entry.item.as_output().is_some_and(|output| {
-                let answers = entry.answers.is_some() || output.output == INTERRUPTED;
+                let answers = entry.call.is_some() || output.output == INTERRUPTED;
                 answers && (owned_calls.contains(&output.call_id) || !self.log.is_open(&output.call_id))
             });
             if !unwanted {

@@ -17,7 +17,7 @@ use super::spec::LayerSpec;
 // In the table of hooks `S` is the state, whose type is erased here.
 use super::state::StateValue as S;
 use super::state::{AnyState, StateCodec, StateValue};
-use super::untyped::{HookAnswer, HookParams};
+use super::untyped::{HookParams, TypedResult};
 use crate::item::Item;
 
 /// A layer as the engine holds it.

@@ -55,16 +55,16 @@ fn typed<S: LayerState>(state: Arc<AnyState>) -> Arc<S> {
 }
 
 /// The result of a hook, typed and with the state's type erased.
-pub(crate) trait HookAnswer {
+pub(crate) trait TypedResult {
     type Erased;
 
     fn erased(self) -> Self::Erased;
 }
 
-/// Implements [`HookAnswer`] for results with an optional state and these other fields.
-macro_rules! hook_answers {
+/// Implements [`TypedResult`] for results with an optional state and these other fields.
+macro_rules! typed_results {
     ($( $result:ident { $state:ident; $($field:ident),* } )*) => { $(
-        impl<S: LayerState> HookAnswer for $result<S> {
+        impl<S: LayerState> TypedResult for $result<S> {
             type Erased = $result<StateValue>;
 
             fn erased(self) -> Self::Erased {
@@ -74,18 +74,16 @@ macro_rules! hook_answers {
     )* };
 }
 
-hook_answers! {
+typed_results! {
     OnItemAppendResult { state; items, rerender }
     RecallResult { state; items, token_count, rerender }
-    BeforeToolCallResult { state; decision }
-    AfterModelCallResult { state; decision }
-    StoreResult { state; }
+    SteeringResult { state; decision }
+    StateResult { state; }
     SpawnResult { child_state; items }
     ReturnResult { parent_state; result }
-    CompleteResult { state; }
 }
 
-impl<S: LayerState> HookAnswer for InitResult<S> {
+impl<S: LayerState> TypedResult for InitResult<S> {
     type Erased = InitResult<StateValue>;
 
     fn erased(self) -> Self::Erased {
@@ -93,7 +91,7 @@ impl<S: LayerState> HookAnswer for InitResult<S> {
     }
 }
 
-impl HookAnswer for ProjectHistoryResult {
+impl TypedResult for ProjectHistoryResult {
     type Erased = Self;
 
     fn erased(self) -> Self {
@@ -101,14 +99,14 @@ impl HookAnswer for ProjectHistoryResult {
     }
 }
 
-impl HookAnswer for () {
+impl TypedResult for () {
     type Erased = ();
 
     fn erased(self) {}
 }
 
 /// What the engine needs from the result of every hook.
-pub(crate) trait Answer {
+pub(crate) trait ErasedResult {
     /// Takes the change of the layer's state out of the result.
     fn take_state(&mut self) -> StateChange<StateValue> {
         StateChange::Keep
@@ -124,13 +122,13 @@ fn optional(state: &mut Option<StateValue>) -> StateChange<StateValue> {
     state.take().map_or(StateChange::Keep, StateChange::Set)
 }
 
-impl Answer for InitResult<StateValue> {
+impl ErasedResult for InitResult<StateValue> {
     fn take_state(&mut self) -> StateChange<StateValue> {
         StateChange::Set(self.state.clone())
     }
 }
 
-impl Answer for OnItemAppendResult<StateValue> {
+impl ErasedResult for OnItemAppendResult<StateValue> {
     fn take_state(&mut self) -> StateChange<StateValue> {
         optional(&mut self.state)
     }
@@ -140,7 +138,7 @@ impl Answer for OnItemAppendResult<StateValue> {
     }
 }
 
-impl Answer for RecallResult<StateValue> {
+impl ErasedResult for RecallResult<StateValue> {
     fn take_state(&mut self) -> StateChange<StateValue> {
         optional(&mut self.state)
     }
@@ -154,47 +152,35 @@ impl Answer for RecallResult<StateValue> {
     }
 }
 
-impl Answer for ProjectHistoryResult {
+impl ErasedResult for ProjectHistoryResult {
     fn item_count(&self) -> Option<usize> {
         Some(self.history.len())
     }
 }
 
-impl Answer for BeforeToolCallResult<StateValue> {
+impl ErasedResult for SteeringResult<StateValue> {
     fn take_state(&mut self) -> StateChange<StateValue> {
         optional(&mut self.state)
     }
 }
 
-impl Answer for AfterModelCallResult<StateValue> {
-    fn take_state(&mut self) -> StateChange<StateValue> {
-        optional(&mut self.state)
-    }
-}
-
-impl Answer for StoreResult<StateValue> {
+impl ErasedResult for StateResult<StateValue> {
     fn take_state(&mut self) -> StateChange<StateValue> {
         std::mem::take(&mut self.state)
     }
 }
 
 /// The state in it is the child's, and is not taken out.
-impl Answer for SpawnResult<StateValue> {
+impl ErasedResult for SpawnResult<StateValue> {
     fn item_count(&self) -> Option<usize> {
         Some(self.items.len())
     }
 }
 
-impl Answer for ReturnResult<StateValue> {
+impl ErasedResult for ReturnResult<StateValue> {
     fn take_state(&mut self) -> StateChange<StateValue> {
         optional(&mut self.parent_state)
     }
 }
 
-impl Answer for CompleteResult<StateValue> {
-    fn take_state(&mut self) -> StateChange<StateValue> {
-        std::mem::take(&mut self.state)
-    }
-}
-
-impl Answer for () {}
+impl ErasedResult for () {}

@@ -21,11 +21,11 @@ pub struct ScriptedModel {
     inner: Arc<Mutex<Inner>>,
 }
 
-type Answer = Box<dyn FnOnce(&ModelRequest) -> Result<LlmResponse, BoxError> + Send>;
+type Response = Box<dyn FnOnce(&ModelRequest) -> Result<LlmResponse, BoxError> + Send>;
 
 #[derive(Default)]
 struct Inner {
-    script: VecDeque<(Vec<String>, Answer)>,
+    script: VecDeque<(Vec<String>, Response)>,
     requests: Vec<ModelRequest>,
     calls: usize,
 }
@@ -43,7 +43,7 @@ impl ScriptedModel {
     /// Adds a response with this text.
     pub fn says(self, text: impl Into<String>) -> Self {
         let text = text.into();
-        self.answers(move |_| Ok(LlmResponse::text(text)))
+        self.responds(move |_| Ok(LlmResponse::text(text)))
     }
 
     /// Adds a response with one tool call. Call ids count up: `call-0`, `call-1`, …
@@ -63,18 +63,21 @@ impl ScriptedModel {
             .enumerate()
             .map(|(index, (name, arguments))| Item::call(&format!("call-{}", first + index), name, *arguments))
             .collect();
-        self.answers(move |_| Ok(LlmResponse { items, ..LlmResponse::default() }))
+        self.responds(move |_| Ok(LlmResponse { items, ..LlmResponse::default() }))
     }
 
     /// Adds a failure.
     pub fn fails(self, message: &str) -> Self {
         let message = message.to_owned();
-        self.answers(move |_| Err(message.into()))
+        self.responds(move |_| Err(message.into()))
     }
 
     /// Adds a response that is computed from the request.
-    pub fn answers(self, answer: impl FnOnce(&ModelRequest) -> Result<LlmResponse, BoxError> + Send + 'static) -> Self {
-        self.inner().script.push_back((Vec::new(), Box::new(answer)));
+    pub fn responds(
+        self,
+        respond: impl FnOnce(&ModelRequest) -> Result<LlmResponse, BoxError> + Send + 'static,
+    ) -> Self {
+        self.inner().script.push_back((Vec::new(), Box::new(respond)));
         self
     }
 

@@ -242,7 +242,7 @@ async fn every_tool_call_gets_an_output() {
 
 #[tokio::test]
 async fn calls_without_a_unique_id_get_one() {
-    let model = ScriptedModel::new().answers(|_| {
+    let model = ScriptedModel::new().responds(|_| {
         let items =
             vec![Item::call("", "look", "{}"), Item::call("same", "look", "{}"), Item::call("same", "look", "{}")];
         Ok(contexture_core::LlmResponse { items, ..Default::default() })

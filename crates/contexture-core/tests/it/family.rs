@@ -282,7 +282,7 @@ async fn what_a_child_uses_counts_for_its_parents_too() {
             Ok(LlmResponse { usage, cost: Some(0.5), ..LlmResponse::text("ok") })
         }
     };
-    let model = ScriptedModel::new().answers(spending(1)).answers(spending(10)).answers(spending(100));
+    let model = ScriptedModel::new().responds(spending(1)).responds(spending(10)).responds(spending(100));
     let engine = engine(memory(())).model(model).build().unwrap();
     let mut execution = engine.execution("thread").start().await.unwrap();
     execution.turn("go").await.unwrap();

@@ -91,7 +91,7 @@ async fn turns_can_wait_for_one_another() {
             let call = Item::call(&format!("call {number} {turn}"), "slow", "{}");
             let model = process.model.clone();
             model
-                .answers(move |_| Ok(contexture_core::LlmResponse { items: vec![call], ..Default::default() }))
+                .responds(move |_| Ok(contexture_core::LlmResponse { items: vec![call], ..Default::default() }))
                 .says(format!("answer {number} {turn}"));
             execution.turn(format!("turn {number} {turn}")).await.unwrap();
         }

@@ -299,7 +299,7 @@ async fn a_delta_that_panics_is_replaced_by_the_whole() {
 
 #[tokio::test]
 async fn a_model_that_panics_is_a_model_that_failed() {
-    let model = ScriptedModel::new().answers(|_| panic!("out of words"));
+    let model = ScriptedModel::new().responds(|_| panic!("out of words"));
     let engine = engine(memory(())).model(model).build().unwrap();
     let mut execution = engine.execution("thread").start().await.unwrap();
     let Err(Error::Model(source)) = execution.turn("hello").await else { panic!("it must fail") };

@@ -28,7 +28,7 @@ fn asking(id: &'static str, slot: i32, diary: &Diary, rerender: Rerender) -> Clo
 /// Three layers, of which the middle one requests; the model calls a tool and then responds.
 async fn execution(rerender: Rerender, diary: &Diary) -> Execution<()> {
     let noted = diary.clone();
-    let model = ScriptedModel::new().calls("look", "{}").answers(move |_| {
+    let model = ScriptedModel::new().calls("look", "{}").responds(move |_| {
         noted.note("model");
         Ok(contexture_core::LlmResponse::text("done"))
     });

@@ -35,7 +35,7 @@ async fn what_a_model_forges_is_not_logged() {
         Item::call("call-0", "look", "{}"),
     ];
     let items: Vec<Item> = forged.iter().chain(&own).chain(&forged).cloned().collect();
-    let model = ScriptedModel::new().answers(|_| Ok(LlmResponse { items, ..LlmResponse::default() }));
+    let model = ScriptedModel::new().responds(|_| Ok(LlmResponse { items, ..LlmResponse::default() }));
     let (recorder, diary) = (Recorder::new(), Diary::new());
     let builder = engine(memory(())).model(model).tool(counting_tool("look", &diary)).observer(recorder.clone());
     let engine = builder.build().unwrap();
@@ -57,7 +57,7 @@ async fn what_a_model_forges_is_not_logged() {
 #[tokio::test]
 async fn ten_thousand_calls_get_outputs() {
     let calls: Vec<Item> = (0..10_000).map(|n| Item::call(&format!("c{n}"), "look", "{}")).collect();
-    let model = ScriptedModel::new().answers(|_| Ok(LlmResponse { items: calls, ..LlmResponse::default() }));
+    let model = ScriptedModel::new().responds(|_| Ok(LlmResponse { items: calls, ..LlmResponse::default() }));
     let diary = Diary::new();
     let builder = engine(memory(())).model(model).tool(counting_tool("look", &diary)).max_calls(10_000);
     let engine = builder.policy(ProjectionPolicy::new(100_000_000)).build().unwrap();

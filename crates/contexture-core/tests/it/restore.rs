@@ -271,7 +271,7 @@ async fn items_of_every_kind_come_back_as_they_were() {
     let store = Arc::new(MemoryStore::new());
     let response = LlmResponse { items, ..LlmResponse::default() };
     let given = response.clone();
-    let model = ScriptedModel::new().answers(move |_| Ok(given));
+    let model = ScriptedModel::new().responds(move |_| Ok(given));
     let engine_of = |model: ScriptedModel, life: u64| {
         let ids = Arc::new(CountingIds::starting_at(life * 1000));
         let builder = Engine::builder(memory((Count,)), Arc::new(ManualClock::hurried()), ids);

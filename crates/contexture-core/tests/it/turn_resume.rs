@@ -202,7 +202,7 @@ async fn an_answer_has_the_result_of_the_turn() {
 async fn a_turn_whose_end_was_not_written_is_finished_by_resume() {
     let faulty = Arc::new(FaultyStore::new(store()));
     let (failing, store) = (faulty.clone(), faulty.clone() as Arc<dyn StorageAdapter>);
-    let model = ScriptedModel::new().answers(move |_| {
+    let model = ScriptedModel::new().responds(move |_| {
         failing.fail_from(1);
         Ok(contexture_core::LlmResponse::text("unheard"))
     });

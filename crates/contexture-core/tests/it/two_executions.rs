@@ -61,7 +61,7 @@ async fn turns_at_the_same_time_lose_nothing() {
         let call = Item::call(&format!("{name}-call"), "slow", "{}");
         let model = process.model.clone();
         model
-            .answers(move |_| Ok(LlmResponse { items: vec![call], ..LlmResponse::default() }))
+            .responds(move |_| Ok(LlmResponse { items: vec![call], ..LlmResponse::default() }))
             .says(format!("{name} done"));
     }
     let end = async {
@@ -322,7 +322,7 @@ async fn all_unfinished_turns_of_a_thread_get_outputs_for_their_calls() {
         let (mut first, mut second) = (ours.open().await, theirs.open().await);
         for (process, name) in [(&ours, "first"), (&theirs, "second")] {
             let call = Item::call(name, "slow", "{}");
-            process.model.clone().answers(move |_| Ok(LlmResponse { items: vec![call], ..LlmResponse::default() }));
+            process.model.clone().responds(move |_| Ok(LlmResponse { items: vec![call], ..LlmResponse::default() }));
         }
         let both = async { slow.begun.acquire_many(2).await.unwrap().forget() };
         tokio::select! {

@@ -65,7 +65,7 @@ pub(super) fn read_decided(connection: &Connection, id: &str, state: &mut State)
     let mut statement = connection.prepare_cached("SELECT message, text FROM behind WHERE conversation = ?1")?;
     for row in statement.query_map(params![id], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))? {
         let (message, text) = row?;
-        state.behind.insert(message as usize, text.into());
+        state.attached.insert(message as usize, text.into());
     }
     let sql = "SELECT pins FROM pins WHERE conversation = ?1";
     let pins = connection.prepare_cached(sql)?.query_row(params![id], |row| row.get::<_, String>(0)).optional()?;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::commands::everything;
-use super::fate::{self, Fate};
+use super::completion::{self, Completion};
 use super::framing::{Framed, framed};
 use super::mentions::observe_mentions;
 use super::observation::{Kind, Observation, Seen};
@@ -17,7 +17,7 @@ use super::{powershell, run};
 mod arguments;
 mod reads;
 
-pub use super::fate::says_failed;
+pub use super::completion::says_failed;
 use arguments::Arguments;
 
 /// What a tool does.
@@ -264,15 +264,15 @@ impl Dialects {
             let command = arguments.command();
             return self.observe_run(&arguments, command, output, before, standing);
         }
-        let fate = fate::of_tool(output.outcome, result);
+        let completion = completion::of_tool(output.outcome, result);
         let is_rehearsal = value_of(&value, None, REHEARSAL_NAMES).and_then(Value::as_bool) == Some(true);
-        let observations = match fate {
+        let observations = match completion {
             _ if does == Does::Nothing => observe_mentions(result, None),
-            Fate::Undone => Vec::new(),
+            Completion::Undone => Vec::new(),
             _ if is_rehearsal => Vec::new(),
-            fate => settled(arguments.observe(does, result), fate, before, &call.name),
+            completion => settled(arguments.observe(does, result), completion, before, &call.name),
         };
-        let failed = fate == Fate::Undone || (fate == Fate::Failed && does != Does::Nothing);
+        let failed = completion == Completion::Undone || (completion == Completion::Failed && does != Does::Nothing);
         let place = |path: String| before.place(&path).unwrap_or(path);
         let paths = arguments.paths(does).into_iter().map(place).collect();
         (seen(does, paths, None, observations, failed), before.clone())
@@ -289,11 +289,11 @@ impl Dialects {
         let mut framed = framed(own_name(arguments.tool), &output.output);
         // If blank lines are cut off, an empty output may have had some.
         framed.is_exact &= standing.ends == Ends::Kept || !output.output.is_empty();
-        let fate = fate::of_run(output.outcome, &output.output, framed.exit);
-        let failed = matches!(fate, Fate::Undone | Fate::Failed);
+        let completion = completion::of_run(output.outcome, &output.output, framed.exit);
+        let failed = matches!(completion, Completion::Undone | Completion::Failed);
         let Some(line) = command else {
-            let observations = match fate {
-                Fate::Undone => Vec::new(),
+            let observations = match completion {
+                Completion::Undone => Vec::new(),
                 _ => vec![everything(format!("`{}`", arguments.tool))],
             };
             return (seen(Does::Run, Vec::new(), None, observations, failed), before.clone());
@@ -306,8 +306,8 @@ impl Dialects {
         let framed = if arguments.is_in_background() { Framed { is_running: true, ..framed } } else { framed };
         let is_power_shell = matches!(own_name(arguments.tool), "powershell" | "PowerShell" | "pwsh");
         let ran = match is_power_shell {
-            true => powershell::observe(&line, &framed, fate, start.clone()),
-            false => run::observe(&line, &framed, fate, start.clone(), &standing.known),
+            true => powershell::observe(&line, &framed, completion, start.clone()),
+            false => run::observe(&line, &framed, completion, start.clone(), &standing.known),
         };
         let after = match (keeps_directory(arguments.tool), workdir) {
             (_, Some(_)) | (Keeps::Never, _) => before.clone(),
@@ -393,7 +393,12 @@ fn seen(
 }
 
 /// Adjusts a tool's observations to the outcome of its call, and resolves their paths from a directory.
-fn settled(observations: Vec<Observation>, fate: Fate, directory: &Directory, tool: &str) -> Vec<Observation> {
+fn settled(
+    observations: Vec<Observation>,
+    completion: Completion,
+    directory: &Directory,
+    tool: &str,
+) -> Vec<Observation> {
     let mut settled = Vec::with_capacity(observations.len());
     for observation in observations {
         let is_change = observation.is_change();
@@ -405,11 +410,11 @@ fn settled(observations: Vec<Observation>, fate: Fate, directory: &Directory, to
             continue;
         };
         let now: Vec<String> = placed.paths().into_iter().map(str::to_owned).collect();
-        match fate {
-            Fate::Done => settled.push(placed),
-            Fate::Failed if !is_change => {}
-            Fate::Failed | Fate::Open => {
-                let is_kept = fate == Fate::Open;
+        match completion {
+            Completion::Done => settled.push(placed),
+            Completion::Failed if !is_change => {}
+            Completion::Failed | Completion::Open => {
+                let is_kept = completion == Completion::Open;
                 settled.extend(Some(placed).filter(|_| is_kept));
                 let doubt = |under: String| Observation::Swept {
                     under: Some(under),
@@ -418,7 +423,7 @@ fn settled(observations: Vec<Observation>, fate: Fate, directory: &Directory, to
                 };
                 settled.extend(now.into_iter().filter(|_| is_change).map(doubt));
             }
-            Fate::Undone => {}
+            Completion::Undone => {}
         }
     }
     settled

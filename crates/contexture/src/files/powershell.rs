@@ -1,7 +1,7 @@
 //! PowerShell command lines: understood as a whole or not at all.
 
 use super::commands::{everything, in_short};
-use super::fate::Fate;
+use super::completion::Completion;
 use super::framing::{Framed, is_cut_mark};
 use super::mentions::observe_mentions;
 use super::numbering::{Passage, split_lines};
@@ -71,8 +71,8 @@ pub(crate) const VERBS: &[(Verb, &[&str])] = &[
 type Statement = Vec<Vec<String>>;
 
 /// Examines a command line of PowerShell.
-pub(crate) fn observe(line: &str, output: &Framed<'_>, fate: Fate, directory: Directory) -> Ran {
-    if fate == Fate::Undone {
+pub(crate) fn observe(line: &str, output: &Framed<'_>, completion: Completion, directory: Directory) -> Ran {
+    if completion == Completion::Undone {
         return Ran { observations: Vec::new(), directory };
     }
     let unknown = |directory| {
@@ -86,7 +86,7 @@ pub(crate) fn observe(line: &str, output: &Framed<'_>, fate: Fate, directory: Di
         return unknown(Directory::Lost);
     };
     // Errors do not stop a script, so its outcome says little about single statements.
-    let is_certain = fate == Fate::Done && statements.len() == 1 && !output.is_running;
+    let is_certain = completion == Completion::Done && statements.len() == 1 && !output.is_running;
     // Commands that change something print nothing, and errors do not affect the outcome.
     let is_done = is_certain && output.text.trim().is_empty();
     let mut observations = Vec::new();

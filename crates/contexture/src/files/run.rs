@@ -2,7 +2,7 @@
 
 use super::commands::prints::{Prints, looked_at, of_pipeline};
 use super::commands::{Effects, anyhow, changes_shell, effects, everything, in_short, moves, text, told};
-use super::fate::Fate;
+use super::completion::Completion;
 use super::framing::Framed;
 use super::mentions::observe_mentions;
 use super::numbering::Passage;
@@ -21,8 +21,14 @@ pub(crate) struct Ran {
 }
 
 /// Examines a command line that ran in a directory.
-pub(crate) fn observe(line: &str, output: &Framed<'_>, fate: Fate, directory: Directory, known: &Known) -> Ran {
-    if fate == Fate::Undone {
+pub(crate) fn observe(
+    line: &str,
+    output: &Framed<'_>,
+    completion: Completion,
+    directory: Directory,
+    known: &Known,
+) -> Ran {
+    if completion == Completion::Undone {
         return Ran { observations: Vec::new(), directory };
     }
     let Some(script) = parse(line) else {
@@ -33,7 +39,7 @@ pub(crate) fn observe(line: &str, output: &Framed<'_>, fate: Fate, directory: Di
     if !script.is_straight || output.is_running || script.commands().any(changes_shell) {
         return branching(&script, output, directory);
     }
-    straight(&script, output, fate, directory, known)
+    straight(&script, output, completion, directory, known)
 }
 
 /// A script of which it is unknown which commands ran.
@@ -85,8 +91,8 @@ fn compared(mut paths: Vec<String>, text: &str) -> Vec<Observation> {
 }
 
 /// A plain list of pipelines.
-fn straight(script: &Script, output: &Framed<'_>, fate: Fate, directory: Directory, known: &Known) -> Ran {
-    let proven = proven(&script.pipelines, fate);
+fn straight(script: &Script, output: &Framed<'_>, completion: Completion, directory: Directory, known: &Known) -> Ran {
+    let proven = proven(&script.pipelines, completion);
     let mut walk = Walk {
         reading: directory.clone(),
         read_after: directory.clone(),
@@ -116,7 +122,7 @@ fn straight(script: &Script, output: &Framed<'_>, fate: Fate, directory: Directo
         steps.push(attribute::Step { prints, is_proven: *is_proven, is_run, is_single, looked, changed });
         walk.end(pipeline.joint);
     }
-    let is_failed = fate == Fate::Failed;
+    let is_failed = completion == Completion::Failed;
     let programs: Vec<&str> = script.commands().filter_map(Simple::program).collect();
     let says_more = steps.iter().any(|step| matches!(step.prints, Prints::Unknown));
     observations.extend(attribute::attribute(steps, output, &programs, is_failed, &walk.reading));
@@ -129,9 +135,9 @@ fn straight(script: &Script, output: &Framed<'_>, fate: Fate, directory: Directo
 }
 
 /// Returns which pipelines certainly succeeded, given the outcome of the whole.
-fn proven(pipelines: &[Pipeline], fate: Fate) -> Vec<bool> {
+fn proven(pipelines: &[Pipeline], completion: Completion) -> Vec<bool> {
     let mut proven = vec![false; pipelines.len()];
-    if fate != Fate::Done {
+    if completion != Completion::Done {
         return proven;
     }
     let stops = pipelines.iter().position(|pipeline| sets(pipeline, '-', "errexit"));

@@ -56,7 +56,7 @@ impl Billing {
     pub(super) fn begin_request(&mut self, prices: &Prices, window_tokens: u64, estimate: u64) {
         self.requests_since_fold += 1;
         let after = self.fold_size(estimate).after;
-        self.account.rent += prices.read * window_tokens.saturating_sub(after) as f64;
+        self.account.avoidable += prices.read * window_tokens.saturating_sub(after) as f64;
     }
 
     /// Returns the size of the last fold, or the expected size of the first one.
@@ -67,7 +67,7 @@ impl Billing {
     /// Whether resending has cost as much as the fold (times the patience), and the bill stays within the allowed
     /// excess.
     pub(super) fn has_paid_for(&self, price: f64, tuning: &Tuning) -> bool {
-        self.account.rent >= price * tuning.patience && self.can_afford(price, tuning)
+        self.account.avoidable >= price * tuning.patience && self.can_afford(price, tuning)
     }
 
     /// Whether the bill stays within the allowed excess after a fold of this price.
@@ -77,7 +77,7 @@ impl Billing {
 
     /// Notes a fold.
     pub(super) fn note_fold(&mut self, size: FoldSize) {
-        self.account.rent = 0.0;
+        self.account.avoidable = 0.0;
         self.requests_since_fold = 0;
         self.last_fold = Some(size);
     }
@@ -93,8 +93,8 @@ impl Billing {
     /// Writes all of it.
     pub(super) fn rest(&self, packer: &mut Packer<'_>) {
         let Self { account, is_cold, passed_through, last_fold, requests_since_fold } = self;
-        let Account { billed, passed_through: other, worst_excess, rent } = account;
-        for real in [billed, other, worst_excess, rent] {
+        let Account { billed, passed_through: other, worst_excess, avoidable } = account;
+        for real in [billed, other, worst_excess, avoidable] {
             packer.real(*real);
         }
         packer.flag(*is_cold);
@@ -113,7 +113,7 @@ impl Billing {
                 billed: unpacker.real()?,
                 passed_through: unpacker.real()?,
                 worst_excess: unpacker.real()?,
-                rent: unpacker.real()?,
+                avoidable: unpacker.real()?,
             },
             is_cold: unpacker.flag()?,
             passed_through: unpacker.number()?,

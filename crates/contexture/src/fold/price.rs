@@ -51,7 +51,8 @@ pub struct Account {
     /// The most that `billed` was ever above `passed_through`.
     pub worst_excess: f64,
     /// What it has cost since the last fold to resend what a fold would remove.
-    pub rent: f64,
+    #[serde(alias = "rent")]
+    pub avoidable: f64,
 }
 
 impl Account {

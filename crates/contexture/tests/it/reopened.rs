@@ -60,7 +60,7 @@ async fn items_with_unknown_fields_are_the_same_bytes_after_every_restart() {
         let said: Value = odd_items(0)[3].clone();
         let model = (0..20).fold(ScriptedModel::new(), |model, _| {
             let said: Item = serde_json::from_value(said.clone()).unwrap();
-            model.answers(move |_| Ok(LlmResponse { items: vec![said], ..LlmResponse::default() }))
+            model.responds(move |_| Ok(LlmResponse { items: vec![said], ..LlmResponse::default() }))
         });
         let mut execution = open(&model).await;
         for turn in 0..20 {

@@ -67,6 +67,30 @@ impl<S> From<S> for InitResult<S> {
     }
 }
 
+/// What a hook that only learns does to the layer's state.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StateResult<S> {
+    /// The change of the state.
+    pub state: StateChange<S>,
+}
+
+impl<S> StateResult<S> {
+    /// Keeps the state.
+    pub fn keep() -> Self {
+        Self { state: StateChange::Keep }
+    }
+
+    /// Sets the state.
+    pub fn set(state: S) -> Self {
+        Self { state: StateChange::Set(state) }
+    }
+
+    /// Clears the state.
+    pub fn clear() -> Self {
+        Self { state: StateChange::Clear }
+    }
+}
+
 /// The parameters of `store`.
 #[non_exhaustive]
 pub struct StoreParams<S: ?Sized> {
@@ -83,28 +107,7 @@ pub struct StoreParams<S: ?Sized> {
 }
 
 /// The result of `store`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StoreResult<S> {
-    /// The change of the state.
-    pub state: StateChange<S>,
-}
-
-impl<S> StoreResult<S> {
-    /// Keeps the state.
-    pub fn keep() -> Self {
-        Self { state: StateChange::Keep }
-    }
-
-    /// Sets the state.
-    pub fn set(state: S) -> Self {
-        Self { state: StateChange::Set(state) }
-    }
-
-    /// Clears the state.
-    pub fn clear() -> Self {
-        Self { state: StateChange::Clear }
-    }
-}
+pub type StoreResult<S> = StateResult<S>;
 
 /// How an execution ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -132,28 +135,7 @@ pub struct CompleteParams<S: ?Sized> {
 }
 
 /// The result of `on_complete`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CompleteResult<S> {
-    /// The change of the state.
-    pub state: StateChange<S>,
-}
-
-impl<S> CompleteResult<S> {
-    /// Keeps the state.
-    pub fn keep() -> Self {
-        Self { state: StateChange::Keep }
-    }
-
-    /// Sets the state.
-    pub fn set(state: S) -> Self {
-        Self { state: StateChange::Set(state) }
-    }
-
-    /// Clears the state.
-    pub fn clear() -> Self {
-        Self { state: StateChange::Clear }
-    }
-}
+pub type CompleteResult<S> = StateResult<S>;
 
 /// The parameters of `dispose`.
 #[non_exhaustive]

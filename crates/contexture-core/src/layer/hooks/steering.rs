@@ -46,6 +46,44 @@ impl SteeringDecision {
     }
 }
 
+/// A decision about a tool call or a response, and the state after it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SteeringResult<S> {
+    /// The decision.
+    pub decision: SteeringDecision,
+    /// The new state; `None` keeps the old.
+    pub state: Option<S>,
+}
+
+impl<S> From<SteeringDecision> for SteeringResult<S> {
+    fn from(decision: SteeringDecision) -> Self {
+        Self { decision, state: None }
+    }
+}
+
+impl<S> SteeringResult<S> {
+    /// Allows it.
+    pub fn allow() -> Self {
+        SteeringDecision::Allow.into()
+    }
+
+    /// Denies it, with this reason.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        SteeringDecision::deny(reason).into()
+    }
+
+    /// Asks for it to be done differently, with this advice.
+    pub fn guide(guidance: impl Into<String>) -> Self {
+        SteeringDecision::guide(guidance).into()
+    }
+
+    /// Sets a new state.
+    pub fn with_state(mut self, state: S) -> Self {
+        self.state = Some(state);
+        self
+    }
+}
+
 /// The parameters of `before_tool_call`.
 #[non_exhaustive]
 pub struct BeforeToolCallParams<S: ?Sized> {
@@ -62,42 +100,7 @@ pub struct BeforeToolCallParams<S: ?Sized> {
 }
 
 /// The result of `before_tool_call`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BeforeToolCallResult<S> {
-    /// The decision.
-    pub decision: SteeringDecision,
-    /// The new state; `None` keeps the old.
-    pub state: Option<S>,
-}
-
-impl<S> From<SteeringDecision> for BeforeToolCallResult<S> {
-    fn from(decision: SteeringDecision) -> Self {
-        Self { decision, state: None }
-    }
-}
-
-impl<S> BeforeToolCallResult<S> {
-    /// Allows it.
-    pub fn allow() -> Self {
-        SteeringDecision::Allow.into()
-    }
-
-    /// Denies it, with this reason.
-    pub fn deny(reason: impl Into<String>) -> Self {
-        SteeringDecision::deny(reason).into()
-    }
-
-    /// Asks for it to be done differently, with this advice.
-    pub fn guide(guidance: impl Into<String>) -> Self {
-        SteeringDecision::guide(guidance).into()
-    }
-
-    /// Sets a new state.
-    pub fn with_state(mut self, state: S) -> Self {
-        self.state = Some(state);
-        self
-    }
-}
+pub type BeforeToolCallResult<S> = SteeringResult<S>;
 
 /// The parameters of `after_model_call`.
 #[non_exhaustive]
@@ -113,39 +116,4 @@ pub struct AfterModelCallParams<S: ?Sized> {
 }
 
 /// The result of `after_model_call`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AfterModelCallResult<S> {
-    /// The decision.
-    pub decision: SteeringDecision,
-    /// The new state; `None` keeps the old.
-    pub state: Option<S>,
-}
-
-impl<S> From<SteeringDecision> for AfterModelCallResult<S> {
-    fn from(decision: SteeringDecision) -> Self {
-        Self { decision, state: None }
-    }
-}
-
-impl<S> AfterModelCallResult<S> {
-    /// Allows it.
-    pub fn allow() -> Self {
-        SteeringDecision::Allow.into()
-    }
-
-    /// Denies it, with this reason.
-    pub fn deny(reason: impl Into<String>) -> Self {
-        SteeringDecision::deny(reason).into()
-    }
-
-    /// Asks for it to be done differently, with this advice.
-    pub fn guide(guidance: impl Into<String>) -> Self {
-        SteeringDecision::guide(guidance).into()
-    }
-
-    /// Sets a new state.
-    pub fn with_state(mut self, state: S) -> Self {
-        self.state = Some(state);
-        self
-    }
-}
+pub type AfterModelCallResult<S> = SteeringResult<S>;

@@ -287,7 +287,7 @@ fn anchor_count(thread: &Thread, window: &Window) -> usize {
 
 /// Whether an output since `from` belongs to a call before it: only then may the past look different.
 fn answers_late(log: &ItemLog, from: usize) -> bool {
-    log.range(from..log.len()).any(|(_, entry)| entry.answers.is_some_and(|call| call < from))
+    log.range(from..log.len()).any(|(_, entry)| entry.call.is_some_and(|call| call < from))
 }
 
 /// The history as some layer might project it.

@@ -4,7 +4,7 @@ use contexture_core::item::Outcome;
 
 /// The outcome of a call, as far as files are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum Completion {
     /// It did what it was asked for.
     Done,
     /// It did nothing.
@@ -16,28 +16,28 @@ pub(crate) enum Fate {
 }
 
 /// The outcome of a tool call that reads or changes a file as a whole or not at all.
-pub(crate) fn of_tool(outcome: Outcome, text: &str) -> Fate {
+pub(crate) fn of_tool(outcome: Outcome, text: &str) -> Completion {
     match outcome {
-        Outcome::Done => Fate::Done,
-        Outcome::Failed | Outcome::Denied => Fate::Undone,
-        Outcome::Interrupted => Fate::Failed,
-        Outcome::Unknown if says_denied(text) || says_failed(text) => Fate::Undone,
-        Outcome::Unknown if says_interrupted(text) => Fate::Failed,
-        Outcome::Unknown if says_done(text) => Fate::Done,
-        Outcome::Unknown => Fate::Open,
+        Outcome::Done => Completion::Done,
+        Outcome::Failed | Outcome::Denied => Completion::Undone,
+        Outcome::Interrupted => Completion::Failed,
+        Outcome::Unknown if says_denied(text) || says_failed(text) => Completion::Undone,
+        Outcome::Unknown if says_interrupted(text) => Completion::Failed,
+        Outcome::Unknown if says_done(text) => Completion::Done,
+        Outcome::Unknown => Completion::Open,
     }
 }
 
 /// The outcome of a command line; `exit` is the status that the harness wrote into its output.
-pub(crate) fn of_run(outcome: Outcome, text: &str, exit: Option<i64>) -> Fate {
+pub(crate) fn of_run(outcome: Outcome, text: &str, exit: Option<i64>) -> Completion {
     match (outcome, exit) {
-        (Outcome::Denied, _) => Fate::Undone,
-        (Outcome::Failed | Outcome::Interrupted, _) => Fate::Failed,
-        (Outcome::Done | Outcome::Unknown, Some(code)) if code != 0 => Fate::Failed,
-        (Outcome::Done, _) | (Outcome::Unknown, Some(_)) => Fate::Done,
-        (Outcome::Unknown, None) if says_denied(text) => Fate::Undone,
-        (Outcome::Unknown, None) if says_failed(text) || says_interrupted(text) => Fate::Failed,
-        (Outcome::Unknown, None) => Fate::Open,
+        (Outcome::Denied, _) => Completion::Undone,
+        (Outcome::Failed | Outcome::Interrupted, _) => Completion::Failed,
+        (Outcome::Done | Outcome::Unknown, Some(code)) if code != 0 => Completion::Failed,
+        (Outcome::Done, _) | (Outcome::Unknown, Some(_)) => Completion::Done,
+        (Outcome::Unknown, None) if says_denied(text) => Completion::Undone,
+        (Outcome::Unknown, None) if says_failed(text) || says_interrupted(text) => Completion::Failed,
+        (Outcome::Unknown, None) => Completion::Open,
     }
 }
 
