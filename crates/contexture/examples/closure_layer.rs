@@ -18,7 +18,7 @@ impl Model for Shown {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    // The layer has no state, so its type is `()`. Its answer differs from turn to turn, so it stands behind history.
+    // The layer has no state, so its type is `()`. Its text differs from turn to turn, so it is placed after the history.
     let spec = LayerSpec::new("glossary", Slot::RAG, MemoryScope::Thread).with_placement(Placement::Live);
     let glossary = layer::<()>(spec)
         .recall(|params| async move {

@@ -147,9 +147,9 @@ function decoded(request, bytes) {
   return zlib.zstdDecompressSync(bytes).toString();
 }
 
-// Starts a provider that asks for so many steps, and then for the command that ends the work, if a client has one. What
-// it saw is in `requests`.
-export async function provide({ steps, fault, end }) {
+// Starts a provider that asks for so many steps, by reading a file each or by these commands, and then for the command
+// that ends the work, if a client has one. What it saw is in `requests`.
+export async function provide({ steps, fault, end, commands }) {
   const requests = [];
   let [last, count, faulted] = [[], 0, false];
 
@@ -177,7 +177,8 @@ export async function provide({ steps, fault, end }) {
     const body = JSON.parse(text);
     const entry = note(kind, request, body);
     count += 1;
-    const command = entry.done < steps ? `cat part_${entry.done}.txt` : end;
+    const step = commands ? `${commands[entry.done]}; echo step-${entry.done}-of-the-task` : `cat part_${entry.done}.txt`;
+    const command = entry.done < steps ? step : end;
     const use = entry.isMain && command ? call(body, command) : null;
     const made = answer(kind, body, use, entry.isMain ? "The task is done." : "A title", `${count}`, entry.cached);
     if (fault in faults_by_name && entry.isMain && entry.done === 2 && !faulted) {

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { clients } from "./clients.mjs";
+import { commands, project } from "./ordinary.mjs";
 import { provide } from "./provider.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -46,17 +47,19 @@ function start(command, args, options) {
 }
 
 async function attempt(client, isBehind, fault) {
-  const steps = fault ? 4 : Number(process.env.STEPS ?? 14);
-  const provider = await provide({ steps, fault, end: client.end });
+  const isOrdinary = Boolean(process.env.ORDINARY);
+  const steps = isOrdinary ? commands.length : fault ? 4 : Number(process.env.STEPS ?? 14);
+  const provider = await provide({ steps, fault, end: client.end, commands: isOrdinary ? commands : undefined });
   const straight = isBehind ? {} : client.straight(provider.url);
-  const work = place(steps, { ...client.files, ...straight.files });
+  const work = place(isOrdinary ? 0 : steps, { ...client.files, ...straight.files });
+  if (isOrdinary) project(work);
   const venv = client.pip ? join(agents, `venv-${client.pip[0]}`, "bin") : null;
   const path = [venv, join(agents, "bin"), join(agents, "node_modules/.bin"), process.env.PATH].filter(Boolean).join(":");
   const env = { PATH: path, HOME: join(work, "home"), XDG_STATE_HOME: join(work, "state"), TERM: "dumb", LANG: "C.UTF-8", TMPDIR: tmpdir(), AGENTS_DIR: agents, ...client.env, ...client.own?.(provider.url), ...straight.env };
   const set = Object.entries(client.set ?? {}).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
   // An address that is set already becomes the upstream.
   const upstream = client.own ? [] : ["--upstream", `${provider.url}/v1`];
-  const gateway = ["run", "--budget", String(client.budget), ...set, ...upstream, client.run ?? client.command, ...client.args];
+  const gateway = ["run", "--budget", process.env.BUDGET ?? String(client.budget), ...set, ...upstream, client.run ?? client.command, ...client.args];
   const ended = isBehind
     ? await start(contexture, gateway, { cwd: work, env })
     : await start(client.command, [...(straight.before ?? []), ...client.args], { cwd: work, env });
@@ -103,6 +106,7 @@ for (const client of clients(here).filter(({ name }) => names.some((wanted) => n
     const told = fault ? ending(behind) : `${folds(behind)} folds, kB sent ${sizes}`;
     console.log(`${wrong.length ? "FAILED" : "ok    "} ${client.name}${fault ? ` ${fault}` : ""} (${kinds}): ${behind.requests.length} requests, ${told}`);
     for (const found of new Set(wrong)) console.log(`       ${found}`);
+    if (process.env.ORDINARY) console.log(behind.err);
     if (wrong.length && process.env.VERBOSE) {
       const tail = (text) => text.trimEnd().split("\n").slice(-25).map((line) => `       | ${line.slice(0, 200)}`).join("\n");
       console.log(["straight", tail(straight.out), tail(straight.err), "behind", tail(behind.out), tail(behind.err)].join("\n"));

@@ -90,7 +90,7 @@ pub struct Untrack {
     pub path: String,
 }
 
-/// What `file-reference/untrack` answers.
+/// What `file-reference/untrack` returns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Untracked {
     /// The path of the file that is no longer shown.

@@ -41,7 +41,7 @@ impl Server {
         assert!(status.success(), "initdb failed");
         let port = free_port();
         let process = start(&binaries, directory.path(), port);
-        let server = Self { directory, binaries, port, process, databases: AtomicU64::new(0) };
+        let mut server = Self { directory, binaries, port, process, databases: AtomicU64::new(0) };
         server.wait();
         Some(server)
     }
@@ -77,9 +77,13 @@ impl Server {
         self.wait();
     }
 
-    fn wait(&self) {
+    fn wait(&mut self) {
         let begun = Instant::now();
         loop {
+            // A server refuses to start while children of the one before still use its memory.
+            if self.process.try_wait().unwrap().is_some() {
+                self.process = start(&self.binaries, self.directory.path(), self.port);
+            }
             let mut ready = Command::new(self.binaries.join("pg_isready"));
             let ready = ready.args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()]).status().unwrap();
             if ready.success() {
