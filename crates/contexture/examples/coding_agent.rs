@@ -2,30 +2,30 @@
 //!
 //! It works in the current directory, with the model that the environment names: `ANTHROPIC_API_KEY`, or `OPENAI_API_KEY`,
 //! or a server of chat completions at `CONTEXTURE_CHAT_URL` (Ollama on its usual port, unless it is set); `CONTEXTURE_MODEL`
-//! names the model. What it does is kept in `.contexture/agent.db`, so the next run goes on where this one ended.
+//! names the model. What it does is kept in `.contexture/agent.db`, so the next run goes on where this one ended, and
+//! `contexture inspect .contexture/agent.db` shows it in the browser.
 
 use std::io::Write;
 
 use contexture::client::{ApiKey, Client, ClientError};
 use contexture::event::Event;
-use contexture::layers::{FileHistory, FileReference, FileReferenceOptions, WorkingMemory};
+use contexture::layers::{FileHistory, FileReference, FileReferenceOptions, Instructions, Plan, WorkingMemory};
 use contexture::model::Delta;
 use contexture::prelude::*;
 use contexture::tools::{AllowAll, Workspace};
 
-const INSTRUCTIONS: &str = "You are a coding agent. Read before you edit, make small edits, run the tests, and say in \
-     one sentence what you did.";
+const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
 
 fn model() -> Result<Client, ClientError> {
     let named = |default: &str| std::env::var("CONTEXTURE_MODEL").unwrap_or_else(|_| default.to_owned());
-    if let Some(key) = ApiKey::from_env("ANTHROPIC_API_KEY") {
-        return Client::anthropic(named("claude-sonnet-4-5")).key(key).build();
+    match KEYS.map(ApiKey::from_env) {
+        [Some(key), _] => Client::anthropic(named("claude-sonnet-4-5")).key(key).build(),
+        [_, Some(key)] => Client::openai(named("gpt-5.1-codex")).key(key).build(),
+        [None, None] => {
+            let url = std::env::var("CONTEXTURE_CHAT_URL").unwrap_or_else(|_| "http://127.0.0.1:11434/v1".to_owned());
+            Client::chat(url, named("qwen3-coder")).build()
+        }
     }
-    if let Some(key) = ApiKey::from_env("OPENAI_API_KEY") {
-        return Client::openai(named("gpt-5.1-codex")).key(key).build();
-    }
-    let url = std::env::var("CONTEXTURE_CHAT_URL").unwrap_or_else(|_| "http://127.0.0.1:11434/v1".to_owned());
-    Client::chat(url, named("qwen3-coder")).build()
 }
 
 /// Prints what the model says as it arrives, and which tools it calls.
@@ -47,22 +47,23 @@ fn show(event: Event<'_>) {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let task = std::env::args().nth(1).ok_or("say what to do, as one argument")?;
     // Commands run without asking here; `Approve` is where a program would ask.
-    let workspace = Workspace::open(".")?.with_approval(AllowAll);
+    let workspace = Workspace::open(".")?.with_approval(AllowAll).without_variables(KEYS);
     let layers = memory((
-        WorkingMemory::new(),
-        FileReference::new(FileReferenceOptions::default())?,
-        // With the workspace's files at hand, what it shows is compared with the disk.
-        FileHistory::default(),
+        Instructions::new(),                                  // AGENTS.md and CLAUDE.md
+        WorkingMemory::new(),                                 // what the model wants to keep in mind
+        Plan::new(),                                          // what is to be done, step by step
+        FileReference::new(FileReferenceOptions::default())?, // files that are named as #path
+        FileHistory::default(), // the past by what is known about files, compared with the disk
     ));
     std::fs::create_dir_all(".contexture")?;
     let engine = workspace
         .add_tools(contexture::open(".contexture/agent.db", layers)?)
         .model(model()?)
-        .instructions(INSTRUCTIONS)
+        .instructions("You are a coding agent. Read before you edit, make small edits, and run the tests.")
         .policy(ProjectionPolicy::new(64_000))
         .observer(show)
         .build()?;
-    let mut execution = engine.execution("main").resource("project").start().await?;
+    let mut execution = engine.execution("main").resource_of("project", ".").start().await?;
     // A turn that was cut off goes on first: nothing is repeated.
     execution.resume().await?;
     execution.turn(task).await?;

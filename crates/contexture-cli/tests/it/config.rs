@@ -113,6 +113,7 @@ chat.url                           not set           default
 chat.format                        not set           default
 chat.model                         not set           default
 chat.key_env                       not set           default
+chat.key                           not set           default
 mcp                                []                default
 
 file     path                                       state

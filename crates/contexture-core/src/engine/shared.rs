@@ -103,6 +103,8 @@ impl Shared {
             shared.update_context(|context| {
                 context.token_usage.input += usage.input_tokens;
                 context.token_usage.output += usage.output_tokens;
+                context.token_usage.cache_read += usage.cache_read_tokens.unwrap_or(0);
+                context.token_usage.cache_write += usage.cache_write_tokens.unwrap_or(0);
                 context.cost += cost;
             });
         });

@@ -83,13 +83,19 @@ impl Resources {
     }
 }
 
-/// Input and output tokens, summed up.
+/// Input and output tokens as the provider reported them, summed up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenUsage {
     /// Input tokens.
     pub input: u64,
     /// Output tokens.
     pub output: u64,
+    /// How many input tokens the provider read from its cache.
+    #[serde(default)]
+    pub cache_read: u64,
+    /// How many input tokens the provider wrote to its cache.
+    #[serde(default)]
+    pub cache_write: u64,
 }
 
 impl ExecutionContext {

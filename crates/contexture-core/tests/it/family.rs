@@ -290,7 +290,7 @@ async fn what_a_child_uses_counts_for_its_parents_too() {
     child.turn("go").await.unwrap();
     let mut grandchild = child.spawn().await.unwrap();
     grandchild.turn("go").await.unwrap();
-    let used = |input, output| TokenUsage { input, output };
+    let used = |input, output| TokenUsage { input, output, ..TokenUsage::default() };
     assert_eq!(grandchild.token_usage(), used(100, 1));
     assert_eq!(child.token_usage(), used(110, 2));
     assert_eq!((execution.token_usage(), execution.cost()), (used(111, 3), 1.5));

@@ -1,5 +1,7 @@
 //! Values from a configuration file, each with the line that it is on.
 
+use std::fmt;
+
 use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -18,8 +20,8 @@ pub const PROJECT_FILE: &str = "contexture.toml";
 // A broken file must not keep the list from being printed.
 const LIST_HINT: &str = "`contexture config --no-config` lists all keys";
 
-/// A configuration file that was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A configuration file that was read. Its `Debug` does not show the text, which may have keys in it.
+#[derive(Clone, PartialEq, Eq)]
 pub struct ConfigFile {
     /// The file's name, as it is shown to people.
     pub name: String,
@@ -31,6 +33,12 @@ impl ConfigFile {
     /// A file of this name with this text.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into() }
+    }
+}
+
+impl fmt::Debug for ConfigFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConfigFile").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -69,7 +77,9 @@ impl Reader<'_> {
             } else if let DeValue::Table(inner) = value.get_ref() {
                 self.table(&beneath, inner, given)?;
             } else {
-                let problem = format!("`{name}` is {}, but must be a table", self.found(value));
+                let secret = self.rows.iter().find(|row| row.name.starts_with(&beneath) && row.kind.is_secret());
+                let found = self.found(secret.map_or(Kind::Text, |row| row.kind), value);
+                let problem = format!("`{name}` is {found}, but must be a table");
                 return Err(self.refuse(key.span().start, &problem, format!("begin it with `[{name}]`")));
             }
         }
@@ -92,7 +102,7 @@ impl Reader<'_> {
             return self.entries(row, fields, value, given);
         }
         let Some(read) = row.kind.read_toml(value.get_ref()) else {
-            let found = self.found(value);
+            let found = self.found(row.kind, value);
             let problem = format!("`{}` is {found}, but must be {}", row.name, row.kind.wanted());
             return Err(self.refuse(value.span().start, &problem, row.hint(found.trim_matches('`'))));
         };
@@ -153,7 +163,7 @@ impl Reader<'_> {
                 return Err(self.refuse(key.span().start, &problem, hint));
             };
             let Some(value) = field.kind.read_toml(value.get_ref()) else {
-                let found = self.found(value);
+                let found = self.found(field.kind, value);
                 let problem =
                     format!("`{}` of [[{}]] is {found}, but must be {}", field.name, row.name, field.kind.wanted());
                 return Err(self.refuse(value.span().start, &problem, field_hint(field, &found)));
@@ -208,9 +218,10 @@ impl Reader<'_> {
     }
 
     /// A value as it is written in the file, short enough for a message.
-    fn found(&self, value: &Spanned<DeValue<'_>>) -> String {
+    fn found(&self, kind: Kind, value: &Spanned<DeValue<'_>>) -> String {
         match value.get_ref() {
             DeValue::Table(_) => "a table".to_owned(),
+            _ if kind.is_secret() => "something else".to_owned(),
             _ => format!("`{}`", clip(self.file.text.get(value.span()).unwrap_or_default())),
         }
     }

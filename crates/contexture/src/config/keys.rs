@@ -345,6 +345,14 @@ keys! {
         example: r#""OPENROUTER_API_KEY""#,
     };
 
+    CHAT_KEY: Option<String> = "chat.key", "The key for `chat.url`, or for the provider of `chat.format`.", {
+        kind: Kind::Secret,
+        default: Fallback::Nothing("the key that `chat.key_env` names"),
+        set_by: SetBy::UserOnly,
+        used_by: &[Chat],
+        example: r#""sk-…""#,
+    };
+
     MCP: Vec<McpEntry> = "mcp", "A program that offers tools over the Model Context Protocol.", {
         kind: Kind::Entries(MCP_FIELDS),
         default: Fallback::Value(|| json!([])),
@@ -360,7 +368,7 @@ const MCP_FIELDS: &[Field] = &[
     Field { name: "name", kind: Kind::Name, is_required: true, says: "What its tools are named after: `name/tool`." },
     Field { name: "command", kind: Kind::Name, is_required: true, says: "The program." },
     Field { name: "args", kind: Kind::Texts, is_required: false, says: "Its arguments." },
-    Field { name: "env", kind: Kind::Texts, is_required: false, says: "Its variables, as `NAME=value`." },
+    Field { name: "env", kind: Kind::Variables, is_required: false, says: "Its variables, as `NAME=value`." },
 ];
 
 /// The fields of a `[[layers.reminder.entry]]`.

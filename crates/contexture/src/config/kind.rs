@@ -3,6 +3,9 @@
 use serde_json::{Value, json};
 use toml::de::DeValue;
 
+/// Takes the place of a secret.
+const NOT_SHOWN: &str = "(not shown)";
+
 /// What kind of value a key has.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
@@ -10,6 +13,8 @@ pub enum Kind {
     Text,
     /// A text that is not blank.
     Name,
+    /// A text that is not blank, and is never shown.
+    Secret,
     /// `true` or `false`.
     Switch,
     /// A whole number.
@@ -32,6 +37,8 @@ pub enum Kind {
     Choice(&'static [Choice]),
     /// A list of texts.
     Texts,
+    /// A list of texts like `NAME=value`, of which the values are never shown.
+    Variables,
     /// Tables in a list, `[[key]]`, that are told apart by their field `name`.
     Entries(&'static [Field]),
 }
@@ -61,21 +68,45 @@ pub struct Field {
 impl Kind {
     /// Whether one word or text is the whole value, so that a variable or a flag can hold it.
     pub fn is_scalar(&self) -> bool {
-        !matches!(self, Kind::Texts | Kind::Entries(_))
+        !matches!(self, Kind::Texts | Kind::Variables | Kind::Entries(_))
     }
 
     /// What is accepted, to be read after "must be".
     pub fn wanted(&self) -> String {
         match self {
             Kind::Text => "a text in quotes".to_owned(),
-            Kind::Name => "a text in quotes that is not blank".to_owned(),
+            Kind::Name | Kind::Secret => "a text in quotes that is not blank".to_owned(),
             Kind::Switch => "`true` or `false`".to_owned(),
             Kind::Whole { min, max, unit: "" } => format!("a whole number from {min} to {max}"),
             Kind::Whole { min, max, unit } => format!("a whole number of {unit} from {min} to {max}"),
             Kind::Number { min, max } => format!("a number from {min} to {max}"),
             Kind::Choice(choices) => one_of(choices),
             Kind::Texts => "a list of texts, as in `[\"a\", \"b\"]`".to_owned(),
+            Kind::Variables => "a list of texts, as in `[\"NAME=value\"]`".to_owned(),
             Kind::Entries(_) => "a list of tables".to_owned(),
+        }
+    }
+
+    /// Whether values of this kind, or parts of them, are never shown.
+    pub fn is_secret(&self) -> bool {
+        matches!(self, Kind::Secret | Kind::Variables)
+    }
+
+    /// A value as it may be shown.
+    pub(super) fn shown(&self, value: &Value) -> Value {
+        match (self, value) {
+            (_, Value::Null) => Value::Null,
+            (Kind::Secret, _) => json!(NOT_SHOWN),
+            (Kind::Variables, Value::Array(texts)) => texts.iter().map(without_value).collect(),
+            (Kind::Variables, _) => json!(NOT_SHOWN),
+            (Kind::Entries(fields), Value::Object(entry)) => {
+                let kind = |name: &str| fields.iter().find(|field| field.name == name).map(|field| field.kind);
+                let shown = entry.iter().map(|(name, value)| {
+                    (name.clone(), kind(name).map_or_else(|| value.clone(), |kind| kind.shown(value)))
+                });
+                Value::Object(shown.collect())
+            }
+            _ => value.clone(),
         }
     }
 
@@ -88,7 +119,7 @@ impl Kind {
     pub(super) fn read_text(&self, text: &str) -> Option<Value> {
         match self {
             Kind::Text => Some(json!(text)),
-            Kind::Name => (!text.trim().is_empty()).then(|| json!(text)),
+            Kind::Name | Kind::Secret => (!text.trim().is_empty()).then(|| json!(text)),
             Kind::Switch => text.parse::<bool>().ok().map(|switch| json!(switch)),
             Kind::Whole { min, max, .. } => {
                 let number = text.replace('_', "").parse().ok()?;
@@ -96,14 +127,14 @@ impl Kind {
             }
             Kind::Number { .. } => self.number(text.replace('_', "").parse().ok()?),
             Kind::Choice(choices) => choices.iter().find(|choice| choice.name == text).map(|choice| json!(choice.name)),
-            Kind::Texts | Kind::Entries(_) => None,
+            Kind::Texts | Kind::Variables | Kind::Entries(_) => None,
         }
     }
 
     /// The value that a file holds, if it is one of this kind. Lists of tables are read entry by entry instead.
     pub(super) fn read_toml(&self, value: &DeValue<'_>) -> Option<Value> {
         match (self, value) {
-            (Kind::Text | Kind::Name | Kind::Choice(_), DeValue::String(text)) => self.read_text(text),
+            (Kind::Text | Kind::Name | Kind::Secret | Kind::Choice(_), DeValue::String(text)) => self.read_text(text),
             (Kind::Switch, DeValue::Boolean(switch)) => Some(json!(switch)),
             (Kind::Whole { min, max, .. }, DeValue::Integer(integer)) => {
                 let number = i64::from_str_radix(integer.as_str(), integer.radix()).ok()?;
@@ -113,7 +144,7 @@ impl Kind {
             (Kind::Number { .. }, DeValue::Integer(integer)) => {
                 self.number(i64::from_str_radix(integer.as_str(), integer.radix()).ok()? as f64)
             }
-            (Kind::Texts, DeValue::Array(array)) => {
+            (Kind::Texts | Kind::Variables, DeValue::Array(array)) => {
                 let texts: Option<Vec<&str>> = array.iter().map(|value| value.get_ref().as_str()).collect();
                 texts.map(|texts| json!(texts))
             }
@@ -126,6 +157,12 @@ impl Kind {
         let Kind::Number { min, max } = self else { return None };
         (*min..=*max).contains(&number).then(|| json!(number))
     }
+}
+
+/// A variable without its value.
+fn without_value(text: &Value) -> Value {
+    let name = text.as_str().and_then(|text| text.split_once('=')).map_or("", |(name, _)| name);
+    json!(format!("{name}={NOT_SHOWN}"))
 }
 
 fn one_of(choices: &[Choice]) -> String {

@@ -1,6 +1,7 @@
 //! The configuration that comes out of all sources.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -14,8 +15,8 @@ use super::row::{Command, Fallback, Key, Row};
 use super::setting::{Given, Setting};
 use super::variables;
 
-/// Everything that can set a key, as it was read by the program.
-#[derive(Clone, Debug, Default)]
+/// Everything that can set a key, as it was read by the program. Its `Debug` shows no values.
+#[derive(Clone, Default)]
 pub struct Sources {
     /// The user's own file.
     pub user: Option<ConfigFile>,
@@ -25,6 +26,15 @@ pub struct Sources {
     pub variables: Vec<(String, String)>,
     /// Flags of the command line.
     pub flags: Vec<Flag>,
+}
+
+impl fmt::Debug for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let variables: Vec<&str> = self.variables.iter().map(|(name, _)| name.as_str()).collect();
+        let mut shown = f.debug_struct("Sources");
+        shown.field("user", &self.user).field("project", &self.project);
+        shown.field("variables", &variables).field("flags", &self.flags).finish()
+    }
 }
 
 /// A flag of the command line that sets a key.
@@ -127,7 +137,9 @@ impl Resolved {
                 lines.push([name, default_in_words(row), Origin::Default.to_string()]);
                 continue;
             }
-            let line = |Setting { value, origin }: &Setting| [name.clone(), in_words(value), origin.to_string()];
+            let line = |Setting { value, origin }: &Setting| {
+                [name.clone(), in_words(&row.kind.shown(value)), origin.to_string()]
+            };
             lines.extend(settings.iter().map(line));
         }
         lines
@@ -143,7 +155,11 @@ impl Resolved {
         let settings = self.settings(row);
         let mut object = Map::new();
         object.insert("key".to_owned(), json!(row.name));
-        object.insert("value".to_owned(), self.value(row));
+        let shown = match (self.value(row), row.kind) {
+            (Value::Array(entries), Kind::Entries(_)) => entries.iter().map(|entry| row.kind.shown(entry)).collect(),
+            (value, kind) => kind.shown(&value),
+        };
+        object.insert("value".to_owned(), shown);
         let mut origins = settings.iter().map(|setting| setting.origin.to_json());
         let from = if matches!(row.kind, Kind::Entries(_)) {
             origins.collect()

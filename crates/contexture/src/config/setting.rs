@@ -1,17 +1,25 @@
 //! A value and where it came from.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use super::origin::Origin;
 use super::row::Row;
 
-/// A value and where it came from.
-#[derive(Clone, Debug, PartialEq)]
+/// A value and where it came from. Its `Debug` does not show the value, which may be a key.
+#[derive(Clone, PartialEq)]
 pub struct Setting {
     /// The value.
     pub value: Value,
     /// Where it came from.
     pub origin: Origin,
+}
+
+impl fmt::Debug for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setting").field("origin", &self.origin).finish_non_exhaustive()
+    }
 }
 
 /// What one source says about a key. For a list of tables there is one for each entry.

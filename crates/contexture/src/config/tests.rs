@@ -330,13 +330,15 @@ fn entries_of_different_names_are_all_kept() {
 fn two_values(row: &Row) -> [String; 2] {
     match row.kind {
         // Some names are checked further, and are still right with another digit.
-        Kind::Text | Kind::Name => [row.example.to_owned(), format!("{}2\"", &row.example[..row.example.len() - 1])],
+        Kind::Text | Kind::Name | Kind::Secret => {
+            [row.example.to_owned(), format!("{}2\"", &row.example[..row.example.len() - 1])]
+        }
         Kind::Switch => ["true", "false"].map(str::to_owned),
         Kind::Whole { min, .. } => [min.max(7), min.max(7) + 1].map(|number| number.to_string()),
         Kind::Number { min, max } => [min, max].map(|number| format!("{number:?}")),
         Kind::Choice(choices) => [0, 1].map(|index| format!("\"{}\"", choices[index].name)),
         Kind::Texts if row.name == keys::PIN_ROLES.row.name => ["[\"user\"]", "[\"assistant\"]"].map(str::to_owned),
-        Kind::Texts => ["[\"one\"]", "[\"two\"]"].map(str::to_owned),
+        Kind::Texts | Kind::Variables => ["[\"one\"]", "[\"two\"]"].map(str::to_owned),
         Kind::Entries(fields) => {
             // What else some tables need.
             let has = |name: &str| fields.iter().any(|field| field.name == name);
@@ -495,6 +497,39 @@ proptest! {
                     prop_assert!(!error.to_string().contains('\n') && !error.hint().contains('\n'), "{error}");
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn secrets_are_never_shown() {
+    const SECRET: &str = "sk-never-shown";
+    let text = format!(
+        "[chat]\nurl = \"http://a/v1\"\nkey = \"{SECRET}\"\n[[mcp]]\nname = \"m\"\ncommand = \"c\"\nenv = [\"TOKEN={SECRET}\"]\n"
+    );
+    let sources = Sources { user: user(&text), ..Sources::default() };
+    let resolved = resolve(&sources).unwrap();
+    let shown = format!("{sources:?} {resolved:?} {:?} {}", resolved.lines(), resolved.to_json());
+    assert!(shown.contains("(not shown)") && shown.contains("TOKEN="), "{shown}");
+    assert!(!shown.contains(SECRET), "{shown}");
+    let config = resolved.for_command(Command::Chat);
+    assert_eq!(config.get(&keys::CHAT_KEY).as_deref(), Some(SECRET));
+    assert_eq!(config.get(&keys::MCP)[0].env, [format!("TOKEN={SECRET}")]);
+
+    let variables = vec![("CONTEXTURE_CHAT_KEY".to_owned(), SECRET.to_owned())];
+    let sources = Sources { variables, ..Sources::default() };
+    let shown = format!("{sources:?} {}", resolve(&sources).unwrap().to_json());
+    assert!(!shown.contains(SECRET), "{shown}");
+
+    let wrong =
+        ["chat = \"S\"", "[chat]\nkey = [\"S\"]", "[chat]\nkey = \"S", "[chat]\nkey = S", "[[mcp]]\nenv = \"S\""];
+    for text in wrong.map(|text| text.replace('S', SECRET)) {
+        for sources in [
+            Sources { user: user(&text), ..Sources::default() },
+            Sources { project: file(&text), ..Sources::default() },
+        ] {
+            let error = resolve(&sources).expect_err(&text);
+            assert!(!format!("{error} {error:?} {}", error.hint()).contains(SECRET), "{error}");
         }
     }
 }

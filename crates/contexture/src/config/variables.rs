@@ -24,6 +24,7 @@ pub(super) fn read(rows: &[&'static Row], variables: &[(String, String)]) -> Res
             refused => {
                 let problem = match refused {
                     Some(Err(problem)) => format!("`{}` {problem}", row.name),
+                    _ if row.kind.is_secret() => format!("`{}` must be {}", row.name, row.kind.wanted()),
                     _ => format!("`{}` is `{}`, but must be {}", row.name, clip(text), row.kind.wanted()),
                 };
                 return Err(ConfigError::new(&origin, &problem, hint(row, &name, text)));

@@ -65,17 +65,21 @@ impl Tool for ExecuteBash {
         let Arguments { command, timeout_seconds } = parse(arguments)?;
         self.0.ask(Action::Run { command: &command }).await?;
         let seconds = timeout_seconds.unwrap_or(DEFAULT_SECONDS).clamp(1, MAX_SECONDS);
-        run(&command, self.0.directory(), Duration::from_secs(seconds)).await
+        run(&command, &self.0, Duration::from_secs(seconds)).await
     }
 }
 
 /// Runs a command to its end. An exit code other than 0 is an error that includes the output.
-async fn run(command: &str, directory: &std::path::Path, limit: Duration) -> Result<String, BoxError> {
-    let mut child = Command::new("bash")
+async fn run(command: &str, workspace: &Workspace, limit: Duration) -> Result<String, BoxError> {
+    let mut bash = Command::new("bash");
+    for name in workspace.hidden_variables() {
+        bash.env_remove(name);
+    }
+    let mut child = bash
         .arg("-c")
         // Both outputs in the order in which they were printed; messages of bash itself are separate.
         .arg(format!("exec 2>&1; {command}"))
-        .current_dir(directory)
+        .current_dir(workspace.directory())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

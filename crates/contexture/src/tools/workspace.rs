@@ -24,6 +24,8 @@ const MAX_CHANGES: usize = 1_000;
 pub struct Workspace {
     shared: Arc<Shared>,
     approve: Arc<dyn Approve>,
+    /// Environment variables that commands do not get.
+    hidden_variables: Arc<[String]>,
 }
 
 struct Shared {
@@ -54,13 +56,25 @@ impl Workspace {
         let files = LocalFs::open(&directory)?;
         let directory = std::path::absolute(&directory).unwrap_or_else(|_| directory.as_ref().to_owned());
         let shared = Shared { files, directory, known: Mutex::default(), changes: Mutex::default() };
-        Ok(Self { shared: Arc::new(shared), approve: Arc::new(NoCommands) })
+        Ok(Self { shared: Arc::new(shared), approve: Arc::new(NoCommands), hidden_variables: Arc::default() })
     }
 
     /// Sets who decides what tools may do.
     pub fn with_approval(mut self, approve: impl Approve) -> Self {
         self.approve = Arc::new(approve);
         self
+    }
+
+    /// Commands do not get these environment variables, such as the one with the key of the model: what a command
+    /// prints is sent to the model and stored.
+    pub fn without_variables(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.hidden_variables = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Environment variables that commands do not get.
+    pub(super) fn hidden_variables(&self) -> &[String] {
+        &self.hidden_variables
     }
 
     /// The files below the directory.

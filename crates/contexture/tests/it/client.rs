@@ -1,6 +1,12 @@
 //! Clients of models against a provider over a real socket.
 
+#[cfg(all(unix, feature = "sqlite"))]
+mod agent;
+#[cfg(all(unix, feature = "sqlite"))]
+mod kills;
 mod provider;
+#[cfg(all(unix, feature = "sqlite"))]
+mod secrets;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -525,6 +531,9 @@ async fn an_engine_runs_a_whole_turn_over_each_format() {
         let answer = execution.turn("note it").await.unwrap();
         assert_eq!(answer.text(), "hi", "{format:?}");
         assert_eq!(*ran.lock().unwrap(), 1);
+        let usage = execution.token_usage();
+        let written = if format == Format::Messages { 20 } else { 0 };
+        assert_eq!((usage.input, usage.output, usage.cache_read, usage.cache_write), (123, 31, 90, written));
         let second = provider.bodies()[1].to_string();
         assert!(second.contains("noted: ") && second.contains("notes__add"), "{second}");
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Where `cargo test` puts the examples, which it builds together with this test.
-fn path_of(example: &str) -> PathBuf {
+pub fn path_of(example: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the path of this program");
     let profile = test.ancestors().nth(2).expect("tests lie in `deps`, beneath the profile's directory");
     let path = profile.join("examples").join(format!("{example}{}", std::env::consts::EXE_SUFFIX));
@@ -41,6 +41,14 @@ fn the_readme_shows_the_hello_example() {
     let example = include_str!("../../examples/hello.rs");
     let (_, program) = example.split_once('\n').expect("more than one line");
     assert!(readme.contains(program), "the program in README.md is not examples/hello.rs");
+}
+
+#[test]
+fn the_readme_shows_the_coding_agent() {
+    let readme = include_str!("../../../../README.md");
+    let example = include_str!("../../examples/coding_agent.rs");
+    let (_, program) = example.split_once("#[tokio::main]\n").expect("a program");
+    assert!(readme.contains(program), "the agent in README.md is not that of examples/coding_agent.rs");
 }
 
 #[test]

@@ -28,6 +28,13 @@ pub fn tell(what: impl Display) {
     println!("\n{MARK}{what}");
 }
 
+/// Runs the ignored test with this full name, to work on `path`.
+pub fn command(test: &str, path: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("the path of this program"));
+    command.args([test, "--exact", "--ignored", "--nocapture"]).env(PATH_VARIABLE, path);
+    command
+}
+
 /// A running child. Dropping it kills it.
 pub struct Process {
     child: Child,
@@ -37,13 +44,7 @@ pub struct Process {
 impl Process {
     /// Starts the ignored test with this full name, to work on `path`.
     pub fn start(test: &str, path: &Path) -> Self {
-        let program = std::env::current_exe().expect("the path of this program");
-        let mut child = Command::new(program)
-            .args([test, "--exact", "--ignored", "--nocapture"])
-            .env(PATH_VARIABLE, path)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("start a child process");
+        let mut child = command(test, path).stdout(Stdio::piped()).spawn().expect("start a child process");
         let stdout = child.stdout.take().expect("it was just piped");
         Process { child, lines: BufReader::new(stdout).lines() }
     }

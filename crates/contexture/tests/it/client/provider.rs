@@ -32,6 +32,26 @@ impl Reply {
         Self { status, headers, pieces: vec![body.into()], pause: Duration::ZERO, is_cut: false }
     }
 
+    /// A message of chat completions.
+    pub fn says(text: &str) -> Self {
+        Reply::chat(serde_json::json!({ "role": "assistant", "content": text }))
+    }
+
+    /// Calls of chat completions, each with its id, the tool and its arguments.
+    pub fn calls(calls: &[(&str, &str, Value)]) -> Self {
+        let call = |(id, name, arguments): &(&str, &str, Value)| {
+            let function = serde_json::json!({ "name": name, "arguments": arguments.to_string() });
+            serde_json::json!({ "id": id, "type": "function", "function": function })
+        };
+        let calls: Vec<Value> = calls.iter().map(call).collect();
+        Reply::chat(serde_json::json!({ "role": "assistant", "content": null, "tool_calls": calls }))
+    }
+
+    fn chat(message: Value) -> Self {
+        let usage = serde_json::json!({ "prompt_tokens": 9, "completion_tokens": 1 });
+        Reply::json(200, serde_json::json!({ "choices": [{ "message": message }], "usage": usage }))
+    }
+
     /// A stream of events, one piece each.
     pub fn events(events: &[Value]) -> Self {
         let pieces = events.iter().map(|event| {
@@ -83,7 +103,7 @@ pub struct Received {
     pub body: Value,
 }
 
-/// The provider; its last reply is repeated.
+/// The provider.
 pub struct Provider {
     pub url: String,
     received: Arc<Mutex<Vec<Received>>>,
@@ -98,8 +118,18 @@ impl Drop for Provider {
     }
 }
 
+/// What the provider says to the request of a number, counted from 0, with a body.
+type Script = Arc<dyn Fn(usize, &Value) -> Reply + Send + Sync>;
+
 impl Provider {
+    /// Says one thing after the other; the last reply is repeated.
     pub async fn start(replies: Vec<Reply>) -> Self {
+        Provider::answering(move |number, _| replies[number.min(replies.len() - 1)].clone()).await
+    }
+
+    /// Says what a function makes of the request.
+    pub async fn answering(script: impl Fn(usize, &Value) -> Reply + Send + Sync + 'static) -> Self {
+        let script: Script = Arc::new(script);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (received, left) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(0)));
@@ -107,7 +137,7 @@ impl Provider {
         let task = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                tokio::spawn(serve(stream, replies.clone(), log.clone(), gone.clone()));
+                tokio::spawn(serve(stream, script.clone(), log.clone(), gone.clone()));
             }
         });
         Self { url, received, left, task }
@@ -126,15 +156,15 @@ impl Provider {
     }
 }
 
-async fn serve(mut stream: TcpStream, replies: Vec<Reply>, log: Arc<Mutex<Vec<Received>>>, left: Arc<Mutex<usize>>) {
+async fn serve(mut stream: TcpStream, script: Script, log: Arc<Mutex<Vec<Received>>>, left: Arc<Mutex<usize>>) {
     while let Some(request) = read_request(&mut stream).await {
-        let number = {
+        let reply = {
             let mut log = log.lock().unwrap();
+            let reply = script(log.len(), &request.body);
             log.push(request);
-            log.len() - 1
+            reply
         };
-        let reply = &replies[number.min(replies.len() - 1)];
-        if write_reply(&mut stream, reply).await.is_err() {
+        if write_reply(&mut stream, &reply).await.is_err() {
             *left.lock().unwrap() += 1;
             return;
         }
