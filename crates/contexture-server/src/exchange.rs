@@ -104,6 +104,7 @@ impl Exchange {
         };
         let why = "the provider refused the rewritten request, so it was sent again as it came";
         conversation.state().take_back(self.ready.messages, why);
+        self.ready.decided.clear();
         self.ready.passed = Some(why.to_owned());
     }
 

@@ -34,6 +34,7 @@ pub(crate) fn inspector(
         is_live: true,
         can_act: true,
         can_forget: true,
+        note: None,
     };
     Ok(Some(Arc::new(Inspector::new(archive, about, address, token.to_owned()))))
 }

@@ -68,6 +68,7 @@ function App({ data, about: first }: { data: Data; about: About }) {
         {route.view === "conversations" && !isOffline && (
           <main class="only">
             <h1 class="unseen">Conversations</h1>
+            {about.note && <p class="note dim">{safe(about.note)}</p>}
             <Conversations news={news.count} />
           </main>
         )}

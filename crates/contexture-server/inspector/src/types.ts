@@ -11,6 +11,8 @@ export interface About {
   is_live: boolean;
   can_act: boolean;
   can_forget: boolean;
+  /** What readers must know about what is shown. */
+  note?: string;
 }
 
 export interface Page<T> {

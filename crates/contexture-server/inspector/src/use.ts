@@ -1,7 +1,7 @@
 // What components share: loading, and pages of long lists.
 
 import { createContext } from "preact";
-import { useCallback, useContext, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { About, Data } from "./types";
 
 export const DataContext = createContext<Data>(null!);
@@ -17,7 +17,8 @@ export interface Loaded<T> {
 /** Loads something whenever what it depends on changes. What was there before stays until the new one is here. */
 export function useLoaded<T>(load: () => Promise<T>, keys: unknown[]): Loaded<T> {
   const [loaded, setLoaded] = useState<Loaded<T>>({});
-  useEffect(() => {
+  // At once: an ordinary effect waits for the next frame before it asks.
+  useLayoutEffect(() => {
     let isOld = false;
     load().then(
       (value) => isOld || setLoaded({ value }),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use contexture::decision::{Action, Decision};
 use contexture::item::Item;
-use contexture::store::StorageAdapter;
+use contexture::store::{Key, StorageAdapter, StoreError};
 use contexture::tokens::{Estimate, TokenCounter};
 use contexture::wire::Format;
 use serde::Deserialize;
@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::archive::Seen;
 use super::block::{Draft, Kind, Source, item_draft};
 use super::server::Inspector;
+use crate::percent::decoded;
 use crate::record::{DecidedNote, RequestRecord};
 
 /// The key prefix of all threads.
@@ -20,6 +21,11 @@ const THREADS: &str = "threads/";
 
 /// The time assumed for a thread, since its records have none: some time in 2025.
 const USUAL_START_MS: u64 = 1_750_000_000_000;
+
+/// What a store of the library does not hold, for [`About::note`](super::view::About::note).
+pub const NOT_KEPT: &str = "A store has the log, the decisions with their reasons, and the texts of layers that the newest \
+     epoch holds. Texts that layers write anew for each request, their budgets, spans and faults are not kept in it: a \
+     running engine tells them to its observer.";
 
 #[derive(Deserialize)]
 struct LogRecord {
@@ -43,9 +49,22 @@ struct Thread {
 ///
 /// # Errors
 /// The store cannot be read.
-pub async fn read(store: &dyn StorageAdapter, inspector: &Inspector) -> Result<usize, contexture::store::StoreError> {
+pub async fn read(store: &dyn StorageAdapter, inspector: &Inspector) -> Result<usize, StoreError> {
+    read_beneath(store, inspector, THREADS).await
+}
+
+/// Reads one thread of a store into an inspector.
+///
+/// # Errors
+/// The store cannot be read.
+pub async fn read_thread(store: &dyn StorageAdapter, inspector: &Inspector, thread: &str) -> Result<(), StoreError> {
+    let prefix = Key::new("threads").then(thread).into_prefix();
+    read_beneath(store, inspector, &prefix).await.map(drop)
+}
+
+async fn read_beneath(store: &dyn StorageAdapter, inspector: &Inspector, prefix: &str) -> Result<usize, StoreError> {
     let mut keys: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for key in store.list(THREADS).await? {
+    for key in store.list(prefix).await? {
         if let Some((thread, _)) = key[THREADS.len()..].split_once('/') {
             keys.entry(thread.to_owned()).or_default().push(key.clone());
         }
@@ -58,7 +77,7 @@ pub async fn read(store: &dyn StorageAdapter, inspector: &Inspector) -> Result<u
             let Some(record) = store.get(&key).await? else { continue };
             thread.take(&key[THREADS.len() + name.len() + 1..], &record.value);
         }
-        thread.note(inspector, &name);
+        thread.note(inspector, &decoded(&name));
     }
     Ok(count)
 }
@@ -151,6 +170,10 @@ impl Thread {
         let mut drafts = Vec::new();
         for placed in layers.into_iter().flatten() {
             let name = placed["layer"].as_str().unwrap_or("a layer");
+            if placed["place"] == "live" {
+                let text = "[This layer writes its text anew for each request; the store does not have it.]";
+                drafts.push(Draft { tokens: 0, ..made(&format!("layer {name}"), text) });
+            }
             let items = placed["place"]["anchor"]["items"].as_array();
             for item in items.into_iter().flatten() {
                 if let Ok(item) = Item::deserialize(item) {

@@ -134,7 +134,7 @@ impl Inspector {
     }
 }
 
-/// A stand-alone inspector with its own listener.
+/// A stand-alone inspector with its own listener, which is closed when it is dropped.
 pub struct InspectServer {
     inspector: Arc<Inspector>,
     serving: tokio::task::JoinHandle<std::io::Result<()>>,
@@ -166,8 +166,14 @@ impl InspectServer {
     ///
     /// # Errors
     /// Listening failed.
-    pub async fn wait(self) -> std::io::Result<()> {
-        self.serving.await.unwrap_or_else(|error| Err(std::io::Error::other(error)))
+    pub async fn wait(mut self) -> std::io::Result<()> {
+        (&mut self.serving).await.unwrap_or_else(|error| Err(std::io::Error::other(error)))
+    }
+}
+
+impl Drop for InspectServer {
+    fn drop(&mut self) {
+        self.serving.abort();
     }
 }
 

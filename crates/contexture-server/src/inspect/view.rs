@@ -10,7 +10,7 @@ use crate::receipt::Receipt;
 use crate::record::RequestRecord;
 
 /// What is inspected.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct About {
     /// The version of the program.
     pub version: &'static str,
@@ -24,6 +24,9 @@ pub struct About {
     pub can_act: bool,
     /// Whether conversations can be deleted.
     pub can_forget: bool,
+    /// What readers must know about what is shown and what is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
 }
 
 /// A page of a list.

@@ -59,6 +59,23 @@ fn fill(archive: &Archive) -> usize {
     bytes
 }
 
+/// How long the server takes for windows all over the conversation, without a browser; sorted, in milliseconds.
+async fn served(url: &str) -> Vec<f64> {
+    let (base, token) = url.split_once("/inspect/?token=").unwrap();
+    let client = reqwest::Client::new();
+    let mut times = Vec::new();
+    for left in 1..=30 {
+        let path = format!("conversations/long/requests/{}/window?limit=100", 1 + (left * 7_919) % REQUESTS);
+        let began = Instant::now();
+        let answer = client.get(format!("{base}/api/v1/{path}")).bearer_auth(token).send().await.unwrap();
+        assert!(answer.status().is_success());
+        answer.bytes().await.unwrap();
+        times.push(began.elapsed().as_secs_f64() * 1e3);
+    }
+    times.sort_by(f64::total_cmp);
+    times
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn figures_of_a_long_conversation() {
     if std::env::var_os("INSPECTOR_FIGURES").is_none() {
@@ -75,6 +92,7 @@ async fn figures_of_a_long_conversation() {
         is_live: false,
         can_act: false,
         can_forget: false,
+        ..About::default()
     };
     let server = InspectServer::start("127.0.0.1:0", archive, about).await.unwrap();
     let browser = Browser::start(1440, 900).await;
@@ -128,6 +146,12 @@ async fn figures_of_a_long_conversation() {
         times[times.len() / 2],
         times.last().unwrap(),
         times.len()
+    );
+    let served = served(&server.inspector().url()).await;
+    println!(
+        "  of that the server: {:.1} ms at the median, {:.1} ms at most",
+        served[served.len() / 2],
+        served[served.len() - 1]
     );
     println!("scrolling: {} frames, {} without rows, {} above 50 ms", scrolled[0], scrolled[1], scrolled[2]);
     println!("page: {:.1} MB of heap, {nodes} elements", heap["usedSize"].as_f64().unwrap() / 1e6);

@@ -75,6 +75,7 @@ pub async fn recorded(recordings: &[(&str, Vec<Record>)], budget: u64) -> Inspec
         is_live: false,
         can_act: false,
         can_forget: false,
+        ..About::default()
     };
     let server = InspectServer::start("127.0.0.1:0", Archive::temporary().unwrap(), about).await.unwrap();
     for (number, (name, records)) in recordings.iter().enumerate() {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::agent::Agent;
 use super::folding::{long, play, records, small};
-use super::provider::Provider;
+use super::provider::{Fault, Provider, post};
 
 /// Asks an inspector, with its token.
 pub struct Asking {
@@ -286,8 +286,7 @@ async fn windows_outlive_the_gateway_and_go_on_after_it() {
         gateway.stop().await;
     }
     let archive = Archive::open(&directory.path().join("inspector.db")).unwrap();
-    let about =
-        About { version: "", name: String::new(), kind: "store", is_live: false, can_act: false, can_forget: false };
+    let about = About { kind: "store", ..About::default() };
     let server = InspectServer::start("127.0.0.1:0", archive, about).await.unwrap();
     let asking = Asking::new(&server.inspector().url());
     let conversation = asking.only_conversation().await;
@@ -316,6 +315,7 @@ async fn recordings_are_shown_as_if_they_had_passed() {
         is_live: true,
         can_act: false,
         can_forget: false,
+        ..About::default()
     };
     let server = InspectServer::start("127.0.0.1:0", Archive::temporary().unwrap(), about).await.unwrap();
     let count = Played::new(Some(16_000)).play(server.inspector(), "r1", &transcript.records);
@@ -360,6 +360,48 @@ async fn an_export_is_one_file_without_keys() {
     gateway.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_was_refused_rewritten_is_shown_as_it_was_sent_in_the_end() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(Options { inspect: true, ..small() }).await;
+    let agent = long(Format::Messages, 16);
+    let only_with = Some("# What you changed");
+    provider.set_fault(Some(Fault { status: 400, headers: Vec::new(), body: "no", only_with }));
+    let (mut refused, mut taken) = (None, Vec::new());
+    for (number, at) in agent.requests().into_iter().enumerate() {
+        let before = provider.got().len();
+        assert_eq!(post(&gateway, agent.format, agent.request(at, false)).await.0, 200);
+        if provider.got().len() == before + 2 {
+            refused = Some(number as u64 + 1);
+        }
+        taken.push(provider.last().body);
+    }
+    let refused = refused.expect("the provider refuses the first fold");
+    records(&gateway, agent.requests().len()).await;
+    let asking = Asking::new(&gateway.inspect_url().unwrap());
+    let id = asking.only_conversation().await["id"].as_str().unwrap().to_owned();
+    let [sent, came] = [asking.window(&id, refused, "sent").await, asking.window(&id, refused, "came").await];
+    let ids = |blocks: &[Value]| blocks.iter().map(|block| block["id"].clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&sent), ids(&came));
+    assert!(sent.iter().all(|block| block["state"] == "kept"), "{sent:#?}");
+    // Those around it are shown as the provider took them, too.
+    for n in [refused - 1, refused, refused + 1] {
+        for block in asking.window(&id, n, "sent").await {
+            if !matches!(block["kind"].as_str(), Some("tool" | "thought" | "call")) {
+                let json = serde_json::to_string(&asking.text(&id, &block).await).unwrap();
+                assert!(taken[n as usize - 1].contains(&json[1..json.len() - 1]), "{n}: {block}");
+            }
+        }
+    }
+    let line = asking.get(&format!("conversations/{id}/requests/{refused}")).await;
+    assert_eq!(line["sent_tokens"], line["came_tokens"], "{line}");
+    let sources: u64 = line["sources"].as_object().unwrap().values().map(|tokens| tokens.as_u64().unwrap()).sum();
+    assert_eq!(json!(sources), line["sent_tokens"], "{line}");
+    let told = line["verdicts"].to_string();
+    assert!(told.contains("refused") && !told.contains("fold:"), "{told}");
+    gateway.stop().await;
+}
+
 /// A model that agrees with everything.
 struct Agreeing;
 
@@ -377,21 +419,22 @@ async fn threads_of_a_library_are_shown_with_their_layers() {
         .recall(|_| async move { Ok("Keep to the rules.".to_owned().into()) })
         .build();
     let engine = contexture::open(&path, memory((rules,))).unwrap().model(Agreeing).build().unwrap();
-    let mut execution = engine.execution("thread-1").start().await.unwrap();
+    let mut execution = engine.execution("of a person/1").start().await.unwrap();
     for text in ["Do we agree?", "Do we still agree?"] {
         execution.turn(text).await.unwrap();
     }
     execution.complete().await.unwrap();
     drop(engine);
-    let about =
-        About { version: "", name: String::new(), kind: "store", is_live: false, can_act: false, can_forget: false };
+    let about = About { kind: "store", note: Some(library::NOT_KEPT), ..About::default() };
     let server = InspectServer::start("127.0.0.1:0", Archive::temporary().unwrap(), about).await.unwrap();
     let store = contexture::store::SqliteStore::open(&path).unwrap();
     assert_eq!(library::read(&store, server.inspector()).await.unwrap(), 1);
     let asking = Asking::new(&server.inspector().url());
     let conversation = asking.only_conversation().await;
-    assert_eq!((&conversation["id"], &conversation["requests"]), (&json!("thread-1"), &json!(2)));
-    let window = asking.window("thread-1", 2, "sent").await;
+    assert_eq!((&conversation["id"], &conversation["requests"]), (&json!("of a person/1"), &json!(2)));
+    let about = asking.get("about").await;
+    assert!(about["note"].as_str().is_some_and(|note| note.contains("spans and faults")), "{about}");
+    let window = asking.window("of%20a%20person%2F1", 2, "sent").await;
     let texts: Vec<&str> = window.iter().map(|block| block["preview"].as_str().unwrap()).collect();
     assert!(texts.iter().any(|text| text.contains("Keep to the rules.")), "{texts:?}");
     assert!(texts.ends_with(&["Do we agree?", "Yes.", "Do we still agree?"]), "{texts:?}");

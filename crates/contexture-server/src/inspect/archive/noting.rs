@@ -164,6 +164,13 @@ impl Archive {
         // It may have been deleted meanwhile.
         let Some(mut line) = read(ticket.n)? else { return Ok(()) };
         let before = if ticket.n > 1 { read(ticket.n - 1)? } else { None };
+        if line.record.is_changed && !record.is_changed {
+            let lists = sent_as_it_came(&transaction, ticket, &mut line)?;
+            // Otherwise a later request is the newest.
+            if let Some(last) = self.held().get_mut(&ticket.conversation).filter(|last| last.n == ticket.n) {
+                last.lists = lists;
+            }
+        }
         line.record = record.clone();
         line.is_over = true;
         line.cached_tokens = record.usage.filter(|usage| usage.total_input() > 0).map(|usage| {
@@ -179,6 +186,47 @@ impl Archive {
         transaction.commit()?;
         Ok(())
     }
+}
+
+/// Corrects a request that was sent again as it came, after the provider had refused it rewritten. Returns its lists.
+fn sent_as_it_came(connection: &Connection, ticket: &Ticket, line: &mut RequestLine) -> Result<Lists, StoreError> {
+    let Ticket { conversation, n } = ticket;
+    let rewritten = lists::read(connection, conversation, *n)?;
+    let lists = Lists { came: rewritten.came.clone(), sent: rewritten.came.clone() };
+    let before = if *n > 1 { lists::read(connection, conversation, n - 1)? } else { Lists::default() };
+    // A request that came meanwhile is stored as a difference from this one.
+    let next = lists::read(connection, conversation, n + 1)?;
+    write_sent(connection, conversation, *n, &before.sent, &lists.sent)?;
+    write_sent(connection, conversation, n + 1, &lists.sent, &next.sent)?;
+    write_places(connection, conversation, *n, &rewritten, &lists)?;
+    line.sources.clear();
+    let mut statement = connection.prepare_cached("SELECT source, tokens FROM blocks WHERE id = ?1")?;
+    for id in &lists.sent {
+        let (source, tokens): (String, i64) = statement.query_row(params![id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        *line.sources.entry(source).or_default() += tokens as u64;
+    }
+    (line.sent_tokens, line.sent_blocks) = (line.came_tokens, line.came_blocks);
+    Ok(lists)
+}
+
+/// Replaces what a request has sent, if there is such a request.
+fn write_sent(
+    connection: &Connection,
+    conversation: &str,
+    n: u64,
+    before: &[u32],
+    sent: &[u32],
+) -> Result<(), StoreError> {
+    let keep = if is_whole(n) { 0 } else { shared(before, sent) };
+    let sql = "UPDATE requests SET sent_keep = ?3, sent = ?4 WHERE conversation = ?1 AND n = ?2";
+    let parameters = params![conversation, n as i64, keep as i64, lists::bytes(&sent[keep..])];
+    connection.prepare_cached(sql)?.execute(parameters)?;
+    Ok(())
+}
+
+/// Whether the list of a request is stored whole.
+fn is_whole(n: u64) -> bool {
+    (n - 1).is_multiple_of(REQUESTS_PER_WHOLE)
 }
 
 /// Splits the bodies of a request into blocks.
@@ -355,8 +403,7 @@ fn write_request(
     line: &RequestLine,
 ) -> Result<(), StoreError> {
     let base = line.n - (line.n - 1) % REQUESTS_PER_WHOLE;
-    let is_whole = base == line.n;
-    let keep = |before: &[u32], list: &[u32]| if is_whole { 0 } else { shared(before, list) };
+    let keep = |before: &[u32], list: &[u32]| if is_whole(line.n) { 0 } else { shared(before, list) };
     let (came, sent) = (keep(&before.came, &lists.came), keep(&before.sent, &lists.sent));
     connection.prepare_cached("INSERT INTO requests VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?.execute(params![
         seen.conversation,
