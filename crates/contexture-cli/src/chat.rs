@@ -20,6 +20,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use contexture::client::ApiKey;
 use contexture::config::keys::ModelFormat;
 use contexture::config::{Command, Config, keys};
 
@@ -109,14 +110,14 @@ pub fn run(chat: &Chat, screen: Screen) -> Result<(), Failure> {
         let is_line_mode = chat.print || !io::stdin().is_terminal() || !io::stdout().is_terminal();
         let text = said(chat, is_line_mode)?;
         let wanted = wanted(chat, &config);
-        let client = endpoint::find(&wanted).await?;
+        let endpoint = endpoint::find(&wanted).await?;
         let permission = match (chat.yes, is_line_mode) {
             (true, _) => Permission::Everything,
             (false, true) => Permission::Nothing,
             (false, false) => Permission::Ask,
         };
         let (store, path) = place::open(chat.store.as_deref())?;
-        let opening = Opening { store, path, directory, config, client, permission };
+        let opening = Opening { store, path, directory, config, endpoint, permission };
         let thread = match (&chat.thread, chat.goes_on) {
             (Some(id), _) => session::Thread::Named(id.clone()),
             (None, true) => session::Thread::Newest,
@@ -172,6 +173,7 @@ fn wanted(chat: &Chat, config: &Config) -> Wanted {
         model: chat.model.clone().or_else(|| config.get(&keys::CHAT_MODEL)),
         // The configured key belongs to the configured address.
         key_env: chat.key_env.clone().or_else(|| config.get(&keys::CHAT_KEY_ENV).filter(|_| !is_elsewhere)),
+        key: config.get(&keys::CHAT_KEY).filter(|_| !is_elsewhere).map(ApiKey::new),
     }
 }
 

@@ -6,11 +6,14 @@ use contexture::decision::{Action, Decision};
 use contexture::files::model::Grade;
 use contexture::fold::{Folder, Meter, Policy};
 use contexture::item::Item;
-use contexture::layers::WorkingMemory;
+use contexture::layers::plan::{Phase, Status};
 use contexture::layers::working_memory::Notes;
+use contexture::layers::{Plan, WorkingMemory};
 use contexture::store::Key;
 use contexture::tokens::Estimate;
 use contexture::usage::StepUsage;
+use contexture_server::inspect::view::About;
+use contexture_server::inspect::{Archive, InspectServer, library};
 use serde::Deserialize;
 
 use super::happening::{harmless, one_line};
@@ -28,6 +31,9 @@ const BAR_CELLS: u64 = 32;
 /// The most characters of an item in `/why`.
 const MAX_ITEM_CHARS: usize = 60;
 
+/// The most characters of a line in `/plan`.
+const MAX_PLAN_CHARS: usize = 200;
+
 /// The most decisions that `/why` shows.
 const MAX_DECISIONS: usize = 20;
 
@@ -42,15 +48,16 @@ pub(super) enum Outcome {
     Quit,
 }
 
-const HELP: [(&str, &str); 11] = [
+const HELP: [(&str, &str); 12] = [
     ("/context", "the window of the last request, by band and layer, and what was used"),
     ("/files", "what is known of each file, and how well"),
     ("/memory", "the notes that the model keeps"),
+    ("/plan", "the plan that the model works by, and how far it has come"),
     ("/why ITEM", "what was decided about the past; ITEM is a number of the log or a word of the reason"),
     ("/undo", "takes back the file changes of the last turn that made any"),
     ("/continue", "goes on with a turn that was interrupted; an empty line does the same"),
     ("/threads", "the threads of this directory"),
-    ("/inspect", "where this thread is kept, and how to look at it"),
+    ("/inspect", "opens a page that shows what the model was sent, and says where the thread is kept"),
     ("/help", "this list"),
     ("/quit", "ends; so do Ctrl-D and Ctrl-C twice"),
     ("#", "completes files: letters in order, Tab or Enter takes one"),
@@ -65,10 +72,11 @@ pub(super) async fn run(session: &mut Session, text: &str, screen: Screen) -> Re
         "context" => context(session, screen),
         "files" => files(session, screen),
         "memory" => notes(session),
+        "plan" => plan(session),
         "why" => why(session, rest.trim()).await?,
         "undo" => undo(session).await?,
         "threads" => session.threads.table(screen).await?,
-        "inspect" => inspect(session),
+        "inspect" => inspect(session).await?,
         "continue" => return Ok(Some(Outcome::Continue)),
         "quit" | "exit" => return Ok(Some(Outcome::Quit)),
         // A path begins so too.
@@ -89,9 +97,13 @@ fn context(session: &Session, screen: Screen) -> String {
         return "Nothing was sent yet in this session.\n".to_owned();
     };
     let spent = session.execution.token_usage();
+    let cached = match spent.cache_read {
+        0 => String::new(),
+        read => format!(" ({} of them read from the provider's cache)", short_count(read)),
+    };
     format!(
         "{}{} of {} tokens; {} of them were in the last request too, which a provider's cache serves\n\
-         this session: {} tokens in, {} out\n",
+         this session: {} tokens in{cached}, {} out\n",
         bands(usage, screen),
         short_count(usage.total()),
         short_count(usage.budget),
@@ -177,6 +189,34 @@ fn notes(session: &Session) -> String {
         "" => "The model has kept no notes.\n".to_owned(),
         notes => format!("{}\n", harmless(notes)),
     }
+}
+
+fn plan(session: &Session) -> String {
+    let plan = session.execution.memory().state::<Plan, _>();
+    if plan.steps().is_empty() {
+        return "The model has made no plan.\n".to_owned();
+    }
+    let phase = match plan.phase() {
+        Phase::Executing => "it is carried out",
+        Phase::Finished => "every step is done or skipped",
+        _ => "not approved yet: only tools that read may run",
+    };
+    let mut text = format!("{} ({phase})\n", one_line(plan.goal(), MAX_PLAN_CHARS));
+    let next = plan.next().map(|step| step.id.as_str());
+    for step in plan.steps() {
+        let mark = match step.status {
+            Status::Done => "✓",
+            Status::Failed => "✗",
+            Status::Skipped => "–",
+            _ if next == Some(step.id.as_str()) => "▸",
+            _ => "·",
+        };
+        let indent = "  ".repeat(step.id.matches('.').count());
+        let note = if step.note.is_empty() { String::new() } else { format!(": {}", step.note) };
+        let line = one_line(&format!("{} {}{note}", step.id, step.text), MAX_PLAN_CHARS);
+        text.push_str(&format!("  {indent}{mark} {line}\n"));
+    }
+    text
 }
 
 /// The stored form of a decision.
@@ -278,15 +318,31 @@ async fn undo(session: &mut Session) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn inspect(session: &Session) -> String {
-    let (thread, store) = (session.thread(), session.store_path.display());
-    format!(
-        "thread  {thread}, {} items\nmodel   {}\nstore   {store}\n\
-         look    sqlite3 '{store}' \"select key, length(value) from records where key like 'threads/{thread}/%'\"\n\
-         resume  contexture chat --thread {thread}\n",
+/// Opens a page that shows the thread as it is now.
+async fn inspect(session: &mut Session) -> Result<String, Failure> {
+    let (thread, store) = (session.thread(), session.store_path.display().to_string());
+    let about = About {
+        version: env!("CARGO_PKG_VERSION"),
+        name: format!("thread {thread}"),
+        kind: "store",
+        is_live: false,
+        can_act: false,
+        can_forget: false,
+        note: Some(library::NOT_KEPT),
+    };
+    let failed = |error: &dyn std::error::Error| Failure::work(format!("open the inspector: {error}"));
+    let archive = Archive::temporary().map_err(|error| failed(&error))?;
+    let server = InspectServer::start("127.0.0.1:0", archive, about).await.map_err(|error| failed(&error))?;
+    library::read_thread(&*session.store, server.inspector(), &thread).await.map_err(store_failed)?;
+    let url = server.inspector().url();
+    // The page of before shows how it was then, and is closed.
+    session.inspector = Some(server);
+    Ok(format!(
+        "page    {url}\nthread  {thread}, {} items\nmodel   {}\nstore   {store}\n\
+         later   contexture inspect '{store}'\nresume  contexture chat --thread {thread}\n",
         session.execution.log().len(),
         session.model,
-    )
+    ))
 }
 
 /// What was said in a thread, oldest first, to be called back.

@@ -26,6 +26,32 @@ struct Known {
     lower: String,
     /// Where the file's own name begins.
     name: usize,
+    letters: Letters,
+}
+
+/// Which letters a text has, one bit for each; others share bits. A file without one of the wanted letters needs no
+/// closer look.
+#[derive(Clone, Copy)]
+struct Letters(u64);
+
+impl Letters {
+    fn of(text: &[u8]) -> Self {
+        Letters(text.iter().fold(0, |bits, byte| bits | 1 << (byte % 64)))
+    }
+
+    fn has_all(self, wanted: Letters) -> bool {
+        self.0 & wanted.0 == wanted.0
+    }
+}
+
+/// What was found for some letters, so that one more letter only has to be looked for there.
+#[derive(Debug, Default)]
+pub struct Narrowed {
+    letters: String,
+    /// The files that have the letters.
+    found: Vec<usize>,
+    /// How many files were looked at.
+    looked_at: usize,
 }
 
 impl ProjectFiles {
@@ -45,10 +71,28 @@ impl ProjectFiles {
 
     /// The files whose paths have these letters in this order, the best first.
     pub fn find(&self, letters: &str, count: usize) -> Vec<String> {
+        self.find_again(letters, count, &mut Narrowed::default())
+    }
+
+    /// The same, with what was found before for fewer letters.
+    pub fn find_again(&self, letters: &str, count: usize, narrowed: &mut Narrowed) -> Vec<String> {
         let wanted = letters.to_lowercase();
         let known = lock(&self.known);
-        let score = |(index, file): (usize, &Known)| Some((score(file, wanted.as_bytes())?, index));
-        let mut found: Vec<(i64, usize)> = known.iter().enumerate().filter_map(score).collect();
+        // A path that has these letters in this order also has the first of them.
+        if !wanted.starts_with(&narrowed.letters) {
+            *narrowed = Narrowed::default();
+        }
+        let needed = Letters::of(wanted.as_bytes());
+        let mut found = Vec::new();
+        let candidates = narrowed.found.iter().copied().chain(narrowed.looked_at..known.len());
+        for index in candidates.filter(|index| known[*index].letters.has_all(needed)) {
+            if let Some(score) = score(&known[index], wanted.as_bytes()) {
+                found.push((score, index));
+            }
+        }
+        narrowed.found.clear();
+        narrowed.found.extend(found.iter().map(|(_, index)| *index));
+        (narrowed.letters, narrowed.looked_at) = (wanted, known.len());
         let order = |one: &(i64, usize), other: &(i64, usize)| {
             let path = |found: &(i64, usize)| &known[found.1].path;
             other
@@ -66,6 +110,15 @@ impl ProjectFiles {
     }
 }
 
+impl Known {
+    fn new(path: &str) -> Self {
+        let lower = path.to_lowercase();
+        let name = lower.rfind('/').map_or(0, |at| at + 1);
+        let letters = Letters::of(lower.as_bytes());
+        Self { path: path.to_owned(), lower, name, letters }
+    }
+}
+
 fn walk(directory: PathBuf, known: &Mutex<Vec<Known>>, progress: &watch::Sender<(usize, bool)>) {
     let walk = WalkBuilder::new(&directory)
         .hidden(false)
@@ -78,9 +131,7 @@ fn walk(directory: PathBuf, known: &Mutex<Vec<Known>>, progress: &watch::Sender<
         // A name that is not text, or that would end a line, can't be written in a message.
         let path = entry.path().strip_prefix(&directory).ok().and_then(Path::to_str);
         let Some(path) = path.filter(|path| !path.contains(char::is_control)) else { continue };
-        let lower = path.to_lowercase();
-        let name = lower.rfind('/').map_or(0, |at| at + 1);
-        batch.push(Known { path: path.to_owned(), lower, name });
+        batch.push(Known::new(path));
         if batch.len() == BATCH {
             total += batch.len();
             lock(known).append(&mut batch);
@@ -134,11 +185,7 @@ mod tests {
     use super::*;
 
     fn files(paths: &[&str]) -> ProjectFiles {
-        let known = paths.iter().map(|path| Known {
-            path: (*path).to_owned(),
-            lower: path.to_lowercase(),
-            name: path.rfind('/').map_or(0, |at| at + 1),
-        });
+        let known = paths.iter().map(|path| Known::new(path));
         ProjectFiles { known: Arc::new(Mutex::new(known.collect())), progress: watch::channel((0, true)).1 }
     }
 
@@ -152,6 +199,29 @@ mod tests {
         assert_eq!(files.find("zzz", 3), Vec::<String>::new());
         assert_eq!(files.find("", 2), ["README.md", "src/lib.rs"]);
         assert_eq!(files.find("lib", 0), Vec::<String>::new());
+    }
+
+    proptest::proptest! {
+        /// Letter by letter, with more files in between, the same is found as at once.
+        #[test]
+        fn narrowing_finds_the_same(
+            paths in proptest::collection::vec("[a-cé/_A-C]{1,8}", 0..20),
+            more in proptest::collection::vec("[a-c/]{1,8}", 0..5),
+            letters in "[a-cÉA]{0,5}",
+            back in 0_usize..3,
+        ) {
+            let all: Vec<&str> = paths.iter().map(String::as_str).collect();
+            let known = files(&all);
+            let mut narrowed = Narrowed::default();
+            let typed: Vec<char> = letters.chars().collect();
+            for end in 0..=typed.len() {
+                known.find_again(&typed[..end].iter().collect::<String>(), 3, &mut narrowed);
+            }
+            lock(&known.known).extend(more.iter().map(|path| Known::new(path)));
+            let fewer: String = typed[..typed.len().saturating_sub(back)].iter().collect();
+            proptest::prop_assert_eq!(known.find_again(&fewer, 3, &mut narrowed), known.find(&fewer, 3));
+            proptest::prop_assert_eq!(known.find_again(&letters, 99, &mut narrowed), known.find(&letters, 99));
+        }
     }
 
     #[test]

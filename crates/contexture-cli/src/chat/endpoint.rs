@@ -22,6 +22,12 @@ const MAX_LIST_BYTES: u64 = 1 << 20;
 const ANTHROPIC_MODEL: &str = "claude-sonnet-4-5";
 const OPENAI_MODEL: &str = "gpt-5.1-codex";
 
+/// The variables that keys are taken from.
+const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
+const OPENAI_KEY: &str = "OPENAI_API_KEY";
+/// The variable of the key `chat.key`.
+const CONFIG_KEY: &str = "CONTEXTURE_CHAT_KEY";
+
 /// Where Ollama usually is.
 const OLLAMA: &str = "127.0.0.1:11434";
 
@@ -33,16 +39,34 @@ pub(super) struct Wanted {
     pub(super) model: Option<String>,
     /// The variable with the key.
     pub(super) key_env: Option<String>,
+    /// The key of the configuration.
+    pub(super) key: Option<ApiKey>,
+}
+
+/// A model that is talked to.
+pub(super) struct Endpoint {
+    pub(super) client: Client,
+    /// The variables that keys came from, which commands that the model runs must not see.
+    pub(super) key_variables: Vec<String>,
 }
 
 /// The client of a model: of the address that was named, or of the provider whose key is in the environment, or of
 /// Ollama.
-pub(super) async fn find(wanted: &Wanted) -> Result<Client, Failure> {
+pub(super) async fn find(wanted: &Wanted) -> Result<Endpoint, Failure> {
+    let client = client(wanted).await?;
+    let names = wanted.key_env.as_deref().into_iter().chain([ANTHROPIC_KEY, OPENAI_KEY, CONFIG_KEY]);
+    Ok(Endpoint { client, key_variables: names.map(str::to_owned).collect() })
+}
+
+async fn client(wanted: &Wanted) -> Result<Client, Failure> {
     if wanted.url.is_some() || wanted.format.is_some() {
         return built(named(wanted)?);
     }
-    let anthropic = ApiKey::from_env("ANTHROPIC_API_KEY");
-    let openai = ApiKey::from_env("OPENAI_API_KEY");
+    if wanted.key.is_some() {
+        return Err(Failure::usage("`chat.key` is set, but not whose key it is")
+            .hint("add `format = \"messages\"` for Anthropic or \"responses\" for OpenAI, or `url`, below `[chat]`"));
+    }
+    let (anthropic, openai) = (ApiKey::from_env(ANTHROPIC_KEY), ApiKey::from_env(OPENAI_KEY));
     let is_openai_s = wanted.model.as_deref().is_some_and(|name| name.starts_with("gpt"));
     let model = |usual: &str| wanted.model.clone().unwrap_or_else(|| usual.to_owned());
     match (anthropic, openai) {
@@ -63,9 +87,9 @@ fn built(builder: ClientBuilder) -> Result<Client, Failure> {
 fn named(wanted: &Wanted) -> Result<ClientBuilder, Failure> {
     let format = wanted.format.unwrap_or(ModelFormat::Chat);
     let (wire, home, variable, usual) = match format {
-        ModelFormat::Messages => (Format::Messages, "https://api.anthropic.com", "ANTHROPIC_API_KEY", ANTHROPIC_MODEL),
-        ModelFormat::Chat => (Format::Chat, "https://api.openai.com/v1", "OPENAI_API_KEY", OPENAI_MODEL),
-        ModelFormat::Responses => (Format::Responses, "https://api.openai.com/v1", "OPENAI_API_KEY", OPENAI_MODEL),
+        ModelFormat::Messages => (Format::Messages, "https://api.anthropic.com", ANTHROPIC_KEY, ANTHROPIC_MODEL),
+        ModelFormat::Chat => (Format::Chat, "https://api.openai.com/v1", OPENAI_KEY, OPENAI_MODEL),
+        ModelFormat::Responses => (Format::Responses, "https://api.openai.com/v1", OPENAI_KEY, OPENAI_MODEL),
     };
     let model = match (&wanted.model, &wanted.url) {
         (Some(model), _) => model.clone(),
@@ -75,6 +99,9 @@ fn named(wanted: &Wanted) -> Result<ClientBuilder, Failure> {
         }
     };
     let client = Client::builder(wire, wanted.url.as_deref().unwrap_or(home), model);
+    if let (None, Some(key)) = (&wanted.key_env, &wanted.key) {
+        return Ok(client.key(key.clone()));
+    }
     // A provider's key goes to its provider; to another address only the key that was named for it.
     let variable = wanted.key_env.as_deref().or(wanted.url.is_none().then_some(variable));
     let Some(variable) = variable else { return Ok(client) };

@@ -1,9 +1,11 @@
 //! The keys of a terminal, and the state that it must be left in.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crossterm::terminal;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 /// Asks the terminal to mark what is pasted.
@@ -11,6 +13,12 @@ const MARK_PASTES: &str = "\x1b[?2004h";
 
 /// Takes that back, shows the cursor and ends colours.
 const RESTORE: &str = "\x1b[?2004l\x1b[?25h\x1b[0m";
+
+/// The exit code of a program that was told to end: 128 and the number of SIGTERM.
+pub(super) const TERMINATED: i32 = 143;
+
+/// How long the conversation may take to end.
+const LAST_MOMENTS: Duration = Duration::from_secs(3);
 
 /// Something that a person does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +49,8 @@ pub(super) enum Key {
     DeleteToEnd,
     ClearScreen,
     Resized,
+    /// The program was told to end (SIGTERM, or the terminal is gone).
+    Terminated,
 }
 
 /// While it exists, the terminal sends every key; when it is dropped, the terminal is as it was.
@@ -71,6 +81,7 @@ impl Keyboard {
         stdout.flush()?;
         drop(stdout);
         let (sender, keys) = mpsc::unbounded_channel();
+        tokio::spawn(end_when_told(terminated()?, sender.clone()));
         // It waits for a key until the program ends.
         std::thread::spawn(move || {
             while let Ok(event) = event::read() {
@@ -91,6 +102,30 @@ impl Keyboard {
     pub(super) fn ready(&mut self) -> Option<Key> {
         self.keys.try_recv().ok()
     }
+}
+
+/// Ends when the program is told to end.
+///
+/// # Errors
+/// The system has no signals.
+pub(super) fn terminated() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    let (mut ended, mut gone) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
+    Ok(async move {
+        tokio::select! {
+            _ = ended.recv() => {}
+            _ = gone.recv() => {}
+        }
+    })
+}
+
+/// Has the conversation end, so that a running command ends with it; if it does not, ends the program.
+async fn end_when_told(told: impl Future<Output = ()>, keys: mpsc::UnboundedSender<Key>) {
+    told.await;
+    // Without a conversation the program is about to end.
+    let _ = keys.send(Key::Terminated);
+    tokio::time::sleep(LAST_MOMENTS).await;
+    restore();
+    std::process::exit(TERMINATED);
 }
 
 fn restore() {

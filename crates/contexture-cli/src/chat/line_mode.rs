@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use super::diff;
 use super::happening::{Happening, harmless};
+use super::keyboard::terminated;
 use super::session::{Session, failure_of};
 use crate::failure::Failure;
 use crate::terminal::{Screen, Style};
@@ -40,6 +41,7 @@ async fn watch(
     happenings: &mut mpsc::UnboundedReceiver<Happening>,
 ) -> Result<(), Failure> {
     let mut turn = std::pin::pin!(turn);
+    let (mut told, mut is_told) = (std::pin::pin!(terminated()?), false);
     let mut printer = Printer::new();
     let outcome = loop {
         tokio::select! {
@@ -47,6 +49,11 @@ async fn watch(
             Some(happening) = happenings.recv() => printer.show(happening)?,
             outcome = &mut turn => break outcome,
             _ = tokio::signal::ctrl_c() => abort.abort(),
+            // A command that runs ends with the turn.
+            () = &mut told, if !is_told => {
+                is_told = true;
+                abort.abort();
+            }
         }
     };
     while let Ok(happening) = happenings.try_recv() {

@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use contexture::client::Client;
 use contexture::config::{Config, keys};
 use contexture::engine::{AbortHandle, EngineBuilder};
-use contexture::layers::{FileHistory, FileReference, WorkingMemory};
+use contexture::layers::{FileHistory, FileReference, Instructions, Plan, WorkingMemory};
 use contexture::prelude::*;
 use contexture::store::{SqliteIndex, SqliteStore, StorageAdapter};
 use contexture::tools::{EditFile, ExecuteBash, ListFiles, McpServer, ReadFile, SearchFiles, Workspace, WriteFile};
+use contexture_server::inspect::InspectServer;
 use tokio::sync::mpsc;
 
+use super::endpoint::Endpoint;
 use super::gate::{Gate, Permission};
 use super::happening::{Happening, Happenings, observer};
 use super::threads::Threads;
@@ -25,7 +26,7 @@ const INSTRUCTIONS: &str = "You are a coding agent in the user's terminal. You w
      Answer questions without changing anything. If the user refuses something, ask or find another way.";
 
 /// The layers of a conversation.
-pub(super) type Layers = (WorkingMemory, FileReference, FileHistory);
+pub(super) type Layers = (Instructions, WorkingMemory, Plan, FileReference, FileHistory);
 
 /// What a session is made of.
 pub(super) struct Opening {
@@ -34,7 +35,7 @@ pub(super) struct Opening {
     pub(super) path: PathBuf,
     pub(super) directory: PathBuf,
     pub(super) config: Config,
-    pub(super) client: Client,
+    pub(super) endpoint: Endpoint,
     pub(super) permission: Permission,
 }
 
@@ -60,12 +61,15 @@ pub(super) struct Session {
     pub(super) undo: Undo,
     pub(super) config: Config,
     pub(super) model: String,
+    /// The page that shows the thread, once somebody asked for it.
+    pub(super) inspector: Option<InspectServer>,
 }
 
 impl Session {
     /// Opens a thread with everything that was kept of it.
     pub(super) async fn open(opening: Opening, thread: Thread) -> Result<Self, Failure> {
-        let Opening { store, path, directory, config, client, permission } = opening;
+        let Opening { store, path, directory, config, endpoint: Endpoint { client, key_variables }, permission } =
+            opening;
         let threads = Threads::new(store.clone(), &directory);
         let id = match &thread {
             Thread::New => Threads::fresh_id(),
@@ -76,17 +80,35 @@ impl Session {
         let undo = Undo::of(store.clone(), &id).await?;
         let gate = Gate::new(permission, sender.clone(), undo.clone());
         let workspace = Workspace::open(&directory).map_err(|error| Failure::usage(error.to_string()))?;
-        let workspace = workspace.with_approval(gate.clone());
+        let workspace = workspace.with_approval(gate.clone()).without_variables(key_variables);
         let references = FileReference::new(config.file_reference(directory.clone())).map_err(|error| {
             Failure::usage(error.to_string()).hint("check the section [file-reference] of the configuration")
         })?;
         let model = client.model().to_owned();
+        let project = directory.to_string_lossy().into_owned();
         let builder = builder(&config, &references, &workspace, &sender).model(client);
         let builder = builder.store(store.clone()).search(Arc::new(SqliteIndex::new(&path)));
         let builder = add_servers(builder, &config, &workspace, &gate, &sender).await?;
         let engine = builder.build().map_err(|error| failure_of(&error))?;
-        let execution = engine.execution(id.as_str()).start().await.map_err(|error| failure_of(&error))?;
-        Ok(Self { execution, happenings, store, store_path: path, threads, workspace, references, undo, config, model })
+        let execution = engine
+            .execution(id.as_str())
+            .resource_of("project", project)
+            .start()
+            .await
+            .map_err(|error| failure_of(&error))?;
+        Ok(Self {
+            execution,
+            happenings,
+            store,
+            store_path: path,
+            threads,
+            workspace,
+            references,
+            undo,
+            config,
+            model,
+            inspector: None,
+        })
     }
 
     /// The thread's id.
@@ -115,7 +137,8 @@ fn builder(
     let history = history.with_dialects(config.dialects());
     let history = if config.get(&keys::VERBATIM) { history.verbatim() } else { history };
     let instructions = Some(config.get(&keys::INSTRUCTIONS)).filter(|text| !text.trim().is_empty());
-    let layers = memory((WorkingMemory::new(), references.clone(), history));
+    let plan = Plan::new().with_dialects(config.dialects());
+    let layers = memory((Instructions::new(), WorkingMemory::new(), plan, references.clone(), history));
     contexture::in_memory(layers)
         .fs(Arc::new(workspace.files().clone()))
         .policy(ProjectionPolicy::new(config.get(&keys::BUDGET)))

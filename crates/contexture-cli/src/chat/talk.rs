@@ -6,11 +6,11 @@ use contexture::engine::TurnAnswer;
 use contexture::error::Error;
 
 use super::commands::{self, Outcome};
-use super::completion::{ProjectFiles, referenced};
+use super::completion::{Narrowed, ProjectFiles, referenced};
 use super::diff;
 use super::editor::Editor;
 use super::happening::{Happening, Intent, Question, Reply, harmless, one_line};
-use super::keyboard::{Key, Keyboard};
+use super::keyboard::{Key, Keyboard, TERMINATED};
 use super::session::{Session, chain, failure_of};
 use crate::failure::Failure;
 use crate::terminal::{Screen, Style};
@@ -32,13 +32,15 @@ pub(super) async fn run(mut session: Session, first: Option<String>) -> Result<(
         files: ProjectFiles::collect(session.workspace.directory()),
         editor: Editor::new(commands::said(&session.execution)),
         drawn_row: 0,
+        is_terminated: false,
     };
     talk.greet(&session)?;
     if let Some(text) = first {
         talk.print(&format!("{PROMPT}{}\n", harmless(&text)))?;
         talk.turn(&mut session, Some(text)).await?;
     }
-    while let Some(text) = talk.read().await? {
+    while !talk.is_terminated {
+        let Some(text) = talk.read().await? else { break };
         let outcome = match text.trim() {
             "" => Some(Outcome::Continue),
             _ => match commands::run(&mut session, &text, Screen::of_output()).await {
@@ -60,6 +62,10 @@ pub(super) async fn run(mut session: Session, first: Option<String>) -> Result<(
     if is_begun {
         talk.note(&format!("contexture chat --thread {thread} goes on with this."))?;
     }
+    if talk.is_terminated {
+        drop(talk);
+        std::process::exit(TERMINATED);
+    }
     Ok(())
 }
 
@@ -70,12 +76,15 @@ struct Talk {
     editor: Editor,
     /// In which row of what was drawn the cursor is.
     drawn_row: usize,
+    /// Whether the program was told to end.
+    is_terminated: bool,
 }
 
 /// The files that are offered for the reference at the cursor.
 #[derive(Default)]
 struct Offer {
     letters: Option<String>,
+    narrowed: Narrowed,
     paths: Vec<String>,
     chosen: usize,
     /// Whether the person does not want it for these letters.
@@ -90,7 +99,9 @@ impl Offer {
             return;
         }
         self.is_closed &= letters == self.letters;
-        self.paths = letters.as_deref().map(|letters| files.find(letters, MAX_OFFERED)).unwrap_or_default();
+        let narrowed = &mut self.narrowed;
+        let found = letters.as_deref().map(|letters| files.find_again(letters, MAX_OFFERED, narrowed));
+        self.paths = found.unwrap_or_default();
         self.chosen = 0;
         self.letters = letters;
     }
@@ -171,6 +182,10 @@ impl Talk {
             Key::Enter => return Read::Said(self.editor.text()),
             Key::EndOfInput if self.editor.is_empty() => return Read::Ended,
             Key::Interrupt if was_leaving => return Read::Ended,
+            Key::Terminated => {
+                self.is_terminated = true;
+                return Read::Ended;
+            }
             Key::Interrupt => self.editor.clear(),
             Key::EndOfInput => self.editor.delete(),
             Key::Up => self.editor.older(),
@@ -298,8 +313,9 @@ impl Talk {
                     key = self.keyboard.next() => match key {
                         // The second one does not wait for the turn to end by itself.
                         Key::Interrupt | Key::EndOfInput if is_aborted => break Err(Error::Aborted),
-                        Key::Interrupt | Key::EndOfInput => {
+                        Key::Interrupt | Key::EndOfInput | Key::Terminated => {
                             is_aborted = true;
+                            self.is_terminated |= key == Key::Terminated;
                             abort.abort();
                         }
                         key => self.key_in_turn(key, &mut showing)?,

@@ -1,5 +1,8 @@
 //! `contexture chat`: one turn in a pipe, and a conversation in a pseudo-terminal, with a provider over a real socket.
 
 mod provider;
+mod configured;
 mod line_mode;
+mod picture;
+mod screen;
 mod terminal;

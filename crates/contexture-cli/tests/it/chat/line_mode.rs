@@ -15,6 +15,9 @@ use crate::program::{Run, program, run};
 /// How long is waited for what must come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How many commands a conversation has that is killed at any time.
+const COMMANDS: usize = 6;
+
 /// A directory with a project and a home.
 pub fn place() -> TempDir {
     let place = tempfile::tempdir().expect("a directory");
@@ -147,6 +150,100 @@ fn an_answer_that_was_cut_off_is_asked_for_again() {
     assert_eq!(asked[1].matches("do it").count(), 1, "{}", asked[1]);
     let again = said(place.path(), &provider, &["--continue"], "");
     assert_eq!((again.code, provider.received().len()), (2, 2), "nothing is left to go on with: {}", again.stderr);
+}
+
+/// Asks for two commands at a time until all have an output.
+fn two_at_a_time(body: &serde_json::Value) -> Reply {
+    let messages = body["messages"].as_array().expect("messages");
+    let done = messages.iter().filter(|message| message["role"] == "tool").count();
+    if done >= COMMANDS {
+        return Reply::Says("all of them");
+    }
+    let call = |number: usize| {
+        let id = format!("c{number}");
+        (id.clone(), "execute_bash", json!({"command": format!("echo {id} >> runs")}))
+    };
+    Reply::CallsAll(vec![call(done), call(done + 1)])
+}
+
+#[test]
+fn kills_at_any_time_repeat_and_lose_nothing() {
+    for round in 0..4_u64 {
+        let (place, provider) = (place(), Provider::answering(|_, body| two_at_a_time(body)));
+        let all = ["--print", "--yes", "--url", &provider.url, "--model", "m"];
+        let mut arguments = vec!["do it"];
+        for kill in 0..4_u64 {
+            let mut command = chat(place.path(), &[&all[..], &arguments[..]].concat());
+            let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            let mut child = command.spawn().expect("the program starts");
+            // Between the start of the program and the end of the turn, at a moment that is another one every time.
+            std::thread::sleep(Duration::from_millis(40 + (round * 97 + kill * 61) % 260));
+            child.kill().expect("it was started");
+            child.wait().expect("it ends");
+            // Before the first turn is durable there is nothing to go on with.
+            let is_begun = !run(chat(place.path(), &["--threads"]), "").stdout.starts_with("There is no thread");
+            arguments = if is_begun { vec!["--continue"] } else { vec!["do it"] };
+        }
+        let last = said(place.path(), &provider, &[&["--yes"], &arguments[..]].concat(), "");
+        let is_over_already = last.code == 2 && last.stderr.contains("no unfinished turn");
+        assert!(last.stdout.ends_with("all of them\n") || is_over_already, "{} {}", last.stdout, last.stderr);
+        let runs = fs::read_to_string(place.path().join("project/runs")).unwrap_or_default();
+        let outputs: Vec<serde_json::Value> = provider.received().last().expect("a request")["messages"]
+            .as_array()
+            .expect("messages")
+            .iter()
+            .filter(|message| message["role"] == "tool")
+            .cloned()
+            .collect();
+        assert_eq!(outputs.len(), COMMANDS, "{outputs:?}");
+        for (number, output) in outputs.iter().enumerate() {
+            let count = runs.lines().filter(|line| *line == format!("c{number}")).count();
+            let is_unknown = output["content"].as_str().is_some_and(|text| text.contains("it was not run again"));
+            assert!(count == 1 || (count == 0 && is_unknown), "c{number} ran {count} times: {output}");
+        }
+        assert_eq!(provider.last().matches("do it").count(), 1, "{}", provider.last());
+    }
+}
+
+#[test]
+fn a_command_ends_with_the_program() {
+    let place = place();
+    let command = json!({"command": "echo $$ > pid; sleep 300"});
+    let provider = Provider::start(vec![Reply::Calls("execute_bash", command), Reply::Says("I see.")]);
+    let mut chat = chat(place.path(), &["--print", "--yes", "--url", &provider.url, "--model", "m", "wait"]);
+    let mut child = chat.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    let (file, start) = (place.path().join("project/pid"), Instant::now());
+    let pid = loop {
+        match fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<i32>().ok()) {
+            Some(pid) => break pid,
+            None => std::thread::sleep(Duration::from_millis(10)),
+        }
+        assert!(start.elapsed() < PATIENCE, "the command does not start");
+    };
+    let id = rustix::process::Pid::from_raw(i32::try_from(child.id()).expect("an id")).expect("an id");
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).expect("it runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(1), "the turn was interrupted");
+    while fs::exists(format!("/proc/{pid}/cwd")).expect("a file system")
+        && fs::read_link(format!("/proc/{pid}/exe")).is_ok()
+    {
+        assert!(start.elapsed() < PATIENCE, "the command goes on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn ollama_is_found_and_its_first_model_is_used() {
+    let (place, provider) = (place(), Provider::start(vec![Reply::Says("hello")]));
+    let host = provider.url.trim_end_matches("/v1").to_owned();
+    for (arguments, model) in
+        [(&["--print", "hi"][..], "small-model"), (&["--print", "--model", "other", "hi"], "other")]
+    {
+        let mut command = chat(place.path(), arguments);
+        command.env("OLLAMA_HOST", &host);
+        let run = run(command, "");
+        assert_eq!((run.code, run.stdout.as_str()), (0, "hello\n"), "{}", run.stderr);
+        assert_eq!(provider.received().last().expect("a request")["model"], model);
+    }
 }
 
 #[test]

@@ -17,17 +17,19 @@ use super::line_mode::{chat, place};
 use super::provider::{Provider, Reply};
 
 /// How long is waited for what must come.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program in a terminal.
-struct Terminal {
+pub struct Terminal {
     child: Child,
     keys: File,
     shown: Arc<Mutex<String>>,
+    /// Everything that was ever shown.
+    all: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Terminal {
-    fn start(place: &Path, provider: &Provider, columns: u16, arguments: &[&str]) -> Self {
+    pub fn start(place: &Path, provider: &Provider, columns: u16, arguments: &[&str]) -> Self {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
         grantpt(&controller).expect("it is ours");
         unlockpt(&controller).expect("it is ours");
@@ -41,28 +43,47 @@ impl Terminal {
         let child = command.spawn().expect("the program starts");
         let keys = File::from(controller);
         let shown = Arc::new(Mutex::new(String::new()));
-        let (mut output, text) = (keys.try_clone().expect("a handle"), shown.clone());
+        let all = Arc::new(Mutex::new(Vec::new()));
+        let (mut output, text, bytes) = (keys.try_clone().expect("a handle"), shown.clone(), all.clone());
         std::thread::spawn(move || {
             let mut buffer = [0; 65_536];
             // The end of the program is an error here.
             while let Ok(count @ 1..) = output.read(&mut buffer) {
                 text.lock().expect("no panic").push_str(&String::from_utf8_lossy(&buffer[..count]));
+                bytes.lock().expect("no panic").extend_from_slice(&buffer[..count]);
             }
         });
-        Self { child, keys, shown }
+        Self { child, keys, shown, all }
+    }
+
+    /// Everything that was shown so far.
+    pub fn all(&self) -> String {
+        String::from_utf8_lossy(&self.all.lock().expect("no panic")).into_owned()
+    }
+
+    /// Tells the program to end.
+    fn terminate(&self) {
+        let id = rustix::process::Pid::from_raw(i32::try_from(self.child.id()).expect("an id")).expect("an id");
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).expect("it runs");
+    }
+
+    /// Whether the terminal sends whole lines and shows what is typed, as a shell wants it.
+    fn is_as_it_was(&self) -> bool {
+        let modes = rustix::termios::tcgetattr(&self.keys).expect("it is a terminal").local_modes;
+        modes.contains(rustix::termios::LocalModes::ICANON | rustix::termios::LocalModes::ECHO)
     }
 
     fn shown(&self) -> String {
         self.shown.lock().expect("no panic").clone()
     }
 
-    fn press(&mut self, keys: &str) {
+    pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).expect("the terminal takes keys");
     }
 
     /// Waits until a text was shown, and forgets everything up to its end.
     #[track_caller]
-    fn expect(&self, text: &str) -> String {
+    pub fn expect(&self, text: &str) -> String {
         let start = Instant::now();
         loop {
             {
@@ -188,6 +209,94 @@ fn a_paste_of_ten_thousand_lines_is_a_mark_and_arrives_whole() {
     terminal.press("\r");
     terminal.expect("Long.");
     assert!(provider.last().contains("line 0\\nline 1\\n") && provider.last().contains("line 9999"));
+}
+
+#[test]
+fn a_program_that_is_told_to_end_leaves_the_terminal_as_it_was() {
+    let command = json!({"command": "echo $$ > pid; sleep 300"});
+    let replies = [
+        vec![Reply::Says("never")],
+        vec![Reply::Stalls("half of"), Reply::Says("all of it")],
+        vec![Reply::Calls("execute_bash", command), Reply::Says("all of it")],
+    ];
+    for (case, replies) in replies.into_iter().enumerate() {
+        let (place, provider) = (place(), Provider::start(replies));
+        let mut terminal = Terminal::start(place.path(), &provider, 80, &["--yes"]);
+        terminal.expect("› ");
+        assert!(!terminal.is_as_it_was());
+        match case {
+            0 => terminal.press("not said yet"),
+            1 => {
+                terminal.press("say it\r");
+                terminal.expect("half of");
+            }
+            _ => {
+                terminal.press("run it\r");
+                let start = Instant::now();
+                while !place.path().join("project/pid").exists() {
+                    assert!(start.elapsed() < PATIENCE, "the command does not run");
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+            }
+        }
+        terminal.terminate();
+        terminal.expect("\x1b[?2004l");
+        assert_eq!(terminal.ends(), 143);
+        assert!(terminal.is_as_it_was());
+        if case > 0 {
+            let mut terminal = Terminal::start(place.path(), &provider, 80, &["--continue"]);
+            terminal.expect("A turn was interrupted");
+            terminal.press("\r");
+            terminal.expect("all of it");
+        }
+    }
+}
+
+#[test]
+fn a_plan_is_shown_and_the_inspector_opens() {
+    let place = place();
+    let steps = json!([{"text": "Read the code"}, {"text": "Mend it"}]);
+    let provider = Provider::start(vec![
+        Reply::Calls("plan__propose", json!({"goal": "One is one", "steps": steps})),
+        Reply::Calls("plan__approve", json!({})),
+        Reply::Calls("plan__update", json!({"step": "1", "status": "done"})),
+        Reply::Says("Shall I go on?"),
+    ]);
+    let mut terminal = Terminal::start(place.path(), &provider, 80, &[]);
+    terminal.expect("› ");
+    terminal.press("/plan\r");
+    terminal.expect("no plan");
+    terminal.expect("› ");
+    terminal.press("make a plan\r");
+    terminal.expect("Shall I go on?");
+    terminal.expect("› ");
+    terminal.press("/plan\r");
+    terminal.expect("One is one (it is carried out)");
+    terminal.expect("✓ 1 Read the code");
+    terminal.expect("▸ 2 Mend it");
+    terminal.expect("› ");
+    terminal.press("/inspect\r");
+    terminal.expect("page    http://");
+    let address = terminal.expect("/inspect/?token=");
+    let address = address.trim_end_matches("/inspect/?token=").to_owned();
+    let token = terminal.expect("thread ");
+    let token = token.split_whitespace().next().expect("a token").to_owned();
+    let requests = asked(&address, "/api/v1/conversations", &token);
+    assert!(requests.contains("\"requests\":4"), "{requests}");
+    assert!(asked(&address, "/api/v1/conversations", "wrong").starts_with("HTTP/1.1 401"));
+}
+
+/// Asks the inspector for something.
+fn asked(address: &str, path: &str, token: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(address).expect("the inspector listens");
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\r\n"
+    )
+    .expect("it takes requests");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    answer
 }
 
 /// `cargo test --release -p contexture-cli --test it fifty_thousand -- --ignored --nocapture`
