@@ -30,9 +30,11 @@ fn main() {
         let upstream = serve(axum::Router::new().fallback(answer)).await;
         let plain =
             serve(axum::Router::new().fallback(proxy).with_state((reqwest::Client::new(), upstream.clone()))).await;
-        println!("{:<28} {:>12} {:>12} {:>12} {:>12}", "", "median", "p99", "added median", "added p99");
+        println!("{:<36} {:>12} {:>12} {:>12} {:>12}", "", "median", "p99", "added median", "added p99");
         for (messages, bytes) in SIZES {
-            latency(&plain, &upstream, messages, bytes).await;
+            for is_inspected in [false, true] {
+                latency(&plain, &upstream, messages, bytes, is_inspected).await;
+            }
         }
         streams(&upstream).await;
         conversations(&upstream).await;
@@ -90,11 +92,16 @@ fn body(messages: &[Value]) -> String {
     json!({"model": "claude-sonnet-4-5", "max_tokens": 1000, "system": [{"type": "text", "text": "s", "cache_control": mark}], "messages": messages}).to_string()
 }
 
-async fn latency(plain: &str, upstream: &str, messages: usize, bytes: usize) {
+async fn latency(plain: &str, upstream: &str, messages: usize, bytes: usize, is_inspected: bool) {
     let directory = tempfile::tempdir().expect("a directory for the store");
     let store = Some(directory.path().join("gateway.db"));
-    let options =
-        Options { upstreams: Upstreams::one(upstream), budget: Some(100_000_000), store, ..Options::default() };
+    let options = Options {
+        upstreams: Upstreams::one(upstream),
+        budget: Some(100_000_000),
+        store,
+        inspect: is_inspected,
+        ..Options::default()
+    };
     let gateway = Gateway::start("127.0.0.1:0", options).await.expect("a gateway on a free port");
     let all = conversation(messages, bytes);
     let client = reqwest::Client::new();
@@ -114,9 +121,9 @@ async fn latency(plain: &str, upstream: &str, messages: usize, bytes: usize) {
         times.sort_unstable();
         show(times[(times.len() as f64 * share) as usize])
     };
-    let name = format!("{messages} messages, {} kB", size / 1000);
+    let name = format!("{messages} messages, {} kB{}", size / 1000, if is_inspected { ", inspected" } else { "" });
     println!(
-        "{name:<28} {:>12} {:>12} {:>12} {:>12}",
+        "{name:<36} {:>12} {:>12} {:>12} {:>12}",
         at(&mut through, 0.5),
         at(&mut through, 0.99),
         at(&mut added, 0.5),
@@ -124,7 +131,7 @@ async fn latency(plain: &str, upstream: &str, messages: usize, bytes: usize) {
     );
     let mut own: Vec<Duration> =
         gateway.stop().await.iter().skip(1).map(|record| Duration::from_micros(record.own_us)).collect();
-    println!("{:<28} {:>12} {:>12}", "  of that its own work", at(&mut own, 0.5), at(&mut own, 0.99));
+    println!("{:<36} {:>12} {:>12}", "  of that its own work", at(&mut own, 0.5), at(&mut own, 0.99));
 }
 
 async fn ask(client: &reqwest::Client, url: &str, body: &str) -> Duration {
