@@ -37,6 +37,7 @@ use std::time::Duration;
 use contexture_core::error::BoxError;
 use contexture_core::model::{Deltas, LlmResponse, Model, ModelRequest};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub use error::ClientError;
@@ -111,15 +112,25 @@ impl Client {
     /// The body of a request as it is sent.
     fn body(&self, request: &ModelRequest, stream: bool) -> Result<String, ClientError> {
         let model = request.model.as_deref().unwrap_or(&self.model);
-        let mut body = match self.format {
-            Format::Messages => messages::body(request, model, stream)?,
-            Format::Chat => chat::body(request, model, stream, self.developer_role),
-            Format::Responses => responses::body(request, model, stream),
-        };
-        if let Some(body) = body.as_object_mut() {
-            body.extend(self.fields.clone());
+        match self.format {
+            Format::Messages => self.written(&messages::body(request, model, stream)),
+            Format::Chat => self.written(&chat::body(request, model, stream, self.developer_role)),
+            Format::Responses => self.written(&responses::body(request, model, stream)),
         }
-        Ok(body.to_string())
+    }
+
+    /// A body as JSON, with the fields that are put into every request.
+    fn written(&self, body: &impl Serialize) -> Result<String, ClientError> {
+        let written = match self.fields.is_empty() {
+            true => serde_json::to_string(body),
+            false => serde_json::to_value(body).map(|mut body| {
+                if let Some(body) = body.as_object_mut() {
+                    body.extend(self.fields.clone());
+                }
+                body.to_string()
+            }),
+        };
+        written.map_err(|error| error::malformed(error.to_string()))
     }
 }
 

@@ -27,7 +27,9 @@ pub(super) fn body(request: &ModelRequest, model: &str, stream: bool, developer_
             Turn::Others(pieces) => messages.extend(pieces.iter().filter_map(|piece| other(piece, developer_role))),
         }
     }
-    let mut body = json!({ "model": model, "messages": messages, "stream": stream });
+    let mut body = json!({ "model": model, "stream": stream });
+    // Moved: in the macro, the whole history would be copied once more.
+    body["messages"] = messages.into();
     if stream {
         body["stream_options"] = json!({ "include_usage": true });
     }
@@ -107,7 +109,10 @@ fn said(message: &Message, developer_role: Option<&str>) -> Option<Value> {
             })
             .collect(),
     };
-    Some(json!({ "role": role, "content": content }))
+    let mut message = Map::new();
+    message.insert("role".to_owned(), role.into());
+    message.insert("content".to_owned(), content);
+    Some(message.into())
 }
 
 /// A response while it is streamed.

@@ -90,7 +90,7 @@ fn is_thought(block: &Value) -> bool {
 }
 
 /// The body of a request.
-pub(super) fn body(request: &ModelRequest, model: &str, stream: bool) -> Result<Value, ClientError> {
+pub(super) fn body<'a>(request: &'a ModelRequest, model: &'a str, stream: bool) -> impl Serialize + 'a {
     let marks: HashSet<usize> = request.breakpoints.iter().copied().collect();
     let mut system: Vec<Block<'_>> = Vec::new();
     if !request.instructions.trim().is_empty() {
@@ -104,8 +104,7 @@ pub(super) fn body(request: &ModelRequest, model: &str, stream: bool) -> Result<
         }
     }
     let max_tokens = request.max_output_tokens.unwrap_or(MAX_TOKENS);
-    let body = Body { model, max_tokens, stream, system, tools, messages: messages(request, &marks) };
-    serde_json::to_value(body).map_err(|error| malformed(error.to_string()))
+    Body { model, max_tokens, stream, system, tools, messages: messages(request, &marks) }
 }
 
 fn tool(tool: &contexture_core::model::ToolSchema) -> Value {

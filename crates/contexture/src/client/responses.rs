@@ -16,11 +16,12 @@ pub(super) fn body(request: &ModelRequest, model: &str, stream: bool) -> Value {
     let input: Vec<Value> = request.items.iter().filter_map(|item| wire_item(item, &names)).collect();
     let mut body = json!({
         "model": model,
-        "input": input,
         "stream": stream,
         "store": false,
         "include": ["reasoning.encrypted_content"],
     });
+    // Moved: in the macro, the whole history would be copied once more.
+    body["input"] = input.into();
     if !request.instructions.trim().is_empty() {
         body["instructions"] = Value::from(&*request.instructions);
     }

@@ -137,7 +137,10 @@ impl Shared {
         let noted = noting(deltas, shown.clone());
         let read = self.read_events(format, response, &noted).await;
         read.map_err(|error| {
-            let mut failure = Failure::from(error);
+            let mut failure = Failure::from(match error {
+                ClientError::Failed { message } => ClientError::Failed { message: self.shown(&message) },
+                other => other,
+            });
             failure.may_repeat &= !shown.load(std::sync::atomic::Ordering::Relaxed);
             failure
         })
@@ -197,8 +200,8 @@ impl Shared {
             Format::Chat => chat::items(&response)?,
             Format::Responses => responses::items(&response)?,
         };
-        for message in items.iter().filter_map(Item::as_message) {
-            deltas.send(Delta::text(message.text()));
+        if deltas.are_watched() {
+            show(&items, deltas);
         }
         let mut bill = Bill::default();
         bill.take(&response);
@@ -263,6 +266,25 @@ impl Shared {
             cause = source;
         }
         ClientError::Connect { address: self.address(), source: cause.to_string().into() }
+    }
+}
+
+/// Shows items that came at once.
+fn show(items: &[Item], deltas: &Deltas) {
+    let mut index = 0;
+    for item in items {
+        match item {
+            Item::Message(message) => deltas.send(Delta::text(message.text())),
+            Item::Reasoning(reasoning) if !reasoning.text.is_empty() => {
+                deltas.send(Delta::Reasoning { text: reasoning.text.clone() });
+            }
+            Item::FunctionCall(call) => {
+                let (name, arguments) = (Some(call.name.to_string()), call.arguments.clone());
+                deltas.send(Delta::Call { index, name, arguments });
+                index += 1;
+            }
+            _ => {}
+        }
     }
 }
 

@@ -427,6 +427,23 @@ async fn an_error_in_the_middle_of_a_stream_is_told() {
 }
 
 #[tokio::test]
+async fn an_error_in_a_stream_shows_no_key() {
+    let report = json!({ "error": { "message": format!("no account for {KEY}") } });
+    let provider = Provider::start(vec![Reply::events(&[report])]).await;
+    let client = builder(Format::Chat, &provider).retry(RetryPolicy { max_retries: 0, ..QUICK }).build().unwrap();
+    let error = streamed(&client, hello()).await.0.unwrap_err();
+    assert_eq!(error.to_string(), "the provider failed during its response: no account for [key]");
+}
+
+#[tokio::test]
+async fn a_call_in_a_response_that_is_not_streamed_is_shown_too() {
+    let provider = Provider::start(vec![Reply::calls(&[("c1", "notes__add", json!({ "text": "milk" }))])]).await;
+    let (_, deltas) = streamed(&client(Format::Chat, &provider), hello()).await;
+    let arguments = json!({ "text": "milk" }).to_string();
+    assert_eq!(deltas, [Delta::Call { index: 0, name: Some("notes__add".to_owned()), arguments }]);
+}
+
+#[tokio::test]
 async fn a_stream_that_is_cut_is_asked_for_again_only_if_nothing_was_shown() {
     for format in Format::ALL {
         let nothing = Reply::events(&[]).cut();
