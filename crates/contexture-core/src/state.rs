@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::id::{ExecutionId, IdMap, LayerId};
 use crate::layer::{LayerState, StateReader, StateValue};
-use crate::store::{Batch, ScopedStorage, StoreError, Version};
+use crate::store::{Batch, Record, ScopedStorage, StoreError, Version};
 
 use cell::{Cell, Meeting};
 pub(crate) use cell::{DirtyState, Durable, Unread};
@@ -239,7 +239,7 @@ impl LayerStateStore {
     }
 
     /// The layers of an execution whose states are stored.
-    pub(crate) fn durable_layers(&self, execution: &ExecutionId) -> Vec<LayerId> {
+    fn durable_layers(&self, execution: &ExecutionId) -> Vec<LayerId> {
         let executions = self.executions();
         let Some(entry) = executions.get(execution) else { return Vec::new() };
         entry.cells.iter().filter(|(_, cell)| cell.durable.is_some()).map(|(layer, _)| layer.clone()).collect()
@@ -427,14 +427,34 @@ impl LayerStateStore {
     pub(crate) async fn reconcile(&self, execution: &ExecutionId, layer: &LayerId) -> Result<bool, StoreError> {
         let Some(target) = self.target(execution, layer) else { return Ok(false) };
         let theirs = target.adapter().get(&state_key(&target)).await?;
+        Ok(self.settle(execution, layer, theirs.as_ref()))
+    }
+
+    /// As [`reconcile`](Self::reconcile), for all layers with one read. Returns those whose state in memory has changed.
+    pub(crate) async fn reconcile_all(&self, execution: &ExecutionId) -> Result<Vec<LayerId>, StoreError> {
+        let layers = self.durable_layers(execution);
+        let targets = layers.into_iter().filter_map(|layer| Some((self.target(execution, &layer)?, layer)));
+        let (targets, layers): (Vec<ScopedStorage>, Vec<LayerId>) = targets.unzip();
+        let Some(store) = targets.first().map(ScopedStorage::adapter) else { return Ok(Vec::new()) };
+        let keys: Vec<String> = targets.iter().map(state_key).collect();
+        let records = store.get_many(&keys).await?;
+        let changed = layers.into_iter().zip(records);
+        Ok(changed
+            .filter(|(layer, theirs)| self.settle(execution, layer, theirs.as_ref()))
+            .map(|(layer, _)| layer)
+            .collect())
+    }
+
+    /// Returns `true` if the state in memory has changed.
+    fn settle(&self, execution: &ExecutionId, layer: &LayerId, theirs: Option<&Record>) -> bool {
         loop {
-            let Some(seen) = self.with_cell(execution, layer, Cell::snapshot).flatten() else { return Ok(false) };
-            let meeting = seen.meet(theirs.as_ref());
-            let settled = self.with_cell_mut(execution, layer, |cell| cell.settle(&seen, theirs.as_ref(), &meeting));
+            let Some(seen) = self.with_cell(execution, layer, Cell::snapshot).flatten() else { return false };
+            let meeting = seen.meet(theirs);
+            let settled = self.with_cell_mut(execution, layer, |cell| cell.settle(&seen, theirs, &meeting));
             // The state changed while `merge` ran: merge again.
             let Some(Some(changed)) = settled else { continue };
             self.report(execution, layer, &meeting);
-            return Ok(changed);
+            return changed;
         }
     }
 

@@ -106,7 +106,8 @@ impl Thread {
     async fn try_catch_up(&mut self, shared: &Arc<Shared>) -> Result<(), StoreError> {
         let changes = self.read_changes(shared).await?;
         if matches!(changes, HeadNow::Same) {
-            return Ok(());
+            // States are also changed by other threads of the same user, and outside of turns.
+            return reconcile_states(shared).await;
         }
         let turns = self.read_turns(shared).await?;
         let lost_turn = matches!(&changes, HeadNow::Moved(changes) if changes.has_lost_turn());
@@ -154,10 +155,8 @@ impl Thread {
 
 /// Reads what others made of the layers' states.
 async fn reconcile_states(shared: &Arc<Shared>) -> Result<(), StoreError> {
-    let (states, roster) = (&shared.core().states, shared.roster());
-    for id in states.durable_layers(shared.id()) {
-        let changed = states.reconcile(shared.id(), &id).await?;
-        if let Some(layer) = roster.get(id.as_str()).filter(|_| changed) {
+    for id in shared.core().states.reconcile_all(shared.id()).await? {
+        if let Some(layer) = shared.roster().get(id.as_str()) {
             shared.refresh_later(layer);
         }
     }
