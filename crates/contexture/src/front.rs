@@ -6,22 +6,40 @@ use contexture_core::engine::{Engine, EngineBuilder};
 use contexture_core::memory::MemoryConfig;
 
 use crate::host::{SystemClock, UuidIds};
+use crate::store::Place;
 
-/// Returns the builder of an engine whose threads, states and search index are in the SQLite file at `path`, which is
-/// created if it does not exist.
+/// Returns the builder of an engine whose threads, states and search index are in the SQLite file at `place`, which is
+/// created if it does not exist, or in PostgreSQL, shared by many machines: `postgres://user:password@host/database`.
 ///
+/// A database is connected at the first use, so an address that cannot be reached is an error of the first execution;
+/// [`PostgresStore::check`](crate::store::PostgresStore::check) connects at once.
 /// Everything else has its default: the system's clock, real token counts, windows of 128 000 tokens.
 ///
 /// # Errors
-/// The file cannot be opened, or is not a store.
-#[cfg(feature = "sqlite")]
+/// The file cannot be opened, or is not a store; the address is not one of PostgreSQL, or the feature `postgres` is off.
 pub fn open<Ls>(
-    path: impl AsRef<std::path::Path>,
+    place: impl AsRef<std::path::Path>,
     memory: MemoryConfig<Ls>,
 ) -> Result<EngineBuilder<Ls>, crate::store::OpenError> {
-    let store = crate::store::SqliteStore::open(&path)?;
-    let index = crate::store::SqliteIndex::new(path.as_ref());
-    Ok(in_memory(memory).store(Arc::new(store)).search(Arc::new(index)))
+    match Place::new(place) {
+        #[cfg(feature = "sqlite")]
+        Place::File(path) => {
+            let store = crate::store::SqliteStore::open(&path)?;
+            let index = crate::store::SqliteIndex::new(path);
+            Ok(in_memory(memory).store(Arc::new(store)).search(Arc::new(index)))
+        }
+        #[cfg(not(feature = "sqlite"))]
+        Place::File(path) => Err(crate::store::OpenError::WithoutSqlite { path: path.display().to_string() }),
+        #[cfg(feature = "postgres")]
+        Place::Postgres(url) => {
+            let store = crate::store::PostgresStore::open(&url)?;
+            let index = store.index();
+            let owner = format!("process {} on {}", std::process::id(), crate::host::machine());
+            Ok(in_memory(memory).store(Arc::new(store)).search(Arc::new(index)).owner(owner))
+        }
+        #[cfg(not(feature = "postgres"))]
+        place @ Place::Postgres(_) => Err(crate::store::OpenError::WithoutPostgres { place: place.to_string() }),
+    }
 }
 
 /// Returns the builder of an engine without durable storage.

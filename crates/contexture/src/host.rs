@@ -10,6 +10,14 @@ use futures_util::future::BoxFuture;
 
 pub use contexture_core::host::*;
 
+/// The name of this machine, by which others can tell who holds a lease.
+pub fn machine() -> String {
+    #[cfg(unix)]
+    return rustix::system::uname().nodename().to_string_lossy().into_owned();
+    #[cfg(not(unix))]
+    "this machine".to_owned()
+}
+
 /// The system's clock. Sleeping needs a tokio runtime with its timer enabled.
 #[derive(Debug, Default)]
 pub struct SystemClock {

@@ -8,7 +8,7 @@
 //! - a [`Model`]: a client of your provider, one method;
 //! - [`Tool`]s that the model can call;
 //! - memory layers ([`layers`], or [your own](layer::MemoryLayer)), each with a budget, a state and hooks;
-//! - a store: a SQLite file with [`open`], or memory with [`in_memory`].
+//! - a store: a SQLite file, or PostgreSQL for many machines, with [`open`]; or memory with [`in_memory`].
 //!
 //! An [`Engine`] holds them, an [`Execution`] runs turns on a thread. After every step everything is durable, and a turn
 //! that was interrupted can be resumed.
@@ -115,9 +115,7 @@ pub mod config;
 
 mod front;
 
-pub use front::in_memory;
-#[cfg(feature = "sqlite")]
-pub use front::open;
+pub use front::{in_memory, open};
 
 /// What most programs import.
 pub mod prelude {

@@ -11,6 +11,8 @@ mod connection;
 mod commit;
 mod lease;
 mod search;
+#[cfg(feature = "sqlite")]
+mod look;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -63,6 +65,14 @@ impl PostgresStore {
         Ok(Self::with(Database::new(url)?, None))
     }
 
+    /// As [`open`](Self::open), but nothing is created: a database without a store is an error at the first use.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_existing(url: &str) -> Result<Self, PostgresError> {
+        Ok(Self::with(Database::new(url)?.existing(), None))
+    }
+
     /// As [`open`](Self::open), with the clock by which leases expire. All who use the database must go by the same.
     ///
     /// # Errors
@@ -81,6 +91,19 @@ impl PostgresStore {
     /// The server cannot be reached, refuses the login, or has tables of a newer version.
     pub async fn check(&self) -> Result<(), PostgresError> {
         self.shared.database.check().await
+    }
+
+    /// The size of all records whose keys begin with `prefix`: their keys and values, in bytes.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn bytes(&self, prefix: &str) -> Result<u64, StoreError> {
+        let sql = "SELECT CAST(COALESCE(sum(octet_length(key) + octet_length(value)), 0) AS BIGINT) \
+                   FROM contexture_records WHERE prefix >= $1 AND ($2 IS NULL OR prefix < $2)";
+        let start = &prefix.as_bytes()[..prefix.len().min(PREFIX_BYTES)];
+        let parameters: connection::Parameters<'_> = &[(&start, Type::BYTEA), (&after(start), Type::BYTEA)];
+        let rows = self.shared.database.query(|| format!("measure `{prefix}`"), sql, parameters).await?;
+        Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
     }
 
     /// The search index in the same database.

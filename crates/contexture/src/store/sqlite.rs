@@ -6,6 +6,8 @@ mod lease;
 mod readers;
 mod search;
 mod writer;
+#[cfg(feature = "postgres")]
+mod look;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,12 +20,14 @@ use contexture_core::store::{
 use futures_util::future::BoxFuture;
 use rusqlite::ErrorCode;
 
-pub use file::OpenError;
+#[cfg(feature = "postgres")]
+pub(super) use look::look;
 use readers::Readers;
 pub use search::SqliteIndex;
 use writer::Writer;
 
 use crate::host::SystemClock;
+use crate::store::open_error::OpenError;
 
 /// A store in one SQLite file: the default for an agent that has a disk.
 ///

@@ -1,6 +1,10 @@
 //! The store in PostgreSQL, against a real server.
 
+mod chaos;
+mod copied;
+mod proxy;
 mod server;
+mod shared;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,8 +16,9 @@ use contexture::store::{Batch, LeaseRequest, PostgresStore, StorageAdapter, Stor
 use contexture::testing::{
     ScriptedModel, durable_store_conformance, engine, lease_conformance, search_conformance, store_conformance,
 };
+use proxy::Proxy;
 use serde_json::{Value, json};
-use server::{Proxy, Server};
+use server::Server;
 
 /// Opens one database for each name.
 struct Named<'a> {
@@ -87,7 +92,7 @@ async fn a_database_that_cannot_be_used_is_refused_with_a_reason() {
     let closed = server.make_database();
     server.run(&closed, "CREATE ROLE guest LOGIN PASSWORD 'secret-word'; REVOKE ALL ON SCHEMA public FROM PUBLIC");
     let shown = refused(&server.url_at(server.port, "guest", "secret-word", &closed)).await;
-    assert!(shown.contains("right to create tables") || shown.contains("no schema"), "{shown}");
+    assert!(shown.contains("right to create tables"), "{shown}");
 
     let gone = format!("postgres://tester@127.0.0.1:{}/x?connect_timeout=1", 9);
     let shown = refused(&gone).await;
@@ -147,7 +152,7 @@ async fn writes_take_place_once_while_connections_are_cut() {
         acknowledged.extend(writer.await.unwrap());
     }
     assert!(proxy.cuts() > 20, "connections were cut {} times only", proxy.cuts());
-    assert!(acknowledged.len() > 50, "{} writes of 100 were acknowledged", acknowledged.len());
+    assert!(acknowledged.len() > 20, "{} writes of 100 were acknowledged", acknowledged.len());
     check_lines(&PostgresStore::open(&server.url(&database)).unwrap(), acknowledged).await;
 }
 
@@ -178,16 +183,16 @@ async fn a_holder_that_was_paused_too_long_commits_nothing() {
     let request = |owner: &str| LeaseRequest {
         key: "thread".to_owned(),
         owner: owner.to_owned(),
-        duration: Duration::from_millis(400),
+        duration: Duration::from_secs(2),
     };
     let held = first.acquire_lease(request("first")).await.unwrap();
     let StoreError::Held(holder) = second.acquire_lease(request("second")).await.unwrap_err() else { panic!() };
     assert_eq!(holder.owner, "first");
-    assert!(holder.remaining.unwrap() <= Duration::from_millis(400));
+    assert!(holder.remaining.unwrap() <= Duration::from_secs(2));
     let fenced = Batch::new().fenced(Some(held.fence().clone())).set("log", "one");
     first.apply(fenced.clone()).await.unwrap();
     // By the clock of the database, which nobody here can set.
-    tokio::time::sleep(Duration::from_millis(600)).await;
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
     assert!(matches!(first.apply(fenced.clone()).await, Err(StoreError::LeaseLost { .. })));
     let taken = second.acquire_lease(request("second")).await.unwrap();
     assert!(taken.fence().token > held.fence().token);

@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Config, NoTls, Row};
+use tokio_postgres::{Client, Config, NoTls, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::error::PostgresError;
@@ -38,6 +38,8 @@ pub(super) struct Database {
     /// Its address for messages, without the password.
     name: Arc<str>,
     is_ready: Arc<OnceCell<()>>,
+    /// Whether missing tables are created.
+    creates: bool,
 }
 
 impl fmt::Debug for Database {
@@ -70,24 +72,41 @@ impl Database {
             .wait_timeout(Some(WAIT))
             .build()
             .map_err(|error| address(error.to_string()))?;
-        Ok(Self { pool, name, is_ready: Arc::default() })
+        Ok(Self { pool, name, is_ready: Arc::default(), creates: true })
+    }
+
+    /// Makes it an error if there are no tables.
+    pub(super) fn existing(self) -> Self {
+        Self { creates: false, ..self }
     }
 
     /// Connects, and creates the tables if they do not exist.
     pub(super) async fn check(&self) -> Result<(), PostgresError> {
         let client = self.pool.get().await.map_err(|error| self.unreachable(error))?;
-        self.is_ready.get_or_try_init(|| schema::prepare(&client, &self.name)).await?;
+        self.is_ready.get_or_try_init(|| schema::prepare(&client, &self.name, self.creates)).await?;
         Ok(())
     }
 
     fn unreachable(&self, error: PoolError) -> PostgresError {
-        PostgresError::Connect { database: self.name.to_string(), source: plain(error) }
+        let state = match &error {
+            PoolError::Backend(error) => error.code().cloned(),
+            _ => None,
+        };
+        let (database, source) = (self.name.to_string(), plain(error));
+        match state {
+            Some(SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
+                PostgresError::Login { database, source }
+            }
+            Some(SqlState::INVALID_CATALOG_NAME) => PostgresError::NoDatabase { database, source },
+            _ => PostgresError::Connect { database, source },
+        }
     }
 
     /// A connection to a database with its tables.
     pub(super) async fn client(&self) -> Result<Object, Trouble> {
         let client = self.pool.get().await.map_err(Trouble::Pool)?;
-        self.is_ready.get_or_try_init(|| schema::prepare(&client, &self.name)).await.map_err(Trouble::Schema)?;
+        let prepare = || schema::prepare(&client, &self.name, self.creates);
+        self.is_ready.get_or_try_init(prepare).await.map_err(Trouble::Schema)?;
         Ok(client)
     }
 
@@ -114,6 +133,34 @@ impl Database {
     /// Converts a failure to an error of the store.
     pub(super) fn failed(&self, doing: String, trouble: Trouble) -> StoreError {
         StoreError::Io { doing: format!("{doing} in {}", self.name), source: trouble.into_source() }
+    }
+}
+
+/// A connection with a transaction that has not ended. If it is dropped, as when a layer's time is up, the connection is
+/// closed: the next one to use it would go on in the middle of the transaction.
+pub(super) struct Unfinished(Option<Object>);
+
+impl Unfinished {
+    pub(super) fn new(client: Object) -> Self {
+        Self(Some(client))
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        self.0.as_ref().expect("it is taken only at the end")
+    }
+
+    /// Returns the connection to the pool, after the transaction has ended.
+    pub(super) fn finish(mut self) {
+        drop(self.0.take());
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(client) = self.0.take() {
+            // Taken out of the pool, it is closed when it is dropped.
+            drop(Object::take(client));
+        }
     }
 }
 

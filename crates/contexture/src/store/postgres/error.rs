@@ -12,8 +12,8 @@ pub enum PostgresError {
         /// What is wrong with it.
         problem: String,
     },
-    /// The database cannot be reached, or refused the login.
-    #[error("connect to {database}")]
+    /// The database cannot be reached.
+    #[error("connect to {database}\nhint: check the address, and that the server takes connections from this machine")]
     Connect {
         /// Where, without the password.
         database: String,
@@ -21,8 +21,34 @@ pub enum PostgresError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Tables could not be made.
-    #[error("make the tables of the store in {database}\nhint: the user needs the right to create tables there")]
+    /// The server refused the login.
+    #[error("log in to {database}\nhint: check the user and the password")]
+    Login {
+        /// Where, without the password.
+        database: String,
+        /// What the server said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The server has no such database.
+    #[error("{database} does not exist\nhint: create it with `createdb`, or name another one")]
+    NoDatabase {
+        /// Where.
+        database: String,
+        /// What the server said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// There is no store in the database, and none is to be made.
+    #[error("{database} has no Contexture store\nhint: name a database that an agent or a gateway has used")]
+    NoStore {
+        /// Where.
+        database: String,
+    },
+    /// Tables could not be made, or may not be read.
+    #[error(
+        "use the tables of the store in {database}\nhint: the user needs the right to create tables there, or to use those that are there"
+    )]
     NoRights {
         /// Where.
         database: String,

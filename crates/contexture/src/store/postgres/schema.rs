@@ -38,7 +38,8 @@ const TABLES: &str = "
     CREATE TABLE contexture_search_scopes (
         scope BYTEA PRIMARY KEY,
         documents BIGINT NOT NULL,
-        length BIGINT NOT NULL
+        length BIGINT NOT NULL,
+        name BYTEA NOT NULL
     );
     CREATE TABLE contexture_search_documents (
         scope BYTEA NOT NULL,
@@ -67,10 +68,17 @@ enum Found {
     SomethingElse,
 }
 
-/// Creates the tables if they do not exist, and refuses those of a newer version.
-pub(super) async fn prepare(client: &Client, database: &str) -> Result<(), PostgresError> {
-    let failed =
-        |error: tokio_postgres::Error| PostgresError::Connect { database: database.to_owned(), source: error.into() };
+/// Creates the tables if they do not exist and that is wanted, and refuses those of a newer version.
+pub(super) async fn prepare(client: &Client, database: &str, creates: bool) -> Result<(), PostgresError> {
+    let failed = |error: tokio_postgres::Error| {
+        let database = database.to_owned();
+        // Without the right to use a schema, the server says that there is none.
+        let rights = [SqlState::INSUFFICIENT_PRIVILEGE, SqlState::INVALID_SCHEMA_NAME];
+        match error.as_db_error().filter(|said| rights.contains(said.code())) {
+            Some(said) => PostgresError::NoRights { database, source: said.message().to_owned().into() },
+            None => PostgresError::Connect { database, source: error.into() },
+        }
+    };
     for look in 0..MAX_LOOKS {
         match look_at(client).await.map_err(failed)? {
             Found::Format(found) if found > FORMAT => {
@@ -78,15 +86,11 @@ pub(super) async fn prepare(client: &Client, database: &str) -> Result<(), Postg
             }
             Found::Format(_) => return Ok(()),
             Found::SomethingElse => return Err(PostgresError::NotAStore { database: database.to_owned() }),
+            Found::Nothing if !creates => return Err(PostgresError::NoStore { database: database.to_owned() }),
             Found::Nothing => match make(client).await {
                 Ok(()) => return Ok(()),
                 // Another process is creating them; they exist when its transaction ends.
                 Err(error) if is_race(&error) => pause(look).await,
-                Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
-                    let source = error.to_string();
-                    let said = error.as_db_error().map_or(source, |said| said.message().to_owned());
-                    return Err(PostgresError::NoRights { database: database.to_owned(), source: said.into() });
-                }
                 Err(error) => return Err(failed(error)),
             },
         }

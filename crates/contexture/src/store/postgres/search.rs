@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
 
-use super::connection::{Database, Parameters, Retries, Trouble};
+use super::connection::{Database, Parameters, Retries, Trouble, Unfinished};
 use super::hash;
 
 /// Stores documents and their terms in PostgreSQL, next to a [`PostgresStore`](super::PostgresStore). Cheap to clone.
@@ -52,7 +52,12 @@ impl PostgresIndex {
         let mut retries = Retries::default();
         loop {
             let done = match self.database.client().await {
-                Ok(client) => transaction(&client, &operation).await.map_err(Trouble::Query),
+                Ok(client) => {
+                    let unfinished = Unfinished::new(client);
+                    let outcome = transaction(unfinished.client(), &operation).await;
+                    unfinished.finish();
+                    outcome.map_err(Trouble::Query)
+                }
                 Err(trouble) => Err(trouble),
             };
             let trouble = match done {
@@ -65,11 +70,56 @@ impl PostgresIndex {
     }
 }
 
+/// What is in the index, for copies and checks.
+impl PostgresIndex {
+    /// The names of all scopes, in order.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn scopes(&self) -> Result<Vec<String>, SearchError> {
+        let sql = "SELECT name FROM contexture_search_scopes WHERE documents > 0 ORDER BY name";
+        let rows = self.database.query(|| "list the scopes of the search index".to_owned(), sql, &[]).await;
+        let rows = rows.map_err(search_error)?;
+        rows.into_iter().map(|row| String::from_utf8(row.get(0)).map_err(|_| damaged("a scope is not text"))).collect()
+    }
+
+    /// The first documents of a scope whose ids come after another one, by id.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a document is damaged.
+    pub async fn documents(
+        &self,
+        scope: &str,
+        after: Option<&str>,
+        most: usize,
+    ) -> Result<Vec<SearchDocument>, SearchError> {
+        let sql = "SELECT document, name, metadata, text FROM contexture_search_documents \
+                   WHERE scope = $1 AND ($2 IS NULL OR name > $2) ORDER BY name LIMIT $3";
+        let (scope, after) = (hash(scope), after.map(str::as_bytes));
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let parameters: Parameters<'_> = &[(&scope, Type::BYTEA), (&after, Type::BYTEA), (&most, Type::INT8)];
+        let rows = self.database.query(|| "list the search index".to_owned(), sql, parameters).await;
+        rows.map_err(search_error)?.into_iter().map(|row| Ok(hit((row, 0.0))?.document)).collect()
+    }
+}
+
+/// A scope that is changed.
+struct Scope<'a> {
+    hash: Vec<u8>,
+    name: &'a str,
+}
+
+impl<'a> Scope<'a> {
+    fn new(name: &'a str) -> Self {
+        Self { hash: hash(name), name }
+    }
+}
+
 /// An operation that runs in one transaction.
 enum Operation<'a> {
-    Add { scope: Vec<u8>, documents: &'a [SearchDocument] },
-    Remove { scope: Vec<u8>, documents: Vec<Vec<u8>> },
-    Clear { scope: Vec<u8> },
+    Add { scope: Scope<'a>, documents: &'a [SearchDocument] },
+    Remove { scope: Scope<'a>, documents: Vec<Vec<u8>> },
+    Clear { scope: Scope<'a> },
     Search { scope: Vec<u8>, query: &'a str, limit: usize },
     Count { scope: Vec<u8> },
 }
@@ -106,7 +156,7 @@ impl Operation<'_> {
             Operation::Add { scope, documents } => add(client, scope, documents).await.map(|()| Outcome::default()),
             Operation::Remove { scope, documents } => {
                 lock_scope(client, scope).await?;
-                Ok(Outcome { count: remove(client, scope, documents).await?, ..Outcome::default() })
+                Ok(Outcome { count: remove(client, &scope.hash, documents).await?, ..Outcome::default() })
             }
             Operation::Clear { scope } => clear(client, scope).await.map(|()| Outcome::default()),
             Operation::Search { scope, query, limit } => {
@@ -203,11 +253,13 @@ impl Postings {
 }
 
 /// Creates the row of a scope and locks it, so that its writers wait for each other.
-async fn lock_scope(client: &Client, scope: &[u8]) -> Result<(), Error> {
-    let make = "INSERT INTO contexture_search_scopes (scope, documents, length) VALUES ($1, 0, 0) ON CONFLICT (scope) DO NOTHING";
-    client.query_typed(make, &[(&scope, Type::BYTEA)]).await?;
+async fn lock_scope(client: &Client, scope: &Scope<'_>) -> Result<(), Error> {
+    let make = "INSERT INTO contexture_search_scopes (scope, documents, length, name) VALUES ($1, 0, 0, $2) \
+                ON CONFLICT (scope) DO NOTHING";
+    let name = scope.name.as_bytes();
+    client.query_typed(make, &[(&scope.hash, Type::BYTEA), (&name, Type::BYTEA)]).await?;
     let lock = "SELECT scope FROM contexture_search_scopes WHERE scope = $1 FOR UPDATE";
-    client.query_typed(lock, &[(&scope, Type::BYTEA)]).await.map(|_| ())
+    client.query_typed(lock, &[(&scope.hash, Type::BYTEA)]).await.map(|_| ())
 }
 
 /// Removes documents and their terms. Returns how many there were.
@@ -228,8 +280,9 @@ async fn count(client: &Client, scope: &[u8], documents: i64, length: i64) -> Re
     client.query_typed(sql, parameters).await.map(|_| ())
 }
 
-async fn add(client: &Client, scope: &[u8], documents: &[SearchDocument]) -> Result<(), Error> {
+async fn add(client: &Client, scope: &Scope<'_>, documents: &[SearchDocument]) -> Result<(), Error> {
     lock_scope(client, scope).await?;
+    let scope = &scope.hash[..];
     // Of two documents with the same id, the later one is kept.
     let mut last: HashMap<&str, &SearchDocument> = HashMap::new();
     last.extend(documents.iter().map(|document| (document.id.as_str(), document)));
@@ -259,11 +312,11 @@ async fn add(client: &Client, scope: &[u8], documents: &[SearchDocument]) -> Res
     count(client, scope, columns.documents.len() as i64, columns.lengths.iter().sum()).await
 }
 
-async fn clear(client: &Client, scope: &[u8]) -> Result<(), Error> {
+async fn clear(client: &Client, scope: &Scope<'_>) -> Result<(), Error> {
     lock_scope(client, scope).await?;
     for table in ["postings", "documents", "scopes"] {
         let sql = format!("DELETE FROM contexture_search_{table} WHERE scope = $1");
-        client.query_typed(&sql, &[(&scope, Type::BYTEA)]).await?;
+        client.query_typed(&sql, &[(&scope.hash, Type::BYTEA)]).await?;
     }
     Ok(())
 }
@@ -306,11 +359,11 @@ async fn search(client: &Client, scope: &[u8], query: &str, limit: usize) -> Res
     Ok(found)
 }
 
+fn damaged(problem: &str) -> SearchError {
+    SearchError::Io { doing: "read a document of the search index".to_owned(), source: problem.into() }
+}
+
 fn hit((row, score): (Row, f64)) -> Result<SearchHit, SearchError> {
-    let damaged = |problem: &str| SearchError::Io {
-        doing: "read a document of the search index".to_owned(),
-        source: problem.into(),
-    };
     let text = |at: usize| String::from_utf8(row.get(at)).map_err(|_| damaged("it is not text"));
     let metadata =
         serde_json::from_slice(&row.get::<_, Vec<u8>>(2)).map_err(|_| damaged("its metadata is not JSON"))?;
@@ -327,20 +380,20 @@ impl SearchIndex for PostgresIndex {
         Box::pin(async move {
             check_scope(scope)?;
             documents.iter().try_for_each(SearchDocument::check)?;
-            self.run(Operation::Add { scope: hash(scope), documents: &documents }).await.map(|_| ())
+            self.run(Operation::Add { scope: Scope::new(scope), documents: &documents }).await.map(|_| ())
         })
     }
 
     fn remove<'a>(&'a self, scope: &'a str, ids: &'a [String]) -> BoxFuture<'a, Result<usize, SearchError>> {
         let documents = ids.iter().map(|id| hash(id)).collect();
         Box::pin(async move {
-            let outcome = self.run(Operation::Remove { scope: hash(scope), documents }).await?;
+            let outcome = self.run(Operation::Remove { scope: Scope::new(scope), documents }).await?;
             Ok(number(outcome.count))
         })
     }
 
     fn clear<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<(), SearchError>> {
-        Box::pin(async move { self.run(Operation::Clear { scope: hash(scope) }).await.map(|_| ()) })
+        Box::pin(async move { self.run(Operation::Clear { scope: Scope::new(scope) }).await.map(|_| ()) })
     }
 
     fn search<'a>(

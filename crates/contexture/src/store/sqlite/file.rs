@@ -7,6 +7,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use super::is_damage;
+use crate::store::open_error::OpenError;
 
 /// Marks a SQLite file as ours: `CTXT` in ASCII.
 const APPLICATION_ID: i32 = 0x4354_5854;
@@ -55,54 +56,6 @@ const QUICK_LOOKS: u32 = 200;
 const QUICK_PAUSE: Duration = Duration::from_micros(200);
 const SLOW_PAUSE: Duration = Duration::from_millis(2);
 const MAX_LOOKS: u32 = QUICK_LOOKS + 5_000;
-
-/// Why a store could not be opened. The file, if there is one, is unchanged.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// The directory of the file does not exist.
-    #[error("open store `{path}`: the directory `{directory}` does not exist\nhint: create it first")]
-    NoDirectory {
-        /// The file.
-        path: String,
-        /// The directory.
-        directory: String,
-    },
-    /// The file, or whatever has that name, is not a store.
-    #[error("open store `{path}`: this is not a Contexture store")]
-    NotAStore {
-        /// The file.
-        path: String,
-    },
-    /// The file was written by a newer version of this library.
-    #[error("open store `{path}`: it has format {found}, and this program reads up to format {known}")]
-    NewerFormat {
-        /// The file.
-        path: String,
-        /// The format that it has.
-        found: i32,
-        /// The newest format that this program reads.
-        known: i32,
-    },
-    /// The file is ours but was damaged.
-    #[error("open store `{path}`: the file is damaged\nhint: restore it from a copy, or move it away")]
-    Damaged {
-        /// The file.
-        path: String,
-        /// What was found to be wrong.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// The disk or the system failed.
-    #[error("open store `{path}`")]
-    Io {
-        /// The file.
-        path: String,
-        /// What stopped it.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-}
 
 impl OpenError {
     pub(super) fn io(path: &Path, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
@@ -168,6 +121,20 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, OpenError> {
         Ok(connection)
     };
     connect().map_err(|error| OpenError::sqlite(path, error))
+}
+
+/// Opens a file that exists, for reading only, and leaves it and its write-ahead log as they are.
+#[cfg(feature = "postgres")]
+pub(super) fn open_to_look(path: &Path) -> Result<Connection, OpenError> {
+    check_place(path)?;
+    check_foreign(path)?;
+    let failed = |error| OpenError::sqlite(path, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = connect(path, flags).map_err(failed)?;
+    keep_log_on_close(&connection, has_log(path)).map_err(failed)?;
+    connection.pragma_update(None, "query_only", true).map_err(failed)?;
+    Mark::read(&connection).map_err(failed)?.check(path)?;
+    Ok(connection)
 }
 
 /// Opens one more connection, to a file that [`open`] has opened, whose commits do not sync the disk.

@@ -8,8 +8,9 @@ use contexture_core::store::{Record, StoreError, Version};
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::{mpsc, oneshot};
 
-use super::file::{OpenError, open_reader};
+use super::file::open_reader;
 use super::{store_error, thread_ended};
+use crate::store::open_error::OpenError;
 
 /// How many reads run at once.
 const READER_THREADS: usize = 2;

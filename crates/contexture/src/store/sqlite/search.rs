@@ -68,6 +68,44 @@ impl SqliteIndex {
         Self { path: Arc::new(path.into()), connection: Arc::default() }
     }
 
+    /// The names of all scopes, in order.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub async fn scopes(&self) -> Result<Vec<String>, SearchError> {
+        self.with("list the scopes of the search index", |connection| {
+            let sql = "SELECT name FROM search_scopes WHERE documents > 0 ORDER BY name";
+            let mut statement = connection.prepare(sql)?;
+            let names = statement.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
+            names.map(|name| Ok(String::from_utf8(name?)?)).collect()
+        })
+        .await
+    }
+
+    /// The first documents of a scope whose ids come after another one, by id.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a document is damaged.
+    pub async fn documents(
+        &self,
+        scope: &str,
+        after: Option<&str>,
+        most: usize,
+    ) -> Result<Vec<SearchDocument>, SearchError> {
+        let (scope, after) = (scope.to_owned(), after.map(|after| after.as_bytes().to_vec()));
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        self.with("list the search index", move |connection| {
+            let Some(scope) = find_scope(connection, &scope)? else { return Ok(Vec::new()) };
+            let sql =
+                "SELECT id FROM search_documents WHERE scope = ?1 AND (?2 IS NULL OR name > ?2) ORDER BY name LIMIT ?3";
+            let mut statement = connection.prepare_cached(sql)?;
+            let ids = statement.query_map(params![scope.id, after, most], |row| row.get(0))?;
+            let ids: Vec<i64> = ids.collect::<rusqlite::Result<_>>()?;
+            ids.into_iter().map(|id| read(connection, id)).collect()
+        })
+        .await
+    }
+
     /// Runs `work` on a thread that may block.
     async fn with<T: Send + 'static>(
         &self,

@@ -10,10 +10,11 @@ use contexture_core::store::{Batch, Change, Expectation, Fence, Lease, LeaseRequ
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use tokio::sync::{mpsc, oneshot};
 
-use super::file::{OpenError, open_unsynced};
+use super::file::open_unsynced;
 use super::lease::{self, Given};
 use super::lease_lock::LeaseLock;
 use super::{store_error, thread_ended};
+use crate::store::open_error::OpenError;
 
 /// The length of the queue; further callers wait to enter it.
 const QUEUE_LEN: usize = 256;

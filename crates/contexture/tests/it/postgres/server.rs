@@ -1,14 +1,13 @@
-//! A PostgreSQL server of the tests' own, in a folder of its own, and a proxy that cuts connections.
+//! A PostgreSQL server of the tests' own, in a folder of its own.
+
+// Other crates use parts of it too.
+#![allow(dead_code, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 
 /// Set where the server must be there, so that nothing is left out silently.
 const REQUIRED: &str = "CONTEXTURE_REQUIRE_POSTGRES";
@@ -75,6 +74,27 @@ impl Server {
         kill(&mut self.process);
         self.process = start(&self.binaries, self.directory.path(), self.port);
         self.wait();
+    }
+
+    /// Stops all processes of the server, so that it accepts connections and says nothing.
+    pub fn pause(&mut self) {
+        self.signal(rustix::process::Signal::STOP);
+    }
+
+    /// Ends a pause.
+    pub fn go_on(&mut self) {
+        self.signal(rustix::process::Signal::CONT);
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let parent = self.process.id();
+        let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap();
+        let children = children.split_whitespace().filter_map(|id| id.parse().ok());
+        for id in children.chain([parent.cast_signed()]) {
+            let id = rustix::process::Pid::from_raw(id).unwrap();
+            // A child may have ended meanwhile.
+            let _ = rustix::process::kill_process(id, signal);
+        }
     }
 
     fn wait(&mut self) {
@@ -150,70 +170,4 @@ fn password_file(directory: &Path) -> PathBuf {
 
 fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-/// Passes bytes on, and cuts every connection after some of them.
-pub struct Proxy {
-    pub port: u16,
-    cuts: Arc<AtomicU64>,
-    task: tokio::task::JoinHandle<()>,
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-impl Proxy {
-    /// Cuts connections after a number of bytes from the server that differs from one to the next, between `least` and
-    /// twice as many.
-    pub async fn start(server: u16, least: u64, seed: u64) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let cuts = Arc::new(AtomicU64::new(0));
-        let counter = cuts.clone();
-        let task = tokio::spawn(async move {
-            let mut number = seed;
-            loop {
-                let (client, _) = listener.accept().await.unwrap();
-                number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let limit = least + (number >> 33) % least.max(1);
-                tokio::spawn(pass(client, server, limit, counter.clone()));
-            }
-        });
-        Self { port, cuts, task }
-    }
-
-    pub fn cuts(&self) -> u64 {
-        self.cuts.load(Ordering::Relaxed)
-    }
-}
-
-async fn pass(client: TcpStream, server: u16, limit: u64, cuts: Arc<AtomicU64>) {
-    let Ok(server) = TcpStream::connect(("127.0.0.1", server)).await else { return };
-    let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
-        (client.into_split(), server.into_split());
-    let up = async { tokio::io::copy(&mut from_client, &mut to_server).await };
-    let down = async {
-        let (mut left, mut buffer) = (limit, vec![0; 4_096]);
-        loop {
-            let count = from_server.read(&mut buffer).await?;
-            if count == 0 {
-                return Ok::<(), std::io::Error>(());
-            }
-            if count as u64 >= left {
-                // Half of a response arrives, or nothing of it; the server has done its work.
-                to_client.write_all(&buffer[..usize::try_from(left).unwrap_or(0).min(count)]).await?;
-                cuts.fetch_add(1, Ordering::Relaxed);
-                return Ok(());
-            }
-            left -= count as u64;
-            to_client.write_all(&buffer[..count]).await?;
-        }
-    };
-    tokio::select! {
-        _ = up => {}
-        _ = down => {}
-    }
 }
