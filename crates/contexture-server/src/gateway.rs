@@ -56,7 +56,8 @@ impl Gateway {
         if let Some(store) = &store {
             let (address, token, pid) = (address.to_string(), token.clone(), std::process::id());
             // If this fails, only `status` does not find this gateway.
-            let _ = store.note_gateway(&RunningGateway { id: id.clone(), address, token, pid });
+            let (id, host) = (id.clone(), contexture::host::machine());
+            let _ = store.note_gateway(&RunningGateway { id, address, token, pid, host });
         }
         let shared = Arc::new(Shared {
             decider: Arc::new(Decider::new(options.clone(), store.clone())),

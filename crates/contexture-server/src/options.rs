@@ -44,7 +44,8 @@ pub struct Options {
     pub diagnose: bool,
     /// The working directory of the agent, if known.
     pub directory: Option<Arc<str>>,
-    /// Where conversations, decisions and receipts are stored; `None` stores nothing.
+    /// Where conversations, decisions and receipts are stored: a file, or a database as `postgres://user@host/database`.
+    /// `None` stores nothing.
     pub store: Option<PathBuf>,
     /// Whether requests are kept and shown in the inspector.
     pub inspect: bool,

@@ -20,3 +20,15 @@ pub fn decoded(text: &str) -> String {
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
+
+/// Percent-encodes everything but letters, digits and `-._~`.
+pub fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for &byte in text.as_bytes() {
+        match byte {
+            b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => encoded.push(char::from(byte)),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}

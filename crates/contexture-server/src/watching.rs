@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use contexture::store::Place;
+
 use crate::asked::{Asked, Ready};
 use crate::inspect::view::About;
 use crate::inspect::{ASIDE, Archive, Inspector, Seen, Ticket};
@@ -23,9 +25,10 @@ pub(crate) fn inspector(
     if !options.inspect {
         return Ok(None);
     }
-    let archive = match &options.store {
-        Some(store) => Archive::open(&store.with_file_name(ARCHIVE_NAME))?,
-        None => Archive::temporary()?,
+    let archive = match options.store.as_ref().map(Place::new) {
+        Some(Place::File(store)) => Archive::open(&store.with_file_name(ARCHIVE_NAME))?,
+        // Texts of requests stay on this machine.
+        Some(Place::Postgres(_)) | None => Archive::temporary()?,
     };
     let about = About {
         version: env!("CARGO_PKG_VERSION"),

@@ -29,4 +29,20 @@ pub enum StoreError {
     /// Another gateway continued the conversation.
     #[error("another gateway went on with the conversation")]
     Elsewhere,
+    /// An address of PostgreSQL was given to a program without it.
+    #[error("this program was built without PostgreSQL\nhint: build it with the feature `postgres`")]
+    WithoutPostgres,
+    /// The shared database cannot be used.
+    #[cfg(feature = "postgres")]
+    #[error(transparent)]
+    Postgres(#[from] contexture::store::PostgresError),
+    /// An operation of the shared database failed.
+    #[error(transparent)]
+    Shared(#[from] contexture::store::StoreError),
+    /// The shared database did not respond in time.
+    #[error("the store's database does not respond")]
+    Away,
+    /// The runtime for the shared database could not be started.
+    #[error("start what waits for the store's database")]
+    Waiting(#[source] io::Error),
 }

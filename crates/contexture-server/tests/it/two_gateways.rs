@@ -1,4 +1,10 @@
-//! Two gateways that share a store.
+//! Two gateways that share a store: a file of one machine, or a database.
+
+#[cfg(unix)]
+#[path = "../../../contexture/tests/it/postgres/server.rs"]
+mod server;
+
+use std::path::{Path, PathBuf};
 
 use contexture::wire::Format;
 use contexture_server::Options;
@@ -9,10 +15,23 @@ use super::provider::{Provider, post};
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_that_moves_between_two_gateways_goes_on() {
     for format in [Format::Messages, Format::Responses] {
-        let agent = long(format, 14);
         let directory = tempfile::tempdir().unwrap();
+        goes_on(format, &directory.path().join("gateway.db")).await;
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_that_moves_between_two_machines_goes_on() {
+    let Some(server) = server::Server::start() else { return };
+    goes_on(Format::Messages, &PathBuf::from(server.url(&server.make_database()))).await;
+}
+
+async fn goes_on(format: Format, store: &Path) {
+    {
+        let agent = long(format, 14);
         let provider = Provider::start().await;
-        let options = || Options { store: Some(directory.path().join("gateway.db")), ..small() };
+        let options = || Options { store: Some(store.to_owned()), ..small() };
         let gateways = [provider.gateway(options()).await, provider.gateway(options()).await];
         let (mut asked, mut before, mut folds) = ([0, 0], String::new(), 0);
         for (n, at) in agent.requests().into_iter().enumerate() {
@@ -43,8 +62,19 @@ async fn a_conversation_that_moves_between_two_gateways_goes_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_gateways_at_once_stay_valid_and_lose_nothing() {
     let directory = tempfile::tempdir().unwrap();
+    lose_nothing(&directory.path().join("gateway.db")).await;
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn gateways_on_two_machines_stay_valid_and_lose_nothing() {
+    let Some(server) = server::Server::start() else { return };
+    lose_nothing(&PathBuf::from(server.url(&server.make_database()))).await;
+}
+
+async fn lose_nothing(store: &Path) {
     let provider = Provider::start().await;
-    let options = || Options { store: Some(directory.path().join("gateway.db")), ..small() };
+    let options = || Options { store: Some(store.to_owned()), ..small() };
     let gateways = [provider.gateway(options()).await, provider.gateway(options()).await];
     let agent = long(Format::Messages, 12);
     for at in agent.requests() {
@@ -62,6 +92,6 @@ async fn two_gateways_at_once_stay_valid_and_lose_nothing() {
     for gateway in gateways {
         seen += gateway.stop().await.len();
     }
-    let kept = contexture_server::Store::open(&directory.path().join("gateway.db")).unwrap().requests(None).unwrap();
+    let kept = contexture_server::Store::open(store).unwrap().requests(None).unwrap();
     assert_eq!((seen, kept.len()), (agent.requests().len() * 2, agent.requests().len() * 2));
 }
