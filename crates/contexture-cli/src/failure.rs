@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use contexture::store::Place;
 
 use crate::terminal::{Screen, Style};
 
@@ -43,9 +44,32 @@ impl Failure {
         Self { kind: Kind::Work, sentence: sentence.into(), hint: None }
     }
 
+    /// The work failed, with an error of the library: its sentence, its causes, and its hint.
+    pub fn of(error: &(dyn std::error::Error + 'static)) -> Self {
+        let (mut sentence, mut hint) = (String::new(), None);
+        let mut next = Some(error);
+        while let Some(error) = next {
+            let text = error.to_string();
+            let (said, hinted) = text.split_once("\nhint: ").map_or((&*text, None), |(said, hint)| (said, Some(hint)));
+            // A cause that its error shows already is not repeated.
+            if !sentence.ends_with(said) {
+                sentence.push_str(if sentence.is_empty() { "" } else { ": " });
+                sentence.push_str(said);
+            }
+            hint = hint.or(hinted.map(str::to_owned));
+            next = error.source();
+        }
+        Self { kind: Kind::Work, sentence, hint }
+    }
+
     /// Adds a hint.
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Whether it has a hint.
+    pub fn has_hint(&self) -> bool {
+        self.hint.is_some()
     }
 
     /// The message, on one line.
@@ -65,9 +89,9 @@ impl Failure {
             Kind::Usage | Kind::Work => {}
         }
         let screen = Screen::of_errors();
-        eprintln!("{} {}", screen.paint(Style::Error, "error:"), self.sentence);
+        eprintln!("{} {}", screen.paint(Style::Error, "error:"), without_passwords(&self.sentence));
         if let Some(hint) = &self.hint {
-            eprintln!("{} {hint}", screen.paint(Style::Hint, "hint:"));
+            eprintln!("{} {}", screen.paint(Style::Hint, "hint:"), without_passwords(hint));
         }
         ExitCode::from(if matches!(self.kind, Kind::Usage) { BAD_USAGE } else { FAILED_WORK })
     }
@@ -102,6 +126,25 @@ impl Failure {
         };
         failure.hint(hint)
     }
+}
+
+/// The text without the passwords of addresses in it, as in an argument that is out of place.
+fn without_passwords(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let start = rest[..at].rfind(|sign: char| !sign.is_ascii_alphanumeric()).map_or(0, |before| before + 1);
+        let ends = |sign: char| sign.is_whitespace() || sign == '`' || sign == '\'';
+        let end = rest[at..].find(ends).map_or(rest.len(), |length| at + length);
+        let address = &rest[start..end];
+        shown.push_str(&rest[..start]);
+        match address.contains('@') || address.starts_with("postgres") {
+            true => shown.push_str(&Place::Postgres(address.to_owned()).to_string()),
+            false => shown.push_str(address),
+        }
+        rest = &rest[end..];
+    }
+    shown + rest
 }
 
 /// The message, rewritten where clap's is hard to understand.
@@ -168,5 +211,24 @@ impl From<serde_json::Error> for Failure {
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self::work(format!("{error:#}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_passwords;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(without_passwords(text), expected);
+    }
+
+    #[test]
+    fn passwords_of_addresses_are_not_printed() {
+        check("`serve` does not take `postgres://ann:word@host/db`", "`serve` does not take `postgres://ann@host/db`");
+        check("'mysql://ann:word@host/db' is odd", "'mysql://ann@host/db' is odd");
+        check("see https://host/path?query=1 and more", "see https://host/path?query=1 and more");
+        check("no address", "no address");
+        check("://", "://");
     }
 }

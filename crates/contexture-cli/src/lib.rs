@@ -20,6 +20,7 @@ pub mod recorded;
 pub mod replay;
 pub mod said;
 pub mod source;
+pub mod store;
 pub mod table;
 pub mod terminal;
 pub mod window;
@@ -55,6 +56,7 @@ enum Command {
     Inspect(gateway::inspect::Inspect),
     Show(gateway::show::Show),
     Forget(gateway::forget::Forget),
+    Store(store::StoreCommand),
     Window(window::WindowCommand),
     Replay(replay::Replay),
     Compare(compare::Compare),
@@ -109,6 +111,7 @@ fn run(arguments: Arguments, screen: Screen) -> Result<(), Failure> {
         Some(Command::Inspect(inspect)) => gateway::inspect::run(&inspect),
         Some(Command::Show(show)) => gateway::show::run(&show),
         Some(Command::Forget(forget)) => gateway::forget::run(&forget),
+        Some(Command::Store(store)) => store::run(&store, screen),
         Some(Command::Window(window)) => window::run(&window, screen),
         Some(Command::Replay(replay)) => replay::run(&replay, screen),
         Some(Command::Compare(compare)) => compare::run(&compare, screen),

@@ -41,6 +41,38 @@ impl Progress {
     }
 }
 
+/// A line that says how far something is, where the number of steps is not known before.
+pub struct Line {
+    /// When the line was last written; `None` without a terminal.
+    shown: Option<Option<Instant>>,
+}
+
+impl Line {
+    /// A line that is empty until something is shown.
+    #[expect(clippy::new_without_default, reason = "it depends on the terminal")]
+    pub fn new() -> Self {
+        Self { shown: io::stderr().is_terminal().then_some(None) }
+    }
+
+    /// Shows a text, unless another one was shown a moment ago.
+    pub fn show(&mut self, text: &str) {
+        let Some(shown) = &mut self.shown else { return };
+        let now = Instant::now();
+        if shown.is_none_or(|last| now - last >= REFRESH) {
+            *shown = Some(now);
+            write(&format!("{CLEAR_LINE}{text}"));
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if self.shown.is_some() {
+            write(CLEAR_LINE);
+        }
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.shown.is_some() {

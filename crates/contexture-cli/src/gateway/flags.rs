@@ -7,7 +7,7 @@ use contexture::config::{Command, Config, keys};
 use contexture_server::models::Models;
 use contexture_server::{Options, Upstreams};
 
-use super::place::store_path;
+use super::place::StoreFlag;
 use crate::config::{ConfigFlags, OfGateway};
 use crate::failure::Failure;
 
@@ -30,8 +30,10 @@ pub(super) struct GatewayFlags {
     #[arg(long)]
     pub(super) inspect: bool,
     /// Store nothing on the disk
-    #[arg(long)]
+    #[arg(long, conflicts_with = "store")]
     pub(super) no_store: bool,
+    #[command(flatten)]
+    pub(super) store: StoreFlag,
     #[command(flatten)]
     config: ConfigFlags<OfGateway>,
 }
@@ -51,7 +53,7 @@ impl GatewayFlags {
             diagnose: self.diagnose,
             holdout: self.holdout.unwrap_or_else(|| config.get(&keys::GATEWAY_HOLDOUT)),
             inspect: self.inspect,
-            store: if self.no_store { None } else { Some(store_path()?) },
+            store: if self.no_store { None } else { Some(self.store.path()?) },
             store_bytes: config.get(&keys::GATEWAY_STORE) << 20,
             models: Models::builtin().knowing(config.get(&keys::MODELS)),
             pins: config.pins(),

@@ -3,10 +3,9 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use contexture_server::ARCHIVE_NAME;
 use contexture_server::inspect::Archive;
 
-use super::place::{existing_store, store_path};
+use super::place::StoreFlag;
 use crate::failure::Failure;
 
 /// Delete what the gateway stored about a conversation, or everything
@@ -18,6 +17,8 @@ pub struct Forget {
     /// Delete everything
     #[arg(long)]
     all: bool,
+    #[command(flatten)]
+    store: StoreFlag,
 }
 
 /// Carries out the command.
@@ -26,12 +27,12 @@ pub struct Forget {
 /// Nothing of that name is kept, or the store cannot be written.
 pub fn run(command: &Forget) -> Result<(), Failure> {
     let fail = |error: contexture_server::StoreError| Failure::work(error.to_string());
-    let Some(store) = existing_store()? else {
+    let Some(store) = command.store.existing()? else {
         return Ok(io::stdout().write_all(b"nothing is kept\n")?);
     };
     let gone = match &command.id {
         None => {
-            forget_windows(None)?;
+            forget_windows(command, None)?;
             store.forget(None).map_err(fail)?
         }
         Some(id) => {
@@ -40,7 +41,7 @@ pub fn run(command: &Forget) -> Result<(), Failure> {
                 let failure = Failure::usage(format!("{} conversations begin with `{id}`", names.len()));
                 return Err(failure.hint("`contexture receipts` names them"));
             };
-            forget_windows(Some(name))?;
+            forget_windows(command, Some(name))?;
             store.forget(Some(name)).map_err(fail)?
         }
     };
@@ -48,9 +49,8 @@ pub fn run(command: &Forget) -> Result<(), Failure> {
 }
 
 /// Forgets the windows that the inspector kept.
-fn forget_windows(conversation: Option<&str>) -> Result<(), Failure> {
-    let path = store_path()?.with_file_name(ARCHIVE_NAME);
-    if path.exists() {
+fn forget_windows(command: &Forget, conversation: Option<&str>) -> Result<(), Failure> {
+    if let Some(path) = command.store.archive()?.filter(|path| path.exists()) {
         let forget = Archive::open(&path).and_then(|archive| archive.forget(conversation));
         forget.map_err(|error| Failure::work(error.to_string()))?;
     }

@@ -3,9 +3,12 @@
 use std::env;
 use std::path::PathBuf;
 
-use contexture_server::Store;
+use clap::Args;
+use contexture::store::Place;
+use contexture_server::{ARCHIVE_NAME, Store};
 
 use crate::failure::Failure;
+use crate::store;
 
 /// The store in the user's state directory.
 pub(super) fn store_path() -> Result<PathBuf, Failure> {
@@ -18,18 +21,37 @@ pub(super) fn store_path() -> Result<PathBuf, Failure> {
     Ok(state.join("contexture/gateway.db"))
 }
 
-/// The store, if there is one.
-pub(super) fn existing_store() -> Result<Option<Store>, Failure> {
-    let path = store_path()?;
-    match path.exists() {
-        true => Ok(Some(opened(&path)?)),
-        false => Ok(None),
-    }
+/// The flag that names the store of gateways.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct StoreFlag {
+    /// The gateway's store: a file, or a database that several machines share (postgres://user@host/database)
+    #[arg(long, value_name = "STORE", value_parser = store::place)]
+    store: Option<Place>,
 }
 
-fn opened(path: &std::path::Path) -> Result<Store, Failure> {
-    Store::open(path).map_err(|error| {
-        Failure::work(format!("{error}"))
-            .hint(format!("`{}` can be deleted: it holds only what the gateway kept", path.display()))
-    })
+impl StoreFlag {
+    /// The store that was named, or the one in the user's state directory.
+    pub(super) fn path(&self) -> Result<PathBuf, Failure> {
+        self.store.as_ref().map_or_else(store_path, |place| Ok(store::path_of(place)))
+    }
+
+    /// The store, if there is one.
+    pub(super) fn existing(&self) -> Result<Option<Store>, Failure> {
+        let path = self.path()?;
+        match Place::new(&path) {
+            Place::File(path) if !path.exists() => Ok(None),
+            Place::File(path) => {
+                let hint = format!("`{}` can be deleted: it holds only what the gateway kept", path.display());
+                Ok(Some(Store::open(&path).map_err(|error| Failure::work(format!("{error}")).hint(hint))?))
+            }
+            Place::Postgres(_) => Ok(Some(Store::open(&path).map_err(|error| Failure::of(&error))?)),
+        }
+    }
+
+    /// The file beside the store in which the inspector keeps windows; there is none beside a database.
+    pub(super) fn archive(&self) -> Result<Option<PathBuf>, Failure> {
+        let path = self.path()?;
+        let is_file = matches!(Place::new(&path), Place::File(_));
+        Ok(is_file.then(|| path.with_file_name(ARCHIVE_NAME)))
+    }
 }

@@ -8,7 +8,7 @@ use contexture_server::day::day_of;
 use contexture_server::{Receipt, RequestRecord};
 use serde_json::json;
 
-use super::place::existing_store;
+use super::place::StoreFlag;
 use super::print::{self, thousands};
 use crate::failure::Failure;
 use crate::table::{Align, Table};
@@ -24,6 +24,8 @@ pub struct Receipts {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    store: StoreFlag,
 }
 
 /// What a line is about.
@@ -44,7 +46,7 @@ enum By {
 /// # Errors
 /// The store cannot be read.
 pub fn run(command: &Receipts) -> Result<(), Failure> {
-    let records = match existing_store()? {
+    let records = match command.store.existing()? {
         Some(store) => store.requests(None).map_err(|error| Failure::work(error.to_string()))?,
         None => Vec::new(),
     };

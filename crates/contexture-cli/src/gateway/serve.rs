@@ -65,8 +65,7 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
 
 /// Why a gateway cannot start, with what can be done.
 pub(super) fn cannot_start(error: StartError) -> Failure {
-    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-    let failure = Failure::work(format!("{error}{cause}"));
+    let failure = Failure::of(&error);
     match error {
         StartError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
             failure.hint("another program listens there: choose another port with --listen")
@@ -74,6 +73,7 @@ pub(super) fn cannot_start(error: StartError) -> Failure {
         StartError::Listen { .. } => {
             failure.hint("it is an address of this machine with a port, as in `--listen 127.0.0.1:7717`")
         }
+        StartError::Store(_) if failure.has_hint() => failure,
         StartError::Store(_) => failure.hint("pass --no-store to go on without it"),
         StartError::Loop(_) => failure.hint("an address of the gateway is set as its own upstream: unset it"),
         _ => failure,

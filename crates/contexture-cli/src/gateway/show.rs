@@ -6,7 +6,7 @@ use clap::Args;
 use contexture::fold::FoldDecision;
 use contexture_server::Store;
 
-use super::place::existing_store;
+use super::place::StoreFlag;
 use super::print::thousands;
 use crate::failure::Failure;
 
@@ -21,6 +21,8 @@ pub struct Show {
     /// The first line to print
     #[arg(long, value_name = "LINE")]
     from_line: Option<usize>,
+    #[command(flatten)]
+    store: StoreFlag,
 }
 
 /// What is asked for.
@@ -40,7 +42,7 @@ pub fn run(command: &Show) -> Result<(), Failure> {
         Failure::work(format!("nothing is kept under `{}`", asked.id))
             .hint("`contexture receipts` names conversations; shortened outputs name their hash")
     };
-    let store = existing_store()?.ok_or_else(unknown)?;
+    let store = command.store.existing()?.ok_or_else(unknown)?;
     let fail = |error: contexture_server::StoreError| Failure::work(error.to_string());
     if let Some(shown) = store.text(&asked.id).map_err(fail)? {
         let text: String = shown.text.split_inclusive('\n').skip(asked.from_line - 1).collect();

@@ -7,7 +7,7 @@ use contexture_server::Receipt;
 use contexture_server::remote::receipt_of;
 use serde_json::json;
 
-use super::place::existing_store;
+use super::place::StoreFlag;
 use super::print::thousands;
 use crate::failure::Failure;
 
@@ -22,6 +22,8 @@ pub struct Status {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    store: StoreFlag,
 }
 
 /// Carries out the command.
@@ -31,9 +33,15 @@ pub struct Status {
 pub fn run(command: &Status) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut running = Vec::new();
-    if let Some(store) = existing_store()? {
+    let mut elsewhere = Vec::new();
+    if let Some(store) = command.store.existing()? {
         let fail = |error: contexture_server::StoreError| Failure::work(error.to_string());
         for gateway in store.gateways().map_err(fail)? {
+            // Their addresses mean something on their own machines only.
+            if !gateway.host.is_empty() && gateway.host != contexture::host::machine() {
+                elsewhere.push(gateway);
+                continue;
+            }
             match runtime.block_on(receipt_of(&gateway)) {
                 Some(receipt) => running.push((gateway.address, receipt)),
                 // It was killed, or it would have said so itself.
@@ -45,13 +53,22 @@ pub fn run(command: &Status) -> Result<(), Failure> {
         (true, _) => {
             let all: Vec<_> =
                 running.iter().map(|(address, receipt)| json!({"address": address, "receipt": receipt})).collect();
-            serde_json::to_string_pretty(&all)? + "\n"
+            let all = all
+                .into_iter()
+                .chain(elsewhere.iter().map(|gateway| json!({"address": gateway.address, "host": gateway.host})));
+            serde_json::to_string_pretty(&all.collect::<Vec<_>>())? + "\n"
         }
         (_, true) => {
             running.last().map_or("contexture: no gateway runs\n".to_owned(), |(_, receipt)| line(receipt) + "\n")
         }
-        _ if running.is_empty() => "no gateway runs; `contexture run claude` starts one\n".to_owned(),
-        _ => running.iter().map(|(address, receipt)| format!("{address}  {}\n", line(receipt))).collect(),
+        _ if running.is_empty() && elsewhere.is_empty() => {
+            "no gateway runs; `contexture run claude` starts one\n".to_owned()
+        }
+        _ => {
+            let here = running.iter().map(|(address, receipt)| format!("{address}  {}\n", line(receipt)));
+            let there = elsewhere.iter().map(|gateway| format!("{}  on {}\n", gateway.address, gateway.host));
+            here.chain(there).collect()
+        }
     };
     Ok(io::stdout().write_all(text.as_bytes())?)
 }

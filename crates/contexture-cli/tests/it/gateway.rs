@@ -104,6 +104,19 @@ fn an_agent_runs_as_if_nothing_were_between_and_a_receipt_is_printed() {
     assert_eq!(json["receipts"].as_array().unwrap().len(), 0);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_receipt_is_kept_in_a_database_that_is_named() {
+    let Some(server) = crate::store::server::Server::start() else { return };
+    let (rig, url) = (Rig::new(), server.url(&server.make_database()));
+    let output = rig.run(&["--store", &url]);
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+    let receipts = text(&rig.contexture(&["receipts", "--by", "model", "--store", &url]).stdout);
+    assert!(receipts.contains("gpt-5") && receipts.contains("3 requests"), "{receipts}");
+    assert!(text(&rig.contexture(&["receipts"]).stdout).contains("no request was seen yet"), "nothing is in the file");
+    assert!(text(&rig.contexture(&["forget", "--all", "--store", &url]).stdout).contains("forgot 3 conversations"));
+}
+
 #[test]
 fn without_a_store_nothing_is_left_behind() {
     let rig = Rig::new();

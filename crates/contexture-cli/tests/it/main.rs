@@ -16,4 +16,6 @@ mod program;
 mod replay;
 mod said;
 mod snapshots;
+#[cfg(unix)]
+mod store;
 mod window;

@@ -106,7 +106,7 @@ fn check(name: &str, arguments: &[&str]) {
 fn help() {
     check("short-help", &[]);
     check("help", &["help"]);
-    for command in ["chat", "window", "replay", "compare", "import", "layers", "config", "completions"] {
+    for command in ["chat", "window", "replay", "compare", "import", "layers", "config", "completions", "store"] {
         check(&format!("help-{command}"), &["help", command]);
         let place = place();
         let asked = run_at(place.path(), &[command, "--help"], 80);

@@ -1,0 +1,179 @@
+//! `contexture store`: copies and checks stores.
+
+use std::env;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use contexture::store::{self, Checked, Copied, Place};
+use contexture_server::percent;
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::progress::Line;
+use crate::table::counted;
+use crate::terminal::Screen;
+
+/// Copy a store between a file and PostgreSQL, or look for damage in one
+///
+/// A store is a file, or a database: postgres://user@host/database. The password is taken from PGPASSWORD if the address
+/// has none. docs/many-machines.md says when to move and how.
+#[derive(Args)]
+pub struct StoreCommand {
+    #[command(subcommand)]
+    work: Work,
+}
+
+#[derive(Subcommand)]
+enum Work {
+    /// Copy a store into an empty one, and compare both at the end
+    ///
+    /// Stop what uses them first. If it is interrupted, the same command goes on where it was. Nothing is deleted.
+    Copy {
+        /// The store to copy
+        #[arg(value_name = "FROM", value_parser = place)]
+        from: Place,
+        /// An empty one: a new file, or an empty database
+        #[arg(value_name = "TO", value_parser = place)]
+        to: Place,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Look for damage in a store, name it, and change nothing
+    ///
+    /// Agents may go on meanwhile. The exit code is 1 if something is damaged.
+    Check {
+        /// The store
+        #[arg(value_name = "STORE", value_parser = place)]
+        store: Place,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// A store cannot be opened, read or written, or something in it is damaged.
+pub fn run(command: &StoreCommand, screen: Screen) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    match &command.work {
+        Work::Copy { from, to, json } => {
+            let mut line = Line::new();
+            let copied = runtime.block_on(store::copy(from, to, &mut |at| {
+                let doing = if at.is_checking { "comparing" } else { "copying" };
+                line.show(&format!("{doing} {}/{}", at.done, at.total));
+            }));
+            drop(line);
+            let copied = copied.map_err(|error| Failure::of(&error))?;
+            Ok(io::stdout().write_all(as_copied(&copied, from, to, *json, screen).as_bytes())?)
+        }
+        Work::Check { store, json } => {
+            let mut line = Line::new();
+            let checked = runtime
+                .block_on(store::check(store, &mut |done, total| line.show(&format!("checking {done}/{total}"))));
+            drop(line);
+            let checked = checked.map_err(|error| Failure::of(&error))?;
+            io::stdout().write_all(as_checked(&checked, store, *json).as_bytes())?;
+            match checked.findings.len() as u64 + checked.more {
+                0 => Ok(()),
+                count => Err(Failure::work(format!("{} in `{store}`", counted(count as usize, "damaged place")))
+                    .hint("restore it from a backup, or copy what can be read; nothing was changed")),
+            }
+        }
+    }
+}
+
+/// A store that was named, with the password of the environment if the address has none.
+///
+/// # Errors
+/// It is an address of something else than PostgreSQL.
+pub fn place(text: &str) -> Result<Place, String> {
+    match Place::new(text) {
+        Place::Postgres(url) => Ok(Place::Postgres(with_password(url, env::var("PGPASSWORD").ok()))),
+        Place::File(_) if text.contains("://") => {
+            Err("a store is a file, or a database: postgres://user@host/database".to_owned())
+        }
+        Place::File(path) if path.as_os_str().is_empty() => Err("a store has a name".to_owned()),
+        file => Ok(file),
+    }
+}
+
+/// The same as a path, for the gateway's options.
+pub fn path_of(place: &Place) -> PathBuf {
+    match place {
+        Place::File(path) => path.clone(),
+        Place::Postgres(url) => PathBuf::from(url),
+    }
+}
+
+fn with_password(url: String, password: Option<String>) -> String {
+    let login = url.split("://").nth(1).and_then(|rest| rest.rsplit_once('@')).map_or("", |(login, _)| login);
+    let has_one = login.contains(':') || url.contains("password=");
+    match password.filter(|password| !has_one && !password.is_empty()) {
+        Some(password) => {
+            let sign = if url.contains('?') { '&' } else { '?' };
+            format!("{url}{sign}password={}", percent::encoded(&password))
+        }
+        None => url,
+    }
+}
+
+fn as_copied(copied: &Copied, from: &Place, to: &Place, as_json: bool, screen: Screen) -> String {
+    if as_json {
+        return format!("{:#}\n", json!({ "from": from.to_string(), "to": to.to_string(), "copied": copied }));
+    }
+    let Copied { records, bytes, documents, already, digest, .. } = copied;
+    let kept = if *already > 0 { format!(" ({already} were there already)") } else { String::new() };
+    let what = format!(
+        "copied {} of {bytes} bytes and {} of the search index from {from} to {to}{kept}",
+        counted(*records, "record"),
+        counted(*documents, "document")
+    );
+    let same = format!("both have the digest {digest}");
+    let next = screen.next("start your agents with the new store; the old one is unchanged");
+    format!("{}\n{same}\n{next}", screen.wrap(&what, 2))
+}
+
+fn as_checked(checked: &Checked, place: &Place, as_json: bool) -> String {
+    if as_json {
+        return format!("{:#}\n", json!({ "store": place.to_string(), "checked": checked }));
+    }
+    let Checked { records, bytes, threads, documents, findings, more, .. } = checked;
+    let mut text = format!(
+        "{place}: {} of {bytes} bytes, {}, {} of the search index\n",
+        counted(*records as usize, "record"),
+        counted(*threads as usize, "thread"),
+        counted(*documents as usize, "document")
+    );
+    for finding in findings {
+        text.push_str(&format!("  {}: {}\n", finding.subject.escape_debug(), finding.problem.escape_debug()));
+    }
+    if *more > 0 {
+        text.push_str(&format!("  and {more} more\n"));
+    }
+    if findings.is_empty() {
+        text.push_str("nothing is damaged\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_password;
+
+    #[test]
+    fn the_password_of_the_environment_is_added_where_there_is_none() {
+        let added = |url: &str| with_password(url.to_owned(), Some("a b&c".to_owned()));
+        assert_eq!(added("postgres://ann@host/db"), "postgres://ann@host/db?password=a%20b%26c");
+        assert_eq!(
+            added("postgres://ann@host/db?sslmode=disable"),
+            "postgres://ann@host/db?sslmode=disable&password=a%20b%26c"
+        );
+        assert_eq!(added("postgres://ann:own@host/db"), "postgres://ann:own@host/db");
+        assert_eq!(added("postgres://host/db?password=own"), "postgres://host/db?password=own");
+        assert_eq!(with_password("postgres://host/db".to_owned(), None), "postgres://host/db");
+    }
+}
