@@ -10,6 +10,7 @@ use contexture::store::SqliteStore;
 use contexture_server::inspect::view::About;
 use contexture_server::inspect::{Archive, InspectServer, Inspector, Played, library};
 use contexture_server::{ARCHIVE_NAME, Store};
+use tokio::task::JoinHandle;
 
 use super::place::store_path;
 use super::serve::cannot_start;
@@ -77,6 +78,7 @@ async fn inspect(command: &Inspect, subject: Subject) -> Result<(), Failure> {
     let told = format!("the inspector is at {}\n", inspector.url());
     io::stdout().write_all(told.as_bytes())?;
     io::stdout().flush()?;
+    let mut playing = None;
     match subject {
         Subject::Gateway(path) => {
             inspector.on_forget(move |id| {
@@ -90,17 +92,28 @@ async fn inspect(command: &Inspect, subject: Subject) -> Result<(), Failure> {
         }
         Subject::Recordings(sources) => {
             let played = Played::new(command.budget);
-            std::thread::spawn(move || play(&sources, &played, &inspector));
+            playing = Some(tokio::task::spawn_blocking(move || play(&sources, &played, &inspector)));
         }
     }
     tokio::select! {
         ended = server.wait() => Ok(ended?),
         _ = tokio::signal::ctrl_c() => Ok(()),
+        failure = nothing_played(playing) => Err(failure),
     }
 }
 
-/// Plays recordings one after the other; the page fills meanwhile.
-fn play(sources: &[Source], played: &Played, inspector: &Arc<Inspector>) {
+/// Returns only if there were recordings to play and none could be read.
+async fn nothing_played(playing: Option<JoinHandle<usize>>) -> Failure {
+    if let Some(playing) = playing
+        && let Ok(0) = playing.await
+    {
+        return source::none_read();
+    }
+    std::future::pending().await
+}
+
+/// Plays recordings one after the other; the page fills meanwhile. Returns how many there were.
+fn play(sources: &[Source], played: &Played, inspector: &Arc<Inspector>) -> usize {
     let mut count = 0;
     for (number, source) in sources.iter().enumerate() {
         let transcript = match source.transcript() {
@@ -122,9 +135,7 @@ fn play(sources: &[Source], played: &Played, inspector: &Arc<Inspector>) {
         count += 1;
     }
     inspector.is_complete();
-    if count == 0 {
-        eprintln!("none of the files is a recording in a known format");
-    }
+    count
 }
 
 impl Subject {

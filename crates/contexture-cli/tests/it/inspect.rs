@@ -69,3 +69,15 @@ fn nothing_to_show_is_said() {
     assert_eq!(output.status.code(), Some(1));
     assert!(errors.contains("nothing passed through a gateway yet") && errors.contains("hint: "), "{errors}");
 }
+
+#[test]
+fn files_that_are_no_recordings_end_it() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("notes.txt"), "not a recording\n").unwrap();
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_contexture")).arg("inspect").arg(directory.path().join("notes.txt")).output();
+    let output = output.unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(errors.contains("none of the files is a recording in a known format\nhint: "), "{errors}");
+}

@@ -150,10 +150,10 @@ impl Checked {
             Found::There(there) => there.regions.iter().any(|region| !region.made_of.is_empty()),
             Found::Unchanged | Found::Gone => false,
         };
-        let changed = self.files.iter().filter(is_changed).count();
-        let count = self.files.len();
-        let noun = if count == 1 { "file was" } else { "files were" };
-        format!("{count} {noun} compared with the disk: {changed} changed, {gone} gone")
+        match (self.files.iter().filter(is_changed).count(), gone) {
+            (0, 0) => "files were compared with the disk, and none had changed".to_owned(),
+            (changed, gone) => format!("files were compared with the disk: {changed} changed, {gone} gone"),
+        }
     }
 }
 
