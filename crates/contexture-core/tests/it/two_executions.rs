@@ -378,7 +378,7 @@ async fn a_state_set_in_a_turn_is_not_stored_before_its_items() {
     let mut execution = process.open().await;
     execution.turn("one").await.unwrap();
     // The response and the state that counts it are in memory only.
-    store.fail_from(store.operations() + 4);
+    store.fail_from(store.operations() + 5);
     assert!(matches!(execution.turn("two").await, Err(Error::Journal { .. })));
     store.heal();
     let not_durable = execution.flush().await;
