@@ -33,11 +33,21 @@ fn main() {
     println!("{ITEMS} items of history, 12 layers, {CALLS} calls");
     println!("{:<44} {:>10} {:>10} {:>10} {:>10}", "", "body", "median", "p99", "bare HTTP");
     for budget in [64_000, 400_000] {
-        for format in [Format::Chat, Format::Messages, Format::Responses] {
-            for is_on_disk in [false, true] {
-                runtime.block_on(report(format, budget, is_on_disk));
+        for is_on_disk in [false, true] {
+            runtime.block_on(report(None, budget, is_on_disk));
+            for format in [Format::Chat, Format::Messages, Format::Responses] {
+                runtime.block_on(report(Some(format), budget, is_on_disk));
             }
         }
+    }
+}
+
+/// A model in this process.
+struct Stub;
+
+impl Model for Stub {
+    async fn call(&self, _: ModelRequest) -> Result<LlmResponse, BoxError> {
+        Ok(LlmResponse::text("Understood."))
     }
 }
 
@@ -80,8 +90,8 @@ fn trivial(index: usize) -> impl MemoryLayer<State = u64> {
         .build()
 }
 
-/// An agent with ten layers of its own and two that only count, its tools, and a client.
-fn engine(project: &Path, client: Client, budget: u64, is_on_disk: bool) -> Engine<()> {
+/// An agent with ten built-in layers and two that only count, its tools, and a client.
+fn engine(project: &Path, client: Option<Client>, budget: u64, is_on_disk: bool) -> Engine<()> {
     let memory = memory(())
         .with_layer(Reminder::new().every_turns("tests", 5, "Run the tests."))
         .with_layer(Steering::new().pattern(Pattern::deny("push", "Ask first.").command("git push *")))
@@ -100,15 +110,20 @@ fn engine(project: &Path, client: Client, budget: u64, is_on_disk: bool) -> Engi
         false => contexture::in_memory(memory),
     };
     let workspace = Workspace::open(project).expect("the project is there");
-    let builder = workspace.add_tools(builder).model(client).instructions("You are a coding agent.");
+    let builder = workspace.add_tools(builder).instructions("You are a coding agent.");
+    let builder = match client {
+        Some(client) => builder.model(client),
+        None => builder.model(Stub),
+    };
     builder.policy(ProjectionPolicy::new(budget)).build().expect("the layers go together")
 }
 
-async fn report(format: Format, budget: u64, is_on_disk: bool) {
-    let (url, last) = provider(format).await;
+/// Times the calls of a client, or of a model in this process.
+async fn report(format: Option<Format>, budget: u64, is_on_disk: bool) {
+    let (url, last) = provider(format.unwrap_or(Format::Chat)).await;
     let project = tempfile::tempdir().expect("a temporary directory");
     std::fs::write(project.path().join("AGENTS.md"), "- Run the tests before you commit.\n").expect("a file");
-    let client = Client::builder(format, &url, "model").build().expect("a valid address");
+    let client = format.map(|format| Client::builder(format, &url, "model").build().expect("a valid address"));
     let engine = engine(project.path(), client, budget, is_on_disk);
     let mut execution = engine.execution("bench").start().await.expect("a new thread opens");
     execution.import(synthetic::items(ITEMS, 42)).await.expect("the store takes it");
@@ -121,7 +136,8 @@ async fn report(format: Format, budget: u64, is_on_disk: bool) {
         }
     }
     let body = last.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let name = format!("{format:?}, {budget} tokens, {}", if is_on_disk { "on disk" } else { "in memory" });
+    let kind = format.map_or_else(|| "No client".to_owned(), |format| format!("{format:?}"));
+    let name = format!("{kind}, {budget} tokens, {}", if is_on_disk { "on disk" } else { "in memory" });
     let bare = bare(&url, &body).await;
     let size = format!("{} kB", body.len() / 1_000);
     let (median, p99) = (at(&mut calls, 0.5), at(&mut calls, 0.99));

@@ -1,12 +1,14 @@
 //! OpenAI chat completions, and compatible servers.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use contexture_core::item::{Content, FunctionCall, Item, Message, Reasoning, Role};
 use contexture_core::model::{Delta, Deltas, ModelRequest};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::decode::{Decode, call_arguments, provider_error, text};
+use super::decode::{Decode, call_arguments, is_object, provider_error, text};
 use super::error::{ClientError, malformed};
 use super::turns::{Part, Piece, ToolNames, Turn, is_blank, spoken_as_user, turns};
 
@@ -14,32 +16,95 @@ use super::turns::{Part, Piece, ToolNames, Turn, is_blank, spoken_as_user, turns
 /// them.
 const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
 
+/// The body of a request. Texts are borrowed: a history is written once, and not copied before.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    messages: Vec<WireMessage<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct WireMessage<'a> {
+    role: &'static str,
+    content: WireContent<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<ToolCall<'a>>,
+    /// Reasoning, in the fields in which it came.
+    #[serde(flatten)]
+    thoughts: BTreeMap<&'a str, &'a Value>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WireContent<'a> {
+    Nothing,
+    Text(Cow<'a, str>),
+    Parts(Vec<WirePart<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WirePart<'a> {
+    Text {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        text: Cow<'a, str>,
+    },
+    AsItCame(&'a Value),
+}
+
+#[derive(Serialize)]
+struct ToolCall<'a> {
+    id: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: Cow<'a, str>,
+    arguments: Cow<'a, str>,
+}
+
+impl<'a> WireMessage<'a> {
+    fn new(role: &'static str, content: WireContent<'a>) -> Self {
+        Self { role, content, tool_call_id: None, tool_calls: Vec::new(), thoughts: BTreeMap::new() }
+    }
+}
+
 /// The body of a request.
-pub(super) fn body(request: &ModelRequest, model: &str, stream: bool, developer_role: Option<&str>) -> Value {
-    let mut messages: Vec<Value> = Vec::new();
+pub(super) fn body<'a>(
+    request: &'a ModelRequest,
+    model: &'a str,
+    stream: bool,
+    developer_role: Option<&'static str>,
+) -> impl Serialize + 'a {
+    let mut messages = Vec::with_capacity(request.items.len() + 1);
     if !request.instructions.trim().is_empty() {
-        messages.push(json!({ "role": "system", "content": &*request.instructions }));
+        messages.push(WireMessage::new("system", WireContent::Text((&*request.instructions).into())));
     }
     let names = ToolNames::of(request);
     for turn in turns(request) {
         match turn {
-            Turn::Model(pieces) => messages.extend(model_message(&pieces, &names)),
-            Turn::Others(pieces) => messages.extend(pieces.iter().filter_map(|piece| other(piece, developer_role))),
+            Turn::Model(pieces) => messages.extend(model_message(pieces, &names)),
+            Turn::Others(pieces) => {
+                messages.extend(pieces.into_iter().filter_map(|piece| other(piece, developer_role)));
+            }
         }
     }
-    let mut body = json!({ "model": model, "stream": stream });
-    // Moved: in the macro, the whole history would be copied once more.
-    body["messages"] = messages.into();
-    if stream {
-        body["stream_options"] = json!({ "include_usage": true });
-    }
-    if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(tool).collect();
-    }
-    if let Some(tokens) = request.max_output_tokens {
-        body["max_tokens"] = tokens.into();
-    }
-    body
+    let stream_options = stream.then(|| json!({ "include_usage": true }));
+    let tools = request.tools.iter().map(tool).collect();
+    Body { model, stream, messages, stream_options, tools, max_tokens: request.max_output_tokens }
 }
 
 fn tool(tool: &contexture_core::model::ToolSchema) -> Value {
@@ -48,71 +113,72 @@ fn tool(tool: &contexture_core::model::ToolSchema) -> Value {
 }
 
 /// One message with everything the model produced in a row: text, reasoning and calls.
-fn model_message(pieces: &[Piece<'_>], names: &ToolNames<'_>) -> Option<Value> {
-    let (mut said, mut calls) = (Vec::new(), Vec::new());
-    let mut message = Map::new();
+fn model_message<'a>(pieces: Vec<Piece<'a>>, names: &ToolNames<'a>) -> Option<WireMessage<'a>> {
+    let mut said: Vec<&'a str> = Vec::new();
+    let mut message = WireMessage::new("assistant", WireContent::Nothing);
     for piece in pieces {
-        match &piece.part {
+        match piece.part {
             Part::Said(message) => said.extend(message.content.iter().filter_map(Content::as_text)),
             Part::Asked(call) => {
-                let function =
-                    json!({ "name": names.on_wire(&call.name), "arguments": call_arguments(call).to_string() });
-                calls.push(json!({ "id": &*call.call_id, "type": "function", "function": function }));
+                let function = Function { name: names.on_wire(&call.name), arguments: arguments_text(call) };
+                message.tool_calls.push(ToolCall { id: &call.call_id, kind: "function", function });
             }
             Part::Thought(Reasoning { opaque: Some(Value::Object(fields)), .. }) => {
                 let thoughts = fields.iter().filter(|(name, _)| THOUGHTS.contains(&name.as_str()));
-                message.extend(thoughts.map(|(name, value)| (name.clone(), value.clone())));
+                message.thoughts.extend(thoughts.map(|(name, value)| (name.as_str(), value)));
             }
             Part::Thought(_) | Part::Returned(_) | Part::Unknown(_) => {}
         }
     }
-    if said.is_empty() && calls.is_empty() {
-        return None;
+    message.content = match said.as_slice() {
+        [] if message.tool_calls.is_empty() => return None,
+        [] => WireContent::Nothing,
+        [text] => WireContent::Text((*text).into()),
+        texts => WireContent::Text(texts.join("\n").into()),
+    };
+    Some(message)
+}
+
+/// The arguments of a call as the model wrote them, if they are an object.
+fn arguments_text(call: &FunctionCall) -> Cow<'_, str> {
+    match is_object(&call.arguments) {
+        true => Cow::Borrowed(&call.arguments),
+        false => call_arguments(call).to_string().into(),
     }
-    message.insert("role".to_owned(), "assistant".into());
-    let content = if said.is_empty() { Value::Null } else { said.join("\n").into() };
-    message.insert("content".to_owned(), content);
-    if !calls.is_empty() {
-        message.insert("tool_calls".to_owned(), calls.into());
-    }
-    Some(message.into())
 }
 
 /// A message that is not from the model.
-fn other(piece: &Piece<'_>, developer_role: Option<&str>) -> Option<Value> {
-    match &piece.part {
+fn other<'a>(piece: Piece<'a>, developer_role: Option<&'static str>) -> Option<WireMessage<'a>> {
+    match piece.part {
         Part::Returned(output) => {
-            Some(json!({ "role": "tool", "tool_call_id": &*output.call_id, "content": output.output }))
+            let content = WireContent::Text(output.output.as_str().into());
+            Some(WireMessage { tool_call_id: Some(&output.call_id), ..WireMessage::new("tool", content) })
         }
         Part::Said(message) => said(message, developer_role),
         _ => None,
     }
 }
 
-fn said(message: &Message, developer_role: Option<&str>) -> Option<Value> {
+fn said<'a>(message: &'a Message, developer_role: Option<&'static str>) -> Option<WireMessage<'a>> {
     let speaks_as_user = developer_role.is_none() || message.role == Role::User;
     let role = if speaks_as_user { "user" } else { developer_role? };
-    let shown = |text: &'_ str| -> String {
-        let text: Cow<'_, str> = if speaks_as_user { spoken_as_user(message.role, text) } else { text.into() };
-        text.into_owned()
+    let shown = |text: &'a str| -> Cow<'a, str> {
+        if speaks_as_user { spoken_as_user(message.role, text) } else { text.into() }
     };
-    let parts: Vec<&Content> = message.content.iter().filter(|content| !is_blank(content)).collect();
-    let content: Value = match parts.as_slice() {
+    let parts: Vec<&'a Content> = message.content.iter().filter(|content| !is_blank(content)).collect();
+    let content = match parts.as_slice() {
         [] => return None,
         // Every server of this format supports plain text.
-        [Content::Text { text }] => shown(text).into(),
-        parts => parts
-            .iter()
-            .map(|part| match part {
-                Content::Text { text } => json!({ "type": "text", "text": shown(text) }),
-                Content::Opaque(part) => part.clone(),
-            })
-            .collect(),
+        [Content::Text { text }] => WireContent::Text(shown(text)),
+        parts => {
+            let part = |part: &&'a Content| match part {
+                Content::Text { text } => WirePart::Text { kind: "text", text: shown(text) },
+                Content::Opaque(part) => WirePart::AsItCame(part),
+            };
+            WireContent::Parts(parts.iter().map(part).collect())
+        }
     };
-    let mut message = Map::new();
-    message.insert("role".to_owned(), role.into());
-    message.insert("content".to_owned(), content);
-    Some(message.into())
+    Some(WireMessage::new(role, content))
 }
 
 /// A response while it is streamed.

@@ -2,6 +2,7 @@
 
 use contexture_core::item::{FunctionCall, Item};
 use contexture_core::model::{Deltas, LlmResponse, Usage};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::error::{ClientError, malformed};
@@ -32,6 +33,11 @@ pub(super) fn call_arguments(call: &FunctionCall) -> Value {
         _ if call.arguments.trim().is_empty() => json!({}),
         other => json!({ "arguments": other }),
     }
+}
+
+/// Whether a text is a JSON object.
+pub(super) fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 /// An error that a provider reports in the middle of a response.

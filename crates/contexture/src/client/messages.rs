@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use contexture_core::item::{Content, FunctionCall, Item, Message, Reasoning, Role};
 use contexture_core::model::{Delta, Deltas, ModelRequest};
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::decode::{Decode, call_arguments, provider_error, text};
@@ -55,7 +56,7 @@ enum BlockKind<'a> {
     ToolUse {
         id: &'a str,
         name: Cow<'a, str>,
-        input: Value,
+        input: Input<'a>,
     },
     ToolResult {
         tool_use_id: &'a str,
@@ -64,6 +65,22 @@ enum BlockKind<'a> {
     },
     #[serde(untagged)]
     AsItCame(&'a Value),
+}
+
+/// The arguments of a call.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Input<'a> {
+    /// As the model wrote them.
+    Written(&'a RawValue),
+    Made(Value),
+}
+
+impl<'a> Input<'a> {
+    fn of(call: &'a FunctionCall) -> Self {
+        let written = call.arguments.trim_start().starts_with('{').then(|| serde_json::from_str(&call.arguments).ok());
+        written.flatten().map_or_else(|| Input::Made(call_arguments(call)), Input::Written)
+    }
 }
 
 impl<'a> Block<'a> {
@@ -147,7 +164,7 @@ fn push_part<'a>(blocks: &mut Vec<Block<'a>>, part: Part<'a>, names: &ToolNames<
         Part::Said(message) => push_said(blocks, message),
         Part::Asked(call) => {
             let (id, name) = (&*call.call_id, names.on_wire(&call.name));
-            blocks.push(Block::new(BlockKind::ToolUse { id, name, input: call_arguments(call) }));
+            blocks.push(Block::new(BlockKind::ToolUse { id, name, input: Input::of(call) }));
         }
         Part::Returned(output) => {
             let is_error = output.outcome.is_error();

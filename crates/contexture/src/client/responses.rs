@@ -1,37 +1,93 @@
 //! OpenAI responses.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use contexture_core::item::{Content, Extra, FunctionCall, Item, Message, Reasoning, Role};
 use contexture_core::model::{Delta, Deltas, ModelRequest};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::decode::{Decode, error_message, provider_error, text};
 use super::error::{ClientError, malformed};
 use super::turns::{ToolNames, is_blank};
 
-/// The body of a request. The provider stores nothing, so reasoning is returned encrypted and sent again.
-pub(super) fn body(request: &ModelRequest, model: &str, stream: bool) -> Value {
+/// The body of a request. The provider stores nothing, so reasoning is returned encrypted and sent again. Texts are
+/// borrowed: a history is written once, and not copied before.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    store: bool,
+    include: [&'static str; 1],
+    input: Vec<WireItem<'a>>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    instructions: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u64>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WireItem<'a> {
+    Tagged(TaggedItem<'a>),
+    AsItCame(&'a Value),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum TaggedItem<'a> {
+    Message {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a str>,
+        role: &'static str,
+        content: Vec<WirePart<'a>>,
+        /// Fields that this format added to the item.
+        #[serde(flatten)]
+        extra: &'a Extra,
+    },
+    FunctionCall {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a str>,
+        call_id: &'a str,
+        name: Cow<'a, str>,
+        arguments: &'a str,
+        #[serde(flatten)]
+        extra: &'a Extra,
+    },
+    FunctionCallOutput {
+        call_id: &'a str,
+        output: &'a str,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WirePart<'a> {
+    Text {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        text: &'a str,
+    },
+    AsItCame(&'a Value),
+}
+
+/// The body of a request.
+pub(super) fn body<'a>(request: &'a ModelRequest, model: &'a str, stream: bool) -> impl Serialize + 'a {
     let names = ToolNames::of(request);
-    let input: Vec<Value> = request.items.iter().filter_map(|item| wire_item(item, &names)).collect();
-    let mut body = json!({
-        "model": model,
-        "stream": stream,
-        "store": false,
-        "include": ["reasoning.encrypted_content"],
-    });
-    // Moved: in the macro, the whole history would be copied once more.
-    body["input"] = input.into();
-    if !request.instructions.trim().is_empty() {
-        body["instructions"] = Value::from(&*request.instructions);
+    let instructions = if request.instructions.trim().is_empty() { "" } else { &request.instructions };
+    Body {
+        model,
+        stream,
+        store: false,
+        include: ["reasoning.encrypted_content"],
+        input: request.items.iter().filter_map(|item| wire_item(item, &names)).collect(),
+        instructions,
+        tools: request.tools.iter().map(tool).collect(),
+        max_output_tokens: request.max_output_tokens,
     }
-    if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(tool).collect();
-    }
-    if let Some(tokens) = request.max_output_tokens {
-        body["max_output_tokens"] = tokens.into();
-    }
-    body
 }
 
 fn tool(tool: &contexture_core::model::ToolSchema) -> Value {
@@ -46,26 +102,28 @@ fn tool(tool: &contexture_core::model::ToolSchema) -> Value {
     })
 }
 
-fn wire_item(item: &Item, names: &ToolNames<'_>) -> Option<Value> {
-    match item {
-        Item::Message(message) => wire_message(message),
-        Item::FunctionCall(call) => {
-            let mut fields = own_fields(&call.extra, call.id.as_deref());
-            fields.insert("type".to_owned(), "function_call".into());
-            fields.insert("call_id".to_owned(), (*call.call_id).into());
-            fields.insert("name".to_owned(), names.on_wire(&call.name).into());
-            fields.insert("arguments".to_owned(), call.arguments.as_str().into());
-            Some(fields.into())
-        }
+fn wire_item<'a>(item: &'a Item, names: &ToolNames<'a>) -> Option<WireItem<'a>> {
+    let tagged = match item {
+        Item::Message(message) => wire_message(message)?,
+        Item::FunctionCall(call) => TaggedItem::FunctionCall {
+            id: call.id.as_deref(),
+            call_id: &call.call_id,
+            name: names.on_wire(&call.name),
+            arguments: &call.arguments,
+            extra: &call.extra,
+        },
         Item::FunctionCallOutput(output) => {
-            Some(json!({ "type": "function_call_output", "call_id": &*output.call_id, "output": output.output }))
+            TaggedItem::FunctionCallOutput { call_id: &output.call_id, output: &output.output }
         }
         // Reasoning of other providers means nothing to this one.
-        Item::Reasoning(Reasoning { opaque: Some(item), .. }) if item["type"] == "reasoning" => Some(item.clone()),
-        Item::Reasoning(_) => None,
-        Item::Opaque(item) if is_own_kind(item) => Some(item.clone()),
-        Item::Opaque(_) => None,
-    }
+        Item::Reasoning(Reasoning { opaque: Some(item), .. }) if item["type"] == "reasoning" => {
+            return Some(WireItem::AsItCame(item));
+        }
+        Item::Reasoning(_) => return None,
+        Item::Opaque(item) if is_own_kind(item) => return Some(WireItem::AsItCame(item)),
+        Item::Opaque(_) => return None,
+    };
+    Some(WireItem::Tagged(tagged))
 }
 
 /// Whether an uninterpreted item came from this format.
@@ -77,32 +135,17 @@ fn is_own_kind(item: &Value) -> bool {
         || kind.starts_with("mcp_")
 }
 
-fn wire_message(message: &Message) -> Option<Value> {
+fn wire_message(message: &Message) -> Option<TaggedItem<'_>> {
     let kind = if message.role == Role::Assistant { "output_text" } else { "input_text" };
     let parts = message.content.iter().filter(|content| !is_blank(content));
-    let content: Vec<Value> = parts
+    let content: Vec<WirePart<'_>> = parts
         .map(|part| match part {
-            Content::Text { text } => json!({ "type": kind, "text": text }),
-            Content::Opaque(part) => part.clone(),
+            Content::Text { text } => WirePart::Text { kind, text },
+            Content::Opaque(part) => WirePart::AsItCame(part),
         })
         .collect();
-    if content.is_empty() {
-        return None;
-    }
-    let mut fields = own_fields(&message.extra, message.id.as_deref());
-    fields.insert("type".to_owned(), "message".into());
-    fields.insert("role".to_owned(), message.role.as_str().into());
-    fields.insert("content".to_owned(), content.into());
-    Some(fields.into())
-}
-
-/// Fields that this format added to an item.
-fn own_fields(extra: &Extra, id: Option<&str>) -> Map<String, Value> {
-    let mut fields: Map<String, Value> = extra.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    if let Some(id) = id {
-        fields.insert("id".to_owned(), id.into());
-    }
-    fields
+    let (id, role, extra) = (message.id.as_deref(), message.role.as_str(), &message.extra);
+    (!content.is_empty()).then_some(TaggedItem::Message { id, role, content, extra })
 }
 
 /// A response while it is streamed.
