@@ -128,6 +128,24 @@ async fn an_edit_that_does_not_fit_says_what_would() {
 }
 
 #[tokio::test]
+async fn a_binary_file_is_neither_shown_nor_changed() {
+    let project = project(&[]);
+    let bytes = b"MZ\0\xff\xfe needle \0\n";
+    std::fs::write(project.path().join("a.bin"), bytes).unwrap();
+    let workspace = Workspace::open(project.path()).unwrap();
+    let calls = [
+        ("read_file", json!({ "path": "a.bin" })),
+        ("edit_file", json!({ "path": "a.bin", "old_string": "needle", "new_string": "x" })),
+        ("write_file", json!({ "path": "a.bin", "content": "x" })),
+    ];
+    for (output, outcome) in outputs(&workspace, &calls).await {
+        assert_eq!(outcome, Outcome::Failed, "{output}");
+        assert!(!output.contains("needle"), "{output}");
+    }
+    assert_eq!(std::fs::read(project.path().join("a.bin")).unwrap(), bytes);
+}
+
+#[tokio::test]
 async fn permissions_and_line_ends_stay() {
     let project = project(&[("run.sh", "#!/bin/sh\r\necho one\r\n"), ("no-end", "last")]);
     let path = project.path().join("run.sh");
