@@ -22,6 +22,8 @@ use contexture_bench::{show, synthetic};
 const CALLS: usize = 201;
 /// How many of them come before.
 const WARM_UP: usize = 10;
+/// The work between two calls without Contexture.
+const PAUSE: Duration = Duration::from_micros(300);
 /// The number of items in the history.
 const ITEMS: usize = 2_000;
 
@@ -29,9 +31,10 @@ const ITEMS: usize = 2_000;
 type Last = Arc<Mutex<Bytes>>;
 
 fn main() {
+    contexture_server::prepare_tls();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     println!("{ITEMS} items of history, 12 layers, {CALLS} calls");
-    println!("{:<44} {:>10} {:>10} {:>10} {:>10}", "", "body", "median", "p99", "bare HTTP");
+    println!("{:<40} {:>8} {:>10} {:>10} {:>10} {:>10}", "", "body", "median", "p99", "client", "bare HTTP");
     for budget in [64_000, 400_000] {
         for is_on_disk in [false, true] {
             runtime.block_on(report(None, budget, is_on_disk));
@@ -39,6 +42,22 @@ fn main() {
                 runtime.block_on(report(Some(format), budget, is_on_disk));
             }
         }
+    }
+}
+
+/// A client, and how long its calls took.
+#[derive(Clone)]
+struct Timed {
+    client: Client,
+    times: Arc<Mutex<Vec<Duration>>>,
+}
+
+impl Model for Timed {
+    async fn call(&self, request: ModelRequest) -> Result<LlmResponse, BoxError> {
+        let begin = Instant::now();
+        let response = self.client.call(request).await;
+        self.times.lock().unwrap_or_else(PoisonError::into_inner).push(begin.elapsed());
+        response
     }
 }
 
@@ -91,7 +110,7 @@ fn trivial(index: usize) -> impl MemoryLayer<State = u64> {
 }
 
 /// An agent with ten built-in layers and two that only count, its tools, and a client.
-fn engine(project: &Path, client: Option<Client>, budget: u64, is_on_disk: bool) -> Engine<()> {
+fn engine(project: &Path, client: Option<Timed>, budget: u64, is_on_disk: bool) -> Engine<()> {
     let memory = memory(())
         .with_layer(Reminder::new().every_turns("tests", 5, "Run the tests."))
         .with_layer(Steering::new().pattern(Pattern::deny("push", "Ask first.").command("git push *")))
@@ -123,7 +142,9 @@ async fn report(format: Option<Format>, budget: u64, is_on_disk: bool) {
     let (url, last) = provider(format.unwrap_or(Format::Chat)).await;
     let project = tempfile::tempdir().expect("a temporary directory");
     std::fs::write(project.path().join("AGENTS.md"), "- Run the tests before you commit.\n").expect("a file");
+    let times = Arc::new(Mutex::new(Vec::new()));
     let client = format.map(|format| Client::builder(format, &url, "model").build().expect("a valid address"));
+    let client = client.map(|client| Timed { client, times: times.clone() });
     let engine = engine(project.path(), client, budget, is_on_disk);
     let mut execution = engine.execution("bench").start().await.expect("a new thread opens");
     execution.import(synthetic::items(ITEMS, 42)).await.expect("the store takes it");
@@ -138,10 +159,15 @@ async fn report(format: Option<Format>, budget: u64, is_on_disk: bool) {
     let body = last.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let kind = format.map_or_else(|| "No client".to_owned(), |format| format!("{format:?}"));
     let name = format!("{kind}, {budget} tokens, {}", if is_on_disk { "on disk" } else { "in memory" });
-    let bare = bare(&url, &body).await;
-    let size = format!("{} kB", body.len() / 1_000);
+    let (mut size, mut within, mut without) = (String::new(), String::new(), String::new());
+    if format.is_some() {
+        let mut times = times.lock().unwrap_or_else(PoisonError::into_inner).split_off(WARM_UP);
+        within = show(at(&mut times, 0.5));
+        size = format!("{} kB", body.len() / 1_000);
+        without = show(bare(&url, &body).await);
+    }
     let (median, p99) = (at(&mut calls, 0.5), at(&mut calls, 0.99));
-    println!("{name:<44} {size:>10} {:>10} {:>10} {:>10}", show(median), show(p99), show(bare));
+    println!("{name:<40} {size:>8} {:>10} {:>10} {within:>10} {without:>10}", show(median), show(p99));
 }
 
 /// How long the last request takes without Contexture.
@@ -149,6 +175,11 @@ async fn bare(url: &str, body: &Bytes) -> Duration {
     let client = reqwest::Client::new();
     let mut times = Vec::with_capacity(CALLS);
     for call in 0..WARM_UP + CALLS {
+        // As long as an engine works between two calls: threads that wait longer take longer to wake.
+        let pause = Instant::now();
+        while pause.elapsed() < PAUSE {
+            std::hint::spin_loop();
+        }
         let begin = Instant::now();
         let response = client.post(url).body(body.clone()).send().await.expect("the provider responds");
         response.bytes().await.expect("the response is whole");

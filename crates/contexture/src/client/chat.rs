@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use contexture_core::item::{Content, FunctionCall, Item, Message, Reasoning, Role};
-use contexture_core::model::{Delta, Deltas, ModelRequest};
+use contexture_core::model::{Delta, Deltas, ModelRequest, ToolSchema};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -25,7 +25,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Value>,
+    tools: Vec<WireTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u64>,
 }
@@ -76,6 +76,27 @@ struct Function<'a> {
     arguments: Cow<'a, str>,
 }
 
+#[derive(Serialize)]
+struct WireTool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: Declared<'a>,
+}
+
+#[derive(Serialize)]
+struct Declared<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+impl<'a> WireTool<'a> {
+    fn of(tool: &'a ToolSchema) -> Self {
+        let ToolSchema { name, description, parameters, .. } = tool;
+        Self { kind: "function", function: Declared { name, description, parameters } }
+    }
+}
+
 impl<'a> WireMessage<'a> {
     fn new(role: &'static str, content: WireContent<'a>) -> Self {
         Self { role, content, tool_call_id: None, tool_calls: Vec::new(), thoughts: BTreeMap::new() }
@@ -103,13 +124,8 @@ pub(super) fn body<'a>(
         }
     }
     let stream_options = stream.then(|| json!({ "include_usage": true }));
-    let tools = request.tools.iter().map(tool).collect();
+    let tools = request.tools.iter().map(WireTool::of).collect();
     Body { model, stream, messages, stream_options, tools, max_tokens: request.max_output_tokens }
-}
-
-fn tool(tool: &contexture_core::model::ToolSchema) -> Value {
-    let function = json!({ "name": tool.name, "description": tool.description, "parameters": tool.parameters });
-    json!({ "type": "function", "function": function })
 }
 
 /// One message with everything the model produced in a row: text, reasoning and calls.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use contexture_core::item::{Content, FunctionCall, Item, Message, Reasoning, Role};
-use contexture_core::model::{Delta, Deltas, ModelRequest};
+use contexture_core::model::{Delta, Deltas, ModelRequest, ToolSchema};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Block<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Value>,
+    tools: Vec<WireTool<'a>>,
     messages: Vec<WireMessage<'a>>,
 }
 
@@ -113,19 +113,31 @@ pub(super) fn body<'a>(request: &'a ModelRequest, model: &'a str, stream: bool) 
     if !request.instructions.trim().is_empty() {
         system.push(Block::text(&*request.instructions));
     }
-    let mut tools: Vec<Value> = request.tools.iter().map(tool).collect();
+    let mut tools: Vec<WireTool<'_>> = request.tools.iter().map(WireTool::of).collect();
     if marks.contains(&0) {
         let is_marked = system.last_mut().is_some_and(Block::mark);
         if let (false, Some(tool)) = (is_marked, tools.last_mut()) {
-            tool["cache_control"] = json!({ "type": "ephemeral" });
+            tool.cache_control = Some(json!({ "type": "ephemeral" }));
         }
     }
     let max_tokens = request.max_output_tokens.unwrap_or(MAX_TOKENS);
     Body { model, max_tokens, stream, system, tools, messages: messages(request, &marks) }
 }
 
-fn tool(tool: &contexture_core::model::ToolSchema) -> Value {
-    json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters })
+#[derive(Serialize)]
+struct WireTool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Value>,
+}
+
+impl<'a> WireTool<'a> {
+    fn of(tool: &'a ToolSchema) -> Self {
+        let ToolSchema { name, description, parameters, .. } = tool;
+        Self { name, description, input_schema: parameters, cache_control: None }
+    }
 }
 
 fn messages<'a>(request: &'a ModelRequest, marks: &HashSet<usize>) -> Vec<WireMessage<'a>> {

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use contexture_core::item::{Content, Extra, FunctionCall, Item, Message, Reasoning, Role};
-use contexture_core::model::{Delta, Deltas, ModelRequest};
+use contexture_core::model::{Delta, Deltas, ModelRequest, ToolSchema};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::decode::{Decode, error_message, provider_error, text};
 use super::error::{ClientError, malformed};
@@ -24,7 +24,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     instructions: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Value>,
+    tools: Vec<WireTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u64>,
 }
@@ -85,21 +85,27 @@ pub(super) fn body<'a>(request: &'a ModelRequest, model: &'a str, stream: bool) 
         include: ["reasoning.encrypted_content"],
         input: request.items.iter().filter_map(|item| wire_item(item, &names)).collect(),
         instructions,
-        tools: request.tools.iter().map(tool).collect(),
+        tools: request.tools.iter().map(WireTool::of).collect(),
         max_output_tokens: request.max_output_tokens,
     }
 }
 
-fn tool(tool: &contexture_core::model::ToolSchema) -> Value {
-    // Without this the provider applies its strict subset of schemas.
-    let strict = false;
-    json!({
-        "type": "function",
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-        "strict": strict,
-    })
+#[derive(Serialize)]
+struct WireTool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    strict: bool,
+}
+
+impl<'a> WireTool<'a> {
+    fn of(tool: &'a ToolSchema) -> Self {
+        let ToolSchema { name, description, parameters, .. } = tool;
+        // Unless it says so, the provider applies its strict subset of schemas.
+        Self { kind: "function", name, description, parameters, strict: false }
+    }
 }
 
 fn wire_item<'a>(item: &'a Item, names: &ToolNames<'a>) -> Option<WireItem<'a>> {
