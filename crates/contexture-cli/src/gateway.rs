@@ -1,7 +1,7 @@
 //! The commands of the gateway.
 
 mod agents;
-mod place;
+pub(crate) mod place;
 mod flags;
 mod print;
 mod signals;

@@ -11,6 +11,8 @@ pub mod gateway;
 pub mod import;
 pub mod judge;
 pub mod layers;
+pub mod mcp;
+pub mod memory;
 pub mod names;
 pub mod pauses;
 pub mod plot;
@@ -62,6 +64,8 @@ enum Command {
     Compare(compare::Compare),
     Import(import::Import),
     Layers(layers::Layers),
+    Memory(memory::Memory),
+    Mcp(mcp::Mcp),
     Config(config::command::ConfigCommand),
     Completions(completions::Completions),
 }
@@ -117,6 +121,8 @@ fn run(arguments: Arguments, screen: Screen) -> Result<(), Failure> {
         Some(Command::Compare(compare)) => compare::run(&compare, screen),
         Some(Command::Import(import)) => import::run(&import, screen),
         Some(Command::Layers(layers)) => layers::run(&layers, screen),
+        Some(Command::Memory(memory)) => memory::run(&memory, screen),
+        Some(Command::Mcp(mcp)) => mcp::run(&mcp),
         Some(Command::Config(config)) => config::command::run(&config, screen),
         Some(Command::Completions(completions)) => completions::run(&completions, program(screen)),
     }

@@ -8,6 +8,8 @@ mod terms;
 mod ranking;
 mod memory;
 
+use std::collections::BTreeMap;
+
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
@@ -77,6 +79,20 @@ pub struct SearchHit {
     pub score: f64,
 }
 
+/// The terms that a search is for, each with its weight. [`query_terms`] makes terms of a text.
+pub type TermWeights = BTreeMap<String, f64>;
+
+/// The result of [`SearchIndex::find`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// The documents that match best, best first.
+    pub hits: Vec<SearchHit>,
+    /// The number of documents of the scope.
+    pub documents: u64,
+    /// How many documents of the scope have each term; those that none has are not there.
+    pub frequencies: BTreeMap<String, u64>,
+}
+
 /// Why an operation of an index failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -111,7 +127,7 @@ pub enum SearchError {
 /// its `init` gets, so that no other layer, user or thread can find its documents.
 ///
 /// Requirements for an implementation:
-/// - Documents are found by [`query_terms`] of the query in [`terms`] of their text, ranked by [`Ranking`] over the
+/// - Documents are found by terms in [`terms`] of their text, ranked by [`Ranking`] over the
 ///   documents of their scope only, best first, equal ones by id in byte order.
 /// - `add`, `remove` and `clear` change everything or nothing, and their changes are visible once they have returned;
 ///   in an index on disk they survive a crash.
@@ -128,13 +144,31 @@ pub trait SearchIndex: Send + Sync {
     /// Removes all documents of a scope.
     fn clear<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<(), SearchError>>;
 
-    /// Returns the documents that match best, at most `limit`.
+    /// Returns the documents that match terms best, at most `limit`: what a term adds to the score of a document is
+    /// multiplied by its weight.
+    fn find<'a>(
+        &'a self,
+        scope: &'a str,
+        terms: &'a TermWeights,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Found, SearchError>>;
+
+    /// Returns the documents with these ids, in this order; those that do not exist are left out.
+    fn get<'a>(&'a self, scope: &'a str, ids: &'a [String]) -> BoxFuture<'a, Result<Vec<SearchDocument>, SearchError>>;
+
+    /// Returns the documents that match a text best, at most `limit`: [`find`](Self::find) with its [`query_terms`],
+    /// which all have the weight 1.
     fn search<'a>(
         &'a self,
         scope: &'a str,
         query: &'a str,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>>;
+    ) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>> {
+        Box::pin(async move {
+            let terms: TermWeights = query_terms(query).into_iter().map(|term| (term, 1.0)).collect();
+            Ok(self.find(scope, &terms, limit).await?.hits)
+        })
+    }
 
     /// Returns the number of documents of a scope.
     fn count<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<usize, SearchError>>;
@@ -161,7 +195,11 @@ impl SearchIndex for NoSearch {
         refused()
     }
 
-    fn search<'a>(&'a self, _: &'a str, _: &'a str, _: usize) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>> {
+    fn find<'a>(&'a self, _: &'a str, _: &'a TermWeights, _: usize) -> BoxFuture<'a, Result<Found, SearchError>> {
+        refused()
+    }
+
+    fn get<'a>(&'a self, _: &'a str, _: &'a [String]) -> BoxFuture<'a, Result<Vec<SearchDocument>, SearchError>> {
         refused()
     }
 

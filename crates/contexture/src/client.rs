@@ -31,6 +31,7 @@ mod messages;
 mod chat;
 mod responses;
 mod send;
+mod embeddings;
 
 use std::time::Duration;
 
@@ -40,6 +41,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+pub use embeddings::Embeddings;
 pub use error::ClientError;
 pub use key::ApiKey;
 pub use retry::RetryPolicy;
@@ -223,12 +225,7 @@ fn own_headers(format: Format, key: Option<&ApiKey>) -> Vec<(String, String)> {
 
 /// Where requests of a format go beneath an address.
 fn endpoint(format: Format, base_url: &str) -> Result<reqwest::Url, ClientError> {
-    let problem = |problem: String| ClientError::Option { option: "base_url", problem };
-    let mut url = reqwest::Url::parse(base_url.trim())
-        .map_err(|error| problem(format!("it is no address ({error}); one looks like `http://127.0.0.1:11434/v1`")))?;
-    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(problem("it must begin with `http://` or `https://`".to_owned()));
-    }
+    let mut url = parsed(base_url)?;
     let base = url.path().trim_end_matches('/').to_owned();
     let path = match format {
         Format::Messages if base.ends_with("/v1") => format!("{base}/messages"),
@@ -237,6 +234,24 @@ fn endpoint(format: Format, base_url: &str) -> Result<reqwest::Url, ClientError>
         Format::Responses => format!("{base}/responses"),
     };
     url.set_path(&path);
+    Ok(url)
+}
+
+/// An address beneath another one.
+fn beneath(base_url: &str, name: &str) -> Result<reqwest::Url, ClientError> {
+    let mut url = parsed(base_url)?;
+    let path = format!("{}/{name}", url.path().trim_end_matches('/'));
+    url.set_path(&path);
+    Ok(url)
+}
+
+fn parsed(base_url: &str) -> Result<reqwest::Url, ClientError> {
+    let problem = |problem: String| ClientError::Option { option: "base_url", problem };
+    let url = reqwest::Url::parse(base_url.trim())
+        .map_err(|error| problem(format!("it is no address ({error}); one looks like `http://127.0.0.1:11434/v1`")))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err(problem("it must begin with `http://` or `https://`".to_owned()));
+    }
     Ok(url)
 }
 

@@ -93,6 +93,7 @@ pub mod fs;
 pub mod reference;
 pub mod files;
 pub mod fold;
+pub mod recall;
 pub mod layers;
 pub mod store;
 #[cfg(feature = "bpe")]

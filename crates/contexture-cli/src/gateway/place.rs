@@ -21,6 +21,11 @@ pub(super) fn store_path() -> Result<PathBuf, Failure> {
     Ok(state.join("contexture/gateway.db"))
 }
 
+/// The gateway's store in the user's state directory, if there is one.
+pub(crate) fn existing_store() -> Result<Option<Store>, Failure> {
+    StoreFlag::default().existing()
+}
+
 /// The flag that names the store of gateways.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct StoreFlag {

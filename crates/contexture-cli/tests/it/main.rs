@@ -10,6 +10,8 @@ mod guide;
 mod import;
 mod inspect;
 mod judge;
+mod mcp;
+mod memory;
 mod plot;
 mod policies;
 mod program;

@@ -16,7 +16,7 @@ use super::thread::{INTERRUPTED, Thread};
 use super::tools::call_tool;
 use crate::error::Error;
 use crate::id::ThreadId;
-use crate::item::{FunctionCall, FunctionCallOutput, Item, Outcome, Role};
+use crate::item::{FunctionCall, FunctionCallOutput, Item, Meta, Origin, Outcome, Role};
 use crate::layer::*;
 use crate::log::ItemLog;
 use crate::model::LlmResponse;
@@ -283,7 +283,10 @@ impl Run {
             Ok(text) => Item::output(&call.call_id, text),
             Err(message) => Item::error_output(&call.call_id, message),
         };
-        self.answer_call(output).await
+        // What a function of a layer returns is memory: no layer may learn it again.
+        let origin = self.shared.toolbox().layer_of(&public_name).map(|layer| Origin::Layer { id: layer.into() });
+        let meta = Meta { origin: origin.unwrap_or_default(), ..Meta::default() };
+        self.answer_call(output.with_meta(meta)).await
     }
 
     /// Logs the output of the current call, and makes it durable.

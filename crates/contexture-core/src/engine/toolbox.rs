@@ -30,6 +30,14 @@ pub(crate) enum Target {
 }
 
 impl Toolbox {
+    /// The layer whose function has this public name.
+    pub(crate) fn layer_of(&self, public_name: &str) -> Option<&str> {
+        match self.by_name.get(public_name)? {
+            Target::Function { layer, .. } => Some(layer),
+            Target::Tool { .. } => None,
+        }
+    }
+
     /// Collects all tools; colliding names are an error.
     pub(crate) fn new(
         roster: &Roster,

@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use futures_util::future::{BoxFuture, ready};
 
 use super::ranking::{Posting, Ranking};
-use super::terms::{count_terms, query_terms};
-use super::{SearchDocument, SearchError, SearchHit, SearchIndex, check_scope};
+use super::terms::count_terms;
+use super::{Found, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights, check_scope};
 
 /// Keeps documents and their terms in memory.
 #[derive(Debug, Default)]
@@ -81,17 +81,22 @@ impl Scope {
         true
     }
 
-    fn search(&self, query: &str, limit: usize) -> Vec<SearchHit> {
-        let mut ranking = Ranking::new(self.documents.len() as u64, self.total_length);
-        for term in query_terms(query) {
-            let having = self.by_term.get(&term).into_iter().flatten();
+    fn find(&self, terms: &TermWeights, limit: usize) -> Found {
+        let documents = self.documents.len() as u64;
+        let mut ranking = Ranking::new(documents, self.total_length);
+        let mut frequencies = BTreeMap::new();
+        for (term, weight) in terms {
+            let having = self.by_term.get(term).into_iter().flatten();
             let postings: Vec<Posting<u64>> = having
                 .filter_map(|(number, count)| {
                     let length = self.documents.get(number)?.length;
                     Some(Posting { document: *number, count: *count, length })
                 })
                 .collect();
-            ranking.add_term(&postings);
+            ranking.add_term(*weight, &postings);
+            if !postings.is_empty() {
+                frequencies.insert(term.clone(), postings.len() as u64);
+            }
         }
         let found = ranking.best(limit).into_iter();
         let mut hits: Vec<(&SearchDocument, f64)> =
@@ -100,7 +105,13 @@ impl Scope {
             other_score.total_cmp(one_score).then_with(|| one.id.cmp(&other.id))
         });
         hits.truncate(limit);
-        hits.into_iter().map(|(document, score)| SearchHit { document: document.clone(), score }).collect()
+        let hits = hits.into_iter().map(|(document, score)| SearchHit { document: document.clone(), score }).collect();
+        Found { hits, documents, frequencies }
+    }
+
+    fn get(&self, ids: &[String]) -> Vec<SearchDocument> {
+        let numbers = ids.iter().filter_map(|id| self.by_id.get(id));
+        numbers.filter_map(|number| Some(self.documents.get(number)?.document.clone())).collect()
     }
 }
 
@@ -120,14 +131,19 @@ impl SearchIndex for MemoryIndex {
         Box::pin(ready(Ok(())))
     }
 
-    fn search<'a>(
+    fn find<'a>(
         &'a self,
         scope: &'a str,
-        query: &'a str,
+        terms: &'a TermWeights,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>> {
-        let hits = self.scopes().get(scope).map(|scope| scope.search(query, limit));
-        Box::pin(ready(Ok(hits.unwrap_or_default())))
+    ) -> BoxFuture<'a, Result<Found, SearchError>> {
+        let found = self.scopes().get(scope).map(|scope| scope.find(terms, limit));
+        Box::pin(ready(Ok(found.unwrap_or_default())))
+    }
+
+    fn get<'a>(&'a self, scope: &'a str, ids: &'a [String]) -> BoxFuture<'a, Result<Vec<SearchDocument>, SearchError>> {
+        let documents = self.scopes().get(scope).map(|scope| scope.get(ids));
+        Box::pin(ready(Ok(documents.unwrap_or_default())))
     }
 
     fn count<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<usize, SearchError>> {

@@ -138,6 +138,7 @@ async fn documents_are_found_by_their_words(index: Index) {
     }
     let hit = must("search", index.search("s", "reads", 1).await).remove(0);
     assert_eq!(hit.document, document("1", "It reads and parses files."), "a hit must be the document as it was added");
+    weights_and_ids_are_followed(&index).await;
     assert_eq!(ids(&index, "s", "file", 0).await, [""; 0], "a limit of nothing must find nothing");
     assert_eq!(ids(&index, "s", "file", 1).await.len(), 1, "no more than the limit may be found");
     assert_eq!(ids(&index, "s", "file", usize::MAX).await.len(), 2, "any limit must do");
@@ -150,6 +151,20 @@ async fn documents_are_found_by_their_words(index: Index) {
     must("clear", index.clear("s").await);
     assert_eq!(must("count", index.count("s").await), 0, "`clear` must leave nothing");
     assert_eq!(ids(&index, "s", "else", 9).await, [""; 0], "what was cleared must not be found");
+}
+
+async fn weights_and_ids_are_followed(index: &Index) {
+    let weights = |first: f64, second: f64| [("read".to_owned(), first), ("second".to_owned(), second)].into();
+    for (terms, best) in [(weights(9.0, 1.0), "1"), (weights(1.0, 9.0), "twice")] {
+        let found = must("find", index.find("s", &terms, 9).await);
+        assert_eq!(found.hits[0].document.id, best, "heavier terms must count more");
+        assert_eq!(found.documents, 5, "`find` must say how many documents there are");
+        assert_eq!(found.frequencies, [("read".to_owned(), 1), ("second".to_owned(), 1)].into(), "and have each term");
+    }
+    let read = must("get", index.get("s", &["twice", "none", "1"].map(str::to_owned)).await);
+    let read: Vec<&str> = read.iter().map(|document| document.id.as_str()).collect();
+    assert_eq!(read, ["twice", "1"], "`get` must return the documents that exist, in order");
+    assert_eq!(must("get", index.get("other", &["1".to_owned()]).await), [], "`get` must read one scope only");
 }
 
 async fn scopes_never_meet(index: Index) {

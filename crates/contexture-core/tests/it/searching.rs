@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use contexture_core::layer::*;
-use contexture_core::search::{MemoryIndex, SearchDocument, SearchError, SearchHit, SearchIndex};
+use contexture_core::search::{Found, MemoryIndex, SearchDocument, SearchError, SearchIndex, TermWeights};
 use contexture_core::testing::{ScriptedModel, engine, search_conformance};
 use contexture_core::{Slot, memory};
 use futures_util::FutureExt as _;
@@ -24,6 +24,8 @@ enum Flaw {
     RanksByAge,
     KeepsWhatWasReplaced,
     TakesAnything,
+    IgnoresWeights,
+    ReadsInItsOwnOrder,
 }
 
 impl SearchIndex for Broken {
@@ -55,21 +57,37 @@ impl SearchIndex for Broken {
         self.0.clear(scope)
     }
 
-    fn search<'a>(
+    fn find<'a>(
         &'a self,
         scope: &'a str,
-        query: &'a str,
+        terms: &'a TermWeights,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>> {
+    ) -> BoxFuture<'a, Result<Found, SearchError>> {
         match self.1 {
-            Flaw::ForgetsScopes => self.0.search("", query, limit),
-            Flaw::IgnoresLimits => self.0.search(scope, query, limit.saturating_add(1)),
+            Flaw::ForgetsScopes => self.0.find("", terms, limit),
+            Flaw::IgnoresLimits => self.0.find(scope, terms, limit.saturating_add(1)),
             Flaw::RanksByAge => Box::pin(async move {
-                let mut hits = self.0.search(scope, query, limit).await?;
-                hits.sort_by(|one, other| one.document.id.cmp(&other.document.id));
-                Ok(hits)
+                let mut found = self.0.find(scope, terms, limit).await?;
+                found.hits.sort_by(|one, other| one.document.id.cmp(&other.document.id));
+                Ok(found)
             }),
-            _ => self.0.search(scope, query, limit),
+            Flaw::IgnoresWeights => Box::pin(async move {
+                let equal = terms.keys().map(|term| (term.clone(), 1.0)).collect();
+                self.0.find(scope, &equal, limit).await
+            }),
+            _ => self.0.find(scope, terms, limit),
+        }
+    }
+
+    fn get<'a>(&'a self, scope: &'a str, ids: &'a [String]) -> BoxFuture<'a, Result<Vec<SearchDocument>, SearchError>> {
+        match self.1 {
+            Flaw::ReadsInItsOwnOrder => Box::pin(async move {
+                let mut documents = self.0.get(scope, ids).await?;
+                documents.sort_by(|one, other| one.id.cmp(&other.id));
+                Ok(documents)
+            }),
+            Flaw::ForgetsScopes => self.0.get("", ids),
+            _ => self.0.get(scope, ids),
         }
     }
 
@@ -91,10 +109,12 @@ async fn the_suite_finds_every_broken_duty() {
         let message = panic.downcast_ref::<String>().cloned().or(plain).unwrap_or_default();
         assert!(message.contains(expected), "{flaw:?} was reported as: {message}");
     };
-    check(Flaw::ForgetsScopes, "`remove` must say how many were there").await;
+    check(Flaw::ForgetsScopes, "`get` must read one scope only").await;
     check(Flaw::IgnoresLimits, "a limit of nothing must find nothing").await;
-    check(Flaw::RanksByAge, "the same documents as the model").await;
+    check(Flaw::RanksByAge, "heavier terms must count more").await;
     check(Flaw::KeepsWhatWasReplaced, "what was replaced must not be found").await;
+    check(Flaw::IgnoresWeights, "heavier terms must count more").await;
+    check(Flaw::ReadsInItsOwnOrder, "`get` must return").await;
     check(Flaw::TakesAnything, "what is too large must be refused").await;
 }
 

@@ -80,18 +80,31 @@ impl Sender {
 
     /// Sends a body and reads the response, streamed if there is a listener for deltas.
     pub(super) async fn send(&self, format: Format, body: String, deltas: &Deltas) -> Result<LlmResponse, ClientError> {
-        let shared = &*self.shared;
-        let body = bytes::Bytes::from(body);
+        let (shared, body) = (&*self.shared, bytes::Bytes::from(body));
+        self.repeated(|| shared.attempt(format, body.clone(), deltas)).await
+    }
+
+    /// Sends a body and reads the response as JSON.
+    pub(super) async fn post(&self, body: String) -> Result<Value, ClientError> {
+        let (shared, body) = (&*self.shared, bytes::Bytes::from(body));
+        self.repeated(|| shared.fetch(body.clone())).await
+    }
+
+    /// Tries until it succeeds, or must not be tried again.
+    async fn repeated<T, F: Future<Output = Result<T, Failure>>>(
+        &self,
+        attempt: impl Fn() -> F,
+    ) -> Result<T, ClientError> {
         let mut retries = 0;
         loop {
-            let failure = match shared.attempt(format, body.clone(), deltas).await {
+            let failure = match attempt().await {
                 Ok(response) => return Ok(response),
                 Err(failure) => failure,
             };
             if !failure.may_repeat {
                 return Err(failure.error);
             }
-            match shared.retry.judge(retries, failure.asked, spread()) {
+            match self.shared.retry.judge(retries, failure.asked, spread()) {
                 Verdict::Again(wait) => tokio::time::sleep(wait).await,
                 Verdict::TooLong(wait) => return Err(failure.error.asking_to_wait(wait)),
                 Verdict::GiveUp => return Err(failure.error),
@@ -114,12 +127,21 @@ impl ClientError {
 }
 
 impl Shared {
-    async fn attempt(&self, format: Format, body: bytes::Bytes, deltas: &Deltas) -> Result<LlmResponse, Failure> {
+    /// The response to a body, if its status is no error.
+    async fn accepted(&self, body: bytes::Bytes) -> Result<Response, Failure> {
         let sent = timeout(self.idle_timeout, self.http.post(self.url.clone()).body(body).send()).await;
         let response = sent.map_err(|_| self.timed_out())?.map_err(|error| self.broken(error))?;
-        if !response.status().is_success() {
-            return Err(self.refused(response).await);
-        }
+        if response.status().is_success() { Ok(response) } else { Err(self.refused(response).await) }
+    }
+
+    async fn fetch(&self, body: bytes::Bytes) -> Result<Value, Failure> {
+        let response = self.accepted(body).await?;
+        let body = self.read_body(response, MAX_RESPONSE_BYTES).await?;
+        Ok(parse(&String::from_utf8_lossy(&body))?)
+    }
+
+    async fn attempt(&self, format: Format, body: bytes::Bytes, deltas: &Deltas) -> Result<LlmResponse, Failure> {
+        let response = self.accepted(body).await?;
         let is_stream = response
             .headers()
             .get("content-type")

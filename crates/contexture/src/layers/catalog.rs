@@ -40,6 +40,11 @@ pub fn built_in() -> Vec<BuiltIn> {
         entry(&Procedural::new(), "skills, which are folders with a SKILL.md, listed cheaply and opened on demand"),
         entry(&HistoryWindow::default(), "shows only the newest items of the past"),
         entry(&FileHistory::default(), "shows the past of a coding agent by what it knows about files"),
+        entry(&Episodic::new(), "what earlier runs were for, how they ended, which files they changed and what failed"),
+        entry(
+            &SemanticRecall::new(),
+            "what past conversations say about the newest message, in short excerpts with dates",
+        ),
         entry(&file_reference, "shows the model the files that the user names in messages"),
     ];
     layers.sort_by_key(|layer| layer.slot);

@@ -5,10 +5,32 @@ use std::time::Duration;
 const DAY_S: u64 = 24 * 60 * 60;
 const WEEKDAYS: [&str; 7] = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
 
+/// The names of months.
+pub(crate) const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// A day, as `2026-01-01`.
+pub(crate) fn day(since_epoch: Duration) -> String {
+    let (year, month, day) = civil(since_epoch.as_secs() / DAY_S);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
 /// A moment to the minute, as `2026-01-01 00:00`; the caller says in which zone.
 pub(crate) fn minute(since_epoch: Duration) -> String {
     let seconds = since_epoch.as_secs();
-    let (year, month, day) = date(seconds / DAY_S);
+    let (year, month, day) = civil(seconds / DAY_S);
     let minutes = seconds % DAY_S / 60;
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", minutes / 60, minutes % 60)
 }
@@ -31,7 +53,7 @@ pub(crate) fn about(duration: Duration) -> String {
 }
 
 /// Year, month and day of a day since 1970, in the calendar that is counted on for ever.
-fn date(days: u64) -> (u64, u64, u64) {
+pub(crate) fn civil(days: u64) -> (u64, u64, u64) {
     // Years begin in March here, so that the leap day is the last one of a year.
     let days = days + 719_468;
     let era = days / 146_097;
@@ -42,6 +64,15 @@ fn date(days: u64) -> (u64, u64, u64) {
     let day = day_of_year - (153 * month + 2) / 5 + 1;
     let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
     (era * 400 + year_of_era + next, month, day)
+}
+
+/// The day since 1970 of a year, month and day; `None` before 1970 and for what is no date.
+pub(crate) fn days(year: u64, month: u64, day: u64) -> Option<u64> {
+    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    Some(year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468)
 }
 
 #[cfg(test)]
@@ -60,6 +91,17 @@ mod tests {
         for (seconds, written, day) in cases {
             let moment = Duration::from_secs(seconds);
             assert_eq!((minute(moment).as_str(), weekday(moment)), (written, day));
+        }
+    }
+
+    #[test]
+    fn days_and_dates_are_the_same() {
+        for day in (0..60_000).step_by(7) {
+            let (year, month, of_month) = civil(day);
+            assert_eq!(days(year, month, of_month), Some(day));
+        }
+        for (year, month, day) in [(1969, 12, 31), (2024, 0, 1), (2024, 13, 1), (2024, 1, 0), (2024, 1, 32)] {
+            assert_eq!(days(year, month, day), None);
         }
     }
 

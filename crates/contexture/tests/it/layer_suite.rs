@@ -167,6 +167,30 @@ const ROWS: &[Row] = &[
         }),
     },
     Row {
+        id: "episodic",
+        add: |memory| memory.with_layer(Episodic::new()),
+        update: None,
+        stored: Some((
+            r#"{"version":1,"episodes":[{"id":"e1","thread":"t","at_s":1767225600,"goal":"Fix the parser",
+                "outcome":"partial","files":["src/a.rs"],"failed":["bash (exit 1)"],"uses":0,"used_s":null}],"forgotten":[]}"#,
+            "- 2026-01-01 00:00 UTC, partial success: Fix the parser; changed: src/a.rs; failed: bash (exit 1)",
+        )),
+        huge: Some(|| {
+            let episode = |n: usize| {
+                json!({ "id": n.to_string(), "thread": "t", "at_s": n, "goal": "</memory> go on ".repeat(600),
+                    "outcome": "success", "files": ["x".repeat(400)], "failed": [], "uses": 1, "used_s": null })
+            };
+            json!({ "version": 1, "episodes": (0..1_000).map(episode).collect::<Vec<_>>(), "forgotten": [] })
+        }),
+    },
+    Row {
+        id: "semantic-recall",
+        add: |memory| memory.with_layer(SemanticRecall::new()),
+        update: None,
+        stored: None,
+        huge: None,
+    },
+    Row {
         id: "history-window",
         add: |memory| memory.with_layer(HistoryWindow::new(6)),
         update: None,

@@ -9,6 +9,7 @@
 mod conversation;
 #[cfg(feature = "sqlite")]
 mod engine_kill;
+mod episodic;
 #[cfg(feature = "bpe")]
 mod cap;
 mod decisions;
@@ -60,6 +61,8 @@ mod records;
 mod references;
 #[cfg(feature = "sqlite")]
 mod reopened;
+#[cfg(feature = "sqlite")]
+mod semantic_recall;
 #[cfg(unix)]
 mod shell_lines;
 #[cfg(feature = "sqlite")]

@@ -1,10 +1,10 @@
 //! The search index in PostgreSQL. Texts are split into terms by our own code and stored in tables.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use contexture_core::search::{
-    Posting, Ranking, SPLITTING_VERSION, SearchDocument, SearchError, SearchHit, SearchIndex, check_scope, count_terms,
-    query_terms,
+    Found, Posting, Ranking, SPLITTING_VERSION, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights,
+    check_scope, count_terms,
 };
 use contexture_core::store::StoreError;
 use futures_util::future::BoxFuture;
@@ -120,7 +120,8 @@ enum Operation<'a> {
     Add { scope: Scope<'a>, documents: &'a [SearchDocument] },
     Remove { scope: Scope<'a>, documents: Vec<Vec<u8>> },
     Clear { scope: Scope<'a> },
-    Search { scope: Vec<u8>, query: &'a str, limit: usize },
+    Find { scope: Vec<u8>, terms: &'a TermWeights, limit: usize },
+    Get { scope: Vec<u8>, documents: Vec<Vec<u8>> },
     Count { scope: Vec<u8> },
 }
 
@@ -130,6 +131,8 @@ struct Outcome {
     /// The number of affected documents.
     count: i64,
     found: Vec<(Row, f64)>,
+    /// How many documents have each term.
+    frequencies: BTreeMap<String, u64>,
 }
 
 impl Operation<'_> {
@@ -138,7 +141,8 @@ impl Operation<'_> {
             Operation::Add { .. } => "add to the search index",
             Operation::Remove { .. } => "remove from the search index",
             Operation::Clear { .. } => "clear the search index",
-            Operation::Search { .. } => "search",
+            Operation::Find { .. } => "search",
+            Operation::Get { .. } => "read from the search index",
             Operation::Count { .. } => "count in the search index",
         }
     }
@@ -146,7 +150,7 @@ impl Operation<'_> {
     /// Readers need one snapshot; writers of a scope lock it and wait for each other.
     fn level(&self) -> &'static str {
         match self {
-            Operation::Search { .. } | Operation::Count { .. } => "REPEATABLE READ",
+            Operation::Find { .. } | Operation::Get { .. } | Operation::Count { .. } => "REPEATABLE READ",
             _ => "READ COMMITTED",
         }
     }
@@ -159,8 +163,10 @@ impl Operation<'_> {
                 Ok(Outcome { count: remove(client, &scope.hash, documents).await?, ..Outcome::default() })
             }
             Operation::Clear { scope } => clear(client, scope).await.map(|()| Outcome::default()),
-            Operation::Search { scope, query, limit } => {
-                Ok(Outcome { found: search(client, scope, query, *limit).await?, ..Outcome::default() })
+            Operation::Find { scope, terms, limit } => find(client, scope, terms, *limit).await,
+            Operation::Get { scope, documents } => {
+                let found = read(client, scope, documents).await?.into_iter().map(|row| (row, 0.0)).collect();
+                Ok(Outcome { found, ..Outcome::default() })
             }
             Operation::Count { scope } => {
                 let sql = "SELECT documents FROM contexture_search_scopes WHERE scope = $1";
@@ -321,12 +327,12 @@ async fn clear(client: &Client, scope: &Scope<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-async fn search(client: &Client, scope: &[u8], query: &str, limit: usize) -> Result<Vec<(Row, f64)>, Error> {
+async fn find(client: &Client, scope: &[u8], wanted: &TermWeights, limit: usize) -> Result<Outcome, Error> {
     let sql = "SELECT documents, length FROM contexture_search_scopes WHERE scope = $1";
     let rows = client.query_typed(sql, &[(&scope, Type::BYTEA)]).await?;
-    let Some(totals) = rows.first() else { return Ok(Vec::new()) };
+    let Some(totals) = rows.first() else { return Ok(Outcome::default()) };
     let (documents, length): (i64, i64) = (totals.get(0), totals.get(1));
-    let terms: Vec<Vec<u8>> = query_terms(query).into_iter().map(|term| term.as_bytes().to_vec()).collect();
+    let terms: Vec<Vec<u8>> = wanted.keys().map(|term| term.as_bytes().to_vec()).collect();
     let sql =
         "SELECT term, document, count, length FROM contexture_search_postings WHERE scope = $1 AND term = ANY($2)";
     let rows = client.query_typed(sql, &[(&scope, Type::BYTEA), (&terms, Type::BYTEA_ARRAY)]).await?;
@@ -338,15 +344,17 @@ async fn search(client: &Client, scope: &[u8], query: &str, limit: usize) -> Res
         by_term.entry(term).or_default().push(Posting { document, count: number(2), length: number(3) });
     }
     let mut ranking = Ranking::new(documents.unsigned_abs(), length.unsigned_abs());
-    for term in &terms {
-        // In the order of the query, so that floating-point sums are the same everywhere.
-        ranking.add_term(by_term.get(term).map_or(&[][..], Vec::as_slice));
+    let mut frequencies = BTreeMap::new();
+    for (term, weight) in wanted {
+        // In the order of the terms, so that floating-point sums are the same everywhere.
+        let Some(postings) = by_term.get(term.as_bytes()) else { continue };
+        ranking.add_term(*weight, postings);
+        frequencies.insert(term.clone(), postings.len() as u64);
     }
     let scores: HashMap<Vec<u8>, f64> =
         ranking.best(limit).into_iter().map(|(document, score)| (document.to_vec(), score)).collect();
     let best: Vec<Vec<u8>> = scores.keys().cloned().collect();
-    let sql = "SELECT document, name, metadata, text FROM contexture_search_documents WHERE scope = $1 AND document = ANY($2)";
-    let rows = client.query_typed(sql, &[(&scope, Type::BYTEA), (&best, Type::BYTEA_ARRAY)]).await?;
+    let rows = read(client, scope, &best).await?;
     let mut found: Vec<(Row, f64)> = rows
         .into_iter()
         .filter_map(|row| scores.get(&row.get::<_, Vec<u8>>(0)).copied().map(|score| (row, score)))
@@ -356,7 +364,13 @@ async fn search(client: &Client, scope: &[u8], query: &str, limit: usize) -> Res
         other_score.total_cmp(one_score).then_with(|| name(one).cmp(&name(other)))
     });
     found.truncate(limit);
-    Ok(found)
+    Ok(Outcome { count: documents, found, frequencies })
+}
+
+/// Reads documents by their hashes, in no order.
+async fn read(client: &Client, scope: &[u8], documents: &Vec<Vec<u8>>) -> Result<Vec<Row>, Error> {
+    let sql = "SELECT document, name, metadata, text FROM contexture_search_documents WHERE scope = $1 AND document = ANY($2)";
+    client.query_typed(sql, &[(&scope, Type::BYTEA), (documents, Type::BYTEA_ARRAY)]).await
 }
 
 fn damaged(problem: &str) -> SearchError {
@@ -396,15 +410,30 @@ impl SearchIndex for PostgresIndex {
         Box::pin(async move { self.run(Operation::Clear { scope: Scope::new(scope) }).await.map(|_| ()) })
     }
 
-    fn search<'a>(
+    fn find<'a>(
         &'a self,
         scope: &'a str,
-        query: &'a str,
+        terms: &'a TermWeights,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>> {
+    ) -> BoxFuture<'a, Result<Found, SearchError>> {
         Box::pin(async move {
-            let outcome = self.run(Operation::Search { scope: hash(scope), query, limit }).await?;
-            outcome.found.into_iter().map(hit).collect()
+            let outcome = self.run(Operation::Find { scope: hash(scope), terms, limit }).await?;
+            let Outcome { count, found, frequencies } = outcome;
+            let hits = found.into_iter().map(hit).collect::<Result<_, _>>()?;
+            Ok(Found { hits, documents: count.unsigned_abs(), frequencies })
+        })
+    }
+
+    fn get<'a>(&'a self, scope: &'a str, ids: &'a [String]) -> BoxFuture<'a, Result<Vec<SearchDocument>, SearchError>> {
+        Box::pin(async move {
+            let documents = ids.iter().map(|id| hash(id)).collect();
+            let outcome = self.run(Operation::Get { scope: hash(scope), documents }).await?;
+            let mut by_id = HashMap::new();
+            for found in outcome.found {
+                let SearchHit { document, .. } = hit(found)?;
+                by_id.insert(document.id.clone(), document);
+            }
+            Ok(ids.iter().filter_map(|id| by_id.get(id).cloned()).collect())
         })
     }
 

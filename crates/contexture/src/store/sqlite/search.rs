@@ -1,11 +1,12 @@
 //! The search index in the file of the embedded store.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use contexture_core::search::{
-    Posting, Ranking, SPLITTING_VERSION, SearchDocument, SearchError, SearchHit, SearchIndex, check_scope, count_terms,
-    query_terms,
+    Found, Posting, Ranking, SPLITTING_VERSION, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights,
+    check_scope, count_terms,
 };
 use futures_util::future::BoxFuture;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
@@ -270,11 +271,12 @@ fn find_scope(connection: &Connection, name: &str) -> rusqlite::Result<Option<Sc
 }
 
 /// Reads within one transaction, so from one moment.
-fn search(connection: &mut Connection, scope: &str, query: &str, limit: usize) -> Done<Vec<SearchHit>> {
+fn find(connection: &mut Connection, scope: &str, terms: &TermWeights, limit: usize) -> Done<Found> {
     let transaction = connection.transaction()?;
-    let Some(scope) = find_scope(&transaction, scope)? else { return Ok(Vec::new()) };
+    let Some(scope) = find_scope(&transaction, scope)? else { return Ok(Found::default()) };
     let mut ranking = Ranking::new(scope.documents, scope.length);
-    for term in query_terms(query) {
+    let mut frequencies = BTreeMap::new();
+    for (term, weight) in terms {
         let mut statement = transaction.prepare_cached(
             "SELECT document, count, length FROM search_postings
              WHERE term = (SELECT id FROM search_terms WHERE scope = ?1 AND term = ?2)",
@@ -283,7 +285,11 @@ fn search(connection: &mut Connection, scope: &str, query: &str, limit: usize) -
             Ok(Posting { document: row.get(0)?, count: row.get(1)?, length: row.get(2)? })
         };
         let postings = statement.query_map(params![scope.id, term.as_bytes()], posting)?;
-        ranking.add_term(&postings.collect::<rusqlite::Result<Vec<_>>>()?);
+        let postings = postings.collect::<rusqlite::Result<Vec<_>>>()?;
+        ranking.add_term(*weight, &postings);
+        if !postings.is_empty() {
+            frequencies.insert(term.clone(), postings.len() as u64);
+        }
     }
     let mut best: Vec<(i64, Vec<u8>, f64)> = Vec::new();
     for (document, score) in ranking.best(limit) {
@@ -297,7 +303,21 @@ fn search(connection: &mut Connection, scope: &str, query: &str, limit: usize) -
     let hits = best
         .into_iter()
         .map(|(document, _, score)| read(&transaction, document).map(|document| SearchHit { document, score }));
-    hits.collect()
+    Ok(Found { hits: hits.collect::<Done<_>>()?, documents: scope.documents, frequencies })
+}
+
+fn get(connection: &mut Connection, scope: &str, ids: &[String]) -> Done<Vec<SearchDocument>> {
+    let transaction = connection.transaction()?;
+    let Some(scope) = find_scope(&transaction, scope)? else { return Ok(Vec::new()) };
+    let mut documents = Vec::new();
+    for id in ids {
+        let found: Option<i64> = transaction
+            .prepare_cached("SELECT id FROM search_documents WHERE scope = ?1 AND name = ?2")?
+            .query_row(params![scope.id, id.as_bytes()], |row| row.get(0))
+            .optional()?;
+        documents.extend(found.map(|document| read(&transaction, document)).transpose()?);
+    }
+    Ok(documents)
 }
 
 fn read(connection: &Connection, document: i64) -> Done<SearchDocument> {
@@ -331,14 +351,19 @@ impl SearchIndex for SqliteIndex {
         Box::pin(self.with("clear the search index", move |connection| clear(connection, &scope)))
     }
 
-    fn search<'a>(
+    fn find<'a>(
         &'a self,
         scope: &'a str,
-        query: &'a str,
+        terms: &'a TermWeights,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>> {
-        let (scope, query) = (scope.to_owned(), query.to_owned());
-        Box::pin(self.with("search", move |connection| search(connection, &scope, &query, limit)))
+    ) -> BoxFuture<'a, Result<Found, SearchError>> {
+        let (scope, terms) = (scope.to_owned(), terms.clone());
+        Box::pin(self.with("search", move |connection| find(connection, &scope, &terms, limit)))
+    }
+
+    fn get<'a>(&'a self, scope: &'a str, ids: &'a [String]) -> BoxFuture<'a, Result<Vec<SearchDocument>, SearchError>> {
+        let (scope, ids) = (scope.to_owned(), ids.to_vec());
+        Box::pin(self.with("read from the search index", move |connection| get(connection, &scope, &ids)))
     }
 
     fn count<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<usize, SearchError>> {

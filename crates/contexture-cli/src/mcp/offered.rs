@@ -1,0 +1,87 @@
+//! The tools that are offered, with schemas that are short: every request of every agent pays for them.
+
+use serde_json::{Value, json};
+
+/// What the names of the memory tool's commands begin with.
+pub(super) const MEMORY_PREFIX: &str = "memory_";
+/// The search over past conversations.
+pub(super) const SEARCH: &str = "search_past";
+/// The text that the gateway took away.
+pub(super) const SHOW: &str = "show_text";
+
+/// All tools as MCP describes them.
+pub(super) fn tools() -> Vec<Value> {
+    let text = json!({ "type": "string" });
+    let number = json!({ "type": "integer" });
+    let tool = |name: String, description: &str, properties: Value, required: &[&str]| {
+        json!({
+            "name": name,
+            "description": description,
+            "inputSchema": { "type": "object", "properties": properties, "required": required },
+        })
+    };
+    let memory = |command: &str, description: &str, properties: Value, required: &[&str]| {
+        tool(format!("{MEMORY_PREFIX}{command}"), description, properties, required)
+    };
+    vec![
+        memory(
+            "view",
+            "Lists the directory /memories or shows a file in it. What is there outlives conversations.",
+            json!({ "path": text, "view_range": { "type": "array", "items": number } }),
+            &["path"],
+        ),
+        memory(
+            "create",
+            "Creates or replaces a file beneath /memories.",
+            json!({ "path": text, "file_text": text }),
+            &["path", "file_text"],
+        ),
+        memory(
+            "str_replace",
+            "Replaces a text that is in a file exactly once.",
+            json!({ "path": text, "old_str": text, "new_str": text }),
+            &["path", "old_str", "new_str"],
+        ),
+        memory(
+            "insert",
+            "Inserts text after a line of a file; 0 is its start.",
+            json!({ "path": text, "insert_line": number, "insert_text": text }),
+            &["path", "insert_line", "insert_text"],
+        ),
+        memory("delete", "Deletes a file or directory.", json!({ "path": text }), &["path"]),
+        memory(
+            "rename",
+            "Renames a file or directory.",
+            json!({ "old_path": text, "new_path": text }),
+            &["old_path", "new_path"],
+        ),
+        tool(
+            SEARCH.to_owned(),
+            "Searches past conversations. Use words that were likely said then.",
+            json!({ "text": text, "tokens": number }),
+            &["text"],
+        ),
+        tool(
+            SHOW.to_owned(),
+            "Shows the full text of an output that was shortened or folded away, by its hash.",
+            json!({ "hash": text, "from_line": number }),
+            &["hash"],
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use contexture::bpe::Bpe;
+    use contexture::tokens::TokenCounter;
+
+    use super::*;
+
+    #[test]
+    fn there_are_few_tools_and_their_schemas_are_short() {
+        let tools = tools();
+        assert_eq!(tools.len(), 8);
+        let tokens = Bpe::o200k().count(&json!(tools).to_string());
+        assert!(tokens < 1_000, "{tokens} tokens");
+    }
+}

@@ -1,0 +1,140 @@
+//! `contexture memory import`: adds a conversation to a thread, so that it can be recalled.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+use contexture::item::{Content, Item, Message, Meta, Role};
+use contexture::memory::memory;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::place::Place;
+use crate::failure::Failure;
+
+/// Add a conversation to a thread, so that it can be recalled
+///
+/// Each line is a JSON object: `{"id": "1", "role": "user", "text": "Hello", "at": "2026-01-31T12:00:00Z"}`. The role
+/// is user, assistant, system or the name of a person; `at` is a date, a time or seconds since 1970, and may be missing.
+/// Lines whose id the thread has already are skipped.
+#[derive(Args)]
+pub struct Import {
+    /// A file of JSON lines, or - for standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// One line.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default)]
+    id: Option<Value>,
+    role: String,
+    text: String,
+    #[serde(default)]
+    at: Value,
+}
+
+/// Runs the command.
+pub(super) fn run(import: &Import) -> Result<(), Failure> {
+    let lines = read(import)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (new, known) = runtime.block_on(add(import, lines))?;
+    let known = if known == 0 { String::new() } else { format!(", {known} were there already") };
+    Ok(writeln!(io::stdout(), "{new} items added to thread {}{known}", import.place.thread)?)
+}
+
+fn read(import: &Import) -> Result<Vec<Item>, Failure> {
+    let name = import.file.display();
+    let mut text = String::new();
+    let read = match import.file.as_os_str() == "-" {
+        true => io::stdin().read_to_string(&mut text).map(|_| ()),
+        false => fs::read_to_string(&import.file).map(|read| text = read),
+    };
+    read.map_err(|error| Failure::work(format!("read `{name}`: {error}")))?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let items = lines.map(|(number, line)| {
+        let wrong = |problem: String| {
+            Failure::work(format!("line {} of `{name}`: {problem}", number + 1))
+                .hint(r#"a line is {"id": "1", "role": "user", "text": "Hello", "at": "2026-01-31T12:00:00Z"}"#)
+        };
+        let line: Line = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
+        line.item().map_err(wrong)
+    });
+    items.collect()
+}
+
+impl Line {
+    fn item(self) -> Result<Item, String> {
+        let mut meta = Meta { time_ms: time(&self.at)?, ..Meta::default() };
+        let role = match self.role.to_lowercase().as_str() {
+            "user" | "human" => Role::User,
+            "assistant" | "ai" | "model" | "bot" => Role::Assistant,
+            "system" | "developer" => Role::Developer,
+            _ => {
+                meta.extra.insert("speaker", self.role.as_str());
+                Role::User
+            }
+        };
+        let mut message = Message::new(role, vec![Content::Text { text: self.text }]);
+        message.id = match self.id {
+            Some(Value::String(id)) => Some(id.into()),
+            Some(Value::Number(id)) => Some(id.to_string().into()),
+            None | Some(Value::Null) => None,
+            Some(other) => return Err(format!("the id `{other}` is neither a text nor a number")),
+        };
+        message.meta = meta;
+        Ok(message.into())
+    }
+}
+
+/// Milliseconds since 1970 of a time; `None` if there is none.
+fn time(at: &Value) -> Result<Option<u64>, String> {
+    match at {
+        Value::Null => Ok(None),
+        Value::Number(number) => {
+            let number = number.as_f64().filter(|number| (0.0..1e14).contains(number));
+            let number = number.ok_or_else(|| format!("`{at}` is not a time"))?;
+            // Seconds until the year 5138, milliseconds since 1973.
+            Ok(Some((if number < 1e11 { number * 1_000.0 } else { number }) as u64))
+        }
+        Value::String(text) if text.trim().is_empty() => Ok(None),
+        Value::String(text) => {
+            let time = contexture::recall::parse_time(text);
+            time.map(Some).ok_or_else(|| format!("`{text}` is not a time"))
+        }
+        _ => Err(format!("`{at}` is not a time")),
+    }
+}
+
+/// Adds items to the log and to the index, and returns how many are new and how many were known.
+async fn add(import: &Import, items: Vec<Item>) -> Result<(usize, usize), Failure> {
+    let failed = |error: &dyn std::error::Error| Failure::work(error.to_string());
+    let place = &import.place;
+    let engine = contexture::open(&place.store, memory(()))
+        .map_err(|error| failed(&error).hint("name another store with --store"))?
+        .build()
+        .map_err(|error| failed(&error))?;
+    let mut execution = engine.execution(place.thread.as_str()).start().await.map_err(|error| failed(&error))?;
+    let known: HashSet<String> = execution.log().iter().filter_map(id_of).collect();
+    let before = items.len();
+    let new: Vec<Item> = items.into_iter().filter(|item| id_of(item).is_none_or(|id| !known.contains(&id))).collect();
+    let count = new.len();
+    execution.import(new).await.map_err(|error| failed(&error))?;
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+    // From the start, so that an import that was interrupted is completed.
+    let added = place.past().add_log(&place.thread, execution.log(), 0, now).await;
+    added.map_err(|error| failed(&error))?;
+    execution.complete().await.map_err(|error| failed(&error))?;
+    Ok((count, before - count))
+}
+
+fn id_of(item: &Item) -> Option<String> {
+    item.as_message()?.id.as_deref().map(str::to_owned)
+}

@@ -1,0 +1,271 @@
+//! Ranks passages for a question: by their words, their neighbours, their session, speaker and date.
+
+use std::collections::{BTreeMap, HashMap};
+
+use contexture_core::search::Found;
+
+use super::passage::Passage;
+use super::question::{Question, counted};
+use super::thesaurus::is_stop_term;
+
+/// BM25 over the candidates, with less weight for length than the index has: what matters is often said at length.
+const K1: f64 = 1.2;
+const B: f64 = 0.4;
+/// A longer passage is not split again; the index's own score stands for it.
+const MAX_SPLIT_BYTES: usize = 4 * 1024;
+/// What a passage gets of the scores of those next to it, and next but one.
+const NEIGHBOURS: [f64; 2] = [0.25, 0.15];
+/// What it gets of the mean of the best three of its session.
+const SESSION: f64 = 0.2;
+/// How much more counts what the person said whom the question names.
+const SPEAKER: f64 = 0.5;
+/// The longest name of a speaker that is looked for in a text.
+const MAX_NAME_BYTES: usize = 24;
+/// How much more counts what was said in the days that the question names, or soon after.
+const PERIOD: f64 = 0.6;
+/// People tell of a day for about two weeks.
+const TOLD_AFTER_MS: u64 = 14 * 86_400_000;
+/// How much more counts a passage that tells a time, if the question asks for one.
+const TIME: f64 = 0.15;
+/// How much more counts a passage that says something, rather than `Wow!`.
+const SUBSTANCE: f64 = 1.0;
+const SUBSTANTIAL_BYTES: usize = 120;
+/// What a passage that only asks loses.
+const ASKING: f64 = 0.4;
+
+/// A passage with its score.
+#[derive(Clone, Debug)]
+pub(crate) struct Ranked {
+    pub(crate) passage: Passage,
+    pub(crate) score: f64,
+    /// The terms that it is about, sorted, each with how rare it is among the candidates.
+    pub(crate) terms: Vec<(String, f64)>,
+    /// The share of what the question is about that it has words for.
+    pub(crate) covers: f64,
+}
+
+/// What is known of the index's terms.
+pub(crate) struct Rarity<'a> {
+    documents: f64,
+    frequencies: &'a BTreeMap<String, u64>,
+}
+
+impl<'a> Rarity<'a> {
+    pub(crate) fn new(found: &'a Found) -> Self {
+        Self { documents: found.documents as f64, frequencies: &found.frequencies }
+    }
+
+    fn of(&self, term: &str) -> f64 {
+        let having = self.frequencies.get(term).copied().unwrap_or(0) as f64;
+        ((self.documents - having + 0.5) / (having + 0.5)).ln_1p()
+    }
+}
+
+/// Ranks passages, best first. `similar` says how similar passages are to the question by their meaning, if that is known.
+pub(crate) fn rank(
+    question: &Question,
+    found: &Found,
+    passages: Vec<(Passage, f64)>,
+    similar: &HashMap<String, f64>,
+) -> Vec<Ranked> {
+    let rarity = Rarity::new(found);
+    let mut ranked = by_words(question, &rarity, passages);
+    add_similarity(&mut ranked, similar);
+    for ranked in &mut ranked {
+        ranked.score *= of_speaker_and_time(question, &ranked.passage);
+    }
+    add_surroundings(&mut ranked);
+    for ranked in &mut ranked {
+        let text = ranked.passage.text.trim_end();
+        let substance = text.len().min(SUBSTANTIAL_BYTES) as f64 / SUBSTANTIAL_BYTES as f64;
+        ranked.score *= 1.0 + SUBSTANCE * substance;
+        if text.ends_with(['?', '？']) {
+            ranked.score *= 1.0 - ASKING;
+        }
+    }
+    ranked.sort_by(|one, other| {
+        let by_age =
+            || (&other.passage.thread, other.passage.position).cmp(&(&one.passage.thread, one.passage.position));
+        other.score.total_cmp(&one.score).then_with(by_age)
+    });
+    ranked
+}
+
+/// Scores by the words that passages share with the question.
+fn by_words(question: &Question, rarity: &Rarity<'_>, passages: Vec<(Passage, f64)>) -> Vec<Ranked> {
+    let split: Vec<_> = passages.iter().map(|(passage, _)| split(passage)).collect();
+    let lengths = split.iter().flatten().map(|(_, length)| f64::from(*length));
+    let average = (lengths.sum::<f64>() / split.iter().flatten().count().max(1) as f64).max(1.0);
+    let asked: f64 = question.content.iter().map(|term| rarity.of(term)).sum();
+    let scored = passages.into_iter().zip(split).map(|((passage, found_score), split)| {
+        let Some((counts, length)) = split else {
+            return Ranked { passage, score: found_score, terms: Vec::new(), covers: 0.5 };
+        };
+        let mut score = 0.0;
+        for (term, weight) in &question.terms {
+            if let Some(count) = counts.get(term).copied().map(f64::from) {
+                let held_back = K1 * (1.0 - B + B * f64::from(length) / average);
+                score += weight * rarity.of(term) * count * (K1 + 1.0) / (count + held_back);
+            }
+        }
+        let shared = question.content.iter().filter(|term| counts.contains_key(*term));
+        let has: f64 = shared.map(|term| rarity.of(term)).sum();
+        Ranked { passage, score, terms: Vec::new(), covers: if asked > 0.0 { has / asked } else { 0.0 } }
+    });
+    let mut ranked: Vec<Ranked> = scored.collect();
+    add_terms(&mut ranked);
+    ranked
+}
+
+/// The terms of a passage with its speaker and month, unless it is long.
+fn split(passage: &Passage) -> Option<(BTreeMap<String, u32>, u32)> {
+    (passage.text.len() <= MAX_SPLIT_BYTES).then(|| counted(&passage.document().text))
+}
+
+/// Adds what passages are about.
+fn add_terms(ranked: &mut [Ranked]) {
+    let mut having: HashMap<String, u32> = HashMap::new();
+    for ranked in ranked.iter_mut().filter(|ranked| ranked.passage.text.len() <= MAX_SPLIT_BYTES) {
+        let terms = counted(&ranked.passage.text).0.into_keys().filter(|term| !is_stop_term(term));
+        ranked.terms = terms.map(|term| (term, 0.0)).collect();
+        for (term, _) in &ranked.terms {
+            *having.entry(term.clone()).or_default() += 1;
+        }
+    }
+    let all = ranked.len() as f64;
+    for (term, rare) in ranked.iter_mut().flat_map(|ranked| &mut ranked.terms) {
+        *rare = (all / f64::from(having.get(term).copied().unwrap_or(1))).ln_1p();
+    }
+}
+
+/// Adds how similar passages are by their meaning, at the scale of the best score by words.
+fn add_similarity(ranked: &mut [Ranked], similar: &HashMap<String, f64>) {
+    if similar.is_empty() {
+        return;
+    }
+    let best = ranked.iter().map(|ranked| ranked.score).fold(1.0, f64::max);
+    for ranked in ranked {
+        let similarity = similar.get(&ranked.passage.key()).copied().unwrap_or(0.0).max(0.0);
+        ranked.score += best * similarity;
+        ranked.covers = ranked.covers.max(similarity);
+    }
+}
+
+/// How much more a passage counts for who said it, and when.
+fn of_speaker_and_time(question: &Question, passage: &Passage) -> f64 {
+    let mut factor = 1.0;
+    // Some recordings have the name of the speaker in the text.
+    let in_text = passage.text.split_once(": ").map(|(name, _)| name).filter(|name| name.len() <= MAX_NAME_BYTES);
+    let named = [passage.speaker.as_str(), in_text.unwrap_or_default()].join(" ").to_lowercase();
+    if named.split_whitespace().any(|name| question.words.iter().any(|word| word == name)) {
+        factor += SPEAKER;
+    }
+    if let (Some((from, to)), Some(at)) = (question.period, passage.at_ms)
+        && (from..to + TOLD_AFTER_MS).contains(&at)
+    {
+        factor += PERIOD;
+    }
+    if question.wants_time && tells_time(&passage.text) {
+        factor += TIME;
+    }
+    factor
+}
+
+const TIME_WORDS: &[&str] = &[
+    "yesterday",
+    "today",
+    "tomorrow",
+    "tonight",
+    "last",
+    "next",
+    "ago",
+    "week",
+    "weekend",
+    "month",
+    "year",
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+    "january",
+    "february",
+    "april",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+
+fn tells_time(text: &str) -> bool {
+    contexture_core::words::words(text).any(|word| TIME_WORDS.iter().any(|time| time.eq_ignore_ascii_case(word)))
+}
+
+/// Passages get a part of the scores of those around them, and of their session: an answer often has none of the words of
+/// the question before it.
+fn add_surroundings(ranked: &mut [Ranked]) {
+    let at: HashMap<(String, u64), (f64, Option<String>)> = ranked
+        .iter()
+        .map(|ranked| {
+            let passage = &ranked.passage;
+            ((passage.thread.clone(), passage.position), (ranked.score, passage.day()))
+        })
+        .collect();
+    let mut sessions: HashMap<(String, Option<String>), Vec<f64>> = HashMap::new();
+    for ranked in ranked.iter() {
+        sessions.entry((ranked.passage.thread.clone(), ranked.passage.day())).or_default().push(ranked.score);
+    }
+    for scores in sessions.values_mut() {
+        scores.sort_by(|one, other| other.total_cmp(one));
+    }
+    for ranked in ranked {
+        let passage = &ranked.passage;
+        let day = passage.day();
+        let beside = |position: Option<u64>| {
+            let found = position.and_then(|position| at.get(&(passage.thread.clone(), position)));
+            found.filter(|(_, other)| *other == day).map_or(0.0, |(score, _)| *score)
+        };
+        let mut more = 0.0;
+        for (distance, share) in (1..).zip(NEIGHBOURS) {
+            more += share
+                * (beside(passage.position.checked_sub(distance)) + beside(passage.position.checked_add(distance)));
+        }
+        let session = sessions.get(&(passage.thread.clone(), day.clone()));
+        let best: f64 = session.into_iter().flatten().take(3).sum();
+        ranked.score += more + SESSION * best / 3.0;
+    }
+}
+
+/// Whether `newer` says something else about what `older` is about: the same speaker has most of its words again.
+pub(crate) fn is_update(older: &Ranked, newer: &Ranked) -> bool {
+    if older.passage.speaker != newer.passage.speaker || !is_before(&older.passage, &newer.passage) {
+        return false;
+    }
+    let whole: f64 = older.terms.iter().map(|(_, rare)| rare).sum();
+    let (mut shared, mut count) = (0.0, 0);
+    let mut others = newer.terms.iter().peekable();
+    for (term, rare) in &older.terms {
+        while others.peek().is_some_and(|(other, _)| other < term) {
+            others.next();
+        }
+        if others.peek().is_some_and(|(other, _)| other == term) {
+            (shared, count) = (shared + rare, count + 1);
+        }
+    }
+    count >= 2 && shared >= whole * UPDATE_SHARE
+}
+
+/// The share of the words of a statement that its update has again.
+const UPDATE_SHARE: f64 = 0.5;
+
+fn is_before(one: &Passage, other: &Passage) -> bool {
+    match one.thread == other.thread {
+        true => one.position < other.position,
+        false => one.at_ms < other.at_ms,
+    }
+}
