@@ -7,6 +7,7 @@
 pub mod store;
 pub mod synthetic;
 pub mod fit;
+pub mod recall;
 pub mod twin;
 
 use std::hint::black_box;

@@ -1,0 +1,9 @@
+//! How well past conversations are found again, for the program `recall`.
+//!
+//! Three measures: facts planted in long made conversations and asked for in other words ([`planted`]), conversations of
+//! two people that were written for this, with questions whose evidence is marked ([`written`]), and files that later
+//! messages of recorded sessions name again ([`recorded`]).
+
+pub mod planted;
+pub mod written;
+pub mod recorded;
