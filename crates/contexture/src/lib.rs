@@ -105,6 +105,7 @@ pub mod wire;
 pub mod client;
 #[cfg(all(unix, feature = "tools"))]
 pub mod tools;
+pub mod redact;
 mod text;
 mod packed;
 mod revised;

@@ -1,0 +1,162 @@
+use proptest::prelude::*;
+
+use super::*;
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    assert_eq!(redact(text), expected);
+}
+
+// The keys are joined at run time, so that no scanner takes this file for a leak.
+fn key(begin: &str, len: usize) -> String {
+    let signs = b"aZ9bY8cX7dW6eV5fU4gT3hS2iR1jQ0";
+    begin.chars().chain((0..len).map(|n| char::from(signs[n % signs.len()]))).collect()
+}
+
+fn hex(begin: &str, len: usize) -> String {
+    begin.chars().chain((0..len).map(|n| char::from(b"0f1e2d3c4b5a69"[n % 14]))).collect()
+}
+
+fn upper(begin: &str, len: usize) -> String {
+    begin.chars().chain((0..len).map(|n| char::from(b"Q7ZX3WJ5M2KP"[n % 12]))).collect()
+}
+
+#[test]
+fn keys_of_providers_are_found_wherever_they_are() {
+    let keys = [
+        (upper("AKIA", 16), "AWS access key"),
+        (upper("ASIA", 16), "AWS access key"),
+        (key("AIza", 35), "Google API key"),
+        (key("ghp_", 36), "GitHub token"),
+        (key("github_pat_", 60), "GitHub token"),
+        (key("glpat-", 20), "GitLab token"),
+        (key("sk-ant-api03-", 90), "Anthropic key"),
+        (key("sk-proj-", 48), "API key"),
+        (key("sk-", 48), "API key"),
+        (key("xoxb-", 40), "Slack token"),
+        (key("sk_live_", 24), "Stripe key"),
+        (key("npm_", 36), "npm token"),
+        (key("pypi-", 80), "PyPI token"),
+        (key("hf_", 34), "Hugging Face token"),
+        (hex("dop_v1_", 64), "DigitalOcean token"),
+        (hex("shpat_", 32), "Shopify token"),
+        (key("hvs.", 30), "Vault token"),
+        (key("123456789:", 35), "bot token"),
+        (format!("{}.{}.{}", key("eyJ", 20), key("", 30), key("", 40)), "web token"),
+    ];
+    for (key, kind) in keys {
+        for (before, after) in
+            [("", ""), ("use ", ", please"), ("x=\"", "\""), ("a\\n", "\\nb"), ("(", ")."), ("url?k%3D", "&b"), ("密钥：", "。")]
+        {
+            check(&format!("{before}{key}{after}"), &format!("{before}[redacted: {kind}]{after}"));
+        }
+    }
+}
+
+#[test]
+fn values_beside_telling_names_are_removed() {
+    let random = key("", 24);
+    let cases = [
+        ("password: hunter2", "password: [redacted: password]"),
+        ("my password is Tr0ub4dor&3!", "my password is [redacted: password]!"),
+        ("DB_PASSWORD=s3cr3tpw", "DB_PASSWORD=[redacted: password]"),
+        (r#"{"password": "correct1horse"}"#, r#"{"password": "[redacted: password]"}"#),
+        ("我的密码是 abc12345。", "我的密码是 [redacted: password]。"),
+        ("postgres://ada:pa55word@db/app", "postgres://ada:[redacted: password]@db/app"),
+    ];
+    for (text, expected) in cases {
+        check(text, expected);
+    }
+    for name in ["api_key = ", "API-KEY: ", "token=", "Authorization: Bearer ", "client_secret => '", "my api key is "] {
+        let redacted = redact(&format!("{name}{random}")).into_owned();
+        assert!(redacted.starts_with(name) && redacted.contains(MARK) && !redacted.contains(&random), "{redacted}");
+    }
+}
+
+#[test]
+fn private_keys_go_as_a_whole() {
+    let body = key("MIIE", 60);
+    for title in ["PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"] {
+        let text = format!("a\n-----BEGIN {title}-----\n{body}\n{body}\n-----END {title}-----\nb");
+        check(&text, "a\n[redacted: private key]\nb");
+        check(&format!("{{\"k\":\"-----BEGIN {title}-----\\n{body}\\n\"}}"), "{\"k\":\"[redacted: private key]\"}");
+    }
+    let public = format!("-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----");
+    check(&public, &public);
+}
+
+#[test]
+fn ordinary_text_stays_as_it_is() {
+    let texts = [
+        "The password is needed to log in.",
+        "Change your password: it is too short.",
+        "fn login(password: String, token: &str) -> Token",
+        "let token = self.tokens.next_token();",
+        "password = get_password()",
+        "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+        "id 550e8400-e29b-41d4-a716-446655440000",
+        "scikit: sk-learn-is-a-library-for-python-users",
+        "token: https://example.com/docs/v2/tokens1",
+        "TOKEN=$GITHUB_TOKEN_2024_VALUE",
+        "http://localhost:8080/a@b",
+        "git@github.com:owner/name.git",
+        "password: [redacted: password]",
+        "The token of appreciation was a 2026 calendar.",
+        "AKIA is how they begin; ghp_ too.",
+        "密码需要至少八个字符。",
+    ];
+    for text in texts {
+        check(text, text);
+    }
+}
+
+#[test]
+fn every_telling_name_is_looked_for() {
+    for name in super::named::names() {
+        for name in [name.to_owned(), name.to_uppercase()] {
+            let text = format!("{name}: Zq9Xw7Kp3Lm5Nv1Tb8Rd");
+            assert_ne!(redact(&text), text, "{name}");
+        }
+    }
+}
+
+fn secret() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "AKIA[A-Z2-7]{15}[2-7]",
+        "gh[pousr]_[A-Za-z0-9]{35}[0-9]",
+        "sk-ant-api03-[A-Za-z0-9_]{40}[0-9]",
+        "xoxb-[0-9]{10}-[A-Za-z0-9]{24}",
+        "glpat-[A-Za-z0-9]{19}[0-9]",
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_secret_survives(before in "(\\PC{0,40}[ =:\"\n])?", secret in secret(), after in "([ \n\",;)]\\PC{0,40})?") {
+        let redacted = redact(&format!("{before}{secret}{after}")).into_owned();
+        prop_assert!(!redacted.contains(&secret), "{redacted}");
+    }
+
+    #[test]
+    fn redacting_again_changes_nothing(
+        text in "(\\PC{0,30}|password[:= ]|token is |-----BEGIN PRIVATE KEY-----|AKIA[A-Z2-7]{16}|[a-z0-9]{6,30}| ){0,8}",
+    ) {
+        let once = redact(&text).into_owned();
+        prop_assert_eq!(redact(&once).into_owned(), once);
+    }
+
+    #[test]
+    fn prose_without_digits_is_never_changed(text in "([a-z]{1,12}[ .,]){0,40}") {
+        prop_assert_eq!(redact(&text).into_owned(), text);
+    }
+
+    #[test]
+    fn secrets_are_in_order_and_within_the_text(text in "(\\PC{0,20}|password=|sk-[a-z0-9]{24}|日本|[0-9]{9}:[a-zA-Z0-9]{35}){0,10}") {
+        let mut at = 0;
+        for secret in secrets(&text) {
+            prop_assert!(at <= secret.range.start && secret.range.start < secret.range.end);
+            prop_assert!(text.get(secret.range.clone()).is_some());
+            at = secret.range.end;
+        }
+    }
+}
