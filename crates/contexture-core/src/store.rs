@@ -15,8 +15,8 @@ use futures_util::future::BoxFuture;
 pub use key::{Key, escape_segment, layer_prefix};
 pub use lease::{Fence, Holder, Lease, LeaseRequest, LeaseTable};
 pub use memory::MemoryStore;
-pub use scoped::ScopedStorage;
-pub(crate) use scoped::{BACKUP_PREFIX, STATE_KEY, unescape_segment};
+pub(crate) use scoped::{BACKUP_PREFIX, STATE_KEY};
+pub use scoped::{ScopedStorage, unescape_segment};
 
 /// The version of a record: different for every write of the same key.
 ///

@@ -11,7 +11,6 @@ use crate::clock::Clock;
 use crate::event::{Event, Fault, Observer};
 use crate::host::{FsAdapter, ShellAdapter};
 use crate::id::{ExecutionId, IdSource, LayerId};
-use crate::layer::ModelCaller;
 use crate::model::DynModel;
 use crate::search::SearchIndex;
 use crate::state::LayerStateStore;
@@ -158,8 +157,8 @@ impl Core {
     }
 
     /// The model for layers.
-    pub(crate) fn model_caller(&self) -> Option<ModelCaller> {
-        self.layer_model.clone().or_else(|| self.model.clone()).map(ModelCaller)
+    pub(crate) fn model_for_layers(&self) -> Option<Arc<dyn DynModel>> {
+        self.layer_model.clone().or_else(|| self.model.clone())
     }
 }
 

@@ -1,7 +1,7 @@
 //! One run over a thread: the handle that a program holds.
 
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use futures_util::future::{Either, select};
 
@@ -16,9 +16,10 @@ use super::shared::Shared;
 use crate::error::Error;
 use crate::id::{ExecutionId, ResourceKind, ThreadId};
 use crate::item::Item;
-use crate::layer::{ContextData, ExecutionOutcome, Hook, MemoryLayer, Resources, TokenUsage};
+use crate::layer::{ContextData, ExecutionOutcome, Hook, MemoryLayer, ModelCaller, Resources, TokenUsage};
 use crate::log::ItemLog;
 use crate::memory::ErasedLayer;
+use crate::model::Usage;
 use crate::state::NotDurable;
 use crate::usage::StepUsage;
 use crate::window::Window;
@@ -50,7 +51,7 @@ pub struct Execution<Ls> {
 impl<Ls> Execution<Ls> {
     pub(crate) fn new(core: Arc<Core>, beginning: Beginning) -> Self {
         let Beginning { id, thread, resources, parent } = beginning;
-        let context = ContextData {
+        let mut context = ContextData {
             execution_id: id,
             thread_id: thread.clone(),
             resource_id: resources.get(&ResourceKind::user()).cloned(),
@@ -63,11 +64,21 @@ impl<Ls> Execution<Ls> {
             shell: core.host.shell.clone(),
             clock: core.host.clock.clone(),
             search: core.host.search.clone(),
-            call_model: core.model_caller(),
+            call_model: None,
             counter: core.counter.clone(),
             states: core.states.clone(),
         };
-        let run = Run::new(Arc::new(Shared::new(core, context, parent)), thread);
+        let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
+            let shared = shared.clone();
+            let count = move |usage: &Usage, cost: f64| {
+                if let Some(shared) = shared.upgrade() {
+                    shared.count_usage(usage, cost);
+                }
+            };
+            context.call_model = core.model_for_layers().map(|model| ModelCaller::new(model, Arc::new(count)));
+            Shared::new(core, context, parent)
+        });
+        let run = Run::new(shared, thread);
         Self { run: Some(Box::new(run)), abort: AbortHandle::default(), shape: PhantomData }
     }
 

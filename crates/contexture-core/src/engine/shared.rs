@@ -95,9 +95,14 @@ impl Shared {
         self.context.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Adds the usage of a model call to this execution and its parents.
+    /// Counts a model call of the agent, with its usage.
     pub(crate) fn count_call(&self, usage: &Usage, cost: f64) {
         self.update_context(|context| context.step_number += 1);
+        self.count_usage(usage, cost);
+    }
+
+    /// Adds what a call cost, of the agent or of a layer, to this execution and its parents.
+    pub(crate) fn count_usage(&self, usage: &Usage, cost: f64) {
         let line = std::iter::successors(Some(self), |shared| shared.parent.as_deref());
         line.for_each(|shared| {
             shared.update_context(|context| {

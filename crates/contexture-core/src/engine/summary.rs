@@ -51,7 +51,7 @@ async fn summary_by_model(
     request: &SummaryRequest,
 ) -> Option<Result<String, BoxError>> {
     let model = policy.overflow_model.clone()?;
-    let caller = shared.core().model_caller()?;
+    let caller = shared.context_data().call_model.clone()?;
     let mut items: Vec<Item> = request.previous.iter().map(|text| Item::developer(text.clone())).collect();
     items.extend(told(&*shared.core().counter, log, policy, request.start..request.end));
     let instructions = format!(

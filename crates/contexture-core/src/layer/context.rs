@@ -14,7 +14,7 @@ use crate::error::BoxError;
 use crate::host::{FsAdapter, ShellAdapter};
 use crate::id::{ExecutionId, ResourceId, ResourceKind, ThreadId};
 use crate::log::{ItemLog, SharedLog};
-use crate::model::{DynModel, LlmResponse, MemoryCallModelRequest, ModelRequest};
+use crate::model::{DynModel, LlmResponse, MemoryCallModelRequest, ModelRequest, Usage};
 use crate::search::SearchIndex;
 use crate::tokens::TokenCounter;
 
@@ -45,7 +45,7 @@ pub struct ContextData {
     pub depth: u32,
     /// Counts the model calls of this execution, from 0.
     pub step_number: u64,
-    /// Tokens of all model calls of this execution so far.
+    /// Tokens of all model calls of this execution so far, those of layers among them.
     pub token_usage: TokenUsage,
     /// Their cost in money, as far as the model client reported it.
     pub cost: f64,
@@ -140,10 +140,20 @@ impl Deref for ExecutionContext {
 
 /// Calls the model on behalf of a layer.
 #[derive(Clone)]
-pub struct ModelCaller(pub(crate) Arc<dyn DynModel>);
+pub struct ModelCaller {
+    model: Arc<dyn DynModel>,
+    account: Account,
+}
+
+/// Adds the usage and the cost of a call to the totals of an execution.
+pub(crate) type Account = Arc<dyn Fn(&Usage, f64) + Send + Sync>;
 
 impl ModelCaller {
-    /// Calls the model. No hook runs and nothing is logged.
+    pub(crate) fn new(model: Arc<dyn DynModel>, account: Account) -> Self {
+        Self { model, account }
+    }
+
+    /// Calls the model. No hook runs and nothing is logged; its usage and cost count as the execution's.
     ///
     /// # Errors
     /// Returns the error of the model client.
@@ -151,7 +161,9 @@ impl ModelCaller {
         let items = request.items.into_iter().map(Arc::new).collect();
         let mut wire = ModelRequest::new(request.instructions.unwrap_or_default(), items);
         wire.model = Some(request.model).filter(|model| !model.is_empty());
-        self.0.call(wire).await
+        let response = self.model.call(wire).await?;
+        (self.account)(&response.usage, response.cost.unwrap_or(0.0));
+        Ok(response)
     }
 }
 

@@ -113,8 +113,8 @@ fn parse<T: DeserializeOwned>(key: String, record: &Record) -> Result<T, StoreEr
     serde_json::from_slice(&record.value).map_err(|error| StoreError::Corrupt { key, reason: error.to_string() })
 }
 
-/// The inverse of [`escape_segment`]; `None` for text that is not a result of it.
-pub(crate) fn unescape_segment(segment: &str) -> Option<String> {
+/// Reverses [`escape_segment`]; `None` for text that is not a result of it.
+pub fn unescape_segment(segment: &str) -> Option<String> {
     if segment == "%" {
         return Some(String::new());
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use contexture_core::error::BoxError;
 use contexture_core::layer::*;
-use contexture_core::model::{Delta, Deltas, MemoryCallModelRequest};
+use contexture_core::model::{Delta, Deltas, MemoryCallModelRequest, Usage};
 use contexture_core::testing::{CountingIds, ManualClock, Recorder, ScriptedModel, engine, layer_conformance};
 use contexture_core::{Engine, Item, LlmResponse, Model, ModelRequest, memory};
 
@@ -83,6 +83,18 @@ async fn layers_may_have_a_model_of_their_own() {
     assert_eq!(execution.turn("hello").await.unwrap().text(), "hi");
     assert_eq!(execution.memory().state::<ClosureLayer<String>, _>(), "remember the milk");
     assert_eq!((main.requests().len(), own.requests().len()), (1, 1));
+}
+
+#[tokio::test]
+async fn what_layers_ask_a_model_is_on_the_account_of_the_execution() {
+    let usage = Usage { input_tokens: 100, output_tokens: 7, ..Usage::default() };
+    let own = ScriptedModel::new()
+        .responds(move |_| Ok(LlmResponse { usage, cost: Some(0.5), ..LlmResponse::text("remember the milk") }));
+    let engine = engine(memory((asking(),))).model(ScriptedModel::new()).layer_model(own).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    execution.turn("hello").await.unwrap();
+    assert_eq!(execution.token_usage(), TokenUsage { input: 100, output: 7, ..TokenUsage::default() });
+    assert_eq!(execution.cost(), 0.5);
 }
 
 #[tokio::test]

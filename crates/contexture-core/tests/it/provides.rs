@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use contexture_core::engine::{Engine, MemoryAccess};
+use contexture_core::item::Origin;
 use contexture_core::layer::*;
 use contexture_core::testing::{Recorder, ScriptedModel, engine};
 use contexture_core::{Error, Item, MemoryStore, StorageAdapter, memory};
@@ -282,4 +283,20 @@ fn clashes_are_refused_when_the_engine_is_built() {
         "tool `t`: `name` `t` is used by another tool too",
     );
     refused(engine(memory(())).tool(counting_tool("", &diary)).build(), "tool ``: `name` is empty");
+}
+
+#[tokio::test]
+async fn what_a_function_returns_is_the_layers_and_what_a_tool_returns_is_not() {
+    let model = ScriptedModel::new().calls("counter/add", r#"{"by":2}"#).calls("count", "{}").says("Done.");
+    let tool = counting_tool("count", &Diary::default());
+    let engine = engine(memory((Counter,))).model(model).tool(tool).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    execution.turn("Count.").await.unwrap();
+    let origins: Vec<Origin> = execution
+        .log()
+        .iter()
+        .filter(|item| item.as_output().is_some())
+        .map(|item| item.meta().unwrap().origin.clone())
+        .collect();
+    assert_eq!(origins, [Origin::Layer { id: "counter".into() }, Origin::Said]);
 }
