@@ -106,6 +106,8 @@ pub mod client;
 #[cfg(all(unix, feature = "tools"))]
 pub mod tools;
 pub mod redact;
+pub mod facts;
+pub mod project;
 mod text;
 mod packed;
 mod revised;
@@ -145,6 +147,10 @@ struct WritingALayer;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/writing-a-store.md")]
 struct WritingAStore;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/memory.md")]
+struct MemoryGuide;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/file-references.md")]

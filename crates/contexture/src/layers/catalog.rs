@@ -37,6 +37,8 @@ pub fn built_in() -> Vec<BuiltIn> {
         entry(&TaskState::new(), "how far a task has come, what it made, and the data that it needs"),
         entry(&Plan::new(), "what is to be done, step by step, agreed on before it is done"),
         entry(&ToolMemory::new(), "files that the model keeps for itself, and state that tools declare"),
+        entry(&Entity::new(), "people, projects and things, and what is known of them"),
+        entry(&Observations::new(), "what happened in earlier conversations, as dated notes"),
         entry(&Procedural::new(), "skills, which are folders with a SKILL.md, listed cheaply and opened on demand"),
         entry(&HistoryWindow::default(), "shows only the newest items of the past"),
         entry(&FileHistory::default(), "shows the past of a coding agent by what it knows about files"),

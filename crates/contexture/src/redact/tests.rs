@@ -45,9 +45,15 @@ fn keys_of_providers_are_found_wherever_they_are() {
         (format!("{}.{}.{}", key("eyJ", 20), key("", 30), key("", 40)), "web token"),
     ];
     for (key, kind) in keys {
-        for (before, after) in
-            [("", ""), ("use ", ", please"), ("x=\"", "\""), ("a\\n", "\\nb"), ("(", ")."), ("url?k%3D", "&b"), ("密钥：", "。")]
-        {
+        for (before, after) in [
+            ("", ""),
+            ("use ", ", please"),
+            ("x=\"", "\""),
+            ("a\\n", "\\nb"),
+            ("(", ")."),
+            ("url?k%3D", "&b"),
+            ("密钥：", "。"),
+        ] {
             check(&format!("{before}{key}{after}"), &format!("{before}[redacted: {kind}]{after}"));
         }
     }
@@ -67,7 +73,8 @@ fn values_beside_telling_names_are_removed() {
     for (text, expected) in cases {
         check(text, expected);
     }
-    for name in ["api_key = ", "API-KEY: ", "token=", "Authorization: Bearer ", "client_secret => '", "my api key is "] {
+    for name in ["api_key = ", "API-KEY: ", "token=", "Authorization: Bearer ", "client_secret => '", "my api key is "]
+    {
         let redacted = redact(&format!("{name}{random}")).into_owned();
         assert!(redacted.starts_with(name) && redacted.contains(MARK) && !redacted.contains(&random), "{redacted}");
     }

@@ -73,6 +73,19 @@ fn a_killed_turn_is_resumed_without_running_its_tool_again() {
     check("resume_after_kill", &expected);
 }
 
+#[cfg(feature = "sqlite")]
+#[test]
+fn an_agent_remembers_a_person_across_two_runs() {
+    let expected = [
+        "-- Friday",
+        "Ada lives in Lisbon. (user, ",
+        "SQLite was chosen for the app, because one machine is enough. (user, ",
+        "entity in resource:ada: Ada lives in Lisbon. (said by user)",
+        "observations in resource:ada: SQLite was chosen",
+    ];
+    check("remembers", &expected);
+}
+
 #[test]
 fn budgets_add_up() {
     let output = output_of("budgets");

@@ -163,6 +163,27 @@ const SHOWN: &[Shown] = &[
         },
     },
     Shown {
+        id: "entity",
+        add: |memory| memory.with_layer(Entity::new()),
+        calls: || {
+            vec![
+                (
+                    "entity/remember",
+                    json!({ "text": "Ada lives in Paris.", "entity": "user", "attribute": "lives in", "value": "Paris" }),
+                ),
+                ("entity/remember", json!({ "text": "The app uses SQLite.", "entity": "project" })),
+            ]
+        },
+    },
+    Shown {
+        id: "observations",
+        add: |memory| memory.with_layer(Observations::new()),
+        calls: || {
+            let text = "The release was moved to May, because the tests were slow.";
+            vec![("observations/remember", json!({ "text": text, "entity": "project" }))]
+        },
+    },
+    Shown {
         id: "procedural",
         add: |memory| memory.with_layer(Procedural::new()),
         calls: || vec![("procedural/open", json!({ "name": "release" }))],

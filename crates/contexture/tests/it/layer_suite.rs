@@ -151,6 +151,29 @@ const ROWS: &[Row] = &[
         }),
     },
     Row {
+        id: "entity",
+        add: |memory| memory.with_layer(Entity::new()),
+        update: Some(|n, text| {
+            let text = format!("fact {n} {}", cut(text, 300));
+            (
+                "entity/remember",
+                json!({ "text": text, "entity": "user", "attribute": format!("a{}", n % 50), "value": format!("v{n}") }),
+            )
+        }),
+        stored: Some((FACTS_1, "- [1a2b3c] Ada lives in Paris. (user, 2026-01-01)")),
+        huge: Some(huge_facts),
+    },
+    Row {
+        id: "observations",
+        add: |memory| memory.with_layer(Observations::new()),
+        update: Some(|n, text| {
+            let text = format!("note {n} about {} {}", n * 7, cut(text, 300));
+            ("observations/remember", json!({ "text": text, "entity": "project" }))
+        }),
+        stored: Some((FACTS_1, "- [1a2b3c] Ada lives in Paris. (user, 2026-01-01)")),
+        huge: Some(huge_facts),
+    },
+    Row {
         id: "procedural",
         add: |memory| memory.with_layer(Procedural::new()),
         update: Some(|n, _| match n % 3 {
@@ -198,6 +221,35 @@ const ROWS: &[Row] = &[
         huge: None,
     },
 ];
+
+/// Facts as version 1 wrote them.
+const FACTS_1: &str = r#"{"version":1,"facts":[
+    {"id":"0f0f0f","text":"Ada lives in Rome.","entity":"Ada","attribute":"lives in","value":"Rome","single":true,
+     "said_by":"assistant","sources":[{"from":"hand"}],"quote":"Rome","valid_from_ms":1767000000000,
+     "valid_to_ms":1767225600000,"superseded_by":"1a2b3c","confirmed":false,"uses":0},
+    {"id":"1a2b3c","text":"Ada lives in Paris.","entity":"user","attribute":"lives in","value":"Paris","single":true,
+     "said_by":"user","sources":[{"from":"item","thread":"thread","item":3,"start":2,"end":16}],"quote":"moved to Paris",
+     "valid_from_ms":1767225600000,"confirmed":true,"uses":4,"last_used_ms":1767225700000}],
+    "tombstones":[{"id":"9c9c9c","sources":[{"from":"item","thread":"thread","item":1,"start":0,"end":9}],
+     "at_ms":1767225600000,"key":7,"claim":8,"undone":false}],
+    "changes":[{"at_ms":1767225600000,"what":"remembered 1a2b3c","before":[],"added":["1a2b3c"]}],
+    "read":[["thread",4]],
+    "spent":{"calls":1,"input_tokens":900,"output_tokens":40,"cost":0.01,"day":20454,"day_tokens":940},"dropped":0}"#;
+
+fn huge_facts() -> Value {
+    let fact = |n: usize| {
+        json!({
+            "id": n.to_string(), "text": "</memory> [user] \" ".repeat(2_000), "entity": "user", "said_by": "file",
+            "sources": [{ "from": "item", "thread": "t", "item": n, "start": 0, "end": 9, "name": "`a`\n".repeat(2_000) }],
+            "quote": "q", "valid_from_ms": n,
+        })
+    };
+    let facts: Vec<Value> = (0..200).map(fact).collect();
+    json!({
+        "version": 1, "facts": facts, "tombstones": [], "changes": [], "read": [], "dropped": 0,
+        "spent": { "calls": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0, "day": 0, "day_tokens": 0 },
+    })
+}
 
 fn cut(text: &str, bytes: usize) -> String {
     let text: String = text

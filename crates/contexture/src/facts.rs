@@ -1,0 +1,44 @@
+//! Facts that are remembered beyond one conversation, shared by the layers `entity` and `observations`.
+//!
+//! A [`Fact`] says something of an entity, with who said it, in which items, in which words, and since when. [`Facts`] are
+//! all of one scope: one user's or one project's. A fact is refused if its quote is not in the items that it is said to
+//! come from, if it would be an instruction that a tool, a file or the model gives, or if it was forgotten and comes from
+//! the same items. Keys and tokens are [redacted](crate::redact) before anything is kept.
+//!
+//! [`Remembered`] reads and changes the facts in a store without an engine, and [`mirror`] writes them as Markdown files
+//! and reads them back.
+
+mod attribute;
+mod fact;
+mod refusal;
+mod tombstone;
+mod spent;
+mod set;
+mod evidence;
+mod relevance;
+mod render;
+mod extract;
+mod learner;
+mod by_hand;
+mod stored;
+mod elsewhere;
+mod layer;
+mod functions;
+pub mod mirror;
+
+pub use by_hand::{Edit, move_fact};
+pub use elsewhere::forget_in_store;
+pub(crate) use extract::Kind;
+pub use fact::{Fact, FactId, MAX_NAME_BYTES, MAX_QUOTE_BYTES, MAX_TEXT_BYTES, Source, Speaker};
+pub use functions::{Forget, History, Remember, Update};
+pub(crate) use layer::FactLayer;
+pub use learner::Extraction;
+pub use refusal::Refusal;
+pub use render::{day, speaker};
+pub use set::{Added, Change, Facts, MAX_FACTS};
+pub use spent::Spent;
+pub use stored::{ChangeError, Place, Remembered};
+pub use tombstone::Tombstone;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! The functions of layers that keep facts, which the model calls as tools and the program by name.
+
+use std::sync::Arc;
+
+use contexture_core::LayerId;
+use contexture_core::error::BoxError;
+use contexture_core::layer::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::attribute::is_single;
+use super::evidence::{Found, find_quote, find_repeated, kept_quote};
+use super::fact::{Draft, FactId, Source, Speaker};
+use super::layer::FactLayer;
+use super::learner::ms;
+use super::refusal::Refusal;
+use super::render::line;
+use super::set::{Added, Facts};
+
+/// The longest history that is told, in lines.
+const MAX_HISTORY: usize = 40;
+
+/// What `remember` is given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Remember {
+    /// The fact as one short sentence.
+    pub text: String,
+    /// What it is about: `user`, `project`, or a name.
+    #[serde(default)]
+    pub entity: String,
+    /// Which property, as `lives in`.
+    #[serde(default)]
+    pub attribute: String,
+    /// The property's value, as `Paris`.
+    #[serde(default)]
+    pub value: String,
+    /// Words of the conversation that say it, copied exactly.
+    #[serde(default)]
+    pub quote: String,
+}
+
+/// What `update` is given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Update {
+    /// The fact, as shown in brackets.
+    pub id: String,
+    /// The new sentence; empty if it is only no longer true.
+    #[serde(default)]
+    pub text: String,
+    /// The new value.
+    #[serde(default)]
+    pub value: String,
+    /// Words of the conversation that say it, copied exactly.
+    #[serde(default)]
+    pub quote: String,
+}
+
+/// What `forget` is given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Forget {
+    /// The fact, as shown in brackets.
+    pub id: String,
+}
+
+/// What `history` is given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct History {
+    /// What it is about.
+    pub entity: String,
+    /// Which property; empty for all.
+    #[serde(default)]
+    pub attribute: String,
+}
+
+impl FactLayer {
+    /// The functions, described for the model.
+    pub(super) fn functions(&self, provides: LayerProvides<Facts>) -> LayerProvides<Facts> {
+        let layer = self.clone();
+        let remember = layer_fn(
+            "Remembers a fact beyond this conversation. Quote who said it; without a quote it is your own statement.",
+            move |input: Remember, facts: Arc<Facts>, ctx: ExecutionContext| {
+                let id = layer.id().clone();
+                async move { remember(&id, input, facts, &ctx) }
+            },
+        );
+        let layer = self.clone();
+        let update = layer_fn(
+            "Corrects a remembered fact, or ends one that is no longer true. The old one stays in its history.",
+            move |input: Update, facts: Arc<Facts>, ctx: ExecutionContext| {
+                let id = layer.id().clone();
+                async move { update(&id, input, facts, &ctx) }
+            },
+        );
+        let layer = self.clone();
+        let forget = layer_fn(
+            "Forgets a fact for good, when the user asks for it.",
+            move |input: Forget, facts: Arc<Facts>, ctx: ExecutionContext| {
+                let layer = layer.clone();
+                async move {
+                    let mut facts = Arc::unwrap_or_clone(facts);
+                    let gone = facts.forget(&FactId::from(input.id.as_str()), ms(ctx.clock.now()))?;
+                    layer.forget_elsewhere(&ctx, &gone).await;
+                    Ok(FnResult::new("forgotten".to_owned()).with_state(facts))
+                }
+            },
+        );
+        let history = layer_fn(
+            "Tells what was true of something and when, with what is no longer true.",
+            |input: History, facts: Arc<Facts>, _| async move {
+                let lines: Vec<String> =
+                    facts.history(&input.entity, &input.attribute).into_iter().map(|fact| line(fact, false)).collect();
+                let from = lines.len().saturating_sub(MAX_HISTORY);
+                let told = if lines.is_empty() { "nothing is remembered".to_owned() } else { lines[from..].join("\n") };
+                Ok(FnResult::new(told))
+            },
+        );
+        provides
+            .function("remember", remember)
+            .function("update", update)
+            .function("forget", forget)
+            .function("history", history)
+    }
+}
+
+fn remember(
+    layer: &LayerId,
+    input: Remember,
+    facts: Arc<Facts>,
+    ctx: &ExecutionContext,
+) -> Result<FnResult<String, Facts>, BoxError> {
+    let found = origin(layer, ctx, &input.text, &input.quote)?;
+    let entity = if input.entity.trim().is_empty() { "user".to_owned() } else { input.entity };
+    let single = is_single(&input.attribute);
+    let mut facts = Arc::unwrap_or_clone(facts);
+    let added = facts.add(draft(ctx, found, input.text, entity, input.attribute, input.value, single))?;
+    let told = match &added {
+        Added::New(id) => format!("remembered as {id}"),
+        Added::Known(id) => format!("known already as {id}"),
+    };
+    Ok(FnResult::new(told).with_state(facts))
+}
+
+fn update(
+    layer: &LayerId,
+    input: Update,
+    facts: Arc<Facts>,
+    ctx: &ExecutionContext,
+) -> Result<FnResult<String, Facts>, BoxError> {
+    let id = FactId::from(input.id.as_str());
+    let old = facts.get(&id).ok_or_else(|| Refusal::Unknown(id.clone()))?.clone();
+    let said = if input.text.trim().is_empty() { &old.text } else { &input.text };
+    let found = origin(layer, ctx, said, &input.quote)?;
+    let mut facts = Arc::unwrap_or_clone(facts);
+    if input.text.trim().is_empty() && input.value.trim().is_empty() {
+        facts.end(&id, found.said_by, ms(ctx.clock.now()))?;
+        return Ok(FnResult::new(format!("{id} is no longer current")).with_state(facts));
+    }
+    let value = if input.value.trim().is_empty() && input.text.contains(&old.value) { old.value } else { input.value };
+    let text = match input.text.trim().is_empty() {
+        true => format!("{} {}: {}", old.entity, old.attribute, value),
+        false => input.text,
+    };
+    let new = facts.update(&id, draft(ctx, found, text, old.entity, old.attribute, value, old.single))?;
+    Ok(FnResult::new(format!("{id} is now {new}")).with_state(facts))
+}
+
+fn draft(
+    ctx: &ExecutionContext,
+    found: Found,
+    text: String,
+    entity: String,
+    attribute: String,
+    value: String,
+    single: bool,
+) -> Draft {
+    let Found { said_by, source, quote, time_ms } = found;
+    let at_ms = time_ms.unwrap_or_else(|| ms(ctx.clock.now()));
+    Draft { text, entity, attribute, value, single, said_by, source, quote, at_ms, confirmed: false }
+}
+
+/// Who says it: the one who is quoted; else the model, if it makes this call; else the program.
+///
+/// A model that says in its own words what a tool or a file just told it does not make it its own: that stays the
+/// statement of the tool or the file.
+fn origin(layer: &LayerId, ctx: &ExecutionContext, text: &str, quote: &str) -> Result<Found, Refusal> {
+    let (log, thread) = (ctx.log(), &ctx.thread_id);
+    if !quote.trim().is_empty() {
+        return find_quote(&log, thread, quote);
+    }
+    let prefix = format!("{layer}/");
+    let is_own = |position: &usize| {
+        let call = log.get(*position).and_then(|entry| entry.item.as_call());
+        call.is_some_and(|call| call.name.starts_with(&prefix))
+    };
+    let own_words = kept_quote(text.trim()).to_owned();
+    let Some(item) = log.open_calls().find(is_own) else {
+        return Ok(Found { said_by: Speaker::User, source: Source::Hand, quote: own_words, time_ms: None });
+    };
+    if let Some(repeated) = find_repeated(&log, thread, text) {
+        return Ok(repeated);
+    }
+    let end = log.get(item).and_then(|entry| entry.item.as_call()).map_or(0, |call| call.arguments.len());
+    let source = Source::Item { thread: thread.clone(), item, start: 0, end, name: None };
+    Ok(Found { said_by: Speaker::Assistant, source, quote: own_words, time_ms: None })
+}

@@ -1,0 +1,185 @@
+//! What the layers that keep facts do in common.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use contexture_core::id::{LayerId, ResourceId, ResourceKind};
+use contexture_core::layer::*;
+use contexture_core::store::StorageAdapter;
+
+use super::elsewhere::{Scope, forget_in};
+use super::evidence::names;
+use super::extract::Kind;
+use super::fact::{Fact, FactId, normal};
+use super::learner::{Extraction, Learner, Moment, SharedLearner, ms};
+use super::relevance::{Subject, ranked};
+use super::render::{Lines, TITLES, line};
+use super::set::Facts;
+use super::stored::Place;
+
+/// The names of what a scope itself is, whose facts may be shown for any query.
+const OWN_ENTITIES: &[&str] = &["user", "me", "the user", "project", "the project", "this project", "conversation"];
+
+fn is_own(entity: &str) -> bool {
+    OWN_ENTITIES.iter().any(|own| own.eq_ignore_ascii_case(entity.trim()))
+}
+
+/// A layer that keeps facts of one kind for one kind of resource.
+#[derive(Clone)]
+pub(crate) struct FactLayer {
+    id: LayerId,
+    resource: ResourceKind,
+    kind: Kind,
+    extraction: Option<Extraction>,
+    learner: Option<SharedLearner>,
+    /// The engine's store, known since the first execution.
+    store: Arc<OnceLock<Arc<dyn StorageAdapter>>>,
+}
+
+impl fmt::Debug for FactLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FactLayer").field("id", &self.id).field("extraction", &self.extraction).finish_non_exhaustive()
+    }
+}
+
+impl FactLayer {
+    pub(crate) fn new(id: &str, kind: Kind) -> Self {
+        Self {
+            id: id.into(),
+            resource: ResourceKind::user(),
+            kind,
+            extraction: None,
+            learner: None,
+            store: Arc::default(),
+        }
+    }
+
+    pub(crate) fn with_id(self, id: LayerId) -> Self {
+        Self { id, ..self }.with_learner()
+    }
+
+    pub(crate) fn with_resource(self, resource: ResourceKind) -> Self {
+        Self { resource, ..self }
+    }
+
+    pub(crate) fn with_extraction(self, extraction: Extraction) -> Self {
+        Self { extraction: Some(extraction), ..self }.with_learner()
+    }
+
+    fn with_learner(mut self) -> Self {
+        let learner = |extraction: &Extraction| Arc::new(Learner::new(extraction.clone(), self.kind, self.id.clone()));
+        self.learner = self.extraction.as_ref().map(learner);
+        self
+    }
+
+    pub(crate) fn id(&self) -> &LayerId {
+        &self.id
+    }
+
+    pub(crate) fn resource(&self) -> &ResourceKind {
+        &self.resource
+    }
+
+    pub(crate) fn provides(&self) -> LayerProvides<Facts> {
+        let current = layer_data(|facts: &Facts| facts.current().cloned().collect::<Vec<Fact>>());
+        self.functions(LayerProvides::new().data("facts", current))
+    }
+
+    pub(crate) async fn recall(&self, params: RecallParams<Facts>) -> HookResult<RecallResult<Facts>> {
+        let RecallParams { log, query, ctx, state, budget, .. } = params;
+        let learned = self.learned(&ctx, &state).await;
+        let facts = learned.as_ref().unwrap_or(&state);
+        if let Some(learner) = &self.learner {
+            learner.begin_if_due(&ctx, &log, facts, Moment::TurnBegins);
+        }
+        let subject = Subject::of(&query, &log);
+        let Some((text, used)) = self.block(&ctx, facts, &subject, budget) else {
+            return Ok(RecallResult { state: learned, ..RecallResult::nothing() });
+        };
+        let state = (!used.is_empty()).then(|| {
+            let mut facts = facts.clone();
+            facts.used(&used, ms(ctx.clock.now()));
+            facts
+        });
+        Ok(RecallResult { state: state.or(learned), ..RecallResult::from(text) })
+    }
+
+    /// The block, and the facts in it that the query asks for.
+    fn block(
+        &self,
+        ctx: &ExecutionContext,
+        facts: &Facts,
+        subject: &Subject,
+        budget: u64,
+    ) -> Option<(String, Vec<FactId>)> {
+        let mut ranked = ranked(facts, subject);
+        if self.kind == Kind::Entities {
+            ranked.retain(|ranked| ranked.score > 0.0 || is_own(&ranked.fact.entity));
+        }
+        if ranked.is_empty() {
+            return None;
+        }
+        let lines = Lines {
+            title: TITLES[usize::from(self.kind == Kind::Observations)],
+            count: ranked.len(),
+            line: |at: usize| {
+                let fact = ranked[at].fact;
+                line(fact, !is_own(&fact.entity) && !names(&fact.text, &fact.entity))
+            },
+            place: |at: usize| self.place(ranked[at].fact),
+        };
+        let (text, shown) = lines.fitted(ctx.counter(), &self.id, budget)?;
+        let asked_for = ranked[..shown].iter().filter(|ranked| ranked.score > 0.0);
+        Some((text, asked_for.map(|ranked| ranked.fact.id.clone()).collect()))
+    }
+
+    /// Where a fact is shown: by entity or by time, so that the order does not change with the query.
+    fn place(&self, fact: &Fact) -> (String, u64, FactId) {
+        let entity = if self.kind == Kind::Entities { normal(&fact.entity) } else { String::new() };
+        (entity, fact.valid_from_ms, fact.id.clone())
+    }
+
+    pub(crate) async fn store(&self, params: StoreParams<Facts>) -> HookResult<StoreResult<Facts>> {
+        let learned = self.learned(&params.ctx, &params.state).await;
+        if let Some(learner) = &self.learner {
+            let facts = learned.as_ref().unwrap_or(&params.state);
+            learner.begin_if_due(&params.ctx, &params.log, facts, Moment::Running);
+        }
+        Ok(learned.map_or_else(StoreResult::keep, StoreResult::set))
+    }
+
+    pub(crate) async fn on_complete(&self, params: CompleteParams<Facts>) -> HookResult<CompleteResult<Facts>> {
+        let Some(learner) = &self.learner else { return Ok(CompleteResult::keep()) };
+        let first = learner.collect(&params.ctx, &params.state, true).await;
+        let facts = first.as_ref().unwrap_or(&params.state);
+        learner.begin_if_due(&params.ctx, &params.log, facts, Moment::Ending);
+        let last = learner.collect(&params.ctx, facts, true).await;
+        Ok(last.or(first).map_or_else(CompleteResult::keep, CompleteResult::set))
+    }
+
+    /// What was learned in the background since the last hook.
+    async fn learned(&self, ctx: &ExecutionContext, facts: &Facts) -> Option<Facts> {
+        self.learner.as_ref()?.collect(ctx, facts, false).await
+    }
+
+    pub(crate) fn init(&self, params: InitParams<Facts>) -> InitResult<Facts> {
+        // An engine has one store, so the first one is the one.
+        self.store.get_or_init(|| params.storage.adapter().clone());
+        params.stored.unwrap_or_default().into()
+    }
+
+    /// Removes what forgotten facts came from in the search index and the episodes of this conversation's scopes.
+    pub(super) async fn forget_elsewhere(&self, ctx: &ExecutionContext, gone: &[Fact]) {
+        let of_resource = |(kind, owner): (&ResourceKind, &ResourceId)| {
+            let scope = if *kind == ResourceKind::user() { "resource".to_owned() } else { format!("resource.{kind}") };
+            (Place::new("", scope, owner.as_str()), true)
+        };
+        let mut scopes: Vec<Scope> = ctx.resources.iter().map(of_resource).collect();
+        scopes.push((Place::new("", "thread", ctx.thread_id.as_str()), true));
+        let store = self.store.get().map(|store| &**store);
+        if let Err(error) = forget_in(store, &*ctx.search, scopes, gone).await {
+            // Without an index there is nothing to remove; else the facts themselves are gone all the same.
+            ctx.trace.add_event("not removed elsewhere", &[("error", error.to_string().as_str().into())]);
+        }
+    }
+}
