@@ -1,7 +1,17 @@
-//! `contexture memory`: what is remembered of past conversations.
+//! `contexture memory`: what is remembered, for people to look into and to correct.
 
-mod import;
+mod whose;
+mod show;
+mod why;
+mod edit;
+mod undo;
+mod forgotten;
+mod forget;
+mod stats;
+mod export;
+mod mirror;
 mod place;
+mod import;
 mod search;
 
 use clap::{Args, Subcommand};
@@ -9,7 +19,9 @@ use clap::{Args, Subcommand};
 use crate::failure::Failure;
 use crate::terminal::Screen;
 
-/// Look into what is remembered of past conversations
+/// Look into what agents remember, and correct it
+///
+/// docs/memory.md says what is kept, and where.
 #[derive(Args)]
 pub struct Memory {
     #[command(subcommand)]
@@ -18,8 +30,15 @@ pub struct Memory {
 
 #[derive(Subcommand)]
 enum MemoryCommand {
-    Import(import::Import),
+    Show(show::Show),
     Search(search::Search),
+    Why(why::Why),
+    Edit(edit::Edit),
+    Undo(undo::Undo),
+    Forget(forget::Forget),
+    Stats(stats::Stats),
+    Export(export::Export),
+    Import(import::Import),
 }
 
 /// Runs the command.
@@ -28,7 +47,14 @@ enum MemoryCommand {
 /// Invalid usage, or a store that cannot be used.
 pub fn run(memory: &Memory, screen: Screen) -> Result<(), Failure> {
     match &memory.command {
-        MemoryCommand::Import(import) => import::run(import),
+        MemoryCommand::Show(show) => show::run(show, screen),
         MemoryCommand::Search(search) => search::run(search, screen),
+        MemoryCommand::Why(why) => why::run(why, screen),
+        MemoryCommand::Edit(edit) => edit::run(edit),
+        MemoryCommand::Undo(undo) => undo::run(undo),
+        MemoryCommand::Forget(forget) => forget::run(forget),
+        MemoryCommand::Stats(stats) => stats::run(stats, screen),
+        MemoryCommand::Export(export) => export::run(export),
+        MemoryCommand::Import(import) => import::run(import),
     }
 }

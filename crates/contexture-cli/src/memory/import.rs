@@ -12,20 +12,35 @@ use contexture::memory::memory;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::mirror;
 use super::place::Place;
+use super::whose::Whose;
 use crate::failure::Failure;
 
-/// Add a conversation to a thread, so that it can be recalled
+/// Add a conversation to a thread, so that it can be recalled, or take over an exported folder
 ///
-/// Each line is a JSON object: `{"id": "1", "role": "user", "text": "Hello", "at": "2026-01-31T12:00:00Z"}`. The role
-/// is user, assistant, system or the name of a person; `at` is a date, a time or seconds since 1970, and may be missing.
-/// Lines whose id the thread has already are skipped.
+/// Each line of a file is a JSON object: `{"id": "1", "role": "user", "text": "Hello", "at": "2026-01-31T12:00:00Z"}`. The
+/// role is user, assistant, system or the name of a person; `at` is a date, a time or seconds since 1970, and may be
+/// missing. Lines whose id the thread has already are skipped. Of a folder that `contexture memory export` wrote, what you
+/// changed in its files is taken over.
 #[derive(Args)]
 pub struct Import {
-    /// A file of JSON lines, or - for standard input
+    /// A file of JSON lines, - for standard input, or an exported folder
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
+    whose: Whose,
+    /// Forget facts whose files are missing in the folder
+    #[arg(long)]
+    forget_missing: bool,
+    /// Print what was taken over from a folder as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A conversation, and where it goes.
+struct Conversation {
+    file: PathBuf,
     place: Place,
 }
 
@@ -42,6 +57,15 @@ struct Line {
 
 /// Runs the command.
 pub(super) fn run(import: &Import) -> Result<(), Failure> {
+    if import.file.is_dir() {
+        return mirror::run(&import.file, &import.whose, import.forget_missing, import.json);
+    }
+    let Whose { store, thread, resource, .. } = &import.whose;
+    let Some(thread) = thread.clone() else {
+        return Err(Failure::usage("the thread of the conversation is missing").hint("name it with --thread ID"));
+    };
+    let place = Place { store: store.clone(), thread, resource: resource.clone() };
+    let import = &Conversation { file: import.file.clone(), place };
     let lines = read(import)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (new, known) = runtime.block_on(add(import, lines))?;
@@ -49,7 +73,7 @@ pub(super) fn run(import: &Import) -> Result<(), Failure> {
     Ok(writeln!(io::stdout(), "{new} items added to thread {}{known}", import.place.thread)?)
 }
 
-fn read(import: &Import) -> Result<Vec<Item>, Failure> {
+fn read(import: &Conversation) -> Result<Vec<Item>, Failure> {
     let name = import.file.display();
     let mut text = String::new();
     let read = match import.file.as_os_str() == "-" {
@@ -113,7 +137,7 @@ fn time(at: &Value) -> Result<Option<u64>, String> {
 }
 
 /// Adds items to the log and to the index, and returns how many are new and how many were known.
-async fn add(import: &Import, items: Vec<Item>) -> Result<(usize, usize), Failure> {
+async fn add(import: &Conversation, items: Vec<Item>) -> Result<(usize, usize), Failure> {
     let failed = |error: &dyn std::error::Error| Failure::work(error.to_string());
     let place = &import.place;
     let engine = contexture::open(&place.store, memory(()))

@@ -5,6 +5,7 @@ mod gateway;
 mod chat;
 mod compare;
 mod config;
+mod facts;
 mod frame;
 mod guide;
 mod import;

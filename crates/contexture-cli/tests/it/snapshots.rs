@@ -61,7 +61,7 @@ fn run_at(place: &Path, arguments: &[&str], columns: usize) -> Run {
 }
 
 /// Everything that a run printed, with what was run.
-fn told(arguments: &[&str], run: &Run) -> String {
+pub(crate) fn told(arguments: &[&str], run: &Run) -> String {
     let words =
         arguments.iter().map(|word| if word.contains([' ', '#']) { format!("'{word}'") } else { (*word).to_owned() });
     let command = ["contexture".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ");
@@ -72,7 +72,7 @@ fn told(arguments: &[&str], run: &Run) -> String {
 
 /// Compares a text with its file, or writes the file if that is asked for.
 #[track_caller]
-fn check_file(name: &str, text: &str) {
+pub(crate) fn check_file(name: &str, text: &str) {
     let path = Path::new(DIRECTORY).join(format!("{name}.txt"));
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
         fs::create_dir_all(DIRECTORY).expect("a directory");
@@ -106,7 +106,9 @@ fn check(name: &str, arguments: &[&str]) {
 fn help() {
     check("short-help", &[]);
     check("help", &["help"]);
-    for command in ["chat", "window", "replay", "compare", "import", "layers", "config", "completions", "store"] {
+    for command in
+        ["chat", "window", "replay", "compare", "import", "layers", "memory", "config", "completions", "store"]
+    {
         check(&format!("help-{command}"), &["help", command]);
         let place = place();
         let asked = run_at(place.path(), &[command, "--help"], 80);
@@ -127,7 +129,7 @@ fn outputs() {
 }
 
 /// Commands that fail, and how they say so. The width makes no difference: what is told on standard error is one line.
-const ERRORS: [&[&str]; 24] = [
+const ERRORS: [&[&str]; 27] = [
     &["dance"],
     &["repaly"],
     &["help", "comparre"],
@@ -152,6 +154,9 @@ const ERRORS: [&[&str]; 24] = [
     &["window"],
     &["window", "--message", "hi", "--base", "no/such/place"],
     &["completions", "tcsh"],
+    &["memory", "show", "--store", "none.db"],
+    &["memory", "why", "1a2b3c"],
+    &["memory", "export", "--store", "broken.jsonl", "--json"],
 ];
 
 #[test]

@@ -1,0 +1,78 @@
+//! `contexture memory stats`: how much is remembered, and what learning it cost.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use contexture::facts::{Facts, Speaker};
+use serde_json::{Value, json};
+
+use super::whose::{Kept, Whose, in_words, wait};
+use crate::failure::Failure;
+use crate::table::{Align, Table};
+use crate::terminal::Screen;
+
+/// Count what is remembered, and what learning it cost
+#[derive(Args)]
+pub struct Stats {
+    #[command(flatten)]
+    whose: Whose,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(super) fn run(stats: &Stats, screen: Screen) -> Result<(), Failure> {
+    let kept = wait(async { stats.whose.all(&stats.whose.open()?).await })?;
+    let text = match (stats.json, kept.is_empty()) {
+        (true, _) => format!("{:#}\n", as_json(&kept)),
+        (false, true) => "nothing is remembered\n".to_owned(),
+        (false, false) => as_table(&kept, screen),
+    };
+    Ok(io::stdout().write_all(text.as_bytes())?)
+}
+
+/// How many current facts have a speaker.
+fn by(facts: &Facts, speaker: Speaker) -> usize {
+    facts.current().filter(|fact| fact.said_by == speaker).count()
+}
+
+fn as_json(kept: &[Kept]) -> Value {
+    let places = kept.iter().map(|(place, facts)| {
+        let count = |speaker| by(facts, speaker);
+        json!({
+            "layer": place.layer, "scope": place.scope, "owner": place.owner,
+            "current": facts.current().count(),
+            "no_longer_true": facts.all().count() - facts.current().count(),
+            "confirmed": facts.current().filter(|fact| fact.confirmed).count(),
+            "forgotten": facts.tombstones().iter().filter(|tombstone| !tombstone.undone).count(),
+            "dropped": facts.dropped(),
+            "said_by": {
+                "user": count(Speaker::User), "assistant": count(Speaker::Assistant),
+                "tool": count(Speaker::Tool), "file": count(Speaker::File),
+            },
+            "spent": facts.spent(),
+        })
+    });
+    json!({ "places": places.collect::<Vec<_>>() })
+}
+
+fn as_table(kept: &[Kept], screen: Screen) -> String {
+    let columns = ["facts", "old", "confirmed", "forgotten", "by user", "by tools", "calls", "tokens"];
+    let mut table = Table::new([("", Align::Name)].into_iter().chain(columns.map(|name| (name, Align::Right))));
+    for (place, facts) in kept {
+        let (current, spent) = (facts.current().count(), facts.spent());
+        let numbers = [
+            current,
+            facts.all().count() - current,
+            facts.current().filter(|fact| fact.confirmed).count(),
+            facts.tombstones().iter().filter(|tombstone| !tombstone.undone).count(),
+            by(facts, Speaker::User),
+            by(facts, Speaker::Tool) + by(facts, Speaker::File),
+        ];
+        let cost = [spent.calls, spent.input_tokens + spent.output_tokens];
+        let cells = numbers.iter().map(ToString::to_string).chain(cost.iter().map(ToString::to_string));
+        table.row([in_words(place)].into_iter().chain(cells));
+    }
+    table.fit(screen)
+}

@@ -1,0 +1,140 @@
+//! Whose facts a command is about, and where they are kept.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+use contexture::facts::{ChangeError, Fact, FactId, Facts, Place, Remembered};
+use contexture::store::{SqliteStore, StoreError};
+
+use crate::failure::Failure;
+
+/// The store, and whose facts of it.
+#[derive(Args)]
+pub(super) struct Whose {
+    /// The store: a SQLite file
+    #[arg(long, value_name = "DB")]
+    pub(super) store: PathBuf,
+    /// Only what is remembered of this conversation
+    #[arg(long, value_name = "ID")]
+    pub(super) thread: Option<String>,
+    /// Only what is remembered of this user or project
+    #[arg(long, value_name = "ID")]
+    pub(super) resource: Option<String>,
+    /// The kind of the resource, as project
+    #[arg(long, value_name = "KIND", requires = "resource")]
+    pub(super) kind: Option<String>,
+    /// Only what this layer remembers, as entity
+    #[arg(long, value_name = "ID")]
+    pub(super) layer: Option<String>,
+}
+
+/// Facts with where they are kept.
+pub(super) type Kept = (Place, Facts);
+
+impl Whose {
+    /// Opens the store.
+    pub(super) fn open(&self) -> Result<Remembered, Failure> {
+        if !self.store.is_file() {
+            let failure = Failure::work(format!("there is no store `{}`", self.store.display()));
+            return Err(failure.hint("name the SQLite file of your agent with --store"));
+        }
+        let store = SqliteStore::open(&self.store).map_err(|error| {
+            Failure::work(error.to_string()).hint("name the SQLite file of your agent with --store")
+        })?;
+        Ok(Remembered::new(Arc::new(store)))
+    }
+
+    /// The scope that was named: its kind and its owner.
+    pub(super) fn scope(&self) -> Option<(String, String)> {
+        let resource = self.resource.as_ref().map(|owner| (scope_of(self.kind.as_deref()), owner.clone()));
+        resource.or_else(|| Some(("thread".to_owned(), self.thread.clone()?)))
+    }
+
+    fn has(&self, place: &Place) -> bool {
+        let is_scope = self.scope().is_none_or(|(scope, owner)| {
+            let is_kind = place.scope == scope
+                || (self.kind.is_none() && scope == "resource" && place.scope.starts_with("resource."));
+            is_kind && place.owner == owner
+        });
+        is_scope && self.layer.as_ref().is_none_or(|layer| place.layer == *layer)
+    }
+
+    /// All facts that were asked for, by place.
+    pub(super) async fn all(&self, remembered: &Remembered) -> Result<Vec<Kept>, Failure> {
+        let mut kept = Vec::new();
+        for place in remembered.places().await.map_err(|error| failed(&error))? {
+            if self.has(&place)
+                && let Some(facts) = remembered.load(&place).await.map_err(|error| failed(&error))?
+            {
+                kept.push((place, facts));
+            }
+        }
+        Ok(kept)
+    }
+
+    /// The fact whose name begins so, with where it is kept.
+    pub(super) async fn fact(&self, remembered: &Remembered, id: &str) -> Result<(Place, Facts, FactId), Failure> {
+        let id = FactId::from(id);
+        let mut found = Vec::new();
+        for (place, facts) in self.all(remembered).await? {
+            let ids: Vec<FactId> =
+                facts.beginning(id.as_str()).into_iter().map(|fact: &Fact| fact.id.clone()).collect();
+            found.extend(ids.into_iter().map(|id| (place.clone(), facts.clone(), id)));
+        }
+        if let Some(exact) = found.iter().position(|(_, _, other)| *other == id)
+            && found.iter().filter(|(_, _, other)| *other == id).count() == 1
+        {
+            found.swap(0, exact);
+            found.truncate(1);
+        }
+        match found.len() {
+            1 => Ok(found.remove(0)),
+            0 => Err(Failure::usage(format!("there is no fact `{id}`")).hint("`contexture memory show` lists them")),
+            count => Err(Failure::usage(format!("{count} facts begin with `{id}`"))
+                .hint("write some more characters, or name the --layer and the --resource")),
+        }
+    }
+}
+
+/// The kind of scope that keeps the facts of a kind of resource.
+pub(super) fn scope_of(kind: Option<&str>) -> String {
+    match kind {
+        None | Some("user") => "resource".to_owned(),
+        Some(kind) => format!("resource.{kind}"),
+    }
+}
+
+/// A place in words.
+pub(super) fn in_words(place: &Place) -> String {
+    let scope = match place.scope.strip_prefix("resource.") {
+        Some(kind) => kind.to_owned(),
+        None if place.scope == "resource" => "user".to_owned(),
+        None => place.scope.clone(),
+    };
+    format!("{} of {scope} {}", place.layer, place.owner)
+}
+
+/// Runs the work of a command.
+pub(super) fn wait<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}
+
+/// Milliseconds since 1970.
+pub(super) fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+pub(super) fn failed(error: &StoreError) -> Failure {
+    Failure::work(error.to_string())
+}
+
+/// A change that was refused is wrong usage; a store that failed is not.
+pub(super) fn not_changed(error: ChangeError) -> Failure {
+    match error {
+        ChangeError::Refused(refusal) => Failure::usage(refusal.to_string()),
+        error => Failure::work(error.to_string()),
+    }
+}

@@ -1,0 +1,122 @@
+//! `contexture memory why`: where a fact comes from.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use contexture::facts::{Fact, Facts, Place, Source, day, speaker};
+use contexture::item::Item;
+use contexture::memory::memory;
+use serde_json::json;
+
+use super::show::plain;
+use super::whose::{Whose, in_words, wait};
+use crate::failure::Failure;
+use crate::terminal::Screen;
+
+/// How much of an item is printed around a quote, in characters.
+const AROUND_CHARS: usize = 160;
+
+/// Print where a fact comes from: who said it, in which words, and what it replaced
+#[derive(Args)]
+pub struct Why {
+    /// The fact; the first characters are enough
+    #[arg(value_name = "FACT")]
+    id: String,
+    #[command(flatten)]
+    whose: Whose,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// An item that a fact comes from.
+struct Origin {
+    place: String,
+    /// The text around the quote, if the item is still there.
+    text: Option<String>,
+}
+
+/// Runs the command.
+pub(super) fn run(why: &Why, screen: Screen) -> Result<(), Failure> {
+    let (place, facts, id, origins) = wait(async {
+        let (place, facts, id) = why.whose.fact(&why.whose.open()?, &why.id).await?;
+        let mut origins = Vec::new();
+        for source in facts.get(&id).into_iter().flat_map(|fact| &fact.sources) {
+            origins.push(origin(why, source).await?);
+        }
+        Ok((place, facts, id, origins))
+    })?;
+    let Some(fact) = facts.get(&id) else { return Ok(()) };
+    let replaced: Vec<&Fact> = facts.all().filter(|other| other.superseded_by.as_ref() == Some(&id)).collect();
+    let text = match why.json {
+        true => {
+            let origins: Vec<_> =
+                origins.iter().map(|origin| json!({ "in": origin.place, "text": origin.text })).collect();
+            let place = json!({ "layer": place.layer, "scope": place.scope, "owner": place.owner });
+            format!("{:#}\n", json!({ "place": place, "fact": fact, "origins": origins, "replaced": replaced }))
+        }
+        false => screen.wrap_lines(&as_text(&place, &facts, fact, &origins, &replaced)),
+    };
+    Ok(io::stdout().write_all(text.as_bytes())?)
+}
+
+fn as_text(place: &Place, facts: &Facts, fact: &Fact, origins: &[Origin], replaced: &[&Fact]) -> String {
+    let mut text = format!("{}\n", plain(&fact.text));
+    let mut line = |name: &str, value: &str| {
+        if !value.is_empty() {
+            text.push_str(&format!("  {name}: {}\n", plain(value)));
+        }
+    };
+    line("kept in", &in_words(place));
+    line("about", &fact.entity);
+    line(&plain(&fact.attribute), if fact.attribute.is_empty() { "" } else { &fact.value });
+    line("said by", &speaker(fact));
+    line("since", &day(fact.valid_from_ms));
+    line("until", &fact.valid_to_ms.map_or(String::new(), day));
+    line("confirmed", if fact.confirmed { "yes, by a person" } else { "no" });
+    line("shown", &format!("{} times when it was asked for", fact.uses));
+    line("quote", &fact.quote);
+    for origin in origins {
+        line("from", &origin.place);
+        line("  there", origin.text.as_deref().unwrap_or_default());
+    }
+    for other in replaced {
+        line("replaced", &format!("{} ({})", other.text, other.id));
+    }
+    if let Some(by) = &fact.superseded_by {
+        let newer = facts.get(by).map_or(String::new(), |fact| format!(": {}", fact.text));
+        line("replaced by", &format!("{by}{newer}"));
+    }
+    text
+}
+
+async fn origin(why: &Why, source: &Source) -> Result<Origin, Failure> {
+    let Source::Item { thread, item, start, end, .. } = source else {
+        return Ok(Origin { place: "a person, by hand".to_owned(), text: None });
+    };
+    let place = format!("thread {thread}, item {item}");
+    let fail = |error: &dyn std::error::Error| Failure::work(error.to_string());
+    let engine = contexture::open(&why.whose.store, memory(())).map_err(|error| fail(&error))?;
+    let engine = engine.build().map_err(|error| fail(&error))?;
+    let execution = engine.execution(thread.as_str()).start().await.map_err(|error| fail(&error))?;
+    let text = execution.log().get(*item).and_then(|entry| around(&entry.item, *start, *end));
+    Ok(Origin { place, text })
+}
+
+/// The part of an item around a quote.
+fn around(item: &Item, start: usize, end: usize) -> Option<String> {
+    let text = match item {
+        Item::Message(message) => message.text(),
+        Item::FunctionCallOutput(output) => output.output.clone(),
+        Item::FunctionCall(call) => call.arguments.clone(),
+        Item::Reasoning(_) | Item::Opaque(_) => return None,
+    };
+    let (before, quote, after) = (text.get(..start)?, text.get(start..end)?, text.get(end..)?);
+    let skipped = before.chars().count().saturating_sub(AROUND_CHARS);
+    let (head, tail): (String, String) =
+        (before.chars().skip(skipped).collect(), after.chars().take(AROUND_CHARS).collect());
+    let (open, close) =
+        (if skipped > 0 { "…" } else { "" }, if after.chars().count() > AROUND_CHARS { "…" } else { "" });
+    let quote: String = quote.chars().take(2 * AROUND_CHARS).collect();
+    Some(contexture::redact::redact(&format!("{open}{head}{quote}{tail}{close}")).into_owned())
+}

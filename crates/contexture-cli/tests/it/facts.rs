@@ -1,0 +1,227 @@
+//! `contexture memory` over facts: show, why, edit, undo, forget, stats, export and import.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use contexture::facts::{Edit, Place, Remembered};
+use contexture::item::Item;
+use contexture::layers::{Entity, Observations};
+use contexture::memory::memory;
+use contexture::store::SqliteStore;
+use contexture::testing::ScriptedModel;
+use serde_json::{Value, json};
+use tempfile::{TempDir, tempdir};
+
+use crate::program::{Run, run_in};
+use crate::snapshots::{check_file, told};
+
+/// 2026-01-01.
+const NEW_YEAR_MS: u64 = 1_767_225_600_000;
+
+fn wait<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("it works").block_on(work)
+}
+
+fn remembered(place: &Path) -> Remembered {
+    Remembered::new(Arc::new(SqliteStore::open(place.join("agent.db")).expect("it works")))
+}
+
+/// A store with facts of a user and of a project, told by hand at the beginning of 2026.
+pub(crate) fn store() -> TempDir {
+    let place = tempdir().expect("it works");
+    wait(async {
+        let remembered = remembered(place.path());
+        let ada = Place::new("entity", "resource", "ada");
+        let app = Place::new("entity-project", "resource.project", "/srv/app");
+        let tell = async |place: &Place, day: u64, text: &str, entity: &str, attribute: &str, value: &str| {
+            let edit = Edit {
+                text: Some(text.to_owned()),
+                entity: Some(entity.to_owned()),
+                attribute: Some(attribute.to_owned()),
+                value: Some(value.to_owned()),
+            };
+            let at_ms = NEW_YEAR_MS + day * 86_400_000;
+            remembered.change(place, |facts| facts.tell(edit.clone(), at_ms)).await.expect("it works");
+        };
+        tell(&ada, 0, "Ada lives in Paris.", "user", "lives in", "Paris").await;
+        tell(&ada, 3, "Ada lives in Lisbon.", "user", "lives in", "Lisbon").await;
+        tell(&ada, 4, "Ada likes \u{1b}[31mgreen tea.", "user", "likes", "green tea").await;
+        tell(&app, 5, "The app uses SQLite.", "project", "database", "SQLite").await;
+    });
+    place
+}
+
+fn memory_run(place: &TempDir, arguments: &[&str]) -> Run {
+    let all: Vec<&str> = ["memory"].iter().chain(arguments).chain(&["--store", "agent.db"]).copied().collect();
+    run_in(place.path(), &all, "")
+}
+
+#[track_caller]
+fn good(place: &TempDir, arguments: &[&str]) -> String {
+    let run = memory_run(place, arguments);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{arguments:?}");
+    run.stdout
+}
+
+fn parsed(place: &TempDir, arguments: &[&str]) -> Value {
+    serde_json::from_str(&good(place, arguments)).expect("it works")
+}
+
+/// The current fact that says so.
+fn id_of(place: &TempDir, text: &str) -> String {
+    let shown = parsed(place, &["show", "--json"]);
+    let facts = shown["places"]
+        .as_array()
+        .expect("it works")
+        .iter()
+        .flat_map(|place| place["facts"].as_array().expect("it works").clone());
+    let found: Vec<Value> = facts.filter(|fact| fact["text"].as_str().expect("it works").contains(text)).collect();
+    let [fact] = found.as_slice() else { panic!("{text}: {found:?}") };
+    fact["id"].as_str().expect("it works").to_owned()
+}
+
+#[test]
+fn outputs_are_as_kept() {
+    let place = store();
+    let id = id_of(&place, "Lisbon");
+    let mut text = String::new();
+    for arguments in [&["show"][..], &["show", "--all", "--resource", "ada"], &["why", &id], &["stats"]] {
+        let run = memory_run(&place, arguments);
+        let all: Vec<&str> = ["memory"].iter().chain(arguments).copied().collect();
+        text.push_str(&format!("{}\n", told(&all, &run)));
+    }
+    check_file("memory", &text);
+}
+
+#[test]
+fn facts_are_shown_for_everyone_or_for_one() {
+    let place = store();
+    let all = good(&place, &["show"]);
+    assert!(all.contains("entity of user ada") && all.contains("entity-project of project /srv/app"), "{all}");
+    assert!(all.contains("2026-01-04") && !all.contains("Paris") && !all.contains('\u{1b}'), "{all}");
+    assert!(good(&place, &["show", "--all"]).contains("2026-01-01 to 2026-01-04"));
+    let one = good(&place, &["show", "--resource", "/srv/app", "--kind", "project"]);
+    assert!(one.contains("SQLite") && !one.contains("Lisbon"), "{one}");
+    assert_eq!(good(&place, &["show", "--resource", "bob"]), "nothing is remembered\n");
+    assert_eq!(good(&place, &["show", "--thread", "ada"]), "nothing is remembered\n");
+}
+
+#[test]
+fn a_fact_is_edited_undone_and_forgotten() {
+    let place = store();
+    let lisbon = id_of(&place, "Lisbon");
+    let told = good(&place, &["edit", &lisbon[..5], "--text", "Ada lives in Porto.", "--value", "Porto"]);
+    assert!(told.starts_with(&format!("{lisbon} is now ")), "{told}");
+    let why = good(&place, &["why", &id_of(&place, "Porto")]);
+    assert!(why.contains("replaced: Ada lives in Lisbon.") && why.contains("confirmed: yes"), "{why}");
+    assert!(good(&place, &["undo"]).starts_with(&format!("undone: changed {lisbon} to ")));
+    assert_eq!(id_of(&place, "Lisbon"), lisbon);
+    assert_eq!(good(&place, &["forget", &lisbon]), "forgot 2 facts\n", "Paris was an older value");
+    let stored = fs::read(place.path().join("agent.db")).unwrap();
+    let json = good(&place, &["export", "--json"]);
+    assert!(!json.contains("Lisbon") && !json.contains("Paris"), "{json}");
+    assert!(!stored.is_empty());
+    let stats = parsed(&place, &["stats", "--json", "--resource", "ada"]);
+    assert_eq!((&stats["places"][0]["forgotten"], &stats["places"][0]["current"]), (&json!(2), &json!(1)));
+}
+
+#[test]
+fn moving_a_fact_needs_a_confirmation() {
+    let place = store();
+    let sqlite = id_of(&place, "SQLite");
+    let refused = memory_run(&place, &["edit", &sqlite, "--move-to", "ada"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("needs a confirmation\nhint: add --yes"), "{}", refused.stderr);
+    let told = good(&place, &["edit", &sqlite, "--move-to", "ada", "--yes"]);
+    assert!(told.ends_with(", entity of user ada\n"), "{told}");
+    assert_eq!(good(&place, &["show", "--resource", "/srv/app"]), "nothing is remembered\n");
+    assert!(good(&place, &["show", "--resource", "ada"]).contains("SQLite"));
+}
+
+#[test]
+fn the_mirror_is_edited_with_an_editor_and_taken_over() {
+    let place = store();
+    let whose = ["--resource", "ada", "--layer", "entity"];
+    let with = |words: &[&str]| good(&place, &words.iter().chain(&whose).copied().collect::<Vec<_>>());
+    assert_eq!(with(&["export", "mirror"]), "2 facts in mirror\n");
+    let folder = place.path().join("mirror");
+    assert!(fs::read_to_string(folder.join("index.md")).unwrap().contains("[Ada lives in Lisbon.]("));
+    let lisbon = folder.join(format!("{}.md", id_of(&place, "Lisbon")));
+    let text = fs::read_to_string(&lisbon).unwrap();
+    fs::write(&lisbon, text.replacen("'Lisbon'", "'Porto'", 1).replacen("in Lisbon.", "in Porto.", 1)).unwrap();
+    fs::remove_file(folder.join(format!("{}.md", id_of(&place, "green tea")))).unwrap();
+    fs::write(folder.join("cat.md"), "Ada has a cat.\n").unwrap();
+    let told = with(&["import", "mirror"]);
+    let kept = "1 fact without a file kept; --forget-missing forgets what has none\n";
+    assert_eq!(told, format!("entity of user ada: 1 added, 1 changed, 0 forgotten\n{kept}"));
+    assert!(!id_of(&place, "Porto").is_empty() && !id_of(&place, "cat").is_empty());
+    assert_eq!(with(&["export", "mirror"]), "3 facts in mirror\n");
+    assert!(!lisbon.exists(), "files of facts that are no longer true go");
+    fs::remove_file(folder.join(format!("{}.md", id_of(&place, "cat")))).unwrap();
+    fs::remove_file(folder.join("cat.md")).unwrap();
+    let told = with(&["import", "mirror", "--forget-missing"]);
+    assert_eq!(told, "entity of user ada: 0 added, 0 changed, 1 forgotten\n");
+}
+
+#[test]
+fn mistakes_get_one_sentence_and_a_hint() {
+    let place = store();
+    fs::create_dir(place.path().join("other")).unwrap();
+    fs::write(place.path().join("other/a.txt"), "x").unwrap();
+    let cases: &[(&[&str], i32, &str, &str)] = &[
+        (&["why", "zzz"], 2, "there is no fact `zzz`", "`contexture memory show` lists them"),
+        (&["forget", "zzz"], 2, "there is no fact `zzz`", "`contexture memory show` lists them"),
+        (&["why", ""], 2, "4 facts begin with ``", "write some more characters"),
+        (&["edit", "zzz"], 2, "nothing is to be changed", "give --text"),
+        (&["export", "out"], 2, "a folder is for one of them", "choose with --layer"),
+        (&["export", "other", "--resource", "ada"], 2, "`other` holds something else", "name an empty folder"),
+        (&["export", "out", "--resource", "bob"], 1, "nothing is remembered there", ""),
+    ];
+    for (arguments, code, sentence, hint) in cases {
+        let run = memory_run(&place, arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (*code, ""), "{arguments:?}");
+        assert!(run.stderr.contains(sentence) && run.stderr.contains(hint), "{arguments:?}: {}", run.stderr);
+        assert!(run.stderr.lines().count() <= 2, "{}", run.stderr);
+    }
+    let none = run_in(place.path(), &["memory", "show", "--store", "none.db"], "");
+    assert_eq!(none.code, 1);
+    assert!(none.stderr.starts_with("error: there is no store `none.db`\nhint: "), "{}", none.stderr);
+    fs::write(place.path().join("bad.db"), "no database").unwrap();
+    let bad = run_in(place.path(), &["memory", "show", "--store", "bad.db"], "");
+    assert_eq!(bad.code, 1);
+    assert!(bad.stderr.contains("hint: name the SQLite file"), "{}", bad.stderr);
+}
+
+/// What an agent remembers, the command shows with the words around the quote, and what the command forgets, the agent
+/// does not know any more.
+#[test]
+fn the_agent_and_the_commands_share_what_is_remembered() {
+    let place = tempdir().unwrap();
+    let path = place.path().join("agent.db");
+    let fact = json!({ "text": "Ada plays the cello.", "entity": "user", "quote": "I play the cello" }).to_string();
+    let start = async |thread: &'static str, model: ScriptedModel| {
+        let layers = memory((Entity::new(), Observations::new()));
+        let engine = contexture::open(&path, layers).unwrap().model(model).build().unwrap();
+        engine.execution(thread).resource("ada").start().await.unwrap()
+    };
+    wait(async {
+        let mut execution =
+            start("one", ScriptedModel::new().calls("entity/remember", fact.clone()).says("Nice.")).await;
+        execution.turn("On Sundays I play the cello with Bob.").await.unwrap();
+        execution.complete().await.unwrap();
+    });
+    let id = id_of(&place, "cello");
+    let why = good(&place, &["why", &id]);
+    assert!(why.contains("from: thread one, item 0"), "{why}");
+    assert!(why.contains("On Sundays I play the cello with Bob."), "{why}");
+    assert_eq!(good(&place, &["forget", &id]), "forgot 1 fact\n");
+    wait(async {
+        let model = ScriptedModel::new().calls("entity/remember", fact).says("No.");
+        let mut execution = start("one", model.clone()).await;
+        execution.turn("What do I play?").await.unwrap();
+        let refused = execution.log().iter().filter_map(Item::as_output).last().unwrap().output.clone();
+        assert!(refused.contains("forgotten"), "{refused}");
+        assert!(!model.last_texts().iter().any(|text| text.contains("<memory")), "{:?}", model.last_texts());
+    });
+}
