@@ -83,6 +83,17 @@ async fn fill(execution: &Execution<()>) {
             .await;
     }
     let steps: Vec<_> = (0..40).map(|n| json!({ "text": format!("Do the thing number {n} with care") })).collect();
+    for n in 0..200 {
+        let text = format!("Person {n} works on part {n} of the parser and likes tea of sort {}.", n % 17);
+        let value = format!("part {n}");
+        call(
+            "entity/remember",
+            json!({ "text": text, "entity": format!("person {n}"), "attribute": "works on", "value": value }),
+        )
+        .await;
+        let text = format!("Step {n} of the migration failed with error {} and was repeated.", n * 31);
+        call("observations/remember", json!({ "text": text, "entity": "project" })).await;
+    }
     call("plan/propose", json!({ "goal": "Everything works", "steps": steps })).await;
     call("plan/approve", json!({})).await;
     call("procedural/open", json!({ "name": "skill-3" })).await;
@@ -101,6 +112,8 @@ fn main() {
         .with_layer(Instructions::new())
         .with_layer(TaskState::new())
         .with_layer(ToolMemory::new())
+        .with_layer(Entity::new())
+        .with_layer(Observations::new())
         .with_layer(Plan::new())
         .with_layer(Procedural::new())
         .with_layer(HistoryWindow::new(200));
