@@ -16,6 +16,7 @@ use super::mirror;
 use super::place::Place;
 use super::whose::Whose;
 use crate::failure::Failure;
+use crate::store;
 
 /// Add a conversation to a thread, so that it can be recalled, or take over an exported folder
 ///
@@ -138,9 +139,9 @@ fn time(at: &Value) -> Result<Option<u64>, String> {
 
 /// Adds items to the log and to the index, and returns how many are new and how many were known.
 async fn add(import: &Conversation, items: Vec<Item>) -> Result<(usize, usize), Failure> {
-    let failed = |error: &dyn std::error::Error| Failure::work(error.to_string());
+    let failed = |error: &(dyn std::error::Error + 'static)| Failure::of(error);
     let place = &import.place;
-    let engine = contexture::open(&place.store, memory(()))
+    let engine = contexture::open(store::path_of(&place.store), memory(()))
         .map_err(|error| failed(&error).hint("name another store with --store"))?
         .build()
         .map_err(|error| failed(&error))?;
@@ -153,7 +154,7 @@ async fn add(import: &Conversation, items: Vec<Item>) -> Result<(usize, usize), 
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
     // From the start, so that an import that was interrupted is completed.
-    let added = place.past().add_log(&place.thread, execution.log(), 0, now).await;
+    let added = place.past()?.add_log(&place.thread, execution.log(), 0, now).await;
     added.map_err(|error| failed(&error))?;
     execution.complete().await.map_err(|error| failed(&error))?;
     Ok((count, before - count))

@@ -32,8 +32,8 @@ pub struct Search {
 
 /// Runs the command.
 pub(super) fn run(search: &Search, screen: Screen) -> Result<(), Failure> {
-    search.place.must_exist()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(search.place.must_exist())?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let query = PastQuery {
         text: &search.text,
@@ -43,8 +43,8 @@ pub(super) fn run(search: &Search, screen: Screen) -> Result<(), Failure> {
         extent: Extent::Full,
         visible: None,
     };
-    let found = runtime.block_on(search.place.past().search(query));
-    let found = found.map_err(|error| Failure::work(error.to_string()))?;
+    let found = runtime.block_on(search.place.past()?.search(query));
+    let found = found.map_err(|error| Failure::of(&error))?;
     let text = match (search.json, found.shown.is_empty()) {
         (true, _) => format!("{:#}\n", as_json(&found)),
         (false, true) => "nothing was found\n".to_owned(),

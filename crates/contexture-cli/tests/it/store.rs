@@ -120,3 +120,19 @@ fn the_commands_of_the_gateway_use_the_store_that_is_named() {
         assert!(run.code == 0 && run.stdout.contains(expected), "{run:?}");
     }
 }
+
+#[test]
+fn memory_can_be_in_a_database() {
+    let Some(server) = Server::start() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("talk.jsonl"), r#"{"id":"1","role":"user","text":"My kettle is blue."}"#)
+        .unwrap();
+    let url = format!("postgres://tester@127.0.0.1:{}/{}?sslmode=disable", server.port, server.make_database());
+    let search = || run(directory.path(), &["memory", "search", "which kettle?", "--thread", "t", "--store", &url]);
+    let early = search();
+    assert!(early.code == 1 && early.stderr.contains("has no Contexture store"), "{early:?}");
+    let imported = run(directory.path(), &["memory", "import", "talk.jsonl", "--thread", "t", "--store", &url]);
+    assert_eq!((imported.code, imported.stdout.as_str()), (0, "1 items added to thread t\n"), "{imported:?}");
+    let found = search();
+    assert!(found.code == 0 && found.stdout.contains("My kettle is blue."), "{found:?}");
+}
