@@ -95,13 +95,7 @@ fn body(messages: &[Value]) -> String {
 async fn latency(plain: &str, upstream: &str, messages: usize, bytes: usize, is_inspected: bool) {
     let directory = tempfile::tempdir().expect("a directory for the store");
     let store = Some(directory.path().join("gateway.db"));
-    let options = Options {
-        upstreams: Upstreams::one(upstream),
-        budget: Some(100_000_000),
-        store,
-        inspect: is_inspected,
-        ..Options::default()
-    };
+    let options = Options { upstreams: Upstreams::one(upstream), store, inspect: is_inspected, ..Options::default() };
     let gateway = Gateway::start("127.0.0.1:0", options).await.expect("a gateway on a free port");
     let all = conversation(messages, bytes);
     let client = reqwest::Client::new();

@@ -34,7 +34,7 @@ pub(super) fn run(folder: &Path, whose: &Whose, forget_missing: bool, json: bool
         let kept = remembered.load(&place).await.map_err(|error| failed(&error))?;
         let (_, gone) = apply(&mut kept.unwrap_or_default(), &files, forget_missing, now_ms());
         // The facts themselves go last: if this fails, the command can be repeated.
-        forget_elsewhere(&whose.store, &place, &gone).await?;
+        forget_elsewhere(whose, &place, &gone).await?;
         let changed = remembered.change(&place, |facts| Ok(apply(facts, &files, forget_missing, now_ms()).0)).await;
         Ok((place, changed.map_err(not_changed)?))
     })?;

@@ -1,21 +1,22 @@
 //! Whose facts a command is about, and where they are kept.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use contexture::facts::{ChangeError, Fact, FactId, Facts, Place, Remembered};
-use contexture::store::{SqliteStore, StoreError};
+use contexture::search::SearchIndex;
+use contexture::store::{Place as StorePlace, PostgresStore, SqliteIndex, SqliteStore, StorageAdapter, StoreError};
 
 use crate::failure::Failure;
+use crate::store;
 
 /// The store, and whose facts of it.
 #[derive(Args)]
 pub(super) struct Whose {
-    /// The store: a SQLite file
-    #[arg(long, value_name = "DB")]
-    pub(super) store: PathBuf,
+    /// The store: a SQLite file, or a database (postgres://user@host/database)
+    #[arg(long, value_name = "DB", value_parser = store::place)]
+    pub(super) store: StorePlace,
     /// Only what is remembered of this conversation
     #[arg(long, value_name = "ID")]
     pub(super) thread: Option<String>,
@@ -30,20 +31,35 @@ pub(super) struct Whose {
     pub(super) layer: Option<String>,
 }
 
+/// A store, and the index beside it.
+pub(super) type Parts = (Arc<dyn StorageAdapter>, Arc<dyn SearchIndex>);
+
 /// Facts with where they are kept.
 pub(super) type Kept = (Place, Facts);
 
 impl Whose {
-    /// Opens the store.
+    /// Opens the store, for what is remembered in it.
     pub(super) fn open(&self) -> Result<Remembered, Failure> {
-        if !self.store.is_file() {
-            let failure = Failure::work(format!("there is no store `{}`", self.store.display()));
-            return Err(failure.hint("name the SQLite file of your agent with --store"));
+        Ok(Remembered::new(self.parts()?.0))
+    }
+
+    /// Opens the store and the index beside it.
+    pub(super) fn parts(&self) -> Result<Parts, Failure> {
+        const HINT: &str = "name the store of your agent with --store";
+        match &self.store {
+            StorePlace::File(path) if !path.is_file() => {
+                Err(Failure::work(format!("there is no store `{}`", path.display())).hint(HINT))
+            }
+            StorePlace::File(path) => {
+                let store = SqliteStore::open(path).map_err(|error| Failure::work(error.to_string()).hint(HINT))?;
+                Ok((Arc::new(store), Arc::new(SqliteIndex::new(path))))
+            }
+            StorePlace::Postgres(url) => {
+                let store = PostgresStore::open_existing(url).map_err(|error| Failure::of(&error))?;
+                let index = store.index();
+                Ok((Arc::new(store), Arc::new(index)))
+            }
         }
-        let store = SqliteStore::open(&self.store).map_err(|error| {
-            Failure::work(error.to_string()).hint("name the SQLite file of your agent with --store")
-        })?;
-        Ok(Remembered::new(Arc::new(store)))
     }
 
     /// The scope that was named: its kind and its owner.

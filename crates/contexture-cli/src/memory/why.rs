@@ -11,6 +11,7 @@ use serde_json::json;
 use super::show::plain;
 use super::whose::{Whose, in_words, wait};
 use crate::failure::Failure;
+use crate::store;
 use crate::terminal::Screen;
 
 /// How much of an item is printed around a quote, in characters.
@@ -96,7 +97,7 @@ async fn origin(why: &Why, source: &Source) -> Result<Origin, Failure> {
     };
     let place = format!("thread {thread}, item {item}");
     let fail = |error: &dyn std::error::Error| Failure::work(error.to_string());
-    let engine = contexture::open(&why.whose.store, memory(())).map_err(|error| fail(&error))?;
+    let engine = contexture::open(store::path_of(&why.whose.store), memory(())).map_err(|error| fail(&error))?;
     let engine = engine.build().map_err(|error| fail(&error))?;
     let execution = engine.execution(thread.as_str()).start().await.map_err(|error| fail(&error))?;
     let text = execution.log().get(*item).and_then(|entry| around(&entry.item, *start, *end));

@@ -220,7 +220,7 @@ fn the_agent_and_the_commands_share_what_is_remembered() {
         let model = ScriptedModel::new().calls("entity/remember", fact).says("No.");
         let mut execution = start("one", model.clone()).await;
         execution.turn("What do I play?").await.unwrap();
-        let refused = execution.log().iter().filter_map(Item::as_output).last().unwrap().output.clone();
+        let refused = execution.log().iter().filter_map(Item::as_output).next_back().unwrap().output.clone();
         assert!(refused.contains("forgotten"), "{refused}");
         assert!(!model.last_texts().iter().any(|text| text.contains("<memory")), "{:?}", model.last_texts());
     });

@@ -1,5 +1,8 @@
 //! `contexture mcp`.
 
+// Clippy allows `unwrap` in test functions but not in what they call.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::fs;
 use std::path::Path;
 

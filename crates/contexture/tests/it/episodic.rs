@@ -67,13 +67,13 @@ async fn run(store: &Arc<dyn StorageAdapter>, model: ScriptedModel, thread: &str
 fn every_run_leaves_one_record_of_goal_outcome_files_and_failures() {
     wait(async {
         let store = store();
-        let model = ScriptedModel::new().calls("write_file", &write("src/parser.rs")).says("Done.");
+        let model = ScriptedModel::new().calls("write_file", write("src/parser.rs")).says("Done.");
         let episodes = run(&store, model, "one", "Fix the parser\nof headers.").await;
         assert_eq!(episodes.len(), 1);
         let Episode { goal, outcome, files, failed, .. } = &episodes[0];
         assert_eq!((goal.as_str(), *outcome), ("Fix the parser of headers.", EpisodeOutcome::Success));
         assert_eq!((files.as_slice(), failed.len()), (&["src/parser.rs".to_owned()][..], 0));
-        let model = ScriptedModel::new().calls("write_file", &write("locked.rs")).says("It did not work.");
+        let model = ScriptedModel::new().calls("write_file", write("locked.rs")).says("It did not work.");
         let episodes = run(&store, model, "two", "Unlock it.").await;
         assert_eq!((episodes.len(), episodes[1].outcome), (2, EpisodeOutcome::Partial));
         assert_eq!(episodes[1].failed.len(), 1);
