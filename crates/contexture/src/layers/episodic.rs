@@ -36,6 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::dialect::Dialects;
 use crate::files::observer::Observer;
+use crate::redact::redact;
 use crate::state_version::Version;
 use crate::text::block::{fit_parts, flat, start_of};
 use crate::text::date::minute;
@@ -223,7 +224,7 @@ fn episode(log: &ItemLog, start: usize, outcome: ExecutionOutcome, ctx: &Executi
     let run = || log.range(start.min(log.len())..log.len()).map(|(_, entry)| entry);
     let is_said = |item: &Item| item.meta().is_none_or(|meta| meta.origin.is_said());
     let goal = run().find(|entry| entry.item.is_message_of(Role::User) && is_said(&entry.item))?;
-    let goal = flat(&goal.item.as_message()?.text());
+    let goal = flat(&redact(&goal.item.as_message()?.text()));
     let mut observer = Observer::new(Dialects::default());
     let (mut files, mut failed, mut last_failed) = (Vec::new(), Vec::new(), false);
     for entry in run() {
@@ -268,7 +269,7 @@ fn episode(log: &ItemLog, start: usize, outcome: ExecutionOutcome, ctx: &Executi
 
 fn first_line(output: &FunctionCallOutput) -> String {
     let line = output.output.lines().find(|line| !line.trim().is_empty()).unwrap_or("no message");
-    start_of(&flat(line), MAX_FAILURE_BYTES).into_owned()
+    start_of(&flat(&redact(line)), MAX_FAILURE_BYTES).into_owned()
 }
 
 impl MemoryLayer for Episodic {

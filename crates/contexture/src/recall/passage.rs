@@ -8,6 +8,7 @@ use contexture_core::search::SearchDocument;
 use contexture_core::tokens::{ceil_boundary, floor_boundary};
 use serde_json::{Value, json};
 
+use crate::redact::redact;
 use crate::text::date::{MONTHS, civil, day};
 
 /// Of a longer text, such as the output of a tool, so many bytes of its start are searched.
@@ -61,7 +62,7 @@ impl Passage {
         }
         let (thread, position, id) = (thread.to_owned(), position as u64, id.map(String::from));
         let at_ms = Some(meta.time_ms.unwrap_or(now_ms));
-        Some(Self { thread, position, id, speaker, at_ms, text: shortened(text) })
+        Some(Self { thread, position, id, speaker, at_ms, text: redact(&shortened(text)).into_owned() })
     }
 
     /// Its id in the index: that of its neighbours is one less or more.

@@ -39,6 +39,7 @@ mod file_rig;
 mod file_tracker;
 mod file_truth;
 mod fold;
+mod forgetting;
 mod fold_rest;
 #[cfg(feature = "bpe")]
 mod fold_properties;
