@@ -60,14 +60,14 @@ async fn changed(edit: &Edit) -> Result<String, Failure> {
     if change == Change::default() {
         return Err(Failure::usage("nothing is to be changed").hint("give --text, --entity, --attribute or --value"));
     }
-    let remembered = edit.whose.open()?;
+    let remembered = edit.whose.open().await?;
     let (place, _, id) = edit.whose.fact(&remembered, &edit.id).await?;
     let changed = remembered.change(&place, |facts| facts.edit(&id, change.clone(), now_ms())).await;
     Ok(format!("{id} is now {}", changed.map_err(not_changed)?))
 }
 
 async fn moved(edit: &Edit, resource: &str) -> Result<String, Failure> {
-    let remembered = edit.whose.open()?;
+    let remembered = edit.whose.open().await?;
     let (from, _, id) = edit.whose.fact(&remembered, &edit.id).await?;
     let layer = from.layer.strip_suffix("-project").unwrap_or(&from.layer);
     let layer = if edit.move_to_kind == "project" { format!("{layer}-project") } else { layer.to_owned() };

@@ -31,7 +31,7 @@ pub struct Export {
 
 /// Runs the command.
 pub(super) fn run(export: &Export) -> Result<(), Failure> {
-    let kept = wait(async { export.whose.all(&export.whose.open()?).await })?;
+    let kept = wait(async { export.whose.all(&export.whose.open().await?).await })?;
     let Some(folder) = &export.folder else {
         let place = |(place, facts): &(Place, Facts)| json!({ "layer": place.layer, "scope": place.scope, "owner": place.owner, "state": facts });
         let places: Vec<_> = kept.iter().map(place).collect();

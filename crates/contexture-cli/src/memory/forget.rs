@@ -25,7 +25,7 @@ pub struct Forget {
 /// Runs the command.
 pub(super) fn run(forget: &Forget) -> Result<(), Failure> {
     let count = wait(async {
-        let remembered = forget.whose.open()?;
+        let remembered = forget.whose.open().await?;
         // All are looked for first, so that a wrong name changes nothing.
         let mut found = Vec::new();
         for id in &forget.ids {
@@ -40,7 +40,7 @@ pub(super) fn run(forget: &Forget) -> Result<(), Failure> {
             // A newer value that was forgotten just now may have taken it along.
             let Ok(gone) = kept.unwrap_or_default().forget(&id, now_ms()) else { continue };
             // The facts themselves go last: if this fails, the command can be repeated.
-            forget_elsewhere(&forget.whose, &place, &gone).await?;
+            forget_elsewhere(&forget.whose, &remembered, &place, &gone).await?;
             remembered.change(&place, |facts| facts.forget(&id, now_ms())).await.map_err(not_changed)?;
             count += gone.len();
         }

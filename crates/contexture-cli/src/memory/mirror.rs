@@ -17,7 +17,7 @@ use crate::table::counted;
 pub(super) fn run(folder: &Path, whose: &Whose, forget_missing: bool, json: bool) -> Result<(), Failure> {
     let files = read(folder)?;
     let (place, applied) = wait(async {
-        let remembered = whose.open()?;
+        let remembered = whose.open().await?;
         let mut places: Vec<Place> = whose.all(&remembered).await?.into_iter().map(|(place, _)| place).collect();
         let place = match (places.len(), whose.scope()) {
             (1, _) => places.remove(0),
@@ -34,7 +34,7 @@ pub(super) fn run(folder: &Path, whose: &Whose, forget_missing: bool, json: bool
         let kept = remembered.load(&place).await.map_err(|error| failed(&error))?;
         let (_, gone) = apply(&mut kept.unwrap_or_default(), &files, forget_missing, now_ms());
         // The facts themselves go last: if this fails, the command can be repeated.
-        forget_elsewhere(whose, &place, &gone).await?;
+        forget_elsewhere(whose, &remembered, &place, &gone).await?;
         let changed = remembered.change(&place, |facts| Ok(apply(facts, &files, forget_missing, now_ms()).0)).await;
         Ok((place, changed.map_err(not_changed)?))
     })?;

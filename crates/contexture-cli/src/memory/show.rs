@@ -28,7 +28,7 @@ pub struct Show {
 
 /// Runs the command.
 pub(super) fn run(show: &Show, screen: Screen) -> Result<(), Failure> {
-    let kept = wait(async { show.whose.all(&show.whose.open()?).await })?;
+    let kept = wait(async { show.whose.all(&show.whose.open().await?).await })?;
     let is_listed = |fact: &&Fact| show.all || fact.is_current();
     let text = match show.json {
         true => format!("{:#}\n", as_json(&kept, is_listed)),

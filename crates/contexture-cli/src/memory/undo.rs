@@ -22,7 +22,7 @@ pub struct Undo {
 /// Runs the command.
 pub(super) fn run(undo: &Undo) -> Result<(), Failure> {
     let told = wait(async {
-        let remembered = undo.whose.open()?;
+        let remembered = undo.whose.open().await?;
         let (place, id) = match &undo.id {
             Some(id) => {
                 let (place, _, id) = undo.whose.fact(&remembered, id).await?;

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use contexture::facts::{ChangeError, Fact, FactId, Facts, Place, Remembered};
 use contexture::search::SearchIndex;
-use contexture::store::{Place as StorePlace, PostgresStore, SqliteIndex, SqliteStore, StorageAdapter, StoreError};
+use contexture::store::{Place as StorePlace, PostgresStore, SqliteIndex, SqliteStore, StoreError};
 
 use crate::failure::Failure;
 use crate::store;
@@ -31,33 +31,34 @@ pub(super) struct Whose {
     pub(super) layer: Option<String>,
 }
 
-/// A store, and the index beside it.
-pub(super) type Parts = (Arc<dyn StorageAdapter>, Arc<dyn SearchIndex>);
-
 /// Facts with where they are kept.
 pub(super) type Kept = (Place, Facts);
 
 impl Whose {
-    /// Opens the store, for what is remembered in it.
-    pub(super) fn open(&self) -> Result<Remembered, Failure> {
-        Ok(Remembered::new(self.parts()?.0))
-    }
-
-    /// Opens the store and the index beside it.
-    pub(super) fn parts(&self) -> Result<Parts, Failure> {
-        const HINT: &str = "name the store of your agent with --store";
+    /// Opens the store.
+    pub(super) async fn open(&self) -> Result<Remembered, Failure> {
+        let hint = "name the store of your agent with --store";
         match &self.store {
-            StorePlace::File(path) if !path.is_file() => {
-                Err(Failure::work(format!("there is no store `{}`", path.display())).hint(HINT))
+            StorePlace::File(path) if path.is_file() => {
+                let store = SqliteStore::open(path).map_err(|error| Failure::of(&error).hint(hint))?;
+                Ok(Remembered::new(Arc::new(store)))
             }
-            StorePlace::File(path) => {
-                let store = SqliteStore::open(path).map_err(|error| Failure::work(error.to_string()).hint(HINT))?;
-                Ok((Arc::new(store), Arc::new(SqliteIndex::new(path))))
-            }
+            StorePlace::File(path) => Err(Failure::work(format!("there is no store `{}`", path.display())).hint(hint)),
             StorePlace::Postgres(url) => {
                 let store = PostgresStore::open_existing(url).map_err(|error| Failure::of(&error))?;
-                let index = store.index();
-                Ok((Arc::new(store), Arc::new(index)))
+                store.check().await.map_err(|error| Failure::of(&error))?;
+                Ok(Remembered::new(Arc::new(store)))
+            }
+        }
+    }
+
+    /// The search index of the store.
+    pub(super) fn index(&self) -> Result<Arc<dyn SearchIndex>, Failure> {
+        match &self.store {
+            StorePlace::File(path) => Ok(Arc::new(SqliteIndex::new(path))),
+            StorePlace::Postgres(url) => {
+                let store = PostgresStore::open(url).map_err(|error| Failure::of(&error))?;
+                Ok(Arc::new(store.index()))
             }
         }
     }
@@ -144,13 +145,13 @@ pub(super) fn now_ms() -> u64 {
 }
 
 pub(super) fn failed(error: &StoreError) -> Failure {
-    Failure::work(error.to_string())
+    Failure::of(error)
 }
 
 /// A change that was refused is wrong usage; a store that failed is not.
 pub(super) fn not_changed(error: ChangeError) -> Failure {
     match error {
         ChangeError::Refused(refusal) => Failure::usage(refusal.to_string()),
-        error => Failure::work(error.to_string()),
+        error => Failure::of(&error),
     }
 }

@@ -40,7 +40,7 @@ struct Origin {
 /// Runs the command.
 pub(super) fn run(why: &Why, screen: Screen) -> Result<(), Failure> {
     let (place, facts, id, origins) = wait(async {
-        let (place, facts, id) = why.whose.fact(&why.whose.open()?, &why.id).await?;
+        let (place, facts, id) = why.whose.fact(&why.whose.open().await?, &why.id).await?;
         let mut origins = Vec::new();
         for source in facts.get(&id).into_iter().flat_map(|fact| &fact.sources) {
             origins.push(origin(why, source).await?);

@@ -190,7 +190,7 @@ fn mistakes_get_one_sentence_and_a_hint() {
     fs::write(place.path().join("bad.db"), "no database").unwrap();
     let bad = run_in(place.path(), &["memory", "show", "--store", "bad.db"], "");
     assert_eq!(bad.code, 1);
-    assert!(bad.stderr.contains("hint: name the SQLite file"), "{}", bad.stderr);
+    assert!(bad.stderr.contains("hint: name the store of your agent with --store"), "{}", bad.stderr);
 }
 
 /// What an agent remembers, the command shows with the words around the quote, and what the command forgets, the agent
