@@ -171,7 +171,7 @@ impl Server {
         let execution = execution.start().await.map_err(|error| error.to_string())?;
         let called = execution.memory().call_json("tool-memory/memory", input).await;
         let ended = execution.complete().await;
-        let called = called.map_err(|error| error.to_string())?;
+        let called = called.map_err(|error| cause(&error))?;
         ended.map_err(|error| error.to_string())?;
         Ok(called.result.as_str().map_or_else(|| called.result.to_string(), str::to_owned))
     }
@@ -190,6 +190,12 @@ impl Server {
         let found = self.past.search(query).await.map_err(|error| error.to_string())?;
         Ok(if found.text.is_empty() { "nothing was found".to_owned() } else { found.text })
     }
+}
+
+/// The last cause of an error: what the tool itself says.
+fn cause(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.last().map(ToString::to_string).unwrap_or_default()
 }
 
 /// The text that the gateway keeps under a hash, from a line on.

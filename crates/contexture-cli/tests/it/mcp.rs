@@ -69,6 +69,7 @@ fn an_agent_keeps_files_across_two_servers() {
     assert!(text(&answers[0]).0.contains("three") && !text(&answers[0]).0.contains("two"));
     assert!(text(&answers[3]).0.contains("zero"));
     assert!(!text(&answers[4]).1 && text(&answers[5]).1);
+    assert!(text(&answers[5]).0.contains("/memories/b.md"), "the cause is told: {}", answers[5]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ const MAX_FOR_MINOR: usize = 20_000;
 /// Among how many of the best updates are looked for.
 const MAX_COMPARED: usize = 240;
 /// The share of what a question is about that the best passage must have words for, or nothing is shown.
-const FITTING_SHARE: f64 = 0.4;
+const FITTING_SHARE: f64 = 0.35;
 /// The share of the best score below which a passage does not fit.
 const FITTING_SCORE: f64 = 0.35;
 /// How many passages are added at once.

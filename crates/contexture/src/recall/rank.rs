@@ -6,7 +6,7 @@ use contexture_core::search::Found;
 
 use super::passage::Passage;
 use super::question::{Question, counted};
-use super::thesaurus::is_stop_term;
+use super::thesaurus::{is_stop_term, related};
 
 /// BM25 over the candidates, with less weight for length than the index has: what matters is often said at length.
 const K1: f64 = 1.2;
@@ -33,6 +33,9 @@ const SUBSTANTIAL_BYTES: usize = 120;
 /// What a passage that only asks loses.
 const ASKING: f64 = 0.4;
 
+/// How much of a word a passage covers that has a related one.
+const RELATED_CREDIT: f64 = 0.7;
+
 /// A passage with its score.
 #[derive(Clone, Debug)]
 pub(crate) struct Ranked {
@@ -53,6 +56,10 @@ pub(crate) struct Rarity<'a> {
 impl<'a> Rarity<'a> {
     pub(crate) fn new(found: &'a Found) -> Self {
         Self { documents: found.documents as f64, frequencies: &found.frequencies }
+    }
+
+    fn is_known(&self, term: &str) -> bool {
+        self.frequencies.contains_key(term)
     }
 
     fn of(&self, term: &str) -> f64 {
@@ -96,7 +103,9 @@ fn by_words(question: &Question, rarity: &Rarity<'_>, passages: Vec<(Passage, f6
     let split: Vec<_> = passages.iter().map(|(passage, _)| split(passage)).collect();
     let lengths = split.iter().flatten().map(|(_, length)| f64::from(*length));
     let average = (lengths.sum::<f64>() / split.iter().flatten().count().max(1) as f64).max(1.0);
-    let asked: f64 = question.content.iter().map(|term| rarity.of(term)).sum();
+    // What no passage has weighs half: it cannot be found in these words.
+    let worth = |term: &str| if rarity.is_known(term) { rarity.of(term) } else { rarity.of(term) / 2.0 };
+    let asked: f64 = question.content.iter().map(|term| worth(term)).sum();
     let scored = passages.into_iter().zip(split).map(|((passage, found_score), split)| {
         let Some((counts, length)) = split else {
             return Ranked { passage, score: found_score, terms: Vec::new(), covers: 0.5 };
@@ -108,8 +117,12 @@ fn by_words(question: &Question, rarity: &Rarity<'_>, passages: Vec<(Passage, f6
                 score += weight * rarity.of(term) * count * (K1 + 1.0) / (count + held_back);
             }
         }
-        let shared = question.content.iter().filter(|term| counts.contains_key(*term));
-        let has: f64 = shared.map(|term| rarity.of(term)).sum();
+        let credit = |term: &String| match counts.contains_key(term) {
+            true => 1.0,
+            false if related(term).iter().any(|other| counts.contains_key(other)) => RELATED_CREDIT,
+            false => 0.0,
+        };
+        let has: f64 = question.content.iter().map(|term| worth(term) * credit(term)).sum();
         Ranked { passage, score, terms: Vec::new(), covers: if asked > 0.0 { has / asked } else { 0.0 } }
     });
     let mut ranked: Vec<Ranked> = scored.collect();
