@@ -131,13 +131,16 @@ fn remember(
     let found = origin(layer, ctx, &input.text, &input.quote)?;
     let entity = if input.entity.trim().is_empty() { "user".to_owned() } else { input.entity };
     let single = is_single(&input.attribute);
+    let before = facts.clone();
     let mut facts = Arc::unwrap_or_clone(facts);
     let added = facts.add(draft(ctx, found, input.text, entity, input.attribute, input.value, single))?;
     let told = match &added {
         Added::New(id) => format!("remembered as {id}"),
         Added::Known(id) => format!("known already as {id}"),
     };
-    Ok(FnResult::new(told).with_state(facts))
+    let told = FnResult::new(told);
+    // What is known already need not be written again.
+    Ok(if facts == *before { told } else { told.with_state(facts) })
 }
 
 fn update(

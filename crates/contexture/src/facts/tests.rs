@@ -143,6 +143,20 @@ fn changes_are_undone_one_by_one() {
 }
 
 #[test]
+fn there_are_never_too_many_and_what_people_confirmed_stays() {
+    let mut facts = Facts::default();
+    let tea = Edit { text: Some("Ada likes tea.".to_owned()), ..Edit::default() };
+    let tea = facts.tell(tea, 1).unwrap().id().clone();
+    for n in 0..2 * MAX_FACTS {
+        facts.add(user("Ada", "owns", &format!("book {n}"), n)).unwrap();
+    }
+    assert_eq!((facts.all().count(), facts.dropped()), (MAX_FACTS, MAX_FACTS as u64 + 1));
+    assert!(
+        facts.get(&tea).is_some() && facts.current().any(|fact| fact.value == format!("book {}", 2 * MAX_FACTS - 1))
+    );
+}
+
+#[test]
 fn a_fact_moves_to_another_scope_only_if_that_is_confirmed() {
     let (mut project, mut person) = (Facts::default(), Facts::default());
     let id = project.add(user("user", "likes", "tabs", 1)).unwrap().id().clone();

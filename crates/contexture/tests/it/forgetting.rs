@@ -79,7 +79,8 @@ fn secrets_reach_neither_facts_nor_search_nor_episodes() {
         let rig = Rig::new();
         let key = format!("ghp_{}", "a1B2".repeat(9));
         let said = format!("Push it with the token {key}, please.");
-        let fact = json!({ "text": format!("The token is {key}."), "entity": "user", "quote": format!("the token {key}") });
+        let fact =
+            json!({ "text": format!("The token is {key}."), "entity": "user", "quote": format!("the token {key}") });
         let model = ScriptedModel::new().calls("entity/remember", fact.to_string()).says("Done.");
         let mut execution = rig.start("one", &model).await;
         execution.turn(said.as_str()).await.unwrap();

@@ -154,6 +154,7 @@ const ROWS: &[Row] = &[
         id: "entity",
         add: |memory| memory.with_layer(Entity::new()),
         update: Some(|n, text| {
+            let n = n % 250;
             let text = format!("fact {n} {}", cut(text, 300));
             (
                 "entity/remember",
@@ -167,6 +168,7 @@ const ROWS: &[Row] = &[
         id: "observations",
         add: |memory| memory.with_layer(Observations::new()),
         update: Some(|n, text| {
+            let n = n % 250;
             let text = format!("note {n} about {} {}", n * 7, cut(text, 300));
             ("observations/remember", json!({ "text": text, "entity": "project" }))
         }),
