@@ -184,7 +184,7 @@ impl Server {
             now_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
             budget: input["tokens"].as_u64().unwrap_or(SEARCH_TOKENS),
             counter: &Bpe::o200k(),
-            extent: Extent::Fitting,
+            extent: Extent::Full,
             visible: None,
         };
         let found = self.past.search(query).await.map_err(|error| error.to_string())?;

@@ -3,6 +3,7 @@
 //! How a text is split ([`terms`]) and how documents are ranked ([`Ranking`], BM25) is defined here, so that every
 //! [`SearchIndex`] finds the same documents in the same order. `contexture_core::testing::search_conformance` checks it.
 
+mod irregular;
 mod stem;
 mod terms;
 mod ranking;
@@ -15,7 +16,7 @@ use serde_json::Value;
 
 pub use memory::MemoryIndex;
 pub use ranking::{Posting, Ranking};
-pub use terms::{MAX_QUERY_TERMS, SPLITTING_VERSION, count_terms, query_terms, terms};
+pub use terms::{MAX_QUERY_TERMS, SPLITTING_VERSION, count_terms, for_each_term, query_terms, terms};
 
 /// The longest id and the longest scope, in bytes.
 pub const MAX_SEARCH_NAME_BYTES: usize = 16 * 1024;

@@ -1,11 +1,11 @@
 //! The stemmer for English that M. F. Porter published in 1980.
 
-/// Returns the stem of a word of lower-case ASCII letters; any other word is returned unchanged.
-pub(super) fn stem(word: &str) -> String {
+/// Reduces a word of lower-case ASCII letters to its stem; any other word stays as it is.
+pub(super) fn stem(word: &mut String) {
     if word.len() <= 2 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        return word.to_owned();
+        return;
     }
-    let mut stemmer = Stemmer(word.as_bytes().to_vec());
+    let mut stemmer = Stemmer(word);
     stemmer.plurals();
     stemmer.past_and_progress();
     stemmer.final_y();
@@ -14,7 +14,6 @@ pub(super) fn stem(word: &str) -> String {
     stemmer.drop_suffix();
     stemmer.final_e();
     stemmer.double_l();
-    String::from_utf8(stemmer.0).expect("endings of ASCII words are ASCII")
 }
 
 /// Step 2: suffixes of two parts become one.
@@ -51,21 +50,27 @@ const SUFFIXES: &[&str] = &[
     "ous", "ive", "ize",
 ];
 
-struct Stemmer(Vec<u8>);
+struct Stemmer<'a>(&'a mut String);
 
-impl Stemmer {
+impl Stemmer<'_> {
+    fn letter(&self, at: usize) -> u8 {
+        self.0.as_bytes()[at]
+    }
+
     /// The part before a suffix, if the word ends with it.
     fn before(&self, suffix: &str) -> Option<usize> {
-        self.0.ends_with(suffix.as_bytes()).then(|| self.0.len() - suffix.len())
+        // Most suffixes are ruled out by their last letter.
+        let may_end = self.0.as_bytes().last() == suffix.as_bytes().last();
+        (may_end && self.0.ends_with(suffix)).then(|| self.0.len() - suffix.len())
     }
 
     fn replace(&mut self, len: usize, ending: &str) {
         self.0.truncate(len);
-        self.0.extend_from_slice(ending.as_bytes());
+        self.0.push_str(ending);
     }
 
     fn is_consonant(&self, at: usize) -> bool {
-        match self.0[at] {
+        match self.letter(at) {
             b'a' | b'e' | b'i' | b'o' | b'u' => false,
             b'y' => at == 0 || !self.is_consonant(at - 1),
             _ => true,
@@ -83,7 +88,7 @@ impl Stemmer {
 
     fn ends_doubled(&self) -> bool {
         let len = self.0.len();
-        len >= 2 && self.0[len - 1] == self.0[len - 2] && self.is_consonant(len - 1)
+        len >= 2 && self.letter(len - 1) == self.letter(len - 2) && self.is_consonant(len - 1)
     }
 
     /// Whether the first `len` letters end with consonant, vowel and a consonant that is not w, x or y.
@@ -92,7 +97,7 @@ impl Stemmer {
             && self.is_consonant(len - 3)
             && !self.is_consonant(len - 2)
             && self.is_consonant(len - 1)
-            && !matches!(self.0[len - 1], b'w' | b'x' | b'y')
+            && !matches!(self.letter(len - 1), b'w' | b'x' | b'y')
     }
 
     /// Step 1a.
@@ -117,12 +122,12 @@ impl Stemmer {
         };
         self.0.truncate(len);
         let len = self.0.len();
-        if ["at", "bl", "iz"].iter().any(|ending| self.0.ends_with(ending.as_bytes())) {
-            self.0.push(b'e');
-        } else if self.ends_doubled() && !matches!(self.0[len - 1], b'l' | b's' | b'z') {
+        if ["at", "bl", "iz"].iter().any(|ending| self.0.ends_with(ending)) {
+            self.0.push('e');
+        } else if self.ends_doubled() && !matches!(self.letter(len - 1), b'l' | b's' | b'z') {
             self.0.pop();
         } else if self.measure(len) == 1 && self.ends_short(len) {
-            self.0.push(b'e');
+            self.0.push('e');
         }
     }
 
@@ -147,7 +152,7 @@ impl Stemmer {
         let found = SUFFIXES.iter().filter(|suffix| self.before(suffix).is_some());
         let Some(suffix) = found.max_by_key(|suffix| suffix.len()) else { return };
         let Some(len) = self.before(suffix).filter(|len| self.measure(*len) > 1) else { return };
-        if *suffix != "ion" || matches!(self.0[..len].last(), Some(b's' | b't')) {
+        if *suffix != "ion" || self.0[..len].ends_with(['s', 't']) {
             self.0.truncate(len);
         }
     }
@@ -164,7 +169,7 @@ impl Stemmer {
 
     /// Step 5b.
     fn double_l(&mut self) {
-        if self.0.ends_with(b"ll") && self.measure(self.0.len()) > 1 {
+        if self.0.ends_with("ll") && self.measure(self.0.len()) > 1 {
             self.0.pop();
         }
     }
@@ -172,7 +177,11 @@ impl Stemmer {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    fn stem(word: &str) -> String {
+        let mut word = word.to_owned();
+        super::stem(&mut word);
+        word
+    }
 
     #[test]
     fn words_lose_their_endings_as_published() {

@@ -1,12 +1,16 @@
 //! Splits texts into terms for an index.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use unicode_normalization::UnicodeNormalization;
+
+use super::irregular;
 use super::stem::stem;
 use crate::words::{parts, words};
 
 /// The version of the splitting. An index built with another version has other terms.
-pub const SPLITTING_VERSION: u32 = 1;
+pub const SPLITTING_VERSION: u32 = 2;
 
 /// The largest number of different terms of a query; further ones are ignored.
 pub const MAX_QUERY_TERMS: usize = 128;
@@ -16,32 +20,47 @@ const MAX_TERM_BYTES: usize = 64;
 
 /// The terms of a text, in order, with repetitions.
 ///
-/// Words are lower-cased and stemmed. An identifier gives its parts (`camelCase`, `snake_case`, letters and digits) and
-/// the whole. Chinese, Japanese and Korean text gives every pair of adjacent characters.
+/// Words are lower-cased, lose their accents and are stemmed; `bought` is `buy`. An identifier gives its parts
+/// (`camelCase`, `snake_case`, letters and digits) and the whole. Chinese, Japanese and Korean text gives every pair of
+/// adjacent characters, and every single one that is a Chinese character.
 ///
 /// ```
 /// use contexture_core::search::terms;
 /// assert_eq!(terms("Parsing files"), ["pars", "file"]);
 /// assert_eq!(terms("parseHTTPHeader2"), ["parsehttpheader2", "pars", "http", "header", "2"]);
-/// assert_eq!(terms("東京都 x"), ["東京", "京都", "x"]);
+/// assert_eq!(terms("東京都 café"), ["東", "東京", "京", "京都", "都", "cafe"]);
 /// ```
 pub fn terms(text: &str) -> Vec<String> {
     let mut terms = Vec::new();
+    for_each_term(text, |term| terms.push(term.to_owned()));
+    terms
+}
+
+/// Calls `visit` with each of the [`terms`] of a text, in order, without allocating for each.
+pub fn for_each_term(text: &str, mut visit: impl FnMut(&str)) {
+    let text = &*without_accents(text);
+    let mut buffer = String::new();
     for word in words(text) {
+        if is_plain(word) {
+            visit_stem(word, &mut buffer, &mut visit);
+            continue;
+        }
         for (run, is_dense) in runs(word) {
-            if is_dense { add_pairs(&mut terms, run) } else { add_word(&mut terms, run) }
+            if is_dense { visit_pairs(run, &mut visit) } else { visit_word(run, &mut buffer, &mut visit) }
         }
     }
-    terms
 }
 
 /// The terms of a text with their counts, and their total number.
 pub fn count_terms(text: &str) -> (BTreeMap<String, u32>, u32) {
-    let (mut counts, mut length) = (BTreeMap::new(), 0);
-    for term in terms(text) {
-        *counts.entry(term).or_default() += 1;
+    let (mut counts, mut length) = (BTreeMap::<String, u32>::new(), 0);
+    for_each_term(text, |term| {
+        match counts.get_mut(term) {
+            Some(count) => *count += 1,
+            None => drop(counts.insert(term.to_owned(), 1)),
+        }
         length += 1;
-    }
+    });
     (counts, length)
 }
 
@@ -77,28 +96,71 @@ fn is_dense(c: char) -> bool {
         | 0x4E00..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0xFF66..=0xFFDC | 0x20000..=0x3FFFF)
 }
 
-/// Every pair of adjacent characters; a single one is its own term.
-fn add_pairs(terms: &mut Vec<String>, run: &str) {
-    let starts: Vec<usize> = run.char_indices().map(|(at, _)| at).chain([run.len()]).collect();
-    match starts.len() {
-        0..=2 => terms.push(run.to_owned()),
-        _ => terms.extend(starts.windows(3).map(|window| run[window[0]..window[2]].to_owned())),
+/// Whether a word is one piece for sure: most words are.
+fn is_plain(word: &str) -> bool {
+    let mut bytes = word.bytes();
+    bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic()) && bytes.all(|byte| byte.is_ascii_lowercase())
+}
+
+/// The text in one form of those that Unicode has for it, wide letters and ligatures as plain ones, and without accents.
+fn without_accents(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    // Only marks of letters: those of Japanese and of Indian scripts make other words.
+    let is_accent = |c: &char| matches!(u32::from(*c), 0x0300..=0x036F | 0x0591..=0x05BD | 0x064B..=0x065F);
+    Cow::Owned(text.nfkd().filter(|c| !is_accent(c)).nfc().collect())
+}
+
+/// Every pair of adjacent characters, and each that can be a word.
+fn visit_pairs(run: &str, visit: &mut impl FnMut(&str)) {
+    let mut characters = run.char_indices().peekable();
+    let is_single = run.chars().nth(1).is_none();
+    while let Some((start, c)) = characters.next() {
+        let end = start + c.len_utf8();
+        if is_single || is_chinese(c) {
+            visit(&run[start..end]);
+        }
+        if let Some((next, other)) = characters.peek() {
+            visit(&run[start..next + other.len_utf8()]);
+        }
     }
 }
 
-fn add_word(terms: &mut Vec<String>, word: &str) {
-    let pieces: Vec<&str> = parts(word).flat_map(pieces).collect();
-    if let [piece] = pieces.as_slice() {
-        return terms.push(term(&stem(&piece.to_lowercase())));
-    }
-    if !pieces.is_empty() {
-        terms.push(term(word.trim_matches('_').to_lowercase().as_str()));
-    }
-    terms.extend(pieces.into_iter().map(|piece| term(&stem(&piece.to_lowercase()))));
+fn is_chinese(c: char) -> bool {
+    matches!(u32::from(c), 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
 }
 
-fn term(text: &str) -> String {
-    text[..text.floor_char_boundary(MAX_TERM_BYTES)].to_owned()
+fn visit_word(word: &str, buffer: &mut String, visit: &mut impl FnMut(&str)) {
+    let mut pieces = parts(word).flat_map(pieces);
+    let Some(first) = pieces.next() else { return };
+    let mut rest = pieces.peekable();
+    if rest.peek().is_some() {
+        visit(cut(&word.trim_matches('_').to_lowercase()));
+    }
+    for piece in std::iter::once(first).chain(rest) {
+        visit_stem(piece, buffer, visit);
+    }
+}
+
+fn visit_stem(piece: &str, buffer: &mut String, visit: &mut impl FnMut(&str)) {
+    buffer.clear();
+    if piece.is_ascii() {
+        buffer.push_str(piece);
+        buffer.make_ascii_lowercase();
+    } else {
+        buffer.push_str(&piece.to_lowercase());
+    }
+    if let Some(base) = irregular::base(buffer) {
+        buffer.clear();
+        buffer.push_str(base);
+    }
+    stem(buffer);
+    visit(cut(buffer));
+}
+
+fn cut(term: &str) -> &str {
+    &term[..term.floor_char_boundary(MAX_TERM_BYTES)]
 }
 
 /// Splits where letters and digits meet, and where capitals end: `HTTPServer2` is `HTTP`, `Server` and `2`.
@@ -151,11 +213,15 @@ mod tests {
         check("sha256sum", &["sha256sum", "sha", "256", "sum"]);
         check("XMLHttpRequest", &["xmlhttprequest", "xml", "http", "request"]);
         check("MAX_KEY_BYTES", &["max_key_bytes", "max", "kei", "byte"]);
-        check("Über Straße", &["über", "straße"]);
+        check("Über Straße", &["uber", "straße"]);
+        check("cafe\u{301} Zu\u{308}rich \u{ff21}\u{ff22}\u{ff11} phở", &["cafe", "zurich", "ab1", "ab", "1", "pho"]);
+        check("She bought mice", &["she", "bui", "mous"]);
+        check("ﾊﾞｽ が", &["バス", "が"]);
+        check("我的狗", &["我", "我的", "的", "的狗", "狗"]);
         check("日", &["日"]);
         check("ファイル", &["ファ", "ァイ", "イル"]);
         check("한국어", &["한국", "국어"]);
-        check("GPT4で書く", &["gpt4", "gpt", "4", "で書", "書く"]);
+        check("GPT4で書く", &["gpt4", "gpt", "4", "で書", "書", "書く"]);
         check(&"x".repeat(1_000), &[&"x".repeat(64)]);
     }
 

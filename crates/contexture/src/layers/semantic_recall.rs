@@ -14,7 +14,7 @@
 //! start. Without an index the layer shows nothing.
 //!
 //! With a new message the layer looks for passages that fit it: by words with their stems (in Chinese, Japanese and Korean
-//! by pairs of characters), by related words (`instrument` finds `guitar`), and by who said it, when, and what is around
+//! by characters and pairs of them), by related words (`instrument` finds `guitar`), and by who said it, when, and what is around
 //! it. With an [`Embedder`], what means the same in other words ranks higher too. Excerpts have about 150 tokens and are
 //! shown by day, oldest first, with the speaker. Where a passage is shown that the same speaker said again later with other
 //! words, the later one is shown too. If no passage has enough of the message's words, nothing is shown. What the window
@@ -28,7 +28,7 @@
 //! not done when the request is built, the request has the passages of the message before, and the next one of the turn
 //! has the new ones.
 //!
-//! The model searches with other words through `search`. Programs use [`PastIndex`].
+//! The model searches with other words through `search`, which fills 2 000 tokens with the best there is. Programs use [`PastIndex`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -224,7 +224,8 @@ impl MemoryLayer for SemanticRecall {
                         now_ms: u64::try_from(ctx.clock.now().as_millis()).unwrap_or(u64::MAX),
                         budget: SEARCH_TOKENS,
                         counter: ctx.counter(),
-                        extent: Extent::Fitting,
+                        // Who asks for it wants the best there is.
+                        extent: Extent::Full,
                         visible: Some((ctx.thread_id.as_str(), &visible)),
                     };
                     let found = layer.past(&ctx, &state.scope_key).search(query).await?;

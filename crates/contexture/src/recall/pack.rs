@@ -1,11 +1,14 @@
 //! As many passages as fit into a number of tokens, by day and in order of time.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use contexture_core::LayerId;
 use contexture_core::item::Item;
+use contexture_core::search::TermWeights;
 use contexture_core::tokens::{TokenCounter, count_item};
 
+use super::excerpt::excerpt;
 use super::passage::Passage;
 use crate::text::block::{fits, flat};
 
@@ -41,18 +44,19 @@ pub struct Recollection {
     pub tokens: u64,
 }
 
-/// A passage that could be shown.
-pub(crate) struct Candidate {
-    pub(crate) passage: Passage,
-    pub(crate) excerpt: String,
-    pub(crate) score: f64,
+/// A passage that could be shown. Its excerpt is made when there is room for it.
+pub(crate) struct Candidate<'a> {
+    passage: Passage,
+    score: f64,
+    wanted: &'a TermWeights,
+    line: OnceCell<(String, u64)>,
 }
 
 /// Takes the first `count` candidates in their order, best first, as long as there is room.
 ///
 /// Where `update_of` names a candidate that says something newer, that one is shown too, or neither.
 pub(crate) fn pack(
-    candidates: Vec<Candidate>,
+    candidates: Vec<Candidate<'_>>,
     count: usize,
     update_of: impl Fn(usize) -> Option<usize>,
     counter: &dyn TokenCounter,
@@ -68,7 +72,7 @@ pub(crate) fn pack(
         if room < LEAST_LINE {
             break;
         }
-        if is_taken[first] || counter.count(&candidates[first].line()) > room {
+        if is_taken[first] || candidates[first].tokens(counter) > room {
             continue;
         }
         let chain = std::iter::successors(Some(first), |older| update_of(*older));
@@ -76,7 +80,7 @@ pub(crate) fn pack(
         let new_days: HashSet<_> =
             group.iter().map(|at| candidates[*at].day()).filter(|day| !days.contains(day)).collect();
         let heads: u64 = new_days.iter().map(|(_, day)| counter.count(&head(day.as_deref(), day.as_deref()))).sum();
-        let lines: u64 = group.iter().map(|at| counter.count(&candidates[*at].line())).sum();
+        let lines: u64 = group.iter().map(|at| candidates[*at].tokens(counter)).sum();
         if heads + lines <= room {
             room -= heads + lines;
             days.extend(new_days);
@@ -84,12 +88,11 @@ pub(crate) fn pack(
             groups.push(group);
         }
     }
-    let mut candidates: Vec<Option<Candidate>> = candidates.into_iter().map(Some).collect();
+    let mut candidates: Vec<Option<Candidate<'_>>> = candidates.into_iter().map(Some).collect();
     let mut show = |at: usize| {
         let candidate = candidates[at].take()?;
-        let tokens = counter.count(&candidate.line());
-        let Candidate { passage, excerpt, score } = candidate;
-        Some(Shown { passage, excerpt, tokens, score })
+        let (excerpt, tokens) = candidate.line(counter).clone();
+        Some(Shown { passage: candidate.passage, excerpt, tokens, score: candidate.score })
     };
     let mut taken: Vec<Vec<Shown>> =
         groups.into_iter().map(|group| group.into_iter().filter_map(&mut show).collect()).collect();
@@ -107,13 +110,27 @@ pub(crate) fn pack(
     }
 }
 
-impl Candidate {
+impl<'a> Candidate<'a> {
+    /// A passage with its score, for a question with these terms.
+    pub(crate) fn new(passage: Passage, score: f64, wanted: &'a TermWeights) -> Self {
+        Self { passage, score, wanted, line: OnceCell::new() }
+    }
+
     fn day(&self) -> (String, Option<String>) {
         (self.passage.thread.clone(), self.passage.day())
     }
 
-    fn line(&self) -> String {
-        line(&self.passage, &self.excerpt)
+    /// Its excerpt, and the tokens of its line.
+    fn line(&self, counter: &dyn TokenCounter) -> &(String, u64) {
+        self.line.get_or_init(|| {
+            let excerpt = excerpt(&self.passage.text, self.wanted);
+            let tokens = counter.count(&line(&self.passage, &excerpt));
+            (excerpt, tokens)
+        })
+    }
+
+    fn tokens(&self, counter: &dyn TokenCounter) -> u64 {
+        self.line(counter).1
     }
 }
 

@@ -80,16 +80,19 @@ impl Passage {
         self.at_ms.map(|at| day(Duration::from_millis(at)))
     }
 
-    /// The document that is searched: speaker, month and year are words of it too.
-    pub(crate) fn document(&self) -> SearchDocument {
+    /// The line before its text in the index, so that speaker, month and year are words of it too.
+    pub(crate) fn heading(&self) -> String {
         let month = self.at_ms.map(|at| civil(at / 86_400_000)).map(|(year, month, _)| {
             let name = MONTHS.get(month as usize - 1).copied().unwrap_or_default();
             format!(" {name} {year}")
         });
-        let speaker = one_line_name(&self.speaker);
-        let text = format!("{speaker}{}\n{}", month.unwrap_or_default(), self.text);
-        let metadata = json!({ "at": self.at_ms, "by": speaker, "id": self.id });
-        SearchDocument::new(self.key(), text).with_metadata(metadata)
+        format!("{}{}", one_line_name(&self.speaker), month.unwrap_or_default())
+    }
+
+    /// The document that is searched.
+    pub(crate) fn document(&self) -> SearchDocument {
+        let metadata = json!({ "at": self.at_ms, "by": one_line_name(&self.speaker), "id": self.id });
+        SearchDocument::new(self.key(), format!("{}\n{}", self.heading(), self.text)).with_metadata(metadata)
     }
 
     /// Reads a document; `None` if it is not a passage, or one that was forgotten.

@@ -9,7 +9,6 @@ use contexture_core::tokens::TokenCounter;
 use contexture_core::{ItemLog, LayerId};
 
 use super::embed::{self, Embedder};
-use super::excerpt::excerpt;
 use super::pack::{Candidate, Recollection, pack};
 use super::passage::{Passage, key};
 use super::question::Question;
@@ -18,9 +17,9 @@ use super::rank::{Ranked, is_update, rank};
 /// The id of the layer whose passages these are.
 const LAYER: &str = "semantic-recall";
 /// How many passages a question is compared with.
-const MAX_CANDIDATES: usize = 400;
+const MAX_CANDIDATES: usize = 256;
 /// Of how many of the best the neighbours are read, and how far.
-const WITH_NEIGHBOURS: usize = 80;
+const WITH_NEIGHBOURS: usize = 64;
 const REACH: i64 = 2;
 /// Above this many passages, function words of the question are not searched for: most passages have them.
 const MAX_FOR_MINOR: usize = 20_000;
@@ -241,13 +240,7 @@ fn shown(question: &Question, ranked: Vec<Ranked>, count: usize, query: &PastQue
         let newer = compared.iter().enumerate().filter(|(_, newer)| is_update(older, newer));
         newer.max_by_key(|(_, newer)| (newer.passage.at_ms, newer.passage.position)).map(|(at, _)| at)
     };
-    let candidates = ranked
-        .iter()
-        .map(|ranked| Candidate {
-            excerpt: excerpt(&ranked.passage.text, &question.terms),
-            passage: ranked.passage.clone(),
-            score: ranked.score,
-        })
-        .collect();
+    let candidates =
+        ranked.iter().map(|ranked| Candidate::new(ranked.passage.clone(), ranked.score, &question.terms)).collect();
     pack(candidates, count, update_of, query.counter, &LayerId::from(LAYER), query.budget)
 }

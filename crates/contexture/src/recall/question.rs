@@ -1,13 +1,11 @@
 //! A question, as it is compared with passages.
 
-use std::collections::BTreeMap;
-
 use contexture_core::search::{TermWeights, terms};
 use contexture_core::words::words;
 
-use super::thesaurus::{is_stop_word, related};
+use super::thesaurus::{is_stop_term, is_stop_word, related};
 use super::when::{iso_date, month_of, ordinal};
-use crate::text::date::{civil, days};
+use crate::text::date::{MONTHS, civil, days};
 
 /// The weight of related words, next to 1 of the question's own.
 const RELATED_WEIGHT: f64 = 0.25;
@@ -43,7 +41,7 @@ impl Question {
         let mut content: Vec<String> = Vec::new();
         for word in words(text).filter(|word| !is_stop_word(&word.to_lowercase())) {
             for term in terms(word) {
-                if content.len() < MAX_TERMS / 2 && !content.contains(&term) {
+                if content.len() < MAX_TERMS / 2 && !content.contains(&term) && !is_stop_term(&term) {
                     content.push(term);
                 }
             }
@@ -56,7 +54,12 @@ impl Question {
         }
         let asks = |word: &str| lower.iter().any(|other| other == word);
         let wants_time = asks("when") || asks("date") || (asks("how") && (asks("long") || asks("ago")));
-        Self { period: period(text, &lower, now_ms), words: lower, content, terms: weights, wants_time }
+        let period = period(text, &lower, now_ms);
+        // Passages have the name of their month among their words, so those of a date in digits are found by it.
+        for term in period.iter().flat_map(|(from, _)| terms(&month_and_year(*from))) {
+            weights.entry(term).or_insert(RELATED_WEIGHT);
+        }
+        Self { period, words: lower, content, terms: weights, wants_time }
     }
 
     /// The same with its function words, for a search that shows as much as it can.
@@ -73,11 +76,19 @@ impl Question {
     }
 }
 
+fn month_and_year(at_ms: u64) -> String {
+    let (year, month, _) = civil(at_ms / DAY_MS);
+    format!("{} {year}", MONTHS.get(month as usize - 1).copied().unwrap_or_default())
+}
+
 /// The days that a question names: `on 8 May 2023`, `in May`, `in 2023`, `yesterday`, `last week`.
 fn period(text: &str, lower: &[String], now_ms: u64) -> Option<(u64, u64)> {
     let of_days = |from: u64, to: u64| Some((from * DAY_MS, to * DAY_MS));
     if let Some((day, _)) = text.char_indices().find_map(|(at, _)| iso_date(&text[at..])) {
         return of_days(day, day + 1);
+    }
+    if let Some((from, to)) = date_in_digits(text) {
+        return of_days(from, to);
     }
     let today = now_ms / DAY_MS;
     let (this_year, this_month, _) = civil(today);
@@ -108,6 +119,40 @@ fn period(text: &str, lower: &[String], now_ms: u64) -> Option<(u64, u64)> {
     if to == 0 && from == 0 { of_days(today, today + 1) } else { back(from, to) }
 }
 
+/// The days of the first date of digits: `2023-5-8`, `5/8/2023`, `8.5.2023`, `2023年5月8日`, `2023年5月`.
+fn date_in_digits(text: &str) -> Option<(u64, u64)> {
+    let mut numbers: Vec<(&str, Option<char>)> = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        rest = &rest[start..];
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        numbers.push((&rest[..end], rest[end..].chars().next()));
+        rest = &rest[end..];
+    }
+    (0..numbers.len()).find_map(|at| {
+        let number = |offset: usize| numbers.get(at + offset)?.0.parse::<u64>().ok();
+        let is_year = |offset: usize| numbers.get(at + offset).is_some_and(|(digits, _)| digits.len() == 4);
+        let separators = [0, 1, 2].map(|offset| numbers.get(at + offset).and_then(|(_, after)| *after));
+        let (year, month, day) = match separators {
+            [Some('年'), Some('月'), after] if is_year(0) => {
+                (number(0), number(1), number(2).filter(|_| matches!(after, Some('日' | '号'))))
+            }
+            [Some('-'), Some('-'), _] if is_year(0) => (number(0), number(1), number(2)),
+            // Month or day first: as it must be, or as in America.
+            [Some('/'), Some('/'), _] if is_year(2) && number(0)? > 12 => (number(2), number(1), number(0)),
+            [Some('/'), Some('/'), _] if is_year(2) => (number(2), number(0), number(1)),
+            [Some('.'), Some('.'), _] if is_year(2) => (number(2), number(1), number(0)),
+            _ => return None,
+        };
+        let (year, month) = (year?, month?);
+        match day {
+            Some(day) => days(year, month, day).map(|day| (day, day + 1)),
+            None if month == 12 => Some((days(year, 12, 1)?, days(year + 1, 1, 1)?)),
+            None => Some((days(year, month, 1)?, days(year, month + 1, 1)?)),
+        }
+    })
+}
+
 /// A month, unless the word is more likely `may` or `march` in another sense.
 fn named_month(lower: &[String], at: usize, word: &str) -> Option<(usize, u64)> {
     let month = month_of(word).filter(|_| word.len() > 3 || word == "may")?;
@@ -119,11 +164,6 @@ fn named_month(lower: &[String], at: usize, word: &str) -> Option<(usize, u64)> 
         })
         && lower.get(at + 1).and_then(|next| ordinal(next)).is_none();
     (!is_word).then_some((at, month))
-}
-
-/// How many of each term a text has, and their number.
-pub(crate) fn counted(text: &str) -> (BTreeMap<String, u32>, u32) {
-    contexture_core::search::count_terms(text)
 }
 
 #[cfg(test)]
@@ -157,6 +197,12 @@ mod tests {
             ("Which book in 2022?", Some(("2022-01-01", "2023-01-01"))),
             ("What did I say yesterday?", Some(("2024-06-14", "2024-06-15"))),
             ("the log of 2024-02-29", Some(("2024-02-29", "2024-03-01"))),
+            ("and on 2024-2-9?", Some(("2024-02-09", "2024-02-10"))),
+            ("What was said on 04/01/2024?", Some(("2024-04-01", "2024-04-02"))),
+            ("am 31.12.2023", Some(("2023-12-31", "2024-01-01"))),
+            ("我们在2024年3月4日做了什么", Some(("2024-03-04", "2024-03-05"))),
+            ("2023年12月发生了什么", Some(("2023-12-01", "2024-01-01"))),
+            ("version 1.2.3 and 10/20/30", None),
             ("What may I do?", None),
             ("Did they march for it?", None),
             ("", None),

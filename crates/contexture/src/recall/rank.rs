@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use contexture_core::search::Found;
+use contexture_core::search::{Found, for_each_term};
+use foldhash::fast::FixedState;
 
 use super::passage::Passage;
-use super::question::{Question, counted};
+use super::question::Question;
 use super::thesaurus::{is_stop_term, related};
 
 /// BM25 over the candidates, with less weight for length than the index has: what matters is often said at length.
@@ -23,8 +24,9 @@ const SPEAKER: f64 = 0.5;
 const MAX_NAME_BYTES: usize = 24;
 /// How much more counts what was said in the days that the question names, or soon after.
 const PERIOD: f64 = 0.6;
+const DAY_MS: u64 = 86_400_000;
 /// People tell of a day for about two weeks.
-const TOLD_AFTER_MS: u64 = 14 * 86_400_000;
+const TOLD_AFTER_MS: u64 = 14 * DAY_MS;
 /// How much more counts a passage that tells a time, if the question asks for one.
 const TIME: f64 = 0.15;
 /// How much more counts a passage that says something, rather than `Wow!`.
@@ -41,8 +43,8 @@ const RELATED_CREDIT: f64 = 0.7;
 pub(crate) struct Ranked {
     pub(crate) passage: Passage,
     pub(crate) score: f64,
-    /// The terms that it is about, sorted, each with how rare it is among the candidates.
-    pub(crate) terms: Vec<(String, f64)>,
+    /// The numbers of the terms that it is about, in order, each with how rare it is among the candidates.
+    pub(crate) terms: Vec<(usize, f64)>,
     /// The share of what the question is about that it has words for.
     pub(crate) covers: f64,
 }
@@ -100,54 +102,119 @@ pub(crate) fn rank(
 
 /// Scores by the words that passages share with the question.
 fn by_words(question: &Question, rarity: &Rarity<'_>, passages: Vec<(Passage, f64)>) -> Vec<Ranked> {
-    let split: Vec<_> = passages.iter().map(|(passage, _)| split(passage)).collect();
-    let lengths = split.iter().flatten().map(|(_, length)| f64::from(*length));
-    let average = (lengths.sum::<f64>() / split.iter().flatten().count().max(1) as f64).max(1.0);
+    let mut vocabulary = Vocabulary::default();
+    // The question's terms come first, so that its tables are short.
+    let weights: Vec<f64> = question
+        .terms
+        .iter()
+        .map(|(term, weight)| {
+            vocabulary.number(term);
+            weight * rarity.of(term)
+        })
+        .collect();
     // What no passage has weighs half: it cannot be found in these words.
     let worth = |term: &str| if rarity.is_known(term) { rarity.of(term) } else { rarity.of(term) / 2.0 };
-    let asked: f64 = question.content.iter().map(|term| worth(term)).sum();
-    let scored = passages.into_iter().zip(split).map(|((passage, found_score), split)| {
-        let Some((counts, length)) = split else {
+    let content: Vec<(f64, usize, Vec<usize>)> = question
+        .content
+        .iter()
+        .map(|term| {
+            let related = related(term).iter().map(|other| vocabulary.number(other)).collect();
+            (worth(term), vocabulary.number(term), related)
+        })
+        .collect();
+    let asked: f64 = content.iter().map(|(worth, ..)| worth).sum();
+    let split: Vec<_> = passages.iter().map(|(passage, _)| Split::new(passage, &mut vocabulary)).collect();
+    let lengths = split.iter().flatten().map(|split| split.length as f64);
+    let average = (lengths.sum::<f64>() / split.iter().flatten().count().max(1) as f64).max(1.0);
+    // The last passage, counted from 1, that has a term.
+    let mut last_with = vec![0; vocabulary.len()];
+    let scored = passages.into_iter().zip(&split).zip(1..).map(|(((passage, found_score), split), number)| {
+        let Some(split) = split else {
             return Ranked { passage, score: found_score, terms: Vec::new(), covers: 0.5 };
         };
+        let held_back = K1 * (1.0 - B + B * split.length as f64 / average);
         let mut score = 0.0;
-        for (term, weight) in &question.terms {
-            if let Some(count) = counts.get(term).copied().map(f64::from) {
-                let held_back = K1 * (1.0 - B + B * f64::from(length) / average);
-                score += weight * rarity.of(term) * count * (K1 + 1.0) / (count + held_back);
-            }
+        for (term, count) in &split.counts {
+            last_with[*term] = number;
+            let weight = weights.get(*term).copied().unwrap_or_default();
+            score += weight * count * (K1 + 1.0) / (count + held_back);
         }
-        let credit = |term: &String| match counts.contains_key(term) {
+        let has = |term: usize| last_with[term] == number;
+        let credit = |term: usize, related: &[usize]| match has(term) {
             true => 1.0,
-            false if related(term).iter().any(|other| counts.contains_key(other)) => RELATED_CREDIT,
+            false if related.iter().any(|other| has(*other)) => RELATED_CREDIT,
             false => 0.0,
         };
-        let has: f64 = question.content.iter().map(|term| worth(term) * credit(term)).sum();
+        let has: f64 = content.iter().map(|(worth, term, related)| worth * credit(*term, related)).sum();
         Ranked { passage, score, terms: Vec::new(), covers: if asked > 0.0 { has / asked } else { 0.0 } }
     });
     let mut ranked: Vec<Ranked> = scored.collect();
-    add_terms(&mut ranked);
+    add_terms(&mut ranked, split, &vocabulary);
     ranked
 }
 
-/// The terms of a passage with its speaker and month, unless it is long.
-fn split(passage: &Passage) -> Option<(BTreeMap<String, u32>, u32)> {
-    (passage.text.len() <= MAX_SPLIT_BYTES).then(|| counted(&passage.document().text))
+/// Numbers for terms, so that passages are compared by numbers.
+#[derive(Default)]
+struct Vocabulary {
+    numbers: HashMap<String, usize, FixedState>,
+    is_stop: Vec<bool>,
+}
+
+impl Vocabulary {
+    fn number(&mut self, term: &str) -> usize {
+        if let Some(number) = self.numbers.get(term) {
+            return *number;
+        }
+        let number = self.is_stop.len();
+        self.numbers.insert(term.to_owned(), number);
+        self.is_stop.push(is_stop_term(term));
+        number
+    }
+
+    fn len(&self) -> usize {
+        self.is_stop.len()
+    }
+}
+
+/// The terms of a passage.
+struct Split {
+    /// With its speaker and month, and how often each occurs; in order.
+    counts: Vec<(usize, f64)>,
+    /// How many there are.
+    length: usize,
+    /// What it is about: those of its text without function words, in order.
+    about: Vec<usize>,
+}
+
+impl Split {
+    /// `None` for a long passage.
+    fn new(passage: &Passage, vocabulary: &mut Vocabulary) -> Option<Self> {
+        if passage.text.len() > MAX_SPLIT_BYTES {
+            return None;
+        }
+        let mut all = Vec::new();
+        for_each_term(&passage.heading(), |term| all.push(vocabulary.number(term)));
+        let heading = all.len();
+        for_each_term(&passage.text, |term| all.push(vocabulary.number(term)));
+        let mut about: Vec<usize> = all[heading..].iter().copied().filter(|term| !vocabulary.is_stop[*term]).collect();
+        about.sort_unstable();
+        about.dedup();
+        all.sort_unstable();
+        let counts = all.chunk_by(|one, other| one == other).map(|same| (same[0], same.len() as f64)).collect();
+        Some(Self { counts, length: all.len(), about })
+    }
 }
 
 /// Adds what passages are about.
-fn add_terms(ranked: &mut [Ranked]) {
-    let mut having: HashMap<String, u32> = HashMap::new();
-    for ranked in ranked.iter_mut().filter(|ranked| ranked.passage.text.len() <= MAX_SPLIT_BYTES) {
-        let terms = counted(&ranked.passage.text).0.into_keys().filter(|term| !is_stop_term(term));
-        ranked.terms = terms.map(|term| (term, 0.0)).collect();
-        for (term, _) in &ranked.terms {
-            *having.entry(term.clone()).or_default() += 1;
-        }
+fn add_terms(ranked: &mut [Ranked], split: Vec<Option<Split>>, vocabulary: &Vocabulary) {
+    let mut having = vec![0_u32; vocabulary.len()];
+    for term in split.iter().flatten().flat_map(|split| &split.about) {
+        having[*term] += 1;
     }
     let all = ranked.len() as f64;
-    for (term, rare) in ranked.iter_mut().flat_map(|ranked| &mut ranked.terms) {
-        *rare = (all / f64::from(having.get(term).copied().unwrap_or(1))).ln_1p();
+    for (ranked, split) in ranked.iter_mut().zip(split) {
+        let about = split.map(|split| split.about).unwrap_or_default();
+        ranked.terms = about.into_iter().map(|term| (term, (all / f64::from(having[term])).ln_1p())).collect();
     }
 }
 
@@ -222,35 +289,32 @@ fn tells_time(text: &str) -> bool {
 /// Passages get a part of the scores of those around them, and of their session: an answer often has none of the words of
 /// the question before it.
 fn add_surroundings(ranked: &mut [Ranked]) {
-    let at: HashMap<(String, u64), (f64, Option<String>)> = ranked
-        .iter()
-        .map(|ranked| {
-            let passage = &ranked.passage;
-            ((passage.thread.clone(), passage.position), (ranked.score, passage.day()))
-        })
-        .collect();
-    let mut sessions: HashMap<(String, Option<String>), Vec<f64>> = HashMap::new();
-    for ranked in ranked.iter() {
-        sessions.entry((ranked.passage.thread.clone(), ranked.passage.day())).or_default().push(ranked.score);
+    let session = |passage: &Passage| passage.at_ms.map(|at| at / DAY_MS);
+    let mut at: HashMap<(&str, u64), (f64, Option<u64>), FixedState> = HashMap::default();
+    let mut sessions: HashMap<(&str, Option<u64>), Vec<f64>, FixedState> = HashMap::default();
+    for Ranked { passage, score, .. } in ranked.iter() {
+        at.insert((&passage.thread, passage.position), (*score, session(passage)));
+        sessions.entry((&passage.thread, session(passage))).or_default().push(*score);
     }
     for scores in sessions.values_mut() {
         scores.sort_by(|one, other| other.total_cmp(one));
     }
-    for ranked in ranked {
-        let passage = &ranked.passage;
-        let day = passage.day();
+    let more = ranked.iter().map(|Ranked { passage, .. }| {
         let beside = |position: Option<u64>| {
-            let found = position.and_then(|position| at.get(&(passage.thread.clone(), position)));
-            found.filter(|(_, other)| *other == day).map_or(0.0, |(score, _)| *score)
+            let found = position.and_then(|position| at.get(&(passage.thread.as_str(), position)));
+            found.filter(|(_, other)| *other == session(passage)).map_or(0.0, |(score, _)| *score)
         };
         let mut more = 0.0;
         for (distance, share) in (1..).zip(NEIGHBOURS) {
             more += share
                 * (beside(passage.position.checked_sub(distance)) + beside(passage.position.checked_add(distance)));
         }
-        let session = sessions.get(&(passage.thread.clone(), day.clone()));
-        let best: f64 = session.into_iter().flatten().take(3).sum();
-        ranked.score += more + SESSION * best / 3.0;
+        let best: f64 = sessions.get(&(passage.thread.as_str(), session(passage))).into_iter().flatten().take(3).sum();
+        more + SESSION * best / 3.0
+    });
+    let more: Vec<f64> = more.collect();
+    for (ranked, more) in ranked.iter_mut().zip(more) {
+        ranked.score += more;
     }
 }
 

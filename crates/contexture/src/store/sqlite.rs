@@ -4,6 +4,7 @@ mod file;
 mod lease_lock;
 mod lease;
 mod readers;
+mod runs;
 mod search;
 mod writer;
 #[cfg(feature = "postgres")]

@@ -109,7 +109,7 @@ async fn an_index_of_another_splitting_is_made_anew() {
     assert_eq!(ids(&index, "s", "files").await, [""; 0]);
     let connection = rusqlite::Connection::open(&path).unwrap();
     let left: i64 = connection
-        .query_row("SELECT (SELECT count(*) FROM search_terms) + (SELECT count(*) FROM search_postings)", [], |row| {
+        .query_row("SELECT (SELECT count(*) FROM search_terms) + (SELECT count(*) FROM search_runs)", [], |row| {
             row.get(0)
         })
         .unwrap();

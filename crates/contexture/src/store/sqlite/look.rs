@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use contexture_core::search::{SPLITTING_VERSION, count_terms};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension};
 
-use super::file;
+use super::search::find_term;
+use super::{file, runs};
 use crate::store::judge::{Checked, Judge, StoredDocument};
 use crate::store::open_error::OpenError;
 
@@ -66,10 +67,6 @@ fn documents(connection: &Connection, judge: &mut Judge) -> rusqlite::Result<()>
     }
     let version = connection.query_row("SELECT version FROM search_splitting", [], |row| row.get(0)).optional()?;
     let splits_alike = version == Some(SPLITTING_VERSION);
-    let mut posting = connection.prepare(
-        "SELECT p.count FROM search_postings AS p JOIN search_terms AS t ON t.id = p.term
-         WHERE t.scope = ?1 AND t.term = ?2 AND p.document = ?3",
-    )?;
     let mut entries = 0;
     let mut statement = connection.prepare(
         "SELECT d.id, d.scope, s.name, d.name, d.text, d.metadata, d.length
@@ -83,10 +80,11 @@ fn documents(connection: &Connection, judge: &mut Judge) -> rusqlite::Result<()>
         let (id, text, metadata, length): (_, Vec<u8>, _, _) = (row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?);
         let mut postings = BTreeMap::new();
         for term in count_terms(&String::from_utf8_lossy(&text)).0.into_keys() {
-            let count = posting.query_row(params![scope, term.as_bytes(), document], |row| row.get(0)).optional()?;
-            postings.extend(count.map(|count: i64| (term.into_bytes(), count)));
+            let Some(number) = find_term(connection, scope, &term)? else { continue };
+            let count = runs::count_in(connection, number, document)?;
+            postings.extend(count.map(|count| (term.into_bytes(), i64::from(count))));
         }
-        entries += postings.len() as i64;
+        entries += postings.len();
         judge.document(&StoredDocument { scope: scope_name, id, text, metadata, length, postings }, splits_alike);
     }
     let mut statement = connection.prepare("SELECT name, documents, length FROM search_scopes")?;
@@ -95,8 +93,8 @@ fn documents(connection: &Connection, judge: &mut Judge) -> rusqlite::Result<()>
         let name: Vec<u8> = row.get(0)?;
         judge.scope(&name, row.get(1)?, row.get(2)?, splits_alike);
     }
-    let total: i64 = connection.query_row("SELECT count(*) FROM search_postings", [], |row| row.get(0))?;
-    if splits_alike && total != entries {
+    let total = if splits_alike { runs::count_all(connection)? } else { entries };
+    if total != entries {
         judge.found("the search index", format!("it has {total} entries, and its documents have {entries}"));
     }
     Ok(())

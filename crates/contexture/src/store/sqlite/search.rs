@@ -1,6 +1,6 @@
 //! The search index in the file of the embedded store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,10 +8,11 @@ use contexture_core::search::{
     Found, Posting, Ranking, SPLITTING_VERSION, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights,
     check_scope, count_terms,
 };
+use foldhash::fast::FixedState;
 use futures_util::future::BoxFuture;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use super::file;
+use super::{file, runs};
 
 /// Terms, documents and counts, by scope. Names are blobs, so that they are compared byte by byte and may contain NUL.
 /// The tables are created with the first use.
@@ -41,14 +42,12 @@ const SCHEMA: &str = "
         term BLOB NOT NULL,
         UNIQUE (scope, term)
     ) STRICT;
-    CREATE TABLE IF NOT EXISTS search_postings (
-        term INTEGER NOT NULL,
-        document INTEGER NOT NULL,
-        count INTEGER NOT NULL,
-        length INTEGER NOT NULL,
-        PRIMARY KEY (term, document)
-    ) STRICT, WITHOUT ROWID;
 ";
+
+/// More than there are.
+const CACHED_STATEMENTS: usize = 32;
+/// How much of the index is kept in memory. A search goes through pages all over the file.
+const CACHE_KIB: i64 = 16 * 1024;
 
 /// A search index in the file of a [`SqliteStore`](super::SqliteStore).
 ///
@@ -118,6 +117,8 @@ impl SqliteIndex {
             let mut slot = shared.lock().unwrap_or_else(PoisonError::into_inner);
             if slot.is_none() {
                 let mut connection = file::open(&path)?;
+                connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
+                connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
                 prepare(&mut connection)?;
                 *slot = Some(connection);
             }
@@ -132,6 +133,7 @@ impl SqliteIndex {
 fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(SCHEMA)?;
+    transaction.execute_batch(runs::SCHEMA)?;
     let found: Option<u32> =
         transaction.query_row("SELECT version FROM search_splitting", [], |row| row.get(0)).optional()?;
     if found != Some(SPLITTING_VERSION) {
@@ -144,37 +146,87 @@ fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
 /// Splits all texts again.
 fn split_anew(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(
-        "DELETE FROM search_postings; DELETE FROM search_terms; UPDATE search_scopes SET documents = 0, length = 0",
+        "DELETE FROM search_runs; DELETE FROM search_terms; UPDATE search_scopes SET documents = 0, length = 0",
     )?;
     let documents: Vec<(i64, i64)> = transaction
-        .prepare("SELECT id, scope FROM search_documents")?
+        .prepare("SELECT id, scope FROM search_documents ORDER BY scope, id")?
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
-    for (document, scope) in documents {
-        let text: Vec<u8> =
-            transaction.query_row("SELECT text FROM search_documents WHERE id = ?1", [document], |row| row.get(0))?;
-        post(transaction, scope, document, &String::from_utf8_lossy(&text))?;
+    for of_scope in documents.chunk_by(|(_, one), (_, other)| one == other) {
+        let mut batch = Batch::new(transaction, of_scope[0].1);
+        for (document, _) in of_scope {
+            let text: Vec<u8> =
+                transaction
+                    .query_row("SELECT text FROM search_documents WHERE id = ?1", [document], |row| row.get(0))?;
+            let terms = count_terms(&String::from_utf8_lossy(&text));
+            transaction
+                .prepare_cached("UPDATE search_documents SET length = ?2 WHERE id = ?1")?
+                .execute(params![document, terms.1])?;
+            batch.add(*document, terms)?;
+        }
+        batch.end()?;
     }
     Ok(())
 }
 
-/// Enters the terms of a document.
-fn post(transaction: &Transaction<'_>, scope: i64, document: i64, text: &str) -> rusqlite::Result<()> {
-    let (counts, length) = count_terms(text);
-    let mut know = transaction.prepare_cached("INSERT OR IGNORE INTO search_terms (scope, term) VALUES (?1, ?2)")?;
-    let mut enter = transaction.prepare_cached(
-        "INSERT INTO search_postings (term, document, count, length)
-         SELECT id, ?3, ?4, ?5 FROM search_terms WHERE scope = ?1 AND term = ?2",
-    )?;
-    for (term, count) in &counts {
-        know.execute(params![scope, term.as_bytes()])?;
-        enter.execute(params![scope, term.as_bytes(), document, count, length])?;
-    }
-    transaction
-        .prepare_cached("UPDATE search_documents SET length = ?2 WHERE id = ?1")?
-        .execute(params![document, length])?;
-    count_documents(transaction, scope, 1, i64::from(length))
+/// Documents whose terms are entered together: each term is looked up once, and rows are written in the order of their
+/// keys.
+struct Batch<'a> {
+    transaction: &'a Transaction<'a>,
+    scope: i64,
+    documents: i64,
+    length: i64,
+    postings: HashMap<String, Vec<Posting<i64>>, FixedState>,
+    waiting: usize,
 }
+
+/// So many postings are entered at once, whatever the size of a batch.
+const MAX_WAITING: usize = 100_000;
+
+impl<'a> Batch<'a> {
+    fn new(transaction: &'a Transaction<'a>, scope: i64) -> Self {
+        Self { transaction, scope, documents: 0, length: 0, postings: HashMap::default(), waiting: 0 }
+    }
+
+    /// Adds a document that is later than all before.
+    fn add(&mut self, document: i64, terms: (BTreeMap<String, u32>, u32)) -> rusqlite::Result<()> {
+        let (counts, length) = terms;
+        (self.documents, self.length) = (self.documents + 1, self.length + i64::from(length));
+        self.waiting += counts.len();
+        for (term, count) in counts {
+            self.postings.entry(term).or_default().push(Posting { document, count, length });
+        }
+        if self.waiting >= MAX_WAITING { self.enter() } else { Ok(()) }
+    }
+
+    fn end(mut self) -> rusqlite::Result<()> {
+        self.enter()?;
+        count_documents(self.transaction, self.scope, self.documents, self.length)
+    }
+
+    fn enter(&mut self) -> rusqlite::Result<()> {
+        let mut find = self.transaction.prepare_cached(FIND_TERM)?;
+        let mut create = self.transaction.prepare_cached("INSERT INTO search_terms (scope, term) VALUES (?1, ?2)")?;
+        let mut entries: Vec<(i64, Vec<Posting<i64>>)> = Vec::with_capacity(self.postings.len());
+        for (term, postings) in self.postings.drain() {
+            let term = params![self.scope, term.as_bytes()];
+            let id = match find.query_row(term, |row| row.get(0)).optional()? {
+                Some(id) => id,
+                None => create.insert(term)?,
+            };
+            entries.push((id, postings));
+        }
+        entries.sort_unstable_by_key(|(id, _)| *id);
+        let mut runs = runs::Appender::new(self.transaction)?;
+        for (id, postings) in entries {
+            runs.append(id, &postings)?;
+        }
+        self.waiting = 0;
+        Ok(())
+    }
+}
+
+const FIND_TERM: &str = "SELECT id FROM search_terms WHERE scope = ?1 AND term = ?2";
 
 fn count_documents(transaction: &Transaction<'_>, scope: i64, documents: i64, length: i64) -> rusqlite::Result<()> {
     let mut count = transaction
@@ -189,15 +241,21 @@ fn add(connection: &mut Connection, scope: &str, documents: &[SearchDocument]) -
         .prepare_cached("INSERT OR IGNORE INTO search_scopes (name, documents, length) VALUES (?1, 0, 0)")?
         .execute([scope.as_bytes()])?;
     let scope = find_scope(&transaction, scope)?.ok_or("the scope that was just made is not there")?.id;
-    for SearchDocument { id, text, metadata } in documents {
+    let mut batch = Batch::new(&transaction, scope);
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO search_documents (scope, length, name, metadata, text) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    let last: HashMap<&str, usize> = documents.iter().enumerate().map(|(at, document)| (&*document.id, at)).collect();
+    let kept = documents.iter().enumerate().filter(|(at, document)| last.get(&*document.id) == Some(at));
+    for (_, SearchDocument { id, text, metadata }) in kept {
         remove_one(&transaction, scope, id)?;
-        transaction
-            .prepare_cached(
-                "INSERT INTO search_documents (scope, length, name, metadata, text) VALUES (?1, 0, ?2, ?3, ?4)",
-            )?
-            .execute(params![scope, id.as_bytes(), metadata.to_string().as_bytes(), text.as_bytes()])?;
-        post(&transaction, scope, transaction.last_insert_rowid(), text)?;
+        let terms = count_terms(text);
+        let metadata = metadata.to_string();
+        let document = insert.insert(params![scope, terms.1, id.as_bytes(), metadata.as_bytes(), text.as_bytes()])?;
+        batch.add(document, terms)?;
     }
+    drop(insert);
+    batch.end()?;
     transaction.commit()?;
     Ok(())
 }
@@ -220,19 +278,13 @@ fn remove_one(transaction: &Transaction<'_>, scope: i64, id: &str) -> rusqlite::
         .query_row(params![scope, id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?;
     let Some((document, length, text)) = found else { return Ok(false) };
-    let mut strike = transaction.prepare_cached(
-        "DELETE FROM search_postings
-         WHERE term = (SELECT id FROM search_terms WHERE scope = ?1 AND term = ?2) AND document = ?3",
-    )?;
-    // Terms that no document has any more are removed too: they may have been secrets.
-    let mut forget = transaction.prepare_cached(
-        "DELETE FROM search_terms WHERE scope = ?1 AND term = ?2
-         AND NOT EXISTS (SELECT 1 FROM search_postings WHERE term = search_terms.id)",
-    )?;
     // A stored text was split by this version, so splitting it again finds all its terms.
     for term in count_terms(&String::from_utf8_lossy(&text)).0.keys() {
-        strike.execute(params![scope, term.as_bytes(), document])?;
-        forget.execute(params![scope, term.as_bytes()])?;
+        let Some(term) = find_term(transaction, scope, term)? else { continue };
+        // Terms that no document has any more are removed too: they may have been secrets.
+        if !runs::remove(transaction, term, document)? {
+            transaction.prepare_cached("DELETE FROM search_terms WHERE id = ?1")?.execute([term])?;
+        }
     }
     transaction.prepare_cached("DELETE FROM search_documents WHERE id = ?1")?.execute([document])?;
     count_documents(transaction, scope, -1, -length)?;
@@ -243,7 +295,7 @@ fn clear(connection: &mut Connection, scope: &str) -> Done<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if let Some(Scope { id, .. }) = find_scope(&transaction, scope)? {
         for statement in [
-            "DELETE FROM search_postings WHERE term IN (SELECT id FROM search_terms WHERE scope = ?1)",
+            "DELETE FROM search_runs WHERE term IN (SELECT id FROM search_terms WHERE scope = ?1)",
             "DELETE FROM search_terms WHERE scope = ?1",
             "DELETE FROM search_documents WHERE scope = ?1",
             "DELETE FROM search_scopes WHERE id = ?1",
@@ -270,6 +322,10 @@ fn find_scope(connection: &Connection, name: &str) -> rusqlite::Result<Option<Sc
     statement.query_row([name.as_bytes()], scope).optional()
 }
 
+pub(super) fn find_term(connection: &Connection, scope: i64, term: &str) -> rusqlite::Result<Option<i64>> {
+    connection.prepare_cached(FIND_TERM)?.query_row(params![scope, term.as_bytes()], |row| row.get(0)).optional()
+}
+
 /// Reads within one transaction, so from one moment.
 fn find(connection: &mut Connection, scope: &str, terms: &TermWeights, limit: usize) -> Done<Found> {
     let transaction = connection.transaction()?;
@@ -277,33 +333,46 @@ fn find(connection: &mut Connection, scope: &str, terms: &TermWeights, limit: us
     let mut ranking = Ranking::new(scope.documents, scope.length);
     let mut frequencies = BTreeMap::new();
     for (term, weight) in terms {
-        let mut statement = transaction.prepare_cached(
-            "SELECT document, count, length FROM search_postings
-             WHERE term = (SELECT id FROM search_terms WHERE scope = ?1 AND term = ?2)",
-        )?;
-        let posting = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Posting<i64>> {
-            Ok(Posting { document: row.get(0)?, count: row.get(1)?, length: row.get(2)? })
-        };
-        let postings = statement.query_map(params![scope.id, term.as_bytes()], posting)?;
-        let postings = postings.collect::<rusqlite::Result<Vec<_>>>()?;
+        let Some(id) = find_term(&transaction, scope.id, term)? else { continue };
+        let postings = runs::read(&transaction, id)?;
         ranking.add_term(*weight, &postings);
-        if !postings.is_empty() {
-            frequencies.insert(term.clone(), postings.len() as u64);
-        }
+        frequencies.insert(term.clone(), postings.len() as u64);
     }
-    let mut best: Vec<(i64, Vec<u8>, f64)> = Vec::new();
-    for (document, score) in ranking.best(limit) {
-        let mut statement = transaction.prepare_cached("SELECT name FROM search_documents WHERE id = ?1")?;
-        best.push((document, statement.query_row([document], |row| row.get(0))?, score));
+    let mut best = ranking.best(limit);
+    if best.len() > limit {
+        let last = best[limit - 1].1;
+        let above = best.partition_point(|(_, score)| *score > last);
+        let equal = best.split_off(above).into_iter().map(|(document, _)| document).collect();
+        let first = first_by_name(&transaction, scope.id, &equal, limit - above)?;
+        best.extend(first.into_iter().map(|document| (document, last)));
     }
-    best.sort_by(|(_, one, one_score), (_, other, other_score)| {
-        other_score.total_cmp(one_score).then_with(|| one.cmp(other))
+    let hits =
+        best.into_iter().map(|(document, score)| Ok(SearchHit { document: read(&transaction, document)?, score }));
+    let mut hits = hits.collect::<Done<Vec<_>>>()?;
+    hits.sort_by(|one, other| {
+        other.score.total_cmp(&one.score).then_with(|| one.document.id.as_bytes().cmp(other.document.id.as_bytes()))
     });
-    best.truncate(limit);
-    let hits = best
-        .into_iter()
-        .map(|(document, _, score)| read(&transaction, document).map(|document| SearchHit { document, score }));
-    Ok(Found { hits: hits.collect::<Done<_>>()?, documents: scope.documents, frequencies })
+    Ok(Found { hits, documents: scope.documents, frequencies })
+}
+
+/// Of some documents of a scope, those whose names come first.
+fn first_by_name(connection: &Connection, scope: i64, documents: &HashSet<i64>, count: usize) -> Done<Vec<i64>> {
+    /// Of more documents, the names are not read one by one: they are met soon in the index of names.
+    const MANY: usize = 1_000;
+    if documents.len() > MANY {
+        let sql = "SELECT id FROM search_documents WHERE scope = ?1 ORDER BY name";
+        let mut statement = connection.prepare_cached(sql)?;
+        let by_name = statement.query_map([scope], |row| row.get(0))?;
+        let met = by_name.filter(|id| id.as_ref().map_or(true, |id| documents.contains(id)));
+        return Ok(met.take(count).collect::<rusqlite::Result<_>>()?);
+    }
+    let mut statement = connection.prepare_cached("SELECT name FROM search_documents WHERE id = ?1")?;
+    let mut named: Vec<(Vec<u8>, i64)> = Vec::new();
+    for document in documents {
+        named.push((statement.query_row([document], |row| row.get(0))?, *document));
+    }
+    named.sort_unstable();
+    Ok(named.into_iter().take(count).map(|(_, document)| document).collect())
 }
 
 fn get(connection: &mut Connection, scope: &str, ids: &[String]) -> Done<Vec<SearchDocument>> {
