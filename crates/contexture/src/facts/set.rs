@@ -469,30 +469,35 @@ fn is_repeated(draft: &Draft, known: &[&Fact]) -> bool {
 /// Whether what is said has the words of a fact and is something else: negated, in another order, or with other signs.
 fn is_contrary(draft: &Draft, known: &[&Fact]) -> bool {
     let (said, terms) = (words(&draft.text), hashes(&draft.text));
-    let mut sorted = said.clone();
-    sorted.sort_unstable();
+    let said = bare(&said);
+    let said_sorted = sorted(&said);
     let mut is_contrary = false;
     for fact in known.iter().filter(|fact| coverage(&terms, fact.terms()) >= KNOWN_WORDS) {
-        let mut fact_words = words(&fact.text);
-        if fact_words == said {
+        let fact_words = words(&fact.text);
+        let fact_words = bare(&fact_words);
+        let has_same_sense = negations(&fact.text) % 2 == negations(&draft.text) % 2;
+        let fact_sorted = sorted(&fact_words);
+        let is_reordered = fact_words != said && fact_sorted == said_sorted;
+        let is_sign = |word: &&&str| word.chars().any(|c| !c.is_alphabetic());
+        let has_other_signs =
+            hashes(&fact.text) == terms && fact_sorted.iter().filter(is_sign).ne(said_sorted.iter().filter(is_sign));
+        if has_same_sense && !is_reordered && !has_other_signs {
             return false;
         }
-        let has_same_sense = negations(&fact.text) % 2 == negations(&draft.text) % 2;
-        fact_words.sort_unstable();
-        let is_reordered = fact_words == sorted;
-        let has_other_signs = hashes(&fact.text) == terms && signs(&fact_words) != signs(&sorted);
-        match has_same_sense && !is_reordered && !has_other_signs {
-            true => return false,
-            false => is_contrary = true,
-        }
+        is_contrary = true;
     }
     is_contrary
 }
 
-/// The words that are more than letters, as `C++` and `9:30`, without what separates words.
-fn signs(words: &[String]) -> Vec<&str> {
-    let words = words.iter().map(|word| word.trim_matches([',', ';', ':', '.', '!', '(', ')', '"', '\'']));
-    words.filter(|word| word.chars().any(|c| !c.is_alphabetic())).collect()
+/// Words without what separates them in a sentence.
+fn bare(words: &[String]) -> Vec<&str> {
+    words.iter().map(|word| word.trim_matches([',', ';', ':', '.', '!', '(', ')', '"', '\''])).collect()
+}
+
+fn sorted<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let mut words = words.to_vec();
+    words.sort_unstable();
+    words
 }
 
 /// A draft without secrets, and only if its fields are fine.
