@@ -125,7 +125,12 @@ impl<Ls> Engine<Ls> {
         self.core.endings.wait(&thread).await;
         let lease = hold_to_delete(&self.core, &thread).await?;
         let removed = remove_thread(&*self.core.store, &self.core.roster, &thread, Some(lease.fence())).await;
-        removed.map_err(|source| Error::Remove { thread, source })
+        let removed = removed.map_err(|source| Error::Remove { thread, source })?;
+        if removed {
+            // The thread is gone all the same; what is left of it goes with the next one that is deleted.
+            let _ = self.core.store.scrub().await;
+        }
+        Ok(removed)
     }
 
     /// The tools that are offered to the model.

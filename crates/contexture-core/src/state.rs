@@ -158,6 +158,7 @@ impl LayerStateStore {
         cell.present = true;
         if let Some(durable) = &mut cell.durable {
             durable.written = cell.generation;
+            durable.set_base(cell.state.clone());
         }
     }
 
@@ -169,11 +170,11 @@ impl LayerStateStore {
     /// Marks what `other` wrote to a shared record as known, if it is still there.
     pub(crate) async fn take_note(&self, execution: &ExecutionId, layer: &LayerId, other: &ExecutionId) {
         let Some(target) = self.target(execution, layer) else { return };
-        let wrote = self.with_cell(other, layer, |cell| cell.durable.as_ref()?.known_version()).flatten();
+        let wrote = self.with_cell(other, layer, |cell| cell.durable.as_ref()?.known()).flatten();
         // If the store fails now, the next write will detect the change.
         let Ok(Some(record)) = target.adapter().get(&state_key(&target)).await else { return };
-        if Some(record.version) == wrote {
-            self.with_cell_mut(execution, layer, |cell| cell.has_seen(record.version));
+        if let Some((version, state)) = wrote.filter(|(version, _)| *version == record.version) {
+            self.with_cell_mut(execution, layer, |cell| cell.has_seen(version, state));
         }
     }
 
@@ -460,7 +461,7 @@ impl LayerStateStore {
 
     fn report(&self, execution: &ExecutionId, layer: &LayerId, meeting: &Meeting) {
         match meeting {
-            Meeting::Known | Meeting::Ours { .. } | Meeting::Theirs(_) | Meeting::United(_) => {}
+            Meeting::Known | Meeting::Ours { .. } | Meeting::Theirs(_) | Meeting::United { .. } => {}
             Meeting::Kept { reason } => {
                 let message = format!(
                     "another writer changed the state at the same time; ours, the newer one, is kept: {reason}"

@@ -214,6 +214,14 @@ pub trait StorageAdapter: Send + Sync {
     /// returns [`StoreError::LeaseLost`].
     fn renew_lease<'a>(&'a self, fence: &'a Fence, duration: Duration) -> BoxFuture<'a, Result<(), StoreError>>;
 
+    /// Removes from the disk what deleted and replaced records left there, as far as others who use the store allow it.
+    ///
+    /// Called after something was forgotten, so that it cannot be read from the files either; ordinary writes do without.
+    /// Default: nothing.
+    fn scrub(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Sets `key` to `value`.
     fn set<'a>(&'a self, key: &'a str, value: Vec<u8>) -> BoxFuture<'a, Result<Version, StoreError>> {
         self.apply(Batch::new().set(key, value))

@@ -107,6 +107,7 @@ pub mod client;
 pub mod tools;
 pub mod redact;
 pub mod facts;
+pub mod notes;
 pub mod project;
 mod text;
 mod packed;

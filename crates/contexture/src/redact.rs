@@ -9,13 +9,21 @@
 
 mod formats;
 mod named;
+mod cookies;
 mod private_keys;
+mod random;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
+use contexture_core::tokens::{ceil_boundary, floor_boundary};
+use serde_json::Value;
+
 /// The beginning of what replaces a secret.
 const MARK: &str = "[redacted: ";
+
+/// How much of a text around a part of it is searched: more than the longest key.
+const AROUND_BYTES: usize = 64 * 1024;
 
 /// How often a text is searched again because removing a secret brought two others together.
 const MAX_PASSES: usize = 4;
@@ -53,8 +61,9 @@ pub fn secrets(text: &str) -> Vec<Secret> {
     let mut found = private_keys::find(text);
     formats::find(text, &mut found);
     named::find(text, &mut found);
+    cookies::find(text, &mut found);
     let marks: Vec<Range<usize>> = marks(text);
-    found.retain(|secret| !marks.iter().any(|mark| mark.start < secret.range.end && secret.range.start < mark.end));
+    found.retain(|secret| !marks.iter().any(|mark| mark.start <= secret.range.start && secret.range.end <= mark.end));
     found.sort_by_key(|secret| (secret.range.start, std::cmp::Reverse(secret.range.end)));
     let mut secrets: Vec<Secret> = Vec::new();
     for secret in found {
@@ -66,10 +75,63 @@ pub fn secrets(text: &str) -> Vec<Secret> {
     secrets
 }
 
-/// Where secrets were replaced before.
+/// Returns a part of a text without secrets, also those that begin before it or end after it.
+///
+/// Whoever cuts a text first and redacts it then keeps half a key, or a password without the name that tells what it is.
+///
+/// # Panics
+/// The range is not one of the text.
+pub fn redact_part(text: &str, part: Range<usize>) -> String {
+    let (from, to) = (
+        floor_boundary(text, part.start.saturating_sub(AROUND_BYTES)),
+        ceil_boundary(text, part.end.saturating_add(AROUND_BYTES)),
+    );
+    let within = |at: usize| (at + from).clamp(part.start, part.end) - part.start;
+    let secrets: Vec<Secret> = secrets(&text[from..to])
+        .into_iter()
+        .map(|secret| Secret { range: within(secret.range.start)..within(secret.range.end), ..secret })
+        .filter(|secret| !secret.range.is_empty())
+        .collect();
+    redact(&replaced(&text[part], &secrets)).into_owned()
+}
+
+/// Returns the start of a text without secrets, which has at most so many bytes.
+pub(crate) fn redacted_start(text: &str, max_bytes: usize) -> String {
+    let redacted = redact(text);
+    let cut = floor_boundary(&redacted, max_bytes);
+    let end =
+        marks(&redacted).into_iter().find(|mark| mark.start < cut && cut < mark.end).map_or(cut, |mark| mark.start);
+    redacted[..end].to_owned()
+}
+
+/// Removes secrets from all texts of a JSON value; its name may tell what it is.
+pub(crate) fn redact_value(name: &str, value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            let prefix = format!("{name}: ");
+            let named = format!("{prefix}{text}");
+            let redacted = redact(&named);
+            *text = redacted.strip_prefix(&prefix).map_or_else(|| redact(text).into_owned(), str::to_owned);
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| redact_value(name, value)),
+        Value::Object(object) => object.iter_mut().for_each(|(name, value)| redact_value(name, value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Where secrets were replaced before. What only looks so is text like any other.
 fn marks(text: &str) -> Vec<Range<usize>> {
     let starts = text.match_indices(MARK).map(|(at, _)| at);
-    starts.map(|at| at..text[at..].find(']').map_or(text.len(), |len| at + len + 1)).collect()
+    starts.filter_map(|at| Some(at..at + mark_len(&text[at..])?)).collect()
+}
+
+/// The length of the mark that a text begins with.
+fn mark_len(text: &str) -> Option<usize> {
+    let rest = text.strip_prefix(MARK)?;
+    let kind = &rest[..rest.find(']')?];
+    let is_kind =
+        formats::kinds().chain(named::kinds()).chain([cookies::KIND, private_keys::KIND]).any(|known| known == kind);
+    is_kind.then_some(MARK.len() + kind.len() + 1)
 }
 
 fn replaced(text: &str, secrets: &[Secret]) -> String {

@@ -105,6 +105,50 @@ impl<V: Clone> Revised<V> {
         }
     }
 
+    /// What two writers have together who both started with `base`: what each of them changed. Where both changed a value,
+    /// `unite` makes one of base, ours and theirs. What one removed is gone, unless it has another name there.
+    pub(crate) fn merged_since(&self, base: &Self, theirs: &Self, unite: impl Fn(&V, &V, &V) -> V) -> Self
+    where
+        V: PartialEq + Default,
+    {
+        let mut merged = theirs.clone();
+        (merged.revision, merged.start) = (self.revision.max(theirs.revision), self.start);
+        let (mut moved, nothing) = (Vec::new(), V::default());
+        let names = || self.entries.keys().chain(theirs.entries.keys());
+        for name in names().collect::<std::collections::BTreeSet<_>>() {
+            let (before, ours, other) = (base.get(name), self.get(name), theirs.get(name));
+            if ours == before || ours == other {
+                continue;
+            }
+            match (before, ours, other) {
+                (_, ours, other) if other == before => merged.put(name, ours.cloned()),
+                (before, Some(ours), Some(other)) => {
+                    merged.put(name, Some(unite(before.unwrap_or(&nothing), ours, other)));
+                }
+                (Some(before), None, Some(other)) => {
+                    merged.put(name, None);
+                    moved.extend(self.new_name_of(before, base).map(|name| (name.to_owned(), other.clone())));
+                }
+                (Some(before), Some(ours), None) => {
+                    moved.extend(theirs.new_name_of(before, base).map(|name| (name.to_owned(), ours.clone())));
+                }
+                (_, ours, _) => merged.put(name, ours.cloned()),
+            }
+        }
+        for (name, value) in moved {
+            merged.put(&name, Some(value));
+        }
+        merged
+    }
+
+    /// The name that a value of `base` has since it was renamed.
+    fn new_name_of(&self, value: &V, base: &Self) -> Option<&str>
+    where
+        V: PartialEq,
+    {
+        self.iter().find(|(name, other)| *other == value && base.get(name).is_none()).map(|(name, _)| name)
+    }
+
     /// What two writers have together: of each name what was set last, and ours where that cannot be told.
     pub(crate) fn merged(&self, theirs: &Self) -> Self {
         let mut merged = self.clone();
@@ -157,6 +201,27 @@ mod tests {
         let merged = ours.merged(&theirs);
         assert_eq!(names(&merged), [("both", 1), ("ours", 2), ("theirs", 3)]);
         assert_eq!(names(&merged), names(&theirs.merged(&ours)));
+    }
+
+    #[test]
+    fn two_writers_of_one_state_both_keep_what_they_changed() {
+        let mut base = Revised::default();
+        for (name, value) in [("same", 1), ("gone", 2), ("moved", 3), ("both", 4)] {
+            base.set(name, value);
+        }
+        let (mut ours, mut theirs) = (base.clone(), base.clone());
+        ours.set("both", 5);
+        ours.remove("gone");
+        ours.set("ours", 6);
+        ours.remove("moved");
+        ours.set("new name", 3);
+        theirs.set("both", 40);
+        theirs.set("moved", 30);
+        theirs.set("gone", 20);
+        let sum = |base: &u32, ours: &u32, theirs: &u32| ours + theirs - base;
+        let expected = [("both", 41), ("new name", 30), ("ours", 6), ("same", 1)];
+        assert_eq!(names(&ours.merged_since(&base, &theirs, sum)), expected);
+        assert_eq!(names(&theirs.merged_since(&base, &ours, sum)), expected);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use contexture::item::{Content, Item, Message, Meta, Role};
 use contexture::memory::memory;
+use contexture::redact::redact;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -22,8 +23,9 @@ use crate::store;
 ///
 /// Each line of a file is a JSON object: `{"id": "1", "role": "user", "text": "Hello", "at": "2026-01-31T12:00:00Z"}`. The
 /// role is user, assistant, system or the name of a person; `at` is a date, a time or seconds since 1970, and may be
-/// missing. Lines whose id the thread has already are skipped. Of a folder that `contexture memory export` wrote, what you
-/// changed in its files is taken over.
+/// missing. Lines whose id the thread has already are skipped; a line without an id gets one from its number and text. Keys
+/// and passwords are replaced by their kind. Of a folder that `contexture memory export` wrote, what you changed in its
+/// files is taken over.
 #[derive(Args)]
 pub struct Import {
     /// A file of JSON lines, - for standard input, or an exported folder
@@ -69,12 +71,23 @@ pub(super) fn run(import: &Import) -> Result<(), Failure> {
     let import = &Conversation { file: import.file.clone(), place };
     let lines = read(import)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (new, known) = runtime.block_on(add(import, lines))?;
+    let redacted = lines.iter().filter(|line| line.is_redacted).count();
+    let items = lines.into_iter().map(|line| line.item).collect();
+    let (new, known) = runtime.block_on(add(import, items))?;
     let known = if known == 0 { String::new() } else { format!(", {known} were there already") };
-    Ok(writeln!(io::stdout(), "{new} items added to thread {}{known}", import.place.thread)?)
+    let redacted = if redacted == 0 { String::new() } else { format!(", secrets removed from {redacted}") };
+    Ok(writeln!(io::stdout(), "{new} items added to thread {}{known}{redacted}", import.place.thread)?)
 }
 
-fn read(import: &Conversation) -> Result<Vec<Item>, Failure> {
+/// An item of a line.
+struct Parsed {
+    item: Item,
+    /// Whether a secret was removed from it.
+    is_redacted: bool,
+}
+
+/// The items of all lines; of several with one id the last.
+fn read(import: &Conversation) -> Result<Vec<Parsed>, Failure> {
     let name = import.file.display();
     let mut text = String::new();
     let read = match import.file.as_os_str() == "-" {
@@ -89,13 +102,22 @@ fn read(import: &Conversation) -> Result<Vec<Item>, Failure> {
                 .hint(r#"a line is {"id": "1", "role": "user", "text": "Hello", "at": "2026-01-31T12:00:00Z"}"#)
         };
         let line: Line = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
-        line.item().map_err(wrong)
+        line.item(number + 1).map_err(wrong)
     });
-    items.collect()
+    let mut items = items.collect::<Result<Vec<Parsed>, Failure>>()?;
+    let mut later = HashSet::new();
+    items.reverse();
+    items.retain(|read| id_of(&read.item).is_none_or(|id| later.insert(id)));
+    items.reverse();
+    Ok(items)
 }
 
 impl Line {
-    fn item(self) -> Result<Item, String> {
+    /// The item, of the line with this number.
+    fn item(self, number: usize) -> Result<Parsed, String> {
+        if self.role.trim().is_empty() {
+            return Err("the role is empty".to_owned());
+        }
         let mut meta = Meta { time_ms: time(&self.at)?, ..Meta::default() };
         let role = match self.role.to_lowercase().as_str() {
             "user" | "human" => Role::User,
@@ -106,16 +128,24 @@ impl Line {
                 Role::User
             }
         };
-        let mut message = Message::new(role, vec![Content::Text { text: self.text }]);
+        let text = redact(&self.text).into_owned();
+        let is_redacted = text != self.text;
+        let derived = format!("line-{number}-{:016x}", hash_of(&text));
+        let mut message = Message::new(role, vec![Content::Text { text }]);
         message.id = match self.id {
             Some(Value::String(id)) => Some(id.into()),
             Some(Value::Number(id)) => Some(id.to_string().into()),
-            None | Some(Value::Null) => None,
+            None | Some(Value::Null) => Some(derived.into()),
             Some(other) => return Err(format!("the id `{other}` is neither a text nor a number")),
         };
         message.meta = meta;
-        Ok(message.into())
+        Ok(Parsed { item: message.into(), is_redacted })
     }
+}
+
+/// A hash that stays the same for ever, since ids are made of it: FNV-1a.
+fn hash_of(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Milliseconds since 1970 of a time; `None` if there is none.

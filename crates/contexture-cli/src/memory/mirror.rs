@@ -8,7 +8,7 @@ use std::path::Path;
 use contexture::facts::Place;
 use contexture::facts::mirror::{Applied, MAX_FILE_BYTES, apply};
 
-use super::forgotten::forget_elsewhere;
+use super::forgotten::{forget_elsewhere, scrub};
 use super::whose::{Whose, failed, in_words, not_changed, now_ms, wait};
 use crate::failure::Failure;
 use crate::table::counted;
@@ -32,16 +32,27 @@ pub(super) fn run(folder: &Path, whose: &Whose, forget_missing: bool, json: bool
             }
         };
         let kept = remembered.load(&place).await.map_err(|error| failed(&error))?;
-        let (_, gone) = apply(&mut kept.unwrap_or_default(), &files, forget_missing, now_ms());
+        let (_, gone) = apply(&mut kept.unwrap_or_default(), &files, forget_missing, now_ms()).map_err(|refusal| {
+            Failure::usage(refusal.to_string()).hint("export to a folder, and delete files there")
+        })?;
         // The facts themselves go last: if this fails, the command can be repeated.
         forget_elsewhere(whose, &remembered, &place, &gone).await?;
-        let changed = remembered.change(&place, |facts| Ok(apply(facts, &files, forget_missing, now_ms()).0)).await;
-        Ok((place, changed.map_err(not_changed)?))
+        let changed = remembered.change(&place, |facts| Ok(apply(facts, &files, forget_missing, now_ms())?.0)).await;
+        let applied = changed.map_err(not_changed)?;
+        if !applied.forgotten.is_empty() {
+            scrub(&**remembered.store()).await;
+        }
+        Ok((place, applied))
     })?;
-    if json {
-        return Ok(writeln!(io::stdout(), "{:#}", serde_json::to_value(&applied)?)?);
+    match json {
+        true => writeln!(io::stdout(), "{:#}", serde_json::to_value(&applied)?)?,
+        false => io::stdout().write_all(told(&place, &applied).as_bytes())?,
     }
-    Ok(io::stdout().write_all(told(&place, &applied).as_bytes())?)
+    match applied.refused.len() {
+        0 => Ok(()),
+        1 => Err(Failure::work("1 file was not taken over")),
+        count => Err(Failure::work(format!("{count} files were not taken over"))),
+    }
 }
 
 fn told(place: &Place, applied: &Applied) -> String {
@@ -57,7 +68,11 @@ fn told(place: &Place, applied: &Applied) -> String {
     }
     if !applied.missing.is_empty() {
         let count = counted(applied.missing.len(), "fact");
-        text.push_str(&format!("{count} without a file kept; --forget-missing forgets what has none\n"));
+        text.push_str(&format!("{count} without a file kept; --forget-missing forgets those that were exported\n"));
+    }
+    if !applied.newer.is_empty() {
+        let count = counted(applied.newer.len(), "fact");
+        text.push_str(&format!("{count} kept that changed after the export\n"));
     }
     text
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 use contexture::facts::{Fact, day, speaker};
+use contexture::notes::Note;
 use serde_json::{Value, json};
 
 use super::whose::{Kept, Whose, in_words, wait};
@@ -13,7 +14,8 @@ use crate::terminal::Screen;
 
 /// List what is remembered, with who said it and since when
 ///
-/// Of everyone in the store, or of one conversation, user or project.
+/// Of everyone in the store, or of one conversation, user or project: facts, the files that models keep beneath /memories,
+/// and their notes.
 #[derive(Args)]
 pub struct Show {
     #[command(flatten)]
@@ -26,26 +28,40 @@ pub struct Show {
     json: bool,
 }
 
+/// How much of what a model wrote for itself is printed; `--json` prints all.
+const MAX_NOTE_CHARS: usize = 400;
+
 /// Runs the command.
 pub(super) fn run(show: &Show, screen: Screen) -> Result<(), Failure> {
-    let kept = wait(async { show.whose.all(&show.whose.open().await?).await })?;
+    let (kept, notes) = wait(async {
+        let remembered = show.whose.open().await?;
+        Ok((show.whose.all(&remembered).await?, show.whose.notes(&remembered).await?))
+    })?;
     let is_listed = |fact: &&Fact| show.all || fact.is_current();
     let text = match show.json {
-        true => format!("{:#}\n", as_json(&kept, is_listed)),
-        false => as_text(&kept, is_listed, screen),
+        true => format!("{:#}\n", as_json(&kept, &notes, is_listed)),
+        false => as_text(&kept, &notes, is_listed, screen),
     };
     Ok(io::stdout().write_all(text.as_bytes())?)
 }
 
-fn as_json(kept: &[Kept], is_listed: impl Fn(&&Fact) -> bool) -> Value {
+fn as_json(kept: &[Kept], notes: &[Note], is_listed: impl Fn(&&Fact) -> bool) -> Value {
     let places = kept.iter().map(|(place, facts)| {
         let facts: Vec<&Fact> = facts.all().filter(|fact| is_listed(fact)).collect();
         json!({ "layer": place.layer, "scope": place.scope, "owner": place.owner, "facts": facts })
     });
-    json!({ "places": places.collect::<Vec<_>>() })
+    let notes: Vec<Value> = notes.iter().map(note_as_json).collect();
+    json!({ "places": places.collect::<Vec<_>>(), "notes": notes })
 }
 
-fn as_text(kept: &[Kept], is_listed: impl Fn(&&Fact) -> bool, screen: Screen) -> String {
+/// What a model wrote for itself, as JSON.
+pub(super) fn note_as_json(note: &Note) -> Value {
+    let (place, text) = (&note.place, &note.text);
+    json!({ "layer": place.layer, "scope": place.scope, "owner": place.owner, "name": note.name,
+        "bytes": text.len(), "text": text })
+}
+
+fn as_text(kept: &[Kept], notes: &[Note], is_listed: impl Fn(&&Fact) -> bool, screen: Screen) -> String {
     let mut text = String::new();
     for (place, facts) in kept {
         let mut table =
@@ -60,6 +76,14 @@ fn as_text(kept: &[Kept], is_listed: impl Fn(&&Fact) -> bool, screen: Screen) ->
             table.row([fact.id.to_string(), since, speaker(fact), plain(&fact.text)]);
         }
         text.push_str(&format!("{}\n{}\n", in_words(place), table.fit(screen)));
+    }
+    for notes in notes.chunk_by(|one, other| one.place == other.place) {
+        let mut table = Table::new([("file", Align::Left), ("bytes", Align::Right), ("", Align::Name)]);
+        for note in notes {
+            let text: String = plain(&note.text).chars().take(MAX_NOTE_CHARS).collect();
+            table.row([plain(&note.name), note.text.len().to_string(), text]);
+        }
+        text.push_str(&format!("{}\n{}\n", in_words(&notes[0].place), table.fit(screen)));
     }
     if text.is_empty() { "nothing is remembered\n".to_owned() } else { format!("{}\n", text.trim_end()) }
 }

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use contexture::facts::{Facts, Speaker};
+use contexture::facts::{Facts, Place, Speaker};
+use contexture::notes::Note;
 use serde_json::{Value, json};
 
 use super::whose::{Kept, Whose, in_words, wait};
@@ -23,11 +24,17 @@ pub struct Stats {
 
 /// Runs the command.
 pub(super) fn run(stats: &Stats, screen: Screen) -> Result<(), Failure> {
-    let kept = wait(async { stats.whose.all(&stats.whose.open().await?).await })?;
-    let text = match (stats.json, kept.is_empty()) {
-        (true, _) => format!("{:#}\n", as_json(&kept)),
-        (false, true) => "nothing is remembered\n".to_owned(),
-        (false, false) => as_table(&kept, screen),
+    let (kept, notes) = wait(async {
+        let remembered = stats.whose.open().await?;
+        Ok((stats.whose.all(&remembered).await?, stats.whose.notes(&remembered).await?))
+    })?;
+    let text = match stats.json {
+        true => format!("{:#}\n", as_json(&kept, &notes)),
+        false => {
+            let tables = [(!kept.is_empty()).then(|| as_table(&kept, screen)), notes_table(&notes, screen)];
+            let tables: Vec<String> = tables.into_iter().flatten().collect();
+            if tables.is_empty() { "nothing is remembered\n".to_owned() } else { tables.join("\n") }
+        }
     };
     Ok(io::stdout().write_all(text.as_bytes())?)
 }
@@ -37,7 +44,22 @@ fn by(facts: &Facts, speaker: Speaker) -> usize {
     facts.current().filter(|fact| fact.said_by == speaker).count()
 }
 
-fn as_json(kept: &[Kept]) -> Value {
+/// What models wrote for themselves, by place: how many, and how long.
+fn note_sizes(notes: &[Note]) -> Vec<(&Place, usize, usize)> {
+    let of_place = |notes: &[Note]| notes.iter().map(|note| note.text.len()).sum();
+    let places = notes.chunk_by(|one, other| one.place == other.place);
+    places.filter_map(|notes| Some((&notes.first()?.place, notes.len(), of_place(notes)))).collect()
+}
+
+fn notes_table(notes: &[Note], screen: Screen) -> Option<String> {
+    let mut table = Table::new([("", Align::Name), ("files", Align::Right), ("bytes", Align::Right)]);
+    for (place, count, bytes) in note_sizes(notes) {
+        table.row([in_words(place), count.to_string(), bytes.to_string()]);
+    }
+    (!notes.is_empty()).then(|| table.fit(screen))
+}
+
+fn as_json(kept: &[Kept], notes: &[Note]) -> Value {
     let places = kept.iter().map(|(place, facts)| {
         let count = |speaker| by(facts, speaker);
         json!({
@@ -54,7 +76,10 @@ fn as_json(kept: &[Kept]) -> Value {
             "spent": facts.spent(),
         })
     });
-    json!({ "places": places.collect::<Vec<_>>() })
+    let notes = note_sizes(notes).into_iter().map(|(place, count, bytes)| {
+        json!({ "layer": place.layer, "scope": place.scope, "owner": place.owner, "files": count, "bytes": bytes })
+    });
+    json!({ "places": places.collect::<Vec<_>>(), "notes": notes.collect::<Vec<_>>() })
 }
 
 fn as_table(kept: &[Kept], screen: Screen) -> String {

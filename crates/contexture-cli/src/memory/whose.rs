@@ -5,8 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use contexture::facts::{ChangeError, Fact, FactId, Facts, Place, Remembered};
-use contexture::search::SearchIndex;
-use contexture::store::{Place as StorePlace, PostgresStore, SqliteIndex, SqliteStore, StoreError};
+use contexture::notes::{Note, notes};
+use contexture::search::{SearchError, SearchIndex};
+use contexture::store::{Place as StorePlace, PostgresIndex, PostgresStore, SqliteIndex, SqliteStore, StoreError};
 
 use crate::failure::Failure;
 use crate::store;
@@ -53,14 +54,21 @@ impl Whose {
     }
 
     /// The search index of the store.
-    pub(super) fn index(&self) -> Result<Arc<dyn SearchIndex>, Failure> {
+    pub(super) fn index(&self) -> Result<Index, Failure> {
         match &self.store {
-            StorePlace::File(path) => Ok(Arc::new(SqliteIndex::new(path))),
+            StorePlace::File(path) => Ok(Index::File(SqliteIndex::new(path))),
             StorePlace::Postgres(url) => {
                 let store = PostgresStore::open(url).map_err(|error| Failure::of(&error))?;
-                Ok(Arc::new(store.index()))
+                Ok(Index::Postgres(store.index()))
             }
         }
+    }
+
+    /// What models wrote for themselves, of those who were asked for.
+    pub(super) async fn notes(&self, remembered: &Remembered) -> Result<Vec<Note>, Failure> {
+        let mut notes = notes(&**remembered.store()).await.map_err(|error| failed(&error))?;
+        notes.retain(|note| self.has(&note.place));
+        Ok(notes)
     }
 
     /// The scope that was named: its kind and its owner.
@@ -94,6 +102,9 @@ impl Whose {
     /// The fact whose name begins so, with where it is kept.
     pub(super) async fn fact(&self, remembered: &Remembered, id: &str) -> Result<(Place, Facts, FactId), Failure> {
         let id = FactId::from(id);
+        if id.as_str().is_empty() {
+            return Err(Failure::usage("the name of the fact is empty").hint("`contexture memory show` lists them"));
+        }
         let mut found = Vec::new();
         for (place, facts) in self.all(remembered).await? {
             let ids: Vec<FactId> =
@@ -111,6 +122,29 @@ impl Whose {
             0 => Err(Failure::usage(format!("there is no fact `{id}`")).hint("`contexture memory show` lists them")),
             count => Err(Failure::usage(format!("{count} facts begin with `{id}`"))
                 .hint("write some more characters, or name the --layer and the --resource")),
+        }
+    }
+}
+
+/// The search index of a store.
+pub(super) enum Index {
+    File(SqliteIndex),
+    Postgres(PostgresIndex),
+}
+
+impl Index {
+    pub(super) fn as_search(&self) -> &dyn SearchIndex {
+        match self {
+            Index::File(index) => index,
+            Index::Postgres(index) => index,
+        }
+    }
+
+    /// The names of all its scopes.
+    pub(super) async fn scopes(&self) -> Result<Vec<String>, SearchError> {
+        match self {
+            Index::File(index) => index.scopes().await,
+            Index::Postgres(index) => index.scopes().await,
         }
     }
 }

@@ -6,6 +6,7 @@ use clap::Args;
 use contexture::facts::{Fact, Facts, Place, Source, day, speaker};
 use contexture::item::Item;
 use contexture::memory::memory;
+use contexture::redact::redact_part;
 use serde_json::json;
 
 use super::show::plain;
@@ -113,11 +114,14 @@ fn around(item: &Item, start: usize, end: usize) -> Option<String> {
         Item::Reasoning(_) | Item::Opaque(_) => return None,
     };
     let (before, quote, after) = (text.get(..start)?, text.get(start..end)?, text.get(end..)?);
-    let skipped = before.chars().count().saturating_sub(AROUND_CHARS);
-    let (head, tail): (String, String) =
-        (before.chars().skip(skipped).collect(), after.chars().take(AROUND_CHARS).collect());
-    let (open, close) =
-        (if skipped > 0 { "…" } else { "" }, if after.chars().count() > AROUND_CHARS { "…" } else { "" });
-    let quote: String = quote.chars().take(2 * AROUND_CHARS).collect();
-    Some(contexture::redact::redact(&format!("{open}{head}{quote}{tail}{close}")).into_owned())
+    let from = before.char_indices().rev().take(AROUND_CHARS).last().map_or(start, |(at, _)| at);
+    let to = after.char_indices().nth(AROUND_CHARS).map_or(text.len(), |(at, _)| end + at);
+    let quote_end = quote.char_indices().nth(2 * AROUND_CHARS).map_or(end, |(at, _)| start + at);
+    let (open, close) = (if from > 0 { "…" } else { "" }, if to < text.len() { "…" } else { "" });
+    let head = redact_part(&text, from..quote_end);
+    let tail = if quote_end < end { format!("…{}", redact_part(&text, end..to)) } else { String::new() };
+    match tail.is_empty() {
+        true => Some(format!("{open}{}{close}", redact_part(&text, from..to))),
+        false => Some(format!("{open}{head}{tail}{close}")),
+    }
 }

@@ -57,6 +57,12 @@ fn memory_run(place: &TempDir, arguments: &[&str]) -> Run {
     run_in(place.path(), &all, "")
 }
 
+/// Everything that the files of a store have, also what was deleted and not overwritten.
+pub(crate) fn on_disk(place: &Path, store: &str) -> String {
+    let files = ["", "-wal", "-shm"].map(|end| fs::read(place.join(format!("{store}{end}"))).unwrap_or_default());
+    String::from_utf8_lossy(&files.concat()).into_owned()
+}
+
 #[track_caller]
 fn good(place: &TempDir, arguments: &[&str]) -> String {
     let run = memory_run(place, arguments);
@@ -118,10 +124,10 @@ fn a_fact_is_edited_undone_and_forgotten() {
     assert!(good(&place, &["undo"]).starts_with(&format!("undone: changed {lisbon} to ")));
     assert_eq!(id_of(&place, "Lisbon"), lisbon);
     assert_eq!(good(&place, &["forget", &lisbon]), "forgot 2 facts\n", "Paris was an older value");
-    let stored = fs::read(place.path().join("agent.db")).unwrap();
     let json = good(&place, &["export", "--json"]);
     assert!(!json.contains("Lisbon") && !json.contains("Paris"), "{json}");
-    assert!(!stored.is_empty());
+    let stored = on_disk(place.path(), "agent.db");
+    assert!(stored.contains("green tea") && !stored.contains("Lisbon") && !stored.contains("Paris"));
     let stats = parsed(&place, &["stats", "--json", "--resource", "ada"]);
     assert_eq!((&stats["places"][0]["forgotten"], &stats["places"][0]["current"]), (&json!(2), &json!(1)));
 }
@@ -153,8 +159,12 @@ fn the_mirror_is_edited_with_an_editor_and_taken_over() {
     fs::remove_file(folder.join(format!("{}.md", id_of(&place, "green tea")))).unwrap();
     fs::write(folder.join("cat.md"), "Ada has a cat.\n").unwrap();
     let told = with(&["import", "mirror"]);
-    let kept = "1 fact without a file kept; --forget-missing forgets what has none\n";
+    let kept = "1 fact without a file kept; --forget-missing forgets those that were exported\n";
     assert_eq!(told, format!("entity of user ada: 1 added, 1 changed, 0 forgotten\n{kept}"));
+    let repeated = format!(
+        "entity of user ada: 0 added, 0 changed, 0 forgotten\n{kept}2 facts kept that changed after the export\n"
+    );
+    assert_eq!(with(&["import", "mirror"]), repeated);
     assert!(!id_of(&place, "Porto").is_empty() && !id_of(&place, "cat").is_empty());
     assert_eq!(with(&["export", "mirror"]), "3 facts in mirror\n");
     assert!(!lisbon.exists(), "files of facts that are no longer true go");
@@ -172,7 +182,12 @@ fn mistakes_get_one_sentence_and_a_hint() {
     let cases: &[(&[&str], i32, &str, &str)] = &[
         (&["why", "zzz"], 2, "there is no fact `zzz`", "`contexture memory show` lists them"),
         (&["forget", "zzz"], 2, "there is no fact `zzz`", "`contexture memory show` lists them"),
-        (&["why", ""], 2, "4 facts begin with ``", "write some more characters"),
+        (&["why", ""], 2, "the name of the fact is empty", "`contexture memory show` lists them"),
+        (&["forget", ""], 2, "the name of the fact is empty", "`contexture memory show` lists them"),
+        (&["forget", " [] "], 2, "the name of the fact is empty", "`contexture memory show` lists them"),
+        (&["edit", "", "--text", "x"], 2, "the name of the fact is empty", "`contexture memory show` lists them"),
+        (&["undo", ""], 2, "the name of the fact is empty", "`contexture memory show` lists them"),
+        (&["forget", "/memories/none"], 2, "there is no `/memories/none`", "`contexture memory show` lists them"),
         (&["edit", "zzz"], 2, "nothing is to be changed", "give --text"),
         (&["export", "out"], 2, "a folder is for one of them", "choose with --layer"),
         (&["export", "other", "--resource", "ada"], 2, "`other` holds something else", "name an empty folder"),
@@ -224,4 +239,128 @@ fn the_agent_and_the_commands_share_what_is_remembered() {
         assert!(refused.contains("forgotten"), "{refused}");
         assert!(!model.last_texts().iter().any(|text| text.contains("<memory")), "{:?}", model.last_texts());
     });
+}
+
+#[test]
+fn an_import_with_refused_files_does_the_rest_and_fails() {
+    let place = store();
+    let whose = ["--resource", "ada", "--layer", "entity"];
+    let with = |words: &[&str]| memory_run(&place, &words.iter().chain(&whose).copied().collect::<Vec<_>>());
+    assert_eq!(with(&["export", "mirror"]).code, 0);
+    let folder = place.path().join("mirror");
+    let lisbon = folder.join(format!("{}.md", id_of(&place, "Lisbon")));
+    fs::write(&lisbon, fs::read_to_string(&lisbon).unwrap().replacen("---", "--", 1)).unwrap();
+    fs::write(folder.join("cat.md"), "Ada has a cat.\n").unwrap();
+    let run = with(&["import", "mirror", "--forget-missing"]);
+    assert_eq!((run.code, run.stderr.as_str()), (1, "error: 1 file was not taken over\n"));
+    assert!(run.stdout.starts_with("entity of user ada: 1 added, 0 changed, 0 forgotten\n"), "{}", run.stdout);
+    assert!(!id_of(&place, "Lisbon").is_empty() && !id_of(&place, "cat").is_empty());
+    fs::create_dir(place.path().join("empty")).unwrap();
+    let run = with(&["import", "empty", "--forget-missing"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    assert!(!id_of(&place, "green tea").is_empty());
+}
+
+#[test]
+fn an_export_overwrites_nothing_that_is_not_its_own() {
+    let place = store();
+    let whose = ["--resource", "ada", "--layer", "entity"];
+    let with = |words: &[&str]| memory_run(&place, &words.iter().chain(&whose).copied().collect::<Vec<_>>());
+    let site = place.path().join("site");
+    fs::create_dir(&site).unwrap();
+    fs::write(site.join("index.md"), "# My site\n").unwrap();
+    for arguments in [&["export", "site"][..], &["export", "site", "--force"]] {
+        assert_eq!(with(arguments).code, 2);
+        assert_eq!(fs::read_to_string(site.join("index.md")).unwrap(), "# My site\n");
+    }
+    assert_eq!(with(&["export", "mirror"]).code, 0);
+    assert_eq!(with(&["export", "mirror"]).code, 0);
+    let folder = place.path().join("mirror");
+    let lisbon = folder.join(format!("{}.md", id_of(&place, "Lisbon")));
+    let text = fs::read_to_string(&lisbon).unwrap();
+    let edited = text.replacen("in Lisbon.", "in Porto.", 1);
+    fs::write(&lisbon, &edited).unwrap();
+    let run = with(&["export", "mirror"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("was changed after it was exported\nhint: take it over"), "{}", run.stderr);
+    assert_eq!(fs::read_to_string(&lisbon).unwrap(), edited);
+    assert_eq!(with(&["export", "mirror", "--force"]).code, 0);
+    assert_eq!(fs::read_to_string(&lisbon).unwrap(), text);
+    #[cfg(unix)]
+    for name in ["index.md", lisbon.file_name().unwrap().to_str().unwrap()] {
+        let (victim, link) = (place.path().join("victim.txt"), folder.join(name));
+        // With the text of an export, so that only the link is in the way.
+        fs::write(&victim, fs::read_to_string(&link).unwrap()).unwrap();
+        let before = fs::read_to_string(&victim).unwrap();
+        fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink("../victim.txt", &link).unwrap();
+        let run = with(&["export", "mirror", "--force"]);
+        assert_eq!(run.code, 2, "{}", run.stdout);
+        assert!(run.stderr.contains("is a link or no file"), "{}", run.stderr);
+        assert_eq!(fs::read_to_string(&victim).unwrap(), before);
+        fs::remove_file(&link).unwrap();
+        fs::write(&link, before).unwrap();
+    }
+}
+
+/// What an agent keeps beneath /memories and in its notes is shown too, and a person can delete it.
+#[test]
+fn files_and_notes_of_models_are_shown_and_files_are_forgotten() {
+    let place = tempdir().unwrap();
+    let path = place.path().join("agent.db");
+    wait(async {
+        let layers = memory((contexture::layers::ToolMemory::new(), contexture::layers::WorkingMemory::new()));
+        let engine = contexture::open(&path, layers).unwrap().build().unwrap();
+        let execution = engine.execution("one").resource("ada").start().await.unwrap();
+        for (file, text) in [("diary/monday.md", "The heron came."), ("keys.md", "Keys are in the drawer.")] {
+            let input = json!({ "command": "create", "path": format!("/memories/{file}"), "file_text": text });
+            execution.memory().call_json("tool-memory/memory", input).await.unwrap();
+        }
+        let notes = json!({ "text": "Speak slowly." });
+        execution.memory().call_json("working-memory/update", notes).await.unwrap();
+        execution.complete().await.unwrap();
+    });
+    let shown = good(&place, &["show"]);
+    for words in ["tool-memory of user ada", "/memories/diary/monday.md", "The heron came.", "Speak slowly."] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    assert!(good(&place, &["stats"]).contains("tool-memory of user ada"));
+    let notes = parsed(&place, &["show", "--json", "--resource", "ada"])["notes"].clone();
+    assert_eq!((notes.as_array().unwrap().len(), &notes[0]["bytes"]), (2, &json!(15)), "{notes}");
+    assert_eq!(memory_run(&place, &["forget", "/memories"]).code, 2);
+    assert_eq!(good(&place, &["forget", "/memories/diary"]), "forgot 1 path\n");
+    let shown = good(&place, &["show"]);
+    assert!(!shown.contains("heron") && shown.contains("drawer"), "{shown}");
+    assert!(!on_disk(place.path(), "agent.db").contains("heron"));
+}
+
+/// A conversation that was imported for a user is found by what that user has, although no layer keeps anything there.
+#[test]
+fn a_forgotten_fact_leaves_the_search_of_an_imported_conversation() {
+    let place = tempdir().unwrap();
+    let path = place.path().join("agent.db");
+    let lines = json!({ "id": 1, "role": "user", "text": "I play the cello on Sundays." }).to_string();
+    for whose in [&["--resource", "ada"][..], &[]] {
+        let import = ["memory", "import", "-", "--thread", "one", "--store", "agent.db"];
+        let run = run_in(place.path(), &import.iter().chain(whose).copied().collect::<Vec<_>>(), &lines);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    }
+    wait(async {
+        let fact = json!({ "text": "Ada plays the cello.", "entity": "user", "quote": "I play the cello" });
+        let layers = memory((Entity::of_project(),));
+        let model = ScriptedModel::new().calls("entity-project/remember", fact.to_string()).says("Nice.");
+        let engine = contexture::open(&path, layers).unwrap().model(model).build().unwrap();
+        let mut execution = engine.execution("one").resource_of("project", "app").start().await.unwrap();
+        execution.turn("Remember that.").await.unwrap();
+        execution.complete().await.unwrap();
+    });
+    let search = |whose: &[&str]| {
+        let words = ["search", "cello", "--thread", "one"];
+        good(&place, &words.iter().chain(whose).copied().collect::<Vec<_>>())
+    };
+    assert!(search(&[]).contains("cello") && search(&["--resource", "ada"]).contains("cello"));
+    good(&place, &["forget", &id_of(&place, "cello")]);
+    for whose in [&["--resource", "ada"][..], &[]] {
+        assert_eq!(search(whose), "nothing was found\n", "{whose:?}");
+    }
 }

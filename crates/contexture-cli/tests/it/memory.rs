@@ -86,6 +86,11 @@ fn bad_lines_and_missing_stores_are_told() {
             "{\"id\":[],\"role\":\"user\",\"text\":\"x\"}\n",
             "error: line 1 of `-`: the id `[]` is neither a text nor a number\n",
         ),
+        ("{\"role\":\" \",\"text\":\"x\"}\n", "error: line 1 of `-`: the role is empty\n"),
+        (
+            "{\"role\":\"user\",\"text\":\"x\"}\n{\"role\":\"user\",\"text\":\"x\",\"at\":\"2026-02-30\"}\n",
+            "error: line 2 of `-`: `2026-02-30` is not a time\n",
+        ),
     ];
     for (input, expected) in cases {
         let run = run_in(directory.path(), &import, input);
@@ -95,4 +100,28 @@ fn bad_lines_and_missing_stores_are_told() {
     let expected = "error: there is no store `none.db`\nhint: `contexture memory import` creates one\n";
     assert_eq!((run.code, run.stderr.as_str()), (1, expected));
     assert!(!directory.path().join("none.db").exists());
+}
+
+#[test]
+fn lines_without_an_id_are_added_once_and_of_one_id_the_last_line_counts() {
+    let directory = tempdir().unwrap();
+    let import = ["memory", "import", "-", "--thread", "t", "--store", "m.db"];
+    let lines = "{\"role\":\"user\",\"text\":\"The pelican is grey.\"}\n{\"role\":\"user\",\"text\":\"The pelican is grey.\"}\n\
+                 {\"id\":1,\"role\":\"user\",\"text\":\"A wombat at first.\"}\n{\"id\":1,\"role\":\"user\",\"text\":\"A wombat in the end.\"}\n";
+    assert_eq!(run_in(directory.path(), &import, lines).stdout, "3 items added to thread t\n");
+    assert_eq!(run_in(directory.path(), &import, lines).stdout, "0 items added to thread t, 3 were there already\n");
+    let (ids, found) = search(directory.path(), "wombat", "2000");
+    assert!(ids.contains(&"1".to_owned()), "{ids:?}");
+    let text = found["text"].as_str().unwrap();
+    assert!(text.contains("in the end") && !text.contains("at first"), "{text}");
+}
+
+#[test]
+fn an_import_keeps_no_secrets_in_the_log_either() {
+    let directory = tempdir().unwrap();
+    let key = format!("ghp_{}", "a1B2".repeat(9));
+    let line = format!("{{\"id\":1,\"role\":\"user\",\"text\":\"my key is {key}\"}}\n");
+    let run = run_in(directory.path(), &["memory", "import", "-", "--thread", "t", "--store", "m.db"], &line);
+    assert_eq!(run.stdout, "1 items added to thread t, secrets removed from 1\n");
+    assert!(!crate::facts::on_disk(directory.path(), "m.db").contains(&key));
 }

@@ -82,7 +82,8 @@ pub(crate) async fn init_layer(shared: &Arc<Shared>, layer: &LayerRef, record: O
     };
     if spec.scope != MemoryScope::Execution {
         let version = record.as_ref().map(|record| record.version);
-        let durable = Durable::new(storage.clone()).of_layer(layer.clone()).at(version).with_unread(unread);
+        let durable = Durable::new(storage.clone()).of_layer(layer.clone()).at(version).with_base(stored.clone());
+        let durable = durable.with_unread(unread);
         states.register(shared.id(), &spec.id, durable);
     }
     let scope_key = shared.scope_of(spec).to_string();

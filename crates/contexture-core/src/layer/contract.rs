@@ -212,6 +212,20 @@ pub trait MemoryLayer: Send + Sync + 'static {
     fn merge(&self, _ours: &Self::State, _theirs: &Self::State) -> Option<Self::State> {
         None
     }
+
+    /// Like [`merge`](Self::merge), with the stored state that ours was made of, if it is known.
+    ///
+    /// The engine calls this one. Two states alone do not tell what either writer changed: if both have a text and the
+    /// texts differ, one of them must give way, and an edit that was acknowledged is lost. A layer whose values are edited
+    /// piece by piece compares both with `base` and makes both edits. Default: `merge` without it.
+    fn merge_since(
+        &self,
+        _base: Option<&Self::State>,
+        ours: &Self::State,
+        theirs: &Self::State,
+    ) -> Option<Self::State> {
+        self.merge(ours, theirs)
+    }
 }
 
 /// The error of a hook that a layer does not have; after it the engine does not call the hook again.

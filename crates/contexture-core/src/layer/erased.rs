@@ -164,9 +164,11 @@ impl<L: MemoryLayer> StateCodec for Erased<L> {
         Ok(StateValue::new(state))
     }
 
-    fn merge(&self, ours: &StateValue, theirs: &StateValue) -> Option<StateValue> {
+    fn merge(&self, base: Option<&StateValue>, ours: &StateValue, theirs: &StateValue) -> Option<StateValue> {
         // A merge that panics counts as `None`: the newer state wins, with a diagnostic.
-        let united = without_panic(|| self.layer.merge(&self.state(Some(ours)), &self.state(Some(theirs))));
+        let base = base.map(|base| self.state(Some(base)));
+        let (ours, theirs) = (self.state(Some(ours)), self.state(Some(theirs)));
+        let united = without_panic(|| self.layer.merge_since(base.as_deref(), &ours, &theirs));
         united.ok().flatten().map(StateValue::new)
     }
 }

@@ -59,8 +59,8 @@ pub(crate) trait StateCodec: Send + Sync {
     /// Reads a state; the error says why it is not valid for this layer.
     fn decode(&self, bytes: &[u8]) -> Result<StateValue, String>;
 
-    /// Merges two states that were written at the same time, if the layer can.
-    fn merge(&self, ours: &StateValue, theirs: &StateValue) -> Option<StateValue>;
+    /// Merges two states that were written at the same time, if the layer can; `base` is what ours was made of.
+    fn merge(&self, base: Option<&StateValue>, ours: &StateValue, theirs: &StateValue) -> Option<StateValue>;
 }
 
 /// Access to the states of layers in running executions.

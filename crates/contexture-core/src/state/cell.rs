@@ -33,6 +33,8 @@ pub(crate) struct Durable {
     layer: Option<Arc<dyn StateCodec>>,
     /// The version that a write expects to replace.
     version: Option<Version>,
+    /// The state in that version: what our changes were made to. `None` if it is not known.
+    base: Option<StateValue>,
     /// The newest generation that is durable.
     pub(super) written: u64,
     /// Writes whose outcome is not known yet, oldest first.
@@ -46,6 +48,7 @@ pub(crate) struct Durable {
 #[derive(Clone)]
 struct Doubtful {
     generation: u64,
+    state: Option<StateValue>,
     record: Option<Arc<[u8]>>,
 }
 
@@ -58,7 +61,16 @@ pub(crate) struct Unread {
 
 impl Durable {
     pub(crate) fn new(target: ScopedStorage) -> Self {
-        Self { target, layer: None, version: None, written: 0, doubtful: Vec::new(), unread: None, apart: false }
+        Self {
+            target,
+            layer: None,
+            version: None,
+            base: None,
+            written: 0,
+            doubtful: Vec::new(),
+            unread: None,
+            apart: false,
+        }
     }
 
     /// The execution starts with its own state in a scope that it shares with others.
@@ -72,9 +84,19 @@ impl Durable {
         self
     }
 
-    /// The known version of the record; `None` also if the state did not come from it.
-    pub(super) fn known_version(&self) -> Option<Version> {
-        self.version.filter(|_| !self.apart)
+    /// The known version of the record, with its state; `None` also if the state did not come from it.
+    pub(super) fn known(&self) -> Option<(Version, Option<StateValue>)> {
+        Some((self.version.filter(|_| !self.apart)?, self.base.clone()))
+    }
+
+    /// Sets the state that changes are made to.
+    pub(crate) fn with_base(mut self, base: Option<StateValue>) -> Self {
+        self.base = base;
+        self
+    }
+
+    pub(super) fn set_base(&mut self, base: Option<StateValue>) {
+        self.base = base;
     }
 
     /// The layer that reads and merges states.
@@ -105,6 +127,7 @@ pub(crate) struct DirtyState {
     pub(crate) layer: LayerId,
     key: String,
     expected: Option<Version>,
+    state: Option<StateValue>,
     /// `None`: delete the record.
     record: Option<Arc<[u8]>>,
     unread: Option<Unread>,
@@ -137,11 +160,11 @@ pub(super) enum Meeting {
     /// The record has not changed.
     Known,
     /// The record is our write of this generation, whose result was lost.
-    Ours { generation: u64 },
+    Ours { generation: u64, state: Option<StateValue> },
     /// We have no unwritten change: theirs is used.
     Theirs(Option<StateValue>),
     /// The layer merged both.
-    United(StateValue),
+    United { state: StateValue, theirs: StateValue },
     /// Ours is kept, for this reason.
     Kept { reason: String },
     /// Theirs cannot be read; ours is kept, and theirs is backed up.
@@ -167,23 +190,28 @@ impl Cell {
         if durable.doubtful.len() >= MAX_DOUBTFUL {
             durable.doubtful.remove(0);
         }
-        durable.doubtful.push(Doubtful { generation: dirty.generation, record: dirty.record.clone() });
+        durable.doubtful.push(Doubtful {
+            generation: dirty.generation,
+            state: dirty.state.clone(),
+            record: dirty.record.clone(),
+        });
     }
 
     /// The write succeeded.
     pub(super) fn mark_written(&mut self, dirty: &DirtyState, version: Version) {
         let Some(durable) = &mut self.durable else { return };
         durable.version = dirty.record.is_some().then_some(version);
+        durable.base = dirty.state.clone();
         durable.written = dirty.generation;
         durable.doubtful.clear();
         durable.unread = None;
         durable.apart = false;
     }
 
-    /// Marks this version of the record as known.
-    pub(super) fn has_seen(&mut self, version: Version) {
+    /// Marks this version of the record, with this state, as known.
+    pub(super) fn has_seen(&mut self, version: Version, state: Option<StateValue>) {
         if let Some(durable) = self.durable.as_mut().filter(|durable| !durable.apart) {
-            durable.version = Some(version);
+            (durable.version, durable.base) = (Some(version), state);
         }
     }
 
@@ -195,6 +223,7 @@ impl Cell {
         let doubtful = &durable.doubtful;
         if !doubtful.is_empty() && doubtful.iter().all(|doubtful| doubtful.generation == self.generation) {
             durable.written = self.generation;
+            durable.base = self.state.clone();
         }
     }
 
@@ -227,20 +256,29 @@ impl Cell {
         durable.version = theirs.map(|record| record.version);
         durable.doubtful.clear();
         match meeting {
-            Meeting::Known | Meeting::Apart { .. } | Meeting::Kept { .. } => {}
-            Meeting::Ours { generation } => durable.written = *generation,
-            Meeting::Unreadable { .. } => durable.unread = theirs.map(|record| unread(&durable.target, record)),
+            Meeting::Known | Meeting::Apart { .. } => {}
+            Meeting::Kept { .. } => durable.base = None,
+            Meeting::Ours { generation, state } => {
+                durable.written = *generation;
+                durable.base = state.clone();
+            }
+            Meeting::Unreadable { .. } => {
+                durable.unread = theirs.map(|record| unread(&durable.target, record));
+                durable.base = None;
+            }
             Meeting::Theirs(state) => {
                 self.state = state.clone();
                 self.generation += 1;
                 durable.written = self.generation;
+                durable.base = state.clone();
             }
-            Meeting::United(state) => {
+            Meeting::United { state, theirs } => {
                 self.state = Some(state.clone());
                 self.generation += 1;
+                durable.base = Some(theirs.clone());
             }
         }
-        Some(matches!(meeting, Meeting::Theirs(_) | Meeting::United(_)))
+        Some(matches!(meeting, Meeting::Theirs(_) | Meeting::United { .. }))
     }
 }
 
@@ -260,6 +298,7 @@ impl Snapshot {
             layer: layer.clone(),
             key: state_key(&self.durable.target),
             expected: self.durable.version,
+            state: self.state.clone(),
             record: record.map(Arc::from),
             unread: self.durable.unread.clone(),
             generation: self.generation,
@@ -273,8 +312,8 @@ impl Snapshot {
             return Meeting::Known;
         }
         let value = theirs.map(|record| record.value.as_slice());
-        if let Some(generation) = self.wrote(value) {
-            return Meeting::Ours { generation };
+        if let Some((generation, state)) = self.wrote(value) {
+            return Meeting::Ours { generation, state };
         }
         let theirs = match (theirs, &self.durable.layer) {
             (None, _) => None,
@@ -294,15 +333,15 @@ impl Snapshot {
         }
     }
 
-    /// The generation of our write that produced the record, if it was ours.
-    fn wrote(&self, value: Option<&[u8]>) -> Option<u64> {
+    /// The generation of our write that produced the record, and what it wrote, if it was ours.
+    fn wrote(&self, value: Option<&[u8]>) -> Option<(u64, Option<StateValue>)> {
         let same = |record: &Doubtful| record.record.as_deref() == value;
         if let Some(doubtful) = self.durable.doubtful.iter().rev().find(|doubtful| same(doubtful)) {
-            return Some(doubtful.generation);
+            return Some((doubtful.generation, doubtful.state.clone()));
         }
         // If another writer stored the same state, there is nothing to merge.
         let ours = self.state.as_ref().map(encode_record).transpose().ok()?;
-        (ours.as_deref() == value).then_some(self.generation)
+        (ours.as_deref() == value).then(|| (self.generation, self.state.clone()))
     }
 
     fn unite(&self, theirs: Option<&StateValue>) -> Meeting {
@@ -311,8 +350,8 @@ impl Snapshot {
             return kept(if theirs.is_some() { "ours clears it" } else { "theirs cleared it" });
         };
         let Some(layer) = &self.durable.layer else { return kept("nobody can unite them") };
-        match guard(|| Ok(layer.merge(ours, theirs))) {
-            Ok(Some(united)) => Meeting::United(united),
+        match guard(|| Ok(layer.merge(self.durable.base.as_ref(), ours, theirs))) {
+            Ok(Some(state)) => Meeting::United { state, theirs: theirs.clone() },
             Ok(None) => kept("the layer does not merge them"),
             Err(problem) => Meeting::Kept { reason: format!("merging them failed: {problem}") },
         }

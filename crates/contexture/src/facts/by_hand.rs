@@ -50,7 +50,7 @@ impl Facts {
 }
 
 fn by_hand(text: String, entity: String, attribute: String, value: String, single: Option<bool>, at_ms: u64) -> Draft {
-    let quote = kept_quote(text.trim()).to_owned();
+    let quote = kept_quote(text.trim());
     let single = single.unwrap_or(false) || is_single(&attribute);
     Draft {
         text,

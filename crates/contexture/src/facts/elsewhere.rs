@@ -27,24 +27,31 @@ pub(super) type Scope = (Place, bool);
 
 /// Removes what facts of a place that were forgotten came from, in all scopes of a store.
 ///
+/// `scopes` are the names of all scopes of the index: a conversation that was imported for a user is in one that no layer
+/// of the store has.
+///
 /// # Errors
 /// The store or the index failed. It can be repeated.
 pub async fn forget_in_store(
     store: &dyn StorageAdapter,
     index: &dyn SearchIndex,
+    scopes: &[String],
     place: &Place,
     gone: &[Fact],
 ) -> Result<(), BoxError> {
-    let mut scopes: BTreeMap<Place, bool> = BTreeMap::new();
+    for scope in scopes.iter().filter(|scope| scope.strip_prefix(PASSAGES).is_some_and(|rest| rest.starts_with('/'))) {
+        forget_passages(index, scope, &passages(gone), false).await?;
+    }
+    let mut places: BTreeMap<Place, bool> = BTreeMap::new();
     for key in store.list(&Key::new("layers").into_prefix()).await? {
         let segments: Vec<Option<String>> = key.split('/').skip(2).take(2).map(unescape_segment).collect();
         if let [Some(scope), Some(owner)] = segments.as_slice() {
-            scopes.insert(Place::new("", scope.as_str(), owner.as_str()), false);
+            places.insert(Place::new("", scope.as_str(), owner.as_str()), false);
         }
     }
-    scopes.insert(Place::new("", place.scope.as_str(), place.owner.as_str()), true);
-    scopes.extend(passages(gone).into_keys().map(|thread| (Place::new("", "thread", thread), true)));
-    forget_in(Some(store), index, scopes, gone).await
+    places.insert(Place::new("", place.scope.as_str(), place.owner.as_str()), true);
+    places.extend(passages(gone).into_keys().map(|thread| (Place::new("", "thread", thread), true)));
+    forget_in(Some(store), index, places, gone).await
 }
 
 /// Removes what forgotten facts came from in these scopes.
@@ -59,12 +66,22 @@ pub(super) async fn forget_in(
         if let Some(store) = store {
             forget_episodes(store, &place, gone).await?;
         }
-        let scope = format!("{PASSAGES}/{}", place.scope_key());
-        for (thread, items) in &passages {
-            let ids: Vec<String> = items.iter().map(|item| format!("{thread}/{item:010}")).collect();
-            if index.remove(&scope, &ids).await? > 0 || is_own {
-                index.add(&scope, ids.into_iter().map(|id| SearchDocument::new(id, "")).collect()).await?;
-            }
+        forget_passages(index, &format!("{PASSAGES}/{}", place.scope_key()), &passages, is_own).await?;
+    }
+    Ok(())
+}
+
+/// Removes passages from a scope, and keeps them away from it if it had them or is the facts' own.
+async fn forget_passages(
+    index: &dyn SearchIndex,
+    scope: &str,
+    passages: &BTreeMap<String, BTreeSet<usize>>,
+    is_own: bool,
+) -> Result<(), BoxError> {
+    for (thread, items) in passages {
+        let ids: Vec<String> = items.iter().map(|item| format!("{thread}/{item:010}")).collect();
+        if index.remove(scope, &ids).await? > 0 || is_own {
+            index.add(scope, ids.into_iter().map(|id| SearchDocument::new(id, "")).collect()).await?;
         }
     }
     Ok(())
@@ -169,8 +186,12 @@ mod tests {
             let documents = [3, 4].map(|item| SearchDocument::new(format!("t/{item:010}"), "I moved to Paris"));
             index.add(scope, documents.into()).await.unwrap();
         }
-        forget_in_store(&store, &index, &Place::new("entity", "resource", "eve"), &gone()).await.unwrap();
-        for (scope, left) in scopes.iter().zip([1, 1, 2]) {
+        let known = ["semantic-recall/resource:bob".to_owned(), "other/resource:ada".to_owned()];
+        index.add("other/resource:ada", vec![SearchDocument::new("t/0000000003", "I moved to Paris")]).await.unwrap();
+        let place = Place::new("entity", "resource", "eve");
+        forget_in_store(&store, &index, &known, &place, &gone()).await.unwrap();
+        assert_eq!(index.search("other/resource:ada", "Paris", 9).await.unwrap().len(), 1, "it is another layer's");
+        for (scope, left) in scopes.iter().zip([1, 1, 1]) {
             assert_eq!(index.search(scope, "Paris", 9).await.unwrap().len(), left, "{scope}");
         }
         for (scope, count) in [(scopes[0], 2), ("semantic-recall/resource:eve", 1)] {
@@ -195,7 +216,8 @@ mod tests {
         let state = json!({ "format": 1, "state": { "version": 1, "episodes": episodes, "forgotten": [] } });
         let key = "layers/episodic/resource/ada/state";
         store.set(key, state.to_string().into_bytes()).await.unwrap();
-        forget_in_store(&*store, &MemoryIndex::new(), &Place::new("entity", "resource", "ada"), &gone()).await.unwrap();
+        let place = Place::new("entity", "resource", "ada");
+        forget_in_store(&*store, &MemoryIndex::new(), &[], &place, &gone()).await.unwrap();
         let state: Value = serde_json::from_slice(&store.get(key).await.unwrap().unwrap().value).unwrap();
         let left: Vec<&str> =
             state["state"]["episodes"].as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap()).collect();

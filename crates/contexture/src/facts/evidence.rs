@@ -10,13 +10,14 @@ use serde_json::Value;
 
 use super::fact::{MAX_QUOTE_BYTES, Source, Speaker, coverage, hashes, normal};
 use super::refusal::Refusal;
+use crate::redact::{redact_part, redacted_start};
 
 /// How many items back a quote is looked for.
 const MAX_LOOK_BACK: usize = 2_000;
 /// How many items back what the model says in its own words is compared with.
 const MAX_COMPARED: usize = 40;
 /// How much of one item is read.
-const MAX_READ_BYTES: usize = 6 * 1024;
+pub(super) const MAX_READ_BYTES: usize = 6 * 1024;
 /// The model repeats an output if this share of its words is in it.
 const REPEATED: f64 = 0.7;
 /// The names of arguments that hold the path of a file.
@@ -62,6 +63,12 @@ impl<'a> Evidence<'a> {
         Some(Source::Item { thread, item: self.position, start, end: start + quote.len(), name })
     }
 
+    /// A quote of it as it is kept: the beginning of it, without secrets that the item has there.
+    fn kept(&self, source: &Source) -> String {
+        let Source::Item { start, end, .. } = source else { return String::new() };
+        kept_quote(&redact_part(&self.text, *start..*end))
+    }
+
     /// As much of its text as is read.
     pub(super) fn read(&self) -> &str {
         &self.text[..floor_boundary(&self.text, MAX_READ_BYTES)]
@@ -86,9 +93,9 @@ pub(super) struct Found {
     pub(super) time_ms: Option<u64>,
 }
 
-/// The quote as it is kept: a beginning of it, which its item has too.
-pub(super) fn kept_quote(quote: &str) -> &str {
-    quote[..floor_boundary(quote, MAX_QUOTE_BYTES)].trim_end()
+/// The quote as it is kept: the beginning of it, without secrets. It is cut last, since half a key is not recognised.
+pub(super) fn kept_quote(quote: &str) -> String {
+    redacted_start(quote, MAX_QUOTE_BYTES).trim_end().to_owned()
 }
 
 /// Finds a quote: in the newest message of the user that has it, else in the newest answer, else in the newest output.
@@ -103,7 +110,7 @@ pub(super) fn find_quote(log: &ItemLog, thread: &ThreadId, quote: &str) -> Resul
             continue;
         }
         let Some(source) = evidence.source(thread, quote) else { continue };
-        let quote = kept_quote(quote).to_owned();
+        let quote = evidence.kept(&source);
         best = Some((rank, Found { said_by: rank, source, quote, time_ms: evidence.time_ms }));
         if rank == Speaker::User {
             break;
@@ -140,8 +147,8 @@ pub(super) fn find_repeated(log: &ItemLog, thread: &ThreadId, text: &str) -> Opt
             .read()
             .lines()
             .max_by(|one, other| coverage(&words, &hashes(one)).total_cmp(&coverage(&words, &hashes(other))));
-        let quote = kept_quote(line.unwrap_or_default().trim()).to_owned();
-        let source = evidence.source(thread, &quote)?;
+        let source = evidence.source(thread, line.unwrap_or_default().trim())?;
+        let quote = evidence.kept(&source);
         best = Some((share, Found { said_by: evidence.said_by, source, quote, time_ms: evidence.time_ms }));
     }
     best.map(|(_, found)| found)
@@ -181,7 +188,7 @@ impl Batch {
         let mut items = named.chain(self.items.iter());
         let found = items.find_map(|evidence| Some((evidence, evidence.source(&self.thread, quote)?)));
         let (evidence, source) = found.ok_or(Refusal::QuoteNotFound)?;
-        let quote = kept_quote(quote).to_owned();
+        let quote = evidence.kept(&source);
         Ok(Found { said_by: evidence.said_by, source, quote, time_ms: evidence.time_ms })
     }
 }

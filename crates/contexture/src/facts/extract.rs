@@ -8,11 +8,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::attribute::is_single;
-use super::evidence::{Batch, Found};
+use super::evidence::{Batch, Found, MAX_READ_BYTES};
 use super::fact::{Draft, Fact, FactId, Speaker};
 use super::refusal::Refusal;
 use super::render::day;
 use super::set::Facts;
+use crate::redact::redacted_start;
 use crate::text::block::{flat, start_of};
 
 /// How many facts of one answer are read.
@@ -61,10 +62,9 @@ pub(super) fn question(kind: Kind, model: &str, batch: &Batch, facts: &Facts) ->
             "[{}] {}{name}{date}: {}\n",
             evidence.position,
             evidence.said_by.as_str(),
-            evidence.read()
+            redacted_start(&evidence.text, MAX_READ_BYTES)
         ));
     }
-    let items = crate::redact::redact(&items);
     let known: Vec<String> = facts.current().rev().take(MAX_KNOWN).map(known_line).collect();
     let fence = fence_for(&items);
     let known = if known.is_empty() { "nothing".to_owned() } else { known.join("\n") };

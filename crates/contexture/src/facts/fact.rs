@@ -190,7 +190,22 @@ impl Fact {
         *self.derived.key.get_or_init(|| key(&self.entity, &self.attribute))
     }
 
-    /// What makes two facts the same: a hash of the key with the value, or of the text where there is no attribute.
+    /// Whether another fact is about the same property. `C++` and `C#` have one key, but are two things.
+    pub(super) fn has_property_of(&self, other: &Fact) -> bool {
+        self.key() == other.key() && name(&self.entity) == name(&other.entity)
+    }
+
+    /// Whether a new fact says the same, in the same words.
+    pub(super) fn says(&self, draft: &Draft) -> bool {
+        self.said() == said(&draft.entity, &draft.attribute, &draft.value, &draft.text)
+    }
+
+    fn said(&self) -> u64 {
+        *self.derived.said.get_or_init(|| said(&self.entity, &self.attribute, &self.value, &self.text))
+    }
+
+    /// A hash of the key with the value, or of the text where there is no attribute. It is kept in tombstones, and is the
+    /// same for some facts that differ in signs: what [says](Self::says) the same is told by their words.
     pub(super) fn claim(&self) -> u64 {
         *self.derived.claim.get_or_init(|| claim(&self.entity, &self.attribute, &self.value, &self.text))
     }
@@ -268,6 +283,7 @@ impl Draft {
 struct Derived {
     key: OnceLock<u64>,
     claim: OnceLock<u64>,
+    said: OnceLock<u64>,
     terms: OnceLock<Box<[u64]>>,
 }
 
@@ -320,6 +336,38 @@ pub(super) fn normal(name: &str) -> String {
     words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
+/// A name without case, dashes, quotes and doubled spaces, but with its signs: `C++` and `C#` are two.
+pub(super) fn name(name: &str) -> String {
+    let name: String = name.chars().filter(|c| !matches!(c, '"' | '\'' | '`')).collect();
+    words(&name.replace(['_', '-'], " ")).join(" ")
+}
+
+/// The words of a sentence, in order, without case and what ends the sentence. Signs within and around words count:
+/// `9:30` is not `30:9`, and a question is not a statement.
+pub(super) fn words(text: &str) -> Vec<String> {
+    let text =
+        text.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '.' | '!' | ';' | ',' | '…' | '。' | '！'));
+    text.split_whitespace().map(str::to_lowercase).collect()
+}
+
+/// Words that turn a sentence into its opposite.
+const NEGATIONS: &[&str] = &[
+    "not", "no", "never", "none", "nothing", "nobody", "neither", "nor", "without", "cannot", "cant", "dont", "doesnt",
+    "didnt", "isnt", "arent", "wasnt", "werent", "wont", "wouldnt", "shouldnt", "couldnt", "hasnt", "havent", "hadnt",
+    "nicht", "kein", "keine", "keinen", "nie", "niemals", "ohne", "pas", "jamais", "sans", "nunca", "sin", "non",
+    "mai", "não", "не", "нет",
+];
+
+/// Characters that do so in scripts without spaces.
+const NEGATING: &[char] = &['不', '没', '沒', '无', '無', '非', '未', '别', '否'];
+
+/// How often a text negates something.
+pub(super) fn negations(text: &str) -> usize {
+    let plain = text.to_lowercase().replace(['\'', '’'], "");
+    let words = plain.split(|c: char| !c.is_alphanumeric()).filter(|word| NEGATIONS.contains(word)).count();
+    words + plain.chars().filter(|c| NEGATING.contains(c)).count() + plain.matches("ない").count()
+}
+
 /// A hash of 52 bits that is stored in names and tombstones, and so must never change: FNV-1a, mixed once more.
 pub(super) fn stable_hash(parts: &[&str]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -333,6 +381,11 @@ pub(super) fn stable_hash(parts: &[&str]) -> u64 {
 
 fn key(entity: &str, attribute: &str) -> u64 {
     stable_hash(&[&normal(entity), &normal(attribute)])
+}
+
+/// A hash of all that a fact says.
+fn said(entity: &str, attribute: &str, value: &str, text: &str) -> u64 {
+    stable_hash(&[&name(entity), &name(attribute), &words(value).join(" "), &words(text).join(" ")])
 }
 
 fn claim(entity: &str, attribute: &str, value: &str, text: &str) -> u64 {

@@ -195,7 +195,7 @@ fn origin(layer: &LayerId, ctx: &ExecutionContext, text: &str, quote: &str) -> R
         let call = log.get(*position).and_then(|entry| entry.item.as_call());
         call.is_some_and(|call| call.name.starts_with(&prefix))
     };
-    let own_words = kept_quote(text.trim()).to_owned();
+    let own_words = kept_quote(text.trim());
     let Some(item) = log.open_calls().find(is_own) else {
         return Ok(Found { said_by: Speaker::User, source: Source::Hand, quote: own_words, time_ms: None });
     };

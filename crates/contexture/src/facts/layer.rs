@@ -1,6 +1,7 @@
 //! What the layers that keep facts do in common.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use contexture_core::id::{LayerId, ResourceId, ResourceKind};
@@ -34,6 +35,8 @@ pub(crate) struct FactLayer {
     learner: Option<SharedLearner>,
     /// The engine's store, known since the first execution.
     store: Arc<OnceLock<Arc<dyn StorageAdapter>>>,
+    /// Whether something was forgotten that the files of the store may still have.
+    has_forgotten: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for FactLayer {
@@ -51,6 +54,7 @@ impl FactLayer {
             extraction: None,
             learner: None,
             store: Arc::default(),
+            has_forgotten: Arc::default(),
         }
     }
 
@@ -157,6 +161,14 @@ impl FactLayer {
         Ok(last.or(first).map_or_else(CompleteResult::keep, CompleteResult::set))
     }
 
+    /// Removes what was forgotten from the files of the store, now that the state without it is written.
+    pub(crate) async fn dispose(&self) {
+        if let Some(store) = self.store.get().filter(|_| self.has_forgotten.swap(false, Ordering::Relaxed)) {
+            // The fact is gone all the same, and somebody who reads just now is in the way for a moment only.
+            let _ = store.scrub().await;
+        }
+    }
+
     /// What was learned in the background since the last hook.
     async fn learned(&self, ctx: &ExecutionContext, facts: &Facts) -> Option<Facts> {
         self.learner.as_ref()?.collect(ctx, facts, false).await
@@ -170,6 +182,7 @@ impl FactLayer {
 
     /// Removes what forgotten facts came from in the search index and the episodes of this conversation's scopes.
     pub(super) async fn forget_elsewhere(&self, ctx: &ExecutionContext, gone: &[Fact]) {
+        self.has_forgotten.store(true, Ordering::Relaxed);
         let of_resource = |(kind, owner): (&ResourceKind, &ResourceId)| {
             let scope = if *kind == ResourceKind::user() { "resource".to_owned() } else { format!("resource.{kind}") };
             (Place::new("", scope, owner.as_str()), true)

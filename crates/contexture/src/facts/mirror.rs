@@ -1,15 +1,16 @@
 //! Facts as Markdown files, which people read and correct with their editor, and back.
 //!
 //! [`files`] makes an index and one file for each current fact; [`apply`] takes over what was changed in them. A file whose
-//! text, entity, attribute or value differs is an edit, a file without `id` is a new fact, and a fact whose file is missing
-//! is forgotten if that is asked for.
+//! text, entity, attribute or value differs is an edit, and a file without `id` is a new fact. If that is asked for, a fact
+//! is forgotten whose file was deleted: one that the index lists, that is as it was when the index was written, and whose
+//! file is not there. [`Exported`] is what the index says, by which edits are known that were not taken over yet.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::by_hand::Edit;
-use super::fact::{Fact, FactId, Source};
+use super::fact::{Fact, FactId, Source, stable_hash};
 use super::refusal::Refusal;
 use super::render::{day, speaker};
 use super::set::{Added, Facts};
@@ -29,6 +30,43 @@ pub fn files(title: &str, facts: &Facts) -> BTreeMap<String, String> {
     files
 }
 
+/// What an index says: which files were written, and what was in them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exported {
+    marks: BTreeMap<String, u64>,
+}
+
+impl Exported {
+    /// Reads an index; `None` if it is not one that [`files`] made.
+    pub fn read(index: &str) -> Option<Self> {
+        let rest = &index[index.rfind(MARK)? + MARK.len()..];
+        let marks = rest[..rest.find("-->")?].split_whitespace().map(|mark| {
+            let (name, hash) = mark.rsplit_once('=')?;
+            Some((name.to_owned(), u64::from_str_radix(hash, 16).ok()?))
+        });
+        Some(Self { marks: marks.collect::<Option<_>>()? })
+    }
+
+    /// Whether a file is there as it was written.
+    pub fn has(&self, name: &str, text: &str) -> bool {
+        self.marks.get(name) == Some(&hash_of(text))
+    }
+
+    /// The names of the files that were written.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.marks.keys().map(String::as_str)
+    }
+}
+
+/// What the last lines of an index begin with.
+const MARK: &str = "<!-- contexture memory export";
+
+/// A hash of a file. Editors change line ends, which changes nothing of a fact.
+fn hash_of(text: &str) -> u64 {
+    let lines: Vec<&str> = text.trim_start_matches('\u{feff}').lines().map(str::trim_end).collect();
+    stable_hash(&[lines.join("\n").trim_end()])
+}
+
 fn file_name(id: &FactId) -> String {
     format!("{id}.md")
 }
@@ -36,7 +74,7 @@ fn file_name(id: &FactId) -> String {
 fn index(title: &str, facts: &Facts) -> String {
     let mut text = format!(
         "# {}\n\nEach fact has a file. Change its text, entity, attribute or value, or add a file without `id`, and import \
-         the folder again. A deleted file is forgotten with `--forget-missing`.\n\n",
+         the folder again. A fact whose file you delete is forgotten with `--forget-missing`.\n\n",
         flat(title)
     );
     for fact in facts.current() {
@@ -48,6 +86,11 @@ fn index(title: &str, facts: &Facts) -> String {
             day(fact.valid_from_ms)
         ));
     }
+    text.push_str(&format!("\n{MARK}\n"));
+    for fact in facts.current() {
+        text.push_str(&format!("{}={:013x}\n", file_name(&fact.id), hash_of(&file(fact))));
+    }
+    text.push_str("-->\n");
     text
 }
 
@@ -91,52 +134,80 @@ pub struct Applied {
     pub forgotten: Vec<FactId>,
     /// Facts without a file that were kept.
     pub missing: Vec<FactId>,
+    /// Facts without a file that are newer than the files, or were changed since, and were kept.
+    pub newer: Vec<FactId>,
     /// Files that were not taken over, with the reason.
     pub refused: Vec<(String, String)>,
 }
 
 /// Takes over files, by name. Returns what was done, with the facts that were forgotten.
+///
+/// A fact that is new or was changed since the files were written is never forgotten, nor is one whose file is there but
+/// cannot be read.
+///
+/// # Errors
+/// Facts are to be forgotten, and there is no index that tells which files there were.
 pub fn apply(
     facts: &mut Facts,
     files: &BTreeMap<String, String>,
     forget_missing: bool,
     at_ms: u64,
-) -> (Applied, Vec<Fact>) {
+) -> Result<(Applied, Vec<Fact>), Refusal> {
+    let exported = files.get(INDEX).and_then(|index| Exported::read(index));
+    if forget_missing && exported.is_none() {
+        return Err(Refusal::NoIndex);
+    }
     let (mut applied, mut gone) = (Applied::default(), Vec::new());
     let mut seen: Vec<FactId> = Vec::new();
-    let before: Vec<FactId> = facts.current().map(|fact| fact.id.clone()).collect();
+    // As they were before the files are taken over: only what was deleted is missing.
+    let before: Vec<Fact> = facts.current().cloned().collect();
     for (name, text) in files.iter().filter(|(name, _)| name.as_str() != INDEX && name.ends_with(".md")) {
-        match apply_file(facts, text, &mut seen, at_ms) {
+        let is_exported = exported.as_ref().is_some_and(|exported| exported.names().any(|other| other == name));
+        match apply_file(facts, text, is_exported, &mut seen, at_ms) {
             Ok(Some((id, true))) => applied.added.push(id),
             Ok(Some((id, false))) => applied.changed.push(id),
             Ok(None) => {}
             Err(refusal) => applied.refused.push((name.clone(), refusal.to_string())),
         }
     }
-    for id in before.iter().filter(|id| !seen.contains(id)) {
+    let is_missing = |fact: &&Fact| !seen.contains(&fact.id) && !files.contains_key(&file_name(&fact.id));
+    for fact in before.iter().filter(is_missing) {
+        let id = &fact.id;
         // An edit may have taken its place.
         if !facts.get(id).is_some_and(Fact::is_current) {
             continue;
         }
-        match forget_missing {
+        let is_as_exported = exported.as_ref().is_some_and(|exported| exported.has(&file_name(id), &file(fact)));
+        match forget_missing && is_as_exported {
             true => {
                 gone.extend(facts.forget(id, at_ms).unwrap_or_default());
                 applied.forgotten.push(id.clone());
             }
-            false => applied.missing.push(id.clone()),
+            false if exported.is_none() || is_as_exported => applied.missing.push(id.clone()),
+            false => applied.newer.push(id.clone()),
         }
     }
-    (applied, gone)
+    Ok((applied, gone))
 }
 
-/// Takes over one file; `true` for a new fact.
+/// Whether taking over a file would change nothing, so that it may be written anew.
+pub fn is_taken_over(facts: &Facts, text: &str) -> bool {
+    matches!(apply_file(&mut facts.clone(), text, true, &mut Vec::new(), 0), Ok(None))
+}
+
+/// Takes over one file; `true` for a new fact. A file that was exported has the fact that it is of.
 fn apply_file(
     facts: &mut Facts,
     text: &str,
+    is_exported: bool,
     seen: &mut Vec<FactId>,
     at_ms: u64,
 ) -> Result<Option<(FactId, bool)>, Refusal> {
     let matter = FrontMatter::read(text);
+    // Else a broken file would become a fact whose text is its front matter.
+    if is_broken(text, &matter) || (is_exported && matter.text("id").is_none()) {
+        return Err(Refusal::BrokenFile);
+    }
     let edit = Edit {
         text: Some(body(matter.body)),
         entity: Some(matter.text("entity").unwrap_or_default()),
@@ -150,20 +221,42 @@ fn apply_file(
         };
     };
     let fact = facts.get(&id).ok_or_else(|| Refusal::Unknown(id.clone()))?;
+    if seen.contains(&id) {
+        return Err(Refusal::Twice(id));
+    }
     seen.push(id.clone());
-    let is_same = [
-        (&edit.text, &fact.text),
-        (&edit.entity, &fact.entity),
-        (&edit.attribute, &fact.attribute),
-        (&edit.value, &fact.value),
-    ]
-    .into_iter()
-    .all(|(written, kept)| written.as_deref() == Some(flat(kept).as_str()));
-    if is_same {
-        return Ok(None);
+    let is_same = |fact: &Fact| {
+        [
+            (&edit.text, &fact.text),
+            (&edit.entity, &fact.entity),
+            (&edit.attribute, &fact.attribute),
+            (&edit.value, &fact.value),
+        ]
+        .into_iter()
+        .all(|(written, kept)| written.as_deref() == Some(flat(kept).as_str()))
+    };
+    // It may have been taken over before, and then a newer fact has its text.
+    let mut later = Some(fact);
+    for _ in 0..facts.all().count() {
+        match later {
+            Some(fact) if is_same(fact) => return Ok(None),
+            Some(fact) => later = fact.superseded_by.as_ref().and_then(|id| facts.get(id)),
+            None => break,
+        }
     }
     let new = facts.edit(&id, edit, at_ms)?;
     Ok(Some((new, false)))
+}
+
+/// Whether the lines above the text cannot be read: they do not begin or end as they should, or one has no key.
+fn is_broken(text: &str, matter: &FrontMatter<'_>) -> bool {
+    let text = text.trim_start_matches('\u{feff}');
+    if !matter.is_there {
+        return text.trim_start().starts_with("--") || text.lines().any(|line| line.trim_end() == "---");
+    }
+    let above = &text[..text.len() - matter.body.len()];
+    let is_key = |line: &str| line.contains(':') || line.starts_with([' ', '\t', '#']) || line.trim().is_empty();
+    above.lines().filter(|line| !matches!(line.trim_end(), "---" | "...")).any(|line| !is_key(line))
 }
 
 /// The text of a file: all lines before the quote, as one.

@@ -49,6 +49,15 @@ pub enum Refusal {
     /// Every place is taken by a confirmed fact.
     #[error("{0} confirmed facts are remembered, and there is no room for more: forget some first")]
     Full(usize),
+    /// The lines above the text of a file cannot be read.
+    #[error("the lines between `---` above the text are not complete")]
+    BrokenFile,
+    /// There is no index that tells which files there were.
+    #[error("there is no index of an export, so nothing tells which files were deleted")]
+    NoIndex,
+    /// Two files have the same fact.
+    #[error("another file has the fact `{0}` already")]
+    Twice(FactId),
     /// There is nothing to undo.
     #[error("there is no change to undo")]
     NothingToUndo,

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::attribute::is_instruction;
 use super::fact::{
-    Draft, Fact, FactId, MAX_NAME_BYTES, MAX_SOURCES, MAX_TEXT_BYTES, Speaker, coverage, hashes, normal,
+    Draft, Fact, FactId, MAX_NAME_BYTES, MAX_SOURCES, MAX_TEXT_BYTES, Speaker, coverage, hashes, name, negations,
+    normal, words,
 };
 use super::refusal::Refusal;
 use super::render::{TITLES, line};
@@ -103,9 +104,9 @@ impl Facts {
         self.all().find(|fact| fact.id == *id)
     }
 
-    /// The facts whose names begin so.
+    /// The facts whose names begin so; none for an empty beginning.
     pub fn beginning(&self, id: &str) -> Vec<&Fact> {
-        self.all().filter(|fact| fact.id.as_str().starts_with(id)).collect()
+        self.all().filter(|fact| !id.is_empty() && fact.id.as_str().starts_with(id)).collect()
     }
 
     /// The marks of facts that were forgotten.
@@ -135,9 +136,9 @@ impl Facts {
 
     /// Everything that was ever true of an entity, oldest first; of one attribute, unless that is empty.
     pub fn history(&self, entity: &str, attribute: &str) -> Vec<&Fact> {
-        let (entity, attribute) = (normal(entity), normal(attribute));
+        let (entity, attribute) = (name(entity), normal(attribute));
         let is_meant = |fact: &&Fact| {
-            normal(&fact.entity) == entity && (attribute.is_empty() || normal(&fact.attribute) == attribute)
+            name(&fact.entity) == entity && (attribute.is_empty() || normal(&fact.attribute) == attribute)
         };
         let mut facts: Vec<&Fact> = self.all().filter(is_meant).collect();
         facts.sort_by_key(|fact| fact.valid_from_ms);
@@ -165,18 +166,12 @@ impl Facts {
     /// Adds what was extracted. What anyone but the user says is not added if it only repeats what is remembered, here or
     /// among `shown`: the model was shown it, and may have written it anywhere.
     pub(super) fn learn(&mut self, draft: Draft, shown: &[&Facts]) -> Result<Added, Refusal> {
-        let known = || std::iter::once(&*self).chain(shown.iter().copied()).flat_map(Facts::all);
-        if draft.said_by != Speaker::User && known().all(|fact| fact.claim() != draft.claim()) {
-            let words = hashes(&format!("{} {}", draft.text, draft.quote));
-            let mut all: Vec<u64> = known().flat_map(|fact| hashes(&line(fact, true)).into_vec()).collect();
-            all.extend(TITLES.iter().flat_map(|title| hashes(title).into_vec()));
-            all.sort_unstable();
-            let repeats = |fact: &Fact| coverage(fact.terms(), &words) >= REPEATED_FACT;
-            if coverage(&words, &all) >= KNOWN_WORDS || known().any(repeats) {
-                return Err(Refusal::Restated);
-            }
-        }
-        self.add(draft)
+        let known: Vec<&Fact> = std::iter::once(&*self).chain(shown.iter().copied()).flat_map(Facts::all).collect();
+        let is_restated = draft.said_by != Speaker::User
+            && known.iter().all(|fact| !fact.says(&draft))
+            && !is_contrary(&draft, &known)
+            && is_repeated(&draft, &known);
+        if is_restated { Err(Refusal::Restated) } else { self.add(draft) }
     }
 
     /// Puts a fact in the place of another. An empty text ends the old one without another in its place.
@@ -189,7 +184,7 @@ impl Facts {
             return Err(Refusal::UsersOwn(id.clone()));
         }
         let draft = checked(draft)?;
-        if draft.claim() == old.claim() && draft.text == old.text {
+        if old.says(&draft) && draft.text == old.text {
             return Err(Refusal::Unchanged);
         }
         let at_ms = draft.at_ms;
@@ -325,19 +320,9 @@ impl Facts {
         &mut self.spent
     }
 
-    /// The current fact that says the same.
+    /// The current fact that says the same. Sentences of the same words in another order, or with one more `not`, do not.
     fn position_of(&self, draft: &Draft) -> Option<usize> {
-        let claim = draft.claim();
-        let words = if draft.attribute.is_empty() {
-            hashes(&format!("{} {}", draft.entity, draft.text))
-        } else {
-            Box::default()
-        };
-        self.facts.iter().position(|fact| {
-            // Sentences of the same words say the same; one other word may change everything.
-            let is_like = fact.attribute.is_empty() && !words.is_empty() && *fact.terms() == *words;
-            fact.is_current() && (fact.claim() == claim || is_like)
-        })
+        self.facts.iter().position(|fact| fact.is_current() && fact.says(draft))
     }
 
     /// Adds what a second source says to a fact that is known.
@@ -368,8 +353,8 @@ impl Facts {
         if !new.single || normal(&new.attribute).is_empty() {
             return Vec::new();
         }
-        let (mut before, key) = (Vec::new(), new.key());
-        for old in self.facts.iter_mut().filter(|old| old.is_current() && old.single && old.key() == key) {
+        let (mut before, kind) = (Vec::new(), new.clone());
+        for old in self.facts.iter_mut().filter(|old| old.is_current() && old.single && old.has_property_of(&kind)) {
             let is_users = old.said_by == Speaker::User || old.confirmed;
             if is_users && new.said_by != Speaker::User {
                 continue;
@@ -470,6 +455,49 @@ impl Facts {
         let surplus = self.tombstones.len().saturating_sub(MAX_TOMBSTONES);
         self.tombstones.drain(..surplus);
     }
+}
+
+/// Whether what is said has the words of what is known.
+fn is_repeated(draft: &Draft, known: &[&Fact]) -> bool {
+    let words = hashes(&format!("{} {}", draft.text, draft.quote));
+    let mut all: Vec<u64> = known.iter().flat_map(|fact| hashes(&line(fact, true)).into_vec()).collect();
+    all.extend(TITLES.iter().flat_map(|title| hashes(title).into_vec()));
+    all.sort_unstable();
+    coverage(&words, &all) >= KNOWN_WORDS || known.iter().any(|fact| coverage(fact.terms(), &words) >= REPEATED_FACT)
+}
+
+/// Whether what is said has the words of a fact and is something else: negated, in another order, or with other signs.
+fn is_contrary(draft: &Draft, known: &[&Fact]) -> bool {
+    let (said, terms) = (words(&draft.text), hashes(&draft.text));
+    let said = bare(&said);
+    let said_sorted = sorted(&said);
+    let mut is_contrary = false;
+    for fact in known.iter().filter(|fact| coverage(&terms, fact.terms()) >= KNOWN_WORDS) {
+        let fact_words = words(&fact.text);
+        let fact_words = bare(&fact_words);
+        let has_same_sense = negations(&fact.text) % 2 == negations(&draft.text) % 2;
+        let fact_sorted = sorted(&fact_words);
+        let is_reordered = fact_words != said && fact_sorted == said_sorted;
+        let is_sign = |word: &&&str| word.chars().any(|c| !c.is_alphabetic());
+        let has_other_signs =
+            hashes(&fact.text) == terms && fact_sorted.iter().filter(is_sign).ne(said_sorted.iter().filter(is_sign));
+        if has_same_sense && !is_reordered && !has_other_signs {
+            return false;
+        }
+        is_contrary = true;
+    }
+    is_contrary
+}
+
+/// Words without what separates them in a sentence.
+fn bare(words: &[String]) -> Vec<&str> {
+    words.iter().map(|word| word.trim_matches([',', ';', ':', '.', '!', '(', ')', '"', '\''])).collect()
+}
+
+fn sorted<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let mut words = words.to_vec();
+    words.sort_unstable();
+    words
 }
 
 /// A draft without secrets, and only if its fields are fine.

@@ -33,7 +33,7 @@ impl Place {
         Self { layer: layer.into(), scope: scope.into(), owner: owner.into() }
     }
 
-    fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         format!("{}state", layer_prefix(&self.layer, &self.scope, &self.owner))
     }
 

@@ -104,6 +104,91 @@ fn secrets_are_never_kept() {
     assert!(!stored.contains(&key) && stored.contains("[redacted: GitHub token]"), "{stored}");
 }
 
+/// What somebody says in a sentence, in an item of the thread `t`.
+fn sentence(said_by: Speaker, text: &str, item: usize) -> Draft {
+    let source = Source::Item { thread: "t".into(), item, start: 0, end: text.len(), name: None };
+    Draft { text: text.to_owned(), quote: text.to_owned(), source, ..said(said_by, "user", "", "", item) }
+}
+
+/// Taking the second for the first kept the opposite of what was said last.
+#[test]
+fn the_opposite_of_a_fact_is_another_fact() {
+    let pairs = [
+        ("The tests do not pass.", "The tests pass."),
+        ("Ada can eat peanuts", "Ada can not eat peanuts"),
+        ("Ada reports to Bob", "Bob reports to Ada"),
+        ("Ada likes tea, not coffee", "Ada likes coffee, not tea"),
+        ("C++ is used", "C# is used"),
+        ("The meeting is at 9:30", "The meeting is at 30:9"),
+        ("Is the door open?", "The door is open"),
+        ("我爱她", "她爱我"),
+    ];
+    for (first, second) in pairs.into_iter().flat_map(|(one, other)| [(one, other), (other, one)]) {
+        for said_by in [Speaker::User, Speaker::Assistant, Speaker::Tool] {
+            let mut facts = Facts::default();
+            facts.learn(sentence(said_by, first, 1), &[]).unwrap();
+            let added = facts.learn(sentence(said_by, second, 2), &[]);
+            assert!(matches!(added, Ok(Added::New(_))), "{first} / {second}: {added:?}");
+        }
+        let mut facts = Facts::default();
+        let tell = |text: &str| Edit { text: Some(text.to_owned()), ..Edit::default() };
+        facts.tell(tell(first), 1).unwrap();
+        let id = facts.tell(tell(second), 2).unwrap();
+        assert!(matches!(id, Added::New(_)), "{first} / {second}");
+    }
+    for (one, other) in [("Use tabs.", "use  TABS"), ("Ada likes tea", "Ada likes tea!"), ("它很快。", "它很快")]
+    {
+        let mut facts = Facts::default();
+        facts.add(sentence(Speaker::User, one, 1)).unwrap();
+        assert!(matches!(facts.add(sentence(Speaker::User, other, 2)), Ok(Added::Known(_))), "{one} / {other}");
+    }
+}
+
+#[test]
+fn the_same_property_with_the_opposite_text_is_another_fact() {
+    let mut facts = Facts::default();
+    facts.add(user("Ada", "eats", "peanuts", 1)).unwrap();
+    let text = "Ada must not eat peanuts".to_owned();
+    let added = facts.add(Draft { text: text.clone(), ..user("Ada", "eats", "peanuts", 2) });
+    assert!(matches!(added, Ok(Added::New(_))), "{added:?}");
+    let mut facts = Facts::default();
+    let old = facts.add(user("C++", "version", "20", 1)).unwrap().id().clone();
+    facts.add(user("C#", "version", "12", 2)).unwrap();
+    assert_eq!(values(&facts), ["20", "12"], "they are two languages");
+    let new = Draft { text: "C++ version 20".to_owned(), ..user("C#", "version", "20", 3) };
+    assert!(facts.update(&old, new).is_ok(), "the entity changes");
+}
+
+/// A tombstone also blocks what is told in other words, as long as it is from the same words of the conversation.
+#[test]
+fn what_was_forgotten_is_not_learned_again_in_other_words() {
+    let mut facts = Facts::default();
+    let id = facts.add(sentence(Speaker::User, "The tests do not pass.", 1)).unwrap().id().clone();
+    facts.forget(&id, 9).unwrap();
+    for text in ["The tests do not pass.", "the tests DO NOT pass", "The tests pass.", "Tests fail"] {
+        assert_eq!(facts.learn(sentence(Speaker::User, text, 1), &[]), Err(Refusal::Forgotten), "{text}");
+    }
+}
+
+#[test]
+fn a_quote_is_redacted_before_it_is_cut() {
+    let key = format!("ghp_{}", "a1B2".repeat(9));
+    let text = format!("{} {key}", "word ".repeat(55));
+    let password = "my password is hunter2-Xq9";
+    let mut log = ItemLog::new();
+    log.append(Item::user(text.clone()), 9);
+    log.append(Item::user(password), 9);
+    let found = find_quote(&log, &"t".into(), &text).unwrap();
+    assert!(found.quote.len() <= MAX_QUOTE_BYTES && !found.quote.contains("ghp_"), "{}", found.quote);
+    let found = find_quote(&log, &"t".into(), "hunter2-Xq9").unwrap();
+    assert_eq!(found.quote, "[redacted: password]", "the name that tells what it is was not quoted");
+    let mut facts = Facts::default();
+    let edit = Edit { text: Some(text), ..Edit::default() };
+    facts.tell(edit, 1).unwrap();
+    let stored = serde_json::to_string(&facts).unwrap();
+    assert!(!stored.contains("ghp_"), "{stored}");
+}
+
 #[test]
 fn what_was_forgotten_is_gone_and_is_not_learned_again_from_the_same_items() {
     let mut facts = Facts::default();
@@ -288,14 +373,14 @@ fn a_mirror_goes_both_ways() {
     let mut files = mirror::files("resource ada", &facts);
     assert_eq!(files.len(), 3);
     let before = facts.clone();
-    let (applied, _) = mirror::apply(&mut facts, &files, true, 9_000);
+    let (applied, _) = mirror::apply(&mut facts, &files, true, 9_000).unwrap();
     assert_eq!((applied, &facts), (mirror::Applied::default(), &before), "nothing was changed");
     let file = files.get_mut(&format!("{paris}.md")).unwrap();
     *file = file.replace("value: 'Paris'", "value: 'Rome'").replace("Ada lives in Paris\n", "Ada lives in\nRome\n");
     files.remove(&format!("{tea}.md"));
     files.insert("new.md".to_owned(), "Ada has a cat.\n".to_owned());
     files.insert("empty.md".to_owned(), "---\nentity: x\n---\n".to_owned());
-    let (applied, gone) = mirror::apply(&mut facts, &files, false, 9_000);
+    let (applied, gone) = mirror::apply(&mut facts, &files, false, 9_000).unwrap();
     assert_eq!((applied.changed.len(), applied.added.len(), applied.missing.as_slice()), (1, 1, &[tea.clone()][..]));
     assert_eq!(
         (applied.refused.as_slice(), gone.len()),
@@ -303,8 +388,61 @@ fn a_mirror_goes_both_ways() {
     );
     let texts: Vec<&str> = facts.current().map(|fact| fact.text.as_str()).collect();
     assert!(texts.contains(&"Ada lives in Rome") && texts.contains(&"Ada has a cat."), "{texts:?}");
-    let (applied, gone) = mirror::apply(&mut facts, &mirror::files("", &before), true, 9_500);
-    assert_eq!((gone.len(), applied.refused.len()), (3, 0), "{applied:?}");
+    let (applied, _) = mirror::apply(&mut facts, &files, false, 9_100).unwrap();
+    assert_eq!(
+        (applied.changed.len(), applied.added.len(), applied.refused.len()),
+        (0, 0, 1),
+        "it was taken over before"
+    );
+    files.remove("empty.md");
+    let (applied, gone) = mirror::apply(&mut facts, &files, true, 9_200).unwrap();
+    assert_eq!((applied.forgotten.as_slice(), gone.len()), (&[tea][..], 1), "{applied:?}");
+    assert_eq!(applied.newer.len(), 2, "what came after the export is kept: {applied:?}");
+}
+
+/// Forgetting cannot be undone, so only a file that a person deleted forgets its fact.
+#[test]
+fn nothing_is_forgotten_that_nobody_deleted() {
+    let mut facts = Facts::default();
+    let paris = facts.add(user("Ada", "lives in", "Paris", 1)).unwrap().id().clone();
+    let tea = facts.add(user("Ada", "likes", "tea", 2)).unwrap().id().clone();
+    let files = mirror::files("resource ada", &facts);
+    let (paris_file, tea_file) = (format!("{paris}.md"), format!("{tea}.md"));
+    let with = |name: &str, text: String| {
+        let mut files = files.clone();
+        files.insert(name.to_owned(), text);
+        files
+    };
+    let told = files[&tea_file].clone();
+    let broken = [
+        told.replacen("---", "--", 1),
+        told.replacen("\n---", "\n--", 1),
+        told.replacen("id: ", "id ", 1),
+        told.lines().filter(|line| !line.starts_with("id:")).collect::<Vec<_>>().join("\n"),
+        format!("\n{told}"),
+        String::new(),
+    ];
+    for text in broken {
+        let mut now = facts.clone();
+        let (applied, gone) = mirror::apply(&mut now, &with(&tea_file, text.clone()), true, 9_000).unwrap();
+        assert_eq!((applied.refused.len(), gone.len(), &now), (1, 0, &facts), "{text}");
+    }
+    let none = std::collections::BTreeMap::new();
+    assert_eq!(mirror::apply(&mut facts.clone(), &none, true, 9_000), Err(Refusal::NoIndex));
+    let foreign = with(mirror::INDEX, "# My site\n".to_owned());
+    assert_eq!(mirror::apply(&mut facts.clone(), &foreign, true, 9_000), Err(Refusal::NoIndex));
+    let mut deleted = files.clone();
+    deleted.remove(&tea_file);
+    deleted.remove(&paris_file);
+    let mut now = facts.clone();
+    now.edit(&paris, Edit { value: Some("Rome".to_owned()), ..Edit::default() }, 3_000).unwrap();
+    now.add(user("Ada", "likes", "milk", 4)).unwrap();
+    let (applied, gone) = mirror::apply(&mut now, &deleted, true, 9_000).unwrap();
+    assert_eq!((gone.len(), applied.forgotten, applied.newer.len()), (1, vec![tea.clone()], 2));
+    assert_eq!(values(&now), ["Rome", "milk"]);
+    let copy = with("copy.md", told.replace("tea", "coffee"));
+    let (applied, _) = mirror::apply(&mut facts.clone(), &copy, true, 9_000).unwrap();
+    assert_eq!((applied.changed.len(), applied.refused.len()), (0, 1), "two files of one fact: {applied:?}");
 }
 
 /// An operation on facts.
@@ -370,7 +508,28 @@ fn check(facts: &Facts) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// A sentence of a few words that differ in what matters: order, negation, signs.
+fn spoken() -> impl Strategy<Value = Vec<&'static str>> {
+    let word =
+        prop::sample::select(vec!["Ada", "Bob", "not", "no", "can", "likes", "tea", "C++", "C#", "9:30", "30:9", "不"]);
+    proptest::collection::vec(word, 1..6)
+}
+
 proptest! {
+    #[test]
+    fn two_sentences_are_one_fact_only_if_their_words_are_the_same(
+        one in spoken(), other in spoken(), spaces in " {1,3}", end in "[.!]?", upper: bool,
+    ) {
+        let mut facts = Facts::default();
+        facts.add(sentence(Speaker::User, &one.join(" "), 1)).unwrap();
+        for words in [&one, &other] {
+            let text = format!("{}{end}", words.join(&spaces));
+            let text = if upper { text.to_uppercase() } else { text };
+            let added = facts.clone().add(sentence(Speaker::User, &text, 2)).unwrap();
+            prop_assert_eq!(matches!(added, Added::Known(_)), *words == one, "{:?} {}", one, text);
+        }
+    }
+
     #[test]
     fn facts_stay_in_order_whatever_happens(ops in proptest::collection::vec(op(), 0..60)) {
         let mut facts = Facts::default();
@@ -419,7 +578,7 @@ proptest! {
             let _ = facts.tell(edit, at as u64);
         }
         let before = facts.clone();
-        let (applied, gone) = mirror::apply(&mut facts, &mirror::files("title", &before), true, 99);
+        let (applied, gone) = mirror::apply(&mut facts, &mirror::files("title", &before), true, 99).unwrap();
         prop_assert_eq!(&applied, &mirror::Applied::default());
         prop_assert!(gone.is_empty() && facts == before);
     }

@@ -139,6 +139,11 @@ impl MemoryLayer for Observations {
         self.layer.on_complete(params).await
     }
 
+    async fn dispose(&self, _: DisposeParams<Facts>) -> HookResult<()> {
+        self.layer.dispose().await;
+        Ok(())
+    }
+
     async fn on_spawn(&self, params: SpawnParams<Facts>) -> HookResult<SpawnResult<Facts>> {
         Ok(SpawnResult::state((*params.parent_state).clone()))
     }

@@ -20,7 +20,9 @@
 //!
 //! In the resource's scope the memory outlives the conversation and is shared by all threads of a user or project; in the
 //! execution's it ends with the run. A child starts with a copy and brings back what it changed itself. If two processes
-//! change the memory at the same time, what was set last holds for each file and each state. No model is needed.
+//! change the memory at the same time, no edit is lost: a file has the lines that either added, without those that either
+//! removed, which may make it longer than the limit; a file that either deleted is gone; of the states, what was set last
+//! holds. Keys and tokens are [redacted](crate::redact) before a file is kept. No model is needed.
 
 mod commands;
 
@@ -41,6 +43,7 @@ use crate::revised::Revised;
 use crate::state_version::Version;
 use crate::text::block::{changed_lines, fit_parts, start_of};
 use crate::text::one_line::one_line;
+use crate::text::united::united;
 
 /// The id of the layer.
 pub const ID: &str = "tool-memory";
@@ -127,6 +130,18 @@ impl ToolMemory {
 }
 
 impl ToolMemoryState {
+    /// The files by path, and the states of tools.
+    pub(crate) fn texts(&self) -> Vec<(String, String)> {
+        let files = self.files.iter().map(|(path, text)| (path.to_owned(), text.clone()));
+        let states = self.states.iter().map(|(tool, value)| (format!("state of {tool}"), value.to_string()));
+        files.chain(states).collect()
+    }
+
+    /// Deletes a file or directory; `false` if it is not there.
+    pub(crate) fn delete(&mut self, path: &str) -> bool {
+        commands::run(MemoryCommand::Delete { path: path.to_owned() }, &mut self.files).is_ok()
+    }
+
     /// Everything as lines.
     fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -227,6 +242,18 @@ impl MemoryLayer for ToolMemory {
     fn merge(&self, ours: &ToolMemoryState, theirs: &ToolMemoryState) -> Option<ToolMemoryState> {
         let (files, states) = (ours.files.merged(&theirs.files), ours.states.merged(&theirs.states));
         Some(ToolMemoryState { version: Version, files, states })
+    }
+
+    fn merge_since(
+        &self,
+        base: Option<&ToolMemoryState>,
+        ours: &ToolMemoryState,
+        theirs: &ToolMemoryState,
+    ) -> Option<ToolMemoryState> {
+        let Some(base) = base else { return self.merge(ours, theirs) };
+        let files =
+            ours.files.merged_since(&base.files, &theirs.files, |base, ours, theirs| united(base, ours, theirs));
+        Some(ToolMemoryState { version: Version, files, states: ours.states.merged(&theirs.states) })
     }
 }
 

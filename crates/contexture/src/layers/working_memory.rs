@@ -23,7 +23,7 @@
 //! Stored notes that are not what the layer keeps any more, because it was given a schema or another one, are kept aside
 //! under `state.backup.…` in the layer's storage, a fault tells of it, and the layer starts fresh.
 //!
-//! Empty notes are not shown. Without a model the layer works the same: the program calls `update` itself.
+//! Keys and tokens are [redacted](crate::redact) before notes are kept. Empty notes are not shown. Without a model the layer works the same: the program calls `update` itself.
 //!
 //! ```
 //! use contexture::layers::working_memory::{Notes, Update, WorkingMemory};
@@ -51,6 +51,7 @@ use contexture_core::{LayerId, Slot};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::redact::{redact, redact_value, secrets};
 use crate::text::block::fit_text;
 
 /// The default id of the layer; [`WorkingMemory::with_id`] sets another one.
@@ -216,6 +217,7 @@ impl WorkingMemory {
             (None, Update::Object { .. }) => return Err("the notes are text: answer `text`".to_owned()),
             (Some(_), Update::Text(_)) => return Err("the notes are an object: answer `set` and `remove`".to_owned()),
         };
+        let notes = notes.redacted();
         self.check(&notes)?;
         Ok(notes)
     }
@@ -248,6 +250,7 @@ impl WorkingMemory {
             "additionalProperties": false,
         });
         layer_fn_with_schema(description, input, json!({ "type": "string" }), move |input, notes: Arc<Notes>, ctx| {
+            let has_secret = !secrets(&input.to_string()).is_empty();
             let updated = serde_json::from_value(input)
                 .map_err(|error| error.to_string())
                 .and_then(|update| layer.updated(&notes, update));
@@ -257,12 +260,15 @@ impl WorkingMemory {
                 if tokens > MAX_NOTES_TOKENS {
                     return Err(format!("they would have {tokens} tokens, more than {MAX_NOTES_TOKENS}").into());
                 }
-                Ok(FnResult::new(json!("updated")).with_state(notes))
+                let told = if has_secret { UPDATED_WITHOUT_SECRETS } else { "updated" };
+                Ok(FnResult::new(json!(told)).with_state(notes))
             }
         })
     }
 }
 
+const UPDATED_WITHOUT_SECRETS: &str =
+    "updated; a secret in it was replaced by its kind, since keys and passwords are not kept";
 const TEXT_DESCRIPTION: &str =
     "Replaces your notes. They are shown to you from now on, so keep them short and leave out what is outdated.";
 const OBJECT_DESCRIPTION: &str = "Changes your notes, which are shown to you from now on. `set` is merged into them key \
@@ -331,8 +337,19 @@ impl Notes {
         }
     }
 
+    /// The notes without keys and passwords.
+    fn redacted(self) -> Self {
+        match self {
+            Notes::Text(text) => Notes::Text(redact(&text).into_owned()),
+            Notes::Object(mut object) => {
+                object.iter_mut().for_each(|(name, value)| redact_value(name, value));
+                Notes::Object(object)
+            }
+        }
+    }
+
     /// The notes as shown to the model.
-    fn to_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         match self {
             Notes::Text(text) => text.clone(),
             Notes::Object(object) => Value::Object(object.clone()).to_string(),

@@ -8,7 +8,7 @@ use contexture_core::search::SearchDocument;
 use contexture_core::tokens::{ceil_boundary, floor_boundary};
 use serde_json::{Value, json};
 
-use crate::redact::redact;
+use crate::redact::{redact, redact_part};
 use crate::text::date::{MONTHS, civil, day};
 
 /// Of a longer text, such as the output of a tool, so many bytes of its start are searched.
@@ -62,7 +62,7 @@ impl Passage {
         }
         let (thread, position, id) = (thread.to_owned(), position as u64, id.map(String::from));
         let at_ms = Some(meta.time_ms.unwrap_or(now_ms));
-        Some(Self { thread, position, id, speaker, at_ms, text: redact(&shortened(text)).into_owned() })
+        Some(Self { thread, position, id, speaker, at_ms, text: shortened(text) })
     }
 
     /// Its id in the index: that of its neighbours is one less or more.
@@ -127,10 +127,31 @@ fn one_line_name(name: &str) -> String {
     name[..floor_boundary(&name, MAX_SPEAKER_BYTES)].to_owned()
 }
 
+/// The text without secrets, and of a long one its start and its end. A key that the cut goes through leaves nothing.
 fn shortened(text: &str) -> String {
     if text.len() <= HEAD_BYTES + TAIL_BYTES {
-        return text.to_owned();
+        return redact(text).into_owned();
     }
     let (head, tail) = (floor_boundary(text, HEAD_BYTES), ceil_boundary(text, text.len() - TAIL_BYTES));
-    format!("{}\n…\n{}", &text[..head], &text[tail..])
+    format!("{}\n…\n{}", redact_part(text, 0..head), redact_part(text, tail..text.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A text that was cut first had half of a key, which nothing recognises.
+    #[test]
+    fn a_key_where_a_long_text_is_cut_leaves_nothing() {
+        let key = format!("ghp_{}", "aZ9bY8cX7d".repeat(4));
+        for before in HEAD_BYTES - 44..HEAD_BYTES + 2 {
+            let text = format!("{}{key} {}", " ".repeat(before), "z ".repeat(30_000));
+            assert!(!shortened(&text).contains("ghp_"), "{before}");
+        }
+        let line = "QUFBQUFBQUFBQUFBQUFBQUFBQUFB\n";
+        let block = |body: &str| format!("-----BEGIN PRIVATE KEY-----\n{body}-----END PRIVATE KEY-----\n");
+        let text = format!("{}{}end", "log line\n".repeat(3_000), block(&line.repeat(300)));
+        let shortened = shortened(&text);
+        assert!(!shortened.contains(line) && shortened.ends_with("[redacted: private key]\nend"), "{shortened}");
+    }
 }

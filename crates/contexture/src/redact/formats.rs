@@ -1,5 +1,6 @@
 //! Secrets in the formats of known providers.
 
+use super::random::is_word;
 use super::{Secret, begins_word};
 
 /// Which characters follow the beginning of a key.
@@ -104,7 +105,17 @@ const FORMATS: &[Format] = &[
     Format("EAAA", Signs::Word, 58, "Square token"),
     Format("pscale_tkn_", Signs::Word, 32, "PlanetScale token"),
     Format("fo1_", Signs::Word, 40, "Fly token"),
+    Format("pcsk_", Signs::Word, 40, "Pinecone key"),
 ];
+
+const WEB_TOKEN: &str = "web token";
+const BOT_TOKEN: &str = "bot token";
+const PASSWORD: &str = "password";
+
+/// What secrets of these formats are called.
+pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
+    FORMATS.iter().map(|Format(.., kind)| *kind).chain([WEB_TOKEN, BOT_TOKEN, PASSWORD])
+}
 
 /// Adds the secrets of known formats.
 pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
@@ -142,7 +153,15 @@ fn key_at(bytes: &[u8], at: usize, format: &Format) -> Option<Secret> {
     // Words joined by dashes, such as `sk-learn-is-a-library-for-python`, have no digit; keys of that length do.
     let is_random = rest[..len].iter().any(u8::is_ascii_digit) || rest[..len].iter().any(u8::is_ascii_uppercase);
     let len = trimmed(&rest[..len]);
+    // Branches, classes and files begin so too: `sk-1234-fix-the-parser`, `sk-SK-translations-2024`.
+    let is_random = is_random && (begin != "sk-" || !is_name_of_words(&rest[..len]));
     (len >= least && is_random).then(|| Secret { range: at..at + begin.len() + len, kind })
+}
+
+/// Whether short words are joined by dashes; of a key some part is long or random.
+fn is_name_of_words(bytes: &[u8]) -> bool {
+    let mut parts = bytes.split(|byte| matches!(byte, b'-' | b'_'));
+    parts.all(|part| part.len() < 20 && std::str::from_utf8(part).is_ok_and(is_word))
 }
 
 /// The length without full stops and the like at the end, which belong to the sentence.
@@ -156,7 +175,7 @@ fn web_token(bytes: &[u8], at: usize) -> Option<Secret> {
     let len = rest.iter().take_while(|byte| Signs::Word.has(**byte) || **byte == b'.').count();
     let parts: Vec<&[u8]> = rest[..len].split(|byte| *byte == b'.').collect();
     let is_token = parts.len() >= 3 && parts[1].len() >= 8 && parts[0].len() >= 8;
-    is_token.then(|| Secret { range: at..at + 3 + trimmed(&rest[..len]), kind: "web token" })
+    is_token.then(|| Secret { range: at..at + 3 + trimmed(&rest[..len]), kind: WEB_TOKEN })
 }
 
 /// A token of a Telegram bot: digits, a colon, 35 characters.
@@ -166,7 +185,7 @@ fn bot_token(bytes: &[u8], at: usize) -> Option<Secret> {
     let key = rest[digits..].strip_prefix(b":")?;
     let len = key.iter().take_while(|byte| Signs::Word.has(**byte)).count();
     let is_token = (8..=10).contains(&digits) && (34..=36).contains(&len);
-    is_token.then(|| Secret { range: at..at + digits + 1 + len, kind: "bot token" })
+    is_token.then(|| Secret { range: at..at + digits + 1 + len, kind: BOT_TOKEN })
 }
 
 /// The password in `scheme://user:password@host`.
@@ -180,5 +199,5 @@ fn address_password(bytes: &[u8], at: usize) -> Option<Secret> {
     let colon = part[..host].iter().position(|byte| *byte == b':')?;
     let start = at + scheme + 3 + colon + 1;
     let is_variable = matches!(part.get(colon + 1), None | Some(b'$' | b'{' | b'<' | b'[' | b'*'));
-    (host > colon + 1 && !is_variable).then(|| Secret { range: start..at + scheme + 3 + host, kind: "password" })
+    (host > colon + 1 && !is_variable).then(|| Secret { range: start..at + scheme + 3 + host, kind: PASSWORD })
 }

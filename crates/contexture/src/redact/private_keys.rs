@@ -2,6 +2,8 @@
 
 use super::Secret;
 
+pub(super) const KIND: &str = "private key";
+
 const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 const DASHES: &str = "-----";
@@ -19,7 +21,7 @@ pub(super) fn find(text: &str) -> Vec<Secret> {
         }
         let body = from + len + DASHES.len();
         let end = body_end(text, body, title);
-        found.push(Secret { range: at..end, kind: "private key" });
+        found.push(Secret { range: at..end, kind: KIND });
         from = end;
     }
     found.extend(putty_key(text));
@@ -33,7 +35,8 @@ fn body_end(text: &str, body: usize, title: &str) -> usize {
         return body + at + close.len();
     }
     let rest = &text[body..];
-    let is_of_key = |c: char| c.is_ascii_alphanumeric() || "+/=\\ \t\r\n-:,".contains(c);
+    // Also with what stands before lines that are quoted, numbered or commented.
+    let is_of_key = |c: char| c.is_ascii_alphanumeric() || "+/=\\ \t\r\n-:,>|#*".contains(c);
     body + rest.find(|c| !is_of_key(c)).unwrap_or(rest.len())
 }
 
@@ -44,5 +47,5 @@ fn putty_key(text: &str) -> Option<Secret> {
     let rest = &text[at..];
     let is_of_key = |c: char| c.is_ascii_alphanumeric() || "+/=\\ \t\r\n".contains(c);
     let end = rest.find("Private-").or_else(|| rest.find(|c| !is_of_key(c))).unwrap_or(rest.len());
-    (end > 32).then(|| Secret { range: at..at + end, kind: "private key" })
+    (end > 32).then(|| Secret { range: at..at + end, kind: KIND })
 }

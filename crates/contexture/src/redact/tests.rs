@@ -41,6 +41,7 @@ fn keys_of_providers_are_found_wherever_they_are() {
         (hex("dop_v1_", 64), "DigitalOcean token"),
         (hex("shpat_", 32), "Shopify token"),
         (key("hvs.", 30), "Vault token"),
+        (key("pcsk_", 60), "Pinecone key"),
         (key("123456789:", 35), "bot token"),
         (format!("{}.{}.{}", key("eyJ", 20), key("", 30), key("", 40)), "web token"),
     ];
@@ -69,6 +70,26 @@ fn values_beside_telling_names_are_removed() {
         (r#"{"password": "correct1horse"}"#, r#"{"password": "[redacted: password]"}"#),
         ("我的密码是 abc12345。", "我的密码是 [redacted: password]。"),
         ("postgres://ada:pa55word@db/app", "postgres://ada:[redacted: password]@db/app"),
+        ("mysql --user root --password hunter2xyz9", "mysql --user root --password [redacted: password]"),
+        ("machine x login ada password Sup3rS3cret", "machine x login ada password [redacted: password]"),
+        (
+            "machine x\n  login ada\n  password Sup3rS3cret\n",
+            "machine x\n  login ada\n  password [redacted: password]\n",
+        ),
+        ("DB_PASSWORD_PROD: s3cr3tPw99", "DB_PASSWORD_PROD: [redacted: password]"),
+        ("PASSWORD2=s3cr3tPw99", "PASSWORD2=[redacted: password]"),
+        ("DB_PASS=s3cr3tPw99", "DB_PASS=[redacted: password]"),
+        ("<password>s3cr3tPw99</password>", "<password>[redacted: password]</password>"),
+        ("password:\n  s3cr3tPw99\nuser: x", "password:\n  [redacted: password]\nuser: x"),
+        ("密码：abc12345", "密码：[redacted: password]"),
+        ("パスワードはabc12345です", "パスワードは[redacted: password]です"),
+        ("Cookie: theme=dark; session=9f8e7d6c5b4a3928", "Cookie: theme=dark; session=[redacted: cookie]"),
+        ("set-cookie: sid=9f8e7d6c5b4a3928; Path=/", "set-cookie: sid=[redacted: cookie]; Path=/"),
+        ("AWS_SECRET_ACCESS_KEY=abCD12efGH34ij/KLmn56OPqr78st/UVwx90YZab", "AWS_SECRET_ACCESS_KEY=[redacted: key]"),
+        ("SECRET_KEY_BASE=3f9a8c7b6d5e4f3a2b1c0d9e8f7a6b5c4d3e", "SECRET_KEY_BASE=[redacted: key]"),
+        ("API_KEY_PROD=9f8e7d6c5b4a39281706f5e4d3c2b1a0", "API_KEY_PROD=[redacted: key]"),
+        ("api_key_prod: 9f8e7d6c5b4a39281706f5e4d3c2b1a0", "api_key_prod: [redacted: key]"),
+        ("我的API密钥是：9f8e7d6c5b4a39281706f5e4d3c2b1a0", "我的API密钥是：[redacted: key]"),
     ];
     for (text, expected) in cases {
         check(text, expected);
@@ -87,6 +108,11 @@ fn private_keys_go_as_a_whole() {
         let text = format!("a\n-----BEGIN {title}-----\n{body}\n{body}\n-----END {title}-----\nb");
         check(&text, "a\n[redacted: private key]\nb");
         check(&format!("{{\"k\":\"-----BEGIN {title}-----\\n{body}\\n\"}}"), "{\"k\":\"[redacted: private key]\"}");
+    }
+    for (before, line) in [("> ", "> "), ("1\t", "2 | "), ("+", "+"), ("# ", "# ")] {
+        let text = format!("{before}-----BEGIN RSA PRIVATE KEY-----\n{line}{body}\n{line}{body}\n");
+        let redacted = redact(&text).into_owned();
+        assert!(!redacted.contains("MIIE") && redacted.contains("[redacted: private key]"), "{redacted}");
     }
     let public = format!("-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----");
     check(&public, &public);
@@ -111,9 +137,56 @@ fn ordinary_text_stays_as_it_is() {
         "The token of appreciation was a 2026 calendar.",
         "AKIA is how they begin; ghp_ too.",
         "密码需要至少八个字符。",
+        "PWD=/home/ada1/project",
+        "The pwd is /home/ada1/project now",
+        "branch sk-1234-fix-the-parser-for-dates",
+        "file sk-SK-translations-2024-final.json",
+        "class sk-folding-cube-animation-2024 is used",
+        "password = config.db.password1",
+        "The password is 12-characters long minimum",
+        "secret: my-k8s-secret-name-v2-production",
+        r#""password": "Passwort1 eingeben""#,
+        "PASSWORD_FILE=/run/secrets/db1",
+        "password_hash: 12345678",
+        "All 12 tests pass: 34 of 34",
+        "token: src/auth/tokens2.rs",
+        "basic: version-2.0.1-release-2024",
+        "Cookie: theme=dark; lang=en",
     ];
     for text in texts {
         check(text, text);
+    }
+}
+
+/// Anyone can write the words of a mark, and must not switch redaction off with them.
+#[test]
+fn only_what_was_written_as_a_mark_is_one() {
+    let token = key("ghp_", 36);
+    for begin in ["[redacted: for details and ", "[redacted: ", "[redacted: GitHub token ", "[redacted: nothing] "] {
+        for end in ["", "]", "\n"] {
+            let text = format!("{begin}{token}{end}");
+            assert!(!redact(&text).contains(&token), "{text}");
+        }
+    }
+    let body = key("MIIE", 60);
+    let text = format!("-----BEGIN PRIVATE KEY-----\n{body}\n[redacted: key]\n{body}\n-----END PRIVATE KEY-----");
+    check(&text, "[redacted: private key]");
+    check("the [redacted: GitHub token] stays", "the [redacted: GitHub token] stays");
+}
+
+#[test]
+fn a_part_of_a_text_has_no_part_of_a_secret() {
+    let text = format!("the key {} and my password is hunter2-Xq9, fine", key("ghp_", 36));
+    for start in (0..text.len()).step_by(3) {
+        for end in (start..=text.len()).step_by(3) {
+            let part = redact_part(&text, start..end);
+            let plain = part.replace("[redacted: GitHub token]", "").replace("[redacted: password]", "");
+            assert!("the key  and my password is , fine".contains(&plain), "{start}..{end}: {part}");
+        }
+    }
+    for max in 0..80 {
+        let start = redacted_start(&text, max);
+        assert!(start.len() <= max && !start.contains("ghp_") && !start.ends_with("[redacted"), "{start}");
     }
 }
 
@@ -121,7 +194,7 @@ fn ordinary_text_stays_as_it_is() {
 fn every_telling_name_is_looked_for() {
     for name in super::named::names() {
         for name in [name.to_owned(), name.to_uppercase()] {
-            let text = format!("{name}: Zq9Xw7Kp3Lm5Nv1Tb8Rd");
+            let text = format!("DB_{name}: Zq9Xw7Kp3Lm5Nv1Tb8Rd");
             assert_ne!(redact(&text), text, "{name}");
         }
     }

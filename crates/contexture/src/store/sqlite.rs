@@ -64,6 +64,7 @@ pub struct SqliteStore {
 /// close copies the write-ahead log into the file.
 #[derive(Debug)]
 struct OpenStore {
+    path: Arc<PathBuf>,
     readers: Readers,
     writer: Writer,
 }
@@ -88,8 +89,8 @@ impl SqliteStore {
         let path: Arc<PathBuf> = Arc::new(path.as_ref().to_owned());
         let writer_connection = file::open(&path)?;
         let readers = Readers::start(&path)?;
-        let writer = Writer::start(path, writer_connection, clock)?;
-        Ok(Self { open: Arc::new(OpenStore { readers, writer }) })
+        let writer = Writer::start(path.clone(), writer_connection, clock)?;
+        Ok(Self { open: Arc::new(OpenStore { path, readers, writer }) })
     }
 }
 
@@ -106,6 +107,18 @@ impl StorageAdapter for SqliteStore {
         Box::pin(async move {
             check_keys(&batch)?;
             self.open.writer.apply(batch).await
+        })
+    }
+
+    fn scrub(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        let path = self.open.path.clone();
+        Box::pin(async move {
+            let failed = |error| store_error("empty the write-ahead log", "", &path, error);
+            let file = path.clone();
+            match tokio::task::spawn_blocking(move || file::scrub(&file)).await {
+                Ok(done) => done.map_err(failed),
+                Err(_) => Err(thread_ended("empty the write-ahead log", &path)),
+            }
         })
     }
 

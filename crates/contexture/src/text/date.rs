@@ -66,9 +66,22 @@ pub(crate) fn civil(days: u64) -> (u64, u64, u64) {
     (era * 400 + year_of_era + next, month, day)
 }
 
+fn days_of(year: u64, month: u64) -> u64 {
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        2 if is_leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
 /// The day since 1970 of a year, month and day; `None` before 1970 and for what is no date.
 pub(crate) fn days(year: u64, month: u64, day: u64) -> Option<u64> {
-    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) {
+        return None;
+    }
+    if !(1..=days_of(year, month)).contains(&day) {
         return None;
     }
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
@@ -100,7 +113,16 @@ mod tests {
             let (year, month, of_month) = civil(day);
             assert_eq!(days(year, month, of_month), Some(day));
         }
-        for (year, month, day) in [(1969, 12, 31), (2024, 0, 1), (2024, 13, 1), (2024, 1, 0), (2024, 1, 32)] {
+        for (year, month, day) in [
+            (1969, 12, 31),
+            (2024, 0, 1),
+            (2024, 13, 1),
+            (2024, 1, 0),
+            (2024, 1, 32),
+            (2026, 2, 29),
+            (2024, 2, 30),
+            (2024, 4, 31),
+        ] {
             assert_eq!(days(year, month, day), None);
         }
     }

@@ -480,3 +480,52 @@ async fn processes_that_make_one_store_at_once_all_get_it() {
         assert_eq!(open(&path).list("").await.unwrap(), keys);
     }
 }
+
+/// What the files of a store have, also where nothing is stored any more.
+fn on_disk(path: &Path) -> String {
+    let name = path.display();
+    let files = ["", "-wal"].map(|end| fs::read(format!("{name}{end}")).unwrap_or_default());
+    String::from_utf8_lossy(&files.concat()).into_owned()
+}
+
+#[tokio::test]
+async fn what_was_deleted_or_replaced_is_not_in_the_files() {
+    let (_directory, path) = place();
+    let store = open(&path);
+    for (at, length) in [20, 3_000, 40_000].into_iter().enumerate() {
+        let secret = "secretOne ".repeat(length / 10);
+        store.set(&format!("deleted {at}"), secret.clone().into_bytes()).await.unwrap();
+        store.set(&format!("replaced {at}"), secret.into_bytes()).await.unwrap();
+        store.set(&format!("other {at}"), "kept ".repeat(length / 5).into_bytes()).await.unwrap();
+    }
+    assert!(on_disk(&path).contains("secretOne"));
+    for at in 0..3 {
+        store.delete(&format!("deleted {at}")).await.unwrap();
+        store.set(&format!("replaced {at}"), b"less".to_vec()).await.unwrap();
+    }
+    store.scrub().await.unwrap();
+    let kept = on_disk(&path);
+    assert!(!kept.contains("secretOne") && kept.contains("kept kept"));
+    // Somebody who reads keeps the log as it is, and nobody has to wait for long.
+    store.set("new", b"secretTwo".to_vec()).await.unwrap();
+    let reader = rusqlite::Connection::open(&path).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM records").unwrap();
+    store.delete("new").await.unwrap();
+    store.scrub().await.unwrap();
+    drop(reader);
+    store.scrub().await.unwrap();
+    assert!(!on_disk(&path).contains("secretTwo"));
+}
+
+#[tokio::test]
+async fn a_deleted_thread_is_not_in_the_files() {
+    let (_directory, path) = place();
+    let model = contexture::testing::ScriptedModel::new().says("I see.");
+    let engine = contexture::open(&path, contexture::memory::memory(())).unwrap().model(model).build().unwrap();
+    let mut execution = engine.execution("one").start().await.unwrap();
+    execution.turn("The secretOne is mine.").await.unwrap();
+    execution.complete().await.unwrap();
+    assert!(on_disk(&path).contains("secretOne"));
+    assert!(engine.delete_thread("one").await.unwrap());
+    assert!(!on_disk(&path).contains("secretOne"));
+}

@@ -48,7 +48,7 @@ impl Facts {
                 continue;
             }
             for old in
-                self.facts[..at].iter_mut().filter(|old| old.is_current() && old.single && old.key() == new.key())
+                self.facts[..at].iter_mut().filter(|old| old.is_current() && old.single && old.has_property_of(&new))
             {
                 let is_users = old.said_by == Speaker::User || old.confirmed;
                 if !is_users || new.said_by == Speaker::User {

@@ -4,9 +4,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES};
+use crate::redact;
 use crate::revised::Revised;
 use crate::text::one_line::one_line;
 
+/// What the model is told if it wrote a secret.
+const REMOVED: &str = "A secret in it was replaced by its kind, since keys and passwords are not kept.";
 /// The root directory.
 const ROOT: &str = "/memories";
 /// Longest path.
@@ -87,8 +90,24 @@ pub(super) fn schema() -> Value {
     })
 }
 
-/// Executes a command; an error changes nothing.
+/// Executes a command; an error changes nothing. What looks like a key or a password is not kept, and the model is told.
 pub(super) fn run(command: MemoryCommand, files: &mut Revised<String>) -> Result<String, String> {
+    let secrets = secrets_in(&command);
+    let told = execute(command, files)?;
+    Ok(if secrets { format!("{told} {REMOVED}") } else { told })
+}
+
+/// Whether a command would write a secret.
+fn secrets_in(command: &MemoryCommand) -> bool {
+    match command {
+        MemoryCommand::Create { file_text: text, .. }
+        | MemoryCommand::StrReplace { new_str: text, .. }
+        | MemoryCommand::Insert { insert_text: text, .. } => !redact::secrets(text).is_empty(),
+        MemoryCommand::View { .. } | MemoryCommand::Delete { .. } | MemoryCommand::Rename { .. } => false,
+    }
+}
+
+fn execute(command: MemoryCommand, files: &mut Revised<String>) -> Result<String, String> {
     match command {
         MemoryCommand::View { path, view_range } => view(files, &path, view_range),
         MemoryCommand::Create { path, file_text } => {
@@ -155,8 +174,9 @@ fn text_of<'a>(files: &'a Revised<String>, path: &str) -> Result<&'a String, Str
     files.get(path).ok_or_else(|| missing(path))
 }
 
-/// Writes a file, within the limits.
+/// Writes a file, within the limits and without secrets.
 fn put(files: &mut Revised<String>, path: &str, text: String) -> Result<(), String> {
+    let text = redact::redact(&text).into_owned();
     if text.len() > MAX_FILE_BYTES {
         return Err(format!("Error: the file would have {} bytes, more than {MAX_FILE_BYTES}", text.len()));
     }

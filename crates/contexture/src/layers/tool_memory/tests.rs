@@ -144,3 +144,53 @@ async fn children_bring_back_their_own_files() {
         assert_eq!(files, json!({ "/memories/one": "1", "/memories/shared": "2" }), "{scope:?}");
     }
 }
+
+#[tokio::test]
+async fn secrets_are_not_kept_and_the_model_is_told() {
+    let execution = started(ToolMemory::new(), &ScriptedModel::new()).await;
+    let key = format!("ghp_{}", "a1B2".repeat(9));
+    for input in [
+        json!({ "command": "create", "path": "/memories/a", "file_text": format!("one {key}\ntwo\n") }),
+        json!({ "command": "str_replace", "path": "/memories/a", "old_str": "two", "new_str": format!("2 {key}") }),
+        json!({ "command": "insert", "path": "/memories/a", "insert_line": 0, "insert_text": key }),
+    ] {
+        let told = call(&execution, "memory", input).await.unwrap();
+        assert!(told.ends_with("since keys and passwords are not kept."), "{told}");
+    }
+    let told = call(&execution, "memory", json!({ "command": "view", "path": "/memories/a" })).await.unwrap();
+    assert!(!told.contains("ghp_") && told.matches("[redacted: GitHub token]").count() == 3, "{told}");
+}
+
+/// Two processes that edit one file: what was acknowledged to either is there in the end.
+#[tokio::test]
+async fn two_processes_lose_no_edit_of_a_file() {
+    let store: Arc<dyn contexture_core::StorageAdapter> = Arc::new(contexture_core::MemoryStore::new());
+    let engine = || engine(memory((ToolMemory::new(),))).store(store.clone()).build().unwrap();
+    let (one, two) = (engine(), engine());
+    let start = async |engine: &contexture_core::engine::Engine<(ToolMemory,)>, thread: &'static str| {
+        engine.execution(thread).resource("ada").start().await.unwrap()
+    };
+    let first = start(&one, "one").await;
+    let lines = json!({ "command": "create", "path": "/memories/a", "file_text": "start\nend\n" });
+    call(&first, "memory", lines).await.unwrap();
+    first.complete().await.unwrap();
+    for round in 0..10 {
+        // Both are open before either writes, so that one of them always meets a conflict.
+        let (ours, theirs) = (start(&one, "one").await, start(&two, "two").await);
+        for (execution, by) in [(&ours, "ours"), (&theirs, "theirs")] {
+            let text = format!("{by} {round}");
+            let insert = json!({ "command": "insert", "path": "/memories/a", "insert_line": 0, "insert_text": text });
+            call(execution, "memory", insert).await.unwrap();
+            let new = format!("{by} {round}\nend");
+            let replace = json!({ "command": "str_replace", "path": "/memories/a", "old_str": "end", "new_str": new });
+            call(execution, "memory", replace).await.unwrap();
+        }
+        theirs.complete().await.unwrap();
+        ours.complete().await.unwrap();
+    }
+    let last = start(&two, "two").await;
+    let told = call(&last, "memory", json!({ "command": "view", "path": "/memories/a" })).await.unwrap();
+    for line in (0..10).flat_map(|round| ["ours", "theirs"].map(|by| format!("{by} {round}"))) {
+        assert_eq!(told.lines().filter(|other| other.ends_with(&format!("\t{line}"))).count(), 2, "{line}: {told}");
+    }
+}

@@ -235,3 +235,17 @@ fn two_writers_lose_nothing() {
     let merged = profile().merge(&likes(json!({ "tea": 1, "rain": 1 })), &likes(json!({ "tea": 0, "snow": 1 })));
     assert_eq!(merged, Some(likes(json!({ "tea": 1, "rain": 1, "snow": 1 }))));
 }
+
+#[tokio::test]
+async fn secrets_are_not_kept_and_the_model_is_told() {
+    let key = format!("ghp_{}", "a1B2".repeat(9));
+    let execution = started(WorkingMemory::new()).await;
+    let told = execution.memory().call(WorkingMemory::UPDATE, Update::Text(format!("the key is {key}"))).await.unwrap();
+    assert!(told.result.contains("a secret in it was replaced"), "{}", told.result);
+    assert_eq!(notes(&execution), Notes::Text("the key is [redacted: GitHub token]".to_owned()));
+    let execution = started(profile()).await;
+    let set = object(json!({ "name": key, "likes": { "password": "hunter2-Xq9", "tea": ["green"] } }));
+    execution.memory().call(WorkingMemory::UPDATE, Update::set(set)).await.unwrap();
+    let kept = json!({ "name": "[redacted: GitHub token]", "likes": { "password": "[redacted: password]", "tea": ["green"] } });
+    assert_eq!(notes(&execution), Notes::Object(object(kept)));
+}

@@ -45,6 +45,9 @@ const SCHEMA_2: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
+/// How long emptying the write-ahead log waits for those who read.
+const SCRUB_WAIT: Duration = Duration::from_millis(500);
+
 /// The size to which the write-ahead log is truncated after a large batch.
 const WAL_BYTES_KEPT: u32 = 16 * 1024 * 1024;
 
@@ -143,6 +146,16 @@ pub(super) fn open_unsynced(path: &Path) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "mmap_size", 0)?;
     Ok(connection)
+}
+
+/// Copies the write-ahead log into the file and empties it: until then it has what was replaced.
+///
+/// If somebody reads just now, the log is kept, and is emptied the next time.
+pub(super) fn scrub(path: &Path) -> rusqlite::Result<()> {
+    let connection =
+        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(SCRUB_WAIT)?;
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
 /// A clear error where SQLite would say "unable to open database file".
@@ -309,6 +322,9 @@ fn check_tables(connection: &Connection) -> rusqlite::Result<()> {
 fn prepare_to_write(connection: &Connection) -> rusqlite::Result<()> {
     use_write_ahead_log(connection)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
+    // What is deleted or replaced is overwritten with zeros. In a benchmark of commits it made no difference that could be
+    // told from noise: the pages are written anyway.
+    connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "journal_size_limit", WAL_BYTES_KEPT)?;
     connection.pragma_update(None, "mmap_size", 0)
 }
@@ -346,6 +362,7 @@ mod tests {
             assert_eq!(text("journal_mode"), "wal");
             const FULL: i64 = 2;
             assert_eq!(number("synchronous"), FULL);
+            assert_eq!(number("secure_delete"), 1);
         }
     }
 
