@@ -131,7 +131,8 @@ async fn a_write_whose_caller_gave_up_is_finished_before_the_store_closes() {
     let store = open(&path);
     let clone = store.clone();
     let mut write = clone.set("a", b"1".to_vec());
-    assert!(write.as_mut().now_or_never().is_none());
+    // Begun, and on all but the fastest file systems not done.
+    let _ = write.as_mut().now_or_never();
     drop(write);
     drop((store, clone));
     assert_eq!(open(&path).get("a").await.unwrap().map(|record| record.value), Some(b"1".to_vec()));
