@@ -16,6 +16,7 @@ use super::mirror;
 use super::place::Place;
 use super::whose::Whose;
 use crate::failure::Failure;
+use crate::harmless::on_one_line;
 use crate::store;
 
 /// Add a conversation to a thread, so that it can be recalled, or take over an exported folder
@@ -71,7 +72,8 @@ pub(super) fn run(import: &Import) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (new, known) = runtime.block_on(add(import, lines))?;
     let known = if known == 0 { String::new() } else { format!(", {known} were there already") };
-    Ok(writeln!(io::stdout(), "{new} items added to thread {}{known}", import.place.thread)?)
+    let told = format!("{new} items added to thread {}{known}", import.place.thread);
+    Ok(writeln!(io::stdout(), "{}", on_one_line(&told))?)
 }
 
 fn read(import: &Conversation) -> Result<Vec<Item>, Failure> {

@@ -11,6 +11,7 @@ use contexture::facts::mirror::{Applied, MAX_FILE_BYTES, apply};
 use super::forgotten::forget_elsewhere;
 use super::whose::{Whose, failed, in_words, not_changed, now_ms, wait};
 use crate::failure::Failure;
+use crate::harmless::written_out;
 use crate::table::counted;
 
 /// Takes over the files of a folder.
@@ -41,7 +42,7 @@ pub(super) fn run(folder: &Path, whose: &Whose, forget_missing: bool, json: bool
     if json {
         return Ok(writeln!(io::stdout(), "{:#}", serde_json::to_value(&applied)?)?);
     }
-    Ok(io::stdout().write_all(told(&place, &applied).as_bytes())?)
+    Ok(io::stdout().write_all(written_out(&told(&place, &applied)).as_bytes())?)
 }
 
 fn told(place: &Place, applied: &Applied) -> String {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::whose::{Kept, Whose, in_words, wait};
 use crate::failure::Failure;
+use crate::harmless::on_one_line;
 use crate::table::{Align, Table};
 use crate::terminal::Screen;
 
@@ -28,7 +29,10 @@ pub struct Show {
 
 /// Runs the command.
 pub(super) fn run(show: &Show, screen: Screen) -> Result<(), Failure> {
-    let kept = wait(async { show.whose.all(&show.whose.open().await?).await })?;
+    let kept = wait(async {
+        let (remembered, _looked) = show.whose.look().await?;
+        show.whose.all(&remembered).await
+    })?;
     let is_listed = |fact: &&Fact| show.all || fact.is_current();
     let text = match show.json {
         true => format!("{:#}\n", as_json(&kept, is_listed)),
@@ -57,17 +61,9 @@ fn as_text(kept: &[Kept], is_listed: impl Fn(&&Fact) -> bool, screen: Screen) ->
         for fact in listed {
             let ended = fact.valid_to_ms.map_or(String::new(), |until| format!(" to {}", day(until)));
             let since = format!("{}{ended}", day(fact.valid_from_ms));
-            table.row([fact.id.to_string(), since, speaker(fact), plain(&fact.text)]);
+            table.row([fact.id.to_string(), since, speaker(fact), fact.text.clone()]);
         }
-        text.push_str(&format!("{}\n{}\n", in_words(place), table.fit(screen)));
+        text.push_str(&format!("{}\n{}\n", on_one_line(&in_words(place)), table.fit(screen)));
     }
     if text.is_empty() { "nothing is remembered\n".to_owned() } else { format!("{}\n", text.trim_end()) }
-}
-
-/// A text for a terminal: on one line, and without characters that control it.
-pub(super) fn plain(text: &str) -> String {
-    text.split(|c: char| c.is_whitespace() || c.is_control())
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
 }

@@ -23,7 +23,10 @@ pub struct Stats {
 
 /// Runs the command.
 pub(super) fn run(stats: &Stats, screen: Screen) -> Result<(), Failure> {
-    let kept = wait(async { stats.whose.all(&stats.whose.open().await?).await })?;
+    let kept = wait(async {
+        let (remembered, _looked) = stats.whose.look().await?;
+        stats.whose.all(&remembered).await
+    })?;
     let text = match (stats.json, kept.is_empty()) {
         (true, _) => format!("{:#}\n", as_json(&kept)),
         (false, true) => "nothing is remembered\n".to_owned(),
