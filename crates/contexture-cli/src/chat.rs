@@ -116,14 +116,14 @@ pub fn run(chat: &Chat, screen: Screen) -> Result<(), Failure> {
             (false, true) => Permission::Nothing,
             (false, false) => Permission::Ask,
         };
-        let (store, path) = place::open(chat.store.as_deref())?;
+        let (store, path) = place::open(chat.store.as_deref()).map_err(Failure::not_begun)?;
         let opening = Opening { store, path, directory, config, endpoint, permission };
         let thread = match (&chat.thread, chat.goes_on) {
             (Some(id), _) => session::Thread::Named(id.clone()),
             (None, true) => session::Thread::Newest,
             (None, false) => session::Thread::New,
         };
-        let session = Session::open(opening, thread).await?;
+        let session = Session::open(opening, thread).await.map_err(Failure::not_begun)?;
         match is_line_mode {
             true => line_mode::run(session, text).await,
             false => talk::run(session, text).await,
@@ -178,7 +178,7 @@ fn wanted(chat: &Chat, config: &Config) -> Wanted {
 }
 
 async fn list_threads(chat: &Chat, directory: &std::path::Path, screen: Screen) -> Result<(), Failure> {
-    let (store, _) = place::open(chat.store.as_deref())?;
+    let (store, _) = place::open(chat.store.as_deref()).map_err(Failure::not_begun)?;
     let text = Threads::new(store, directory).table(screen).await?;
     Ok(io::stdout().write_all(text.as_bytes())?)
 }

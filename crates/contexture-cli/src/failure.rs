@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use contexture::store::Place;
 
+use crate::harmless::written_out;
 use crate::terminal::{Screen, Style};
 
 /// The exit code of work that failed.
@@ -67,6 +68,14 @@ impl Failure {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// The same as invalid usage: what was asked for could not even begin.
+    pub fn not_begun(self) -> Self {
+        match self.kind {
+            Kind::Work => Self { kind: Kind::Usage, ..self },
+            _ => self,
+        }
+    }
+
     /// Whether it has a hint.
     pub fn has_hint(&self) -> bool {
         self.hint.is_some()
@@ -89,9 +98,11 @@ impl Failure {
             Kind::Usage | Kind::Work => {}
         }
         let screen = Screen::of_errors();
-        eprintln!("{} {}", screen.paint(Style::Error, "error:"), without_passwords(&self.sentence));
+        // A sentence may quote a provider, a file or an argument.
+        let shown = |text: &str| written_out(&without_passwords(text));
+        eprintln!("{} {}", screen.paint(Style::Error, "error:"), shown(&self.sentence));
         if let Some(hint) = &self.hint {
-            eprintln!("{} {}", screen.paint(Style::Hint, "hint:"), without_passwords(hint));
+            eprintln!("{} {}", screen.paint(Style::Hint, "hint:"), shown(hint));
         }
         ExitCode::from(if matches!(self.kind, Kind::Usage) { BAD_USAGE } else { FAILED_WORK })
     }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::names::Names;
 use crate::progress::Progress;
-use crate::source::{self, Source, Unread};
+use crate::source::{self, Source, Unread, say};
 use crate::table::{Align, Table, counted};
 use crate::terminal::Screen;
 
@@ -164,15 +164,15 @@ fn copy(source: &Source, writer: &mut impl Write, skipped: &mut Skipped) -> io::
         Err(Unread::Unknown | Unread::Empty) if !source.is_named => skipped.unknown += 1,
         Err(Unread::Empty) => {
             skipped.failed += 1;
-            eprintln!("{source}: skipped, it is empty");
+            say(&format!("{source}: skipped, it is empty"));
         }
         Err(Unread::Unknown) => {
             skipped.failed += 1;
-            eprintln!("{source}: skipped, it is not a recording in a known format");
+            say(&format!("{source}: skipped, it is not a recording in a known format"));
         }
         Err(Unread::Failed(error)) => {
             skipped.failed += 1;
-            eprintln!("{source}: skipped, it could not be read: {error:#}");
+            say(&format!("{source}: skipped, it could not be read: {error:#}"));
         }
     }
     Ok(None)

@@ -8,6 +8,7 @@ pub mod completions;
 pub mod config;
 pub mod failure;
 pub mod gateway;
+pub mod harmless;
 pub mod import;
 pub mod judge;
 pub mod layers;

@@ -24,6 +24,8 @@ use offered::{MEMORY_PREFIX, SEARCH, SHOW};
 const VERSIONS: [&str; 3] = ["2025-06-18", "2025-03-26", "2024-11-05"];
 /// The longest line that is read.
 const MAX_LINE_BYTES: usize = 4 << 20;
+/// How far the id of a longer line is looked for.
+const MAX_HEAD_BYTES: usize = 4 * 1024;
 /// The most bytes of a text that `show` returns at once.
 const MAX_SHOWN_BYTES: usize = 64 * 1024;
 /// The most tokens that `search` returns, unless it is told.
@@ -53,6 +55,8 @@ struct Server {
     engine: Engine<(ToolMemory,)>,
     past: PastIndex,
     resource: String,
+    /// Whose conversations are searched.
+    searched: String,
 }
 
 /// An error of the protocol: its code and message.
@@ -87,12 +91,12 @@ impl Server {
         let builder = contexture::open(&command.store, memory((ToolMemory::new(),)))
             .map_err(|error| failed(error.to_string()))?;
         let engine = builder.build().map_err(|error| failed(error.to_string()))?;
-        let scope = match &command.thread {
-            Some(thread) => format!("thread:{thread}"),
-            None => format!("resource:{}", command.resource),
+        let (scope, searched) = match &command.thread {
+            Some(thread) => (format!("thread:{thread}"), format!("the thread `{thread}`")),
+            None => (format!("resource:{}", command.resource), format!("the user `{}`", command.resource)),
         };
         let past = PastIndex::new(Arc::new(SqliteIndex::new(&command.store)), &scope);
-        Ok(Self { engine, past, resource: command.resource.clone() })
+        Ok(Self { engine, past, resource: command.resource.clone(), searched })
     }
 
     /// The response to a line; notifications and empty lines have none.
@@ -104,11 +108,15 @@ impl Server {
             Some(json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }))
         };
         if line.len() > MAX_LINE_BYTES {
-            return refused(Value::Null, (-32600, "the message is too long".to_owned()));
+            let message = format!("the message has more than {MAX_LINE_BYTES} bytes");
+            return refused(id_at_the_start(line).unwrap_or_default(), (-32600, message));
         }
         let Ok(message) = serde_json::from_slice::<Value>(line) else {
             return refused(Value::Null, (-32700, "the message is not JSON".to_owned()));
         };
+        if !message.is_object() {
+            return refused(Value::Null, (-32600, "the message is no request".to_owned()));
+        }
         let id = message.get("id").filter(|id| !id.is_null())?.clone();
         let Some(method) = message["method"].as_str() else {
             // A response, which nobody asked for.
@@ -188,8 +196,38 @@ impl Server {
             visible: None,
         };
         let found = self.past.search(query).await.map_err(|error| error.to_string())?;
-        Ok(if found.text.is_empty() { "nothing was found".to_owned() } else { found.text })
+        Ok(match found.text.is_empty() {
+            true => format!(
+                "nothing was found in the conversations of {}; --resource and --thread of `contexture mcp` choose others",
+                self.searched
+            ),
+            false => found.text,
+        })
     }
+}
+
+/// The id of a request that is too long to be read, if it comes before anything long: clients write it first.
+fn id_at_the_start(line: &[u8]) -> Option<Value> {
+    let head = &line[..line.len().min(MAX_HEAD_BYTES)];
+    let mut rest = head.trim_ascii_start().strip_prefix(b"{")?;
+    loop {
+        let (name, after) = first_value(rest)?;
+        let after = after.trim_ascii_start().strip_prefix(b":")?;
+        let (value, after) = first_value(after)?;
+        if name == "id" {
+            return Some(value).filter(|id| id.is_string() || id.is_number());
+        }
+        rest = after.trim_ascii_start().strip_prefix(b",")?;
+    }
+}
+
+/// The JSON value at the start of a text, and what is after it; `None` if it is not complete.
+fn first_value(text: &[u8]) -> Option<(Value, &[u8])> {
+    let mut values = serde_json::Deserializer::from_slice(text).into_iter::<Value>();
+    let value = values.next()?.ok()?;
+    let end = values.byte_offset();
+    // A number may go on behind the end of the text.
+    (end < text.len()).then(|| (value, &text[end..]))
 }
 
 /// The last cause of an error: what the tool itself says.

@@ -12,6 +12,7 @@ use anyhow::Context;
 use contexture::transcript::{self, ReadError, Record, Report, Transcript};
 
 use crate::failure::Failure;
+use crate::harmless::written_out;
 
 /// Bytes read from a file at once.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -88,23 +89,28 @@ impl Source {
     /// Reports invalid records on standard error.
     pub fn tell(&self, report: &Report) {
         for broken in &report.broken {
-            eprintln!("{self}:{}: skipped, {}", broken.line, broken.reason);
+            say(&format!("{self}:{}: skipped, {}", broken.line, broken.reason));
         }
         let untold = report.broken_records - report.broken.len() as u64;
         if untold > 0 {
-            eprintln!("{self}: {untold} more broken records skipped");
+            say(&format!("{self}: {untold} more broken records skipped"));
         }
     }
 
     /// Reports a source without a transcript on standard error, unless it was found in a directory and is just another file.
     pub fn tell_unread(&self, unread: &Unread) {
         match unread {
-            Unread::Failed(error) => eprintln!("{self}: skipped, it could not be read: {error:#}"),
-            Unread::Empty if self.is_named => eprintln!("{self}: skipped, it is empty"),
-            Unread::Unknown if self.is_named => eprintln!("{self}: skipped, it is in no known format"),
+            Unread::Failed(error) => say(&format!("{self}: skipped, it could not be read: {error:#}")),
+            Unread::Empty if self.is_named => say(&format!("{self}: skipped, it is empty")),
+            Unread::Unknown if self.is_named => say(&format!("{self}: skipped, it is in no known format")),
             Unread::Empty | Unread::Unknown => {}
         }
     }
+}
+
+/// Writes a line about a recording on standard error.
+pub(crate) fn say(line: &str) {
+    eprintln!("{}", written_out(line));
 }
 
 /// All files of the named paths, those of a directory in the order of their names.

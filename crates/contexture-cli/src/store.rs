@@ -1,11 +1,14 @@
 //! `contexture store`: copies and checks stores.
 
 use std::env;
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use contexture::store::{self, Checked, Copied, Place};
+use contexture::host::UuidIds;
+use contexture::id::IdSource;
+use contexture::store::{self, Checked, Copied, OpenError, Place, SqliteStore};
 use contexture_server::percent;
 use serde_json::json;
 
@@ -13,6 +16,9 @@ use crate::failure::Failure;
 use crate::progress::Line;
 use crate::table::counted;
 use crate::terminal::Screen;
+
+/// How often a store that somebody writes to is copied.
+const MAX_COPIES: usize = 5;
 
 /// Copy a store between a file and PostgreSQL, or look for damage in one
 ///
@@ -106,6 +112,83 @@ pub fn path_of(place: &Place) -> PathBuf {
     match place {
         Place::File(path) => path.clone(),
         Place::Postgres(url) => PathBuf::from(url),
+    }
+}
+
+/// A store that is only looked into.
+pub struct Looked {
+    path: PathBuf,
+    /// The directory of a copy, which is removed in the end.
+    copy: Option<PathBuf>,
+}
+
+impl Looked {
+    /// Opens a file to look into it. What this user may read but not write is copied first, because SQLite writes beside
+    /// a file also to read it.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no store.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        let error = match SqliteStore::open(path) {
+            Ok(_) => return Ok(Self { path: path.to_owned(), copy: None }),
+            Err(error) => error,
+        };
+        if !matches!(error, OpenError::Io { .. }) {
+            return Err(Failure::of(&error));
+        }
+        let failed = |error: io::Error| {
+            Failure::work(format!("read the store `{}`: {error}", path.display()))
+                .hint("it must be readable, with the files beside it that end in -wal and -shm")
+        };
+        let copy = env::temp_dir().join(format!("contexture-{}-{}", std::process::id(), UuidIds.fresh()));
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&copy).map_err(failed)?;
+        let looked = Self { path: copy.join("copy.db"), copy: Some(copy) };
+        looked.fill(path).map_err(failed)?;
+        SqliteStore::open(&looked.path).map_err(|error| Failure::of(&error))?;
+        Ok(looked)
+    }
+
+    /// Copies the file with its write-ahead log, again if they changed meanwhile.
+    fn fill(&self, path: &Path) -> io::Result<()> {
+        let beside = |path: &Path, end: &str| PathBuf::from(format!("{}{end}", path.display()));
+        let log = beside(path, "-wal");
+        let state = || {
+            let stamp = |path: &Path| fs::metadata(path).and_then(|file| Ok((file.len(), file.modified()?))).ok();
+            (stamp(path), stamp(&log))
+        };
+        for _ in 0..MAX_COPIES {
+            let before = state();
+            write_copy(path, &self.path)?;
+            if log.exists() {
+                write_copy(&log, &beside(&self.path, "-wal"))?;
+            }
+            if state() == before {
+                return Ok(());
+            }
+        }
+        Err(io::Error::other("somebody goes on writing to it"))
+    }
+
+    /// Where it can be opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Copies the text of a file, but not its permissions.
+fn write_copy(from: &Path, to: &Path) -> io::Result<()> {
+    io::copy(&mut File::open(from)?, &mut File::create(to)?).map(drop)
+}
+
+impl Drop for Looked {
+    fn drop(&mut self) {
+        if let Some(copy) = &self.copy {
+            // The system removes what is left in its temporary directory.
+            let _ = fs::remove_dir_all(copy);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Text tables that fit the screen.
 
+use crate::harmless::written_out;
 use crate::terminal::{Screen, Style};
 
 /// Spaces between two columns.
@@ -40,9 +41,9 @@ impl Table {
         Self { columns, rows: Vec::new(), strong: None }
     }
 
-    /// Adds a row; cells beyond the columns are not shown.
+    /// Adds a row; cells beyond the columns are not shown. Cells are texts of others, and are shown on one line.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().collect());
+        self.rows.push(cells.into_iter().map(|cell| in_cell(&cell)).collect());
     }
 
     /// Shows the last row in bold, if there are colours.
@@ -138,6 +139,11 @@ impl Table {
     }
 }
 
+/// A text in a table. Spaces inside it stay, since some cells are drawings.
+fn in_cell(text: &str) -> String {
+    written_out(&text.replace(['\n', '\t'], " "))
+}
+
 /// Shortens a text in the middle to a number of characters.
 pub fn shortened(text: &str, chars: usize) -> String {
     let len = text.chars().count();
@@ -198,6 +204,13 @@ größe…ndere hier   0.5
     fn what_is_still_too_wide_is_broken_into_lines() {
         check(26, "mask\n  cost 1.33  why so\ngrößer a…alles andere hier\n  cost 0.5\n");
         check(12, "mask\n  cost 1.33\n  why so\ngrö…ere hier\n  cost 0.5\n");
+    }
+
+    #[test]
+    fn no_cell_controls_the_terminal_or_reads_differently() {
+        let mut table = Table::new([("name", Align::Name)]);
+        table.row(["a\u{202e}b\x1b[2J\nc".to_owned()]);
+        assert_eq!(table.render(), "name\na\\u{202e}b\\u{1b}[2J c\n");
     }
 
     #[test]

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use crate::config::{ConfigFlags, OfWindow};
 use crate::failure::Failure;
+use crate::harmless::for_output;
 use crate::plot::short_count;
 use crate::table::{Align, Table};
 use crate::terminal::{Screen, Style};
@@ -184,7 +185,7 @@ fn as_text(window: &Window, screen: Screen) -> String {
         text.push_str(&screen.paint(Style::Bold, &heading));
         text.push('\n');
         for item in items.by_ref().take(section.items) {
-            text.push_str(&format!("[{}] {}\n\n", kind_of(item), text_of(item).trim_end()));
+            text.push_str(&format!("[{}] {}\n\n", kind_of(item), for_output(text_of(item).trim_end())));
         }
     }
     text.push_str(&total(window));

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decision::Decision;
 use crate::id::{ExecutionId, LayerId};
+use crate::item::{FunctionCall, FunctionCallOutput};
 use crate::layer::Hook;
 use crate::model::Delta;
 use crate::usage::StepUsage;
@@ -87,6 +88,18 @@ pub struct ResponseDelta {
     pub delta: Delta,
 }
 
+/// A call of the model with its output, before layers see it.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct CallOutput<'a> {
+    /// The execution.
+    pub execution_id: &'a ExecutionId,
+    /// The call.
+    pub call: &'a FunctionCall,
+    /// Its output.
+    pub output: &'a FunctionCallOutput,
+}
+
 /// An event for an [`Observer`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -101,6 +114,8 @@ pub enum Event<'a> {
     Usage(&'a StepUsage),
     /// A piece of a response arrived.
     Delta(&'a ResponseDelta),
+    /// A call of the model has an output, whether it ran or not.
+    Output(CallOutput<'a>),
 }
 
 /// Receives the events of a run.

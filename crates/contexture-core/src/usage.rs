@@ -43,6 +43,9 @@ pub struct LayerUsage {
     pub allocated: u64,
     /// What it used, in all bands together.
     pub used: u64,
+    /// What of that is in the message of updates; the rest is in the band of its block.
+    #[serde(default)]
+    pub updates: u64,
     /// What it left to history.
     pub yielded: u64,
     /// The band of its block.

@@ -36,4 +36,4 @@ pub(crate) use room::least_history;
 pub(crate) use shorten::fit_item;
 pub use shorten::{Cut, fit_block, shorten};
 pub(crate) use text::memory_block;
-pub use text::{escape_tags, fence_for};
+pub use text::{developer_block, escape_tags, fence_for, is_invisible, program_text};

@@ -11,16 +11,17 @@ use contexture::layers::working_memory::Notes;
 use contexture::layers::{Plan, WorkingMemory};
 use contexture::store::Key;
 use contexture::tokens::Estimate;
-use contexture::usage::StepUsage;
+use contexture::usage::{LayerUsage, StepUsage};
 use contexture_server::inspect::view::About;
 use contexture_server::inspect::{Archive, InspectServer, library};
 use serde::Deserialize;
 
-use super::happening::{harmless, one_line};
+use super::happening::one_line;
 use super::session::{Layers, Session, failure_of};
 use super::threads::store_failed;
 use super::undo::Undone;
 use crate::failure::Failure;
+use crate::harmless::written_out;
 use crate::plot::short_count;
 use crate::table::{Align, Table};
 use crate::terminal::Screen;
@@ -81,7 +82,7 @@ pub(super) async fn run(session: &mut Session, text: &str, screen: Screen) -> Re
         "quit" | "exit" => return Ok(Some(Outcome::Quit)),
         // A path begins so too.
         other if other.contains('/') => return Ok(None),
-        other => format!("There is no command `/{}`; `/help` lists all.\n", harmless(other)),
+        other => format!("There is no command `/{}`; `/help` lists all.\n", written_out(other)),
     };
     Ok(Some(Outcome::Shown(shown)))
 }
@@ -132,12 +133,23 @@ fn bands(usage: &StepUsage, screen: Screen) -> String {
     for (name, tokens) in bands.into_iter().filter(|(_, tokens)| *tokens > 0) {
         let bar = "█".repeat((tokens * cells).div_ceil(usage.budget.max(1)) as usize);
         table.row([name.to_owned(), String::new(), short_count(tokens), bar]);
-        let band = |layer: &&contexture::usage::LayerUsage| format!("{:?}", layer.band).to_lowercase() == name;
-        for layer in usage.layers.iter().filter(band).filter(|layer| layer.used > 0) {
-            table.row([String::new(), layer.layer_id.to_string(), short_count(layer.used), String::new()]);
+        let layers: Vec<(String, u64)> =
+            usage.layers.iter().map(|layer| (layer.layer_id.to_string(), share(layer, name))).collect();
+        let shared: u64 = layers.iter().map(|(_, tokens)| tokens).sum();
+        // The window's own words around what layers say.
+        let frame = ("(around them)".to_owned(), if shared > 0 { tokens.saturating_sub(shared) } else { 0 });
+        for (layer, tokens) in layers.into_iter().chain([frame]).filter(|(_, tokens)| *tokens > 0) {
+            table.row([String::new(), layer, short_count(tokens), String::new()]);
         }
     }
     table.fit(screen)
+}
+
+/// The tokens of a layer in a band: what of it was updated is in another band than the rest.
+fn share(layer: &LayerUsage, band: &str) -> u64 {
+    let rest = layer.used.saturating_sub(layer.updates);
+    let own = if format!("{:?}", layer.band).to_lowercase() == band { rest } else { 0 };
+    own + if band == "updates" { layer.updates } else { 0 }
 }
 
 /// What the conversation shows of each file.
@@ -187,7 +199,7 @@ fn notes(session: &Session) -> String {
     };
     match notes.trim() {
         "" => "The model has kept no notes.\n".to_owned(),
-        notes => format!("{}\n", harmless(notes)),
+        notes => format!("{}\n", written_out(notes)),
     }
 }
 
@@ -305,7 +317,7 @@ async fn undo(session: &mut Session) -> Result<String, Failure> {
             Undone::Refused(reason) => reason,
         };
         let mark = if matches!(outcome, Undone::Refused(_)) { "left alone: " } else { "" };
-        text.push_str(&format!("  {}: {mark}{}\n", harmless(path), harmless(says)));
+        text.push_str(&format!("  {}: {mark}{}\n", written_out(path), written_out(says)));
         if matches!(outcome, Undone::Restored | Undone::Removed) {
             changed.push(path.as_str());
         }

@@ -2,7 +2,8 @@
 
 use similar::{ChangeTag, TextDiff};
 
-use super::happening::{Edit, harmless};
+use super::happening::Edit;
+use crate::harmless::written_out;
 use crate::terminal::{Screen, Style};
 
 /// The most lines of a difference.
@@ -16,7 +17,7 @@ const MAX_BYTES: usize = 2 << 20;
 
 /// A change in numbers, on one line.
 pub(super) fn counts(edit: &Edit) -> String {
-    let path = harmless(&edit.path);
+    let path = written_out(&edit.path);
     let Some((added, removed)) = counted(edit) else { return format!("  {path} is replaced") };
     match edit.before {
         None => format!("  {path} is new: {added} lines"),
@@ -54,7 +55,7 @@ pub(super) fn coloured(edit: &Edit, screen: Screen) -> Vec<String> {
                 ChangeTag::Equal => (' ', Style::Dim, change.new_index()),
             };
             let number = number.map_or(0, |index| index + 1);
-            let text = harmless(change.value()).replace('\t', "    ");
+            let text = written_out(change.value()).replace('\t', "    ");
             all.push(screen.paint(style, &format!("  {number:>4} {sign}{}", text.trim_end_matches('\n'))));
         }
     }
@@ -105,6 +106,6 @@ mod tests {
         let screen = Screen { columns: 80, has_colours: true };
         let lines = coloured(&edit(Some("a\n"), "\x1b[2Jb\n"), screen);
         assert_eq!(lines[1], "\x1b[1;31m     1 -a\x1b[0m");
-        assert_eq!(lines[2], "\x1b[32m     1 +[2Jb\x1b[0m");
+        assert_eq!(lines[2], "\x1b[32m     1 +\\u{1b}[2Jb\x1b[0m");
     }
 }

@@ -49,6 +49,10 @@ impl Gate {
             }
             Permission::Ask if !is_allowed() => match self.ask(intent.clone()).await {
                 Reply::No => return Approval::Denied("the user said no".to_owned()),
+                Reply::Interrupt => {
+                    let reason = "the user did not allow it and interrupted the turn; it was not run";
+                    return Approval::Denied(reason.to_owned());
+                }
                 Reply::Always => {
                     self.allowed.lock().unwrap_or_else(PoisonError::into_inner).insert(kind);
                 }

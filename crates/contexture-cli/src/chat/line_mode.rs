@@ -7,10 +7,11 @@ use contexture::error::Error;
 use tokio::sync::mpsc;
 
 use super::diff;
-use super::happening::{Happening, harmless};
+use super::happening::{Happening, SHORTENED};
 use super::keyboard::terminated;
 use super::session::{Session, failure_of};
 use crate::failure::Failure;
+use crate::harmless::{spoken, written_out};
 use crate::terminal::{Screen, Style};
 
 /// Goes on with an unfinished turn, and then runs one with the text.
@@ -24,22 +25,29 @@ pub(super) async fn run(mut session: Session, text: Option<String>) -> Result<()
         let abort = session.begin(None).await?;
         let Session { execution, happenings, .. } = &mut session;
         let resumed = async { execution.resume().await.map(Option::unwrap_or_default) };
-        watch(resumed, &abort, happenings).await?;
+        watch(resumed, &abort, happenings).await?.map_err(|error| failure_of_turn(&error))?;
     }
     if let Some(text) = text {
-        let abort = session.begin(Some(&text)).await?;
+        let abort = session.begin(Some(&text)).await.map_err(Failure::not_begun)?;
         let Session { execution, happenings, .. } = &mut session;
-        watch(execution.turn(text), &abort, happenings).await?;
+        let shortened = match watch(execution.turn(text), &abort, happenings).await? {
+            Ok(shortened) => shortened,
+            Err(error) if session.has_no_beginning(&error) => return Err(session.discard(&error).await),
+            Err(error) => return Err(failure_of_turn(&error)),
+        };
+        if session.has_shortened_message(&shortened) {
+            eprintln!("{}", Screen::of_errors().paint(Style::Dim, SHORTENED));
+        }
     }
     session.execution.complete().await.map_err(|error| failure_of(&error))
 }
 
-/// Shows what happens in a turn until it ends.
+/// Shows what happens in a turn until it ends. Returns the items of which only a part was sent.
 async fn watch(
     turn: impl Future<Output = Result<TurnAnswer, Error>>,
     abort: &AbortHandle,
     happenings: &mut mpsc::UnboundedReceiver<Happening>,
-) -> Result<(), Failure> {
+) -> Result<Result<Vec<usize>, Error>, Failure> {
     let mut turn = std::pin::pin!(turn);
     let (mut told, mut is_told) = (std::pin::pin!(terminated()?), false);
     let mut printer = Printer::new();
@@ -60,12 +68,15 @@ async fn watch(
         printer.show(happening)?;
     }
     printer.end()?;
-    match outcome {
-        Ok(_) => Ok(()),
-        Err(Error::Aborted) => {
-            Err(Failure::work("the turn was interrupted").hint("`contexture chat --continue` goes on with it"))
+    Ok(outcome.map(|_| printer.shortened))
+}
+
+fn failure_of_turn(error: &Error) -> Failure {
+    match error {
+        Error::Aborted => {
+            Failure::work("the turn was interrupted").hint("`contexture chat --continue` goes on with it")
         }
-        Err(error) => Err(failure_of(&error)),
+        error => failure_of(error),
     }
 }
 
@@ -74,20 +85,41 @@ struct Printer {
     screen: Screen,
     /// Whether standard output is at the start of a line.
     is_at_start: bool,
+    /// The call that was shown last.
+    called: Option<String>,
+    /// Items of which only a part was sent.
+    shortened: Vec<usize>,
 }
 
 impl Printer {
     fn new() -> Self {
-        Self { screen: Screen::of_errors(), is_at_start: true }
+        Self { screen: Screen::of_errors(), is_at_start: true, called: None, shortened: Vec::new() }
     }
 
     fn show(&mut self, happening: Happening) -> Result<(), Failure> {
         let note = match happening {
-            Happening::Text(text) => return self.text(&harmless(&text)),
-            Happening::Called(line) => line,
-            Happening::Failed(line) => format!("  failed: {line}"),
+            Happening::Text(text) => return self.text(&spoken(&text)),
+            Happening::Called(call) => {
+                self.called = Some(call.id);
+                call.line
+            }
+            // What could not be run was not shown before.
+            Happening::Failed(call, why) if self.called.as_ref() != Some(&call.id) => {
+                self.show(Happening::Called(call.clone()))?;
+                return self.show(Happening::Failed(call, why));
+            }
+            Happening::Failed(_, why) => format!("  failed: {why}"),
             Happening::Edited(edit) => diff::counts(&edit),
-            Happening::Fault(line) => format!("  {}", harmless(&line)),
+            Happening::Fault(line) => format!("  {}", written_out(&line)),
+            Happening::Shortened(positions) => {
+                self.shortened.extend(positions);
+                return Ok(());
+            }
+            // Ids of calls are only known to differ within a response.
+            Happening::Requested => {
+                self.called = None;
+                return Ok(());
+            }
             // Without a terminal the gate asks nobody; dropping the question means no.
             Happening::Asked(_) => return Ok(()),
         };

@@ -51,6 +51,9 @@ pub(super) enum Thread {
 
 /// An open thread.
 pub(super) struct Session {
+    engine: Engine<Layers>,
+    /// Whether the thread did not exist before.
+    is_new: bool,
     pub(super) execution: Execution<Layers>,
     pub(super) happenings: mpsc::UnboundedReceiver<Happening>,
     pub(super) store: Arc<dyn StorageAdapter>,
@@ -91,12 +94,15 @@ impl Session {
         let builder = add_servers(builder, &config, &workspace, &gate, &sender).await?;
         let engine = builder.build().map_err(|error| failure_of(&error))?;
         let execution = engine
+            .clone()
             .execution(id.as_str())
             .resource_of("project", project)
             .start()
             .await
             .map_err(|error| failure_of(&error))?;
         Ok(Self {
+            is_new: thread == Thread::New,
+            engine,
             execution,
             happenings,
             store,
@@ -114,6 +120,30 @@ impl Session {
     /// The thread's id.
     pub(super) fn thread(&self) -> String {
         self.execution.thread_id().as_str().to_owned()
+    }
+
+    /// Whether a turn failed before anything of its thread happened, because the window has no room.
+    pub(super) fn has_no_beginning(&self, error: &Error) -> bool {
+        let is_first = self.is_new && self.execution.log().user_messages() <= 1;
+        is_first && matches!(error, Error::NoRoom { .. })
+    }
+
+    /// Ends a session whose thread has no beginning, and leaves no thread.
+    pub(super) async fn discard(self, error: &Error) -> Failure {
+        let thread = self.thread();
+        // If something of it cannot be removed, the thread is still listed, and nothing worse.
+        let _ = self.execution.abort().await;
+        let _ = self.engine.delete_thread(thread.as_str()).await;
+        let _ = self.threads.remove(&thread).await;
+        failure_of(error)
+    }
+
+    /// Whether the last message of the person is among these items.
+    pub(super) fn has_shortened_message(&self, items: &[usize]) -> bool {
+        let is_said = |item: &&contexture::item::Item| item.is_message_of(contexture::item::Role::User);
+        let log = self.execution.log();
+        let last = log.iter().enumerate().filter(|(_, item)| is_said(item)).map(|(at, _)| at).last();
+        last.is_some_and(|last| items.contains(&last))
     }
 
     /// Makes ready for a turn, before anything of it happens: the thread is listed, and changes are kept for it. Without
@@ -180,7 +210,10 @@ pub(super) fn failure_of(error: &Error) -> Failure {
     let text = chain(error);
     match (error, text.split_once("\nhint: ")) {
         (Error::Held(_), Some((sentence, _))) => {
-            Failure::work(sentence).hint("end the other program, or begin another thread")
+            Failure::usage(sentence).hint("end the other program, or begin another thread")
+        }
+        (Error::NoRoom { .. }, None) => {
+            Failure::usage(text).hint("`--budget TOKENS` makes the window larger; 64 000 is usual")
         }
         (_, Some((sentence, hint))) => Failure::work(sentence).hint(hint.lines().next().unwrap_or_default()),
         (Error::Model(_), None) => Failure::work(text).hint("`contexture chat --continue` tries again"),

@@ -9,10 +9,11 @@ use super::commands::{self, Outcome};
 use super::completion::{Narrowed, ProjectFiles, referenced};
 use super::diff;
 use super::editor::Editor;
-use super::happening::{Happening, Intent, Question, Reply, harmless, one_line};
+use super::happening::{Call, Happening, Intent, Question, Reply, SHORTENED, one_line};
 use super::keyboard::{Key, Keyboard, TERMINATED};
 use super::session::{Session, chain, failure_of};
 use crate::failure::Failure;
+use crate::harmless::{on_one_line, spoken, written_out};
 use crate::terminal::{Screen, Style};
 
 /// What a person writes after.
@@ -33,19 +34,20 @@ pub(super) async fn run(mut session: Session, first: Option<String>) -> Result<(
         editor: Editor::new(commands::said(&session.execution)),
         drawn_row: 0,
         is_terminated: false,
+        impossible: None,
     };
     talk.greet(&session)?;
     if let Some(text) = first {
-        talk.print(&format!("{PROMPT}{}\n", harmless(&text)))?;
+        talk.print(&format!("{PROMPT}{}\n", written_out(&text)))?;
         talk.turn(&mut session, Some(text)).await?;
     }
-    while !talk.is_terminated {
+    while !talk.is_terminated && talk.impossible.is_none() {
         let Some(text) = talk.read().await? else { break };
         let outcome = match text.trim() {
             "" => Some(Outcome::Continue),
             _ => match commands::run(&mut session, &text, Screen::of_output()).await {
                 Ok(outcome) => outcome,
-                Err(failure) => Some(Outcome::Shown(format!("{}\n", failure.sentence()))),
+                Err(failure) => Some(Outcome::Shown(format!("{}\n", written_out(failure.sentence())))),
             },
         };
         match outcome {
@@ -55,6 +57,11 @@ pub(super) async fn run(mut session: Session, first: Option<String>) -> Result<(
             Some(Outcome::Continue) if session.execution.has_unfinished_turn() => talk.turn(&mut session, None).await?,
             Some(Outcome::Continue) => talk.note("There is nothing to go on with.")?,
         }
+    }
+    if let Some(error) = talk.impossible.take() {
+        // The terminal is restored before the error is printed.
+        drop(talk);
+        return Err(session.discard(&error).await);
     }
     let thread = session.thread();
     let is_begun = !session.execution.log().is_empty();
@@ -78,6 +85,8 @@ struct Talk {
     drawn_row: usize,
     /// Whether the program was told to end.
     is_terminated: bool,
+    /// Why the conversation cannot even begin.
+    impossible: Option<Error>,
 }
 
 /// The files that are offered for the reference at the cursor.
@@ -250,7 +259,7 @@ impl Talk {
         let layout = self.editor.layout(PROMPT, columns, rows.saturating_sub(MAX_OFFERED + 1).max(1));
         let mut lines = layout.rows;
         for (index, path) in offer.paths.iter().enumerate().filter(|_| offer.is_open()) {
-            let path = shortened(path, columns.saturating_sub(6));
+            let path = shortened(&written_out(path), columns.saturating_sub(6));
             lines.push(match index == offer.chosen {
                 true => screen.paint(Style::Bold, &format!("  ▸ {path}")),
                 false => screen.paint(Style::Dim, &format!("    {path}")),
@@ -298,7 +307,7 @@ impl Talk {
     async fn turn(&mut self, session: &mut Session, text: Option<String>) -> Result<(), Failure> {
         let abort = session.begin(text.as_deref()).await?;
         let Session { execution, happenings, .. } = session;
-        let outcome = {
+        let (outcome, shortened) = {
             let mut turn = std::pin::pin!(async {
                 match text {
                     Some(text) => execution.turn(text).await,
@@ -306,7 +315,9 @@ impl Talk {
                 }
             });
             let mut showing = Showing::default();
-            let mut is_aborted = false;
+            // A question that was open when the turn was interrupted is answered first, so that the model is told that
+            // nothing was done; then the turn ends.
+            let (mut is_aborted, mut is_ending) = (false, false);
             let outcome = loop {
                 tokio::select! {
                     biased;
@@ -316,11 +327,20 @@ impl Talk {
                         Key::Interrupt | Key::EndOfInput | Key::Terminated => {
                             is_aborted = true;
                             self.is_terminated |= key == Key::Terminated;
-                            abort.abort();
+                            match showing.question.take().map(|question| question.reply.send(Reply::Interrupt)) {
+                                Some(Ok(())) => {
+                                    is_ending = true;
+                                    self.print("no\n")?;
+                                }
+                                Some(Err(_)) | None => abort.abort(),
+                            }
                         }
                         key => self.key_in_turn(key, &mut showing)?,
                     },
-                    Some(happening) = happenings.recv() => self.show(happening, &mut showing)?,
+                    Some(happening) = happenings.recv() => match happening {
+                        Happening::Requested | Happening::Called(_) | Happening::Asked(_) if is_ending => abort.abort(),
+                        happening => self.show(happening, &mut showing)?,
+                    },
                     outcome = &mut turn => break outcome,
                 }
             };
@@ -328,9 +348,18 @@ impl Talk {
                 self.show(happening, &mut showing)?;
             }
             self.end_line(&mut showing)?;
-            outcome
+            (outcome, showing.shortened)
         };
-        self.conclude(outcome)
+        if session.has_shortened_message(&shortened) {
+            self.note(SHORTENED)?;
+        }
+        match outcome {
+            Err(error) if session.has_no_beginning(&error) => {
+                self.impossible = Some(error);
+                Ok(())
+            }
+            outcome => self.conclude(outcome),
+        }
     }
 
     fn conclude(&self, outcome: Result<TurnAnswer, Error>) -> Result<(), Failure> {
@@ -339,7 +368,7 @@ impl Talk {
             Ok(_) => Ok(()),
             Err(Error::Aborted) => self.note("Interrupted. An empty line goes on with it; or say something else."),
             Err(error) => {
-                let text = harmless(&chain(&error)).replace('\n', " ");
+                let text = on_one_line(&chain(&error));
                 self.print(&format!("{} {text}\n", screen.paint(Style::Error, "error:")))?;
                 self.note("An empty line tries again.")
             }
@@ -365,7 +394,7 @@ impl Talk {
         let says = match reply {
             Reply::Yes => "yes",
             Reply::Always => "always",
-            Reply::No => "no",
+            Reply::No | Reply::Interrupt => "no",
         };
         // If the tool does not wait any more, the turn was interrupted.
         let _ = question.reply.send(reply);
@@ -376,7 +405,7 @@ impl Talk {
         let screen = Screen::of_output();
         match happening {
             Happening::Text(text) => {
-                let text = harmless(&text);
+                let text = spoken(&text);
                 showing.is_in_line = text.chars().last().map_or(showing.is_in_line, |last| last != '\n');
                 return self.print(&text);
             }
@@ -386,17 +415,36 @@ impl Talk {
                 showing.question = Some(question);
                 return Ok(());
             }
+            // Ids of calls are only known to differ within a response.
+            Happening::Requested => {
+                showing.called = None;
+                return Ok(());
+            }
+            Happening::Shortened(_) => {}
             _ => self.end_line(showing)?,
         }
         match happening {
-            Happening::Called(line) => self.print(&format!("{}\n", screen.paint(Style::Hint, &format!("● {line}")))),
-            Happening::Failed(line) => {
-                self.print(&format!("{}\n", screen.paint(Style::Dim, &format!("  failed: {line}"))))
+            Happening::Called(call) => self.show_call(call, showing),
+            Happening::Failed(call, why) => {
+                // What could not be run was not shown before.
+                if showing.called.as_ref() != Some(&call.id) {
+                    self.show_call(call, showing)?;
+                }
+                self.print(&format!("{}\n", screen.paint(Style::Dim, &format!("  failed: {why}"))))
             }
             Happening::Edited(edit) => self.print(&format!("{}\n", diff::coloured(&edit, screen).join("\n"))),
             Happening::Fault(line) => self.note(&format!("  {}", one_line(&line, 200))),
-            Happening::Text(_) | Happening::Asked(_) => Ok(()),
+            Happening::Shortened(positions) => {
+                showing.shortened.extend(positions);
+                Ok(())
+            }
+            Happening::Text(_) | Happening::Asked(_) | Happening::Requested => Ok(()),
         }
+    }
+
+    fn show_call(&self, call: Call, showing: &mut Showing) -> Result<(), Failure> {
+        showing.called = Some(call.id);
+        self.print(&format!("{}\n", Screen::of_output().paint(Style::Hint, &format!("● {}", call.line))))
     }
 
     fn end_line(&self, showing: &mut Showing) -> Result<(), Failure> {
@@ -413,20 +461,24 @@ struct Showing {
     /// Whether the model is in the middle of a line.
     is_in_line: bool,
     question: Option<Question>,
+    /// The call that was shown last.
+    called: Option<String>,
+    /// Items of which only a part was sent.
+    shortened: Vec<usize>,
 }
 
 /// What is asked before something is done.
 fn asked(intent: &Intent, screen: Screen) -> String {
     let (shown, question) = match intent {
         Intent::Write(edit) => {
-            (format!("{}\n", diff::coloured(edit, screen).join("\n")), format!("write {}?", harmless(&edit.path)))
+            (format!("{}\n", diff::coloured(edit, screen).join("\n")), format!("write {}?", written_out(&edit.path)))
         }
         Intent::Run(command) => {
-            let lines: Vec<String> = harmless(command).lines().map(|line| format!("  $ {line}\n")).collect();
+            let lines: Vec<String> = written_out(command).lines().map(|line| format!("  $ {line}\n")).collect();
             (screen.paint(Style::Bold, &lines.concat()), "run it?".to_owned())
         }
         Intent::Call(tool, arguments) => {
-            (format!("  {}\n", one_line(arguments, 400)), format!("call {}?", harmless(tool)))
+            (format!("  {}\n", one_line(arguments, 400)), format!("call {}?", written_out(tool)))
         }
     };
     format!("{shown}{} [y]es, [a]lways, [n]o: ", screen.paint(Style::Bold, &question))

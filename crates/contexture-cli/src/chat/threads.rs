@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use contexture::id::IdSource;
-use contexture::store::{Key, StorageAdapter, StoreError};
+use contexture::store::{Batch, Key, StorageAdapter, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -90,6 +90,12 @@ impl Threads {
         Ok(())
     }
 
+    /// Forgets a thread; its log is kept by the engine.
+    pub(super) async fn remove(&self, id: &str) -> Result<(), Failure> {
+        let key = self.key().then(id).into_string();
+        self.store.apply(Batch::new().delete(&key)).await.map(drop).map_err(store_failed)
+    }
+
     /// All of them for people.
     pub(super) async fn table(&self, screen: Screen) -> Result<String, Failure> {
         let threads = self.list().await?;
@@ -106,10 +112,10 @@ impl Threads {
     }
 }
 
-/// The first line of a message that says something, cut and without control characters.
+/// The first line of a message that says something, cut.
 fn title_of(message: &str) -> String {
     let line = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    line.chars().filter(|character| !character.is_control()).take(MAX_TITLE_CHARS).collect()
+    line.chars().take(MAX_TITLE_CHARS).collect()
 }
 
 fn now() -> Duration {

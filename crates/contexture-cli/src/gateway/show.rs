@@ -9,6 +9,7 @@ use contexture_server::Store;
 use super::place::StoreFlag;
 use super::print::thousands;
 use crate::failure::Failure;
+use crate::harmless::for_output;
 
 /// Print the full text of an output that was shortened, or the decisions about a conversation
 ///
@@ -46,12 +47,12 @@ pub fn run(command: &Show) -> Result<(), Failure> {
     let fail = |error: contexture_server::StoreError| Failure::work(error.to_string());
     if let Some(shown) = store.text(&asked.id).map_err(fail)? {
         let text: String = shown.text.split_inclusive('\n').skip(asked.from_line - 1).collect();
-        return Ok(io::stdout().write_all(text.as_bytes())?);
+        return Ok(io::stdout().write_all(for_output(&text).as_bytes())?);
     }
     let names = store.names(&asked.id).map_err(fail)?;
     match names.as_slice() {
         [] => Err(unknown()),
-        [name] => Ok(io::stdout().write_all(decisions(&store, name)?.as_bytes())?),
+        [name] => Ok(io::stdout().write_all(for_output(&decisions(&store, name)?).as_bytes())?),
         several => Err(Failure::usage(format!("{} conversations begin with `{}`", several.len(), asked.id))
             .hint("write some more characters")),
     }

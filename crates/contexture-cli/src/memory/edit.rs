@@ -7,6 +7,7 @@ use contexture::facts::{Edit as Change, Place};
 
 use super::whose::{Whose, in_words, not_changed, now_ms, scope_of, wait};
 use crate::failure::Failure;
+use crate::harmless::written_out;
 
 /// Correct a fact, or move it from a project to a user
 ///
@@ -47,7 +48,7 @@ pub(super) fn run(edit: &Edit) -> Result<(), Failure> {
         Some(resource) => wait(moved(edit, resource))?,
         None => wait(changed(edit))?,
     };
-    Ok(writeln!(io::stdout(), "{told}")?)
+    Ok(writeln!(io::stdout(), "{}", written_out(&told))?)
 }
 
 async fn changed(edit: &Edit) -> Result<String, Failure> {

@@ -17,6 +17,7 @@ use super::mirror;
 use super::place::Place;
 use super::whose::Whose;
 use crate::failure::Failure;
+use crate::harmless::on_one_line;
 use crate::store;
 
 /// Add a conversation to a thread, so that it can be recalled, or take over an exported folder
@@ -76,7 +77,8 @@ pub(super) fn run(import: &Import) -> Result<(), Failure> {
     let (new, known) = runtime.block_on(add(import, items))?;
     let known = if known == 0 { String::new() } else { format!(", {known} were there already") };
     let redacted = if redacted == 0 { String::new() } else { format!(", secrets removed from {redacted}") };
-    Ok(writeln!(io::stdout(), "{new} items added to thread {}{known}{redacted}", import.place.thread)?)
+    let told = format!("{new} items added to thread {}{known}{redacted}", import.place.thread);
+    Ok(writeln!(io::stdout(), "{}", on_one_line(&told))?)
 }
 
 /// An item of a line.

@@ -11,6 +11,7 @@ use contexture::facts::mirror::{Applied, MAX_FILE_BYTES, apply};
 use super::forgotten::{forget_elsewhere, scrub};
 use super::whose::{Whose, failed, in_words, not_changed, now_ms, wait};
 use crate::failure::Failure;
+use crate::harmless::written_out;
 use crate::table::counted;
 
 /// Takes over the files of a folder.
@@ -46,7 +47,7 @@ pub(super) fn run(folder: &Path, whose: &Whose, forget_missing: bool, json: bool
     })?;
     match json {
         true => writeln!(io::stdout(), "{:#}", serde_json::to_value(&applied)?)?,
-        false => io::stdout().write_all(told(&place, &applied).as_bytes())?,
+        false => io::stdout().write_all(written_out(&told(&place, &applied)).as_bytes())?,
     }
     match applied.refused.len() {
         0 => Ok(()),

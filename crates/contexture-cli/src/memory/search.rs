@@ -6,11 +6,16 @@ use std::time::SystemTime;
 use clap::Args;
 use contexture::bpe::Bpe;
 use contexture::recall::{Extent, PastQuery, Recollection};
+use contexture::search::SearchError;
 use serde_json::{Value, json};
 
 use super::place::Place;
 use crate::failure::Failure;
+use crate::harmless::{for_output, on_one_line};
 use crate::terminal::Screen;
+
+/// A budget in which everything that is found has room.
+const LARGE_BUDGET: u64 = 100_000;
 
 /// Print what past conversations say about a text
 ///
@@ -43,17 +48,51 @@ pub(super) fn run(search: &Search, screen: Screen) -> Result<(), Failure> {
         extent: Extent::Full,
         visible: None,
     };
-    let found = runtime.block_on(search.place.past()?.search(query));
-    let found = found.map_err(|error| Failure::of(&error))?;
+    let looked = search.place.look()?;
+    let past = search.place.past_in(looked.as_ref())?;
+    let (found, missing) = runtime
+        .block_on(async {
+            if past.count().await? == 0 {
+                return Ok((Recollection::default(), Some(Missing::Everything)));
+            }
+            let found = past.search(query).await?;
+            if !found.shown.is_empty() {
+                return Ok((found, None));
+            }
+            let more = past.search(PastQuery { budget: LARGE_BUDGET.max(search.budget), ..query }).await?;
+            Ok((found, if more.shown.is_empty() { None } else { Some(Missing::Room) }))
+        })
+        .map_err(|error: SearchError| Failure::of(&error))?;
+    let note = missing.map(|missing| missing.in_words(search));
     let text = match (search.json, found.shown.is_empty()) {
-        (true, _) => format!("{:#}\n", as_json(&found)),
-        (false, true) => "nothing was found\n".to_owned(),
-        (false, false) => format!("{}\n", screen.wrap_lines(&found.text)),
+        (true, _) => format!("{:#}\n", as_json(&found, note.as_deref())),
+        (false, true) => format!("nothing was found{}\n", note.map_or(String::new(), |note| format!(": {note}"))),
+        (false, false) => format!("{}\n", screen.wrap_lines(&for_output(&found.text))),
     };
     Ok(io::stdout().write_all(text.as_bytes())?)
 }
 
-fn as_json(found: &Recollection) -> Value {
+/// Why a search that could find something does not.
+enum Missing {
+    /// No conversation of this name was added.
+    Everything,
+    /// What was found does not fit.
+    Room,
+}
+
+impl Missing {
+    fn in_words(&self, search: &Search) -> String {
+        match self {
+            Missing::Everything => {
+                let whose = on_one_line(&search.place.in_words());
+                format!("this store has no conversation of {whose}; --thread and --resource name others")
+            }
+            Missing::Room => format!("what there is does not fit into {} tokens; --budget allows more", search.budget),
+        }
+    }
+}
+
+fn as_json(found: &Recollection, note: Option<&str>) -> Value {
     let items: Vec<Value> = found
         .shown
         .iter()
@@ -70,5 +109,9 @@ fn as_json(found: &Recollection) -> Value {
             })
         })
         .collect();
-    json!({ "tokens": found.tokens, "text": found.text, "items": items })
+    let mut all = json!({ "tokens": found.tokens, "text": found.text, "items": items });
+    if let Some(note) = note {
+        all["note"] = note.into();
+    }
+    all
 }

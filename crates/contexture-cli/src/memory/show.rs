@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::whose::{Kept, Whose, in_words, wait};
 use crate::failure::Failure;
+use crate::harmless::on_one_line;
 use crate::table::{Align, Table};
 use crate::terminal::Screen;
 
@@ -34,7 +35,7 @@ const MAX_NOTE_CHARS: usize = 400;
 /// Runs the command.
 pub(super) fn run(show: &Show, screen: Screen) -> Result<(), Failure> {
     let (kept, notes) = wait(async {
-        let remembered = show.whose.open().await?;
+        let (remembered, _looked) = show.whose.look().await?;
         Ok((show.whose.all(&remembered).await?, show.whose.notes(&remembered).await?))
     })?;
     let is_listed = |fact: &&Fact| show.all || fact.is_current();
@@ -73,25 +74,17 @@ fn as_text(kept: &[Kept], notes: &[Note], is_listed: impl Fn(&&Fact) -> bool, sc
         for fact in listed {
             let ended = fact.valid_to_ms.map_or(String::new(), |until| format!(" to {}", day(until)));
             let since = format!("{}{ended}", day(fact.valid_from_ms));
-            table.row([fact.id.to_string(), since, speaker(fact), plain(&fact.text)]);
+            table.row([fact.id.to_string(), since, speaker(fact), fact.text.clone()]);
         }
-        text.push_str(&format!("{}\n{}\n", in_words(place), table.fit(screen)));
+        text.push_str(&format!("{}\n{}\n", on_one_line(&in_words(place)), table.fit(screen)));
     }
     for notes in notes.chunk_by(|one, other| one.place == other.place) {
         let mut table = Table::new([("file", Align::Left), ("bytes", Align::Right), ("", Align::Name)]);
         for note in notes {
-            let text: String = plain(&note.text).chars().take(MAX_NOTE_CHARS).collect();
-            table.row([plain(&note.name), note.text.len().to_string(), text]);
+            let text: String = note.text.chars().take(MAX_NOTE_CHARS).collect();
+            table.row([note.name.clone(), note.text.len().to_string(), text]);
         }
-        text.push_str(&format!("{}\n{}\n", in_words(&notes[0].place), table.fit(screen)));
+        text.push_str(&format!("{}\n{}\n", on_one_line(&in_words(&notes[0].place)), table.fit(screen)));
     }
     if text.is_empty() { "nothing is remembered\n".to_owned() } else { format!("{}\n", text.trim_end()) }
-}
-
-/// A text for a terminal: on one line, and without characters that control it.
-pub(super) fn plain(text: &str) -> String {
-    text.split(|c: char| c.is_whitespace() || c.is_control())
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
 }

@@ -25,7 +25,7 @@ pub struct Stats {
 /// Runs the command.
 pub(super) fn run(stats: &Stats, screen: Screen) -> Result<(), Failure> {
     let (kept, notes) = wait(async {
-        let remembered = stats.whose.open().await?;
+        let (remembered, _looked) = stats.whose.look().await?;
         Ok((stats.whose.all(&remembered).await?, stats.whose.notes(&remembered).await?))
     })?;
     let text = match stats.json {

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::whose::{Whose, in_words, not_changed, now_ms, wait};
 use crate::failure::Failure;
+use crate::harmless::written_out;
 
 /// Take back the last change of what is remembered, or of one fact
 ///
@@ -39,5 +40,5 @@ pub(super) fn run(undo: &Undo) -> Result<(), Failure> {
         let undone = remembered.change(&place, |facts| facts.undo(id.as_ref(), now_ms())).await;
         Ok(format!("undone: {} ({})", undone.map_err(not_changed)?, in_words(&place)))
     })?;
-    Ok(writeln!(io::stdout(), "{told}")?)
+    Ok(writeln!(io::stdout(), "{}", written_out(&told))?)
 }

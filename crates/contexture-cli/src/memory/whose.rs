@@ -10,7 +10,7 @@ use contexture::search::{SearchError, SearchIndex};
 use contexture::store::{Place as StorePlace, PostgresIndex, PostgresStore, SqliteIndex, SqliteStore, StoreError};
 
 use crate::failure::Failure;
-use crate::store;
+use crate::store::{self, Looked};
 
 /// The store, and whose facts of it.
 #[derive(Args)]
@@ -32,24 +32,40 @@ pub(super) struct Whose {
     pub(super) layer: Option<String>,
 }
 
+/// What to do about a store that is none.
+const HINT: &str = "name the store of your agent with --store";
+
 /// Facts with where they are kept.
 pub(super) type Kept = (Place, Facts);
 
 impl Whose {
     /// Opens the store.
     pub(super) async fn open(&self) -> Result<Remembered, Failure> {
-        let hint = "name the store of your agent with --store";
         match &self.store {
             StorePlace::File(path) if path.is_file() => {
-                let store = SqliteStore::open(path).map_err(|error| Failure::of(&error).hint(hint))?;
+                let store = SqliteStore::open(path).map_err(|error| Failure::of(&error).hint(HINT))?;
                 Ok(Remembered::new(Arc::new(store)))
             }
-            StorePlace::File(path) => Err(Failure::work(format!("there is no store `{}`", path.display())).hint(hint)),
+            StorePlace::File(path) => Err(Failure::work(format!("there is no store `{}`", path.display())).hint(HINT)),
             StorePlace::Postgres(url) => {
                 let store = PostgresStore::open_existing(url).map_err(|error| Failure::of(&error))?;
                 store.check().await.map_err(|error| Failure::of(&error))?;
                 Ok(Remembered::new(Arc::new(store)))
             }
+        }
+    }
+
+    /// Opens the store to look into it: also one that this user cannot change. The copy exists as long as what is
+    /// returned with the facts.
+    pub(super) async fn look(&self) -> Result<(Remembered, Option<Looked>), Failure> {
+        match &self.store {
+            StorePlace::File(path) if path.is_file() => {
+                let hinted = |failure: Failure| if failure.has_hint() { failure } else { failure.hint(HINT) };
+                let looked = Looked::open(path).map_err(hinted)?;
+                let store = SqliteStore::open(looked.path()).map_err(|error| Failure::of(&error))?;
+                Ok((Remembered::new(Arc::new(store)), Some(looked)))
+            }
+            _ => Ok((self.open().await?, None)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! `contexture memory why`: where a fact comes from.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use clap::Args;
 use contexture::facts::{Fact, Facts, Place, Source, day, speaker};
@@ -9,9 +10,9 @@ use contexture::memory::memory;
 use contexture::redact::redact_part;
 use serde_json::json;
 
-use super::show::plain;
 use super::whose::{Whose, in_words, wait};
 use crate::failure::Failure;
+use crate::harmless::on_one_line;
 use crate::store;
 use crate::terminal::Screen;
 
@@ -41,10 +42,12 @@ struct Origin {
 /// Runs the command.
 pub(super) fn run(why: &Why, screen: Screen) -> Result<(), Failure> {
     let (place, facts, id, origins) = wait(async {
-        let (place, facts, id) = why.whose.fact(&why.whose.open().await?, &why.id).await?;
+        let (remembered, looked) = why.whose.look().await?;
+        let (place, facts, id) = why.whose.fact(&remembered, &why.id).await?;
+        let store = looked.as_ref().map_or_else(|| store::path_of(&why.whose.store), |looked| looked.path().to_owned());
         let mut origins = Vec::new();
         for source in facts.get(&id).into_iter().flat_map(|fact| &fact.sources) {
-            origins.push(origin(why, source).await?);
+            origins.push(origin(&store, source).await?);
         }
         Ok((place, facts, id, origins))
     })?;
@@ -63,15 +66,15 @@ pub(super) fn run(why: &Why, screen: Screen) -> Result<(), Failure> {
 }
 
 fn as_text(place: &Place, facts: &Facts, fact: &Fact, origins: &[Origin], replaced: &[&Fact]) -> String {
-    let mut text = format!("{}\n", plain(&fact.text));
+    let mut text = format!("{}\n", on_one_line(&fact.text));
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
-            text.push_str(&format!("  {name}: {}\n", plain(value)));
+            text.push_str(&format!("  {name}: {}\n", on_one_line(value)));
         }
     };
     line("kept in", &in_words(place));
     line("about", &fact.entity);
-    line(&plain(&fact.attribute), if fact.attribute.is_empty() { "" } else { &fact.value });
+    line(&on_one_line(&fact.attribute), if fact.attribute.is_empty() { "" } else { &fact.value });
     line("said by", &speaker(fact));
     line("since", &day(fact.valid_from_ms));
     line("until", &fact.valid_to_ms.map_or(String::new(), day));
@@ -92,13 +95,13 @@ fn as_text(place: &Place, facts: &Facts, fact: &Fact, origins: &[Origin], replac
     text
 }
 
-async fn origin(why: &Why, source: &Source) -> Result<Origin, Failure> {
+async fn origin(store: &Path, source: &Source) -> Result<Origin, Failure> {
     let Source::Item { thread, item, start, end, .. } = source else {
         return Ok(Origin { place: "a person, by hand".to_owned(), text: None });
     };
     let place = format!("thread {thread}, item {item}");
     let fail = |error: &dyn std::error::Error| Failure::work(error.to_string());
-    let engine = contexture::open(store::path_of(&why.whose.store), memory(())).map_err(|error| fail(&error))?;
+    let engine = contexture::open(store, memory(())).map_err(|error| fail(&error))?;
     let engine = engine.build().map_err(|error| fail(&error))?;
     let execution = engine.execution(thread.as_str()).start().await.map_err(|error| fail(&error))?;
     let text = execution.log().get(*item).and_then(|entry| around(&entry.item, *start, *end));

@@ -88,7 +88,9 @@ fn past_conversations_are_searched() {
         ],
     );
     assert!(text(&answers[0]).0.contains("[2026-01-01]\nuser: The violin is in the attic."), "{}", answers[0]);
-    assert_eq!(text(&answers[1]), ("nothing was found", false));
+    let nothing = "nothing was found in the conversations of the thread `t`; --resource and --thread of `contexture mcp` \
+                   choose others";
+    assert_eq!(text(&answers[1]), (nothing, false));
     assert_eq!(text(&answers[2]), ("`text` is missing", true));
     assert!(text(&answers[3]).1, "the gateway has no store here");
 }
@@ -96,7 +98,7 @@ fn past_conversations_are_searched() {
 #[test]
 fn nonsense_is_answered_with_errors_of_the_protocol() {
     let directory = tempdir().unwrap();
-    let input = "{\n\n[]\n7\n{\"id\":1,\"method\":\"none\"}\n{\"id\":2,\"method\":\"tools/call\"}\n\
+    let input = "{\n\n[]\n7\nnull\n{\"id\":1,\"method\":\"none\"}\n{\"id\":2,\"method\":\"tools/call\"}\n\
                  {\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"memory_none\"}}\n{\"id\":4,\"method\":\"ping\"}\n";
     let run = run_in(directory.path(), &["mcp", "--store", "m.db"], input);
     let codes: Vec<i64> = run
@@ -104,5 +106,23 @@ fn nonsense_is_answered_with_errors_of_the_protocol() {
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["error"]["code"].as_i64().unwrap_or(0))
         .collect();
-    assert_eq!((run.code, codes), (0, vec![-32700, -32601, -32602, -32602, 0]));
+    assert_eq!((run.code, codes), (0, vec![-32700, -32600, -32600, -32600, -32601, -32602, -32602, 0]));
+}
+
+/// A client waits for the response to its request, so the response has its id.
+#[test]
+fn a_request_that_is_too_long_is_refused_by_its_id() {
+    let directory = tempdir().unwrap();
+    let long = "x".repeat(5 << 20);
+    let requests = [
+        format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{{"x":"{long}"}}}}"#),
+        format!(r#" {{ "method" : "ping", "id" : "se\"ven", "params":{{"x":"{long}"}}}}"#),
+        format!(r#"{{"params":{{"id":1,"x":"{long}"}},"id":7}}"#),
+        format!("[{long}"),
+    ];
+    let run = run_in(directory.path(), &["mcp", "--store", "m.db"], &(requests.join("\n") + "\n"));
+    let answers: Vec<Value> = run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ids: Vec<&Value> = answers.iter().map(|answer| &answer["id"]).collect();
+    assert_eq!(ids, [&json!(7), &json!("se\"ven"), &Value::Null, &Value::Null]);
+    assert!(answers.iter().all(|answer| answer["error"]["code"] == -32600), "{answers:?}");
 }

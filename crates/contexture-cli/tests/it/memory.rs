@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
-use crate::program::{Run, run_in};
+use crate::program::{Run, program, run, run_in};
 
 const TALK: &str = r#"{"id":"D1:1","role":"Caroline","text":"I adopted a greyhound last Friday.","at":"1:56 pm on 8 May, 2023"}
 {"id":"D1:2","role":"Melanie","text":"Lovely! What do you call her?","at":"2023-05-08T13:57:00Z"}
@@ -62,7 +62,13 @@ fn a_budget_is_never_exceeded_and_may_be_too_small_for_anything() {
         let (ids, found) = search(directory.path(), "Caroline greyhound Juno memory", budget);
         assert!(found["tokens"].as_u64().unwrap() <= budget.parse().unwrap(), "{budget}: {found:#}");
         assert!(budget.parse::<u64>().unwrap() > 20 || ids.is_empty());
+        assert_eq!(found["note"].is_string(), ids.is_empty(), "{found:#}");
     }
+    let arguments = ["memory", "search", "greyhound", "--thread", "t", "--store", "m.db", "--budget", "10"];
+    let expected = "nothing was found: what there is does not fit into 10 tokens; --budget allows more\n";
+    assert_eq!(run_in(directory.path(), &arguments, "").stdout, expected);
+    let arguments = ["memory", "search", "zeppelin", "--thread", "t", "--store", "m.db"];
+    assert_eq!(run_in(directory.path(), &arguments, "").stdout, "nothing was found\n");
 }
 
 #[test]
@@ -71,7 +77,46 @@ fn a_second_import_adds_nothing_and_other_threads_see_nothing() {
     let run = import(directory.path());
     assert_eq!(run.stdout, "0 items added to thread t, 5 were there already\n");
     let arguments = ["memory", "search", "greyhound", "--thread", "other", "--store", "m.db"];
-    assert_eq!(run_in(directory.path(), &arguments, "").stdout, "nothing was found\n");
+    let expected = "nothing was found: this store has no conversation of the thread `other`; --thread and --resource \
+                    name others\n";
+    assert_eq!(run_in(directory.path(), &arguments, "").stdout, expected);
+}
+
+/// The program as somebody who may read the store but not write it: as a user without rights if tests run as root.
+#[cfg(unix)]
+fn run_as_reader(directory: &Path, arguments: &[&str]) -> Run {
+    use std::os::unix::process::CommandExt;
+    let mut command = program(directory);
+    command.args(arguments);
+    if rustix::process::geteuid().is_root() {
+        command.uid(65_534).gid(65_534);
+    }
+    run(command, "")
+}
+
+#[cfg(unix)]
+#[test]
+fn a_store_that_cannot_be_written_can_be_looked_into() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = imported();
+    let allow = |path: &Path, mode: u32| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    allow(&directory.path().join("m.db"), 0o444);
+    allow(directory.path(), 0o555);
+    let before = fs::read(directory.path().join("m.db")).unwrap();
+    let names = || fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+    let files = names();
+    let search = ["memory", "search", "greyhound", "--thread", "t", "--store", "m.db"];
+    let found = run_as_reader(directory.path(), &search);
+    assert!(found.code == 0 && found.stdout.contains("I adopted a greyhound"), "{found:?}");
+    for command in ["show", "stats"] {
+        let run = run_as_reader(directory.path(), &["memory", command, "--store", "m.db"]);
+        assert_eq!((run.code, run.stdout.as_str()), (0, "nothing is remembered\n"), "{run:?}");
+    }
+    let forget =
+        run_as_reader(directory.path(), &["memory", "import", "talk.jsonl", "--thread", "x", "--store", "m.db"]);
+    assert_eq!(forget.code, 1, "{forget:?}");
+    assert_eq!((fs::read(directory.path().join("m.db")).unwrap(), names()), (before, files));
+    allow(directory.path(), 0o755);
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! Renders recalled results as items that fit their budgets.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::voice::{may_speak, meets_schema};
 use crate::event::SpanBudget;
-use crate::item::Item;
+use crate::item::{Content, Item};
 use crate::layer::{LayerSpec, RecallItems};
 use crate::tokens::{TokenCounter, count_item};
-use crate::window::{fit_block, fit_item, memory_block};
+use crate::window::{escape_tags, fit_block, fit_item, memory_block};
 
 /// How much of its budget a result uses.
 pub(super) fn measure(
@@ -60,10 +61,12 @@ fn render_text(counter: &dyn TokenCounter, spec: &LayerSpec, text: &str, allocat
     FittedAnswer { tokens: count_item(counter, &item), items: vec![Arc::new(item)], problem }
 }
 
-/// Keeps whole items unchanged, in order, as far as they fit; the first that does not fit is cut, the rest is dropped.
+/// Keeps whole items in order, as far as they fit; the first that does not fit is cut, the rest is dropped. They are
+/// unchanged except for tags, which only the program itself may write.
 fn render_items(counter: &dyn TokenCounter, spec: &LayerSpec, items: &[Item], allocated: u64) -> FittedAnswer {
     let mut rendered = FittedAnswer::default();
-    let accepted: Vec<&Item> = items.iter().filter(|item| is_acceptable(spec, item)).collect();
+    let accepted: Vec<Cow<'_, Item>> =
+        items.iter().filter(|item| is_acceptable(spec, item)).map(without_tags).collect();
     if accepted.len() < items.len() {
         let left_out = items.len() - accepted.len();
         rendered.problem = Some(format!(
@@ -72,21 +75,37 @@ fn render_items(counter: &dyn TokenCounter, spec: &LayerSpec, items: &[Item], al
     }
     let total: u64 = accepted.iter().map(|item| count_item(counter, item)).sum();
     for item in accepted {
-        let tokens = count_item(counter, item);
+        let tokens = count_item(counter, &item);
         let left = allocated - rendered.tokens;
         if tokens <= left {
             rendered.tokens += tokens;
-            rendered.items.push(Arc::new(item.clone()));
+            rendered.items.push(Arc::new(item.into_owned()));
             continue;
         }
         rendered.problem = Some(over_budget(total, allocated));
-        if let Some((_, item, tokens)) = fit_item(counter, item, left) {
+        if let Some((_, item, tokens)) = fit_item(counter, &item, left) {
             rendered.tokens += tokens;
             rendered.items.push(Arc::new(item));
         }
         break;
     }
     rendered
+}
+
+/// An item whose text does not pass for what the program writes.
+fn without_tags(item: &Item) -> Cow<'_, Item> {
+    let has_tags = |content: &Content| matches!(content.as_text().map(escape_tags), Some(Cow::Owned(_)));
+    let Item::Message(message) = item else { return Cow::Borrowed(item) };
+    if !message.content.iter().any(has_tags) {
+        return Cow::Borrowed(item);
+    }
+    let mut message = message.clone();
+    for content in &mut message.content {
+        if let Content::Text { text } = content {
+            *text = escape_tags(text).into_owned();
+        }
+    }
+    Cow::Owned(message.into())
 }
 
 /// Calls, outputs and reasoning belong to the log; in a recall they would break pairs.

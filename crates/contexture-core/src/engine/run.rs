@@ -15,6 +15,7 @@ use super::steering::{Verdict, judge_call, judge_response};
 use super::thread::{INTERRUPTED, Thread};
 use super::tools::call_tool;
 use crate::error::Error;
+use crate::event::{CallOutput, Event};
 use crate::id::ThreadId;
 use crate::item::{FunctionCall, FunctionCallOutput, Item, Meta, Origin, Outcome, Role};
 use crate::layer::*;
@@ -173,8 +174,8 @@ impl Run {
                 Next::CallModel => self.step().await?,
                 Next::RunTool(call) => self.run_tool(call).await?,
                 Next::AnswerInterrupted(call) => {
-                    self.answer_call(FunctionCallOutput::new(&call.call_id, INTERRUPTED, Outcome::Interrupted).into())
-                        .await?;
+                    let output = FunctionCallOutput::new(&call.call_id, INTERRUPTED, Outcome::Interrupted);
+                    self.answer_call(&call, output.into()).await?;
                 }
                 Next::Finish => return self.finish().await,
                 Next::GiveUp => {
@@ -267,12 +268,12 @@ impl Run {
             Verdict::Pass => {}
             Verdict::Guide(guidance) => {
                 let output = FunctionCallOutput::new(&call.call_id, guidance, Outcome::Denied);
-                return self.answer_call(output.into()).await;
+                return self.answer_call(&call, output.into()).await;
             }
             Verdict::Deny { reason, .. } => {
                 let denied = format!("This call was denied and did not run: {reason}");
                 let output = FunctionCallOutput::new(&call.call_id, denied, Outcome::Denied);
-                return self.answer_call(output.into()).await;
+                return self.answer_call(&call, output.into()).await;
             }
         }
         if let Some(turn) = self.thread.turn_mut() {
@@ -286,11 +287,14 @@ impl Run {
         // What a function of a layer returns is memory: no layer may learn it again.
         let origin = self.shared.toolbox().layer_of(&public_name).map(|layer| Origin::Layer { id: layer.into() });
         let meta = Meta { origin: origin.unwrap_or_default(), ..Meta::default() };
-        self.answer_call(output.with_meta(meta)).await
+        self.answer_call(&call, output.with_meta(meta)).await
     }
 
     /// Logs the output of the current call, and makes it durable.
-    async fn answer_call(&mut self, output: Item) -> Result<(), Error> {
+    async fn answer_call(&mut self, call: &FunctionCall, output: Item) -> Result<(), Error> {
+        if let Item::FunctionCallOutput(output) = &output {
+            self.shared.core().emit(Event::Output(CallOutput { execution_id: self.shared.id(), call, output }));
+        }
         let items = filter_output(&asking(&self.shared, &self.thread), &mut self.recalled, output).await;
         self.thread.answer_call(&self.shared, items);
         self.commit().await

@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::decision::Decision;
 use crate::event::{Event, Fault, MemoryTraceSpan, Observer, ResponseDelta};
+use crate::item::{FunctionCall, FunctionCallOutput};
 use crate::layer::Hook;
 use crate::usage::StepUsage;
 
-/// Records every span, fault, decision, usage and piece of a response. Clones share the recording.
+/// Records every span, fault, decision, usage, piece of a response and output of a call. Clones share the recording.
 #[derive(Clone, Default)]
 pub struct Recorder {
     inner: Arc<Mutex<Recorded>>,
@@ -20,6 +21,7 @@ struct Recorded {
     decisions: Vec<Decision>,
     usages: Vec<StepUsage>,
     deltas: Vec<ResponseDelta>,
+    outputs: Vec<(FunctionCall, FunctionCallOutput)>,
 }
 
 impl Recorder {
@@ -58,6 +60,11 @@ impl Recorder {
         self.inner().usages.clone()
     }
 
+    /// All calls with their outputs, in order.
+    pub fn outputs(&self) -> Vec<(FunctionCall, FunctionCallOutput)> {
+        self.inner().outputs.clone()
+    }
+
     /// All pieces of responses, in the order in which they arrived.
     pub fn deltas(&self) -> Vec<ResponseDelta> {
         self.inner().deltas.clone()
@@ -73,6 +80,7 @@ impl Observer for Recorder {
             Event::Decision(decision) => inner.decisions.push(decision.clone()),
             Event::Usage(usage) => inner.usages.push(usage.clone()),
             Event::Delta(delta) => inner.deltas.push(delta.clone()),
+            Event::Output(answered) => inner.outputs.push((answered.call.clone(), answered.output.clone())),
         }
     }
 }

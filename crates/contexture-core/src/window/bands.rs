@@ -195,9 +195,10 @@ impl Bands {
             BlockPlace::Anchor(_) if pinned > 0 && self.reason.is_none() => (Band::Anchor, Served::Pinned, pinned),
             BlockPlace::Anchor(_) => (Band::Anchor, block.served, pinned),
         };
-        let used = used + corrected.unwrap_or(0);
+        let updates = corrected.unwrap_or(0);
+        let used = used + updates;
         let yielded = block.allocated.saturating_sub(used);
-        LayerUsage { layer_id: block.layer.clone(), allocated: block.allocated, used, yielded, band, served }
+        LayerUsage { layer_id: block.layer.clone(), allocated: block.allocated, used, updates, yielded, band, served }
     }
 }
 

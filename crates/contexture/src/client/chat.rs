@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::decode::{Decode, call_arguments, is_object, provider_error, text};
 use super::error::{ClientError, malformed};
-use super::turns::{Part, Piece, ToolNames, Turn, is_blank, spoken_as_user, turns};
+use super::turns::{Part, Piece, ToolNames, Turn, is_blank, spoken, spoken_as_user, turns};
 
 /// Fields in which servers of this format return reasoning. They are sent back unchanged, because some providers need
 /// them.
@@ -179,7 +179,7 @@ fn said<'a>(message: &'a Message, developer_role: Option<&'static str>) -> Optio
     let speaks_as_user = developer_role.is_none() || message.role == Role::User;
     let role = if speaks_as_user { "user" } else { developer_role? };
     let shown = |text: &'a str| -> Cow<'a, str> {
-        if speaks_as_user { spoken_as_user(message.role, text) } else { text.into() }
+        if speaks_as_user { spoken_as_user(message.role, text) } else { spoken(message.role, text) }
     };
     let parts: Vec<&'a Content> = message.content.iter().filter(|content| !is_blank(content)).collect();
     let content = match parts.as_slice() {

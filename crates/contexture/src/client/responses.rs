@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::decode::{Decode, error_message, provider_error, text};
 use super::error::{ClientError, malformed};
-use super::turns::{ToolNames, is_blank};
+use super::turns::{ToolNames, is_blank, spoken};
 
 /// The body of a request. The provider stores nothing, so reasoning is returned encrypted and sent again. Texts are
 /// borrowed: a history is written once, and not copied before.
@@ -69,7 +69,7 @@ enum WirePart<'a> {
     Text {
         #[serde(rename = "type")]
         kind: &'static str,
-        text: &'a str,
+        text: Cow<'a, str>,
     },
     AsItCame(&'a Value),
 }
@@ -146,7 +146,7 @@ fn wire_message(message: &Message) -> Option<TaggedItem<'_>> {
     let parts = message.content.iter().filter(|content| !is_blank(content));
     let content: Vec<WirePart<'_>> = parts
         .map(|part| match part {
-            Content::Text { text } => WirePart::Text { kind, text },
+            Content::Text { text } => WirePart::Text { kind, text: spoken(message.role, text) },
             Content::Opaque(part) => WirePart::AsItCame(part),
         })
         .collect();

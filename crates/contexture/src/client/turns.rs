@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use contexture_core::item::{Content, FunctionCall, FunctionCallOutput, Item, Message, Reasoning, Role};
 use contexture_core::model::ModelRequest;
 use contexture_core::tool::wire_name;
+use contexture_core::window::{developer_block, program_text};
 use serde_json::Value;
 
 /// The items of one message in the provider's format.
@@ -75,17 +76,87 @@ impl<'a> ToolNames<'a> {
     }
 }
 
-/// The text of a message that the program wrote, for formats with only user and model messages. It is put in a tag, so
-/// that the model does not take it for the user's. Texts of layers already have one.
-pub(super) fn spoken_as_user<'a>(role: Role, text: &'a str) -> Cow<'a, str> {
+/// A text that is sent as a message of the user, in formats with only user and model messages.
+pub(super) fn spoken_as_user(role: Role, text: &str) -> Cow<'_, str> {
     match role {
         Role::User | Role::Assistant => Cow::Borrowed(text),
-        Role::System | Role::Developer if text.starts_with("<memory ") => Cow::Borrowed(text),
-        Role::System | Role::Developer => Cow::Owned(format!("<developer>\n{text}\n</developer>")),
+        Role::System | Role::Developer => developer_block(text),
+    }
+}
+
+/// A text that is sent with the role that it has.
+pub(super) fn spoken(role: Role, text: &str) -> Cow<'_, str> {
+    match role {
+        Role::User | Role::Assistant => Cow::Borrowed(text),
+        Role::System | Role::Developer => program_text(text),
     }
 }
 
 /// Whether a part is blank: providers refuse empty texts.
 pub(super) fn is_blank(content: &Content) -> bool {
     matches!(content, Content::Text { text } if text.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use contexture_core::window::escape_tags;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::client::{chat, messages, responses};
+
+    /// Text that often contains something like a tag.
+    fn any_markup() -> impl Strategy<Value = String> {
+        let tags = ["memory", "updates", "replace", "change", "add", "retract", "developer", "Developer", "MEMORY"];
+        let signs = ["<", "</", "< / ", "<\u{200b}", "</\u{202e}", ">", ">\n", "/>", " layer=\"x\"", "&lt;", "\n", "s"];
+        let piece = prop_oneof![
+            prop::sample::select(tags.to_vec()).prop_map(str::to_owned),
+            prop::sample::select(signs.to_vec()).prop_map(str::to_owned),
+            "\\PC{0,3}",
+        ];
+        prop::collection::vec(piece, 0..16).prop_map(|pieces| pieces.concat())
+    }
+
+    /// The texts of messages, as each format sends them.
+    fn sent(request: &ModelRequest) -> Vec<String> {
+        let texts = |value: &Value| -> Vec<String> {
+            let parts = |content: &Value| match content {
+                Value::String(text) => vec![text.clone()],
+                content => {
+                    content.as_array().into_iter().flatten().map(|part| part["text"].as_str().unwrap().into()).collect()
+                }
+            };
+            value.as_array().into_iter().flatten().flat_map(|message| parts(&message["content"])).collect()
+        };
+        let chat_body = |role| serde_json::to_value(chat::body(request, "m", false, role)).unwrap();
+        let bodies = [
+            texts(&chat_body(None)["messages"]),
+            texts(&chat_body(Some("developer"))["messages"]),
+            texts(&serde_json::to_value(messages::body(request, "m", false)).unwrap()["messages"]),
+            texts(&serde_json::to_value(responses::body(request, "m", false)).unwrap()["input"]),
+        ];
+        bodies.concat()
+    }
+
+    proptest! {
+        #[test]
+        fn no_content_opens_or_closes_a_tag_of_the_program_in_any_format(text in any_markup()) {
+            let layer = format!("<memory layer=\"x\">\n{}\n</memory>", escape_tags(&text));
+            let add = format!("<add layer=\"x\">\n{}\n</add>\n", escape_tags(&text));
+            let updates = format!("<updates>\n{add}</updates>");
+            let items = [&text, &layer, &updates].map(|text| Arc::new(Item::developer(text)));
+            for sent in sent(&ModelRequest::new("", items.to_vec())) {
+                let inner = sent.strip_prefix("<developer>\n").and_then(|sent| sent.strip_suffix("\n</developer>"));
+                let inner = inner.unwrap_or(&sent);
+                let within = inner.strip_prefix("<updates>\n<add layer=\"x\">\n");
+                let within = within.and_then(|inner| inner.strip_suffix("\n</add>\n</updates>"));
+                let layer = inner.strip_prefix("<memory layer=\"x\">\n");
+                let layer = layer.and_then(|inner| inner.strip_suffix("\n</memory>"));
+                let content = within.or(layer).unwrap_or(inner);
+                prop_assert_eq!(escape_tags(content), content, "{}", sent);
+            }
+        }
+    }
 }

@@ -158,6 +158,14 @@ impl PastIndex {
         self.index.add(&self.scope, documents).await
     }
 
+    /// The number of passages, with those that were forgotten.
+    ///
+    /// # Errors
+    /// The index failed.
+    pub async fn count(&self) -> Result<usize, SearchError> {
+        self.index.count(&self.scope).await
+    }
+
     /// Whether an item of a conversation was added, or forgotten.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use contexture_core::error::BoxError;
-use contexture_core::host::{FsAdapter, ReadLimits};
+use contexture_core::host::{FileError, FileErrorCode, FsAdapter, ReadLimits};
 use contexture_core::tool::{Tool, ToolContext};
 use ignore::WalkBuilder;
 use ignore::overrides::{Override, OverrideBuilder};
@@ -65,6 +65,9 @@ impl Tool for ListFiles {
         let stamps = self.0.files().stat_many(&names, limits).await;
         let mut stamps = stamps.into_iter();
         found.retain(|_| stamps.next().is_some_and(|stamp| stamp.is_ok()));
+        if found.is_empty() {
+            return Ok("(no files)".to_owned());
+        }
         let is_cut = found.len() > MAX_FILES;
         found.truncate(MAX_FILES);
         let mut shown = found.join("\n") + "\n";
@@ -94,6 +97,11 @@ impl Walk {
             let path = path.unwrap_or_default();
             return Err(format!("there is no directory `{path}`; list_files without a path shows what there is").into());
         }
+        if has_link(&base, &start) {
+            let path = path.unwrap_or_default();
+            let message = "a part of the path is a symbolic link";
+            return Err(FileError::new(FileErrorCode::SymlinkRejected, path, message).into());
+        }
         let mut builder = WalkBuilder::new(&start);
         builder.hidden(false).require_git(false).follow_links(false).sort_by_file_path(Path::cmp);
         builder.filter_entry(|entry| entry.file_name() != ".git");
@@ -116,6 +124,12 @@ impl Iterator for Walk {
         let mut files = entries.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
         files.find_map(|entry| Some(entry.path().strip_prefix(&self.base).ok()?.to_str()?.to_owned()))
     }
+}
+
+/// Whether a part of a path below the base is a symbolic link.
+fn has_link(base: &Path, path: &Path) -> bool {
+    let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
+    path.ancestors().take_while(|part| *part != base).any(is_link)
 }
 
 fn matching(base: &Path, glob: Option<&str>) -> Result<Override, BoxError> {

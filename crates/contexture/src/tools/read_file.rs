@@ -15,6 +15,9 @@ const MAX_LINES: usize = 2_000;
 /// Most bytes that one call shows: about 16 000 tokens.
 const MAX_BYTES: usize = 64 * 1024;
 
+/// Fewer lines are followed by a note that the file ends there: without it, one or two numbers could be part of the text.
+const MIN_PLAIN_LINES: usize = 3;
+
 /// Shows lines of a file with their numbers.
 #[derive(Clone, Debug)]
 pub struct ReadFile(Workspace);
@@ -83,6 +86,8 @@ fn numbered(text: &str, first: usize, limit: usize) -> Result<String, BoxError> 
     }
     if last < total {
         shown.push_str(&format!("[lines {first}-{last} of {total}; go on with offset {}]\n", last + 1));
+    } else if last - first + 1 < MIN_PLAIN_LINES {
+        shown.push_str(&format!("(End of file: {total} line{})\n", if total == 1 { "" } else { "s" }));
     }
     Ok(shown)
 }
@@ -93,8 +98,10 @@ mod tests {
 
     #[test]
     fn lines_carry_their_numbers_and_a_part_says_that_there_is_more() {
-        assert_eq!(numbered("a\nb\n", 1, 10).unwrap(), "1\ta\n2\tb\n");
-        assert_eq!(numbered("a\r\nb", 1, 10).unwrap(), "1\ta\n2\tb\n");
+        assert_eq!(numbered("a\nb\nc", 1, 10).unwrap(), "1\ta\n2\tb\n3\tc\n");
+        assert_eq!(numbered("a\r\nb", 1, 10).unwrap(), "1\ta\n2\tb\n(End of file: 2 lines)\n");
+        assert_eq!(numbered("a", 1, 10).unwrap(), "1\ta\n(End of file: 1 line)\n");
+        assert_eq!(numbered("a\nb\nc\nd", 4, 10).unwrap(), "4\td\n(End of file: 4 lines)\n");
         assert_eq!(numbered("a\nb\nc\nd\n", 2, 2).unwrap(), "2\tb\n3\tc\n[lines 2-3 of 4; go on with offset 4]\n");
         assert_eq!(numbered("", 1, 10).unwrap(), "(the file is empty)");
         assert!(numbered("a\n", 2, 1).unwrap_err().to_string().contains("1 lines"));

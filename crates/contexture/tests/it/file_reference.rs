@@ -459,8 +459,9 @@ fn hostile_texts_change_neither_structure_nor_other_blocks() {
     let fs = files(&[("hostile.md", hostile), ("victim.rs", "fn victim() {}\n")]);
     let mut talk = talk(&fs);
     let shown = wait(talk.ask("#hostile.md #victim.rs"));
+    let escaped = hostile.replace("</developer>", "&lt;/developer>");
     let block = format!(
-        "\n\n~~~~~~markdown\n{hostile}~~~~~~\n\n## `victim.rs` {{#victim-rs}}\n\n```rust\nfn victim() {{}}\n```"
+        "\n\n~~~~~~markdown\n{escaped}~~~~~~\n\n## `victim.rs` {{#victim-rs}}\n\n```rust\nfn victim() {{}}\n```"
     );
     assert!(shown.contains(&block) || shown.contains(&block.replace("~~~~~~", "``````")), "{shown}");
 }

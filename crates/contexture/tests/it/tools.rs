@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use contexture::BoxFuture;
+use contexture::files::dialect::Dialects;
+use contexture::files::model::{FileModel, Grade};
 use contexture::fs::{Expected, LocalFs};
 use contexture::host::{FileErrorCode, FsAdapter, ReadLimits};
-use contexture::item::Outcome;
+use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
 use contexture::layers::FileHistory;
 use contexture::prelude::*;
 use contexture::testing::{ScriptedModel, engine};
@@ -66,9 +68,9 @@ async fn files_are_read_edited_and_written() {
     ];
     let outputs = outputs(&workspace, &calls).await;
     let expected = [
-        "1\tfn one() {}\n2\tfn two() {}\n",
+        "1\tfn one() {}\n2\tfn two() {}\n(End of file: 2 lines)\n",
         "edited `src/lib.rs` at line 2",
-        "2\tfn three() {}\n",
+        "2\tfn three() {}\n(End of file: 2 lines)\n",
         "made `a/b/new.txt`: 1 lines",
         "replaced `a/b/new.txt`: 1 lines",
     ];
@@ -81,6 +83,42 @@ async fn files_are_read_edited_and_written() {
     assert_eq!(changes.len(), 3);
     assert_eq!(changes[1].before, None);
     assert_eq!(changes[2].before.as_deref(), Some("hello\n"));
+}
+
+/// What a model knows of a file after calls: its lines, whether they are all, and how often it was read and changed.
+async fn known(text: &str, calls: &[(&str, Value)]) -> (usize, bool, Grade, u32, u32) {
+    let project = project(&[("a.txt", text)]);
+    let workspace = Workspace::open(project.path()).unwrap();
+    let (mut model, outputs) = (FileModel::new(), outputs(&workspace, calls).await);
+    for (at, ((name, arguments), (output, outcome))) in calls.iter().zip(outputs).enumerate() {
+        let call = FunctionCall::new("1", *name, arguments.to_string());
+        let seen = Dialects::builtin().observe(&call, &FunctionCallOutput::new("1", output, outcome));
+        seen.observations.iter().for_each(|observation| model.apply(at as u32, observation));
+    }
+    let file = &model.files()[0];
+    let grades = (0..file.segments.len()).map(|at| model.claim(0, at, 0..file.segments[at].lines.len()).grade);
+    (file.known_lines(), file.whole, grades.min().unwrap_or(Grade::Sure), file.reads, file.edits)
+}
+
+#[tokio::test]
+async fn files_of_any_length_are_known_after_they_were_read() {
+    let read = || ("read_file", json!({ "path": "a.txt" }));
+    for (text, lines) in [
+        ("", 0),
+        ("a\n", 1),
+        ("a", 1),
+        ("a\r\n", 1),
+        ("a\nb\n", 2),
+        ("a\nb", 2),
+        ("a\r\nb\r\n", 2),
+        ("a\r\nb", 2),
+        ("a\nb\nc\n", 3),
+        ("\n\n", 2),
+    ] {
+        assert_eq!(known(text, &[read()]).await, (lines, true, Grade::Sure, 1, 0), "{text:?}");
+    }
+    let edit = ("edit_file", json!({ "path": "a.txt", "old_string": "b", "new_string": "c" }));
+    assert_eq!(known("a\nb\n", &[read(), edit]).await, (2, true, Grade::Sure, 1, 1));
 }
 
 #[tokio::test]
@@ -158,6 +196,26 @@ async fn permissions_and_line_ends_stay() {
     output(&workspace, "edit_file", json!({ "path": "no-end", "old_string": "last", "new_string": "end" })).await;
     assert_eq!(text_of(&project, "no-end"), "end");
     assert_eq!(leftovers(project.path()), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_linked_directory_is_refused_in_the_same_words_by_all_tools() {
+    let outside = project(&[("a/secret.txt", "secret\n")]);
+    let project = project(&[("in.txt", "inside\n")]);
+    symlink(outside.path(), project.path().join("dir")).unwrap();
+    let workspace = Workspace::open(project.path()).unwrap();
+    for path in ["dir", "dir/a"] {
+        let expected = format!("`{path}`: a part of the path is a symbolic link");
+        for (tool, arguments) in
+            [("list_files", json!({ "path": path })), ("search_files", json!({ "pattern": "secret", "path": path }))]
+        {
+            let (text, outcome) = output(&workspace, tool, arguments).await;
+            assert!(outcome == Outcome::Failed && text.contains(&expected), "{tool} {path}: {text}");
+        }
+    }
+    let (text, _) = output(&workspace, "read_file", json!({ "path": "dir/a/secret.txt" })).await;
+    assert!(text.contains("a part of the path is a symbolic link"), "{text}");
+    assert_eq!(output(&workspace, "list_files", json!({ "glob": "*.none" })).await.0, "(no files)");
 }
 
 #[tokio::test]

@@ -291,6 +291,72 @@ fn bad_usage_is_told_before_anything_is_sent() {
     let nameless = run(chat(place.path(), &["--print", "--url", &provider.url, "hi"]), "");
     assert_eq!(nameless.code, 2, "{}", nameless.stderr);
     let no_store = said(place.path(), &provider, &["--store", "check.sh", "hi"], "");
-    assert_eq!(no_store.code, 1, "{}", no_store.stderr);
+    assert_eq!(no_store.code, 2, "{}", no_store.stderr);
     assert!(provider.received().is_empty());
+}
+
+#[test]
+fn a_window_without_room_begins_no_turn_and_leaves_no_thread() {
+    let (place, provider) = (place(), Provider::start(vec![Reply::Says("never")]));
+    let small = said(place.path(), &provider, &["--budget", "100", "hi"], "");
+    assert_eq!((small.code, small.stdout.as_str()), (2, ""), "{}", small.stderr);
+    assert!(small.stderr.contains("hint: `--budget TOKENS`"), "{}", small.stderr);
+    let threads = run(chat(place.path(), &["--threads"]), "");
+    assert_eq!((threads.code, threads.stdout.as_str()), (0, "There is no thread of this directory yet.\n"));
+    assert!(provider.received().is_empty());
+}
+
+#[test]
+fn what_a_provider_says_controls_no_terminal() {
+    let (place, provider) = (place(), Provider::start(vec![Reply::Errs("\x1b[2J\x1b]0;pwn\x07bad\nline2\u{202e}")]));
+    let failed = said(place.path(), &provider, &["evil \u{202e} \x1b[2J title"], "");
+    assert_eq!(failed.code, 1);
+    assert!(failed.stderr.contains("\\u{1b}[2J\\u{1b}]0;pwn\\u{7}bad"), "{:?}", failed.stderr);
+    let threads = run(chat(place.path(), &["--threads"]), "");
+    assert!(threads.stdout.contains("evil \\u{202e} \\u{1b}[2J title"), "{:?}", threads.stdout);
+    for text in [failed.stderr, failed.stdout, threads.stdout] {
+        let harmful = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!text.contains(harmful), "{text:?}");
+    }
+}
+
+#[test]
+fn an_answer_keeps_the_characters_that_join_and_no_others() {
+    let says = "می\u{200c}خواهم 👩\u{200d}💻 \u{202e}abc\u{202c}\x1b[31m";
+    let (place, provider) = (place(), Provider::start(vec![Reply::Says(says)]));
+    let run = said(place.path(), &provider, &["hi"], "");
+    assert_eq!(run.stdout, "می\u{200c}خواهم 👩\u{200d}💻 abc[31m\n");
+}
+
+#[test]
+fn calls_that_could_not_be_run_are_shown() {
+    let place = place();
+    let provider = Provider::start(vec![
+        Reply::Calls("no_such_tool", json!({"path": "a"})),
+        Reply::Calls("read_file", json!({"wrong": 1})),
+        Reply::Calls("read_file", json!({"path": "missing"})),
+        Reply::Says("Sorry."),
+    ]);
+    let run = said(place.path(), &provider, &["go"], "");
+    let lines: Vec<&str> = run.stderr.lines().collect();
+    let [unknown, no_tool, wrong, invalid, missing, not_found] = lines.as_slice() else { panic!("{}", run.stderr) };
+    assert_eq!((*unknown, *wrong, *missing), ("no_such_tool a", "read_file", "read_file missing"));
+    assert_eq!(*no_tool, "  failed: There is no tool `no_such_tool`.");
+    assert!(invalid.starts_with("  failed: Arguments of `read_file`"), "{invalid}");
+    assert!(not_found.starts_with("  failed: ") && not_found.contains("missing"), "{not_found}");
+}
+
+/// What is larger than the window cannot be sent whole, and that is said.
+#[test]
+fn a_message_that_is_longer_than_the_window_is_shortened_and_that_is_told() {
+    let (place, provider) = (place(), Provider::start(vec![Reply::Says("Long.")]));
+    let text: String = (0..10_000).map(|line| format!("line {line} 漢字\n")).collect();
+    let run = said(place.path(), &provider, &[], &text);
+    assert_eq!((run.code, run.stdout.as_str()), (0, "Long.\n"), "{}", run.stderr);
+    assert!(run.stderr.contains("longer than the window"), "{}", run.stderr);
+    let whole = said(place.path(), &provider, &["--budget", "400000"], &text);
+    assert_eq!((whole.code, whole.stderr.as_str()), (0, ""));
+    let sent = provider.received().pop().expect("a request");
+    let sent = sent["messages"].as_array().and_then(|messages| messages.last()?["content"].as_str()).expect("a text");
+    assert_eq!(sent.trim(), text.trim());
 }

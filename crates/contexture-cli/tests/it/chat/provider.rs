@@ -21,6 +21,8 @@ pub enum Reply {
     CallsAll(Vec<(String, &'static str, Value)>),
     /// Says the beginning of a text, and then nothing for ever.
     Stalls(&'static str),
+    /// Refuses the request with a message.
+    Errs(&'static str),
     /// Refuses the request, and repeats the headers that it came with.
     Refuses,
 }
@@ -132,6 +134,11 @@ fn request(stream: &mut TcpStream) -> Option<Request> {
 }
 
 fn respond(stream: &mut TcpStream, reply: &Reply, head: &str) -> std::io::Result<()> {
+    if let Reply::Errs(message) = reply {
+        let body = json!({ "error": { "message": message } }).to_string();
+        let head = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n";
+        return stream.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes());
+    }
     if matches!(reply, Reply::Refuses) {
         let body = json!({ "error": { "message": format!("not with these: {head}") } }).to_string();
         let head = "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\n";
@@ -142,7 +149,7 @@ fn respond(stream: &mut TcpStream, reply: &Reply, head: &str) -> std::io::Result
         Reply::Says(text) | Reply::Stalls(text) => (json!({ "role": "assistant", "content": text }), "stop"),
         Reply::Calls(name, arguments) => (called(&[("call_1".to_owned(), name, arguments.clone())]), "tool_calls"),
         Reply::CallsAll(calls) => (called(calls), "tool_calls"),
-        Reply::Refuses => unreachable!("it was handled before"),
+        Reply::Refuses | Reply::Errs(_) => unreachable!("it was handled before"),
     };
     event(stream, &json!({ "choices": [{ "index": 0, "delta": delta }] }).to_string())?;
     if matches!(reply, Reply::Stalls(_)) {

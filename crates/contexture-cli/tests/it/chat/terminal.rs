@@ -212,6 +212,105 @@ fn a_paste_of_ten_thousand_lines_is_a_mark_and_arrives_whole() {
 }
 
 #[test]
+fn what_is_approved_reads_as_it_is() {
+    let place = place();
+    let provider = Provider::start(vec![
+        Reply::Calls("execute_bash", json!({"command": "echo \u{202e}/ fr- mr\u{202c}; touch made"})),
+        Reply::Calls("write_file", json!({"path": "bidi.py", "content": "x = '\u{2066}\u{e0041}' # \x1b[2J\n"})),
+        Reply::Says("Done."),
+    ]);
+    let mut terminal = Terminal::start(place.path(), &provider, 80, &[]);
+    terminal.expect("› ");
+    terminal.press("go\r");
+    let question = terminal.expect("[n]o: ");
+    assert!(question.contains("$ echo \\u{202e}/ fr- mr\\u{202c}; touch made"), "{question:?}");
+    terminal.press("n");
+    let question = terminal.expect("[n]o: ");
+    assert!(question.contains("x = '\\u{2066}\\u{e0041}' # \\u{1b}[2J"), "{question:?}");
+    terminal.press("n");
+    terminal.expect("Done.");
+    let harmful = |c: char| matches!(c, '\u{202e}' | '\u{202c}' | '\u{2066}' | '\u{e0041}');
+    assert!(!terminal.all().contains(harmful), "{:?}", terminal.all());
+}
+
+/// Who interrupts a question has allowed nothing, and the model must know that.
+#[test]
+fn a_call_that_was_interrupted_before_it_was_allowed_was_not_run() {
+    let place = place();
+    let write = json!({"path": "made.txt", "content": "x"});
+    let provider = Provider::start(vec![Reply::Calls("write_file", write), Reply::Says("I see.")]);
+    let mut terminal = Terminal::start(place.path(), &provider, 80, &[]);
+    terminal.expect("› ");
+    terminal.press("write it\r");
+    terminal.expect("[n]o: ");
+    terminal.press("\x03");
+    terminal.expect("Interrupted.");
+    terminal.expect("› ");
+    terminal.press("\r");
+    terminal.expect("I see.");
+    let told = provider.last();
+    assert!(told.contains("it was not run") && !told.contains("may or may not"), "{told}");
+    assert!(!place.path().join("project/made.txt").exists());
+}
+
+#[test]
+fn the_figures_of_a_window_add_up() {
+    let (place, provider) = (place(), Provider::start(vec![Reply::Says("Two.")]));
+    fs::write(place.path().join("project/AGENTS.md"), "Be kind.\n").expect("a file");
+    let mut terminal = Terminal::start(place.path(), &provider, 80, &[]);
+    terminal.expect("› ");
+    terminal.press("hello\r");
+    terminal.expect("Two.");
+    terminal.expect("› ");
+    terminal.press("see #src/lib.rs \r");
+    terminal.expect("Two.");
+    terminal.expect("› ");
+    terminal.press("/context\r");
+    let table = terminal.expect("this session:");
+    let (mut band, mut parts) = (None, 0);
+    let mut bands = Vec::new();
+    for line in table.lines().skip_while(|line| !line.contains("tokens")).skip(1) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok());
+        match line.starts_with(' ') {
+            false => {
+                bands.push((band.take(), std::mem::take(&mut parts)));
+                band = number(1);
+            }
+            true => parts += words.iter().find_map(|word| word.parse::<u64>().ok()).unwrap_or(0),
+        }
+    }
+    assert!(bands.iter().any(|(_, parts)| *parts > 0), "{table}");
+    for (band, parts) in bands {
+        assert!(parts == 0 || band.is_none_or(|band| band == parts), "{band:?} is not {parts}: {table}");
+    }
+}
+
+#[test]
+fn files_of_any_length_are_listed() {
+    let place = place();
+    for (name, text) in [("empty", ""), ("one", "1\n"), ("two", "1\n2\n"), ("bare", "1"), ("crlf", "1\r\n2\r\n")] {
+        fs::write(place.path().join("project").join(name), text).expect("a file");
+    }
+    let read = |name: &str| (name.to_owned(), "read_file", json!({"path": name}));
+    let calls = Reply::CallsAll(["empty", "one", "two", "bare", "crlf"].map(read).to_vec());
+    let provider = Provider::start(vec![calls, Reply::Says("Read.")]);
+    let mut terminal = Terminal::start(place.path(), &provider, 80, &[]);
+    terminal.expect("› ");
+    terminal.press("read\r");
+    terminal.expect("Read.");
+    terminal.expect("› ");
+    terminal.press("/files\r");
+    terminal.expect("known");
+    let table = terminal.expect("› ");
+    for (name, lines) in [("empty", "0"), ("one", "1"), ("two", "2"), ("bare", "1"), ("crlf", "2")] {
+        let row = table.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {table}"));
+        let words: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(words[1..3], [lines, "(all)"], "{table}");
+    }
+}
+
+#[test]
 fn a_program_that_is_told_to_end_leaves_the_terminal_as_it_was() {
     let command = json!({"command": "echo $$ > pid; sleep 300"});
     let replies = [

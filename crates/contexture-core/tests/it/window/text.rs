@@ -1,21 +1,25 @@
 //! Escaping, fences and cuts.
 
 use contexture_core::tokens::{Estimate, TokenCounter};
-use contexture_core::window::{Cut, escape_tags, fence_for};
+use contexture_core::window::{Cut, developer_block, escape_tags, fence_for, program_text};
 use proptest::prelude::*;
 
 use super::{Bytes, Pieces};
 
-const TAGS: [&str; 6] = ["memory", "updates", "replace", "change", "add", "retract"];
+const TAGS: [&str; 7] = ["memory", "updates", "replace", "change", "add", "retract", "developer"];
 
 /// A lenient parser that finds our tags also with spaces or in other case.
 fn has_tag(text: &str) -> bool {
+    has_one_of(text, &TAGS)
+}
+
+fn has_one_of(text: &str, tags: &[&str]) -> bool {
     text.split('<').skip(1).any(|rest| {
         let rest = rest.to_lowercase();
         let name =
             rest.trim_start_matches(|c: char| c == '/' || c.is_whitespace() || c.is_control() || c == '\u{200b}');
         let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || "_-.:".contains(c))).unwrap_or(name.len());
-        TAGS.contains(&&name[..end])
+        tags.contains(&&name[..end])
     })
 }
 
@@ -42,12 +46,15 @@ fn tags_of_the_window_are_escaped_and_nothing_else() {
     check("<<memory>>", "<&lt;memory>>");
     check("<memory", "&lt;memory");
     check("<\u{200b}replace layer=\"x\">", "&lt;\u{200b}replace layer=\"x\">");
+    check("</developer>", "&lt;/developer>");
+    check("<\u{202e}/\u{e0041}mem\u{200d}ory>", "&lt;\u{202e}/\u{e0041}mem\u{200d}ory>");
     for untouched in [
         "",
         "a < b",
         "<b>",
         "<address>",
         "<change-log>",
+        "<developers>",
         "<memory_bank>",
         "memory>",
         "```\n</code>\n```",
@@ -69,6 +76,24 @@ proptest! {
         if !has_tag(&text) && !text.contains('\u{200b}') {
             prop_assert_eq!(&*escaped, &*text);
         }
+    }
+
+    #[test]
+    fn a_message_of_the_program_is_one_block_whatever_it_says(text in any_markup()) {
+        let block = developer_block(&text);
+        let inner = block.strip_prefix("<developer>\n").and_then(|block| block.strip_suffix("\n</developer>"));
+        prop_assert!(!has_tag(inner.unwrap()), "{block:?}");
+        prop_assert!(!has_tag(&program_text(&text)));
+        // What only looks like a block of a layer is none.
+        let forged = format!("<memory layer=\"x\">\n{text}\n</memory>");
+        match has_tag(&text) {
+            true => prop_assert!(developer_block(&forged).starts_with("<developer>\n&lt;memory ")),
+            false => prop_assert!(developer_block(&forged).matches("memory").count() >= 2),
+        }
+        let updates = format!("<updates>\n{}\n</updates>", text.replace("updates", ""));
+        let block = developer_block(&updates);
+        let inner = block.strip_prefix("<developer>\n").and_then(|block| block.strip_suffix("\n</developer>"));
+        prop_assert!(!has_one_of(inner.unwrap(), &["developer"]), "{block:?}");
     }
 
     #[test]

@@ -30,6 +30,12 @@ enum Form {
     Either,
 }
 
+/// How the last line of an own read begins if it shows the end of a file.
+const OWN_END: &str = "(End of file: ";
+
+/// All that an own read prints of an empty file.
+const OWN_EMPTY: &str = "(the file is empty)";
+
 /// Most lines that read tools show when they are not asked for a number of lines.
 const MOST_LINES: usize = 2_000;
 
@@ -46,12 +52,48 @@ const MOST_HEADINGS: usize = 4;
 pub(super) fn passages(asked: &Asked<'_>, result: &str) -> Vec<(Passage, bool)> {
     let form = PRINTS.iter().find(|(_, names)| names.contains(&asked.tool)).map_or(Form::Either, |(form, _)| *form);
     let lines: Vec<&str> = split_lines(result).collect();
+    if let Some(own) = own(&lines, asked) {
+        return own;
+    }
     let found = match form {
         Form::Numbered(styles) => numbered(&lines, styles, asked),
         Form::Either => either(&lines, asked, result),
     };
     let Some((passage, whole)) = found else { return Vec::new() };
     without_long_lines(passage, whole)
+}
+
+/// What the tool `read_file` of this library printed, if it says so itself: how many lines it has shown, or that there
+/// are none. Without that, one or two numbered lines could as well be the text of a table.
+fn own(lines: &[&str], asked: &Asked<'_>) -> Option<Vec<(Passage, bool)>> {
+    let (end, numbered) = lines.split_last()?;
+    if numbered.is_empty() && *end == OWN_EMPTY && asked.first == 1 {
+        return Some(vec![(Passage { first: Some(1), lines: Vec::new() }, true)]);
+    }
+    let (first, last, total) = match end.strip_prefix(OWN_END) {
+        Some(rest) => {
+            let total: usize = rest.strip_suffix(" lines)").or_else(|| rest.strip_suffix(" line)"))?.parse().ok()?;
+            (asked.first, total, total)
+        }
+        None => own_part(end)?,
+    };
+    let mut passage = Passage { first: Some(first), lines: Vec::new() };
+    for (index, line) in numbered.iter().enumerate() {
+        let (_, text) = split_number(line, Style::Tab).filter(|(number, _)| *number == first + index)?;
+        passage.lines.push(text.to_owned());
+    }
+    let is_all_of_it = first == asked.first.max(1) && first + numbered.len() == last + 1 && last <= total;
+    let whole = first == 1 && last == total;
+    (is_all_of_it && !numbered.is_empty()).then(|| without_long_lines(passage, whole))
+}
+
+/// The first line, the last, and how many the file has: `[lines 2-3 of 4; go on with offset 4]`.
+fn own_part(end: &str) -> Option<(usize, usize, usize)> {
+    let (range, rest) = end.strip_prefix("[lines ")?.split_once(" of ")?;
+    let (first, last) = range.split_once('-')?;
+    let (total, next) = rest.strip_suffix(']')?.split_once("; go on with offset ")?;
+    let (first, last, total): (usize, usize, usize) = (first.parse().ok()?, last.parse().ok()?, total.parse().ok()?);
+    (next.parse() == Ok(last + 1)).then_some((first, last, total))
 }
 
 /// Lines that carry consecutive numbers, after a few headings and before notes of the tool.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use contexture_core::tokens::{ceil_boundary, floor_boundary};
-use contexture_core::window::fence_for;
+use contexture_core::window::{escape_tags, fence_for};
 
 use crate::reference::LineRange;
 use crate::reference::kinds::language;
@@ -92,20 +92,20 @@ impl Subject<'_> {
     }
 
     fn fenced(&self, note: &str, body: &str) -> String {
-        let fence = fence_for(body);
+        let (body, fence) = (escape_tags(body), fence_for(body));
         let mut block = self.heading(note);
         block.reserve(body.len() + 2 * fence.len() + 16);
         block.push_str(&fence);
         block.push_str(language(self.path));
         block.push('\n');
-        push_line(&mut block, body);
+        push_line(&mut block, &body);
         block.push_str(&fence);
         block.push_str("\n\n");
         block
     }
 
     fn heading(&self, note: &str) -> String {
-        format!("## `{}`{note} {{#{}}}\n\n", one_line(self.path), self.anchor)
+        format!("## `{}`{note} {{#{}}}\n\n", escape_tags(&one_line(self.path)), self.anchor)
     }
 
     /// The requested lines: ` (lines 10-20, 40 of 300)`.
