@@ -15,7 +15,7 @@ use super::provider::{Provider, post};
 
 /// A counter that waits for as long as it is told to.
 #[derive(Default)]
-struct Held(AtomicBool);
+pub struct Held(pub AtomicBool);
 
 impl TokenCounter for Held {
     fn name(&self) -> &str {

@@ -469,3 +469,44 @@ async fn a_fold_shows_what_the_disk_holds_now() {
     assert!(decided.iter().any(|(what, _)| *what == "disk"), "{decided:?}");
     assert!(sent.contains("was altered by somebody"), "the view shows what is there now: {decided:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fold_that_was_decided_late_shows_what_the_disk_holds_when_it_takes_effect() {
+    let directory = tempfile::tempdir().unwrap();
+    let base: std::sync::Arc<str> = directory.path().to_str().unwrap().into();
+    let provider = Provider::start().await;
+    let counter = std::sync::Arc::new(super::bills::Held::default());
+    let own_work = std::time::Duration::from_millis(500);
+    let options =
+        Options { directory: Some(base.clone()), budget: Some(24_000), counter: counter.clone(), own_work, ..small() };
+    let gateway = provider.gateway(options).await;
+    let mut agent = Agent::new(Format::Messages, "Please look at all modules.");
+    let path = |file: usize| format!("{base}/module_{file}.rs");
+    let read = |agent: &mut Agent, file: usize| {
+        let text = file_text(file, 0, 160);
+        std::fs::write(path(file), &text).unwrap();
+        agent.call("I read.", "Read", serde_json::json!({"file_path": path(file)}), &numbered(&text));
+    };
+    for file in 0..8 {
+        read(&mut agent, file);
+        counter.0.store(true, std::sync::atomic::Ordering::SeqCst);
+        play_some(&gateway, &provider, &agent, &[agent.steps.len()]).await;
+        counter.0.store(false, std::sync::atomic::Ordering::SeqCst);
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    }
+    assert_eq!(provider.last().body, agent.request(agent.steps.len(), true), "nothing is in effect yet");
+    for file in 0..8 {
+        let altered = file_text(file, 0, 160).replace("checked part 40", "was altered by somebody");
+        std::fs::write(path(file), altered).unwrap();
+    }
+    for n in 8..14 {
+        read(&mut agent, n);
+        play_some(&gateway, &provider, &agent, &[agent.steps.len()]).await;
+        let records = records(&gateway, n + 1).await;
+        if records[n].decided.iter().any(|note| note.what == "fold") {
+            assert!(provider.last().body.contains("was altered by somebody"), "{:?}", records[n].decided);
+            return;
+        }
+    }
+    panic!("nothing was folded");
+}

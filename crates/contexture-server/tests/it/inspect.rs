@@ -459,8 +459,8 @@ async fn allowing_folds_again_changes_nothing_that_was_sent() {
         assert_eq!(asking.act(post, &path, again).await.0, 200);
         sent.extend(super::folding::play_some(&gateway, &provider, &agent, &requests[9..]).await);
         let records = records(&gateway, requests.len()).await;
-        for n in 1..sent.len() {
-            let has_folded = records[n].decided.iter().any(|note| note.what == "fold");
+        for (n, record) in records.iter().enumerate().skip(1) {
+            let has_folded = record.decided.iter().any(|note| note.what == "fold");
             let digests = |n: usize| super::folding::digests(format, &sent[n]);
             assert!(has_folded || digests(n).starts_with(&digests(n - 1)), "{format:?}: request {n} moved");
         }
