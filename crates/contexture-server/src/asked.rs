@@ -89,7 +89,6 @@ impl Progress {
 
     /// Sets the conversation of the request.
     pub fn note(&self, found: &Found) {
-        let found = Found { conversation: found.conversation.clone(), plan: found.plan.clone() };
-        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(found.clone());
     }
 }

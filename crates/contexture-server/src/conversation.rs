@@ -31,16 +31,20 @@ pub struct State {
     pub known: Vec<Known>,
     /// How often the messages changed.
     pub generation: u64,
-    /// The message count of each request about which something could be decided.
+    /// The message count of each request that was sent, in order.
     pub points: Vec<usize>,
     /// The changes of its plan.
     pub steps: PlanSteps,
-    /// The decisions, each with the message count of the request for which it was made.
+    /// The decisions, each with the message count of the request with which it took effect.
     pub decisions: Vec<Decided>,
     /// The bill.
     pub account: Account,
     /// Why no more decisions are made, if that is so.
     pub stopped: Option<String>,
+    /// Whether the provider has refused a rewritten request and then accepted it as it came.
+    pub is_refused: bool,
+    /// How many requests in a row could not be written as decided.
+    pub failures: u32,
     /// Texts that are sent after messages that name files.
     pub attached: Attached,
     /// Its folder as a snapshot, from some requests ago.
@@ -62,7 +66,7 @@ pub struct State {
 /// A decision with the request for which it was made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Decided {
-    /// The message count of that request.
+    /// The message count of the request with which it took effect.
     pub messages: usize,
     /// The decision.
     pub decision: FoldDecision,
@@ -134,10 +138,9 @@ impl Conversation {
         if live.messages() < noted + least_messages {
             return false;
         }
-        let rested = live.rest().map(Arc::new);
-        let is_noted = rested.is_some();
-        self.state().rested = rested;
-        is_noted
+        let Some(rested) = live.rest() else { return false };
+        self.state().rested = Some(Arc::new(rested));
+        true
     }
 }
 
@@ -148,7 +151,15 @@ impl State {
         (self.saved_steps, self.saved_decisions) = (self.steps.steps().len(), self.decisions.len());
     }
 
-    /// Reverts the decisions for the request with this many messages, and stops deciding.
+    /// Notes that a request with this many messages is sent. Returns whether that is new.
+    pub fn note_point(&mut self, messages: usize) -> bool {
+        let Err(at) = self.points.binary_search(&messages) else { return false };
+        self.points.insert(at, messages);
+        self.version += 1;
+        true
+    }
+
+    /// Reverts the decisions for requests with at least this many messages, and stops deciding.
     pub fn take_back(&mut self, messages: usize, why: &str) {
         self.steps.take_back(messages);
         self.rested = None;
@@ -156,6 +167,7 @@ impl State {
         self.stopped = Some(why.to_owned());
         self.saved_steps = self.saved_steps.min(self.steps.steps().len());
         self.saved_decisions = self.saved_decisions.min(self.decisions.len());
+        self.version += 1;
     }
 
     /// The state of a branch that continues after the first messages: the decisions before it.
@@ -168,6 +180,8 @@ impl State {
             decisions: self.decisions.iter().filter(|decided| decided.messages <= messages).cloned().collect(),
             account: self.account.branch(),
             stopped: self.stopped.clone(),
+            is_refused: self.is_refused,
+            failures: 0,
             attached: self.attached.range(..messages).map(|(at, text)| (*at, text.clone())).collect(),
             rested: self.rested.clone().filter(|rested| rested.messages <= messages),
             pins: self.pins.clone(),

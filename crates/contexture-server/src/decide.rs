@@ -8,17 +8,17 @@ use contexture::fold::cap::short_hash;
 use contexture::fold::{FoldDecision, FoldWhen, Pins, Policy};
 use contexture::fs::LocalFs;
 use contexture::host::FsAdapter;
-use contexture::item::Item;
+use contexture::item::{Item, Role};
 use contexture::wire::{Format, Plan, Request, WireError, read};
 
 use crate::asked::{Asked, Progress, Ready};
 use crate::conversation::{Conversation, Decided, State};
-use crate::live::{Live, LiveSettings, Outcome};
+use crate::live::{Late, Live, LiveSettings, Outcome};
 use crate::models::Caching;
 use crate::options::Options;
 use crate::record::DecidedNote;
 use crate::referenced::referenced;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::table::{Found, Table};
 
 /// The most output tokens for which room is left.
@@ -47,14 +47,18 @@ const COMPACTION_WORDS: &[&str] = &[
     "<state_snapshot>",
 ];
 
+/// How many requests in a row may fail to be written as decided before nothing more is folded.
+const MOST_FAILURES: u32 = 3;
+
+/// Why nothing new is decided for a request in which the client summarises the conversation.
+const SUMMED_UP: &str = "the client sums up the conversation by itself";
+
 /// How the decisions for a request were kept.
 enum Kept {
     /// They are in the store, if there is one.
     Whole,
     /// They could not be written to the store.
     InMemory,
-    /// They were made too late to be sent, and must not be sent later.
-    TooLate,
     /// Another gateway continued the conversation, so they are discarded.
     Elsewhere,
 }
@@ -86,10 +90,16 @@ impl Decider {
             Ok(request) => request,
             Err(error) => return self.passed(asked, None, &error.to_string()),
         };
-        if asked.is_count || asked.is_compaction || is_compaction(&request) {
-            return self.replayed(asked, &request);
+        if asked.is_count {
+            return self.counted(asked, &request);
         }
-        let found = match self.table.take(&request, &asked.scope) {
+        let is_compaction = asked.is_compaction || is_compaction(&request);
+        // The prompt for a summary is no part of the conversation: it goes on without it, or begins anew.
+        let messages = request.messages().len().saturating_sub(usize::from(is_compaction));
+        if is_compaction && messages == 0 {
+            return self.passed(asked, Some(&request), SUMMED_UP);
+        }
+        let found = match self.table.take(&request, messages, &asked.scope) {
             Ok(found) => found,
             Err(error) => {
                 progress.pass();
@@ -97,12 +107,14 @@ impl Decider {
             }
         };
         progress.note(&found);
-        let Found { conversation, plan } = found;
-        if conversation.beginning.is_held_out {
+        if found.conversation.beginning.is_held_out {
             let ready = self.passed(asked, Some(&request), "held out for comparison");
-            return Ready { conversation: Some(conversation), ..ready };
+            return Ready { conversation: Some(found.conversation), ..ready };
         }
-        self.folded(asked, &request, conversation, plan, progress)
+        match is_compaction {
+            true => self.settled(asked, &request, found, SUMMED_UP),
+            false => self.folded(asked, &request, found, progress),
+        }
     }
 
     /// A request that is forwarded without being parsed.
@@ -137,27 +149,63 @@ impl Decider {
         }
     }
 
-    /// Applies the earlier decisions to a request without changing any state.
-    fn replayed(&self, asked: &Asked, request: &Request<'_>) -> Ready {
+    /// Applies the earlier decisions to a request that only asks for a count, without changing any state.
+    fn counted(&self, asked: &Asked, request: &Request<'_>) -> Ready {
         let plan = self.table.look(request, &asked.scope).ok().flatten();
         let plan = plan.filter(|_| !self.options.observe).unwrap_or_default();
-        let why = if asked.is_count { "a count of tokens" } else { "the client sums up the conversation by itself" };
-        let ready = self.ready(asked, Some(request));
-        self.with_plan(ready, request, &plan, why)
+        self.with_plan(self.ready(asked, Some(request)), request, &plan, "a count of tokens")
     }
 
-    /// Applies the earlier decisions to a request for which no new ones are made.
+    /// Applies the earlier decisions to a request for which no new ones were made in time.
     pub fn fallback(&self, asked: &Asked, found: Option<Found>, why: &str) -> Ready {
         let text = std::str::from_utf8(&asked.body).unwrap_or_default();
         let Ok(request) = Request::parse(asked.format, text) else { return self.passed(asked, None, why) };
-        let ready = self.ready(asked, Some(&request));
         match found {
-            Some(found) => {
-                let ready = Ready { conversation: Some(found.conversation), ..ready };
-                self.with_plan(ready, &request, &found.plan, why)
+            Some(found) if !found.conversation.beginning.is_held_out => self.settled(asked, &request, found, why),
+            found => {
+                let conversation = found.map(|found| found.conversation);
+                Ready { conversation, ..self.passed(asked, Some(&request), why) }
             }
-            None => Ready { passed: Some(why.to_owned()), ..ready },
         }
+    }
+
+    /// Applies the earlier decisions to a request, and notes before it is sent that it was sent like that: a client
+    /// that repeats it gets the same bytes, also from another gateway or after a restart.
+    fn settled(&self, asked: &Asked, request: &Request<'_>, found: Found, why: &str) -> Ready {
+        let Found { mut conversation, messages, .. } = found;
+        let mut noted = self.note_point(&conversation, messages);
+        if let Err(StoreError::Elsewhere) = noted
+            && let Ok(found) = self.table.take(request, messages, &asked.scope)
+        {
+            // Another gateway went on with the conversation, and may have sent this request already.
+            conversation = found.conversation;
+            noted = self.note_point(&conversation, messages);
+        }
+        let plan = conversation.state().steps.plan_for(messages);
+        let ready =
+            Ready { conversation: Some(conversation), is_unsaved: noted.is_err(), ..self.ready(asked, Some(request)) };
+        self.with_plan(ready, request, &plan, why)
+    }
+
+    /// Notes in the store that a request with this many messages is sent with the earlier decisions.
+    fn note_point(&self, conversation: &Conversation, messages: usize) -> Result<(), StoreError> {
+        let mut state = conversation.state();
+        match state.note_point(messages) {
+            true => self.write(conversation, &mut state, &[]),
+            false => Ok(()),
+        }
+    }
+
+    fn write(
+        &self,
+        conversation: &Conversation,
+        state: &mut State,
+        texts: &[(String, String)],
+    ) -> Result<(), StoreError> {
+        let Some(store) = &self.store else { return Ok(()) };
+        store.save(conversation, state, texts, self.now_ms())?;
+        state.note_saved();
+        Ok(())
     }
 
     fn with_plan(&self, ready: Ready, request: &Request<'_>, plan: &Plan, why: &str) -> Ready {
@@ -175,68 +223,58 @@ impl Decider {
     }
 
     /// A request for which new decisions may be made.
-    fn folded(
-        &self,
-        asked: &Asked,
-        request: &Request<'_>,
-        conversation: Arc<Conversation>,
-        plan: Arc<Plan>,
-        progress: &Progress,
-    ) -> Ready {
+    fn folded(&self, asked: &Asked, request: &Request<'_>, found: Found, progress: &Progress) -> Ready {
+        let conversation = found.conversation.clone();
         let mut ready = self.ready(asked, Some(request));
         ready.conversation = Some(conversation.clone());
         let mut live = conversation.live();
-        let messages = request.messages().len();
-        let known = {
-            let state = conversation.state();
-            let is_repeat = state.points.contains(&messages).then(|| "the client repeats it".to_owned());
-            // If a decision takes long, the next request may be decided first.
-            let is_late = state.points.last().is_some_and(|newest| *newest > messages);
-            let is_late = is_late.then(|| "a later request was decided before it".to_owned());
-            let why = state.stopped.clone().or(is_repeat).or(is_late);
-            why.map(|why| (why, state.steps.plan_for(messages)))
-        };
-        if let Some((why, plan)) = known {
-            return self.with_plan(ready, request, &plan, &why);
+        let why_not = why_not(&conversation.state(), found.messages);
+        if let Some(why) = why_not {
+            return self.settled(asked, request, found, &why);
         }
         let head = head_tokens(request, conversation.beginning.lead);
         let policy = self.policy(request, &conversation, &ready, head);
         let is_cold = conversation.state().account.is_cold(&ready.prices, self.now_ms());
-        let decided = self.awake(request, &conversation, live.take(), &policy).and_then(|mut awake| {
-            let named = self.named_files(request, &awake);
-            if let Some(text) = &named {
-                awake.attach(messages - 1, text.clone());
-            }
-            awake.catch_up(request.messages())?;
-            let outcome = awake.request(policy, is_cold, self.disk.as_ref().map(|disk| disk as &dyn FsAdapter));
-            let is_valid = !outcome.has_folded || awake.is_paired();
-            let body = request
-                .rewritten(&outcome.plan)
-                .and_then(|body| is_valid.then_some(body).ok_or(WireError::OtherRequest))?;
-            Ok((awake, outcome, body, named))
-        });
-        let (awake, outcome, body, named) = match decided {
-            Ok(decided) => decided,
+        let disk = self.disk.as_ref().map(|disk| disk as &dyn FsAdapter);
+        let (mut awake, named) = match self.caught_up(request, &conversation, live.take(), &policy) {
+            Ok(caught_up) => caught_up,
             Err(error) => {
+                // What cannot be read stays in the conversation.
                 let why = format!("nothing more is folded: {error}");
                 conversation.state().stopped = Some(why.clone());
-                return self.with_plan(ready, request, &plan, &why);
+                return self.settled(asked, request, found, &why);
+            }
+        };
+        let Late { decisions: late, named: mut names } = awake.take_late();
+        names.extend(named.map(|text| (found.messages - 1, text)));
+        let mut outcome = awake.request(policy, is_cold, disk);
+        outcome.has_folded |= !late.is_empty();
+        outcome.decisions.splice(0..0, late);
+        let is_valid = !outcome.has_folded || awake.is_paired();
+        let body =
+            request.rewritten(&outcome.plan).and_then(|body| is_valid.then_some(body).ok_or(WireError::OtherRequest));
+        let body = match body {
+            Ok(body) => body,
+            Err(error) => {
+                let why = self.note_failure(&conversation, &error);
+                return self.settled(asked, request, found, &why);
             }
         };
         let (sent, came) = awake.tokens();
         (ready.sent_tokens, ready.came_tokens) = (sent + head, came + head);
         ready.decided = outcome.decisions.iter().map(note_of).collect();
-        ready.decided.extend(named.as_ref().map(|_| note("reference", "a message names files")));
+        ready.decided.extend(names.iter().map(|_| note("reference", "a message names files")));
         let is_changed = !outcome.plan.is_as_it_came();
         let body = is_changed.then(|| Bytes::from(body.into_owned().into_bytes()));
-        let is_in_time = progress.end();
-        match self.keep(request, &conversation, &awake, outcome, named, is_in_time) {
+        if !progress.end() {
+            *live = self.too_late(awake, outcome, names);
+            return self.settled(asked, request, found, "deciding took too long");
+        }
+        match self.keep(request, &conversation, &awake, outcome, names) {
             Kept::Elsewhere => {
                 let why = "another gateway went on with the conversation meanwhile";
-                let ready = Ready { decided: Vec::new(), sent_tokens: ready.came_tokens, ..ready };
-                return self.with_plan(ready, request, &plan, why);
+                return self.settled(asked, request, found, why);
             }
-            Kept::TooLate => {}
             Kept::InMemory => (*live, ready.is_unsaved) = (Some(awake), true),
             Kept::Whole => *live = Some(awake),
         }
@@ -244,6 +282,54 @@ impl Decider {
             true => Ready { would_send: Some(ready.sent_tokens), sent_tokens: ready.came_tokens, ..ready },
             false => Ready { body, ..ready },
         }
+    }
+
+    /// The folder after all messages of a request, and the text for files that its newest message names.
+    fn caught_up(
+        &self,
+        request: &Request<'_>,
+        conversation: &Conversation,
+        live: Option<Live>,
+        policy: &Policy,
+    ) -> Result<(Live, Option<Arc<str>>), WireError> {
+        let mut awake = self.awake(request, conversation, live, policy)?;
+        let named = self.named_files(request, &awake);
+        let attach = |awake: &mut Live| {
+            if let Some(text) = &named {
+                awake.attach(request.messages().len() - 1, text.clone());
+            }
+            awake.catch_up(request.messages())
+        };
+        attach(&mut awake)?;
+        let disk = self.disk.as_ref().map(|disk| disk as &dyn FsAdapter);
+        if awake.is_late() && !awake.holds_on(disk) {
+            // Files have changed since, so it is decided anew.
+            awake = self.awake(request, conversation, None, policy)?;
+            attach(&mut awake)?;
+        }
+        Ok((awake, named))
+    }
+
+    /// What stays of decisions that were made too late to be sent. A fold can take effect with the next request,
+    /// because it rewrites the window anyway; other decisions are discarded.
+    fn too_late(&self, awake: Live, outcome: Outcome, named: Vec<(usize, Arc<str>)>) -> Option<Live> {
+        match (outcome.has_folded, outcome.decisions.is_empty() && named.is_empty()) {
+            (true, _) => Some(awake.with_late(Late { decisions: outcome.decisions, named })),
+            (false, true) => Some(awake),
+            (false, false) => None,
+        }
+    }
+
+    /// Notes that a request could not be written as decided. Returns why nothing new is decided for it.
+    fn note_failure(&self, conversation: &Conversation, error: &WireError) -> String {
+        let mut state = conversation.state();
+        state.failures += 1;
+        if state.failures < MOST_FAILURES {
+            return format!("what was decided cannot be written: {error}");
+        }
+        let why = format!("nothing more is folded: {error}");
+        state.stopped = Some(why.clone());
+        why
     }
 
     /// The text to send after the newest message for the files that it names.
@@ -279,12 +365,14 @@ impl Decider {
     ) -> Result<Live, WireError> {
         let (points, decisions, rested, attached) = {
             let state = conversation.state();
-            let newest = state.points.last().copied().unwrap_or(conversation.beginning.lead);
-            if let Some(live) = live.filter(|live| live.messages() == newest) {
-                return Ok(live);
-            }
             (state.points.clone(), state.decisions.clone(), state.rested.clone(), state.attached.clone())
         };
+        let newest = points.last().copied().unwrap_or(conversation.beginning.lead);
+        let known = |messages: usize| points.contains(&messages);
+        let decided_after = |messages: usize| decisions.iter().filter(move |decided| decided.messages > messages);
+        let live = live.filter(|live| live.messages() == newest || known(live.messages()));
+        // Decisions that are not in effect yet and others after them cannot both be replayed.
+        let live = live.filter(|live| !live.is_late() || decided_after(live.messages()).next().is_none());
         let settings = LiveSettings {
             dialects: self.options.dialects.clone(),
             directory: self.options.directory.clone(),
@@ -300,13 +388,19 @@ impl Decider {
                 attached.clone(),
             )
         };
-        let rested = rested.filter(|rested| points.contains(&rested.messages));
-        let woken = rested.and_then(|rested| new().woken(request.messages(), &rested).ok());
-        let live = woken.unwrap_or_else(new);
-        let known = live.messages();
-        let later: Vec<usize> = points.into_iter().filter(|point| *point > known).collect();
-        let decisions = decisions.into_iter().filter(|decided| decided.messages > known);
-        live.rebuilt(request.messages(), &later, decisions.map(|decided| decided.decision).collect())
+        let rested = rested.filter(|rested| known(rested.messages));
+        let woken = || rested.and_then(|rested| new().woken(request.messages(), &rested).ok());
+        let mut live = live.or_else(woken).unwrap_or_else(new);
+        let messages = live.messages();
+        if messages == newest {
+            return Ok(live);
+        }
+        for (message, text) in attached.range(messages..) {
+            live.attach(*message, text.clone());
+        }
+        let later: Vec<usize> = points.iter().copied().filter(|point| *point > messages).collect();
+        let decisions = decided_after(messages).map(|decided| decided.decision.clone()).collect();
+        live.rebuilt(request.messages(), &later, decisions)
     }
 
     /// Keeps the decisions before any of them is sent.
@@ -316,33 +410,23 @@ impl Decider {
         conversation: &Conversation,
         awake: &Live,
         outcome: Outcome,
-        named: Option<Arc<str>>,
-        is_in_time: bool,
+        named: Vec<(usize, Arc<str>)>,
     ) -> Kept {
         let messages = request.messages().len();
         let mut state = conversation.state();
         if self.is_elsewhere(conversation, &state) {
             return Kept::Elsewhere;
         }
-        state.points.push(messages);
-        let Outcome { plan, decisions, has_folded } = outcome;
-        // Decisions that came too late were not sent. A fold can take effect with the next request, because it rewrites
-        // the window anyway; other decisions are discarded.
-        if !is_in_time && !has_folded && (named.is_some() || !decisions.is_empty()) {
-            return Kept::TooLate;
-        }
-        state.attached.extend(named.map(|text| (messages - 1, text)));
-        let texts = self.store.as_ref().map(|_| texts_of(request, awake, &decisions)).unwrap_or_default();
-        state.steps.push(if is_in_time { messages } else { messages + 1 }, plan);
-        state.decisions.extend(decisions.into_iter().map(|decision| Decided { messages, decision }));
-        state.version += 1;
         // A request without decisions is stored too; otherwise repeating it after a restart might give another result.
-        let Some(store) = &self.store else { return Kept::Whole };
-        match store.save(conversation, &state, &texts, self.now_ms()) {
-            Ok(()) => {
-                state.note_saved();
-                Kept::Whole
-            }
+        state.note_point(messages);
+        let Outcome { plan, decisions, has_folded: _ } = outcome;
+        state.attached.extend(named);
+        let texts = self.store.as_ref().map(|_| texts_of(request, awake, &decisions)).unwrap_or_default();
+        state.steps.push(messages, plan);
+        state.decisions.extend(decisions.into_iter().map(|decision| Decided { messages, decision }));
+        state.failures = 0;
+        match self.write(conversation, &mut state, &texts) {
+            Ok(()) => Kept::Whole,
             // The decisions stay valid for as long as the gateway runs.
             Err(_) => Kept::InMemory,
         }
@@ -363,10 +447,8 @@ impl Decider {
             // If this fails, the conversation is replayed after a restart.
             let _ = store.save_rest(conversation, &rested);
         }
-        let mut state = conversation.state();
-        if store.save(conversation, &state, &[], self.now_ms()).is_ok() {
-            state.note_saved();
-        }
+        // What cannot be written now is written with the next decision.
+        let _ = self.write(conversation, &mut conversation.state(), &[]);
     }
 
     /// Returns a conversation by its id, if it exists.
@@ -413,11 +495,26 @@ fn head_tokens(request: &Request<'_>, lead: usize) -> u64 {
     (request.other_bytes() + lead) as u64 / 4
 }
 
+/// Why no new decisions are made for a request with this many messages, if that is so.
+fn why_not(state: &State, messages: usize) -> Option<String> {
+    let is_repeat = state.points.contains(&messages).then(|| "the client repeats it".to_owned());
+    // If a decision takes long, the next request may be decided first.
+    let is_late = state.points.last().is_some_and(|newest| *newest > messages);
+    let is_late = is_late.then(|| "a later request was decided before it".to_owned());
+    state.stopped.clone().or(is_repeat).or(is_late)
+}
+
 /// Whether the client asks the model to summarise the conversation.
 fn is_compaction(request: &Request<'_>) -> bool {
     let asks = |text: &str| COMPACTION_WORDS.iter().any(|words| text.contains(words));
-    let last = request.messages().last().map_or("", |message| message.get());
-    request.messages().len() > 1 && (request.asks_for_compaction() || asks(last))
+    // Outputs of tools may contain the same words.
+    let is_asked = |item: &Item| {
+        item.as_message().is_some_and(|message| message.role != Role::Assistant && asks(&message.text_cow()))
+    };
+    let Some(last) = request.messages().last().filter(|_| request.messages().len() > 1) else { return false };
+    let in_words =
+        || read(request.format(), last, None).is_ok_and(|units| units.iter().any(|unit| is_asked(&unit.item)));
+    request.asks_for_compaction() || (asks(last.get()) && in_words())
 }
 
 /// The full texts that were shortened, each with the hash by which the shortened text refers to it.

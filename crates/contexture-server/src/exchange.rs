@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, Response, StatusCode, header};
 use bytes::Bytes;
 use contexture::wire::{Answered, asking_for_diagnosis};
 
-use crate::account::Sent;
+use crate::account::{Account, Sent};
 use crate::asked::Ready;
 use crate::coding::Coding;
 use crate::headers;
@@ -93,7 +93,7 @@ impl Exchange {
     }
 
     /// Handles a refused request that was then sent unchanged. If the provider accepted that, the last decisions were
-    /// at fault: they are reverted, and nothing more is folded.
+    /// at fault: they are reverted, and nothing more is folded. If that has happened before, all decisions are.
     fn give_up(&mut self, is_taken: bool) {
         self.ready.body = None;
         self.ready.has_given_up = true;
@@ -102,10 +102,19 @@ impl Exchange {
             self.ready.passed = Some("the provider refused it, rewritten and as it came".to_owned());
             return;
         };
-        let why = "the provider refused the rewritten request, so it was sent again as it came";
-        conversation.state().take_back(self.ready.messages, why);
+        {
+            let mut state = conversation.state();
+            match std::mem::replace(&mut state.is_refused, true) {
+                false => state
+                    .take_back(self.ready.messages, "nothing more is folded: the provider refused a rewritten request"),
+                true => {
+                    state.take_back(0, "passed through from here on: the provider refused rewritten requests twice")
+                }
+            }
+        }
         self.ready.decided.clear();
-        self.ready.passed = Some(why.to_owned());
+        self.ready.passed =
+            Some("the provider refused the rewritten request, so it was sent again as it came".to_owned());
     }
 
     fn pass(mut self, answer: reqwest::Response) -> Response<Body> {
@@ -113,12 +122,15 @@ impl Exchange {
         let is_stream = headers
             .get(header::CONTENT_TYPE)
             .and_then(|kind| kind.to_str().ok())
-            .is_some_and(|kind| kind.starts_with("text/event-stream"));
+            .is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"));
+        // Among them is a reason phrase that is not the usual one of the status.
+        let extensions = answer.extensions().clone();
         self.let_go();
         let (quota, first_byte) = (headers::quota_of(&headers), self.began.elapsed());
         let at_end = Box::new(move |answered: &Answered| self.note(status.as_u16(), quota, answered, first_byte));
         let mut response = Response::new(Passing::body(Box::pin(answer.bytes_stream()), is_stream, at_end));
         (*response.status_mut(), *response.headers_mut()) = (status, headers);
+        *response.extensions_mut() = extensions;
         response
     }
 
@@ -140,10 +152,14 @@ impl Exchange {
             time_ms: now_ms.saturating_sub(self.began.elapsed().as_millis() as u64),
         };
         let billed = answered.usage.filter(|_| !self.route.is_count);
-        let bill = ready.conversation.as_ref().zip(billed).map(|(conversation, usage)| {
-            let mut state = conversation.state();
-            state.answer_id = answered.id.clone();
-            state.account.note(&ready.model, &ready.prices, sent, &usage, now_ms)
+        let bill = billed.map(|usage| match &ready.conversation {
+            Some(conversation) => {
+                let mut state = conversation.state();
+                state.answer_id = answered.id.clone();
+                state.account.note(&ready.model, &ready.prices, sent, &usage, now_ms)
+            }
+            // Without a conversation it was sent as it came, so pass-through would have cost the same.
+            None => Account::default().note(&ready.model, &ready.prices, sent, &usage, now_ms),
         });
         let record = RequestRecord {
             session: shared.session.id().to_owned(),
@@ -151,6 +167,7 @@ impl Exchange {
             time_ms: sent.time_ms,
             format: self.route.format,
             model: ready.model_name.clone(),
+            is_count: self.route.is_count,
             status,
             is_changed: ready.body.is_some(),
             passed: ready.passed.clone(),
@@ -171,10 +188,11 @@ impl Exchange {
             watcher.seen(&record);
         }
         let (shared, conversation, watched) = (shared.clone(), ready.conversation.clone(), self.watched.clone());
+        let has_given_up = ready.has_given_up;
         shared.session.expect();
         // Writing waits for the disk, so it runs in the background.
         tokio::task::spawn_blocking(move || {
-            if let Some(conversation) = conversation.filter(|_| bill.is_some()) {
+            if let Some(conversation) = conversation.filter(|_| bill.is_some() || has_given_up) {
                 shared.decider.save(&conversation);
             }
             if let Some(watched) = watched {

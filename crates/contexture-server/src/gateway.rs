@@ -45,7 +45,7 @@ impl Gateway {
         let listener = TcpListener::bind(listen).await.map_err(fail)?;
         let address = listener.local_addr().map_err(fail)?;
         for url in options.upstreams.all() {
-            if url.contains(&format!("//{address}")) || url.contains(&format!("//localhost:{}", address.port())) {
+            if leads_to(url, address).await {
                 return Err(StartError::Loop(url.clone()));
             }
         }
@@ -132,11 +132,34 @@ impl Gateway {
         while !self.shared.session.is_complete() && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        if let Some(store) = &self.shared.store {
-            let _ = store.forget_gateway(self.shared.session.id());
-        }
+        let shared = self.shared.clone();
+        let last = tokio::task::spawn_blocking(move || {
+            shared.session.write();
+            if let Some(store) = &shared.store {
+                let _ = store.forget_gateway(shared.session.id());
+            }
+        });
+        // If that fails, `status` still lists it, and the receipt counts what could not be written.
+        let _ = last.await;
         self.shared.session.records()
     }
+}
+
+/// Whether a URL leads to an address of this gateway, however it is written.
+async fn leads_to(url: &str, address: SocketAddr) -> bool {
+    let Ok(url) = reqwest::Url::parse(url) else { return false };
+    let Some((host, port)) = url.host_str().zip(url.port_or_known_default()) else { return false };
+    if port != address.port() {
+        return false;
+    }
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    // A name that cannot be resolved leads nowhere.
+    let Ok(found) = tokio::net::lookup_host((host, port)).await else { return false };
+    let is_own = |found: SocketAddr| match address.ip().is_unspecified() {
+        true => found.ip().is_loopback() || found.ip().is_unspecified(),
+        false => found.ip() == address.ip() || (found.ip().is_unspecified() && address.ip().is_loopback()),
+    };
+    found.into_iter().any(is_own)
 }
 
 fn client() -> Result<reqwest::Client, reqwest::Error> {

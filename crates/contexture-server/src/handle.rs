@@ -11,6 +11,7 @@ use bytes::Bytes;
 use crate::asked::{Asked, Progress, Ready};
 use crate::coding::Coding;
 use crate::exchange::{Exchange, unreachable_upstream};
+use crate::record::RequestRecord;
 use crate::refusal::refusal;
 use crate::shared::Shared;
 use crate::table::Found;
@@ -43,25 +44,67 @@ pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming
         false => &shared.options.upstreams,
     };
     let route = upstreams.route(path, parts.uri.query(), headers::is_anthropic(&parts.headers));
-    if parts.headers.contains_key(header::UPGRADE) {
+    if asks_for_web_socket(&parts.headers) {
         return refusal(route.format, StatusCode::UPGRADE_REQUIRED, "only plain requests are passed on");
     }
     match route.format {
         Some(_) if parts.method == Method::POST => model(shared, parts.headers, body, route).await,
-        _ => other(&shared, parts.method, parts.headers, body, &route).await,
+        _ => other(&shared, parts.method, parts.headers, body, &route, path).await,
     }
 }
 
-/// Forwards a request that does not call a model.
-async fn other(shared: &Arc<Shared>, method: Method, headers: HeaderMap, body: Body, route: &Route) -> Response<Body> {
+/// Whether the client wants a WebSocket. Other upgrades are offers that need not be taken.
+fn asks_for_web_socket(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::UPGRADE).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|name| name.trim().eq_ignore_ascii_case("websocket"))
+}
+
+/// Forwards a request that does not call a model in a format that is read.
+async fn other(
+    shared: &Arc<Shared>,
+    method: Method,
+    headers: HeaderMap,
+    body: Body,
+    route: &Route,
+    path: &str,
+) -> Response<Body> {
+    let (began, why) = (Instant::now(), why_passed(&method, path));
     let has_body = headers.contains_key(header::CONTENT_LENGTH) || headers.contains_key(header::TRANSFER_ENCODING);
     let mut request = shared.client.request(method, &route.url).headers(plain_headers(&headers));
     if has_body {
         request = request.body(reqwest::Body::wrap_stream(body.into_data_stream()));
     }
-    match request.send().await {
+    let response = match request.send().await {
         Ok(answer) => passed_on(answer),
         Err(error) => unreachable_upstream(route, &error),
+    };
+    let record = RequestRecord {
+        session: shared.session.id().to_owned(),
+        time_ms: shared.decider.now_ms().saturating_sub(began.elapsed().as_millis() as u64),
+        status: response.status().as_u16(),
+        passed: Some(why.to_owned()),
+        first_byte_ms: began.elapsed().as_millis() as u64,
+        whole_ms: began.elapsed().as_millis() as u64,
+        ..RequestRecord::default()
+    };
+    shared.session.expect();
+    let shared = shared.clone();
+    // Writing waits for the disk, so it runs in the background.
+    tokio::task::spawn_blocking(move || shared.session.note(record));
+    response
+}
+
+/// Why a request is passed on without being read. The path itself may name what nobody else should see.
+fn why_passed(method: &Method, path: &str) -> &'static str {
+    let ends = |names: &[&str]| names.iter().any(|name| path.ends_with(name));
+    match () {
+        () if *method != Method::POST => "it calls no model",
+        () if ends(&[":generateContent", ":streamGenerateContent"]) => "Gemini's format is not read, nor what it took",
+        () if ends(&[":rawPredict", ":streamRawPredict"]) => "Vertex's format is not read, nor what it took",
+        () if ends(&["/invoke", "/invoke-with-response-stream", "/converse", "/converse-stream"]) => {
+            "Bedrock's format is not read, nor what it took"
+        }
+        () => "its path is none of a format that is read",
     }
 }
 
@@ -73,9 +116,9 @@ fn plain_headers(headers: &HeaderMap) -> HeaderMap {
 }
 
 fn passed_on(answer: reqwest::Response) -> Response<Body> {
-    let (status, headers) = (answer.status(), headers::kept(answer.headers()));
+    let (status, headers, extensions) = (answer.status(), headers::kept(answer.headers()), answer.extensions().clone());
     let mut response = Response::new(Body::from_stream(answer.bytes_stream()));
-    (*response.status_mut(), *response.headers_mut()) = (status, headers);
+    (*response.status_mut(), *response.headers_mut(), *response.extensions_mut()) = (status, headers, extensions);
     response
 }
 
@@ -133,7 +176,11 @@ async fn decided(shared: &Arc<Shared>, asked: &Asked) -> Ready {
     if let Some(found) = found.as_ref().filter(|_| why.starts_with("something")) {
         found.conversation.state().stopped = Some(format!("nothing more is folded: {why}"));
     }
-    shared.decider.fallback(asked, found, why)
+    let settling = tokio::task::spawn_blocking({
+        let (shared, asked) = (shared.clone(), asked.clone());
+        move || shared.decider.fallback(&asked, found, why)
+    });
+    settling.await.unwrap_or_else(|_| shared.decider.unread(asked, "something went wrong inside the gateway"))
 }
 
 /// Returns the conversation of a request if it is found soon. Without it, the earlier decisions would not be applied.

@@ -42,10 +42,10 @@ pub struct Arriving<'r, 'a> {
 }
 
 impl<'r, 'a> Arriving<'r, 'a> {
-    /// Hashes the bytes of a request's messages.
-    pub fn new(request: &'r Request<'a>, hashing: &Hashing) -> Self {
-        let raw: Vec<RawHash> =
-            request.messages().iter().map(|message| hashing.hash(message.get().as_bytes())).collect();
+    /// Hashes the bytes of a request's first messages.
+    pub fn new(request: &'r Request<'a>, messages: usize, hashing: &Hashing) -> Self {
+        let messages = request.messages().iter().take(messages);
+        let raw: Vec<RawHash> = messages.map(|message| hashing.hash(message.get().as_bytes())).collect();
         Self { request, plain: vec![None; raw.len()], raw }
     }
 

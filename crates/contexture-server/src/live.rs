@@ -35,6 +35,17 @@ pub struct Live {
     reading: Reading,
     /// The agent's files as they were last seen on the disk.
     gate: Gate,
+    /// Decisions that are in the folder but were made too late to be sent.
+    late: Option<Late>,
+}
+
+/// Decisions that were made too late for their request. They take effect with the next one.
+#[derive(Clone, Debug, Default)]
+pub struct Late {
+    /// The decisions.
+    pub decisions: Vec<FoldDecision>,
+    /// The texts for files that messages name, each with its message.
+    pub named: Vec<(usize, Arc<str>)>,
 }
 
 /// A snapshot of a folder.
@@ -62,7 +73,8 @@ impl Live {
         let folder = Folder::new(policy, Meter::new(settings.counter.clone())).with_dialects(settings.dialects.clone());
         let folder = if settings.can_show { folder.with_output_tool(SHOW_COMMAND) } else { folder };
         let (directory, counter) = (settings.directory.clone(), settings.counter.clone());
-        Self { folder, reading: Reading::new(format, lead, directory, counter, attached), gate: Gate::default() }
+        let reading = Reading::new(format, lead, directory, counter, attached);
+        Self { folder, reading, gate: Gate::default(), late: None }
     }
 
     /// Restores the folder from a snapshot.
@@ -70,13 +82,13 @@ impl Live {
     /// # Errors
     /// A message has a part of an unknown kind, or the snapshot is of other messages.
     pub fn woken(self, messages: &[&RawValue], rested: &Rested) -> Result<Self, WireError> {
-        let Self { folder, mut reading, gate } = self;
+        let Self { folder, mut reading, gate, late } = self;
         reading.take(messages, rested.messages)?;
         let folder = folder.wake(&rested.rest, reading.log()).map_err(|_| WireError::OtherRequest)?;
-        Ok(Self { folder, reading, gate })
+        Ok(Self { folder, reading, gate, late })
     }
 
-    /// Rebuilds the folder from the message counts of earlier requests and the decisions made for them.
+    /// Replays requests since the last one that it knows, from their message counts and the decisions made for them.
     ///
     /// # Errors
     /// A message has a part of an unknown kind.
@@ -86,7 +98,7 @@ impl Live {
         points: &[usize],
         decisions: Vec<FoldDecision>,
     ) -> Result<Self, WireError> {
-        let Self { folder, mut reading, gate } = self;
+        let Self { folder, mut reading, gate, late } = self;
         let mut replay = Replay::new(folder, decisions);
         for point in points {
             for message in reading.take(messages, *point)? {
@@ -97,11 +109,40 @@ impl Live {
         let mut folder = replay.go_on();
         // These decisions are stored already.
         folder.take_decisions();
-        Ok(Self { folder, reading, gate })
+        Ok(Self { folder, reading, gate, late })
     }
 
-    /// Takes a snapshot of the folder.
+    /// Keeps decisions that were made too late for the next request.
+    pub fn with_late(mut self, late: Late) -> Self {
+        self.late = Some(late);
+        self
+    }
+
+    /// Whether it has decisions that were made too late.
+    pub fn is_late(&self) -> bool {
+        self.late.is_some()
+    }
+
+    /// Takes the decisions that were made too late.
+    pub fn take_late(&mut self) -> Late {
+        self.late.take().unwrap_or_default()
+    }
+
+    /// Whether the files that decisions made too late show are still as they show them.
+    pub fn holds_on(&mut self, disk: Option<&dyn FsAdapter>) -> bool {
+        let Some((disk, runtime)) = disk.zip(tokio::runtime::Handle::try_current().ok()) else { return true };
+        let decisions = self.late.as_ref().map(|late| late.decisions.as_slice()).unwrap_or_default();
+        let wanted = self.folder.files_of(decisions);
+        // This runs on a blocking thread, so it may wait.
+        let found = runtime.block_on(self.gate.look(disk, &wanted));
+        !self.folder.differs(found)
+    }
+
+    /// Takes a snapshot of the folder. There is none while decisions are not in effect yet.
     pub fn rest(&self) -> Option<Rested> {
+        if self.is_late() {
+            return None;
+        }
         let rest = self.folder.rest(self.reading.log()).ok()?;
         Some(Rested { rest, messages: self.messages() })
     }
@@ -163,6 +204,8 @@ impl Live {
         plan.push_kept(0..self.reading.lead());
         for shown in self.folder.window() {
             match shown.position.and_then(|at| self.reading.place(at)) {
+                // In formats in which text and images are one part, the part cannot be kept without them.
+                Some(_) if self.leaves_out_others(shown) => plan.push_made(text_of(shown)),
                 Some(place) if !place.is_attached() => {
                     let text = if shown.is_logged { place.text.clone() } else { Some(text_of(shown)) };
                     plan.push_unit(place.message, place.unit, place.of, text);
@@ -172,6 +215,16 @@ impl Live {
         }
         plan.cover(self.messages());
         plan
+    }
+
+    /// Whether images and other contents that are no text are left out of a message that is shown.
+    fn leaves_out_others(&self, shown: &ShownItem) -> bool {
+        let others = |item: &Item| {
+            let contents = item.as_message().map(|message| message.content.as_slice()).unwrap_or_default();
+            contents.iter().filter(|content| content.as_text().is_none()).count()
+        };
+        let logged = shown.position.and_then(|at| self.reading.log().get(at));
+        self.reading.format() != Format::Messages && logged.is_some_and(|(item, _)| others(item) > others(&shown.item))
     }
 
     /// Tokens sent, and tokens received.

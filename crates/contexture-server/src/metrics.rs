@@ -18,7 +18,7 @@ pub fn metrics(records: &[RequestRecord], options: &Options) -> String {
             "# HELP contexture_{name} {help}\n# TYPE contexture_{name} counter\ncontexture_{name}{{mode=\"{watched}\"}} {value}\n"
         );
     };
-    add("requests_total", "Requests that asked a model.", receipt.requests as f64);
+    add("requests_total", "Requests that passed through.", receipt.requests as f64);
     add("changed_requests_total", "Requests that were sent otherwise than they came.", receipt.changed as f64);
     add("sent_tokens_total", "Input tokens that were sent.", receipt.sent as f64);
     add("came_tokens_total", "Input tokens that pass-through would have sent.", receipt.came as f64);

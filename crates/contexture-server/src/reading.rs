@@ -74,6 +74,11 @@ impl Reading {
         Self { format, lead, directory, counter, attached, messages: lead, log: Vec::new(), places: Vec::new() }
     }
 
+    /// The format of the requests.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
     /// How many messages were read.
     pub fn messages(&self) -> usize {
         self.messages

@@ -9,7 +9,7 @@ use crate::record::{DecidedNote, RequestRecord};
 /// The totals of a set of requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// Requests that called a model.
+    /// Requests that passed through.
     pub requests: usize,
     /// Conversations they belong to.
     pub conversations: usize,
@@ -19,6 +19,9 @@ pub struct Receipt {
     pub failed: BTreeMap<u16, usize>,
     /// Requests whose response reported its usage.
     pub with_usage: usize,
+    /// Requests that a model answered without reporting its usage.
+    #[serde(default)]
+    pub without_usage: usize,
     /// Input tokens sent, by the provider's figures.
     pub sent: u64,
     /// Input tokens that pass-through would have sent.
@@ -65,7 +68,8 @@ impl Receipt {
         receipt.conversations = conversations.len();
         records.iter().for_each(|record| receipt.add(record));
         receipt.dollars = dollars(records);
-        let mut own: Vec<u64> = records.iter().map(|record| record.own_us).collect();
+        let of_models = records.iter().filter(|record| record.format.is_some());
+        let mut own: Vec<u64> = of_models.map(|record| record.own_us).collect();
         own.sort_unstable();
         let at = |share: f64| own.get((own.len() as f64 * share) as usize).or(own.last()).copied().unwrap_or(0);
         receipt.own_us = (at(0.5), at(0.99));
@@ -78,6 +82,8 @@ impl Receipt {
         if record.status >= 400 {
             *self.failed.entry(record.status).or_default() += 1;
         }
+        let is_answered = record.format.is_some() && record.status < 400 && !record.is_count;
+        self.without_usage += usize::from(is_answered && record.usage.is_none());
         if let Some((usage, bill)) = record.usage.zip(record.bill) {
             self.with_usage += 1;
             self.sent += bill.sent;

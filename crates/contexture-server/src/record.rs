@@ -19,6 +19,8 @@ pub struct RequestRecord {
     pub format: Option<Format>,
     /// The requested model.
     pub model: String,
+    /// Whether it only asked for a token count.
+    pub is_count: bool,
     /// The provider's status.
     pub status: u16,
     /// Whether it was sent changed.

@@ -43,11 +43,12 @@ struct Best {
 }
 
 /// The conversation of a request.
+#[derive(Clone)]
 pub struct Found {
     /// The conversation.
     pub conversation: Arc<Conversation>,
-    /// The plan from its earlier decisions.
-    pub plan: Arc<Plan>,
+    /// How many messages of the request belong to it.
+    pub messages: usize,
 }
 
 impl Table {
@@ -60,14 +61,13 @@ impl Table {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the conversation that a request continues, or a new one, and adds the request's messages to it.
+    /// Returns the conversation that the first messages of a request continue, or a new one, and adds them to it.
     ///
     /// # Errors
     /// The request cannot be parsed.
-    pub fn take(&self, request: &Request<'_>, scope: &str) -> Result<Found, WireError> {
-        let mut arriving = Arriving::new(request, &self.hashing);
+    pub fn take(&self, request: &Request<'_>, messages: usize, scope: &str) -> Result<Found, WireError> {
+        let mut arriving = Arriving::new(request, messages, &self.hashing);
         let (key, scope) = (key_of(request, &mut arriving)?, raw_digest(scope.as_bytes()));
-        let messages = arriving.len();
         let mut best = self.best(key, scope, &mut arriving)?;
         let known = arriving.known()?;
         let conversation = loop {
@@ -78,7 +78,7 @@ impl Table {
             if state.generation != generation {
                 // Another request came in between and may have made it longer.
                 drop(state);
-                best = self.best(key, scope, &mut Arriving::new(request, &self.hashing))?;
+                best = self.best(key, scope, &mut Arriving::new(request, messages, &self.hashing))?;
                 continue;
             }
             let is_same = conversation.beginning.scope == scope;
@@ -97,9 +97,8 @@ impl Table {
             drop(state);
             break self.branch(&conversation, scope, begun);
         };
-        let plan = conversation.state().steps.plan_for(messages);
         self.touch(&conversation);
-        Ok(Found { conversation, plan })
+        Ok(Found { conversation, messages })
     }
 
     /// Returns a conversation by its id, if it exists.
@@ -125,7 +124,7 @@ impl Table {
     /// # Errors
     /// The request cannot be parsed.
     pub fn look(&self, request: &Request<'_>, scope: &str) -> Result<Option<Arc<Plan>>, WireError> {
-        let mut arriving = Arriving::new(request, &self.hashing);
+        let mut arriving = Arriving::new(request, request.messages().len(), &self.hashing);
         let (key, scope) = (key_of(request, &mut arriving)?, raw_digest(scope.as_bytes()));
         let best = self.best(key, scope, &mut arriving)?;
         Ok(best.map(|best| best.conversation.state().steps.plan_for(best.shared)))

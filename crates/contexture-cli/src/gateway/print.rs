@@ -53,7 +53,11 @@ pub(super) fn receipt(receipt: &Receipt, is_watching: bool) -> String {
 
 fn tokens(receipt: &Receipt, is_watching: bool) -> Vec<String> {
     if receipt.with_usage == 0 {
-        return vec!["  billed     unknown: no response reported its usage".to_owned()];
+        let why = match receipt.without_usage {
+            0 => "nothing: no model answered in a format that is read",
+            _ => "unknown: no response reported its usage",
+        };
+        return vec![format!("  billed     {why}")];
     }
     let mut lines = Vec::new();
     let unsent = receipt.came.saturating_sub(receipt.sent);
@@ -86,11 +90,8 @@ fn tokens(receipt: &Receipt, is_watching: bool) -> Vec<String> {
             "  prices     of a table that may be out of date; [[model]] in contexture.toml sets others".to_owned(),
         );
     }
-    if receipt.with_usage < receipt.requests {
-        lines.push(format!(
-            "  unknown    {} said nothing of what they took",
-            count(receipt.requests - receipt.with_usage, "answer")
-        ));
+    if receipt.without_usage > 0 {
+        lines.push(format!("  unknown    {} said nothing of what they took", count(receipt.without_usage, "answer")));
     }
     lines
 }

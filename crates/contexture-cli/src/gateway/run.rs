@@ -1,6 +1,7 @@
 //! `contexture run`: runs an agent through its own gateway.
 
 use std::env;
+use std::io::{self, Write};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 
@@ -73,13 +74,15 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     telemetry.finish().await;
     let status = status?;
     let receipt = Receipt::of(&records);
-    eprint!("\n{}", print::receipt(&receipt, command.flags.observe));
+    let mut told = format!("\n{}", print::receipt(&receipt, command.flags.observe));
     if command.flags.inspect && !command.flags.no_store {
-        eprintln!("  `contexture inspect` shows it again");
+        told.push_str("  `contexture inspect` shows it again\n");
     }
     if receipt.requests == 0 {
-        tell_unseen(&agent);
+        told.push_str(&unseen(&agent));
     }
+    // If the terminal is gone, there is nobody to tell; the agent's exit code is returned all the same.
+    let _ = io::stderr().write_all(told.as_bytes());
     Ok(status)
 }
 
@@ -104,10 +107,8 @@ async fn spawn(agent: &Agent, gateway: &Gateway, arguments: &[String]) -> Result
     loop {
         tokio::select! {
             status = child.wait() => return Ok(status?),
-            () = signals.terminated() => {
-                // Ending this program is meant to end the agent; an error means that it has ended already.
-                let _ = child.start_kill();
-            }
+            // Ending this program is meant to end the agent, which may have something to finish first.
+            signal = signals.next() => signal.pass_on(&child),
         }
     }
 }
@@ -118,13 +119,14 @@ fn no_proxy(name: &str) -> String {
     if before.is_empty() { "127.0.0.1,localhost".to_owned() } else { format!("{before},127.0.0.1,localhost") }
 }
 
-/// Prints possible reasons why no request was seen.
-fn tell_unseen(agent: &Agent) {
+/// Possible reasons why no request was seen.
+fn unseen(agent: &Agent) -> String {
+    let mut told = String::new();
     for name in agent.bypass.iter().filter(|name| env::var_os(name).is_some()) {
-        eprintln!("  `{name}` is set, so `{}` uses another provider", agent.name);
+        told.push_str(&format!("  `{name}` is set, so `{}` uses another provider\n", agent.name));
     }
     if let Some(hint) = &agent.hint {
-        eprintln!("  {hint}");
+        told.push_str(&format!("  {hint}\n"));
     }
-    eprintln!("  `contexture doctor {}` shows whether it reaches the gateway", agent.name);
+    told + &format!("  `contexture doctor {}` shows whether it reaches the gateway\n", agent.name)
 }

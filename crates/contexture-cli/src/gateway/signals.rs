@@ -2,15 +2,32 @@
 
 use std::process::ExitStatus;
 
-/// While it exists, Ctrl-C does not end this program: the terminal sends it to the agent too, which decides what it
-/// means.
+use tokio::process::Child;
+
+/// While it exists, no signal of the terminal or of a user ends this program: the agent decides what they mean.
 pub(super) struct Signals {
     #[cfg(unix)]
-    _interrupts: [tokio::signal::unix::Signal; 2],
+    interrupt: tokio::signal::unix::Signal,
+    /// The terminal sends it to the agent too.
+    #[cfg(unix)]
+    _quit: tokio::signal::unix::Signal,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    hang_up: tokio::signal::unix::Signal,
     #[cfg(windows)]
     _interrupts: tokio::signal::windows::CtrlC,
+}
+
+/// A signal to pass on to the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Signal {
+    /// Only Ctrl-C reaches the agent by itself: the terminal sends it to every program in it.
+    Interrupt,
+    /// It is asked to end.
+    Terminate,
+    /// Its terminal is gone.
+    HangUp,
 }
 
 impl Signals {
@@ -22,8 +39,12 @@ impl Signals {
         #[cfg(unix)]
         {
             use tokio::signal::unix::{SignalKind, signal};
-            let interrupts = [signal(SignalKind::interrupt())?, signal(SignalKind::quit())?];
-            Ok(Self { _interrupts: interrupts, terminate: signal(SignalKind::terminate())? })
+            Ok(Self {
+                interrupt: signal(SignalKind::interrupt())?,
+                _quit: signal(SignalKind::quit())?,
+                terminate: signal(SignalKind::terminate())?,
+                hang_up: signal(SignalKind::hangup())?,
+            })
         }
         #[cfg(windows)]
         {
@@ -31,13 +52,45 @@ impl Signals {
         }
     }
 
-    /// Waits for a request to end this program. Only Unix has one; elsewhere this never returns.
-    pub(super) async fn terminated(&mut self) {
+    /// Waits for the next signal. Only Unix has them; elsewhere this never returns.
+    pub(super) async fn next(&mut self) -> Signal {
         #[cfg(unix)]
-        self.terminate.recv().await;
+        {
+            tokio::select! {
+                _ = self.interrupt.recv() => Signal::Interrupt,
+                _ = self.terminate.recv() => Signal::Terminate,
+                _ = self.hang_up.recv() => Signal::HangUp,
+            }
+        }
         #[cfg(not(unix))]
-        std::future::pending::<()>().await;
+        std::future::pending().await
     }
+}
+
+impl Signal {
+    /// Passes it on to an agent. One that has ended already is left alone.
+    #[cfg(unix)]
+    pub(super) fn pass_on(self, agent: &Child) {
+        use rustix::process::{Pid, kill_process};
+        // With a terminal, Ctrl-C reaches the agent too; twice could mean something else to it.
+        if self == Signal::Interrupt && std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+            return;
+        }
+        let signal = match self {
+            Signal::Interrupt => rustix::process::Signal::INT,
+            Signal::Terminate => rustix::process::Signal::TERM,
+            Signal::HangUp => rustix::process::Signal::HUP,
+        };
+        let pid = agent.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        if let Some(pid) = pid {
+            // An error means that it has ended meanwhile.
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// Only Unix has signals.
+    #[cfg(not(unix))]
+    pub(super) fn pass_on(self, _: &Child) {}
 }
 
 /// The exit code of an agent, with that of shells for one that a signal ended.

@@ -106,6 +106,36 @@ fn an_agent_runs_as_if_nothing_were_between_and_a_receipt_is_printed() {
 
 #[cfg(unix)]
 #[test]
+fn signals_reach_the_agent_which_ends_as_it_likes() {
+    use rustix::process::{Pid, Signal, kill_process};
+    use std::io::BufRead;
+    let rig = Rig::new();
+    let script = "trap 'echo was told TERM; exit 5' TERM; trap 'echo was told HUP; exit 6' HUP; trap 'echo was told INT; exit 8' INT
+                  echo ready; while :; do sleep 0.05; done";
+    for (signal, name, code) in [(Signal::TERM, "TERM", 5), (Signal::HUP, "HUP", 6), (Signal::INT, "INT", 8)] {
+        let mut running = Command::new(env!("CARGO_BIN_EXE_contexture"))
+            .args(["run", "--set", "A={url}", "--upstream", "http://127.0.0.1:9/v1", "sh", "-c", script])
+            .env("XDG_STATE_HOME", rig.home.path())
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut told = std::io::BufReader::new(running.stdout.take().unwrap());
+        let mut line = String::new();
+        told.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        kill_process(Pid::from_raw(running.id().try_into().unwrap()).unwrap(), signal).unwrap();
+        told.read_to_string(&mut line).unwrap();
+        let output = running.wait_with_output().unwrap();
+        assert!(line.contains(&format!("was told {name}")), "{line}");
+        assert_eq!(output.status.code(), Some(code));
+        assert!(text(&output.stderr).contains("contexture: no request was seen"), "{}", text(&output.stderr));
+    }
+}
+
+#[cfg(unix)]
+#[test]
 fn a_receipt_is_kept_in_a_database_that_is_named() {
     let Some(server) = crate::store::server::Server::start() else { return };
     let (rig, url) = (Rig::new(), server.url(&server.make_database()));

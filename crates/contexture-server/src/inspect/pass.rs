@@ -27,8 +27,8 @@ impl Pass {
         format!("{}={}; Path=/; HttpOnly; SameSite=Strict", self.cookie, self.token)
     }
 
-    /// Whether a request is allowed.
-    pub fn allows(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
+    /// Why a request is refused; `None` if it is allowed.
+    pub fn refuses(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<&'static str> {
         let text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
         let bearer = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
         let in_address = uri.query().into_iter().flat_map(|query| query.split('&'));
@@ -39,7 +39,16 @@ impl Pass {
         // Comparing digests keeps the timing independent of the token.
         let is_it = |given: &str| blake3::hash(given.as_bytes()) == blake3::hash(self.token.as_bytes());
         let has_token = bearer.into_iter().chain(in_address).chain(cookies).any(is_it);
-        has_token && is_of_page(headers) && (method == Method::GET || headers.contains_key(ACT_HEADER))
+        match () {
+            () if !has_token => {
+                Some("the inspector asks for its token: open the address that was printed when it started")
+            }
+            () if !is_of_page(headers) => Some("requests of other pages are refused"),
+            () if method != Method::GET && !headers.contains_key(ACT_HEADER) => {
+                Some("a request that changes something needs the header `x-contexture: 1`")
+            }
+            () => None,
+        }
     }
 }
 
@@ -66,7 +75,8 @@ mod tests {
             all.insert(*name, value.parse().unwrap());
         }
         let pass = Pass::new("secret".to_owned(), 80);
-        assert_eq!(pass.allows(&method, &uri.parse().unwrap(), &all), expected, "{method} {uri} {headers:?}");
+        let refused = pass.refuses(&method, &uri.parse().unwrap(), &all);
+        assert_eq!(refused.is_none(), expected, "{method} {uri} {headers:?}: {refused:?}");
     }
 
     #[test]
@@ -88,5 +98,13 @@ mod tests {
             &[cookie, (ACT_HEADER, "1"), ("origin", "http://evil")],
             false,
         );
+    }
+
+    #[test]
+    fn a_refusal_says_what_is_missing() {
+        let pass = Pass::new("secret".to_owned(), 80);
+        let uri: Uri = "/api/v1/conversations/1?token=secret".parse().unwrap();
+        let why = pass.refuses(&Method::DELETE, &uri, &HeaderMap::new()).unwrap();
+        assert!(why.contains("x-contexture: 1"), "{why}");
     }
 }

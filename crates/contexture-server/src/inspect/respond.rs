@@ -21,8 +21,7 @@ const MOST_BYTES: usize = 64 << 10;
 impl Inspector {
     /// Responds to a request from this machine.
     pub async fn respond(self: &Arc<Self>, parts: &Parts, body: Body) -> Response<Body> {
-        if !self.pass.allows(&parts.method, &parts.uri, &parts.headers) {
-            let why = "the inspector asks for its token: open the address that was printed when it started";
+        if let Some(why) = self.pass.refuses(&parts.method, &parts.uri, &parts.headers) {
             return answer::refused(StatusCode::UNAUTHORIZED, why);
         }
         let Ok(body) = to_bytes(body, MOST_BYTES).await else {

@@ -1,12 +1,34 @@
 //! What is billed, against a provider that simulates its cache exactly.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use contexture::tokens::{Estimate, TokenCounter};
 use contexture::wire::Format;
 use contexture_server::testing::cache::Cache;
 use contexture_server::{Options, Receipt};
 
 use super::agent::Agent;
-use super::folding::{long, records, small};
+use super::folding::{digests, long, records, small};
 use super::provider::{Provider, post};
+
+/// A counter that waits for as long as it is told to.
+#[derive(Default)]
+pub struct Held(pub AtomicBool);
+
+impl TokenCounter for Held {
+    fn name(&self) -> &str {
+        "held"
+    }
+
+    fn count(&self, text: &str) -> u64 {
+        while self.0.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Estimate.count(text)
+    }
+}
 
 /// How far the bill may be above pass-through's at any moment.
 const EXCESS: f64 = 0.10;
@@ -37,6 +59,69 @@ async fn check(format: Format, agent: &Agent) {
 async fn a_long_conversation_is_cheaper_and_never_much_dearer() {
     for format in Format::ALL {
         check(format, &long(format, 32)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn summaries_and_bodies_that_are_not_read_are_billed() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    let mut agent = long(Format::Messages, 2);
+    for at in agent.requests() {
+        post(&gateway, agent.format, agent.request(at, false)).await;
+    }
+    agent.say("Your task is to create a detailed summary of the conversation so far, paying attention.");
+    post(&gateway, agent.format, agent.request(agent.steps.len(), false)).await;
+    let summary = provider.last().took.bill(agent.format);
+    let request = reqwest::Client::new().post(format!("{}/v1/messages", gateway.url()));
+    let unread = request.header("content-encoding", "gzip").body(agent.request(1, false));
+    assert_eq!(unread.send().await.unwrap().status().as_u16(), 200);
+    let unread = provider.last().took.total();
+    let count = reqwest::Client::new().post(format!("{}/v1/messages/count_tokens", gateway.url()));
+    count.body(agent.request(1, false)).send().await.unwrap();
+    let requests = agent.requests().len();
+    let records = records(&gateway, requests + 2).await;
+    let receipt = Receipt::of(&records);
+    assert_eq!((receipt.with_usage, receipt.without_usage), (requests + 1, 0), "a count takes nothing");
+    assert_eq!(records[requests - 1].bill.unwrap().billed, summary);
+    // Without a look into the body nothing is known of the model, but pass-through would have cost the same.
+    let bill = records[requests].bill.unwrap();
+    assert_eq!((bill.sent, bill.came, bill.billed), (unread, unread, bill.passed_through));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn folds_that_were_decided_late_are_on_the_receipt_of_the_request_that_they_change() {
+    for format in [Format::Messages, Format::Responses] {
+        let provider = Provider::start().await;
+        let counter = Arc::new(Held::default());
+        let own_work = Duration::from_millis(300);
+        let gateway = provider.gateway(Options { counter: counter.clone(), own_work, ..small() }).await;
+        let agent = long(format, 12);
+        let mut through = Cache::with_life(300_000);
+        let (mut passed, mut before, mut moved) = (0.0, Vec::new(), Vec::new());
+        for (n, at) in agent.requests().into_iter().enumerate() {
+            let body = agent.request(at, false);
+            passed += through.serve(format, &body, 0).bill(format);
+            // Two of three requests are decided too late.
+            counter.0.store(n % 3 != 2, Ordering::SeqCst);
+            post(&gateway, format, body).await;
+            counter.0.store(false, Ordering::SeqCst);
+            let now = digests(format, &provider.last().body);
+            if !now.starts_with(&before) {
+                moved.push(n);
+            }
+            before = now;
+            // What came too late is decided before the next request.
+            tokio::time::sleep(Duration::from_millis(150)).await;
+        }
+        let records = records(&gateway, agent.requests().len()).await;
+        let has_fold = |n: &usize| records[*n].decided.iter().any(|note| note.what == "fold");
+        let folded: Vec<usize> = (0..records.len()).filter(has_fold).collect();
+        assert!(!moved.is_empty(), "{format:?}");
+        assert_eq!(folded, moved, "{format:?}");
+        let receipt = Receipt::of(&records);
+        let off = (receipt.passed_through - passed).abs() / passed;
+        assert!(off < 0.1, "{format:?}: pass-through is {passed}, the receipt says {}", receipt.passed_through);
     }
 }
 

@@ -161,6 +161,77 @@ async fn what_is_not_understood_passes_and_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_refuses_all_rewritten_requests_gets_each_request_once() {
+    for format in Format::ALL {
+        let provider = Provider::start().await;
+        let gateway = provider.gateway(small()).await;
+        let agent = long(format, 16);
+        let requests = agent.requests();
+        let (first, second) = requests.split_at(requests.len() - 8);
+        play_some(&gateway, &provider, &agent, first).await;
+        // From now on, what was folded before is refused too.
+        let only_with = Some("# What you changed");
+        provider.set_fault(Some(Fault { status: 400, headers: Vec::new(), body: "no", only_with }));
+        let mut counts = Vec::new();
+        for at in second {
+            let before = provider.got().len();
+            assert_eq!(post(&gateway, format, agent.request(*at, false)).await.0, 200);
+            counts.push(provider.got().len() - before);
+        }
+        assert_eq!(counts, [2, 2, 1, 1, 1, 1, 1, 1], "{format:?}");
+        let records = records(&gateway, requests.len()).await;
+        let last = records.last().unwrap().passed.clone().unwrap();
+        assert!(last.starts_with("passed through from here on"), "{last}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_sent_because_deciding_takes_long_is_sent_again_by_another_gateway() {
+    for format in Format::ALL {
+        let directory = tempfile::tempdir().unwrap();
+        let provider = Provider::start().await;
+        let options = || Options { store: Some(directory.path().join("gateway.db")), ..small() };
+        let agent = long(format, 8);
+        let counter = Arc::new(Slow::default());
+        let own_work = Duration::from_millis(30);
+        let slow = provider.gateway(Options { counter: counter.clone(), own_work, ..options() }).await;
+        counter.0.store(true, Ordering::SeqCst);
+        let other = provider.gateway(options()).await;
+        let requests = agent.requests();
+        for at in &requests {
+            let body = agent.request(*at, false);
+            post(&slow, format, body.clone()).await;
+            let sent = provider.last().body;
+            // The first gateway may still be deciding.
+            post(&other, format, body).await;
+            assert_eq!(provider.last().body, sent, "{format:?}, {at} steps");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_that_could_not_be_written_are_written_later() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("gateway.db");
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(Options { store: Some(path.clone()), ..small() }).await;
+    let agent = long(Format::Chat, 3);
+    let requests = agent.requests();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    play_some(&gateway, &provider, &agent, &requests[..4]).await;
+    let locked = records(&gateway, 4).await;
+    assert!(locked.iter().all(|record| record.is_unsaved));
+    other.execute_batch("ROLLBACK").unwrap();
+    play_some(&gateway, &provider, &agent, &requests[4..]).await;
+    gateway.stop().await;
+    let kept = contexture_server::Store::open(&path).unwrap().requests(None).unwrap();
+    assert_eq!(kept.len(), requests.len());
+    let times: Vec<u64> = kept.iter().map(|record| record.time_ms).collect();
+    assert!(times.is_sorted(), "in order: {times:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_is_damaged_is_told_and_one_that_is_locked_does_not_stop_requests() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("gateway.db");

@@ -215,6 +215,96 @@ async fn the_clients_own_compaction_and_counts_get_what_was_decided_and_change_n
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn words_of_a_summary_in_an_output_are_no_summary() {
+    for format in Format::ALL {
+        let provider = Provider::start().await;
+        let gateway = provider.gateway(small()).await;
+        let mut agent = Agent::new(format, "Please look at the prompt.");
+        agent.call("I read.", "Bash", serde_json::json!({"command": "cat prompt"}), "Write <state_snapshot> tags.");
+        play(&gateway, &provider, &agent).await;
+        let records = records(&gateway, 2).await;
+        assert_eq!(records.last().unwrap().passed, None, "{format:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_output_that_a_summary_was_made_of_is_not_shortened_later() {
+    for format in Format::ALL {
+        let provider = Provider::start().await;
+        let gateway = provider.gateway(small()).await;
+        let mut agent = Agent::new(format, "Please run the tests.");
+        let output: String = (0..3_000).map(|n| format!("a line of output with the number {n}\n")).collect();
+        agent.call("I run them.", "Bash", serde_json::json!({"command": "cargo test"}), &output);
+        post(&gateway, format, agent.request(1, false)).await;
+        let mut compacting = agent.clone();
+        compacting.say("Your task is to create a detailed summary of the conversation so far.");
+        // The summary is the first request that has the output.
+        compacting.steps.remove(compacting.steps.len() - 2);
+        post(&gateway, format, compacting.request(compacting.steps.len(), false)).await;
+        let summary = digests(format, &provider.last().body);
+        // The client gives up, and goes on.
+        post(&gateway, format, agent.request(agent.steps.len(), false)).await;
+        let now = digests(format, &provider.last().body);
+        assert_eq!(now, summary[..now.len()], "{format:?}");
+        let records = records(&gateway, 3).await;
+        assert_eq!(records[1].conversation, records[2].conversation);
+    }
+}
+
+/// A user's message with an image, as each format writes it.
+fn picture(format: Format, text: &str, data: &str) -> Value {
+    use serde_json::json;
+    let url = format!("data:image/png;base64,{data}");
+    match format {
+        Format::Messages => json!({"role": "user", "content": [{"type": "text", "text": text},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}]}),
+        Format::Chat => json!({"role": "user", "content": [{"type": "text", "text": text},
+            {"type": "image_url", "image_url": {"url": url}}]}),
+        Format::Responses => {
+            json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text},
+            {"type": "input_image", "image_url": url}]})
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn images_that_do_not_fit_are_left_out_and_folding_goes_on() {
+    for format in Format::ALL {
+        let provider = Provider::start().await;
+        let gateway = provider.gateway(Options { budget: Some(10_000), ..small() }).await;
+        let agent = long(format, 8);
+        let list = if format == Format::Responses { "input" } else { "messages" };
+        for (n, at) in agent.requests().into_iter().enumerate() {
+            let mut body: Value = serde_json::from_str(&agent.request(at, false)).unwrap();
+            let messages = body[list].as_array_mut().unwrap();
+            let first = usize::from(format != Format::Messages);
+            for picture_number in (0..6).rev() {
+                let answer = match format {
+                    Format::Responses => {
+                        serde_json::json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I see."}]})
+                    }
+                    _ => serde_json::json!({"role": "assistant", "content": "I see."}),
+                };
+                let text = format!("Look at picture {picture_number}.");
+                messages.splice(first..first, [picture(format, &text, &"QUJD".repeat(200)), answer]);
+            }
+            post(&gateway, format, body.to_string()).await;
+            let sent = provider.last().body;
+            rules::check(format, &sent).unwrap_or_else(|error| panic!("request {n} in {format:?}: {error}"));
+        }
+        let sent = provider.last().body;
+        let records = records(&gateway, agent.requests().len()).await;
+        let ended = records.iter().filter_map(|record| record.passed.as_deref()).find(|why| !why.is_empty());
+        assert_eq!(ended, None, "{format:?}");
+        assert!(records.iter().any(|record| record.decided.iter().any(|note| note.what == "fold")));
+        assert!(sent.contains("[Left out for lack of room: an image]"), "{format:?}");
+        assert!((0..6).all(|n| sent.contains(&format!("Look at picture {n}."))), "{format:?}");
+        let whole = sent.matches(&"QUJD".repeat(200)).count();
+        assert_eq!(sent.matches("QUJD").count(), whole * 200, "{format:?}: an image is whole or not there");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn parallel_conversations_do_not_mix() {
     let provider = Provider::start().await;
     let gateway = std::sync::Arc::new(provider.gateway(small()).await);
@@ -378,4 +468,45 @@ async fn a_fold_shows_what_the_disk_holds_now() {
         records.iter().flat_map(|record| &record.decided).map(|note| (&note.what, &note.reason)).collect();
     assert!(decided.iter().any(|(what, _)| *what == "disk"), "{decided:?}");
     assert!(sent.contains("was altered by somebody"), "the view shows what is there now: {decided:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fold_that_was_decided_late_shows_what_the_disk_holds_when_it_takes_effect() {
+    let directory = tempfile::tempdir().unwrap();
+    let base: std::sync::Arc<str> = directory.path().to_str().unwrap().into();
+    let provider = Provider::start().await;
+    let counter = std::sync::Arc::new(super::bills::Held::default());
+    let own_work = std::time::Duration::from_millis(500);
+    let options =
+        Options { directory: Some(base.clone()), budget: Some(24_000), counter: counter.clone(), own_work, ..small() };
+    let gateway = provider.gateway(options).await;
+    let mut agent = Agent::new(Format::Messages, "Please look at all modules.");
+    let path = |file: usize| format!("{base}/module_{file}.rs");
+    let read = |agent: &mut Agent, file: usize| {
+        let text = file_text(file, 0, 160);
+        std::fs::write(path(file), &text).unwrap();
+        agent.call("I read.", "Read", serde_json::json!({"file_path": path(file)}), &numbered(&text));
+    };
+    for file in 0..8 {
+        read(&mut agent, file);
+        counter.0.store(true, std::sync::atomic::Ordering::SeqCst);
+        play_some(&gateway, &provider, &agent, &[agent.steps.len()]).await;
+        counter.0.store(false, std::sync::atomic::Ordering::SeqCst);
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    }
+    assert_eq!(provider.last().body, agent.request(agent.steps.len(), true), "nothing is in effect yet");
+    for file in 0..8 {
+        let altered = file_text(file, 0, 160).replace("checked part 40", "was altered by somebody");
+        std::fs::write(path(file), altered).unwrap();
+    }
+    for n in 8..14 {
+        read(&mut agent, n);
+        play_some(&gateway, &provider, &agent, &[agent.steps.len()]).await;
+        let records = records(&gateway, n + 1).await;
+        if records[n].decided.iter().any(|note| note.what == "fold") {
+            assert!(provider.last().body.contains("was altered by somebody"), "{:?}", records[n].decided);
+            return;
+        }
+    }
+    panic!("nothing was folded");
 }

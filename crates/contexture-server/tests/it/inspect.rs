@@ -439,3 +439,49 @@ async fn threads_of_a_library_are_shown_with_their_layers() {
     assert!(texts.iter().any(|text| text.contains("Keep to the rules.")), "{texts:?}");
     assert!(texts.ends_with(&["Do we agree?", "Yes.", "Do we still agree?"]), "{texts:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn allowing_folds_again_changes_nothing_that_was_sent() {
+    for format in Format::ALL {
+        let provider = Provider::start().await;
+        let own_work = std::time::Duration::from_secs(60);
+        let gateway = provider.gateway(Options { inspect: true, own_work, budget: Some(100_000), ..small() }).await;
+        let agent = long(format, 6);
+        let requests = agent.requests();
+        let mut sent = super::folding::play_some(&gateway, &provider, &agent, &requests[..3]).await;
+        records(&gateway, 3).await;
+        let asking = Asking::new(&gateway.inspect_url().unwrap());
+        let id = asking.only_conversation().await["id"].as_str().unwrap().to_owned();
+        let path = format!("conversations/{id}/folding");
+        let (post, not, again) = (reqwest::Method::POST, json!({"allowed": false}), json!({"allowed": true}));
+        assert_eq!(asking.act(post.clone(), &path, not).await.0, 200);
+        sent.extend(super::folding::play_some(&gateway, &provider, &agent, &requests[3..9]).await);
+        assert_eq!(asking.act(post, &path, again).await.0, 200);
+        sent.extend(super::folding::play_some(&gateway, &provider, &agent, &requests[9..]).await);
+        let records = records(&gateway, requests.len()).await;
+        for (n, record) in records.iter().enumerate().skip(1) {
+            let has_folded = record.decided.iter().any(|note| note.what == "fold");
+            let digests = |n: usize| super::folding::digests(format, &sent[n]);
+            assert!(has_folded || digests(n).starts_with(&digests(n - 1)), "{format:?}: request {n} moved");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_window_has_the_tokens_of_its_request_in_all_formats() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(Options { inspect: true, ..small() }).await;
+    for (n, format) in Format::ALL.into_iter().enumerate() {
+        // The instructions are the same text, which each format has in another place.
+        let agent = Agent::new(format, "Look at one file.");
+        play(&gateway, &provider, &agent).await;
+        records(&gateway, n + 1).await;
+    }
+    let asking = Asking::new(&gateway.inspect_url().unwrap());
+    let conversations = asking.get("conversations").await;
+    for conversation in conversations["items"].as_array().unwrap() {
+        let path = format!("conversations/{}/requests", conversation["id"].as_str().unwrap());
+        let (lines, window) = (asking.get(&path).await, asking.get(&format!("{path}/1/window?form=sent")).await);
+        assert_eq!(window["tokens"], lines["items"][0]["sent_tokens"]);
+    }
+}

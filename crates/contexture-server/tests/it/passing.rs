@@ -4,11 +4,12 @@ use axum::body::Body;
 use axum::http::Response;
 use bytes::Bytes;
 use contexture::wire::Format;
-use contexture_server::{Gateway, Options, Upstreams};
+use contexture_server::{Gateway, Options, Receipt, Upstreams};
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
 
 use super::agent::Agent;
+use super::folding::records;
 use super::provider::{Fault, Provider, path_of, patient, post};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,7 +62,10 @@ async fn everything_else_passes_untouched() {
     let body = "not json at all \u{0}".to_owned();
     reqwest::Client::new().post(format!("{}{gemini}", gateway.url())).body(body.clone()).send().await.unwrap();
     assert_eq!((provider.last().path, provider.last().body), (gemini.to_owned(), body));
-    assert!(gateway.records().is_empty(), "only requests to models are on the receipt");
+    let receipt = Receipt::of(&records(&gateway, 2).await);
+    let reasons: Vec<(&str, usize)> = receipt.passed.iter().map(|(why, count)| (why.as_str(), *count)).collect();
+    assert_eq!(reasons, [("Gemini's format is not read, nor what it took", 1), ("it calls no model", 1)]);
+    assert_eq!((receipt.requests, receipt.without_usage), (2, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -110,6 +114,54 @@ async fn an_upgrade_is_refused_so_that_the_client_falls_back() {
     let answer = request.header("connection", "upgrade").header("upgrade", "websocket").send().await.unwrap();
     assert_eq!(answer.status().as_u16(), 426);
     assert!(provider.got().is_empty());
+    // Other upgrades are offers, which are not taken.
+    let request =
+        reqwest::Client::new().post(format!("{}/v1/responses", gateway.url())).version(reqwest::Version::HTTP_11);
+    let request = request.header("connection", "upgrade, http2-settings").header("upgrade", "h2c");
+    let body = Agent::new(Format::Responses, "hello").request(1, false);
+    assert_eq!(
+        request.header("http2-settings", "AAMAAABkAAQAAP__").body(body).send().await.unwrap().status().as_u16(),
+        200
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upstream_that_is_the_gateway_itself_is_noticed_however_it_is_written() {
+    for host in ["127.0.0.1", "127.1", "localhost", "0.0.0.0"] {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let upstreams = Upstreams::one(&format!("http://{host}:{port}/v1"));
+        let started = Gateway::start(&format!("127.0.0.1:{port}"), Options { upstreams, ..patient() }).await;
+        assert!(matches!(started, Err(contexture_server::StartError::Loop(_))), "{host}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_reason_beside_a_status_is_kept() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let options =
+        Options { upstreams: Upstreams::one(&format!("http://{}", listener.local_addr().unwrap())), ..patient() };
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut bytes = vec![0; 65_536];
+            // One packet is enough to answer.
+            let _ = stream.read(&mut bytes).await.unwrap();
+            stream.write_all(b"HTTP/1.1 529 Overloaded\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+        }
+    });
+    let gateway = Gateway::start("127.0.0.1:0", options).await.unwrap();
+    let mut client = tokio::net::TcpStream::connect(gateway.address()).await.unwrap();
+    let body = r#"{"messages":[]}"#;
+    let head = format!(
+        "POST /v1/messages HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        gateway.address(),
+        body.len()
+    );
+    client.write_all((head + body).as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 529 Overloaded\r\n"), "{answer}");
 }
 
 #[test]

@@ -90,16 +90,9 @@ impl<'a> Asking<'a> {
         if self.looks == MOST_LOOKS {
             return Vec::new();
         }
-        let model = self.folder.model();
-        let mut files = decision.files();
-        files.retain(|file| !self.looked_at.contains(file));
-        let wanted = |file: usize| {
-            let path = model.files().get(file)?.path.clone();
-            // Printed lines have an entry with a name, but are not a file.
-            let is_file = model.place(&path) == Some(file);
-            is_file.then(|| Wanted { file, path, is_as_compared: model.is_as_compared(file) })
-        };
-        files.into_iter().filter_map(wanted).collect()
+        let mut wanted = self.folder.files_of(std::slice::from_ref(decision));
+        wanted.retain(|wanted| !self.looked_at.contains(&wanted.file));
+        wanted
     }
 
     /// Takes what is on the disk for the wanted files, as far as it is known.

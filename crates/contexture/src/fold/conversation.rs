@@ -8,6 +8,7 @@ use std::sync::Arc;
 use contexture_core::item::{FunctionCall, Item, Origin, Role};
 
 use super::fingerprint::Fingerprint;
+use super::stubs;
 use crate::packed::{Damaged, Packer, Unpacker};
 
 /// The items of a conversation, in order.
@@ -350,8 +351,9 @@ pub(super) fn with_text(item: &Item, text: &str) -> Item {
     let mut item = item.clone();
     match &mut item {
         Item::Message(message) => {
-            // Images and other contents that are not text are kept.
-            let is_other = |content: &contexture_core::item::Content| content.as_text().is_none();
+            // Images and other contents that are not text are kept, unless the text says that they are left out.
+            let are_kept = !stubs::leaves_out(text);
+            let is_other = |content: &contexture_core::item::Content| are_kept && content.as_text().is_none();
             message.content.retain(is_other);
             message.content.insert(0, contexture_core::item::Content::Text { text: text.to_owned() });
         }

@@ -143,14 +143,19 @@ impl Checked {
         Self { at, files: found.into_iter().filter_map(compared).collect() }
     }
 
-    /// Describes the result in plain words.
-    pub fn reason(&self) -> String {
+    /// How many files differ from what was known, and how many are gone.
+    pub(super) fn differences(&self) -> (usize, usize) {
         let gone = self.files.iter().filter(|file| file.found == Found::Gone).count();
         let is_changed = |file: &&Compared| match &file.found {
             Found::There(there) => there.regions.iter().any(|region| !region.made_of.is_empty()),
             Found::Unchanged | Found::Gone => false,
         };
-        match (self.files.iter().filter(is_changed).count(), gone) {
+        (self.files.iter().filter(is_changed).count(), gone)
+    }
+
+    /// Describes the result in plain words.
+    pub fn reason(&self) -> String {
+        match self.differences() {
             (0, 0) => "files were compared with the disk, and none had changed".to_owned(),
             (changed, gone) => format!("files were compared with the disk: {changed} changed, {gone} gone"),
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contexture_core::item::Item;
 
-use super::decision::FoldDecision;
+use super::decision::{Checked, FoldDecision};
 use super::meter::Meter;
 use super::plan;
 use super::policy::Policy;
@@ -13,6 +13,7 @@ use super::settings::Settings;
 use super::shown::ShownItem;
 use super::state::State;
 use crate::files::dialect::Dialects;
+use crate::files::disk::{OnDisk, Wanted};
 use crate::files::model::FileModel;
 
 /// Folds a conversation as it grows.
@@ -135,6 +136,26 @@ impl Folder {
     /// need them.
     pub fn take_decisions(&mut self) -> Vec<FoldDecision> {
         std::mem::take(&mut self.decisions)
+    }
+
+    /// The files of which decisions show lines, to be looked at on the disk.
+    pub fn files_of(&self, decisions: &[FoldDecision]) -> Vec<Wanted> {
+        let model = self.model();
+        let mut files: Vec<usize> = decisions.iter().flat_map(FoldDecision::files).collect();
+        files.sort_unstable();
+        files.dedup();
+        let wanted = |file: usize| {
+            let path = model.files().get(file)?.path.clone();
+            // Printed lines have an entry with a name, but are not a file.
+            let is_file = model.place(&path) == Some(file);
+            is_file.then(|| Wanted { file, path, is_as_compared: model.is_as_compared(file) })
+        };
+        files.into_iter().filter_map(wanted).collect()
+    }
+
+    /// Whether files on the disk differ from what is known of them.
+    pub fn differs(&self, found: Vec<(usize, OnDisk)>) -> bool {
+        Checked::new(self.len(), self.model(), found).differences() != (0, 0)
     }
 
     /// How many items it took in.

@@ -1,4 +1,4 @@
-//! Texts that are sent in place of an output. Replacing an output that was not sent yet costs nothing.
+//! Texts that are sent in place of something else. Replacing an output that was not sent yet costs nothing.
 
 use contexture_core::window::fence_for;
 
@@ -10,6 +10,19 @@ pub(super) const LEAST_POINTED_BYTES: usize = 600;
 
 /// How every pointer begins.
 const POINTER_START: &str = "[Unchanged: ";
+
+/// How every note on contents that are left out begins.
+const LEFT_OUT_START: &str = "[Left out for lack of room: ";
+
+/// The note for contents of a message that are no text and do not fit. It is the last line of a text, or all of it.
+pub(super) fn left_out(what: &str) -> String {
+    format!("{LEFT_OUT_START}{what}]")
+}
+
+/// Whether a text says that contents which are no text are left out.
+pub(super) fn leaves_out(text: &str) -> bool {
+    text.lines().next_back().is_some_and(|line| line.starts_with(LEFT_OUT_START))
+}
 
 /// Whether a text is a pointer.
 pub(super) fn is_pointer(text: &str) -> bool {

@@ -125,7 +125,7 @@ pub(super) fn text_and_others(content: &RawValue) -> Result<(String, Vec<&RawVal
     Ok((text.unwrap_or_default(), others))
 }
 
-/// A block with another text; what is no text in it stays.
+/// A block with another text; what is no text in an output stays. A block without a text becomes one.
 pub(super) fn with_text(block: &str, text: &str) -> Result<String, WireError> {
     let fields = Fields::parse(block)?;
     match &*fields.text("type").unwrap_or_default() {
@@ -134,7 +134,11 @@ pub(super) fn with_text(block: &str, text: &str) -> Result<String, WireError> {
             let (_, others) = fields.get("content").map_or(Ok((String::new(), Vec::new())), text_and_others)?;
             Ok(fields.with("content", &content_with(text, "text", &others)))
         }
-        kind => Err(WireError::UnknownKind(kind.to_owned())),
+        "tool_use" | "thinking" | "redacted_thinking" => Err(WireError::OtherRequest),
+        _ => {
+            let mark = fields.get(MARK).map(|mark| format!(",\"{MARK}\":{}", mark.get())).unwrap_or_default();
+            Ok(format!("{{\"type\":\"text\",\"text\":{}{mark}}}", quoted(text)))
+        }
     }
 }
 

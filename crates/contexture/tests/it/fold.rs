@@ -6,7 +6,7 @@ use std::sync::Arc;
 use contexture::Item;
 use contexture::files::numbering::numbered;
 use contexture::fold::{FoldDecision, FoldWhen, Policy, Prices, ShownItem};
-use contexture::item::Role;
+use contexture::item::{Content, Message, Role};
 use contexture::tokens::Estimate;
 use contexture::transcript::Record;
 use proptest::prelude::*;
@@ -212,6 +212,60 @@ fn one_message_larger_than_the_budget_is_cut() {
     let (windows, _) = windows(folder(8_000), &records);
     assert!(tokens(&windows[0]) <= 8_000);
     assert!(!windows[0].is_empty());
+}
+
+#[test]
+fn what_is_said_again_after_something_else_has_the_last_word() {
+    let again = format!("Please do the task as it is written here. {}", "And so on. ".repeat(60));
+    let mut records = vec![said(Role::User, "Begin.")];
+    let turns = [again.clone(), again.clone(), "No, do the opposite.".to_owned(), again.clone()];
+    for (turn, text) in turns.into_iter().enumerate() {
+        records.push(said(Role::Assistant, "Yes."));
+        records.push(said(Role::User, text));
+        for n in 0..12 {
+            let id = format!("{turn}-{n}");
+            let body: String = (1..90).map(|n| format!("{n}\t{}\n", line(n as u8 % 5, n))).collect();
+            records.push(asks(&id, "Read", json!({"file_path": path(n)})));
+            records.push(answers(&id, body));
+        }
+    }
+    records.push(said(Role::Assistant, "Done."));
+    let (windows, folder) = windows(folder(8_000), &records);
+    assert!(folds(folder.decisions()) > 1);
+    let people: Vec<String> = windows
+        .last()
+        .unwrap()
+        .iter()
+        .filter_map(|shown| {
+            let position = shown.position?;
+            (items(&records)[position].as_message()?.role == Role::User).then(|| text(&shown.item))
+        })
+        .collect();
+    // The second time follows the first one directly, so there is nothing to tell.
+    let note = "[The user said again, as above: «Please do the task as it is written here. And so on. And so on. And so on. And s…»]";
+    assert_eq!(people, ["Begin.", &again, "No, do the opposite.", note]);
+}
+
+#[test]
+fn an_image_that_does_not_fit_is_left_out_and_never_cut() {
+    let image = json!({"type": "image", "source": {"type": "base64", "data": "AAAA"}});
+    let picture = |text: &str| {
+        let mut content = vec![Content::Opaque(image.clone())];
+        content.extend((!text.is_empty()).then(|| Content::Text { text: text.to_owned() }));
+        Item::from(Message::new(Role::User, content))
+    };
+    let mut folder = folder(8_000);
+    push(&mut folder, &said(Role::User, "Begin."));
+    for text in ["", "Look at this."] {
+        folder.push([(Arc::new(picture(text)), 6_000)]);
+        push(&mut folder, &said(Role::Assistant, "I see."));
+        folder.request();
+    }
+    let shown: Vec<Item> =
+        folder.window().iter().filter(|shown| shown.position.is_some()).map(|shown| (*shown.item).clone()).collect();
+    let note = "[Left out for lack of room: an image]";
+    assert!(shown.contains(&Item::user(note)), "{shown:?}");
+    assert!(shown.contains(&Item::user(format!("Look at this.\n{note}"))), "{shown:?}");
 }
 
 #[test]

@@ -59,10 +59,14 @@ impl BlockRow {
     }
 }
 
-/// Returns the block of a draft, and writes it if it is new.
-pub fn keep(connection: &Connection, draft: &Draft) -> Result<u32, StoreError> {
+/// Returns the block of a draft, and writes it if it is new. A known block keeps its count of tokens, which differs a
+/// little between formats, and the draft gets it too.
+pub fn keep(connection: &Connection, draft: &mut Draft) -> Result<u32, StoreError> {
     let hash = draft.hash();
-    if let Some(id) = find(connection, draft)? {
+    let mut known = connection.prepare_cached("SELECT id, tokens FROM blocks WHERE hash = ?1")?;
+    let known = known.query_row(params![hash], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?))).optional()?;
+    if let Some((id, tokens)) = known {
+        draft.tokens = tokens as u64;
         return Ok(id);
     }
     let sql = "INSERT INTO blocks (hash, source, kind, role, name, call, is_error, tokens, bytes, preview, text)

@@ -258,7 +258,7 @@ impl Writer<'_> {
         for mut draft in drafts {
             // An output that shows a file is attributed the same way in received and sent requests.
             blocks::name_output(self.connection, &mut self.last.observer, &mut draft)?;
-            let id = blocks::keep(self.connection, &draft)?;
+            let id = blocks::keep(self.connection, &mut draft)?;
             self.last.facts.insert(id, Fact::of(&draft));
             blocks.push(id);
         }
@@ -300,7 +300,7 @@ impl Writer<'_> {
             {
                 draft.source = Source::Made;
             }
-            let id = blocks::keep(self.connection, &draft)?;
+            let id = blocks::keep(self.connection, &mut draft)?;
             self.last.facts.insert(id, Fact::of(&draft));
             blocks.push(id);
         }
