@@ -1,5 +1,7 @@
 //! What simple commands do to files: certainly, possibly, or certainly not.
 
+use std::borrow::Cow;
+
 use super::observation::Observation;
 use super::patched::observe_patch;
 use super::path::{Directory, is_device};
@@ -51,6 +53,39 @@ pub(crate) fn everything(by: String) -> Observation {
     Observation::Swept { under: None, extensions: Vec::new(), by }
 }
 
+/// Any two files may be one from now on.
+pub(crate) fn any_link() -> Observation {
+    Observation::Linked { from: String::new(), to: String::new() }
+}
+
+/// Words of programs, in several languages, with which a link is made.
+const LINKING: [&str; 9] =
+    ["ln", "link", "symlink", "linkSync", "symlinkSync", "symlink_to", "hardlink_to", "link_to", "hard_link"];
+
+/// A link that a text may make that is not understood.
+pub(crate) fn may_link(text: &str) -> Option<Observation> {
+    let is_end = |c: char| !(c.is_ascii_alphanumeric() || "_-".contains(c));
+    // `link.txt` is a file, and `os.link(…)` is not.
+    let words: Vec<&str> = text.split(|c: char| is_end(c) && c != '.').collect();
+    let last = |word: &&&str| word.rsplit('.').next().is_some_and(|name| LINKING.contains(&name));
+    let is_copy = words.contains(&"cp") && words.iter().any(|word| makes_links(word));
+    (is_copy || words.iter().any(|word| last(&word))).then(any_link)
+}
+
+/// Whether an option of `cp` makes links instead of copies.
+fn makes_links(option: &str) -> bool {
+    match option.strip_prefix("--") {
+        Some(name) => name.starts_with('l') || name.starts_with('s'),
+        None => option.starts_with('-') && option.contains(['l', 's']),
+    }
+}
+
+/// A link that `cp` may make when another program runs it.
+fn copies_as_links(command: &Simple) -> Option<Observation> {
+    let is_copy = command.arguments().iter().any(|word| word.text == "cp" || word.text.ends_with("/cp"));
+    (is_copy && command.words.iter().any(|word| makes_links(&word.text))).then(any_link)
+}
+
 impl Effects {
     pub(crate) fn none() -> Self {
         Self::default()
@@ -61,7 +96,8 @@ impl Effects {
     }
 
     pub(crate) fn all(command: &Simple) -> Self {
-        Self { doubts: vec![everything(told(command))], ..Self::default() }
+        let links = command.words.iter().filter_map(|word| may_link(&word.text)).chain(copies_as_links(command));
+        Self { doubts: [everything(told(command))].into_iter().chain(links.take(1)).collect(), ..Self::default() }
     }
 
     fn changes(changes: Vec<Observation>) -> Self {
@@ -139,6 +175,14 @@ pub(crate) fn reach(word: &Word, directory: &Directory, by: &str) -> Observation
     }
 }
 
+/// The same for programs that take directories, of which a pattern says nothing about what is in them.
+pub(crate) fn reach_all(word: &Word, directory: &Directory, by: &str) -> Observation {
+    match reach(word, directory, by) {
+        Observation::Swept { under, by, .. } => Observation::Swept { under, extensions: Vec::new(), by },
+        other => other,
+    }
+}
+
 /// Returns what redirections of output do.
 fn redirected(command: &Simple, directory: &Directory) -> Effects {
     let by = told(command);
@@ -162,7 +206,13 @@ fn redirected(command: &Simple, directory: &Directory) -> Effects {
         && let Some(path) = word.plain().filter(|path| !path.is_empty()).and_then(|path| directory.place(path))
     {
         let append = matches!(redirect, Redirect::Append(_));
-        return Effects::changes(vec![match text::printed(command) {
+        // Any further redirection of output may lead it elsewhere.
+        let is_only = command.redirects.iter().all(|other| match other {
+            Redirect::Write(_) | Redirect::Append(_) => std::ptr::eq(other, *redirect),
+            Redirect::Both(_) | Redirect::Other(_) | Redirect::Copy => false,
+            Redirect::Errors(_) | Redirect::ErrorsToOutput | Redirect::Read(_) | Redirect::Document { .. } => true,
+        });
+        return Effects::changes(vec![match text::printed(command).filter(|_| is_only) {
             Some(text) if append => Observation::Append { path, text },
             Some(text) => Observation::Write { path, text },
             None => match copied_by_cat(command, directory).filter(|_| !append) {
@@ -183,9 +233,30 @@ fn copied_by_cat(command: &Simple, directory: &Directory) -> Option<String> {
     }
 }
 
+/// Commands of the shell that take names of variables or numbers, and run commands in their subscripts.
+const EVALUATES: [&str; 14] = [
+    "test",
+    "[",
+    "printf",
+    "read",
+    "declare",
+    "typeset",
+    "local",
+    "export",
+    "readonly",
+    "unset",
+    "let",
+    "mapfile",
+    "readarray",
+    "wait",
+];
+
 /// Returns what a program does, apart from redirections.
 fn of_program(command: &Simple, directory: &Directory) -> Effects {
     let Some(program) = command.program() else { return Effects::all(command) };
+    if EVALUATES.contains(&program) && command.arguments().iter().any(Word::has_subscript_command) {
+        return Effects::all(command);
+    }
     match program {
         "cd" | "pushd" | "popd" | "dirs" | "wait" | "shift" | "return" => Effects::none(),
         "set" => settings(command),
@@ -232,16 +303,42 @@ pub(crate) fn anyhow(script: &Script, directory: &Directory) -> Effects {
 
 /// Whether a command may change the directory of the shell that runs it.
 pub(crate) fn moves(command: &Simple) -> bool {
-    let Some(first) = command.words.first() else { return false };
+    let command = bare(command);
     match command.program() {
-        Some("cd" | "pushd" | "popd" | "chdir" | "eval" | "source" | ".") => true,
-        Some("command" | "builtin") => {
-            let inner = command.arguments().iter().find(|word| !word.text.starts_with('-'));
-            inner.is_some_and(|word| word.plain().is_none_or(|name| matches!(name, "cd" | "pushd" | "popd" | "eval")))
-        }
+        Some("cd" | "pushd" | "popd" | "chdir" | "eval" | "source" | "." | "alias" | "mapfile" | "readarray") => true,
+        // What it is told to run later may be any of these.
+        Some("trap") => command.arguments().iter().any(|word| match word.plain() {
+            Some(option) if option.starts_with('-') => false,
+            Some(line) => parse(line).is_none_or(|script| script.commands().any(moves)),
+            None => true,
+        }),
         Some(_) => false,
         // A variable may hold any of these.
-        None => first.plain().is_none(),
+        None => is_hidden(&command),
+    }
+}
+
+/// Whether a command's program is not written out.
+fn is_hidden(command: &Simple) -> bool {
+    command.words.first().is_some_and(|word| word.plain().is_none())
+}
+
+/// A command of the shell without `command` and `builtin` before it.
+pub(crate) fn bare(command: &Simple) -> Cow<'_, Simple> {
+    let mut words = command.words.as_slice();
+    while let Some("command" | "builtin") = words.first().and_then(Word::plain) {
+        let rest = &words[1..];
+        let options = rest.iter().take_while(|word| matches!(word.plain(), Some("-p" | "--"))).count();
+        match rest.get(options) {
+            // It only says what it would run.
+            Some(next) if matches!(next.plain(), Some(text) if text.starts_with('-')) => break,
+            Some(_) => words = &rest[options..],
+            None => break,
+        }
+    }
+    match words.len() == command.words.len() {
+        true => Cow::Borrowed(command),
+        false => Cow::Owned(Simple { words: words.to_vec(), ..command.clone() }),
     }
 }
 
@@ -315,7 +412,7 @@ fn has_option(command: &Simple, option: &str) -> bool {
             None if option.len() == 2 => {
                 text.starts_with('-') && !text.starts_with("--") && text.contains(&option[1..])
             }
-            None => text == option,
+            None => text.split('=').next() == Some(option),
         }
     })
 }
@@ -351,22 +448,45 @@ const SHELL_CHANGERS: [&str; 14] = [
 
 /// Whether a command may change what the commands after it do.
 pub(crate) fn changes_shell(command: &Simple) -> bool {
+    let command = &*bare(command);
     let is_unknown = match command.program() {
         Some("set") => settings(command) != Effects::none(),
         Some(program) if sets_variables(program, command) => declared(command) != Effects::none(),
         Some(program) => SHELL_CHANGERS.contains(&program),
-        None => false,
+        // A variable may hold any of these, or `exit`.
+        None => is_hidden(command) && !command.words.iter().take(1).any(|word| word.text.contains('/')),
     };
     is_unknown || command.assigns.iter().any(|name| is_risky(name))
 }
 
 /// `set` with options that only determine when a script stops.
 fn settings(command: &Simple) -> Effects {
-    let is_known = |word: &Word| {
-        matches!(word.text.as_str(), "pipefail" | "errexit" | "nounset" | "xtrace")
-            || word.text.strip_prefix(['-', '+']).is_some_and(|letters| letters.chars().all(|c| "euxo".contains(c)))
-    };
-    if command.arguments().iter().all(is_known) { Effects::none() } else { Effects::all(command) }
+    if set_options(command).is_some() { Effects::none() } else { Effects::all(command) }
+}
+
+/// The options that `set` turns on (`-`) and off (`+`), by name; `None` if it does anything else.
+pub(crate) fn set_options(command: &Simple) -> Option<Vec<(char, &str)>> {
+    let words = command.plain_arguments()?;
+    let mut words = words.into_iter();
+    let mut options = Vec::new();
+    while let Some(word) = words.next() {
+        let sign = word.chars().next().filter(|sign| matches!(sign, '-' | '+'))?;
+        // A sign alone ends the options.
+        if word.len() == 1 {
+            return None;
+        }
+        for letter in word[1..].chars() {
+            let name = match letter {
+                'e' => "errexit",
+                'u' => "nounset",
+                'x' => "xtrace",
+                'o' => words.next().filter(|name| matches!(*name, "pipefail" | "errexit" | "nounset" | "xtrace"))?,
+                _ => return None,
+            };
+            options.push((sign, name));
+        }
+    }
+    Some(options)
 }
 
 /// Whether a shell builtin sets variables that its arguments name.
@@ -407,21 +527,33 @@ fn make(command: &Simple) -> Effects {
 fn curl(command: &Simple) -> Effects {
     let Some(arguments) = command.plain_arguments() else { return Effects::all(command) };
     let writes = |word: &&str| match word.strip_prefix("--") {
-        Some(name) => tables::CURL_WRITES.iter().any(|part| name.starts_with(part)),
-        None => word.starts_with('-') && word.contains(['o', 'O', 'J', 'c', 'D', 'K']),
+        // Options may be abbreviated.
+        Some(name) => {
+            let name = name.split('=').next().unwrap_or(name);
+            tables::CURL_WRITES.iter().any(|part| name.starts_with(part) || (name.len() > 1 && part.starts_with(name)))
+        }
+        None => word.starts_with('-') && word.contains(['o', 'O', 'J', 'c', 'D', 'K', 'T']),
     };
-    if arguments.iter().any(writes) { Effects::all(command) } else { Effects::presumed() }
+    // What is printed at the end may also go into a file.
+    let prints_away = |word: &&str| word.contains("%output{");
+    match arguments.iter().any(|word| writes(word) || prints_away(word)) {
+        true => Effects::all(command),
+        false => Effects::presumed(),
+    }
 }
 
 fn touched(command: &Simple, directory: &Directory) -> Effects {
     // Options may prevent files from being created, or take arguments that are not files.
-    if command.arguments().iter().any(|word| word.text.starts_with('-')) {
-        let by = told(command);
-        return Effects::doubts(operands_of(command).map(|word| reach(word, directory, &by)).collect());
-    }
+    let has_options = command.arguments().iter().any(|word| word.text.starts_with('-'));
     let made = |word: &Word| Some(Observation::Made { path: directory.place(word.plain()?)? });
     let made: Option<Vec<Observation>> = operands_of(command).map(made).collect();
-    Effects::changes(made.unwrap_or_default())
+    match made.filter(|_| !has_options) {
+        Some(made) => Effects::changes(made),
+        None => {
+            let by = told(command);
+            Effects::doubts(operands_of(command).map(|word| reach(word, directory, &by)).collect())
+        }
+    }
 }
 
 /// What `tee` writes, if its input is known.

@@ -15,10 +15,12 @@ use super::path::{Directory, Known};
 use super::{powershell, run};
 
 mod arguments;
+pub mod guess;
 mod reads;
 
 pub use super::completion::says_failed;
 use arguments::Arguments;
+use guess::guess;
 
 /// What a tool does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -48,6 +50,8 @@ pub enum Does {
     Delete,
     /// Renames a file.
     Move,
+    /// May change its file in any way, or every file if it names none.
+    Anything,
     /// Has nothing to do with files.
     Nothing,
 }
@@ -104,14 +108,14 @@ const TABLE: &[(Does, &[&str])] = &[
     (Does::Write, &["Write"]),
     (Does::Search, &["Grep", "Glob", "LS"]),
     (Does::Run, &["Bash"]),
-    (
-        Does::Nothing,
-        &["Task", "Agent", "TodoWrite", "WebFetch", "WebSearch", "BashOutput", "KillShell", "Skill", "NotebookRead"],
-    ),
+    (Does::Nothing, &["TodoWrite", "WebFetch", "WebSearch", "BashOutput", "KillShell", "Skill", "NotebookRead"]),
+    // Another agent works on the same files.
+    (Does::Anything, &["Task", "Agent", "Workflow", "task"]),
     // Codex
     (Does::Patch, &["apply_patch"]),
     (Does::Run, &["shell", "exec_command", "local_shell", "shell_command", "container.exec"]),
-    (Does::Nothing, &["update_plan", "write_stdin", "view_image"]),
+    (Does::Nothing, &["update_plan", "view_image"]),
+    (Does::Anything, &["write_stdin", "send_input"]),
     (Does::Search, &["grep_files", "list_dir"]),
     // OpenCode
     (Does::Read, &["read"]),
@@ -120,7 +124,7 @@ const TABLE: &[(Does, &[&str])] = &[
     (Does::Patch, &["patch"]),
     (Does::Search, &["grep", "glob", "list", "codesearch"]),
     (Does::Run, &["bash"]),
-    (Does::Nothing, &["todowrite", "todoread", "webfetch", "websearch", "task", "skill"]),
+    (Does::Nothing, &["todowrite", "todoread", "webfetch", "websearch", "skill"]),
     // Gemini CLI
     (Does::Read, &["read_file", "read_many_files"]),
     (Does::Edit, &["replace"]),
@@ -139,11 +143,13 @@ const TABLE: &[(Does, &[&str])] = &[
     (Does::Read, &["view"]),
     (Does::Write, &["create"]),
     (Does::Run, &["powershell", "PowerShell", "pwsh"]),
-    (Does::Nothing, &["read_bash", "stop_bash", "write_bash", "report_intent"]),
+    (Does::Nothing, &["read_bash", "stop_bash", "report_intent"]),
+    (Does::Anything, &["write_bash"]),
     // OpenHands
     (Does::Editor, &["str_replace_editor", "str_replace_based_edit_tool", "file_editor"]),
     (Does::Run, &["execute_bash", "terminal"]),
-    (Does::Nothing, &["think", "finish", "execute_ipython_cell"]),
+    (Does::Nothing, &["think", "finish"]),
+    (Does::Anything, &["execute_ipython_cell"]),
     // Kimi CLI
     (Does::Read, &["ReadFile"]),
     (Does::Edit, &["StrReplaceFile"]),
@@ -175,6 +181,41 @@ const PATH_NAMES: &[&str] = &[
     "uri",
 ];
 const CONTENT_NAMES: &[&str] = &["content", "file_text", "contents", "text", "new_source", "code"];
+/// Arguments that say nothing about what a tool does to a file.
+const IDLE_NAMES: &[&str] = &[
+    "ai_proposed_content",
+    "comment",
+    "createDirectories",
+    "create_directories",
+    "description",
+    "expectedReplacements",
+    "expected_replacements",
+    "explanation",
+    "instruction",
+    "instructions",
+    "intent",
+    "is_background",
+    "language",
+    "line_count",
+    "message",
+    "modified_by_user",
+    "overwrite",
+    "reason",
+    "reasoning",
+    "requires_approval",
+    "security_risk",
+    "summary",
+    "task_progress",
+    "thought",
+    "timeout",
+    "timeout_ms",
+    "title",
+];
+const MODE_NAMES: &[&str] = &["mode", "append", "command"];
+const FROM_NAMES: &[&str] = &["source", "from", "old_path", "oldPath", "source_path", "sourcePath", "src"];
+const TO_NAMES: &[&str] =
+    &["destination", "to", "new_path", "newPath", "destination_path", "destinationPath", "dst", "dest"];
+const INSERT_NAMES: &[&str] = &["insert_text", "content", "new_str", "text"];
 const PATCH_NAMES: &[&str] = &["input", "patchText", "patch", "diff", "patch_text"];
 const OLD_NAMES: &[&str] = &["old_string", "oldString", "old_str", "oldText", "old_text", "old", "search", "find"];
 const NEW_NAMES: &[&str] =
@@ -183,8 +224,21 @@ const EDITS_NAMES: &[&str] = &["edits", "edit"];
 const ALL_NAMES: &[&str] = &["replace_all", "replaceAll", "allow_multiple"];
 const REHEARSAL_NAMES: &[&str] = &["dryRun", "dry_run"];
 const COMMAND_NAMES: &[&str] = &["command", "cmd", "script", "commandLine"];
-const START_NAMES: &[&str] =
-    &["offset", "line_offset", "start_line", "startLine", "line_start", "from_line", "insert_line", "line"];
+const OFFSET_NAMES: &[&str] = &["offset", "line_offset"];
+const START_NAMES: &[&str] = &["start_line", "startLine", "line_start", "from_line", "start_line_one_indexed"];
+const LIMIT_NAMES: &[&str] = &[
+    "limit",
+    "n_lines",
+    "length",
+    "max_lines",
+    "end_line",
+    "endLine",
+    "line_end",
+    "to_line",
+    "end_line_one_indexed_inclusive",
+    "head",
+];
+const RANGE_NAMES: &[&str] = &["view_range", "line_range"];
 const WORKDIR_NAMES: &[&str] = &["workdir", "cwd", "directory", "working_directory"];
 
 /// The tools of all dialects that are understood.
@@ -220,7 +274,9 @@ impl Dialects {
     fn does_with(&self, name: &str, arguments: &Value) -> Does {
         let does = self.entry(name).map_or_else(|| guess(name, arguments), |entry| entry.does);
         match does {
-            Does::Write if text_of(arguments, None, &["mode"]) == Some("append") => Does::Append,
+            Does::Write => write_mode(arguments),
+            // Nothing is typed: it only waits for output.
+            Does::Anything if SILENT_TYPERS.contains(&own_name(name)) && !types(arguments) => Does::Nothing,
             Does::Editor => match text_of(arguments, None, &["command"]) {
                 Some("view") => Does::Read,
                 Some("create") => Does::Write,
@@ -264,6 +320,9 @@ impl Dialects {
             let command = arguments.command();
             return self.observe_run(&arguments, command, output, before, standing);
         }
+        if does == Does::Anything {
+            return (arguments.observe_anything(output, before), before.clone());
+        }
         let completion = completion::of_tool(output.outcome, result);
         let is_rehearsal = value_of(&value, None, REHEARSAL_NAMES).and_then(Value::as_bool) == Some(true);
         let observations = match completion {
@@ -273,7 +332,7 @@ impl Dialects {
             completion => settled(arguments.observe(does, result), completion, before, &call.name),
         };
         let failed = completion == Completion::Undone || (completion == Completion::Failed && does != Does::Nothing);
-        let place = |path: String| before.place(&path).unwrap_or(path);
+        let place = |path: String| before.place_for_tool(&path).unwrap_or(path);
         let paths = arguments.paths(does).into_iter().map(place).collect();
         (seen(does, paths, None, observations, failed), before.clone())
     }
@@ -316,7 +375,14 @@ impl Dialects {
             (Keeps::Unsure, _) => Directory::Lost,
         };
         let told = framed.directory.map(Directory::At);
-        (seen(Does::Run, Vec::new(), Some(line), ran.observations, failed), told.unwrap_or(after))
+        // The command may have printed that line, unless it prints nothing.
+        let may_reset = keeps_directory(arguments.tool) != Keeps::Never;
+        let reset = framed.reset.filter(|_| may_reset).map(|path| match ran.is_silent && !path.is_empty() {
+            true => Directory::At(path),
+            false => Directory::Lost,
+        });
+        let after = told.or(reset).unwrap_or(after);
+        (seen(Does::Run, Vec::new(), Some(line), ran.observations, failed), after)
     }
 
     /// The file that a call is about, if it names one.
@@ -338,42 +404,35 @@ impl Does {
             }
             Does::Search => Kind::Search,
             Does::Run => Kind::Run,
-            Does::Nothing | Does::Editor => Kind::Other,
+            Does::Nothing | Does::Anything | Does::Editor => Kind::Other,
         }
+    }
+}
+
+/// Tools that type into a program that is running.
+const SILENT_TYPERS: &[&str] = &["write_stdin", "write_bash"];
+
+/// Whether something is typed.
+fn types(arguments: &Value) -> bool {
+    let typed = value_of(arguments, None, &["chars", "input", "text"]).filter(|typed| !typed.is_null());
+    typed.is_some_and(|typed| typed.as_str() != Some(""))
+}
+
+/// Whether a write replaces the file or adds to it; if neither is certain, it changed somehow.
+fn write_mode(arguments: &Value) -> Does {
+    let mode = value_of(arguments, None, &["mode"]).filter(|mode| !mode.is_null());
+    let append = value_of(arguments, None, &["append"]).filter(|append| !append.is_null());
+    match (mode.map(Value::as_str), append.map(Value::as_bool)) {
+        (None | Some(Some("overwrite" | "rewrite" | "write" | "w" | "create")), None | Some(Some(false))) => {
+            Does::Write
+        }
+        (Some(Some("append" | "a")), None | Some(Some(true))) | (None, Some(Some(true))) => Does::Append,
+        _ => Does::Rework,
     }
 }
 
 /// What separates a server's name from its tool's.
 const SERVER_MARKS: &[&str] = &["__", ".", "/", ":"];
-
-/// Guesses what an unknown tool does from its arguments.
-fn guess(name: &str, arguments: &Value) -> Does {
-    let has = |names: &[&str]| text_of(arguments, None, names).is_some();
-    if let Value::String(text) = arguments {
-        return if text.contains("*** Begin Patch") { Does::Patch } else { Does::Nothing };
-    }
-    let has_path = has(PATH_NAMES);
-    let name = name.to_ascii_lowercase();
-    match () {
-        () if has_path && has(OLD_NAMES) && has(NEW_NAMES) => Does::Edit,
-        () if has_path && value_of(arguments, None, EDITS_NAMES).is_some_and(lists_edits) => Does::Edit,
-        () if has_path && has(&["content", "file_text", "contents"]) && says_write(&name) => Does::Write,
-        () if has_path && (name.contains("read") || name.contains("view") || name.contains("cat")) => Does::Read,
-        () if has(&["command", "cmd"]) && !has_path => Does::Run,
-        () if name.contains("search") || name.contains("grep") || name.contains("list") => Does::Search,
-        () => Does::Nothing,
-    }
-}
-
-/// Whether a value is an edit or a list of edits.
-fn lists_edits(value: &Value) -> bool {
-    let one = value.as_array().map_or(Some(value), |list| list.first());
-    one.is_some_and(|one| text_of(one, None, OLD_NAMES).is_some() && text_of(one, None, NEW_NAMES).is_some())
-}
-
-fn says_write(name: &str) -> bool {
-    ["write", "create", "save", "put"].iter().any(|verb| name.contains(verb))
-}
 
 /// Builds the result for a call that was examined.
 fn seen(
@@ -385,7 +444,7 @@ fn seen(
 ) -> Seen {
     let is_about = |observation: &&Observation| !matches!(observation, Observation::Mentioned { .. });
     for path in observations.iter().filter(is_about).flat_map(Observation::paths) {
-        if !paths.iter().any(|known| known == path) {
+        if !path.is_empty() && !paths.iter().any(|known| known == path) {
             paths.push(path.to_owned());
         }
     }
@@ -402,7 +461,7 @@ fn settled(
     let mut settled = Vec::with_capacity(observations.len());
     for observation in observations {
         let is_change = observation.is_change();
-        let Some(placed) = observation.placed(&|path| directory.place(path)) else {
+        let Some(placed) = observation.placed(&|path| directory.place_for_tool(path)) else {
             // A path that cannot be resolved may name any file of that name.
             if is_change {
                 settled.push(everything(format!("`{tool}`")));

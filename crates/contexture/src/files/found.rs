@@ -41,6 +41,10 @@ fn hit<'a>(line: &'a str, only: Option<&str>, directory: &Directory) -> Option<(
     if has_dashed_number(&line[from..end]) {
         return None;
     }
+    // The name itself may have a number between colons, and then the number of the line follows later.
+    if has_inner_location(&line[end + 1..]) {
+        return None;
+    }
     let path = directory.place(&line[..end])?;
     looks_like_file(&path).then_some((path, number, text))
 }
@@ -49,6 +53,13 @@ fn hit<'a>(line: &'a str, only: Option<&str>, directory: &Directory) -> Option<(
 fn has_location(line: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     line.split(':').skip(1).any(is_number) || has_dashed_number(line)
+}
+
+/// Whether a text has another number between colons or dashes after its first part.
+fn has_inner_location(text: &str) -> bool {
+    let parts: Vec<&str> = text.split(':').skip(1).collect();
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    parts.split_last().is_some_and(|(_, inner)| inner.iter().any(is_number)) || has_dashed_number(text)
 }
 
 /// Whether a text has a number between dashes.

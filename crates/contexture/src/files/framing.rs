@@ -18,6 +18,9 @@ pub(crate) struct Framed<'a> {
     pub(crate) is_running: bool,
     /// The directory of the shell after the command, if the harness gives it.
     pub(crate) directory: Option<String>,
+    /// The directory that the shell was put back into, according to a line that the command may have printed itself;
+    /// empty if that line is not the last.
+    pub(crate) reset: Option<String>,
 }
 
 /// Tools of Codex, which puts a head before the output.
@@ -52,7 +55,7 @@ pub(crate) fn framed<'a>(tool: &str, result: &'a str) -> Framed<'a> {
 
 fn plain(result: &str) -> Framed<'_> {
     let is_exact = result.is_empty() || result.ends_with('\n');
-    Framed { text: Cow::Borrowed(result), is_exact, exit: None, is_running: false, directory: None }
+    Framed { text: Cow::Borrowed(result), is_exact, exit: None, is_running: false, directory: None, reset: None }
 }
 
 /// `Chunk ID: …`, `Process exited with code 0`, …, `Output:` and the output.
@@ -71,7 +74,14 @@ fn codex(result: &str) -> Option<Framed<'_>> {
     let exit = exit.and_then(|code| code.trim().parse().ok());
     let is_running = value("Process running with session ID ").is_some();
     let is_cut = text.starts_with("Total output lines: ");
-    is_head.then_some(Framed { text: Cow::Borrowed(text), is_exact: !is_cut, exit, is_running, directory: None })
+    is_head.then_some(Framed {
+        text: Cow::Borrowed(text),
+        is_exact: !is_cut,
+        exit,
+        is_running,
+        directory: None,
+        reset: None,
+    })
 }
 
 /// `{"output": …, "metadata": {"exit_code": 0}}`.
@@ -82,8 +92,26 @@ fn codex_object(result: &str) -> Option<Framed<'_>> {
     let value: Value = serde_json::from_str(result).ok()?;
     let text = value.get("output")?.as_str()?.to_owned();
     let exit = value.get("metadata")?.get("exit_code")?.as_i64()?;
-    Some(Framed { text: Cow::Owned(text), is_exact: true, exit: Some(exit), is_running: false, directory: None })
+    Some(Framed {
+        text: Cow::Owned(text),
+        is_exact: true,
+        exit: Some(exit),
+        is_running: false,
+        directory: None,
+        reset: None,
+    })
 }
+
+/// Tools that write the exit status and the directory after the output, always, and how these lines begin.
+const CLOSING: &[(&[&str], &[&str])] = &[
+    // Copilot CLI
+    (&["bash", "powershell"], &["<shellId: ", "<exited with exit code "]),
+    // OpenHands
+    (
+        &["execute_bash", "terminal"],
+        &["[The command completed with exit code ", "[Current working directory: ", "[Python interpreter: "],
+    ),
+];
 
 /// How lines begin that harnesses put after the output. Nothing from such a line on counts as output.
 const TRAILERS: [&str; 9] = [
@@ -95,8 +123,11 @@ const TRAILERS: [&str; 9] = [
     "[The command completed with exit code ",
     "[Current working directory: ",
     "[Python interpreter: ",
-    "Shell cwd was reset to ",
+    RESET,
 ];
+
+/// How a harness says that it put the shell back into a directory. A command may have printed it as well.
+const RESET: &str = "Shell cwd was reset to ";
 
 /// What a harness writes if there was no output.
 const NO_OUTPUT: [&str; 3] = ["(Bash completed with no output)", "(no output)", "Tool ran without output or errors"];
@@ -108,15 +139,17 @@ fn trailer<'a>(tool: &str, framed: &mut Framed<'a>) {
     let starts = result.match_indices('\n').map(|(at, _)| at + 1);
     let found = [0].into_iter().chain(starts).find(|at| TRAILERS.iter().any(|start| result[*at..].starts_with(start)));
     if let Some(at) = found {
-        let added = &result[at..];
-        let value = |start: &str| added.lines().rev().find_map(|line| line.trim().strip_prefix(start));
+        let closing = closing(tool, &result[at..]);
+        let value = |start: &str| closing.iter().find_map(|line| line.strip_prefix(start));
         let code = |text: &str| text.trim_end_matches(['>', '.', ']']).trim().parse().ok();
         framed.exit = value("[The command completed with exit code ")
             .or_else(|| value("<exited with exit code "))
             .or_else(|| value("<shellId: ").and_then(|text| Some(text.split_once("exit code ")?.1)))
             .and_then(code);
         let directory = value("[Current working directory: ").map(|text| text.trim_end_matches(']'));
-        framed.directory = directory.or_else(|| value("Shell cwd was reset to ")).map(str::to_owned);
+        framed.directory = directory.map(str::to_owned);
+        let last = result.trim_end().lines().next_back().unwrap_or_default();
+        framed.reset = result[at..].contains(RESET).then(|| last.strip_prefix(RESET).unwrap_or_default().to_owned());
         framed.text = Cow::Borrowed(result[..at].trim_end_matches('\n'));
         framed.is_exact = false;
     }
@@ -134,8 +167,16 @@ fn trailer<'a>(tool: &str, framed: &mut Framed<'a>) {
     }
     // This one too, but only if the command failed.
     if let Some(code) = result.lines().next().and_then(|line| line.strip_prefix("Exit code ")) {
-        framed.exit = framed.exit.or_else(|| code.trim().parse().ok());
+        framed.exit = framed.exit.or_else(|| code.trim().parse().ok().filter(|code| *code != 0));
     }
+}
+
+/// The lines at the very end that a tool writes there, the last one first. Lines of this form before other output, or
+/// from another tool, were printed by the command.
+fn closing<'a>(tool: &str, added: &'a str) -> Vec<&'a str> {
+    let starts = CLOSING.iter().find(|(tools, _)| tools.contains(&tool)).map_or(&[][..], |(_, starts)| *starts);
+    let is_closing = |line: &&str| starts.iter().any(|start| line.starts_with(start));
+    added.trim_end().lines().rev().map(str::trim).take_while(is_closing).collect()
 }
 
 /// Words, in lower case, of a line that replaces lines that were left out.

@@ -142,20 +142,35 @@ fn end_hunk(patches: &mut [FilePatch], hunk: &mut Hunk) {
 /// assert_eq!(pairs, [("a".to_owned(), "b".to_owned())]);
 /// ```
 pub fn parse_search_replace(text: &str) -> Vec<(String, String)> {
-    let mut pairs = Vec::new();
+    search_blocks(text).into_iter().map(|block| (block.search, block.replace)).collect()
+}
+
+/// One search-and-replace block.
+pub(crate) struct SearchBlock {
+    pub(crate) search: String,
+    pub(crate) replace: String,
+    /// Where the search begins, if the block says so in `:start_line:4`; 0 if that is not a number.
+    pub(crate) first: Option<usize>,
+}
+
+/// Reads search-and-replace blocks with the line that they give.
+pub(crate) fn search_blocks(text: &str) -> Vec<SearchBlock> {
+    let mut blocks = Vec::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         if !is_search_mark(line) {
             continue;
         }
         let mut search: Vec<&str> = lines.by_ref().take_while(|line| *line != "=======").collect();
+        let mut first = None;
         if let Some(rule) = search.iter().take(3).position(|line| *line == "-------") {
-            search.drain(..=rule);
+            let hint = search.drain(..=rule).find_map(|line| line.trim().strip_prefix(":start_line:"));
+            first = hint.map(|line| line_number(line.trim()).unwrap_or_default());
         }
         let replace: Vec<&str> = lines.by_ref().take_while(|line| !is_replace_mark(line)).collect();
-        pairs.push((search.join("\n"), replace.join("\n")));
+        blocks.push(SearchBlock { search: search.join("\n"), replace: replace.join("\n"), first });
     }
-    pairs
+    blocks
 }
 
 fn is_search_mark(line: &str) -> bool {

@@ -1,7 +1,7 @@
 //! What a patch says about files.
 
 use super::observation::Observation;
-use super::patch::{FilePatch, Hunk, parse_begin_patch, parse_search_replace, parse_unified};
+use super::patch::{FilePatch, Hunk, SearchBlock, parse_begin_patch, parse_unified, search_blocks};
 
 /// What a patch says about files; `path` is the file of a patch that names none.
 pub(crate) fn observe_patch(text: &str, path: Option<String>) -> Vec<Observation> {
@@ -9,9 +9,9 @@ pub(crate) fn observe_patch(text: &str, path: Option<String>) -> Vec<Observation
         return parse_begin_patch(text).into_iter().flat_map(observe_file_patch).collect();
     }
     if let Some(path) = &path {
-        let pairs = parse_search_replace(text);
-        if !pairs.is_empty() {
-            let hunks = pairs.into_iter().map(|(old, new)| hunk_of(&old, &new)).collect();
+        let blocks = search_blocks(text);
+        if !blocks.is_empty() {
+            let hunks = blocks.iter().map(hunk_of).collect();
             return vec![Observation::Patch { path: path.clone(), hunks }];
         }
     }
@@ -21,12 +21,12 @@ pub(crate) fn observe_patch(text: &str, path: Option<String>) -> Vec<Observation
 }
 
 /// Converts a search-and-replace block to lines. The first occurrence of the old lines is replaced.
-fn hunk_of(old: &str, new: &str) -> Hunk {
+fn hunk_of(block: &SearchBlock) -> Hunk {
     let lines = |text: &str| -> Vec<String> {
         if text.is_empty() { Vec::new() } else { text.split('\n').map(str::to_owned).collect() }
     };
-    let new = lines(new);
-    Hunk { old: lines(old), added: vec![true; new.len()], new, ..Hunk::default() }
+    let new = lines(&block.replace);
+    Hunk { old: lines(&block.search), added: vec![true; new.len()], new, first: block.first, ..Hunk::default() }
 }
 
 fn observe_file_patch(patch: FilePatch) -> Vec<Observation> {

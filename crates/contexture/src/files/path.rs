@@ -49,7 +49,21 @@ fn parts_of(path: &str) -> Vec<&str> {
 
 /// Whether a path names a device, which stores nothing.
 pub(crate) fn is_device(path: &str) -> bool {
-    path.starts_with("/dev/") && !path.starts_with("/dev/shm/")
+    let parts = written_parts(path);
+    path.starts_with('/') && parts.len() > 1 && parts[0] == "dev" && parts[1] != "shm" && !parts.contains(&"..")
+}
+
+/// Whether a path leads through directories in which names are other names of files elsewhere.
+fn leads_elsewhere(path: &str) -> bool {
+    let (written, normal) = (written_parts(path), parts_of(path));
+    let is_linked = |parts: &[&str]| parts.first() == Some(&"proc");
+    path.starts_with('/')
+        && (is_linked(&written) || is_linked(&normal) || (written.first() == Some(&"dev") && written.contains(&"..")))
+}
+
+/// The parts of a path as written, without empty ones and dots.
+fn written_parts(path: &str) -> Vec<&str> {
+    path.split('/').filter(|part| !matches!(*part, "" | ".")).collect()
 }
 
 /// Whether a path does not depend on a directory.
@@ -132,13 +146,30 @@ impl Directory {
     /// Resolves a path from here. `None` if it is relative and the directory is lost, or if it is unknown where it
     /// leads.
     pub(crate) fn place(&self, written: &str) -> Option<String> {
+        let placed = match self {
+            // Only on Windows is this a drive; elsewhere it is a directory, whose name has upper and lower case.
+            _ if written.contains(":/") && on_drive(written).is_some() => self.place_on_drive(written)?,
+            _ if is_absolute(written) => written.to_owned(),
+            Directory::Start => written.to_owned(),
+            Directory::At(directory) => join(directory, written),
+            Directory::Lost => return None,
+        };
+        Some(placed).filter(|path| !leads_elsewhere(path))
+    }
+
+    /// The same for tools that are given absolute paths.
+    pub(crate) fn place_for_tool(&self, written: &str) -> Option<String> {
+        if on_drive(written).is_some() { Some(written.to_owned()) } else { self.place(written) }
+    }
+
+    /// Resolves a path such as `c:/a`, if it is known of which system it is.
+    fn place_on_drive(&self, written: &str) -> Option<String> {
         match self {
-            // Paths there are other names of files elsewhere.
-            _ if written.starts_with("/proc/") => None,
-            _ if is_absolute(written) => Some(written.to_owned()),
-            Directory::Start => Some(written.to_owned()),
-            Directory::At(directory) => Some(join(directory, written)),
-            Directory::Lost => None,
+            Directory::At(directory) if on_drive(directory).is_some() || mounted(directory).is_some() => {
+                Some(written.to_owned())
+            }
+            Directory::At(directory) if directory.starts_with('/') => Some(format!("{directory}/{written}")),
+            _ => None,
         }
     }
 

@@ -73,12 +73,12 @@ type Statement = Vec<Vec<String>>;
 /// Examines a command line of PowerShell.
 pub(crate) fn observe(line: &str, output: &Framed<'_>, completion: Completion, directory: Directory) -> Ran {
     if completion == Completion::Undone {
-        return Ran { observations: Vec::new(), directory };
+        return Ran { observations: Vec::new(), directory, is_silent: false };
     }
     let unknown = |directory| {
         let mut observations = vec![everything(in_short(line))];
         observations.extend(observe_mentions(&output.text, None));
-        Ran { observations, directory }
+        Ran { observations, directory, is_silent: false }
     };
     let Some(statements) = statements(line) else { return unknown(Directory::Lost) };
     let Some(effects) = statements.iter().map(|statement| effect(statement, &directory)).collect::<Option<Vec<_>>>()
@@ -112,7 +112,7 @@ pub(crate) fn observe(line: &str, output: &Framed<'_>, completion: Completion, d
     if is_moved && !observations.is_empty() {
         return unknown(after);
     }
-    Ran { observations, directory: after }
+    Ran { observations, directory: after, is_silent: false }
 }
 
 /// What error messages contain.
@@ -230,7 +230,7 @@ fn effect(statement: &Statement, directory: &Directory) -> Option<Effect> {
 fn placed(written: &str, directory: &Directory) -> Option<String> {
     let is_odd = written.starts_with('~') || (written.contains(':') && on_drive(written).is_none());
     // On a drive both slashes mean the same, and this shell treats them the same elsewhere.
-    directory.place(&written.replace('\\', "/")).filter(|_| !is_odd)
+    directory.place_for_tool(&written.replace('\\', "/")).filter(|_| !is_odd)
 }
 
 /// The arguments of a command.
@@ -251,9 +251,10 @@ impl Arguments {
             return Some(arguments);
         }
         let mut words = words.iter();
+        let mut named = None;
         while let Some(word) = words.next() {
             match word.to_lowercase().as_str() {
-                "-path" | "-literalpath" | "-filepath" => arguments.operands.push(words.next()?.clone()),
+                "-path" | "-literalpath" | "-filepath" if named.is_none() => named = Some(words.next()?.clone()),
                 "-destination" | "-newname" => arguments.target = Some(words.next()?.clone()),
                 "-totalcount" | "-head" | "-first" => arguments.first = Some(words.next()?.parse().ok()?),
                 "-tail" | "-last" => arguments.last = Some(words.next()?.parse().ok()?),
@@ -265,6 +266,15 @@ impl Arguments {
                 option if option.starts_with('-') => return None,
                 _ => arguments.operands.push(word.clone()),
             }
+        }
+        // If the path is named, an operand is the value that is written, or the target.
+        if let Some(path) = named {
+            match (verb, arguments.operands.as_slice()) {
+                (_, []) => {}
+                (Verb::Set | Verb::Add, [_]) => arguments.operands.clear(),
+                _ => return None,
+            }
+            arguments.operands.push(path);
         }
         // Patterns and lists may name more than one file.
         let is_plain = |path: &String| !path.contains(['*', '?', '[', ',', '$', '`']) && !path.is_empty();

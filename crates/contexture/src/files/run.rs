@@ -1,14 +1,16 @@
 //! A command line and its output: what certainly happened, what may have happened, and which files were printed.
 
 use super::commands::prints::{Prints, looked_at, of_pipeline};
-use super::commands::{Effects, anyhow, changes_shell, effects, everything, in_short, moves, text, told};
+use super::commands::{
+    Effects, anyhow, bare, changes_shell, effects, everything, in_short, may_link, moves, set_options, text, told,
+};
 use super::completion::Completion;
 use super::framing::Framed;
 use super::mentions::observe_mentions;
 use super::numbering::Passage;
 use super::observation::Observation;
-use super::path::{Directory, Known};
-use super::shell::{Joint, Pipeline, Redirect, Script, Simple, parse};
+use super::path::{Directory, Known, is_device};
+use super::shell::{Joint, Pipeline, Redirect, Script, Simple, Word, parse};
 
 mod attribute;
 
@@ -18,6 +20,8 @@ pub(crate) struct Ran {
     pub(crate) observations: Vec<Observation>,
     /// The shell's directory after it.
     pub(crate) directory: Directory,
+    /// Whether it certainly printed nothing of its own, or only what its own words say.
+    pub(crate) is_silent: bool,
 }
 
 /// Examines a command line that ran in a directory.
@@ -29,12 +33,13 @@ pub(crate) fn observe(
     known: &Known,
 ) -> Ran {
     if completion == Completion::Undone {
-        return Ran { observations: Vec::new(), directory };
+        return Ran { observations: Vec::new(), directory, is_silent: false };
     }
     let Some(script) = parse(line) else {
         let mut observations = vec![everything(in_short(line))];
+        observations.extend(may_link(line));
         observations.extend(observe_mentions(&output.text, None));
-        return Ran { observations, directory: Directory::Lost };
+        return Ran { observations, directory: Directory::Lost, is_silent: false };
     };
     if !script.is_straight || output.is_running || script.commands().any(changes_shell) {
         return branching(&script, output, directory);
@@ -50,7 +55,7 @@ fn branching(script: &Script, output: &Framed<'_>, directory: Directory) -> Ran 
     let looked: Vec<String> = script.commands().flat_map(|command| looked_at(command, &inner)).collect();
     observations.extend(compared(looked, &output.text));
     observations.extend(observe_mentions(&output.text, base(&inner)));
-    Ran { observations, directory: if is_moved { Directory::Lost } else { directory } }
+    Ran { observations, directory: if is_moved { Directory::Lost } else { directory }, is_silent: false }
 }
 
 fn script_told(script: &Script) -> String {
@@ -100,9 +105,7 @@ fn straight(script: &Script, output: &Framed<'_>, completion: Completion, direct
         after: directory,
     };
     let mut steps = Vec::with_capacity(script.pipelines.len());
-    // Substitutions run before the commands that they are part of.
-    let inner = anyhow(&Script { others: script.others.clone(), ..Script::default() }, &walk.directory);
-    let mut observations = told_effects(inner, &script_told(script));
+    let mut observations = Vec::new();
     for (index, (pipeline, is_proven)) in script.pipelines.iter().zip(&proven).enumerate() {
         if let [command] = pipeline.commands.as_slice()
             && moves(command)
@@ -125,13 +128,14 @@ fn straight(script: &Script, output: &Framed<'_>, completion: Completion, direct
     let is_failed = completion == Completion::Failed;
     let programs: Vec<&str> = script.commands().filter_map(Simple::program).collect();
     let says_more = steps.iter().any(|step| matches!(step.prints, Prints::Unknown));
+    let is_silent = steps.iter().all(|step| step.prints == Prints::Nothing);
     observations.extend(attribute::attribute(steps, output, &programs, is_failed, &walk.reading));
     if says_more {
         observations.extend(observe_mentions(&output.text, base(&walk.directory)));
     }
     let moved = script.pipelines.iter().flat_map(|pipeline| &pipeline.commands).any(moves);
     let directory = if is_failed && moved { Directory::Lost } else { walk.after };
-    Ran { observations, directory }
+    Ran { observations, directory, is_silent }
 }
 
 /// Returns which pipelines certainly succeeded, given the outcome of the whole.
@@ -142,6 +146,8 @@ fn proven(pipelines: &[Pipeline], completion: Completion) -> Vec<bool> {
     }
     let stops = pipelines.iter().position(|pipeline| sets(pipeline, '-', "errexit"));
     let stops = stops.filter(|_| !pipelines.iter().any(|pipeline| sets(pipeline, '+', "errexit")));
+    // After `&&` it may not have run.
+    let stops = stops.filter(|at| *at == 0 || pipelines[at - 1].joint == Joint::Then);
     let is_alone = |index: usize| {
         pipelines[index].joint == Joint::Then && (index == 0 || pipelines[index - 1].joint == Joint::Then)
     };
@@ -152,7 +158,7 @@ fn proven(pipelines: &[Pipeline], completion: Completion) -> Vec<bool> {
     }
     // Nothing runs after `exit`, and it determines the outcome.
     let exits = |pipeline: &Pipeline| {
-        pipeline.commands.iter().any(|command| matches!(command.program(), Some("exit" | "return" | "exec")))
+        pipeline.commands.iter().any(|command| matches!(bare(command).program(), Some("exit" | "return" | "exec")))
     };
     if pipelines.iter().any(exits) {
         proven.fill(false);
@@ -163,17 +169,20 @@ fn proven(pipelines: &[Pipeline], completion: Completion) -> Vec<bool> {
 /// Whether a pipeline is `set -e`, or `set +e`.
 fn sets(pipeline: &Pipeline, sign: char, option: &str) -> bool {
     let [command] = pipeline.commands.as_slice() else { return false };
-    let Some(words) = command.plain_arguments().filter(|_| command.program() == Some("set")) else { return false };
-    let letter = &option[..1];
-    let by_letter = words.iter().any(|word| word.starts_with(sign) && word.contains(letter));
-    let by_name = words.windows(2).any(|pair| pair[0].starts_with(sign) && pair[0].ends_with('o') && pair[1] == option);
-    by_letter || by_name
+    let command = bare(command);
+    let is_set = command.program() == Some("set");
+    is_set && set_options(&command).is_some_and(|options| options.contains(&(sign, option)))
 }
 
 /// What the commands of a pipeline do. The pipeline's success only proves that of the last command.
+///
+/// Commands of a pipeline run at the same time, and substitutions before or after the redirections of a command. So
+/// what any of them may have changed is in doubt before what the last command did, and again after it.
 fn of_pipeline_effects(pipeline: &Pipeline, is_proven: bool, directory: &Directory) -> Vec<Observation> {
     let last = pipeline.commands.len() - 1;
-    let mut observations = Vec::new();
+    let inner = Script { others: pipeline.inner.clone(), ..Script::default() };
+    let mut observations = told_effects(anyhow(&inner, directory), &script_told(&inner));
+    let mut others: Vec<Observation> = observations.clone();
     for (index, command) in pipeline.commands.iter().enumerate() {
         let by = told(command);
         let mut own = effects(command, directory);
@@ -185,8 +194,13 @@ fn of_pipeline_effects(pipeline: &Pipeline, is_proven: bool, directory: &Directo
             observations.extend(own.changes.iter().filter_map(probable));
             own = own.unproven(&by);
         }
-        observations.extend(told_effects(own, &by));
+        let told = told_effects(own, &by);
+        if index != last {
+            others.extend(told.iter().cloned());
+        }
+        observations.extend(told);
     }
+    observations.extend(others.into_iter().filter(Observation::is_change));
     observations
 }
 
@@ -202,6 +216,17 @@ fn probable(change: &Observation) -> Option<Observation> {
 
 /// Sets what `tee` writes to its input, if the command line contains that.
 fn written_by_tee(effects: &mut Effects, command: &Simple, before: Option<&Simple>) {
+    // Input may come from elsewhere than the pipe, and what is redirected is written in addition.
+    let is_away = |word: &Word| word.plain().is_some_and(is_device);
+    let is_plain = command.redirects.iter().all(|redirect| match redirect {
+        Redirect::Write(word) | Redirect::Append(word) | Redirect::Errors(word) => is_away(word),
+        Redirect::ErrorsToOutput => true,
+        Redirect::Document { .. } => before.is_none(),
+        _ => false,
+    });
+    if !is_plain {
+        return;
+    }
     let fed = match before {
         Some(before) if before.redirects.iter().all(|redirect| matches!(redirect, Redirect::Document { .. })) => {
             text::printed(before)

@@ -35,6 +35,14 @@ impl Word {
     pub fn plain(&self) -> Option<&str> {
         (self.expands == Expands::Never).then_some(self.text.as_str())
     }
+
+    /// Whether it has a command in a subscript, such as `a[$(date)]`, which runs where a number or the name of a
+    /// variable is expected, even if the word is quoted.
+    pub(crate) fn has_subscript_command(&self) -> bool {
+        // Substitutions that run anyway are written as `$()` and two back quotes.
+        let inside = self.text.split_once('[').map_or(String::new(), |(_, inside)| inside.replace("$()", ""));
+        inside.contains("$(") || inside.replace("``", "").contains('`')
+    }
 }
 
 /// A redirection.
@@ -52,7 +60,7 @@ pub enum Redirect {
     Other(Word),
     /// Error messages go where output goes: `2>&1`.
     ErrorsToOutput,
-    /// Another copy of a descriptor, such as `>&2`.
+    /// Another copy of a descriptor, such as `>&2`, or a text that is the input of another descriptor.
     Copy,
     /// Input comes from a file.
     Read(Word),
@@ -92,6 +100,8 @@ pub enum Joint {
 pub struct Pipeline {
     /// The commands.
     pub commands: Vec<Simple>,
+    /// The commands of substitutions in their words, which may run before, between and after them.
+    pub inner: Vec<Simple>,
     /// How the next pipeline follows.
     pub joint: Joint,
 }
@@ -102,7 +112,7 @@ pub struct Script {
     /// The pipelines, one after the other. Empty if the script is not straight.
     pub pipelines: Vec<Pipeline>,
     /// Commands that may or may not run, once or several times, at any point: those of conditionals, loops, subshells,
-    /// lists joined by `||`, and substitutions.
+    /// lists joined by `||`, and substitutions in these. Empty if the script is straight.
     pub others: Vec<Simple>,
     /// Whether it is a plain list of pipelines joined by `;`, line feeds and `&&`.
     pub is_straight: bool,
@@ -111,7 +121,7 @@ pub struct Script {
 impl Script {
     /// All commands.
     pub fn commands(&self) -> impl Iterator<Item = &Simple> {
-        self.pipelines.iter().flat_map(|pipeline| &pipeline.commands).chain(&self.others)
+        self.pipelines.iter().flat_map(|pipeline| pipeline.commands.iter().chain(&pipeline.inner)).chain(&self.others)
     }
 }
 

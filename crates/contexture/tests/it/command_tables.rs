@@ -6,6 +6,7 @@ use contexture::files::commands::formatters::FORMATTERS;
 use contexture::files::commands::tables::{
     GIT_READ_ONLY, MAKE_TARGETS, PRESUMED, READ_ONLY, RISKY_PREFIXES, RISKY_VARIABLES, WRITES, WRITES_WHOLE,
 };
+use contexture::files::dialect::guess::{CHANGING, FILE_WORDS, READING, RUNNING};
 
 const PAGE: &str = include_str!("../../../../docs/what-commands-do.md");
 
@@ -46,6 +47,14 @@ fn tables() -> String {
         "\n## Variables\n\nA command line that sets one of {}, or one that begins with {}, is not understood.",
         code(RISKY_VARIABLES),
         code(RISKY_PREFIXES)
+    );
+    let _ = writeln!(
+        text,
+        "\n## Tools that are not known\n\nTools of known agents are in a table of their own; any other is judged by the words of its name and by its arguments.\n\n- After one that names a file, that file is in doubt, unless its name has one of {3} and none of {0}.\n- After one that names none, all files are in doubt if its name has one of the latter and also one of {1}.\n- It runs code if its name has one of {2} and none of the first list; all files are in doubt after it.\n- Any other changes nothing.",
+        code(CHANGING),
+        code(FILE_WORDS),
+        code(RUNNING),
+        code(READING)
     );
     text
 }

@@ -100,7 +100,8 @@ fn edits_of_every_agent_are_understood() {
     check("unheard_of", json!({"path": "a.rs", "old_str": "old", "new_str": "new"}), "ok", expected.clone());
     let arguments = json!({"path": "a.rs", "edits": [{"oldText": "old", "newText": "new"}]});
     check("unheard_of", arguments.clone(), "ok", expected.clone());
-    check("unheard_of", json!({"path": "a.rs", "edits": ["old", "new"]}), "ok", vec![]);
+    let doubt = vec![swept(Some("a.rs"), &[], "unheard_of")];
+    check("unheard_of", json!({"path": "a.rs", "edits": ["old", "new"]}), "ok", doubt);
     check("apply_diff", json!({"path": "a.rs", "diff": diff}), "ok", vec![patch("a.rs", &["old"], &["new"])]);
     for name in ["mcp__filesystem__edit_file", "files.edit_file", "files/edit_file", "files:edit_file"] {
         check(name, arguments.clone(), "ok", expected.clone());

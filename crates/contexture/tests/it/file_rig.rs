@@ -124,6 +124,8 @@ impl Rig {
     fn shell(&mut self, line: &str) -> (String, bool) {
         let place = self.home.join("where");
         let script = format!("trap 'pwd -P > {}' EXIT\n{line}\n", place.display());
+        // A command may keep the shell from saying where it ended.
+        let _ = fs::remove_file(&place);
         let out = self.home.join("printed");
         let printed = fs::File::create(&out).unwrap();
         let status = Command::new("bash")

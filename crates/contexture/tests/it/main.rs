@@ -31,6 +31,7 @@ mod file_reference_budget;
 mod file_reference_engine;
 #[cfg(unix)]
 mod file_reference_fresh;
+mod claims;
 mod command_reach;
 mod client;
 mod command_tables;

@@ -1,6 +1,6 @@
 //! Commands that remove, copy, move and link files.
 
-use super::{Effects, operands, operands_of, reach, told};
+use super::{Effects, any_link, everything, makes_links, operands, operands_of, reach, reach_all, told};
 use crate::files::observation::Observation;
 use crate::files::path::{Directory, join, last_part};
 use crate::files::shell::{Simple, Word};
@@ -24,12 +24,19 @@ fn plain_operands(arguments: &[Word]) -> Option<Vec<&str>> {
 pub(super) fn removed(command: &Simple, arguments: &[Word], directory: &Directory) -> Effects {
     let by = told(command);
     let removed: Option<Vec<Observation>> = plain_operands(arguments).and_then(|operands| {
-        operands.into_iter().map(|path| Some(Observation::Delete { path: directory.place(path)? })).collect()
+        let one = |path| Some(Observation::Delete { path: directory.place(path).filter(|_| !leads_back(path))? });
+        operands.into_iter().map(one).collect()
     });
     match removed {
         Some(removed) => Effects::changes(removed),
-        None => Effects::doubts(arguments.iter().map(|word| reach(word, directory, &by)).collect()),
+        None => Effects::doubts(arguments.iter().map(|word| reach_all(word, directory, &by)).collect()),
     }
+}
+
+/// Whether a path leaves what may be a file again, so that it leads nowhere and `rm -f` says nothing.
+fn leads_back(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    parts.windows(2).any(|pair| !matches!(pair[0], "." | "..") && matches!(pair[1], "." | ".."))
 }
 
 /// Whether files are copied or moved.
@@ -59,12 +66,22 @@ pub(super) fn copied(command: &Simple, arguments: &[Word], directory: &Directory
     match changes {
         Some(changes) => Effects::changes(changes),
         // Backups may be kept under other names, or two names may lead to one file.
-        None if options.clone().any(|word| word.text.starts_with("--") || word.text.contains(['b', 'S', 'l', 's'])) => {
+        None if options.clone().any(|word| {
+            let text = word.text.as_str();
+            // The name of a directory may follow `t` directly.
+            let names_directory = text.find('t').is_some_and(|at| at + 1 < text.len());
+            text.starts_with("--") || text.contains(['b', 'S', 'l', 's']) || names_directory
+        }) =>
+        {
             let mut effects = Effects::all(command);
             effects.doubts.extend(links_of(arguments, directory));
+            let names_directory = |word: &Word| word.text.contains('t');
+            let is_elsewhere =
+                options.clone().any(|word| makes_links(&word.text)) && options.clone().any(names_directory);
+            effects.doubts.extend(is_elsewhere.then(any_link));
             effects
         }
-        None => Effects::doubts(arguments.iter().map(|word| reach(word, directory, &by)).collect()),
+        None => Effects::doubts(arguments.iter().map(|word| reach_all(word, directory, &by)).collect()),
     }
 }
 
@@ -99,8 +116,10 @@ pub(super) fn linked(command: &Simple, directory: &Directory) -> Effects {
     let mut effects = match operands.as_slice() {
         // A file with the name of the link is gone, or the link is in the directory of that name.
         [_, to] if is_plain => Effects::doubts(vec![reach(to, directory, &by)]),
-        _ => Effects::all(command),
+        _ => Effects::doubts(vec![everything(by)]),
     };
     effects.doubts.extend(links_of(command.arguments(), directory));
+    // An option may name the directory of the links.
+    effects.doubts.extend((!is_plain).then(any_link));
     effects
 }

@@ -10,6 +10,22 @@ use crate::files::shell::{Simple, Word};
 /// Options with which `git reset` leaves the work tree alone.
 const KEEPS_TREE: [&str; 6] = ["--soft", "--mixed", "-q", "--quiet", "-N", "--"];
 
+/// Options of `git apply` with which it changes nothing if it is told to check.
+const ONLY_CHECKS: [&str; 12] = [
+    "--check",
+    "--stat",
+    "--numstat",
+    "--summary",
+    "--index",
+    "--cached",
+    "--recount",
+    "-R",
+    "--reverse",
+    "-v",
+    "--verbose",
+    "-p1",
+];
+
 /// The action of a `git` command and its arguments, and whether it runs in the directory of the command.
 pub(crate) fn action(command: &Simple) -> Option<(&str, &[Word], bool)> {
     let mut words = command.arguments();
@@ -56,8 +72,11 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
         let writes = |word: &Word| {
             GIT_UNLESS.iter().any(|option| word.text.starts_with(option) || is_short(option, &name(word)))
         };
-        let is_hidden = |word: &Word| word.plain().is_none() && !word.is_quoted && word.text.starts_with('$');
-        return if rest.iter().any(|word| writes(word) || is_hidden(word)) { all() } else { Effects::none() };
+        // What a word becomes may be an option, or several words.
+        let is_hidden =
+            |word: &Word| word.plain().is_none() && word.text.starts_with(['-', '$', '`', '{', '*', '?', '[']);
+        let mut options = rest.iter().take_while(|word| word.plain() != Some("--"));
+        return if options.any(|word| writes(word) || is_hidden(word)) { all() } else { Effects::none() };
     }
     // Settings may be stored in any file.
     if action == "config" && rest.iter().any(|word| word.text.starts_with("-f") || word.text.starts_with("--f")) {
@@ -77,7 +96,8 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
         }
         ("mv", _) => copied(command, rest, directory, Way::Move),
         ("apply", words)
-            if (words.contains(&"--check") || words.contains(&"--stat")) && !words.contains(&"--apply") =>
+            if (words.contains(&"--check") || words.contains(&"--stat"))
+                && words.iter().all(|word| !word.starts_with('-') || ONLY_CHECKS.contains(word)) =>
         {
             Effects::none()
         }
@@ -94,7 +114,9 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
 /// What `checkout -- FILES` and `restore FILES` change.
 fn restored(command: &Simple, action: &str, words: &[&str], rest: &[Word], directory: &Directory) -> Effects {
     let is_staged = words.iter().any(|word| matches!(*word, "--staged" | "-S"));
-    if action == "restore" && is_staged && !words.iter().any(|word| matches!(*word, "--worktree" | "-W")) {
+    // Options may be abbreviated and grouped, so all of them must be known.
+    let is_plain = |word: &&str| !word.starts_with('-') || matches!(*word, "--staged" | "-S" | "-q" | "--quiet" | "--");
+    if action == "restore" && is_staged && words.iter().all(is_plain) {
         return Effects::presumed();
     }
     let start = match words.iter().position(|word| *word == "--") {

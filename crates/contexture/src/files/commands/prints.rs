@@ -33,6 +33,8 @@ pub(crate) struct Shown {
     pub(crate) part: Part,
     /// Whether each line begins with its number and a tab.
     pub(crate) is_numbered: bool,
+    /// Whether these numbers may begin again within the file.
+    pub(crate) restarts: bool,
 }
 
 /// A part of a file.
@@ -138,7 +140,7 @@ fn of_command(command: &Simple, directory: &Directory) -> Prints {
             _ => None,
         },
         "grep" | "egrep" | "fgrep" | "rg" => return searched(program, &arguments, directory).unwrap_or_else(looked),
-        "git" => return of_git(command, directory),
+        "git" => return of_git(command),
         "cd" if arguments.first() == Some(&"-") => return Prints::Unknown,
         // With these, each command may be printed before it runs.
         "set" if arguments.iter().any(|word| word.contains(['x', 'v'])) => return Prints::Unknown,
@@ -152,7 +154,7 @@ fn of_command(command: &Simple, directory: &Directory) -> Prints {
     };
     let Some((path, part, is_numbered)) = shown else { return looked() };
     match directory.place(path).filter(|_| path != "-" && !is_device(path)) {
-        Some(path) => Prints::File(Shown { path, part, is_numbered }),
+        Some(path) => Prints::File(Shown { path, part, is_numbered, restarts: program == "nl" }),
         None => Prints::Unknown,
     }
 }
@@ -286,14 +288,11 @@ fn searched(program: &str, arguments: &[&str], directory: &Directory) -> Option<
     }
 }
 
-fn of_git(command: &Simple, directory: &Directory) -> Prints {
-    let Some((action, rest, is_here)) = git::action(command) else { return Prints::Unknown };
-    let rest: Vec<&str> = rest.iter().filter_map(|word| word.plain()).collect();
-    match action {
-        "diff" | "show" | "log" | "stash" => Prints::Diff,
-        "grep" if is_here && rest.contains(&"-n") && rest.len() == 2 && *directory != Directory::Lost => {
-            Prints::Hits(None)
-        }
+/// What `git` prints. The hits of its search are not taken: settings decide whether they have columns, and from where
+/// their paths are.
+fn of_git(command: &Simple) -> Prints {
+    match git::action(command) {
+        Some(("diff" | "show" | "log" | "stash", ..)) => Prints::Diff,
         _ => Prints::Unknown,
     }
 }
@@ -310,9 +309,9 @@ fn filtered(prints: Prints, filter: &Simple) -> Prints {
         {
             prints
         }
-        (prints @ Prints::Hits(_), "grep" | "sort" | "cat")
-            if arguments.len() <= 1 && arguments.iter().all(|word| !word.starts_with('-')) =>
-        {
+        // With an operand they would print another file.
+        (prints @ Prints::Hits(_), "sort" | "cat") if arguments.is_empty() => prints,
+        (prints @ Prints::Hits(_), "grep") if matches!(arguments.as_slice(), [word] if !word.starts_with('-')) => {
             prints
         }
         (prints @ Prints::Hits(_), "grep")
@@ -359,6 +358,8 @@ fn narrowed(shown: Shown, program: &str, filter: &Simple, arguments: &[&str]) ->
         (Part::Ranges(_) | Part::Last(_), Some(Part::Last(count))) => Some(Part::Last(count)),
         _ => None,
     };
+    // The last lines do not show that numbers began again before them.
+    let part = part.filter(|part| !(shown.restarts && matches!(part, Part::Last(_))));
     match part {
         Some(part) => Prints::File(Shown { part, ..shown }),
         None => Prints::Looked(vec![shown.path]),

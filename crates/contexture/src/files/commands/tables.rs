@@ -25,14 +25,13 @@ pub const READ_ONLY: &[ReadOnly] = &[
     reads_unless("ag", &["--pager"]),
     reads("arch"),
     reads("b2sum"),
-    reads_unless("base64", &["-o"]),
+    reads_unless("base64", &["-o", "--output"]),
     reads("basename"),
     reads("break"),
     reads("cat"),
     reads("chmod"),
     reads("cksum"),
-    reads_unless("clang-format", &["-i", "--files"]),
-    reads("cloc"),
+    reads_unless("clang-format", &["-i", "--i", "--files"]),
     reads("cmp"),
     reads("column"),
     reads("comm"),
@@ -56,9 +55,9 @@ pub const READ_ONLY: &[ReadOnly] = &[
     reads("fmt"),
     reads("fold"),
     reads("free"),
-    reads_unless("gofmt", &["-w"]),
-    reads_unless("gofumpt", &["-w"]),
-    reads_unless("goimports", &["-w"]),
+    reads_unless("gofmt", &["-w", "--w", "-cpuprofile", "--cpuprofile"]),
+    reads_unless("gofumpt", &["-w", "--w", "-cpuprofile", "--cpuprofile"]),
+    reads_unless("goimports", &["-w", "--w", "-cpuprofile", "-memprofile", "-trace"]),
     reads("grep"),
     reads("groups"),
     reads("head"),
@@ -100,7 +99,7 @@ pub const READ_ONLY: &[ReadOnly] = &[
     reads("tail"),
     reads("test"),
     reads("tr"),
-    reads_unless("tree", &["-o"]),
+    reads_unless("tree", &["-o", "-R"]),
     reads("true"),
     reads("tty"),
     reads("type"),
@@ -326,11 +325,26 @@ pub const CURL_WRITES: &[&str] = &[
     "libcurl",
     "hsts",
     "alt-svc",
+    "upload",
 ];
 
 /// Variables that determine which programs run, or what they do to files.
-pub const RISKY_VARIABLES: &[&str] =
-    &["PATH", "IFS", "BASH_ENV", "ENV", "SHELLOPTS", "CDPATH", "HOME", "PWD", "OLDPWD", "PAGER", "EDITOR", "SHELL"];
+pub const RISKY_VARIABLES: &[&str] = &[
+    "PATH",
+    "IFS",
+    "BASH_ENV",
+    "ENV",
+    "SHELLOPTS",
+    "CDPATH",
+    "HOME",
+    "PWD",
+    "OLDPWD",
+    "PAGER",
+    "EDITOR",
+    "SHELL",
+    "PS4",
+    "PROMPT_COMMAND",
+];
 
 /// How names of such variables begin.
 pub const RISKY_PREFIXES: &[&str] = &["LD_", "DYLD_", "GIT_", "BASH_", "RIPGREP_", "GREP_"];

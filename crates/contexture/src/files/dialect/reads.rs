@@ -6,8 +6,8 @@ use crate::files::numbering::{Passage, Style, split_lines, split_number};
 /// What a read was asked for.
 pub(super) struct Asked<'a> {
     pub(super) tool: &'a str,
-    /// The first line; 1 by default.
-    pub(super) first: usize,
+    /// What the number of the first line may be; empty if that is not known.
+    pub(super) firsts: Vec<usize>,
     pub(super) is_narrowed: bool,
 }
 
@@ -147,7 +147,8 @@ fn either(lines: &[&str], asked: &Asked<'_>, result: &str) -> Option<(Passage, b
     let sure = [Style::Arrow, Style::Tab, Style::Bar];
     let is_run = |style: Style| {
         let number = |index: usize| split_number(lines[index], style).map(|(number, _)| number);
-        (0..lines.len()).all(|index| number(index) == Some(asked.first + index))
+        let runs_from = |first: &usize| (0..lines.len()).all(|index| number(index) == Some(first + index));
+        asked.firsts.iter().any(runs_from)
     };
     if lines.is_empty() || result.trim().is_empty() || is_note(result) || lines.iter().any(|line| is_cut_mark(line)) {
         return None;
@@ -161,15 +162,23 @@ fn either(lines: &[&str], asked: &Asked<'_>, result: &str) -> Option<(Passage, b
     {
         return None;
     }
-    let whole = !asked.is_narrowed && lines.len() < MOST_LINES;
-    Some((Passage::plain(Some(asked.first), result), whole))
+    let first = Some(&asked.firsts).filter(|firsts| firsts.len() == 1).map(|firsts| firsts[0]);
+    let whole = !asked.is_narrowed && first == Some(1) && lines.len() < MOST_LINES;
+    Some((Passage::plain(first, result), whole))
 }
 
 /// Whether a read's output is, or contains, a remark of the tool.
 fn is_note(text: &str) -> bool {
     let starts =
         ["File unchanged", "<system-reminder>", "IMPORTANT:", "[File content truncated", "<file", "<path", "<content"];
-    starts.iter().any(|start| text.trim_start().starts_with(start)) || text.contains("<system-reminder>")
+    // A heading that says which lines follow.
+    let first = text.trim_start().lines().next().unwrap_or_default().trim_end();
+    let is_heading = first.starts_with(['[', '(']) && first.ends_with([']', ')']) && first.contains("line");
+    let is_named = first.starts_with("File: ") || first.starts_with("Path: ") || first.starts_with("Contents of ");
+    is_heading
+        || is_named
+        || starts.iter().any(|start| text.trim_start().starts_with(start))
+        || text.contains("<system-reminder>")
 }
 
 /// The runs of a passage between lines that the tool may have truncated.

@@ -163,8 +163,9 @@ impl FileModel {
         let under = normalize(path);
         for index in (0..self.files.len()).filter(|index| Some(*index) != but) {
             let file = self.normal(index);
-            let is_it = file == under || file.strip_prefix(under.as_str()).is_some_and(|rest| rest.starts_with('/'));
-            if is_it {
+            let is_inside = file.strip_prefix(under.as_str()).is_some_and(|rest| rest.starts_with('/'));
+            // With a slash at the end, only a directory is removed.
+            if is_inside || (file == under && !path.ends_with('/')) {
                 let file = self.files.change(index);
                 file.delete(now);
                 file.touched = now.at;
@@ -350,6 +351,8 @@ impl FileState {
         self.segments =
             std::mem::take(&mut self.segments).into_iter().flat_map(|segment| segment.split(after)).collect();
         self.whole = false;
+        // It may be at the end of the file.
+        self.end = End::Unknown;
         if text.ends_with('\n') || text.is_empty() {
             // Some tools insert an empty line for the last line feed.
             let later = self.segments.iter_mut().filter(|segment| segment.first.is_some_and(|first| first > after));
@@ -384,6 +387,22 @@ impl FileState {
         }
         if runs_on {
             self.raise_doubt(now, UNPLACED);
+        }
+        self.settle_end(now, edit);
+    }
+
+    /// Notes what an edit may have done to the end of the file.
+    fn settle_end(&mut self, now: Now, edit: &Edit) {
+        if self.end != End::Closed && edit.new.ends_with('\n') && !edit.old.ends_with('\n') {
+            // If the file ended without a line feed, the new one ends its last line and begins no other.
+            let lasts = self.segments.iter_mut().filter_map(|segment| segment.lines.last_mut());
+            let is_new = |line: &&mut super::Line| line.text.is_empty() && line.edited == now.at;
+            lasts.filter(is_new).for_each(|line| line.grade = Grade::InDoubt);
+            self.settle(now, UNPLACED);
+        }
+        let takes_last = edit.old.ends_with('\n') && !edit.new.ends_with('\n');
+        if self.end == End::Open || edit.takes_feed || takes_last {
+            self.end = End::Unknown;
         }
     }
 
@@ -488,6 +507,10 @@ impl FileState {
         for hunk in hunks {
             self.patch_hunk(now, hunk, &mut from);
         }
+        // Some tools end the file with a line feed, and some leave it as it was.
+        if self.end == End::Open {
+            self.end = End::Unknown;
+        }
         self.finish(now);
     }
 
@@ -502,7 +525,12 @@ impl FileState {
         }
         let start = self.start();
         let certain = start.and_then(|index| {
-            let place = splice::find_first(&self.segments[index], hunk, *from)?;
+            let segment = &self.segments[index];
+            let place = match hunk.first {
+                // The line that is given counts from before the patch.
+                Some(first) => splice::find_at(segment, hunk, first).filter(|_| *from == 0)?,
+                None => splice::find_first(segment, hunk, *from)?,
+            };
             Some((index, place)).filter(|_| !hunk.is_at_end)
         });
         let old: Vec<&str> = hunk.old.iter().map(String::as_str).collect();
@@ -518,6 +546,10 @@ impl FileState {
             return self.shift_numbers(place + 1, grown);
         }
         *from = usize::MAX;
+        let matches: usize = self.segments.iter().map(|segment| splice::count_like(&segment.lines, &hunk.old)).sum();
+        if matches > 1 {
+            return self.patch_any(now, hunk);
+        }
         let mut is_found = false;
         for segment in &mut self.segments {
             if let Some(place) = splice::find_lines(&segment.lines, &hunk.old) {
@@ -538,6 +570,22 @@ impl FileState {
         if grown != 0 {
             self.distrust_numbers(None);
         }
+    }
+
+    /// Notes a hunk that was applied at one of several places: all of them are in doubt.
+    fn patch_any(&mut self, now: Now, hunk: &Hunk) {
+        let old: Vec<&str> = hunk.old.iter().map(String::as_str).collect();
+        for segment in &mut self.segments {
+            splice::doubt_run(segment, &hunk.old);
+            splice::doubt_edges(segment, &old);
+        }
+        self.whole = false;
+        if hunk.new.len() != hunk.old.len() {
+            self.distrust_numbers(None);
+        }
+        let mut added = Segment::new(now, now.at, &Passage { first: None, lines: hunk.new.clone() });
+        added.lines.iter_mut().for_each(|line| line.grade = Grade::InDoubt);
+        self.segments.push(added);
     }
 
     /// Makes the numbers of segments after a line guesses.

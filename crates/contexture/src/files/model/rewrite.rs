@@ -1,5 +1,6 @@
 //! Computes changes that a command makes to every line of a file.
 
+use super::state::End;
 use super::{FileState, Grade, Line, Now};
 use crate::files::observation::LineChange;
 
@@ -34,6 +35,10 @@ impl FileState {
             self.distrust_numbers(self.start());
         }
         self.segments.retain(|segment| !segment.lines.is_empty() || is_whole);
+        // Without the last line the file ends with a line feed, and some programs add a missing one.
+        if self.end == End::Open {
+            self.end = End::Unknown;
+        }
         self.settle(now, by);
     }
 }

@@ -547,6 +547,14 @@ pub(super) fn find_first(segment: &Segment, hunk: &Hunk, from: usize) -> Option<
     segment.lines[..place + hunk.old.len()].iter().all(Line::is_sure).then_some(place)
 }
 
+/// Where the old lines of a hunk are, given the number of the first: only exactly there, and if it is certain.
+pub(super) fn find_at(segment: &Segment, hunk: &Hunk, first: usize) -> Option<usize> {
+    let place = first.checked_sub(1)?;
+    let lines = segment.lines.get(place..place.checked_add(hunk.old.len())?)?;
+    let is_it = lines.iter().zip(&hunk.old).all(|(line, text)| *line.text == **text && line.is_sure());
+    is_it.then_some(place)
+}
+
 /// Replaces the lines of a hunk that begin at a place.
 pub(super) fn replace_lines(segment: &mut Segment, now: Now, hunk: &Hunk, start: usize) {
     let old: Vec<Line> = segment.lines[start..start + hunk.old.len()].to_vec();
@@ -583,14 +591,22 @@ pub(super) fn find_lines(lines: &[Line], wanted: &[String]) -> Option<usize> {
     })
 }
 
-/// Puts lines in doubt that equal the old lines of a hunk.
+/// The places where consecutive lines are, up to blanks at both ends: tools that patch accept these too.
+fn places_like(lines: &[Line], wanted: &[String]) -> Vec<usize> {
+    let is_like = |(line, text): (&Line, &String)| line.text.trim() == text.trim();
+    let windows = lines.windows(wanted.len().max(1)).enumerate();
+    windows.filter(|(_, window)| window.iter().zip(wanted).all(is_like)).map(|(place, _)| place).collect()
+}
+
+/// How often consecutive lines are among others, up to blanks at both ends.
+pub(super) fn count_like(lines: &[Line], wanted: &[String]) -> usize {
+    places_like(lines, wanted).len()
+}
+
+/// Puts lines in doubt that equal the old lines of a hunk, at every place.
 pub(super) fn doubt_run(segment: &mut Segment, old: &[String]) {
-    while let Some(place) = find_exactly(&segment.lines, old) {
-        let lines = &mut segment.lines[place..place + old.len()];
-        if lines.iter().all(|line| !line.is_sure()) {
-            return;
-        }
-        lines.iter_mut().for_each(|line| line.grade = Grade::InDoubt);
+    for place in places_like(&segment.lines, old) {
+        segment.lines[place..place + old.len()].iter_mut().for_each(|line| line.grade = Grade::InDoubt);
     }
 }
 

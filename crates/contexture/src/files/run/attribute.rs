@@ -222,7 +222,7 @@ const MAX_LENGTH: usize = 10_000;
 /// Returns how many lines each of some prints of one file has, if only one length of the file explains their total.
 fn by_length(prints: &[&Prints], sources: &[usize], count: usize) -> Option<Vec<usize>> {
     let of = |source: &usize| match prints[*source] {
-        Prints::File(Shown { path, part: Part::Ranges(ranges), is_numbered: false }) => Some((path, ranges)),
+        Prints::File(Shown { path, part: Part::Ranges(ranges), is_numbered: false, .. }) => Some((path, ranges)),
         _ => None,
     };
     let asked: Vec<(&String, &Ranges)> = sources.iter().map(of).collect::<Option<_>>()?;

@@ -85,10 +85,14 @@ impl<'a> Parser<'a> {
                 }
             }
         };
-        self.pipelines.iter_mut().flat_map(|pipeline| &mut pipeline.commands).for_each(fill);
+        self.pipelines
+            .iter_mut()
+            .flat_map(|pipeline| pipeline.commands.iter_mut().chain(&mut pipeline.inner))
+            .for_each(fill);
         self.others.iter_mut().for_each(fill);
         if !self.is_straight {
-            let straight = self.pipelines.drain(..).flat_map(|pipeline| pipeline.commands);
+            let straight =
+                self.pipelines.drain(..).flat_map(|pipeline| pipeline.commands.into_iter().chain(pipeline.inner));
             let others = std::mem::take(&mut self.others);
             self.others = straight.chain(others).collect();
         }
@@ -187,11 +191,15 @@ impl<'a> Parser<'a> {
 
     fn pipeline(&mut self) -> Option<()> {
         let mut commands = Vec::new();
+        let start = self.others.len();
         loop {
             self.skip_blanks();
-            if let Some(prefix) = ["! ", "time "].into_iter().find(|prefix| self.rest().starts_with(prefix)) {
+            if let Some(prefix) = ["!", "time"].into_iter().find(|prefix| self.starts_with_word(prefix)) {
                 self.at += prefix.len();
                 self.is_straight = false;
+                if prefix == "time" {
+                    self.skip_time_options();
+                }
                 continue;
             }
             let before = self.others.len();
@@ -215,12 +223,23 @@ impl<'a> Parser<'a> {
         }
         if self.inside == 0 && self.apart == 0 {
             if !commands.is_empty() {
-                self.pipelines.push(Pipeline { commands, joint: Joint::Then });
+                let inner = self.others.split_off(start);
+                self.pipelines.push(Pipeline { commands, inner, joint: Joint::Then });
             }
         } else {
             self.others.extend(commands);
         }
         Some(())
+    }
+
+    /// Skips the options of the reserved word `time`, which belong to it and not to the command after it.
+    fn skip_time_options(&mut self) {
+        for option in ["-p", "--"] {
+            self.skip_blanks();
+            if self.starts_with_word(option) {
+                self.at += option.len();
+            }
+        }
     }
 
     /// The reserved word here, if there is one.
@@ -364,7 +383,9 @@ impl<'a> Parser<'a> {
                     self.at += 2;
                     return self.trailing_redirects();
                 }
-                _ => drop(self.word()?),
+                // A number may be computed from the text, and then commands in its subscripts run.
+                _ if self.word()?.has_subscript_command() => return None,
+                _ => {}
             }
         }
     }
@@ -405,8 +426,8 @@ impl<'a> Parser<'a> {
             let name = self.text[start..self.at].split_once('=').map(|(name, _)| name.trim_end_matches('+'));
             match name.filter(|name| simple.words.is_empty() && is_name(name)) {
                 Some(name) => {
-                    // The elements of an array follow.
-                    if self.peek() == Some('(') {
+                    // The elements of an array follow, or the text may be evaluated where the variable is used.
+                    if self.peek() == Some('(') || word.has_subscript_command() {
                         return None;
                     }
                     simple.assigns.push(name.to_owned());
@@ -436,7 +457,8 @@ impl<'a> Parser<'a> {
         self.at += sign.len();
         self.skip_blanks();
         if sign.starts_with("<<") && sign != "<<<" {
-            simple.redirects.push(self.document(sign == "<<-")?);
+            let document = self.document(sign == "<<-")?;
+            simple.redirects.push(if is_input(number) { document } else { Redirect::Copy });
             return Some(true);
         }
         let start = self.at;
@@ -479,6 +501,11 @@ impl<'a> Parser<'a> {
                 text.push_str(bare);
                 text.push('\n');
             }
+            let continues = |line: &str| line.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
+            // A line that is continued may hide where the text ends.
+            if !document.is_quoted && text.lines().any(continues) {
+                return None;
+            }
             let is_plain = document.is_quoted || !text.contains(['$', '`', '\\']);
             if !is_plain && (text.contains("$(") || text.contains('`')) {
                 // Commands may run inside, and their words follow different rules.
@@ -495,8 +522,7 @@ impl<'a> Parser<'a> {
             return None;
         }
         let script = script(line)?;
-        let commands = script.pipelines.into_iter().flat_map(|pipeline| pipeline.commands).chain(script.others);
-        self.others.extend(commands.map(|command| Simple { is_apart: true, ..command }));
+        self.others.extend(script.commands().map(|command| Simple { is_apart: true, ..command.clone() }));
         Some(())
     }
 
@@ -516,9 +542,15 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// Whether a descriptor is the one that commands read from.
+fn is_input(number: &str) -> bool {
+    number.is_empty() || number.parse() == Ok(0)
+}
+
 fn redirect_of(sign: &str, number: &str, word: Word) -> Option<Redirect> {
     let descriptor = if number.is_empty() { None } else { number.parse::<u32>().ok() };
     Some(match (sign, descriptor) {
+        ("<<<", _) if !is_input(number) => Redirect::Copy,
         ("<<<", _) => {
             let is_plain = word.plain().is_some();
             Redirect::Document { text: format!("{}\n", word.text), is_plain }

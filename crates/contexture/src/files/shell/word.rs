@@ -99,6 +99,10 @@ impl Parser<'_> {
                 if !inner.chars().all(|c| c.is_ascii_alphanumeric() || "_@*#?!-:.,/%^+=".contains(c)) {
                     return None;
                 }
+                // The value is expanded as a prompt, which may run commands.
+                if inner.ends_with("@P") {
+                    return None;
+                }
                 word.text.push_str(&rest[..=len]);
                 self.advance(len + 1);
             }

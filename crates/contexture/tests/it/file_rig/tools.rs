@@ -89,9 +89,12 @@ impl Rig {
         if self.dice.roll(3) == 0 && old.len() > 3 && old.is_ascii() {
             old = old[1..old.len() - 1].to_owned();
         }
-        let new = match self.dice.roll(4) {
+        let new = match self.dice.roll(6) {
             0 => String::new(),
             1 => format!("edited {}\nand more", self.dice.roll(100)),
+            // The end of the last line, or one more line.
+            2 => format!("{old}\n"),
+            3 => format!("edited {}\n", self.dice.roll(100)),
             _ => format!("edited {}", self.dice.roll(100)),
         };
         let count = text.matches(old.as_str()).count();
@@ -133,27 +136,51 @@ impl Rig {
         }
     }
 
-    /// A patch that is applied at the first place where its lines are, as the tool does.
+    /// A patch that is applied as the tool does: after the line that it names, at the end if it says so, otherwise at
+    /// the first place where its lines are. The file ends with a line feed after it.
     pub(super) fn patch(&mut self) {
         let Some((path, text)) = self.some_file() else { return };
-        if !text.ends_with('\n') || text.contains('\r') || !text.is_ascii() || path.contains(['\n', '`']) {
+        if text.contains('\r') || !text.is_ascii() || path.contains(['\n', '`']) {
             return;
         }
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         if lines.is_empty() {
             return;
         }
-        let start = self.dice.roll(lines.len());
-        let end = (start + 1 + self.dice.roll(3)).min(lines.len());
-        let old = lines[start..end].to_vec();
+        let mut start = self.dice.roll(lines.len());
+        let count = 1 + self.dice.roll(3);
+        let is_at_end = self.dice.roll(4) == 0;
+        if is_at_end {
+            start = lines.len().saturating_sub(count);
+        }
+        let old = lines[start..(start + count).min(lines.len())].to_vec();
         let new = vec![format!("patched {}", self.dice.roll(50)); self.dice.roll(3)];
-        let place = lines.windows(old.len()).position(|window| window == old).unwrap();
+        // The name of a place is a line before it, without the blanks around it.
+        let named = (self.dice.roll(3) == 0 && start > 0).then(|| lines[self.dice.roll(start)].trim().to_owned());
+        let named = named.filter(|named| !named.is_empty());
+        let from = named.as_ref().map_or(0, |named| {
+            let exact = lines.iter().position(|line| line == named);
+            exact.or_else(|| lines.iter().position(|line| line.trim() == named)).unwrap() + 1
+        });
+        let first = lines[from..].windows(old.len()).position(|window| window == old).map(|place| from + place);
+        let Some(place) = Some(start).filter(|start| is_at_end && *start >= from).or(first.filter(|_| !is_at_end))
+        else {
+            return;
+        };
         let body: String =
             old.iter().map(|line| format!("-{line}\n")).chain(new.iter().map(|line| format!("+{line}\n"))).collect();
-        let patch = format!("*** Begin Patch\n*** Update File: {path}\n@@\n{body}*** End Patch");
+        let to = (self.dice.roll(6) == 0).then(|| self.root.join(format!("moved{}.txt", self.dice.roll(4))));
+        let to = to.filter(|to| !to.exists()).map(|to| to.to_str().unwrap().to_owned());
+        let moved = to.as_ref().map(|to| format!("*** Move to: {to}\n")).unwrap_or_default();
+        let (name, end) = (named.map(|named| format!(" {named}")), if is_at_end { "*** End of File\n" } else { "" });
+        let patch = format!(
+            "*** Begin Patch\n*** Update File: {path}\n{moved}@@{}\n{body}{end}*** End Patch",
+            name.unwrap_or_default()
+        );
         lines.splice(place..place + old.len(), new);
         let after: String = lines.into_iter().map(|line| line + "\n").collect();
-        if fs::write(&path, after).is_err() {
+        let target = to.as_ref().unwrap_or(&path);
+        if fs::write(target, after).is_err() || (*target != path && fs::remove_file(&path).is_err()) {
             return;
         }
         self.tool("apply_patch", json!({"input": patch}), "Success. Updated the following files:", Outcome::Done);

@@ -1,0 +1,200 @@
+//! What a tool does that no table has: judged by the words of its name, and by its arguments.
+
+use serde_json::Value;
+
+use super::{Does, EDITS_NAMES, NEW_NAMES, OLD_NAMES, PATH_NAMES, own_name, text_of, value_of};
+
+/// Words in the name of a tool that changes something.
+pub const CHANGING: &[&str] = &[
+    "add",
+    "append",
+    "apply",
+    "change",
+    "checkout",
+    "convert",
+    "copy",
+    "create",
+    "delete",
+    "download",
+    "edit",
+    "extract",
+    "fix",
+    "format",
+    "generate",
+    "insert",
+    "install",
+    "link",
+    "merge",
+    "modify",
+    "move",
+    "overwrite",
+    "patch",
+    "prepend",
+    "put",
+    "rebase",
+    "refactor",
+    "remove",
+    "rename",
+    "replace",
+    "reset",
+    "restore",
+    "revert",
+    "rewrite",
+    "save",
+    "set",
+    "stash",
+    "sync",
+    "transform",
+    "truncate",
+    "undo",
+    "unlink",
+    "update",
+    "write",
+];
+
+/// Words for files and what they consist of. A tool that changes such a thing and names no path may have changed any
+/// file; without such a word, it changed something else, such as a list of tasks.
+pub const FILE_WORDS: &[&str] = &[
+    "buffer",
+    "cell",
+    "class",
+    "code",
+    "diff",
+    "dir",
+    "directory",
+    "file",
+    "files",
+    "folder",
+    "function",
+    "git",
+    "line",
+    "lines",
+    "method",
+    "notebook",
+    "patch",
+    "symbol",
+    "workspace",
+    "worktree",
+];
+
+/// Words in the name of a tool that runs code, or another agent, which may change any file.
+pub const RUNNING: &[&str] = &[
+    "agent", "delegate", "eval", "exec", "execute", "ipython", "python", "repl", "run", "script", "shell", "spawn",
+    "subagent", "terminal",
+];
+
+/// Words in the name of a tool that only reads, unless another word says that it changes something. After any other
+/// tool that names a file, that file is in doubt.
+pub const READING: &[&str] = &[
+    "analyze",
+    "blame",
+    "browser",
+    "cat",
+    "check",
+    "compare",
+    "count",
+    "definition",
+    "definitions",
+    "describe",
+    "diagnostics",
+    "exists",
+    "explain",
+    "fetch",
+    "find",
+    "get",
+    "glob",
+    "graphql",
+    "grep",
+    "history",
+    "hover",
+    "info",
+    "inspect",
+    "lint",
+    "list",
+    "log",
+    "lookup",
+    "ls",
+    "metadata",
+    "open",
+    "outline",
+    "overview",
+    "peek",
+    "preview",
+    "query",
+    "read",
+    "references",
+    "screenshot",
+    "search",
+    "show",
+    "size",
+    "sql",
+    "stat",
+    "status",
+    "symbols",
+    "tree",
+    "validate",
+    "verify",
+    "view",
+];
+
+/// Guesses what an unknown tool does.
+pub(super) fn guess(name: &str, arguments: &Value) -> Does {
+    let has = |names: &[&str]| text_of(arguments, None, names).is_some();
+    if let Value::String(text) = arguments {
+        return if text.contains("*** Begin Patch") { Does::Patch } else { Does::Nothing };
+    }
+    let words = words_of(own_name(name));
+    let says = |verbs: &[&str]| words.iter().any(|word| verbs.contains(&word.as_str()));
+    let (has_path, reads) = (has(PATH_NAMES), says(READING));
+    let is_change = says(CHANGING);
+    match () {
+        () if has_path && has(OLD_NAMES) && has(NEW_NAMES) => Does::Edit,
+        () if has_path && value_of(arguments, None, EDITS_NAMES).is_some_and(lists_edits) => Does::Edit,
+        () if has_path && has(&["content", "file_text", "contents"]) && only_writes(&words) => Does::Write,
+        () if has(&["command", "cmd"]) && !has_path => Does::Run,
+        () if is_change && (has_path || says(FILE_WORDS)) => Does::Anything,
+        () if runs(name) => Does::Anything,
+        () if has_path && says(&["read", "view", "cat"]) => Does::Read,
+        () if reads && says(&["search", "grep", "list"]) => Does::Search,
+        // Whatever it is for, it may have changed that file.
+        () if has_path && !reads => Does::Anything,
+        () => Does::Nothing,
+    }
+}
+
+/// Whether a tool runs code, by its name.
+pub(super) fn runs(name: &str) -> bool {
+    let words = words_of(own_name(name));
+    let says = |verbs: &[&str]| words.iter().any(|word| verbs.contains(&word.as_str()));
+    says(RUNNING) && !says(READING)
+}
+
+/// Whether a tool makes or replaces a file as a whole, by its name.
+fn only_writes(words: &[String]) -> bool {
+    const WHOLE: [&str; 5] = ["write", "create", "save", "put", "overwrite"];
+    let changing: Vec<&str> = words.iter().map(String::as_str).filter(|word| CHANGING.contains(word)).collect();
+    !changing.is_empty() && changing.iter().all(|word| WHOLE.contains(word))
+}
+
+/// Whether a value is an edit or a list of edits.
+fn lists_edits(value: &Value) -> bool {
+    let one = value.as_array().map_or(Some(value), |list| list.first());
+    one.is_some_and(|one| text_of(one, None, OLD_NAMES).is_some() && text_of(one, None, NEW_NAMES).is_some())
+}
+
+/// The words of a name such as `replace_symbol_body` or `replaceSymbolBody`, in lower case.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && was_lower) {
+            words.push(String::new());
+        }
+        if c.is_alphanumeric() {
+            words.last_mut().expect("there is always one").extend(c.to_lowercase());
+        }
+        was_lower = c.is_lowercase();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
