@@ -11,6 +11,12 @@ pub(super) struct Asked<'a> {
     pub(super) is_narrowed: bool,
 }
 
+impl Asked<'_> {
+    fn may_begin_at(&self, line: usize) -> bool {
+        self.firsts.iter().any(|first| (*first).max(1) == line)
+    }
+}
+
 /// How read tools print, by name.
 const PRINTS: &[(Form, &[&str])] = &[
     (
@@ -67,13 +73,13 @@ pub(super) fn passages(asked: &Asked<'_>, result: &str) -> Vec<(Passage, bool)> 
 /// are none. Without that, one or two numbered lines could as well be the text of a table.
 fn own(lines: &[&str], asked: &Asked<'_>) -> Option<Vec<(Passage, bool)>> {
     let (end, numbered) = lines.split_last()?;
-    if numbered.is_empty() && *end == OWN_EMPTY && asked.first == 1 {
+    if numbered.is_empty() && *end == OWN_EMPTY && asked.may_begin_at(1) {
         return Some(vec![(Passage { first: Some(1), lines: Vec::new() }, true)]);
     }
     let (first, last, total) = match end.strip_prefix(OWN_END) {
         Some(rest) => {
             let total: usize = rest.strip_suffix(" lines)").or_else(|| rest.strip_suffix(" line)"))?.parse().ok()?;
-            (asked.first, total, total)
+            (split_number(numbered.first()?, Style::Tab)?.0, total, total)
         }
         None => own_part(end)?,
     };
@@ -82,7 +88,7 @@ fn own(lines: &[&str], asked: &Asked<'_>) -> Option<Vec<(Passage, bool)>> {
         let (_, text) = split_number(line, Style::Tab).filter(|(number, _)| *number == first + index)?;
         passage.lines.push(text.to_owned());
     }
-    let is_all_of_it = first == asked.first.max(1) && first + numbered.len() == last + 1 && last <= total;
+    let is_all_of_it = asked.may_begin_at(first) && first + numbered.len() == last + 1 && last <= total;
     let whole = first == 1 && last == total;
     (is_all_of_it && !numbered.is_empty()).then(|| without_long_lines(passage, whole))
 }
