@@ -91,7 +91,7 @@ async fn known(text: &str, calls: &[(&str, Value)]) -> (usize, bool, Grade, u32,
     let workspace = Workspace::open(project.path()).unwrap();
     let (mut model, outputs) = (FileModel::new(), outputs(&workspace, calls).await);
     for (at, ((name, arguments), (output, outcome))) in calls.iter().zip(outputs).enumerate() {
-        let call = FunctionCall::new("1", *name, arguments.to_string());
+        let call = FunctionCall::new("1", name, arguments.to_string());
         let seen = Dialects::builtin().observe(&call, &FunctionCallOutput::new("1", output, outcome));
         seen.observations.iter().for_each(|observation| model.apply(at as u32, observation));
     }
