@@ -290,6 +290,8 @@ fn what_a_command_may_do_otherwise_is_not_claimed() {
         ("printf -v 'x[$(rm b.txt)0]' y; true", "b.txt"),
         ("read 'x[$(rm b.txt)0]' <<< 1; true", "b.txt"),
         ("declare -i x='a[$(rm b.txt)0]'; true", "b.txt"),
+        ("read y <<< 'x[$(rm b.txt)0]'; [[ $y -eq 0 ]]; true", "b.txt"),
+        ("for y in 'x[$(rm b.txt)0]'; do [[ $y -eq 0 ]]; done; true", "b.txt"),
         ("x='$(rm b.txt)'; echo ${x@P}; true", "b.txt"),
         ("curl -s -T b.txt file:///w/a.txt; true", "a.txt"),
         ("curl -s --upload-f b.txt file:///w/a.txt; true", "a.txt"),

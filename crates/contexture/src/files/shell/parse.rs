@@ -350,7 +350,9 @@ impl<'a> Parser<'a> {
                 match self.peek()? {
                     '\n' | ';' => break,
                     '&' | '|' | '(' | ')' | '<' | '>' => return None,
-                    _ => drop(self.word()?),
+                    // The text may be evaluated where the variable is used.
+                    _ if self.word()?.has_subscript_command() => return None,
+                    _ => {}
                 }
             }
         }
@@ -464,6 +466,10 @@ impl<'a> Parser<'a> {
         let start = self.at;
         let word = self.word()?;
         if self.at == start {
+            return None;
+        }
+        // A variable that is read from the text may be evaluated where it is used.
+        if sign == "<<<" && word.has_subscript_command() {
             return None;
         }
         simple.redirects.push(redirect_of(sign, number, word)?);
