@@ -10,6 +10,7 @@ use crate::account::Account;
 use crate::known::Known;
 use crate::live::{Live, Rested};
 use crate::reading::Attached;
+use crate::record::DecidedNote;
 use crate::steps::PlanSteps;
 
 /// The key under which conversations are looked up: their format, and how they begin.
@@ -45,6 +46,8 @@ pub struct State {
     pub is_refused: bool,
     /// How many requests in a row could not be written as decided.
     pub failures: u32,
+    /// Decisions of an earlier request that take effect with this one, until they are on its record.
+    pub adopted: Option<Adopted>,
     /// Texts that are sent after messages that name files.
     pub attached: Attached,
     /// Its folder as a snapshot, from some requests ago.
@@ -70,6 +73,15 @@ pub struct Decided {
     pub messages: usize,
     /// The decision.
     pub decision: FoldDecision,
+}
+
+/// Decisions that were made too late for their own request, and take effect with another one.
+#[derive(Clone, Debug)]
+pub struct Adopted {
+    /// The message count of that one.
+    pub messages: usize,
+    /// The decisions, in plain words.
+    pub notes: Vec<DecidedNote>,
 }
 
 /// What identifies a conversation and does not change.
@@ -162,7 +174,7 @@ impl State {
     /// Reverts the decisions for requests with at least this many messages, and stops deciding.
     pub fn take_back(&mut self, messages: usize, why: &str) {
         self.steps.take_back(messages);
-        self.rested = None;
+        (self.rested, self.adopted) = (None, None);
         self.decisions.retain(|decided| decided.messages < messages);
         self.stopped = Some(why.to_owned());
         self.saved_steps = self.saved_steps.min(self.steps.steps().len());
@@ -182,6 +194,7 @@ impl State {
             stopped: self.stopped.clone(),
             is_refused: self.is_refused,
             failures: 0,
+            adopted: None,
             attached: self.attached.range(..messages).map(|(at, text)| (*at, text.clone())).collect(),
             rested: self.rested.clone().filter(|rested| rested.messages <= messages),
             pins: self.pins.clone(),

@@ -12,7 +12,7 @@ use contexture::item::{Item, Role};
 use contexture::wire::{Format, Plan, Request, WireError, read};
 
 use crate::asked::{Asked, Progress, Ready};
-use crate::conversation::{Conversation, Decided, State};
+use crate::conversation::{Adopted, Conversation, Decided, State};
 use crate::live::{Late, Live, LiveSettings, Outcome};
 use crate::models::Caching;
 use crate::options::Options;
@@ -181,9 +181,12 @@ impl Decider {
             conversation = found.conversation;
             noted = self.note_point(&conversation, messages);
         }
-        let plan = conversation.state().steps.plan_for(messages);
-        let ready =
-            Ready { conversation: Some(conversation), is_unsaved: noted.is_err(), ..self.ready(asked, Some(request)) };
+        let (plan, is_unsaved) = {
+            let state = conversation.state();
+            let is_behind = self.store.is_some() && state.saved_version < state.version;
+            (state.steps.plan_for(messages), noted.is_err() || is_behind)
+        };
+        let ready = Ready { conversation: Some(conversation), is_unsaved, ..self.ready(asked, Some(request)) };
         self.with_plan(ready, request, &plan, why)
     }
 
@@ -232,6 +235,9 @@ impl Decider {
         if let Some(why) = why_not {
             return self.settled(asked, request, found, &why);
         }
+        if !self.adopt(request, &conversation, &mut live) {
+            return ready;
+        }
         let head = head_tokens(request, conversation.beginning.lead);
         let policy = self.policy(request, &conversation, &ready, head);
         let is_cold = conversation.state().account.is_cold(&ready.prices, self.now_ms());
@@ -245,11 +251,7 @@ impl Decider {
                 return self.settled(asked, request, found, &why);
             }
         };
-        let Late { decisions: late, named: mut names } = awake.take_late();
-        names.extend(named.map(|text| (found.messages - 1, text)));
-        let mut outcome = awake.request(policy, is_cold, disk);
-        outcome.has_folded |= !late.is_empty();
-        outcome.decisions.splice(0..0, late);
+        let outcome = awake.request(policy, is_cold, disk);
         let is_valid = !outcome.has_folded || awake.is_paired();
         let body =
             request.rewritten(&outcome.plan).and_then(|body| is_valid.then_some(body).ok_or(WireError::OtherRequest));
@@ -263,14 +265,17 @@ impl Decider {
         let (sent, came) = awake.tokens();
         (ready.sent_tokens, ready.came_tokens) = (sent + head, came + head);
         ready.decided = outcome.decisions.iter().map(note_of).collect();
-        ready.decided.extend(names.iter().map(|_| note("reference", "a message names files")));
+        ready.decided.extend(named.as_ref().map(|_| note("reference", "a message names files")));
+        let named: Vec<(usize, Arc<str>)> = named.into_iter().map(|text| (found.messages - 1, text)).collect();
         let is_changed = !outcome.plan.is_as_it_came();
         let body = is_changed.then(|| Bytes::from(body.into_owned().into_bytes()));
         if !progress.end() {
-            *live = self.too_late(awake, outcome, names);
-            return self.settled(asked, request, found, "deciding took too long");
+            *live = too_late(awake, outcome, named);
+            // Usually it is noted already, since it was sent; an error is told with the next decision.
+            let _ = self.note_point(&conversation, found.messages);
+            return ready;
         }
-        match self.keep(request, &conversation, &awake, outcome, names) {
+        match self.keep(request, &conversation, &awake, outcome, named) {
             Kept::Elsewhere => {
                 let why = "another gateway went on with the conversation meanwhile";
                 return self.settled(asked, request, found, why);
@@ -294,30 +299,38 @@ impl Decider {
     ) -> Result<(Live, Option<Arc<str>>), WireError> {
         let mut awake = self.awake(request, conversation, live, policy)?;
         let named = self.named_files(request, &awake);
-        let attach = |awake: &mut Live| {
-            if let Some(text) = &named {
-                awake.attach(request.messages().len() - 1, text.clone());
-            }
-            awake.catch_up(request.messages())
-        };
-        attach(&mut awake)?;
-        let disk = self.disk.as_ref().map(|disk| disk as &dyn FsAdapter);
-        if awake.is_late() && !awake.holds_on(disk) {
-            // Files have changed since, so it is decided anew.
-            awake = self.awake(request, conversation, None, policy)?;
-            attach(&mut awake)?;
+        if let Some(text) = &named {
+            awake.attach(request.messages().len() - 1, text.clone());
         }
+        awake.catch_up(request.messages())?;
         Ok((awake, named))
     }
 
-    /// What stays of decisions that were made too late to be sent. A fold can take effect with the next request,
-    /// because it rewrites the window anyway; other decisions are discarded.
-    fn too_late(&self, awake: Live, outcome: Outcome, named: Vec<(usize, Arc<str>)>) -> Option<Live> {
-        match (outcome.has_folded, outcome.decisions.is_empty() && named.is_empty()) {
-            (true, _) => Some(awake.with_late(Late { decisions: outcome.decisions, named })),
-            (false, true) => Some(awake),
-            (false, false) => None,
+    /// Lets decisions that were made too late for an earlier request take effect with this one, before anything else is
+    /// decided about it: if that takes long, they are sent at least. Returns whether there is still time to decide.
+    fn adopt(&self, request: &Request<'_>, conversation: &Conversation, live: &mut Option<Live>) -> bool {
+        let Some(awake) = live.as_mut().filter(|live| live.is_late()) else { return true };
+        let disk = self.disk.as_ref().map(|disk| disk as &dyn FsAdapter);
+        if !awake.holds_on(disk, request.messages().get(awake.messages()..).unwrap_or_default()) {
+            // Files have changed since, so it is decided anew.
+            *live = None;
+            return true;
         }
+        let messages = request.messages().len();
+        let mut state = conversation.state();
+        if self.is_elsewhere(conversation, &state) {
+            *live = None;
+            return true;
+        }
+        if !state.note_point(messages) {
+            // It was sent meanwhile.
+            return false;
+        }
+        let Late { plan, decisions, named } = awake.take_late();
+        state.adopted = Some(Adopted { messages, notes: decisions.iter().map(note_of).collect() });
+        // If they cannot be written, they stay valid for as long as the gateway runs.
+        let _ = self.add(request, conversation, &mut state, awake, plan, decisions, named);
+        true
     }
 
     /// Notes that a request could not be written as decided. Returns why nothing new is decided for it.
@@ -363,16 +376,17 @@ impl Decider {
         live: Option<Live>,
         policy: &Policy,
     ) -> Result<Live, WireError> {
-        let (points, decisions, rested, attached) = {
+        let (mut points, decisions, rested, attached) = {
             let state = conversation.state();
             (state.points.clone(), state.decisions.clone(), state.rested.clone(), state.attached.clone())
         };
+        // This request may be noted already.
+        points.retain(|point| *point < request.messages().len());
         let newest = points.last().copied().unwrap_or(conversation.beginning.lead);
         let known = |messages: usize| points.contains(&messages);
         let decided_after = |messages: usize| decisions.iter().filter(move |decided| decided.messages > messages);
         let live = live.filter(|live| live.messages() == newest || known(live.messages()));
-        // Decisions that are not in effect yet and others after them cannot both be replayed.
-        let live = live.filter(|live| !live.is_late() || decided_after(live.messages()).next().is_none());
+        let is_live = live.is_some();
         let settings = LiveSettings {
             dialects: self.options.dialects.clone(),
             directory: self.options.directory.clone(),
@@ -399,7 +413,8 @@ impl Decider {
             live.attach(*message, text.clone());
         }
         let later: Vec<usize> = points.iter().copied().filter(|point| *point > messages).collect();
-        let decisions = decided_after(messages).map(|decided| decided.decision.clone()).collect();
+        // A folder in memory has all decisions: each was made with it.
+        let decisions = decided_after(messages).filter(|_| !is_live).map(|decided| decided.decision.clone()).collect();
         live.rebuilt(request.messages(), &later, decisions)
     }
 
@@ -419,17 +434,36 @@ impl Decider {
         }
         // A request without decisions is stored too; otherwise repeating it after a restart might give another result.
         state.note_point(messages);
-        let Outcome { plan, decisions, has_folded: _ } = outcome;
-        state.attached.extend(named);
-        let texts = self.store.as_ref().map(|_| texts_of(request, awake, &decisions)).unwrap_or_default();
-        state.steps.push(messages, plan);
-        state.decisions.extend(decisions.into_iter().map(|decision| Decided { messages, decision }));
         state.failures = 0;
-        match self.write(conversation, &mut state, &texts) {
+        let Outcome { plan, decisions, has_folded: _ } = outcome;
+        match self.add(request, conversation, &mut state, awake, plan, decisions, named) {
             Ok(()) => Kept::Whole,
             // The decisions stay valid for as long as the gateway runs.
             Err(_) => Kept::InMemory,
         }
+    }
+
+    /// Adds decisions to a conversation, with the plan from them, and writes them.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are the parts of one decision, in the order in which it is made"
+    )]
+    fn add(
+        &self,
+        request: &Request<'_>,
+        conversation: &Conversation,
+        state: &mut State,
+        awake: &Live,
+        plan: Plan,
+        decisions: Vec<FoldDecision>,
+        named: Vec<(usize, Arc<str>)>,
+    ) -> Result<(), StoreError> {
+        let messages = request.messages().len();
+        let texts = self.store.as_ref().map(|_| texts_of(request, awake, &decisions)).unwrap_or_default();
+        state.attached.extend(named);
+        state.steps.push(messages, plan);
+        state.decisions.extend(decisions.into_iter().map(|decision| Decided { messages, decision }));
+        self.write(conversation, state, &texts)
     }
 
     /// Whether another gateway has written to a conversation since this one did.
@@ -493,6 +527,16 @@ fn caching(request: &Request<'_>) -> Caching {
 fn head_tokens(request: &Request<'_>, lead: usize) -> u64 {
     let lead: usize = request.messages().iter().take(lead).map(|message| message.get().len()).sum();
     (request.other_bytes() + lead) as u64 / 4
+}
+
+/// What stays of decisions that were made too late to be sent. A fold can take effect with the next request,
+/// because it rewrites the window anyway; other decisions are discarded.
+fn too_late(awake: Live, outcome: Outcome, named: Vec<(usize, Arc<str>)>) -> Option<Live> {
+    match (outcome.has_folded, outcome.decisions.is_empty() && named.is_empty()) {
+        (true, _) => Some(awake.with_late(Late { plan: outcome.plan, decisions: outcome.decisions, named })),
+        (false, true) => Some(awake),
+        (false, false) => None,
+    }
 }
 
 /// Why no new decisions are made for a request with this many messages, if that is so.

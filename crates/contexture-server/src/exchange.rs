@@ -134,6 +134,13 @@ impl Exchange {
         response
     }
 
+    /// Adds earlier decisions that took effect with this request.
+    fn take_adopted(&mut self) {
+        let Ready { conversation: Some(conversation), messages, decided, .. } = &mut self.ready else { return };
+        let adopted = conversation.state().adopted.take_if(|adopted| adopted.messages == *messages);
+        decided.splice(0..0, adopted.into_iter().flat_map(|adopted| adopted.notes));
+    }
+
     /// Frees the bodies: many responses take long, and nothing is sent again.
     fn let_go(&mut self) {
         (self.came, self.sent, self.text) = (Bytes::new(), Bytes::new(), Bytes::new());
@@ -141,8 +148,9 @@ impl Exchange {
     }
 
     /// Bills the request and records its outcome.
-    fn note(&self, status: u16, quota: Vec<(String, String)>, answered: &Answered, first_byte: Duration) {
-        let Self { shared, ready, .. } = self;
+    fn note(&mut self, status: u16, quota: Vec<(String, String)>, answered: &Answered, first_byte: Duration) {
+        self.take_adopted();
+        let Self { shared, ready, .. } = &*self;
         let now_ms = shared.decider.now_ms();
         let sent = Sent {
             sent_tokens: ready.sent_tokens,

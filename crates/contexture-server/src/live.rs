@@ -42,6 +42,8 @@ pub struct Live {
 /// Decisions that were made too late for their request. They take effect with the next one.
 #[derive(Clone, Debug, Default)]
 pub struct Late {
+    /// The plan with them.
+    pub plan: Plan,
     /// The decisions.
     pub decisions: Vec<FoldDecision>,
     /// The texts for files that messages name, each with its message.
@@ -128,11 +130,16 @@ impl Live {
         self.late.take().unwrap_or_default()
     }
 
-    /// Whether the files that decisions made too late show are still as they show them.
-    pub fn holds_on(&mut self, disk: Option<&dyn FsAdapter>) -> bool {
+    /// Whether the files that decisions made too late show are still as they show them. Files that newer messages name
+    /// are not looked at: those messages tell what became of them.
+    pub fn holds_on(&mut self, disk: Option<&dyn FsAdapter>, newer: &[&RawValue]) -> bool {
         let Some((disk, runtime)) = disk.zip(tokio::runtime::Handle::try_current().ok()) else { return true };
         let decisions = self.late.as_ref().map(|late| late.decisions.as_slice()).unwrap_or_default();
-        let wanted = self.folder.files_of(decisions);
+        let mut wanted = self.folder.files_of(decisions);
+        wanted.retain(|wanted| {
+            let name = wanted.path.rsplit(['/', '\\']).next().unwrap_or_default();
+            !newer.iter().any(|message| message.get().contains(name))
+        });
         // This runs on a blocking thread, so it may wait.
         let found = runtime.block_on(self.gate.look(disk, &wanted));
         !self.folder.differs(found)
