@@ -359,7 +359,7 @@ impl Dialects {
         };
         let workdir = arguments.workdir();
         let start = match workdir {
-            Some(workdir) => before.place(workdir).map_or(Directory::Lost, Directory::At),
+            Some(workdir) => before.place_for_tool(workdir).map_or(Directory::Lost, Directory::At),
             None => before.clone(),
         };
         let framed = if arguments.is_in_background() { Framed { is_running: true, ..framed } } else { framed };

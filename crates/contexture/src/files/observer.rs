@@ -102,7 +102,7 @@ impl Observer {
             self.standing.directory = Directory::At(directory.to_owned());
         }
         let Origin::Harness { kind: Some(kind), path: Some(path) } = &message.meta.origin else { return Vec::new() };
-        let Some(path) = self.standing.directory.place(path) else { return Vec::new() };
+        let Some(path) = self.standing.directory.place_for_tool(path) else { return Vec::new() };
         let text = message.text_cow();
         match &**kind {
             "edited_text_file" => {
