@@ -29,7 +29,7 @@ const SLACK: Duration = Duration::from_secs(8);
 
 /// How long it goes on, in seconds, unless this variable says otherwise.
 const SECONDS_VARIABLE: &str = "CONTEXTURE_CHAOS_SECONDS";
-const SECONDS: u64 = 30;
+const SECONDS: u64 = 60;
 
 /// How often the server is killed.
 const RESTARTS_EVERY: Duration = Duration::from_secs(8);
