@@ -426,9 +426,9 @@ const DOES: &[Choice] = &[
     Choice { name: "search", says: "searches file contents or names" },
     Choice { name: "run", says: "runs a command line" },
     Choice { name: "rework", says: "changes files in a way that its arguments do not show" },
-    Choice { name: "anything", says: "may change its file in any way, or every file if it names none" },
     Choice { name: "delete", says: "removes a file" },
     Choice { name: "move", says: "renames a file" },
+    Choice { name: "anything", says: "may change its file in any way, or every file if it names none" },
     Choice { name: "nothing", says: "has nothing to do with files" },
 ];
 
