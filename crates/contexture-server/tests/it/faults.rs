@@ -197,15 +197,22 @@ async fn what_is_sent_because_deciding_takes_long_is_sent_again_by_another_gatew
         let slow = provider.gateway(Options { counter: counter.clone(), own_work, ..options() }).await;
         counter.0.store(true, Ordering::SeqCst);
         let other = provider.gateway(options()).await;
-        let requests = agent.requests();
-        for at in &requests {
-            let body = agent.request(*at, false);
+        let (mut late, mut compared) = (0, 0);
+        for (n, at) in agent.requests().into_iter().enumerate() {
+            let body = agent.request(at, false);
             post(&slow, format, body.clone()).await;
             let sent = provider.last().body;
             // The first gateway may still be deciding.
             post(&other, format, body).await;
-            assert_eq!(provider.last().body, sent, "{format:?}, {at} steps");
+            let record = records(&slow, n + 1).await.pop().unwrap();
+            late += usize::from(record.passed.is_some());
+            // Both write to one file, and a busy machine may make one of them give up.
+            if !record.is_unsaved {
+                compared += 1;
+                assert_eq!(provider.last().body, sent, "{format:?}, request {n}: {:?}", record.passed);
+            }
         }
+        assert!(late > 0 && compared > agent.requests().len() / 2, "{format:?}: {late} late, {compared} compared");
     }
 }
 
