@@ -29,6 +29,9 @@ const ALLOWED: [&str; 31] = [
     "serde_json",
     "serde_path_to_error",
     "zmij",
+    // One form of the many that Unicode has for a text, so that a search finds it.
+    "tinyvec",
+    "unicode-normalization",
     // Errors.
     "thiserror",
     "thiserror-impl",

@@ -217,7 +217,7 @@ mod tests {
                 let gone = expected.remove(index.index(expected.len()));
                 let has_others = remove(&transaction, 1, gone.document).unwrap();
                 prop_assert_eq!(has_others, !expected.is_empty());
-                remove(&transaction, 1, gone.document + 1 << 40).unwrap();
+                remove(&transaction, 1, gone.document + (1 << 40)).unwrap();
             }
             prop_assert_eq!(&read(&transaction, 1).unwrap(), &expected);
         }
