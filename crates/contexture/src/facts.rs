@@ -24,6 +24,7 @@ mod stored;
 mod elsewhere;
 mod layer;
 mod functions;
+mod memory;
 pub mod mirror;
 
 pub use by_hand::{Edit, move_fact};
@@ -31,8 +32,9 @@ pub use elsewhere::forget_in_store;
 pub(crate) use extract::Kind;
 pub use fact::{Fact, FactId, MAX_NAME_BYTES, MAX_QUOTE_BYTES, MAX_TEXT_BYTES, Source, Speaker};
 pub use functions::{Forget, History, Remember, Update};
-pub(crate) use layer::FactLayer;
 pub use learner::Extraction;
+pub(crate) use memory::sealed::Sealed as SealedKind;
+pub use memory::{FactKind, FactMemory};
 pub use refusal::Refusal;
 pub use render::{day, speaker};
 pub use set::{Added, Change, Facts, MAX_FACTS};

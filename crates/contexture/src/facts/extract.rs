@@ -23,7 +23,7 @@ const MAX_KNOWN: usize = 60;
 
 /// Which kind of facts a layer keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Properties of people, projects and things.
     Entities,
     /// What happened and was decided, by date.

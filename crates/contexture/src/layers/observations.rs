@@ -42,123 +42,33 @@
 //! # }
 //! ```
 
-use std::sync::Arc;
+use contexture_core::Slot;
+use contexture_core::layer::BudgetConfig;
 
-use contexture_core::id::ResourceKind;
-use contexture_core::item::Item;
-use contexture_core::layer::*;
-use contexture_core::{LayerId, Slot};
-
-use crate::facts::{Extraction, Fact, FactLayer, Facts, Forget, History, Kind, Remember, Update};
-use crate::text::block::changed_lines;
+use crate::facts::{FactKind, FactMemory, Kind, SealedKind};
 
 /// The default id of the layer.
 pub const ID: &str = "observations";
 /// The id of the layer that keeps the observations of a project.
 pub const PROJECT_ID: &str = "observations-project";
 
-const BUDGET: BudgetConfig = BudgetConfig::Range { min: 500, max: 2_500 };
-
 /// The layer `observations`: see [the module](self).
-#[derive(Clone, Debug)]
-pub struct Observations {
-    layer: FactLayer,
+pub type Observations = FactMemory<Observed>;
+
+/// What happened and was decided, by date.
+#[derive(Clone, Copy, Debug)]
+pub enum Observed {}
+
+impl FactKind for Observed {
+    const ID: &'static str = ID;
+    const PROJECT_ID: &'static str = PROJECT_ID;
+    const NAME: &'static str = "Observations";
+    const SLOT: Slot = Slot::OBSERVATIONS;
+    const BUDGET: BudgetConfig = BudgetConfig::Range { min: 500, max: 2_500 };
 }
 
-impl Observations {
-    /// Returns the current observations, oldest first.
-    pub const FACTS: LayerData<Observations, Vec<Fact>> = LayerData::new("facts");
-    /// Remembers a fact.
-    pub const REMEMBER: LayerFunction<Observations, Remember, String> = LayerFunction::new("remember");
-    /// Corrects or ends a fact.
-    pub const UPDATE: LayerFunction<Observations, Update, String> = LayerFunction::new("update");
-    /// Forgets a fact.
-    pub const FORGET: LayerFunction<Observations, Forget, String> = LayerFunction::new("forget");
-    /// Tells what was true and when.
-    pub const HISTORY: LayerFunction<Observations, History, String> = LayerFunction::new("history");
-
-    /// Creates the layer for the observations of a user, without extraction.
-    pub fn new() -> Self {
-        Self { layer: FactLayer::new(ID, Kind::Observations) }
-    }
-
-    /// Creates the layer for the observations of a project, under the id `observations-project`.
-    pub fn of_project() -> Self {
-        Self::new().with_id(PROJECT_ID).with_resource(ResourceKind::project())
-    }
-
-    /// Sets another id.
-    pub fn with_id(self, id: impl Into<LayerId>) -> Self {
-        Self { layer: self.layer.with_id(id.into()) }
-    }
-
-    /// Sets the kind of resource that the facts belong to.
-    pub fn with_resource(self, kind: impl Into<ResourceKind>) -> Self {
-        Self { layer: self.layer.with_resource(kind.into()) }
-    }
-
-    /// Learns facts with a model.
-    pub fn with_extraction(self, extraction: Extraction) -> Self {
-        Self { layer: self.layer.with_extraction(extraction) }
-    }
-}
-
-impl Default for Observations {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl MemoryLayer for Observations {
-    type State = Facts;
-
-    fn spec(&self) -> LayerSpec {
-        LayerSpec::new(self.layer.id().clone(), Slot::OBSERVATIONS, MemoryScope::Resource)
-            .with_name("Observations")
-            .with_budget(BUDGET)
-            .with_resource(self.layer.resource().clone())
-    }
-
-    fn provides(&self) -> LayerProvides<Facts> {
-        self.layer.provides()
-    }
-
-    async fn init(&self, params: InitParams<Facts>) -> HookResult<InitResult<Facts>> {
-        Ok(self.layer.init(params))
-    }
-
-    async fn recall(&self, params: RecallParams<Facts>) -> HookResult<RecallResult<Facts>> {
-        self.layer.recall(params).await
-    }
-
-    async fn store(&self, params: StoreParams<Facts>) -> HookResult<StoreResult<Facts>> {
-        self.layer.store(params).await
-    }
-
-    async fn on_complete(&self, params: CompleteParams<Facts>) -> HookResult<CompleteResult<Facts>> {
-        self.layer.on_complete(params).await
-    }
-
-    async fn dispose(&self, _: DisposeParams<Facts>) -> HookResult<()> {
-        self.layer.dispose().await;
-        Ok(())
-    }
-
-    async fn on_spawn(&self, params: SpawnParams<Facts>) -> HookResult<SpawnResult<Facts>> {
-        Ok(SpawnResult::state((*params.parent_state).clone()))
-    }
-
-    async fn on_return(&self, params: ReturnParams<Facts>) -> HookResult<ReturnResult<Facts>> {
-        Ok(ReturnResult::state(params.child_state.merged(&params.parent_state)))
-    }
-
-    fn render_delta(&self, pinned: &[Arc<Item>], current: &[Arc<Item>]) -> Option<String> {
-        changed_lines(pinned, current)
-    }
-
-    fn merge(&self, ours: &Facts, theirs: &Facts) -> Option<Facts> {
-        Some(ours.merged(theirs))
-    }
+impl SealedKind for Observed {
+    const KIND: Kind = Kind::Observations;
 }
 
 #[cfg(test)]
@@ -166,6 +76,7 @@ mod tests {
     use contexture_core::testing::layer_conformance;
 
     use super::*;
+    use crate::facts::Extraction;
 
     #[tokio::test]
     async fn conforms() {

@@ -1,7 +1,8 @@
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use contexture_core::engine::{Engine, Execution};
 use contexture_core::error::BoxError;
+use contexture_core::item::Item;
 use contexture_core::model::{LlmResponse, Model, ModelRequest, Usage};
 use contexture_core::store::{MemoryStore, StorageAdapter};
 use contexture_core::testing::{ManualClock, ScriptedModel, engine, layer_conformance};
@@ -9,7 +10,7 @@ use contexture_core::{Error, memory};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::facts::{Remembered, Speaker};
+use crate::facts::{Extraction, Remember, Remembered, Speaker};
 use crate::layers::Observations;
 
 /// Extracts a fact from every sentence of every item that it is shown.
