@@ -69,6 +69,7 @@ fn check(runtime: &Runtime, files: &LocalFs, gate: &mut Gate, model: &mut FileMo
         let compared = match on_disk {
             OnDisk::Unchanged => Some(Compared { file, found: Found::Unchanged }),
             OnDisk::Gone => model.compare(file, None),
+            OnDisk::Unreadable => model.compare_unreadable(file),
             OnDisk::Text(text) => model.compare(file, Some(&text)),
         };
         let compared = compared.expect("all files are known");

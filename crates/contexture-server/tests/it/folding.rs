@@ -467,11 +467,12 @@ async fn a_fold_shows_what_the_disk_holds_now() {
     let decided: Vec<_> =
         records.iter().flat_map(|record| &record.decided).map(|note| (&note.what, &note.reason)).collect();
     assert!(decided.iter().any(|(what, _)| *what == "disk"), "{decided:?}");
-    assert!(sent.contains("was altered by somebody"), "the view shows what is there now: {decided:?}");
+    assert!(!sent.contains("was altered by somebody"), "the agent has not seen it: {decided:?}");
+    assert!(sent.contains("changed on disk since you read it"), "{decided:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fold_that_was_decided_late_shows_what_the_disk_holds_when_it_takes_effect() {
+async fn a_fold_that_was_decided_late_is_held_against_the_disk_when_it_takes_effect() {
     let directory = tempfile::tempdir().unwrap();
     let base: std::sync::Arc<str> = directory.path().to_str().unwrap().into();
     let provider = Provider::start().await;
@@ -504,7 +505,9 @@ async fn a_fold_that_was_decided_late_shows_what_the_disk_holds_when_it_takes_ef
         play_some(&gateway, &provider, &agent, &[agent.steps.len()]).await;
         let records = records(&gateway, n + 1).await;
         if records[n].decided.iter().any(|note| note.what == "fold") {
-            assert!(provider.last().body.contains("was altered by somebody"), "{:?}", records[n].decided);
+            let sent = provider.last().body;
+            assert!(!sent.contains("was altered by somebody"), "{:?}", records[n].decided);
+            assert!(sent.contains("changed on disk since you read it"), "{:?}", records[n].decided);
             return;
         }
     }

@@ -31,6 +31,8 @@ pub enum OnDisk {
     Unchanged,
     /// No file.
     Gone,
+    /// Something that cannot be read as the file was: a link, too many bytes, no text.
+    Unreadable,
     /// A file with this text.
     Text(String),
 }
@@ -57,8 +59,8 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Looks at files beneath the adapter's base. Files outside of it, and files that cannot be read, are left out of
-    /// the result, since nothing is known of them.
+    /// Looks at files beneath the adapter's base. Files outside of it, and files whose reading failed for another reason
+    /// than what they are, are left out of the result, since nothing is known of them.
     pub async fn look(&mut self, fs: &dyn FsAdapter, wanted: &[Wanted]) -> Vec<(usize, OnDisk)> {
         let started = Instant::now();
         let needs_base = wanted.iter().any(|wanted| is_absolute(&wanted.path));
@@ -96,10 +98,11 @@ impl Gate {
     }
 }
 
-/// What an error means: the file does not exist, or nothing is known.
+/// What an error means: the file does not exist, is another kind of thing now, or nothing is known.
 fn verdict(error: FileError) -> Result<OnDisk, FileError> {
     match error.code {
         FileErrorCode::NotFound | FileErrorCode::NotAFile => Ok(OnDisk::Gone),
+        FileErrorCode::SymlinkRejected | FileErrorCode::FileTooLarge | FileErrorCode::NotText => Ok(OnDisk::Unreadable),
         _ => Err(error),
     }
 }

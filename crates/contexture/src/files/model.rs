@@ -134,12 +134,14 @@ pub struct FileState {
 }
 
 /// A change that only a comparison with the disk revealed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskChange {
     /// When it was found.
     pub at: u32,
     /// How many known lines are no longer there.
     pub lost: usize,
+    /// Where the file has other lines now: the numbers of the first and the last line of the first few places.
+    pub differ: Vec<(usize, usize)>,
 }
 
 /// Everything that is known of all files.

@@ -128,7 +128,7 @@ impl FoldDecision {
 pub struct Checked {
     /// How many items the log had.
     pub at: usize,
-    /// What was found of each file. Texts are included only where the log does not hold them.
+    /// What was found of each file, without its text.
     pub files: Vec<Compared>,
 }
 
@@ -138,6 +138,7 @@ impl Checked {
         let compared = |(file, on_disk)| match on_disk {
             OnDisk::Unchanged => Some(Compared { file, found: Found::Unchanged }),
             OnDisk::Gone => model.compare(file, None),
+            OnDisk::Unreadable => model.compare_unreadable(file),
             OnDisk::Text(text) => model.compare(file, Some(&text)),
         };
         Self { at, files: found.into_iter().filter_map(compared).collect() }
@@ -148,6 +149,7 @@ impl Checked {
         let gone = self.files.iter().filter(|file| file.found == Found::Gone).count();
         let is_changed = |file: &&Compared| match &file.found {
             Found::There(there) => there.regions.iter().any(|region| !region.made_of.is_empty()),
+            Found::Unreadable => true,
             Found::Unchanged | Found::Gone => false,
         };
         (self.files.iter().filter(is_changed).count(), gone)

@@ -170,10 +170,10 @@ const MAX_DISK_CHANGES: usize = 12;
 
 /// Lists the files whose known text is no longer on the disk, according to a comparison, newest first.
 pub fn lost_on_disk(model: &FileModel, is_wanted: impl Fn(&FileState, &DiskChange) -> bool) -> String {
-    let lost = model.files().iter().filter_map(|file| Some((file, file.disk_change?)));
-    let mut lost: Vec<(&FileState, DiskChange)> = lost.filter(|(file, change)| is_wanted(file, change)).collect();
+    let lost = model.files().iter().filter_map(|file| Some((file, file.disk_change.as_ref()?)));
+    let mut lost: Vec<(&FileState, &DiskChange)> = lost.filter(|(file, change)| is_wanted(file, change)).collect();
     lost.sort_by_key(|(_, change)| std::cmp::Reverse(change.at));
-    let line = |(file, change): &(&FileState, DiskChange)| {
+    let line = |(file, change): &(&FileState, &DiskChange)| {
         let path = clip(&one_line(&file.path), MAX_LINE_CHARS);
         match (file.deleted, change.lost) {
             (true, _) => format!("- `{path}` is gone from the disk\n"),

@@ -9,7 +9,7 @@ use contexture_core::window::fence_for;
 
 use super::claims::LinesClaim;
 use super::tuning::{NEAR_LINES, weight};
-use crate::files::model::{Cause, Claim, FileModel, FileState, Grade, Line, join_lines};
+use crate::files::model::{Cause, Claim, DiskChange, FileModel, FileState, Grade, Line, join_lines};
 use crate::text::one_line::one_line;
 
 /// A run of lines that is shown or left out as one.
@@ -206,7 +206,7 @@ impl<'a> FileView<'a> {
         let noun = if shown == 1 { "line" } else { "lines" };
         let same = runs.iter().all(|(_, claim)| (claim.grade, &claim.by) == (runs[0].1.grade, &runs[0].1.by));
         let grade = if same { format!(", {}", told(&runs[0].1)) } else { String::new() };
-        let changed = if file.disk_change.is_some() { "; it changed on disk since you read it" } else { "" };
+        let changed = file.disk_change.as_ref().map_or_else(String::new, changed_on_disk);
         // Writing to a string cannot fail.
         let _ = writeln!(text, "## `{}`: {whole}{shown} {noun}{grade}{changed}", one_line(&file.path));
         for (lines, claim) in runs {
@@ -222,6 +222,18 @@ impl<'a> FileView<'a> {
             rendered.claims.push(LinesClaim::new(*index, lines, claim, *is_whole));
         }
     }
+}
+
+/// Says that a file changed on the disk, and where. What is there now is not shown: the agent has not seen it.
+fn changed_on_disk(change: &DiskChange) -> String {
+    let lines =
+        |(first, last): &(usize, usize)| if first == last { first.to_string() } else { format!("{first}–{last}") };
+    let differ = match change.differ.as_slice() {
+        [] => String::new(),
+        [(first, last)] if first == last => format!(", line {first} differs"),
+        some => format!(", lines {} differ", some.iter().map(lines).collect::<Vec<_>>().join(", ")),
+    };
+    format!("; changed on disk since you read it{differ}: read it again")
 }
 
 /// Describes a grade and what lowered it.

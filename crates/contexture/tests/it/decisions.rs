@@ -89,7 +89,7 @@ fn what_is_stored_names_its_version_and_is_read_again() {
 
 #[test]
 fn what_was_found_on_the_disk_is_stored_by_what_was_known() {
-    let made_of = vec![Piece::Known(0, 3), Piece::New("new".into()), Piece::Known(4, 2)];
+    let made_of = vec![Piece::Known(0, 3), Piece::Unseen(2), Piece::Known(4, 2)];
     let regions = vec![Region { segment: 0, start: 9, made_of }, Region { segment: 1, start: 20, made_of: Vec::new() }];
     let files = vec![
         Compared { file: 4, found: Found::Unchanged },
@@ -105,13 +105,28 @@ fn what_was_found_on_the_disk_is_stored_by_what_was_known() {
             {"file": 4, "found": "unchanged"},
             {"file": 5, "found": "gone"},
             {"file": 6, "found": {"there": {"known": 7, "lines": 30, "regions": [
-                {"segment": 0, "start": 9, "made_of": [[0, 3], "new", [4, 2]]},
+                {"segment": 0, "start": 9, "made_of": [[0, 3], 2, [4, 2]]},
                 {"segment": 1, "start": 20},
             ]}}},
         ],
     });
     assert_eq!(decision.to_stored(), stored, "this is what is on disks");
     assert_eq!(FoldDecision::from_stored(&stored).unwrap(), decision);
+}
+
+#[test]
+fn texts_that_earlier_versions_took_from_the_disk_are_only_counted() {
+    let stored = json!({
+        "decision": "disk", "version": 2, "at": 1,
+        "files": [{"file": 0, "found": {"there": {"known": 7, "lines": 4, "regions": [
+            {"segment": 0, "start": 0, "made_of": [[0, 2], "API_KEY=secret", [3, 1]]},
+        ]}}}],
+    });
+    let decision = FoldDecision::from_stored(&stored).unwrap();
+    assert!(!format!("{decision:?}{}", decision.to_stored()).contains("secret"));
+    let FoldDecision::Disk(Checked { files, .. }) = decision else { panic!("{decision:?}") };
+    let Found::There(there) = &files[0].found else { panic!("{files:?}") };
+    assert_eq!(there.regions[0].made_of, [Piece::Known(0, 2), Piece::Unseen(1), Piece::Known(3, 1)]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Comparing what is known of a file with the disk: what is there is taken, within what was known and nowhere else.
+//! Comparing what is known of a file with the disk: what is still there is verified, and nothing is learnt.
 
 use contexture::files::model::{Compared, FileModel, Found, Grade, Verified};
 use contexture::files::numbering::Passage;
@@ -37,20 +37,54 @@ fn a_change_is_remembered_until_the_agent_reads_or_changes_the_file() {
     for observation in [read("a", 1, "a\nx\nc\n", true), Observation::Write { path: "a".into(), text: "a\n".into() }] {
         let mut model = model_of("a\nb\nc\n", None);
         assert_eq!(model.verify(2, "a", Some("a\nx\nc\n")), Verified::Differed);
-        let change = model.files()[0].disk_change.unwrap();
-        assert_eq!((change.at, change.lost), (2, 1));
+        let change = model.files()[0].disk_change.clone().unwrap();
+        assert_eq!((change.at, change.lost, change.differ), (2, 1, vec![(2, 2)]));
         model.apply(3, &observation);
         assert_eq!(model.files()[0].disk_change, None);
     }
 }
 
 #[test]
-fn a_file_that_was_emptied_for_a_moment_is_known_again() {
+fn a_file_that_was_emptied_is_known_to_be_empty_and_nothing_is_known_once_it_has_lines_again() {
     let mut model = model_of("a\nb\nc\n", None);
     assert_eq!(model.verify(2, "a", Some("")), Verified::Differed);
-    assert_eq!(model.verify(3, "a", Some("a\nb\n")), Verified::Differed);
-    assert_eq!(known(&model), [(Some(1), "a\nb".to_owned())]);
     assert!(model.claim_whole(0).is_some());
+    assert_eq!(model.verify(3, "a", Some("a\nb\n")), Verified::Differed);
+    assert_eq!(known(&model), []);
+    assert!(model.claim_whole(0).is_none());
+}
+
+#[test]
+fn what_a_person_put_into_a_file_is_not_learnt() {
+    // A template that the agent wrote, filled in; a value that a harness hid; a file that gained a line; a write that
+    // was refused, of a file that was never read.
+    for (known_text, on_disk, remains) in [
+        ("A=1\nKEY=\nB=2\n", "A=1\nKEY=sk-secret\nB=2\n", &[(Some(1), "A=1"), (Some(3), "B=2")][..]),
+        ("A=1\nKEY=[REDACTED]\n", "A=1\nKEY=sk-secret\n", &[(Some(1), "A=1")]),
+        ("A=1\nB=2\n", "A=1\nB=2\nKEY=sk-secret\n", &[(Some(1), "A=1\nB=2")]),
+        ("MODE=test\n", "KEY=sk-secret\nOTHER=sk-secret\n", &[]),
+    ] {
+        let mut model = model_of(known_text, None);
+        assert_eq!(model.verify(2, "a", Some(on_disk)), Verified::Differed, "{on_disk}");
+        let remains: Vec<_> = remains.iter().map(|(first, text)| (*first, (*text).to_owned())).collect();
+        assert_eq!(known(&model), remains);
+        assert!(model.claim_whole(0).is_none(), "{on_disk}");
+        let stored = serde_json::to_string(&model_of(known_text, None).compare(0, Some(on_disk))).unwrap();
+        assert!(!stored.contains("secret"), "{stored}");
+    }
+}
+
+#[test]
+fn a_file_that_can_no_longer_be_read_is_in_doubt() {
+    let mut model = model_of("a\nb\n", None);
+    let compared = model.compare_unreadable(0).unwrap();
+    assert_eq!(model.take_over(2, &compared), Verified::Unreadable);
+    let claim = model.claim(0, 0, 0..2);
+    assert_eq!((claim.grade, claim.by[0].by.as_str()), (Grade::InDoubt, "the file on disk can no longer be read"));
+    assert!(model.claim_whole(0).is_none());
+    assert_eq!(model.compare_unreadable(0), None, "it is known already");
+    assert_eq!(model.verify(3, "a", Some("a\nb\n")), Verified::Same);
+    assert_eq!(model.claim(0, 0, 0..2).grade, Grade::Verified);
 }
 
 #[test]
@@ -147,6 +181,7 @@ proptest! {
             },
         }
         let mut again = model.clone();
+        let read_lines: std::collections::HashSet<String> = text.iter().cloned().collect();
         let mut disk = text;
         for (at, deeds) in [(2, &first), (3, &second)] {
             disk = done(disk, deeds);
@@ -160,6 +195,7 @@ proptest! {
                 let start = segment.first.unwrap() - 1;
                 let known: Vec<&str> = segment.lines.iter().map(|line| &*line.text).collect();
                 prop_assert_eq!(&known[..], &disk[start..start + known.len()]);
+                prop_assert!(known.iter().all(|line| read_lines.contains(*line)), "{known:?} was never read");
                 if !known.is_empty() {
                     prop_assert_eq!(model.claim(0, index, 0..known.len()).grade, Grade::Verified);
                 }
@@ -194,8 +230,6 @@ proptest! {
         let now = [hide(done(top, &deeds_above)), done(open, &deeds_within), hide(done(end, &deeds_below))].concat();
         model.verify(2, "a", Some(&(now.join("\n") + "\n")));
         let known = model.files()[0].text();
-        // A file that was read from its first line on has what is put before that line within what was read.
-        let is_put_on_top = above == 0 && deeds_above.iter().any(|deed| matches!(deed, Deed::Put(..)));
-        prop_assert!(is_put_on_top || !known.contains("hidden"), "{known}\n--\n{}", now.join("\n"));
+        prop_assert!(!known.contains("hidden") && !known.contains("new"), "{known}\n--\n{}", now.join("\n"));
     }
 }

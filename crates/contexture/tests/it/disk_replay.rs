@@ -1,9 +1,12 @@
-//! A folder that looks at the disk before it decides: its windows come out again without the disk.
+//! A folder that looks at the disk before it decides: its windows come out again without the disk, and show nothing that
+//! the conversation did not have.
 
 use std::collections::BTreeMap;
 
+use contexture::Item;
 use contexture::files::disk::OnDisk;
 use contexture::fold::{Asking, FoldDecision, Folder, Replay};
+
 use contexture::item::Role;
 use contexture::tokens::Estimate;
 use contexture::transcript::Record;
@@ -23,8 +26,15 @@ enum Deed {
     Run,
     /// The agent talks.
     Talk,
-    /// Someone replaces a line of a file.
+    /// The agent writes a file, replaces a line of one, or is refused when it wants to write one.
+    Write(usize),
+    Edit(usize, usize),
+    Refused(usize),
+    /// The agent reads a file, and the harness hides a line of it.
+    Redacted(usize, usize),
+    /// Someone replaces a line of a file, or puts one in.
     Change(usize, usize),
+    Add(usize, usize),
     /// Someone deletes a file, or makes it again.
     Toggle(usize),
 }
@@ -38,6 +48,11 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
         1 => Just(Deed::Run),
         4 => Just(Deed::Talk),
         3 => (0..FILES, 0..30_usize).prop_map(|(file, line)| Deed::Change(file, line)),
+        2 => (0..FILES, 0..30_usize).prop_map(|(file, line)| Deed::Add(file, line)),
+        1 => (0..FILES).prop_map(Deed::Write),
+        2 => (0..FILES, 0..30_usize).prop_map(|(file, line)| Deed::Edit(file, line)),
+        1 => (0..FILES).prop_map(Deed::Refused),
+        1 => (0..FILES, 0..30_usize).prop_map(|(file, line)| Deed::Redacted(file, line)),
         1 => (0..FILES).prop_map(Deed::Toggle),
     ];
     proptest::collection::vec(deed, 10..60)
@@ -62,11 +77,48 @@ impl Disk {
         Self { files: (0..FILES).map(|file| (path_of(file), first_lines(file))).collect(), changes: 0 }
     }
 
-    fn change(&mut self, file: usize, line: usize) {
+    /// A line that was nowhere before.
+    fn new_line(&mut self, line: usize) -> String {
         self.changes += 1;
+        format!("let changed_{} = {line};", self.changes)
+    }
+
+    fn change(&mut self, file: usize, line: usize) {
+        let new = self.new_line(line);
         if let Some(lines) = self.files.get_mut(&path_of(file)) {
-            lines[line] = format!("let changed_{} = {line};", self.changes);
+            lines[line] = new;
         }
+    }
+
+    fn add(&mut self, file: usize, line: usize) {
+        let new = self.new_line(line);
+        if let Some(lines) = self.files.get_mut(&path_of(file)) {
+            lines.insert(line, new);
+        }
+    }
+
+    /// The agent replaces a line, if the file is there.
+    fn edit(&mut self, id: &str, file: usize, line: usize) -> Vec<Record> {
+        let new = self.new_line(line);
+        let Some(lines) = self.files.get_mut(&path_of(file)) else { return Vec::new() };
+        let old = std::mem::replace(&mut lines[line], new.clone());
+        let arguments = json!({ "file_path": path_of(file), "old_string": old, "new_string": new });
+        vec![asks(id, "Edit", arguments), answers(id, format!("The file {} has been updated.", path_of(file)))]
+    }
+
+    /// The agent writes a file anew, or is refused.
+    fn write(&mut self, id: &str, file: usize, is_refused: bool) -> Vec<Record> {
+        let lines: Vec<String> = (0..31).map(|line| self.new_line(line)).collect();
+        let arguments = json!({ "file_path": path_of(file), "content": lines.join("\n") + "\n" });
+        if is_refused {
+            let refusal = "File has not been read yet. Read it first before writing to it.";
+            // Some agents mark failures, and others only say so.
+            let output =
+                if file.is_multiple_of(2) { Item::error_output(id, refusal) } else { Item::output(id, refusal) };
+            return vec![asks(id, "Write", arguments), output.into()];
+        }
+        self.files.insert(path_of(file), lines);
+        vec![asks(id, "Write", arguments), answers(id, format!("The file {} has been written.", path_of(file)))]
     }
 
     fn toggle(&mut self, file: usize) {
@@ -111,8 +163,24 @@ impl Disk {
             }
             Deed::Run => vec![asks(&id, "Bash", json!({ "command": "./run.sh" })), answers(&id, "done")],
             Deed::Talk => vec![said(Role::Assistant, "so we went on and on ".repeat(30)), said(Role::User, "go on")],
+            Deed::Write(file) => self.write(&id, *file, false),
+            Deed::Refused(file) => self.write(&id, *file, true),
+            Deed::Edit(file, line) => self.edit(&id, *file, *line),
+            Deed::Redacted(file, hidden) => {
+                let Some(lines) = self.files.get(&path_of(*file)) else { return Vec::new() };
+                let shown = lines.iter().enumerate().map(|(at, line)| match at == *hidden {
+                    true => format!("{}\t[REDACTED]\n", at + 1),
+                    false => format!("{}\t{line}\n", at + 1),
+                });
+                let arguments = json!({ "file_path": path_of(*file) });
+                vec![asks(&id, "Read", arguments), answers(&id, shown.collect::<String>())]
+            }
             Deed::Change(file, line) => {
                 self.change(*file, *line);
+                Vec::new()
+            }
+            Deed::Add(file, line) => {
+                self.add(*file, *line);
                 Vec::new()
             }
             Deed::Toggle(file) => {
@@ -160,6 +228,41 @@ proptest! {
     }
 }
 
+/// The lines with numbers of their own in a text.
+fn marked(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|char: char| !char.is_alphanumeric() && char != '_').filter(|word| word.contains('_'))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Somebody else changes the files all the time, and every line of these changes is new: what a window shows was
+    /// in the conversation before.
+    #[test]
+    fn nothing_is_shown_that_the_conversation_did_not_have(mut deeds in deeds()) {
+        deeds.extend((0..30).map(|_| Deed::Talk));
+        let (messages, windows, decisions) = play(&deeds);
+        prop_assert!(folds(&decisions) > 0, "nothing was folded");
+        let mut had = std::collections::HashSet::new();
+        let mut windows = windows.iter();
+        for message in &messages {
+            if message[0].0.is_of_model() {
+                for (_, _, item) in windows.next().expect("a window for each response") {
+                    let text = crate::records::text(item);
+                    let unheard: Vec<&str> = marked(&text).filter(|word| !had.contains(*word)).collect();
+                    prop_assert!(unheard.is_empty(), "{unheard:?} was never in the conversation:\n{text}");
+                }
+            }
+            for (item, _) in message {
+                had.extend(marked(&serde_json::to_string(item).unwrap()).map(str::to_owned));
+            }
+        }
+        let stored: String = decisions.iter().map(|decision| decision.to_stored().to_string()).collect();
+        let unheard: Vec<&str> = marked(&stored).filter(|word| word.contains("changed_") && !had.contains(*word)).collect();
+        prop_assert!(unheard.is_empty(), "stored, but never in the conversation: {unheard:?}");
+    }
+}
+
 #[test]
 fn what_is_played_looks_at_the_disk() {
     let read = |file| Deed::Read(file, None);
@@ -169,6 +272,7 @@ fn what_is_played_looks_at_the_disk() {
     let looked = decisions.iter().filter(|decision| matches!(decision, FoldDecision::Disk(_))).count();
     assert!(looked > 0, "nothing was looked at");
     let shown: String = windows.iter().flatten().map(|(_, _, item)| crate::records::text(item) + "\n").collect();
-    assert!(shown.contains("let changed_1 = 3;"), "{shown}");
+    assert!(!shown.contains("changed_1"), "what the agent has not seen is shown: {shown}");
+    assert!(shown.contains("changed on disk since you read it, line 4 differs: read it again"), "{shown}");
     assert!(shown.contains("`src/1.rs` is gone from the disk"), "{shown}");
 }

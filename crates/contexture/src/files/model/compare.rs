@@ -1,5 +1,6 @@
 //! The result of comparing a file with the disk, in a form that can be applied again without the disk.
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::align::{Block, Bounds, DiskLines, regions};
@@ -21,14 +22,16 @@ pub struct Compared {
 pub enum Found {
     /// The file did not change since it was last compared, and nothing was learnt about it since.
     Unchanged,
-    /// The file is gone, or is no longer a file.
+    /// The file is gone.
     Gone,
+    /// There is something that cannot be read as the file was: a link, too many bytes, no text.
+    Unreadable,
     /// The file is there.
     There(There),
 }
 
-/// A file that is there, described relative to what was known of it. It holds only text that was not known before, and
-/// only within what the agent has read or written.
+/// A file that is there, described relative to what was known of it. It holds no text: what the disk has and the
+/// conversation has not is only counted, since it may be a secret that a person has just typed in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct There {
     /// The hash of what was known.
@@ -55,13 +58,40 @@ pub struct Region {
 }
 
 /// A part of a region.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, from = "StoredPiece")]
 pub enum Piece {
     /// Lines of the segment: the first and how many.
     Known(usize, usize),
-    /// A line that was not known.
-    New(String),
+    /// So many lines that were not known.
+    Unseen(usize),
+}
+
+/// A part of a region as it is stored. Earlier versions stored the text of each line that was not known.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StoredPiece {
+    Known(usize, usize),
+    Unseen(usize),
+    Text(IgnoredAny),
+}
+
+impl From<StoredPiece> for Piece {
+    fn from(stored: StoredPiece) -> Self {
+        match stored {
+            StoredPiece::Known(first, count) => Self::Known(first, count),
+            StoredPiece::Unseen(count) => Self::Unseen(count),
+            StoredPiece::Text(_) => Self::Unseen(1),
+        }
+    }
+}
+
+impl Piece {
+    /// How many lines of the disk it is.
+    pub(super) fn lines(self) -> usize {
+        let (Self::Known(_, count) | Self::Unseen(count)) = self;
+        count
+    }
 }
 
 fn is_false(flag: &bool) -> bool {
@@ -119,21 +149,26 @@ fn changed(index: usize, segment: &Segment, disk: &DiskLines<'_>, is_whole: bool
     let blocks = disk.blocks(&known);
     let bounds = Bounds { begins: segment.first == Some(1), ends: is_whole };
     let region = |range: std::ops::Range<usize>| {
-        let made_of = pieces(&blocks, range.clone(), &disk.lines);
+        let made_of = pieces(&blocks, range.clone());
         Region { segment: index, start: range.start, made_of }
     };
     regions(&blocks, known.len(), disk.lines.len(), bounds).into_iter().map(region).collect()
 }
 
 /// Returns what a part of the disk consists of.
-fn pieces(blocks: &[Block], range: std::ops::Range<usize>, disk: &[&str]) -> Vec<Piece> {
+fn pieces(blocks: &[Block], range: std::ops::Range<usize>) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut at = range.start;
     for block in blocks.iter().filter(|block| range.contains(&block.disk)) {
-        pieces.extend(disk[at..block.disk].iter().map(|line| Piece::New((*line).to_owned())));
+        pieces.extend(unseen(at, block.disk));
         pieces.push(Piece::Known(block.known, block.len));
         at = block.disk_end();
     }
-    pieces.extend(disk[at..range.end].iter().map(|line| Piece::New((*line).to_owned())));
+    pieces.extend(unseen(at, range.end));
     pieces
+}
+
+/// The lines of the disk between two places, if there are any.
+fn unseen(from: usize, to: usize) -> Option<Piece> {
+    (from < to).then(|| Piece::Unseen(to - from))
 }

@@ -78,6 +78,13 @@ fn owned(unpacker: &mut Unpacker<'_>) -> Result<String, Damaged> {
     Ok(unpacker.text()?.as_ref().to_owned())
 }
 
+impl DiskChange {
+    fn wake(unpacker: &mut Unpacker<'_>) -> Result<Self, Damaged> {
+        let (at, lost) = (unpacker.number()?, unpacker.number()?);
+        Ok(Self { at, lost, differ: unpacker.list(|unpacker| Ok((unpacker.number()?, unpacker.number()?)))? })
+    }
+}
+
 impl FileState {
     fn rest(&self, packer: &mut Packer<'_>) {
         let Self {
@@ -111,8 +118,15 @@ impl FileState {
         for flag in [deleted, whole, changed_elsewhere] {
             packer.flag(*flag);
         }
-        packer.optional(disk_change.map(|change| change.at));
-        packer.number(disk_change.map_or(0, |change| change.lost));
+        packer.flag(disk_change.is_some());
+        if let Some(DiskChange { at, lost, differ }) = disk_change {
+            packer.number(*at);
+            packer.number(*lost);
+            packer.list(differ, |packer, (first, last)| {
+                packer.number(*first);
+                packer.number(*last);
+            });
+        }
         packer.list(doubts, |packer, cause| cause.rest(packer));
         packer.list(mentions, |packer, Mention { at, line }| {
             packer.number(*at);
@@ -144,10 +158,7 @@ impl FileState {
             deleted: unpacker.flag()?,
             whole: unpacker.flag()?,
             changed_elsewhere: unpacker.flag()?,
-            disk_change: {
-                let (at, lost) = (unpacker.optional()?, unpacker.number()?);
-                at.map(|at| DiskChange { at, lost })
-            },
+            disk_change: if unpacker.flag()? { Some(DiskChange::wake(unpacker)?) } else { None },
             doubts: unpacker.list(Cause::wake)?,
             mentions: unpacker.list(|unpacker| Ok(Mention { at: unpacker.number()?, line: unpacker.optional()? }))?,
             end: match unpacker.number::<u64>()? {

@@ -9,10 +9,13 @@ use super::{DiskChange, FileModel, FileState, Grade, Line, Now, Segment};
 pub enum Verified {
     /// The file has every known line.
     Same,
-    /// The file had other text where the agent has read or written; that text is known now.
+    /// The file has other text where the agent has read or written. The known lines that are still there are verified;
+    /// the others are no longer known, and neither is what is there in their place.
     Differed,
     /// The file is gone.
     Gone,
+    /// The file can no longer be read, so its lines are in doubt.
+    Unreadable,
     /// Nothing is known of the file.
     Unknown,
 }
@@ -20,11 +23,14 @@ pub enum Verified {
 /// The reason given for lines if a comparison with the disk cannot be applied.
 const LOST_COMPARISON: &str = "a comparison with the disk that no longer fits";
 
+/// The reason given for lines of a file that can no longer be read.
+const UNREADABLE: &str = "the file on disk can no longer be read";
+
 impl FileModel {
     /// Compares what is known of a file with its text on the disk, or with its absence, and applies the result.
     ///
-    /// Known lines that are there are verified. Where the file differs, its text is taken, but only within the regions
-    /// that the agent has read or written.
+    /// Known lines that are there are verified, and those that are gone are forgotten. Nothing is learnt: a text that
+    /// the conversation did not have is not shown.
     pub fn verify(&mut self, at: u32, path: &str, text: Option<&str>) -> Verified {
         let compared = self.place(path).and_then(|file| self.compare(file, text));
         compared.map_or(Verified::Unknown, |compared| self.take_over(at, &compared))
@@ -43,6 +49,13 @@ impl FileModel {
         Some(Compared { file, found })
     }
 
+    /// The result of a comparison with something that cannot be read; `None` if that changes nothing.
+    pub fn compare_unreadable(&self, file: usize) -> Option<Compared> {
+        let state = self.files().get(file)?;
+        let is_news = !state.segments.is_empty() && !state.is_all_in_doubt();
+        is_news.then_some(Compared { file, found: Found::Unreadable })
+    }
+
     /// Whether nothing was learnt about a file since it was last compared with the disk.
     pub fn is_as_compared(&self, file: usize) -> bool {
         self.files.is_as_compared(file)
@@ -56,6 +69,7 @@ impl FileModel {
         let now = Now { at, count: self.count };
         let verified = match found {
             Found::Gone => self.files.change(*index).take_gone(now),
+            Found::Unreadable => self.files.change(*index).take_unreadable(now),
             Found::Unchanged if self.files.is_as_compared(*index) => {
                 self.files.regrade(*index, now);
                 return Verified::Same;
@@ -96,8 +110,13 @@ impl FileState {
         if was_gone {
             return Verified::Same;
         }
-        self.disk_change = Some(DiskChange { at: now.at, lost: 0 });
+        self.disk_change = Some(DiskChange { at: now.at, lost: 0, differ: Vec::new() });
         Verified::Gone
+    }
+
+    fn take_unreadable(&mut self, now: Now) -> Verified {
+        self.raise_doubt(now, UNREADABLE);
+        Verified::Unreadable
     }
 
     fn take_there(&mut self, now: Now, there: &There) -> Verified {
@@ -114,7 +133,7 @@ impl FileState {
         let was_whole = self.whole;
         let before: usize = known.iter().map(|segment| segment.lines.len()).sum();
         self.segments = merged(there, &known, now);
-        if was_whole && self.segments.is_empty() {
+        if was_whole && there.lines == 0 {
             self.segments.push(Segment { first: Some(1), lines: Vec::new(), guess: None, is_hit: false });
         }
         self.whole = is_whole(&self.segments, there.lines) && (was_whole || there.lines > 0);
@@ -123,10 +142,14 @@ impl FileState {
         }
         self.note_change_elsewhere();
         let kept: usize = there.regions.iter().map(|region| region.known_lines(&known)).sum();
-        self.disk_change = Some(DiskChange { at: now.at, lost: before.saturating_sub(kept) });
+        let differ = there.regions.iter().flat_map(Region::unseen).take(MAX_DIFFERENCES).collect();
+        self.disk_change = Some(DiskChange { at: now.at, lost: before.saturating_sub(kept), differ });
         Verified::Differed
     }
 }
+
+/// Most places of a file that are remembered as different.
+const MAX_DIFFERENCES: usize = 4;
 
 impl Region {
     /// How many of its lines were known.
@@ -134,6 +157,34 @@ impl Region {
         let all = known.get(self.segment).map_or(0, |segment| segment.lines.len());
         let of = |piece: &Piece| if let Piece::Known(_, count) = piece { *count } else { 0 };
         if self.made_of.is_empty() { all } else { self.made_of.iter().map(of).sum() }
+    }
+
+    /// Its pieces, each with the number of lines on the disk before it.
+    fn placed(&self) -> impl Iterator<Item = (usize, Piece)> {
+        self.made_of.iter().scan(self.start, |at, piece| {
+            let start = *at;
+            *at += piece.lines();
+            Some((start, *piece))
+        })
+    }
+
+    /// The numbers of the first and the last line of each run of lines that were not known.
+    fn unseen(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.placed()
+            .filter_map(|(at, piece)| matches!(piece, Piece::Unseen(_)).then_some((at + 1, at + piece.lines())))
+    }
+
+    /// Its known lines in runs, each with the number of lines on the disk before it.
+    fn runs(&self, old: &Segment, now: Now) -> Vec<(usize, Vec<Line>)> {
+        let verified = |line: &Line| Line { grade: Grade::Verified, certain_at: now.count, ..line.clone() };
+        if self.made_of.is_empty() {
+            return vec![(self.start, old.lines.iter().map(verified).collect())];
+        }
+        let run = |(at, piece)| match piece {
+            Piece::Known(first, count) => Some((at, old.lines.iter().skip(first).take(count).map(verified).collect())),
+            Piece::Unseen(_) => None,
+        };
+        self.placed().filter_map(run).collect()
     }
 }
 
@@ -146,46 +197,26 @@ fn is_whole(segments: &[Segment], lines: usize) -> bool {
     matches!(segments, [only] if only.lines.len() == lines)
 }
 
-/// Returns segments with the text of the disk in regions, joined where they touch.
+/// Returns the known lines that are on the disk as segments, joined where they touch.
 fn merged(there: &There, known: &[Segment], now: Now) -> Vec<Segment> {
-    let mut regions: Vec<(&Region, &Segment, Vec<Line>)> = Vec::new();
+    let mut runs: Vec<(usize, Vec<Line>, bool)> = Vec::new();
     for region in &there.regions {
         let Some(segment) = known.get(region.segment) else { continue };
-        regions.push((region, segment, lines_of(region, segment, now)));
+        runs.extend(region.runs(segment, now).into_iter().map(|(start, lines)| (start, lines, segment.is_hit)));
     }
-    regions.sort_by_key(|(region, _, lines)| (region.start, lines.len()));
+    runs.sort_by_key(|(start, lines, _)| (*start, lines.len()));
     let mut segments: Vec<Segment> = Vec::new();
     let mut end = 0;
-    for (Region { start, .. }, old, lines) in regions {
-        let region_end = start + lines.len();
+    for (start, lines, is_hit) in runs {
+        let run_end = start + lines.len();
         match segments.last_mut() {
-            Some(last) if *start <= end => {
-                last.lines.extend(lines.into_iter().skip(end.min(region_end) - start));
-                last.is_hit &= old.is_hit;
+            Some(last) if start <= end => {
+                last.lines.extend(lines.into_iter().skip(end.min(run_end) - start));
+                last.is_hit &= is_hit;
             }
-            _ => segments.push(Segment { first: Some(start + 1), lines, guess: None, is_hit: old.is_hit }),
+            _ => segments.push(Segment { first: Some(start + 1), lines, guess: None, is_hit }),
         }
-        end = end.max(region_end);
+        end = end.max(run_end);
     }
     segments
-}
-
-/// Returns the lines of a region; known lines keep what is known of them.
-fn lines_of(region: &Region, old: &Segment, now: Now) -> Vec<Line> {
-    let verified = |line: Line| Line { grade: Grade::Verified, certain_at: now.count, ..line };
-    if region.made_of.is_empty() {
-        return old.lines.iter().cloned().map(verified).collect();
-    }
-    let mut lines = Vec::new();
-    for piece in &region.made_of {
-        match piece {
-            Piece::Known(first, count) => {
-                let known = old.lines.iter().skip(*first).take(*count);
-                lines.extend(known.cloned().map(verified));
-            }
-            // No message shows it.
-            Piece::New(text) => lines.push(verified(Line { is_computed: true, ..Line::new(text, now, 0, 1) })),
-        }
-    }
-    lines
 }
