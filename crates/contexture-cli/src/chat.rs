@@ -19,10 +19,10 @@ mod talk;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
 
+use crate::settings::keys::ModelFormat;
+use crate::settings::{Command, Config, keys};
 use clap::{Args, ValueEnum};
 use contexture::client::ApiKey;
-use contexture::config::keys::ModelFormat;
-use contexture::config::{Command, Config, keys};
 
 use crate::config::{ConfigFlags, OfChat};
 use crate::failure::Failure;

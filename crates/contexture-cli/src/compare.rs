@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::settings::Command;
+use crate::settings::keys::{self, Counter};
 use clap::Args;
-use contexture::config::Command;
-use contexture::config::keys::{self, Counter};
 use contexture::fold::Prices;
 use contexture::transcript::{Report, Transcript};
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! Reads the configuration for a command: its files, the environment and its flags.
 //!
-//! What keys there are, and what their values mean, is in [`contexture::config`].
+//! What keys there are, and what their values mean, is in [`crate::settings`].
 
 mod environment;
 mod flags;

@@ -22,6 +22,7 @@ pub mod progress;
 pub mod recorded;
 pub mod replay;
 pub mod said;
+pub mod settings;
 pub mod source;
 pub mod store;
 pub mod table;

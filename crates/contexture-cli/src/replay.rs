@@ -11,8 +11,8 @@ pub mod system;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use crate::settings::{Command, Config, keys};
 use clap::{Args, ValueEnum};
-use contexture::config::{Command, Config, keys};
 use contexture::transcript::{Record, Transcript, plain_form};
 use serde::Serialize;
 use serde_json::{Value, json};

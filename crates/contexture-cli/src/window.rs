@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::settings::{Command, Config, keys};
 use clap::Args;
-use contexture::config::{Command, Config, keys};
 use contexture::engine::Engine;
 use contexture::fs::LocalFs;
 use contexture::host::{FileStamp, FsAdapter, ReadLimits};

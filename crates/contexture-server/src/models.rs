@@ -2,9 +2,32 @@
 
 use std::time::Duration;
 
-use contexture::config::keys::ModelEntry;
 use contexture::fold::Prices;
 use serde::{Deserialize, Serialize};
+
+/// What somebody knows of a model; the fields are those of `[[model]]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelEntry {
+    /// How its name begins.
+    pub name: String,
+    /// Tokens that it takes, the answer included.
+    pub context: Option<u64>,
+    /// Dollars for a million tokens of input.
+    pub input: Option<f64>,
+    /// Dollars for a million tokens of output.
+    pub output: Option<f64>,
+    /// The share of the input price for reading from the cache.
+    pub read: Option<f64>,
+    /// The share for writing to the cache.
+    pub write: Option<f64>,
+    /// The share for writing to a cache that holds for an hour.
+    pub write_hour: Option<f64>,
+    /// The shortest prefix that is cached, in tokens.
+    pub least: Option<u64>,
+    /// How many seconds a prefix is held.
+    pub life: Option<u64>,
+}
 
 /// The built-in table.
 const TABLE: &str = include_str!("models.toml");
@@ -83,8 +106,7 @@ impl Models {
     /// Adds entries from the user's configuration. What an entry leaves out is taken from the table.
     ///
     /// ```
-    /// use contexture::config::keys::ModelEntry;
-    /// use contexture_server::models::Models;
+    ///     /// use contexture_server::models::Models;
     /// let entry = ModelEntry { name: "gpt-5-pro".to_owned(), input: Some(15.0), ..ModelEntry::default() };
     /// let models = Models::builtin().knowing([entry]);
     /// let model = models.get("openai/gpt-5-pro-2026");

@@ -1,14 +1,12 @@
 //! The host's capabilities for the engine: time, names, and a shell.
 
 use std::process::Stdio;
-use std::sync::OnceLock;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use contexture_core::clock::Clock;
 use contexture_core::id::IdSource;
 use futures_util::future::BoxFuture;
 
 pub use contexture_core::host::*;
+pub use contexture_store::SystemClock;
 
 /// The name of this machine, by which others can tell who holds a lease.
 pub fn machine() -> String {
@@ -16,34 +14,6 @@ pub fn machine() -> String {
     return rustix::system::uname().nodename().to_string_lossy().into_owned();
     #[cfg(not(unix))]
     "this machine".to_owned()
-}
-
-/// The system's clock. Sleeping needs a tokio runtime with its timer enabled.
-#[derive(Debug, Default)]
-pub struct SystemClock {
-    started: OnceLock<Instant>,
-}
-
-impl SystemClock {
-    /// Creates the clock.
-    pub fn new() -> Self {
-        Self::default()
-    }
-}
-
-impl Clock for SystemClock {
-    fn now(&self) -> Duration {
-        // A clock before 1970 reads as 1970; nothing here depends on more.
-        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
-    }
-
-    fn monotonic(&self) -> Duration {
-        self.started.get_or_init(Instant::now).elapsed()
-    }
-
-    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
-        Box::pin(tokio::time::sleep(duration))
-    }
 }
 
 /// Random names that sort by the time at which they were made (UUID version 7).

@@ -8,30 +8,26 @@ pub mod reminder;
 pub mod steering;
 pub mod instructions;
 pub mod task_state;
-pub mod entity;
-pub mod observations;
 pub mod plan;
 pub mod procedural;
 pub mod tool_memory;
 pub mod history_window;
 pub mod file_reference;
 pub mod file_history;
-pub mod episodic;
-pub mod semantic_recall;
 mod catalog;
 
+pub use contexture_memory::layers::{
+    Entity, Episodic, Observations, SemanticRecall, entity, episodic, observations, semantic_recall,
+};
+
 pub use catalog::{BuiltIn, built_in};
-pub use entity::Entity;
-pub use episodic::Episodic;
 pub use file_history::FileHistory;
 pub use file_reference::{FileReference, FileReferenceOptions};
 pub use history_window::HistoryWindow;
 pub use instructions::Instructions;
-pub use observations::Observations;
 pub use plan::Plan;
 pub use procedural::Procedural;
 pub use reminder::Reminder;
-pub use semantic_recall::SemanticRecall;
 pub use steering::Steering;
 pub use task_state::TaskState;
 pub use tool_memory::ToolMemory;

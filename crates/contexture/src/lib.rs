@@ -91,32 +91,23 @@ pub mod fs;
 #[path = "fs/unsupported.rs"]
 pub mod fs;
 pub mod reference;
-pub mod files;
-pub mod fold;
-pub mod recall;
 pub mod layers;
 pub mod store;
 #[cfg(feature = "bpe")]
 pub mod bpe;
-pub mod transcript;
-#[cfg(feature = "wire")]
-pub mod wire;
 #[cfg(feature = "client")]
 pub mod client;
 #[cfg(all(unix, feature = "tools"))]
 pub mod tools;
-pub mod redact;
-pub mod facts;
 pub mod notes;
 pub mod project;
-mod text;
-mod packed;
-mod revised;
-mod state_version;
-mod front_matter;
 mod arguments;
-#[cfg(feature = "config")]
-pub mod config;
+
+pub use contexture_files as files;
+pub use contexture_fold as fold;
+pub use contexture_memory::{facts, recall, redact};
+pub use contexture_wire as wire;
+pub use contexture_wire::transcript;
 
 mod front;
 

@@ -3,8 +3,8 @@
 use std::env;
 use std::time::Duration;
 
+use crate::settings::keys::ModelFormat;
 use contexture::client::{ApiKey, Client, ClientBuilder};
-use contexture::config::keys::ModelFormat;
 use contexture::wire::Format;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

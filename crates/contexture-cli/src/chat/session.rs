@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use contexture::config::{Config, keys};
+use crate::settings::{Config, keys};
 use contexture::engine::{AbortHandle, EngineBuilder};
 use contexture::layers::{FileHistory, FileReference, Instructions, Plan, WorkingMemory};
 use contexture::prelude::*;

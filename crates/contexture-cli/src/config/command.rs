@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use crate::settings::Resolved;
 use clap::Args;
-use contexture::config::Resolved;
 use serde_json::{Value, json};
 
 use super::files::{Files, Place};

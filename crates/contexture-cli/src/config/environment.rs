@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use contexture::config::{FILE_VARIABLE, VARIABLE_PREFIX};
+use crate::settings::{FILE_VARIABLE, VARIABLE_PREFIX};
 
 use crate::failure::Failure;
 

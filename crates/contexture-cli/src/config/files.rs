@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use contexture::config::{ConfigFile, FILE_VARIABLE, Owner, PROJECT_FILE};
+use crate::settings::{ConfigFile, FILE_VARIABLE, Owner, PROJECT_FILE};
 use serde_json::{Value, json};
 
 use super::environment::Environment;

@@ -3,9 +3,9 @@
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
+use crate::settings::{Command, Flag, Kind, Row, keys};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, value_parser};
-use contexture::config::{Command, Flag, Kind, Row, keys};
 use serde_json::Value;
 
 /// The configuration flags of a command: `--config`, `--no-config`, and one for every key of the command that has a

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use contexture::config::{Command, Config, ConfigError, Owner, Resolved, Sources, resolve};
+use crate::settings::{Command, Config, ConfigError, Owner, Resolved, Sources, resolve};
 
 use super::environment::Environment;
 use super::files::Files;

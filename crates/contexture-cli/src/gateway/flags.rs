@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use crate::settings::{Command, Config, keys};
 use clap::Args;
-use contexture::config::{Command, Config, keys};
 use contexture_server::models::Models;
 use contexture_server::{Options, Upstreams};
 

@@ -53,7 +53,7 @@ pub fn run(command: &Run) -> Result<(), Failure> {
 async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     let agent = Agent::named(&command.agent).with(&command.set)?;
     agent.check_pointed()?;
-    let config = command.flags.config(contexture::config::Command::Run)?;
+    let config = command.flags.config(crate::settings::Command::Run)?;
     let upstreams = match &command.upstream {
         Some(url) => contexture_server::Upstreams::one(url),
         None => {

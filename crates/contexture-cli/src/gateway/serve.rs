@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use crate::settings::keys;
 use clap::Args;
-use contexture::config::keys;
 use contexture_server::{Gateway, Options, Receipt, StartError, Upstreams};
 
 use super::flags::{self, GatewayFlags, web_address};
@@ -38,7 +38,7 @@ pub fn run(command: &Serve) -> Result<(), Failure> {
 }
 
 async fn serve(command: &Serve) -> Result<(), Failure> {
-    let config = command.flags.config(contexture::config::Command::Serve)?;
+    let config = command.flags.config(crate::settings::Command::Serve)?;
     let upstreams = command.upstream.as_deref().map_or_else(|| flags::upstreams(&config), Upstreams::one);
     let telemetry = Telemetry::start()?;
     let options = Options { watcher: telemetry.watcher(), ..command.flags.options(&config, upstreams)? };

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::settings::Config;
+use crate::settings::keys::{self, Counter, Provider};
 use contexture::bpe::Bpe;
-use contexture::config::Config;
-use contexture::config::keys::{self, Counter, Provider};
 use contexture::files::dialect::Dialects;
 use contexture::fold::{Policy, Prices};
 use contexture::tokens::{Estimate, TokenCounter};

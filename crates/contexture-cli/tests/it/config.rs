@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use contexture::config::{Command, keys};
+use contexture_cli::settings::{Command, keys};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

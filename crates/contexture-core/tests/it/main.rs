@@ -5,6 +5,7 @@
 mod append;
 mod children;
 mod conversation;
+mod crates;
 mod dependencies;
 mod durability;
 mod eventual;

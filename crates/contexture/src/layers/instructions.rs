@@ -49,7 +49,7 @@ use serde::{Deserialize, Serialize};
 use self::read::Shelf;
 use self::render::Section;
 use crate::arguments::{maybe_paths, normal_path};
-use crate::state_version::Version;
+use contexture_text::state_version::Version;
 
 /// The id of the layer.
 pub const ID: &str = "instructions";

@@ -47,10 +47,10 @@ use serde::{Deserialize, Serialize};
 use self::tree::Steps;
 pub use self::tree::{NewStep, Reword, Status, Step};
 use crate::files::dialect::{Dialects, Does};
-use crate::state_version::Version;
-use crate::text::block::changed_lines;
-use crate::text::one_line::one_line;
-use crate::text::pattern::name_matches;
+use contexture_text::block::changed_lines;
+use contexture_text::one_line::one_line;
+use contexture_text::pattern::name_matches;
+use contexture_text::state_version::Version;
 
 /// The id of the layer.
 pub const ID: &str = "plan";

@@ -41,9 +41,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::find::{Shelf, Skill};
-use crate::state_version::Version;
-use crate::text::block::added_text;
-use crate::text::one_line::one_line;
+use contexture_text::block::added_text;
+use contexture_text::one_line::one_line;
+use contexture_text::state_version::Version;
 
 /// The id of the layer.
 pub const ID: &str = "procedural";

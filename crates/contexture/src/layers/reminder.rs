@@ -54,11 +54,11 @@ use contexture_core::{LayerId, Slot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::revised::Revised;
-use crate::state_version::Version;
-use crate::text::block::{fit_parts, flat, start_of};
-use crate::text::date::{about, minute, weekday};
-use crate::text::one_line::one_line;
+use contexture_text::block::{fit_parts, flat, start_of};
+use contexture_text::date::{about, minute, weekday};
+use contexture_text::one_line::one_line;
+use contexture_text::revised::Revised;
+use contexture_text::state_version::Version;
 
 /// The id of the layer.
 pub const ID: &str = "reminder";

@@ -52,8 +52,8 @@ use serde::{Deserialize, Serialize};
 pub use self::judge::Judge;
 use self::late::Late;
 pub use self::pattern::{Action, Pattern};
-use crate::state_version::Version;
-use crate::text::block::{fit_parts, flat, start_of};
+use contexture_text::block::{fit_parts, flat, start_of};
+use contexture_text::state_version::Version;
 
 /// The id of the layer.
 pub const ID: &str = "steering";

@@ -32,10 +32,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::revised::Revised;
-use crate::state_version::Version;
-use crate::text::block::{changed_lines, fit_parts, flat, start_of};
-use crate::text::one_line::one_line;
+use contexture_text::block::{changed_lines, fit_parts, flat, start_of};
+use contexture_text::one_line::one_line;
+use contexture_text::revised::Revised;
+use contexture_text::state_version::Version;
 
 /// The id of the layer.
 pub const ID: &str = "task-state";

@@ -39,11 +39,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub use self::commands::MemoryCommand;
-use crate::revised::Revised;
-use crate::state_version::Version;
-use crate::text::block::{changed_lines, fit_parts, start_of};
-use crate::text::one_line::one_line;
-use crate::text::united::united;
+use contexture_text::block::{changed_lines, fit_parts, start_of};
+use contexture_text::one_line::one_line;
+use contexture_text::revised::Revised;
+use contexture_text::state_version::Version;
+use contexture_text::united::united;
 
 /// The id of the layer.
 pub const ID: &str = "tool-memory";

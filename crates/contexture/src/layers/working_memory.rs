@@ -52,7 +52,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::redact::{redact, redact_value, secrets};
-use crate::text::block::fit_text;
+use contexture_text::block::fit_text;
 
 /// The default id of the layer; [`WorkingMemory::with_id`] sets another one.
 pub const ID: &str = "working-memory";

@@ -36,10 +36,16 @@ fn check_file(path: &str, text: &str) {
     );
 }
 
+/// The file of a layer: in the crate of what outlives a conversation, or in this one.
+fn file_of(id: &str) -> String {
+    let name = id.replace('-', "_");
+    let files = ["contexture-memory", "contexture"].map(|of| format!("crates/{of}/src/layers/{name}.rs"));
+    files.into_iter().find(|file| root().join(file).exists()).unwrap_or_else(|| panic!("`{id}` has no file"))
+}
+
 /// The manual page on top of a layer's file, as Markdown.
 fn manual(id: &str) -> String {
-    let file = root().join(format!("crates/contexture/src/layers/{}.rs", id.replace('-', "_")));
-    let source = fs::read_to_string(file).unwrap();
+    let source = fs::read_to_string(root().join(file_of(id))).unwrap();
     let lines: Vec<&str> = source.lines().map_while(|line| line.strip_prefix("//!")).collect();
     let mut page = String::new();
     for line in lines.iter().map(|line| line.strip_prefix(' ').unwrap_or(line)) {
@@ -222,10 +228,7 @@ fn page(layer: &BuiltIn) -> String {
     let id = layer.id.as_str();
     let manual = manual(id);
     let (_, rest) = manual.split_once('\n').unwrap();
-    let mut page = format!(
-        "# `{id}`\n\nThis page is made from the top of `crates/contexture/src/layers/{}.rs`; a test says how.\n\n",
-        id.replace('-', "_")
-    );
+    let mut page = format!("# `{id}`\n\nThis page is made from the top of `{}`; a test says how.\n\n", file_of(id));
     page.push_str(&format!("{}\n{rest}", sentence(layer.says)));
     if let Some(shown) = SHOWN.iter().find(|shown| shown.id == id) {
         page.push_str(&format!("\n## What the model reads\n\n````text\n{}\n````\n", block(shown)));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::fold::cap::has_hash;
 use crate::fold::rows::Rows;
-use crate::text::fit::{Made, fit};
+use contexture_text::fit::{Made, fit};
 
 /// The largest number of tokens of one result. It is never shortened, so it must fit into a small window.
 const MAX_ANSWER_TOKENS: u64 = 1_500;

@@ -9,9 +9,9 @@ use contexture_core::window::{escape_tags, fence_for};
 
 use crate::reference::LineRange;
 use crate::reference::kinds::language;
-use crate::text::counts::Counts;
-use crate::text::fit::{Made, fit};
-use crate::text::one_line::one_line;
+use contexture_text::counts::Counts;
+use contexture_text::fit::{Made, fit};
+use contexture_text::one_line::one_line;
 
 /// The share of an excerpt that is taken from the start of the file.
 const HEAD_SHARE: f64 = 0.6;

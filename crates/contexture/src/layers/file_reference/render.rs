@@ -13,8 +13,8 @@ use contexture_core::tokens::ITEM_OVERHEAD_TOKENS;
 use super::block::Subject;
 use super::contents::Content;
 use super::state::{ContentHash, FileReferences, FileStatus, TrackedFile};
-use crate::text::counts::Counts;
-use crate::text::one_line::one_line;
+use contexture_text::counts::Counts;
+use contexture_text::one_line::one_line;
 
 const HEADING: &str = "# Referenced Files\n\n";
 

@@ -21,7 +21,7 @@ use super::render::{Page, Rendering, Visibility, rank};
 use super::score::{self, Scorer, Sleep};
 use super::state::{ContentHash, FileReferences, FileStatus, TrackedFile};
 use super::words::QueryWords;
-use crate::text::counts::{Counts, KeptCounts};
+use contexture_text::counts::{Counts, KeptCounts};
 
 /// How many of the files named in one message are scored by a model; the rest is estimated.
 const MAX_SCORED: usize = 64;

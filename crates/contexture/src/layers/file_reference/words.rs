@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 
-use crate::text::words::{parts, words};
+use contexture_text::words::{parts, words};
 
 /// Shorter words are ignored.
 const MIN_WORD_BYTES: usize = 3;

@@ -9,9 +9,9 @@ use super::imports::imports;
 use super::read::{Owner, Shelf, markdown_beneath};
 use super::render::Section;
 use super::{MAX_HOPS, MAX_PATH_BYTES};
-use crate::front_matter::FrontMatter;
-use crate::text::block::start_of;
-use crate::text::pattern::path_matches;
+use contexture_text::block::start_of;
+use contexture_text::front_matter::FrontMatter;
+use contexture_text::pattern::path_matches;
 
 /// How many problems are reported.
 const MAX_PROBLEMS: usize = 10;

@@ -8,8 +8,8 @@ use contexture_core::tokens::TokenCounter;
 use contexture_core::window::fence_for;
 
 use super::MAX_BYTES;
-use crate::text::block::{clipped, fit_parts};
-use crate::text::one_line::one_line;
+use contexture_text::block::{clipped, fit_parts};
+use contexture_text::one_line::one_line;
 
 /// The start of every block.
 const INTRODUCTION: &str = "Instructions of this project and its user. The later ones are nearer to the work and win.";

@@ -7,8 +7,8 @@ use contexture_core::tokens::TokenCounter;
 
 use super::tree::{Status, Step};
 use super::{MAX_TEXT_BYTES, Phase, PlanState};
-use crate::text::block::{fit_parts, flat, start_of};
-use crate::text::date::minute;
+use contexture_text::block::{fit_parts, flat, start_of};
+use contexture_text::date::minute;
 
 /// The plan within a number of tokens. Finished steps are dropped first, then those farthest from the next one.
 pub(super) fn block(counter: &dyn TokenCounter, layer: &LayerId, plan: &PlanState, tokens: u64) -> Option<String> {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{MAX_DEPTH, MAX_STEPS, MAX_TEXT_BYTES};
-use crate::text::one_line::one_line;
+use contexture_text::one_line::one_line;
 
 /// Longest id of a step.
 const MAX_ID_BYTES: usize = 32;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use contexture_core::host::{DirEntry, EntryKind, FileStamp, FsAdapter};
 
 use super::{LIMITS, MAX_DEPTH, MAX_SKILLS};
-use crate::front_matter::FrontMatter;
-use crate::text::block::{flat, start_of};
+use contexture_text::block::{flat, start_of};
+use contexture_text::front_matter::FrontMatter;
 
 /// Where skills are searched for, highest precedence first.
 const FOLDERS: [&str; 3] = [".contexture/skills", ".agents/skills", ".claude/skills"];

@@ -8,8 +8,8 @@ use contexture_core::window::fence_for;
 
 use super::find::Skill;
 use super::{MAX_LIST_TOKENS, Opened};
-use crate::text::block::{fit_parts, fits, start_of};
-use crate::text::one_line::one_line;
+use contexture_text::block::{fit_parts, fits, start_of};
+use contexture_text::one_line::one_line;
 
 /// Descriptions are shortened in steps of this many bytes.
 const STEP_BYTES: usize = 16;

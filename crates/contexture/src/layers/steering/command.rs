@@ -1,7 +1,7 @@
 //! Patterns over command lines.
 
 use crate::files::shell::{Redirect, Simple, Word, parse};
-use crate::text::pattern::name_matches;
+use contexture_text::pattern::name_matches;
 
 /// Programs whose arguments are command lines.
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "eval", "su", "ssh", "watch"];

@@ -8,8 +8,8 @@ use contexture_core::model::MemoryCallModelRequest;
 use contexture_core::window::fence_for;
 use futures_util::future::{Either, select};
 
-use crate::text::block::{clipped, flat};
-use crate::text::pattern::name_matches;
+use contexture_text::block::{clipped, flat};
+use contexture_text::pattern::name_matches;
 
 /// Timeout of a judge.
 const LIMIT: Duration = Duration::from_secs(20);

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::command;
 use crate::arguments::{is_command, maybe_paths, normal_path, texts};
-use crate::text::block::flat;
-use crate::text::pattern::{name_matches, path_matches};
+use contexture_text::block::flat;
+use contexture_text::pattern::{name_matches, path_matches};
 
 /// The effect of a matching pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

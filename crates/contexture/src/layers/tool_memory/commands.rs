@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES};
 use crate::redact;
-use crate::revised::Revised;
-use crate::text::one_line::one_line;
+use contexture_text::one_line::one_line;
+use contexture_text::revised::Revised;
 
 /// What the model is told if it wrote a secret.
 const REMOVED: &str = "A secret in it was replaced by its kind, since keys and passwords are not kept.";

@@ -1,0 +1,74 @@
+//! Builds layers and the table of tools from a configuration.
+
+use std::path::PathBuf;
+
+use super::keys;
+use super::resolved::Config;
+use contexture::files::dialect::Dialects;
+use contexture::fold::Pins;
+use contexture::layers::working_memory::{Notes, WorkingMemory};
+use contexture::layers::{FileReferenceOptions, Instructions, Procedural, Reminder, Steering};
+
+impl Config {
+    /// The built-in table of tools, and the `[[tool]]` entries.
+    pub fn dialects(&self) -> Dialects {
+        self.get(&keys::TOOLS).into_iter().fold(Dialects::builtin(), Dialects::with)
+    }
+
+    /// What is never folded.
+    pub fn pins(&self) -> Pins {
+        let roles = self.get(&keys::PIN_ROLES).into_iter().fold(Pins::new(), Pins::role);
+        let tools = self.get(&keys::PIN_TOOLS).into_iter().fold(roles, Pins::tool);
+        self.get(&keys::PIN_PATHS).into_iter().fold(tools, Pins::path)
+    }
+
+    /// The options of the layer `file-reference`, for a base directory.
+    pub fn file_reference(&self, base: PathBuf) -> FileReferenceOptions {
+        FileReferenceOptions {
+            base_dir: Some(base),
+            slot: self.get(&keys::FILE_SLOT),
+            max_file_size: self.get(&keys::MAX_FILE_BYTES),
+            follow_symlinks: self.get(&keys::FOLLOW_SYMLINKS),
+            allowed_extensions: self.get(&keys::ALLOWED_EXTENSIONS),
+            read_concurrency: self.get(&keys::READ_CONCURRENCY),
+            ..FileReferenceOptions::default()
+        }
+    }
+
+    /// The layer `working-memory`, if there is a text for it. It shows that text and does not change it.
+    pub fn working_memory(&self) -> Option<WorkingMemory> {
+        let text = self.get(&keys::WORKING_MEMORY_TEXT)?;
+        Some(WorkingMemory::new().with_template(Notes::Text(text)).read_only())
+    }
+
+    /// The layer `instructions`, if the window is to have it.
+    pub fn instructions(&self) -> Option<Instructions> {
+        self.get(&keys::INSTRUCTION_FILES).then(Instructions::new)
+    }
+
+    /// The layer `procedural`, if the window is to have it.
+    pub fn procedural(&self) -> Option<Procedural> {
+        self.get(&keys::SKILLS).then(Procedural::new)
+    }
+
+    /// The layer `reminder`, if the window is to have it or there are reminders.
+    pub fn reminder(&self) -> Option<Reminder> {
+        let entries = self.get(&keys::REMINDERS);
+        if entries.is_empty() && !self.get(&keys::REMINDER_TIME) {
+            return None;
+        }
+        let with_entry =
+            |layer: Reminder, entry| layer.with_entry(entry).expect("entries are checked when they are read");
+        Some(entries.into_iter().fold(Reminder::new(), with_entry))
+    }
+
+    /// The layer `steering`, if there are rules.
+    pub fn steering(&self) -> Option<Steering> {
+        let (rules, denies) = (self.get(&keys::STEERING_RULES), self.get(&keys::STEERING_DEFAULT));
+        if rules.is_empty() && !denies {
+            return None;
+        }
+        let layer = rules.into_iter().fold(Steering::new(), Steering::pattern);
+        Some(if denies { layer.denying_by_default() } else { layer })
+    }
+}

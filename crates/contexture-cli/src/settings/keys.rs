@@ -1,0 +1,557 @@
+//! The table of keys.
+
+use contexture::item::Role;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::kind::{Choice, Field, Kind};
+use super::row::Command::{Chat, Compare, Replay, Run, Serve, Window};
+use super::row::{Fallback, Key, Row, SetBy};
+use contexture::files::dialect::ToolEntry;
+use contexture::fold::FoldWhen;
+use contexture::layers::file_reference::{MAX_FILE_SIZE, MAX_READ_CONCURRENCY};
+use contexture::layers::reminder::{Reminder, ReminderEntry};
+use contexture::layers::steering::Pattern;
+use contexture::layers::{FileReference, FileReferenceOptions};
+use contexture::slot::Slot;
+use contexture::tokens::MAX_TOKENS;
+use contexture::window::Overflow;
+use contexture_server::models::ModelEntry;
+
+/// Makes a static of every row, documented with the row's own sentence, and the list of all rows.
+macro_rules! keys {
+    ($($key:ident: $type:ty = $name:literal, $says:literal, { $($field:ident: $value:expr,)* };)*) => {
+        $(
+            #[doc = $says]
+            pub static $key: Key<$type> = Key::new(Row { name: $name, says: $says, $($field: $value,)* ..Row::EMPTY });
+        )*
+
+        /// All keys, in the order in which they are explained.
+        pub static ALL: &[&Row] = &[$(&$key.row),*];
+    };
+}
+
+keys! {
+    INSTRUCTIONS: String = "instructions", "The system prompt, which is the first part of every window.", {
+        kind: Kind::Text,
+        default: Fallback::Value(|| json!("")),
+        used_by: &[Window, Chat],
+        example: r#""You are a careful engineer.""#,
+    };
+
+    BUDGET: u64 = "budget", "How many tokens a window may have.", {
+        kind: Kind::Whole { min: 1, max: MAX_TOKENS as i64, unit: "tokens" },
+        default: Fallback::Value(|| json!(64_000)),
+        used_by: &[Window, Replay, Compare, Chat],
+        has_flag: true,
+        example: "32000",
+    };
+
+    OVERFLOW: Overflow = "overflow", "What happens to history that does not fit in the window.", {
+        kind: Kind::Choice(&[
+            Choice { name: "truncate", says: "the oldest large items are shortened, then the oldest are dropped" },
+            Choice { name: "summarize", says: "a summary replaces the oldest items" },
+            Choice { name: "sliding_window", says: "only the newest items are shown" },
+        ]),
+        default: Fallback::Value(|| json!(Overflow::default())),
+        used_by: &[Window],
+        example: r#""truncate""#,
+    };
+
+    COUNTER: Counter = "counter", "How tokens are counted.", {
+        kind: Kind::Choice(&[
+            Choice { name: "o200k", says: "exactly, in the vocabulary of newer models of OpenAI" },
+            Choice { name: "estimate", says: "bytes divided by four" },
+        ]),
+        default: Fallback::Value(|| json!(Counter::default())),
+        used_by: &[Replay],
+        has_flag: true,
+        example: r#""o200k""#,
+    };
+
+    PROVIDER: Provider = "provider", "Whose prices for cached input are used for the bill.", {
+        kind: Kind::Choice(&[
+            Choice { name: "anthropic", says: "cached input costs a tenth, writing to the cache a quarter more than plain input" },
+            Choice { name: "openai", says: "cached input costs a tenth, writing to the cache nothing extra" },
+            Choice { name: "none", says: "no cache" },
+        ]),
+        default: Fallback::Value(|| json!(Provider::default())),
+        used_by: &[Replay, Compare],
+        has_flag: true,
+        example: r#""openai""#,
+    };
+
+    FOLD: FoldWhen = "fold", "When the past is folded, that is, replaced by what the agent still needs of it.", {
+        kind: Kind::Choice(&[
+            Choice { name: "forced", says: "only when the window is full" },
+            Choice { name: "free", says: "also when the provider's cache has expired, so that it costs nothing" },
+            Choice { name: "pays", says: "also when the expected saving has paid for it" },
+        ]),
+        default: Fallback::Value(|| json!(FoldWhen::default())),
+        used_by: &[Replay, Compare, Chat],
+        has_flag: true,
+        example: r#""free""#,
+    };
+
+    VERBATIM: bool = "verbatim", "Whether outputs of tools are sent as they are, for as long as they fit.", {
+        kind: Kind::Switch,
+        default: Fallback::Value(|| json!(false)),
+        used_by: &[Replay, Compare, Chat],
+        example: "true",
+    };
+
+    PIN_ROLES: Vec<Role> = "pin.roles",
+        "The roles whose messages are kept as they are: `system`, `developer`, `user` or `assistant`.", {
+        kind: Kind::Texts,
+        default: Fallback::Value(|| json!([])),
+        check: check_roles,
+        used_by: &[Replay, Compare, Run, Serve, Chat],
+        example: r#"["assistant"]"#,
+    };
+
+    PIN_TOOLS: Vec<String> = "pin.tools", "The tools whose calls and outputs are kept as they are.", {
+        kind: Kind::Texts,
+        default: Fallback::Value(|| json!([])),
+        used_by: &[Replay, Compare, Run, Serve, Chat],
+        example: r#"["Skill"]"#,
+    };
+
+    PIN_PATHS: Vec<String> = "pin.paths",
+        "The files that stay in view, as far as they are known; `*` and `**` as in `docs/**/*.md`.", {
+        kind: Kind::Texts,
+        default: Fallback::Value(|| json!([])),
+        used_by: &[Replay, Compare, Run, Serve, Chat],
+        example: r#"["docs/PLAN.md", "schema/*.sql"]"#,
+    };
+
+    FILE_SLOT: Slot = "file-reference.slot",
+        "Where the referenced files are among the layers of the window; lower numbers come first.", {
+        kind: Kind::Whole { min: i32::MIN as i64, max: i32::MAX as i64, unit: "" },
+        default: Fallback::Value(|| json!(FileReferenceOptions::default().slot)),
+        used_by: &[Window, Chat],
+        example: "350",
+    };
+
+    MAX_FILE_BYTES: u64 = "file-reference.max_file_size",
+        "The size in bytes of the largest file that is read; larger ones are only named.", {
+        kind: Kind::Whole { min: 1, max: MAX_FILE_SIZE as i64, unit: "bytes" },
+        default: Fallback::Value(|| json!(FileReferenceOptions::default().max_file_size)),
+        used_by: &[Window, Chat],
+        example: "262144",
+    };
+
+    FOLLOW_SYMLINKS: bool = "file-reference.follow_symlinks",
+        "Whether symbolic links are followed if they stay below the base directory.", {
+        kind: Kind::Switch,
+        default: Fallback::Value(|| json!(FileReferenceOptions::default().follow_symlinks)),
+        used_by: &[Window, Chat],
+        example: "true",
+    };
+
+    ALLOWED_EXTENSIONS: Option<Vec<String>> = "file-reference.allowed_extensions",
+        "The extensions and whole names of files that are read; other files are refused.", {
+        kind: Kind::Texts,
+        default: Fallback::Nothing("common extensions of code and text are allowed"),
+        check: check_extensions,
+        used_by: &[Window, Chat],
+        example: r#"["rs", "toml", "Dockerfile"]"#,
+    };
+
+    READ_CONCURRENCY: usize = "file-reference.read_concurrency", "How many files are read at the same time.", {
+        kind: Kind::Whole { min: 1, max: MAX_READ_CONCURRENCY as i64, unit: "files" },
+        default: Fallback::Value(|| json!(FileReferenceOptions::default().read_concurrency)),
+        used_by: &[Window, Chat],
+        example: "4",
+    };
+
+    WORKING_MEMORY_TEXT: Option<String> = "working-memory.text", "What the agent keeps in mind, as free text.", {
+        kind: Kind::Text,
+        default: Fallback::Nothing("the window has no working memory"),
+        used_by: &[Window],
+        example: r#""The release is on Friday.""#,
+    };
+
+    INSTRUCTION_FILES: bool = "layers.instructions.files",
+        "Whether the window has the layer `instructions`: AGENTS.md and CLAUDE.md beneath the base directory.", {
+        kind: Kind::Switch,
+        default: Fallback::Value(|| json!(false)),
+        used_by: &[Window],
+        example: "true",
+    };
+
+    SKILLS: bool = "layers.procedural.skills",
+        "Whether the window has the layer `procedural`: the skills beneath the base directory.", {
+        kind: Kind::Switch,
+        default: Fallback::Value(|| json!(false)),
+        used_by: &[Window],
+        example: "true",
+    };
+
+    REMINDER_TIME: bool = "layers.reminder.time",
+        "Whether the window has the layer `reminder`, which tells the date and the time.", {
+        kind: Kind::Switch,
+        default: Fallback::Value(|| json!(false)),
+        used_by: &[Window],
+        example: "true",
+    };
+
+    REMINDERS: Vec<ReminderEntry> = "layers.reminder.entry", "A reminder of the layer `reminder`.", {
+        kind: Kind::Entries(REMINDER_FIELDS),
+        default: Fallback::Value(|| json!([])),
+        check: check_reminder,
+        used_by: &[Window],
+        example: "name = \"tests\"\ntext = \"Run the tests.\"\nevery_turns = 10",
+    };
+
+    STEERING_DEFAULT: bool = "layers.steering.deny_by_default",
+        "Whether a tool call runs only if a rule of the layer `steering` allows it.", {
+        kind: Kind::Switch,
+        default: Fallback::Value(|| json!(false)),
+        used_by: &[Window],
+        example: "true",
+    };
+
+    STEERING_RULES: Vec<Pattern> = "layers.steering.rule",
+        "A rule of the layer `steering`: which tool calls are allowed, denied, or to be done differently.", {
+        kind: Kind::Entries(RULE_FIELDS),
+        default: Fallback::Value(|| json!([])),
+        used_by: &[Window],
+        example: "name = \"push\"\naction = \"deny\"\ncommand = \"git push*\"\nmessage = \"Ask first.\"",
+    };
+
+    TOOLS: Vec<ToolEntry> = "tool",
+        "A tool of an agent that the built-in table does not have, or describes wrongly.", {
+        kind: Kind::Entries(TOOL_FIELDS),
+        default: Fallback::Value(|| json!([])),
+        used_by: &[Replay, Compare, Run, Serve, Chat],
+        example: "name = \"open_file\"\ndoes = \"read\"\npath = \"target\"",
+    };
+
+    GATEWAY_BUDGET: Option<u64> = "gateway.budget",
+        "The most tokens of a request that passes through the gateway; the flag `--budget` wins.", {
+        kind: Kind::Whole { min: 4_000, max: MAX_TOKENS as i64, unit: "tokens" },
+        default: Fallback::Nothing("a request may have what its model takes"),
+        used_by: &[Run, Serve],
+        example: "100000",
+    };
+
+    GATEWAY_HOLDOUT: f64 = "gateway.holdout",
+        "The share of conversations that pass as they are, for comparison; the flag `--holdout` wins.", {
+        kind: Kind::Number { min: 0.0, max: 1.0 },
+        default: Fallback::Value(|| json!(0.0)),
+        used_by: &[Run, Serve],
+        example: "0.1",
+    };
+
+    GATEWAY_LISTEN: String = "gateway.listen", "Where the gateway listens; the flag `--listen` wins.", {
+        kind: Kind::Name,
+        default: Fallback::Value(|| json!("127.0.0.1:7717")),
+        set_by: SetBy::UserOnly,
+        check: check_address,
+        used_by: &[Serve],
+        example: r#""127.0.0.1:800""#,
+    };
+
+    GATEWAY_STORE: u64 = "gateway.store_megabytes",
+        "How large the gateway's store may be; beyond it the conversations that were used longest ago go.", {
+        kind: Kind::Whole { min: 1, max: 1_000_000, unit: "megabytes" },
+        default: Fallback::Value(|| json!(1_024)),
+        set_by: SetBy::UserOnly,
+        used_by: &[Run, Serve],
+        example: "200",
+    };
+
+    GATEWAY_ANTHROPIC: Option<String> = "gateway.upstream.anthropic",
+        "Where requests in Anthropic's format go; the flag `--upstream`, and an address that is set for the agent, win.", {
+        kind: Kind::Name,
+        default: Fallback::Nothing("they go to Anthropic"),
+        set_by: SetBy::UserOnly,
+        check: check_url,
+        used_by: &[Run, Serve],
+        example: r#""https://proxy.example""#,
+    };
+
+    GATEWAY_OPENAI: Option<String> = "gateway.upstream.openai",
+        "Where requests in OpenAI's formats go; the flag `--upstream`, and an address that is set for the agent, win.", {
+        kind: Kind::Name,
+        default: Fallback::Nothing("they go to OpenAI"),
+        set_by: SetBy::UserOnly,
+        check: check_url,
+        used_by: &[Run, Serve],
+        example: r#""https://proxy.example/v1""#,
+    };
+
+    GATEWAY_CHAT: Option<String> = "gateway.upstream.chat",
+        "Where chat completions go, if not where other requests in OpenAI's formats go.", {
+        kind: Kind::Name,
+        default: Fallback::Nothing("they go where `gateway.upstream.openai` says"),
+        set_by: SetBy::UserOnly,
+        check: check_url,
+        used_by: &[Run, Serve],
+        example: r#""http://127.0.0.1:8000/v1""#,
+    };
+
+    GATEWAY_RESPONSES: Option<String> = "gateway.upstream.responses",
+        "Where requests in the format of responses go, if not where other requests in OpenAI's formats go.", {
+        kind: Kind::Name,
+        default: Fallback::Nothing("they go where `gateway.upstream.openai` says"),
+        set_by: SetBy::UserOnly,
+        check: check_url,
+        used_by: &[Run, Serve],
+        example: r#""http://127.0.0.1:8000/v1""#,
+    };
+
+    MODELS: Vec<ModelEntry> = "model",
+        "What the gateway is to know of models whose name begins so: prices and sizes; what is left out is taken from the built-in table.", {
+        kind: Kind::Entries(MODEL_FIELDS),
+        default: Fallback::Value(|| json!([])),
+        used_by: &[Run, Serve],
+        example: "name = \"claude-sonnet-4\"\ncontext = 1000000\ninput = 3.0\noutput = 15.0",
+    };
+
+    CHAT_URL: Option<String> = "chat.url", "The address of the server whose model `chat` talks to.", {
+        kind: Kind::Name,
+        default: Fallback::Nothing("that of the provider whose key is in the environment, or of Ollama on this machine"),
+        // Whoever sets it is sent what is said, and the key.
+        set_by: SetBy::UserOnly,
+        used_by: &[Chat],
+        example: r#""http://127.0.0.1:11434/v1""#,
+    };
+
+    CHAT_FORMAT: Option<ModelFormat> = "chat.format", "How that server is spoken to.", {
+        kind: Kind::Choice(&[
+            Choice { name: "messages", says: "messages of Anthropic" },
+            Choice { name: "chat", says: "chat completions, as OpenAI, Ollama, llama.cpp, vLLM and OpenRouter offer them" },
+            Choice { name: "responses", says: "responses of OpenAI" },
+        ]),
+        default: Fallback::Nothing("chat completions, if there is an address"),
+        set_by: SetBy::UserOnly,
+        used_by: &[Chat],
+        example: r#""chat""#,
+    };
+
+    CHAT_MODEL: Option<String> = "chat.model", "The name of the model that `chat` talks to.", {
+        kind: Kind::Name,
+        default: Fallback::Nothing("one that the provider has"),
+        used_by: &[Chat],
+        example: r#""qwen3-coder""#,
+    };
+
+    CHAT_KEY_ENV: Option<String> = "chat.key_env",
+        "The environment variable that has the key for `chat.url`; without it no key is sent there.", {
+        kind: Kind::Name,
+        default: Fallback::Nothing("no key is sent to `chat.url`"),
+        set_by: SetBy::UserOnly,
+        used_by: &[Chat],
+        example: r#""OPENROUTER_API_KEY""#,
+    };
+
+    CHAT_KEY: Option<String> = "chat.key", "The key for `chat.url`, or for the provider of `chat.format`.", {
+        kind: Kind::Secret,
+        default: Fallback::Nothing("the key that `chat.key_env` names"),
+        set_by: SetBy::UserOnly,
+        used_by: &[Chat],
+        example: r#""sk-…""#,
+    };
+
+    MCP: Vec<McpEntry> = "mcp", "A program that offers tools over the Model Context Protocol.", {
+        kind: Kind::Entries(MCP_FIELDS),
+        default: Fallback::Value(|| json!([])),
+        check: check_mcp,
+        set_by: SetBy::UserOnly,
+        used_by: &[Chat],
+        example: "name = \"everything\"\ncommand = \"npx\"\nargs = [\"-y\", \"@modelcontextprotocol/server-everything\"]",
+    };
+}
+
+/// The fields of a `[[mcp]]`.
+const MCP_FIELDS: &[Field] = &[
+    Field { name: "name", kind: Kind::Name, is_required: true, says: "What its tools are named after: `name/tool`." },
+    Field { name: "command", kind: Kind::Name, is_required: true, says: "The program." },
+    Field { name: "args", kind: Kind::Texts, is_required: false, says: "Its arguments." },
+    Field { name: "env", kind: Kind::Variables, is_required: false, says: "Its variables, as `NAME=value`." },
+];
+
+/// The fields of a `[[layers.reminder.entry]]`.
+const REMINDER_FIELDS: &[Field] = &[
+    Field { name: "name", kind: Kind::Name, is_required: true, says: "The reminder's name." },
+    Field { name: "text", kind: Kind::Name, is_required: true, says: "What it says." },
+    Field { name: "every_turns", kind: OFTEN, is_required: false, says: "It fires every so many turns." },
+    Field { name: "every_minutes", kind: OFTEN, is_required: false, says: "It fires every so many minutes." },
+    Field { name: "done_by", kind: Kind::Texts, is_required: false, says: "The tools that do the thing." },
+];
+
+const OFTEN: Kind = Kind::Whole { min: 1, max: 1_000_000, unit: "" };
+
+/// The fields of a `[[layers.steering.rule]]`.
+const RULE_FIELDS: &[Field] = &[
+    Field { name: "name", kind: Kind::Name, is_required: true, says: "The rule's name." },
+    Field { name: "action", kind: Kind::Choice(ACTIONS), is_required: true, says: "What follows when it matches." },
+    argument("tool", "The tool; `*` stands for any characters."),
+    argument("path", "A path that the call names; `**` stands for any number of names."),
+    argument("command", "A command with its arguments, as in `git push*`."),
+    argument("message", "Why, or how to do it differently."),
+];
+
+/// What can follow when a rule matches.
+const ACTIONS: &[Choice] = &[
+    Choice { name: "allow", says: "the call runs, whatever advice others have" },
+    Choice { name: "deny", says: "the call does not run" },
+    Choice { name: "guide", says: "the call does not run, and the message says how to do it differently" },
+];
+
+/// The fields of a `[[tool]]`.
+const TOOL_FIELDS: &[Field] = &[
+    Field { name: "name", kind: Kind::Name, is_required: true, says: "The tool's name." },
+    Field { name: "does", kind: Kind::Choice(DOES), is_required: true, says: "What the tool does." },
+    argument("path", "The argument that holds the path."),
+    argument("content", "The argument that holds a file's text, or a patch."),
+    argument("old", "The argument that holds the text to be replaced."),
+    argument("new", "The argument that holds the new text."),
+    argument("command", "The argument that holds the command line."),
+];
+
+const fn argument(name: &'static str, says: &'static str) -> Field {
+    Field { name, kind: Kind::Name, is_required: false, says }
+}
+
+/// What a tool can do.
+const DOES: &[Choice] = &[
+    Choice { name: "read", says: "shows a file" },
+    Choice { name: "write", says: "creates or replaces a file" },
+    Choice { name: "append", says: "adds text to a file's end" },
+    Choice { name: "edit", says: "replaces pieces of text" },
+    Choice { name: "insert", says: "inserts lines after a line" },
+    Choice { name: "patch", says: "applies a patch" },
+    Choice { name: "editor", says: "does what its argument `command` says: `view`, `create`, `str_replace`, `insert`" },
+    Choice { name: "search", says: "searches file contents or names" },
+    Choice { name: "run", says: "runs a command line" },
+    Choice { name: "rework", says: "changes files in a way that its arguments do not show" },
+    Choice { name: "delete", says: "removes a file" },
+    Choice { name: "move", says: "renames a file" },
+    Choice { name: "anything", says: "may change its file in any way, or every file if it names none" },
+    Choice { name: "nothing", says: "has nothing to do with files" },
+];
+
+/// The fields of a `[[model]]`.
+const MODEL_FIELDS: &[Field] = &[
+    Field { name: "name", kind: Kind::Name, is_required: true, says: "How the model's name begins." },
+    number(
+        "context",
+        Kind::Whole { min: 1_000, max: MAX_TOKENS as i64, unit: "tokens" },
+        "What the model takes, the answer included.",
+    ),
+    number("input", PRICE, "Dollars for a million tokens of input."),
+    number("output", PRICE, "Dollars for a million tokens of output."),
+    number("read", SHARE, "The share of the input price for reading from the cache."),
+    number("write", SHARE, "The share for writing to the cache."),
+    number("write_hour", SHARE, "The share for writing to a cache that holds for an hour."),
+    number(
+        "least",
+        Kind::Whole { min: 0, max: MAX_TOKENS as i64, unit: "tokens" },
+        "The shortest prefix that is cached.",
+    ),
+    number("life", Kind::Whole { min: 1, max: 31_536_000, unit: "seconds" }, "How long a prefix is held."),
+];
+
+const PRICE: Kind = Kind::Number { min: 0.0, max: 1_000_000.0 };
+const SHARE: Kind = Kind::Number { min: 0.0, max: 100.0 };
+
+const fn number(name: &'static str, kind: Kind, says: &'static str) -> Field {
+    Field { name, kind, is_required: false, says }
+}
+
+/// How tokens are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counter {
+    /// Exactly, in the vocabulary of newer models of OpenAI.
+    O200k,
+    /// Bytes divided by four.
+    #[default]
+    Estimate,
+}
+
+/// Whose prices for cached input are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Provider {
+    /// Those of Anthropic.
+    #[default]
+    Anthropic,
+    /// Those of OpenAI.
+    Openai,
+    /// There is no cache.
+    None,
+}
+
+/// How a model is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelFormat {
+    /// Messages of Anthropic.
+    Messages,
+    /// Chat completions.
+    Chat,
+    /// Responses of OpenAI.
+    Responses,
+}
+
+/// A program that offers tools over the Model Context Protocol.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct McpEntry {
+    /// What its tools are named after.
+    pub name: String,
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Its variables, as `NAME=value`.
+    #[serde(default)]
+    pub env: Vec<String>,
+}
+
+/// Every variable has a name and a value.
+fn check_mcp(value: &Value) -> Result<(), String> {
+    let variables = value["env"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    match variables.map(|text| text.split_once('=')).any(|pair| pair.is_none_or(|(name, _)| name.is_empty())) {
+        true => Err("[[mcp]] has an `env` that is not a list of texts like `NAME=value`".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// Only the roles that a message can have.
+fn check_roles(value: &Value) -> Result<(), String> {
+    let wanted = "roles are `system`, `developer`, `user` and `assistant`";
+    Vec::<Role>::deserialize(value).map(drop).map_err(|_| wanted.to_owned())
+}
+
+/// An address of a provider.
+fn check_url(value: &Value) -> Result<(), String> {
+    let host = value.as_str().and_then(|url| url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")));
+    match host.is_some_and(|host| !host.is_empty() && !host.starts_with('/') && !host.contains(char::is_whitespace)) {
+        true => Ok(()),
+        false => Err("must be an address that begins with `https://` or `http://`".to_owned()),
+    }
+}
+
+/// An address to listen on.
+fn check_address(value: &Value) -> Result<(), String> {
+    let port = value.as_str().and_then(|address| address.rsplit_once(':')).map(|(_, port)| port.parse::<u16>());
+    if matches!(port, Some(Ok(_))) { Ok(()) } else { Err("must be a host and a port, with a colon between".to_owned()) }
+}
+
+/// The layer judges its own options, so that its rules are written once.
+fn check_extensions(value: &Value) -> Result<(), String> {
+    let allowed_extensions = Vec::deserialize(value).ok();
+    let options = FileReferenceOptions { allowed_extensions, ..FileReferenceOptions::default() };
+    FileReference::new(options).map(drop).map_err(|error| error.problem)
+}
+
+/// The layer judges its own entries.
+fn check_reminder(value: &Value) -> Result<(), String> {
+    let entry = ReminderEntry::deserialize(value).map_err(|error| error.to_string())?;
+    Reminder::new().with_entry(entry).map(drop).map_err(|error| format!("`{}` {}", error.field, error.problem))
+}

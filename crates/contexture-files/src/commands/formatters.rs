@@ -1,0 +1,114 @@
+//! Programs that reformat files, and the files that they may change.
+
+use crate::path::last_part;
+
+/// A program that rewrites files.
+pub struct Formatter {
+    /// The words that it begins with.
+    pub words: &'static [&'static str],
+    /// Options of which one is required for it to write; empty if it always writes.
+    pub needs: &'static [&'static str],
+    /// The extensions of the files that it rewrites by default; empty for all.
+    pub extensions: &'static [&'static str],
+    /// Whether it rewrites only the files that are named, if any are.
+    pub only_named: bool,
+}
+
+/// A formatter that rewrites the files that are named.
+const fn formats(
+    words: &'static [&'static str],
+    needs: &'static [&'static str],
+    extensions: &'static [&'static str],
+) -> Formatter {
+    Formatter { words, needs, extensions, only_named: true }
+}
+
+/// A formatter that follows references from file to file, or takes packages.
+const fn roams(words: &'static [&'static str], extensions: &'static [&'static str]) -> Formatter {
+    Formatter { words, needs: &[], extensions, only_named: false }
+}
+
+/// Formatters, and the files that they may change.
+pub const FORMATTERS: &[Formatter] = &[
+    formats(&["autopep8"], &["-i", "--in-place"], &["py", "pyi"]),
+    formats(&["biome", "check"], &["--write", "--fix", "--apply"], &[]),
+    formats(&["biome", "format"], &["--write", "--fix"], &[]),
+    formats(&["biome", "lint"], &["--write", "--fix", "--apply"], &[]),
+    formats(&["black"], &[], &["py", "pyi", "ipynb"]),
+    roams(&["cargo", "fmt"], &["rs"]),
+    formats(&["clang-format"], &["-i"], &[]),
+    formats(&["dart", "format"], &[], &["dart"]),
+    formats(&["eslint"], &["--fix"], &[]),
+    roams(&["go", "fmt"], &["go"]),
+    formats(&["gofmt"], &["-w"], &["go"]),
+    formats(&["gofumpt"], &["-w"], &["go"]),
+    formats(&["goimports"], &["-w"], &["go"]),
+    formats(&["isort"], &[], &["py", "pyi"]),
+    formats(&["mix", "format"], &[], &["ex", "exs", "heex"]),
+    formats(&["prettier"], &["--write", "-w"], &[]),
+    formats(&["ruff", "check"], &["--fix"], &["py", "pyi", "ipynb"]),
+    formats(&["ruff", "format"], &[], &["py", "pyi", "ipynb"]),
+    roams(&["rustfmt"], &["rs"]),
+    formats(&["shfmt"], &["-w"], &[]),
+    formats(&["stylua"], &[], &["lua"]),
+    formats(&["swiftformat"], &[], &["swift"]),
+    formats(&["taplo", "fmt"], &[], &["toml"]),
+    formats(&["terraform", "fmt"], &[], &["tf", "tfvars", "hcl"]),
+    formats(&["yapf"], &["-i", "--in-place"], &["py", "pyi"]),
+    formats(&["zig", "fmt"], &[], &["zig", "zon"]),
+];
+
+/// Parts of options that may name more files.
+const NAMING: [&str; 4] = ["file", "out", "dir", "path"];
+
+/// The files that a formatter may change.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Reach<'a> {
+    /// All files with these extensions; all files if there are none.
+    Kinds(&'static [&'static str]),
+    /// These files, and what is in these directories, each with the extensions that it is limited to.
+    Named(Vec<(&'a str, &'static [&'static str])>),
+}
+
+/// Returns which files a command may change, if it is a formatter.
+pub(super) fn reach<'a>(words: &[&'a str]) -> Option<Reach<'a>> {
+    let needed = |needs: &[&str]| needs.is_empty() || words.iter().any(|word| needs.contains(word));
+    let formatter =
+        FORMATTERS.iter().find(|formatter| words.starts_with(formatter.words) && needed(formatter.needs))?;
+    let arguments = &words[formatter.words.len()..];
+    let is_option = |word: &&&str| word.starts_with('-');
+    if arguments.iter().filter(is_option).any(|word| NAMING.iter().any(|part| word.contains(part))) {
+        return None;
+    }
+    let named: Vec<&str> = arguments.iter().filter(|word| !is_option(word)).copied().collect();
+    // Patterns are expanded by the formatter itself.
+    let is_plain = |word: &&str| !word.contains(['*', '?', '[', '{', '!', '@', '\\']);
+    if formatter.only_named && !named.is_empty() && named.iter().all(is_plain) {
+        // A directory may also contain files of other kinds.
+        let is_directory = |word: &str| word.ends_with('/') || matches!(last_part(word), "." | "..");
+        let limits = |word: &str| if is_directory(word) { formatter.extensions } else { &[] };
+        return Some(Reach::Named(named.into_iter().map(|word| (word, limits(word))).collect()));
+    }
+    Some(Reach::Kinds(formatter.extensions))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_formatter_reaches_what_it_is_told_to() {
+        let of = |line: &'static str| reach(&line.split(' ').collect::<Vec<_>>());
+        let named = |names: &[&'static str]| Some(Reach::Named(names.iter().map(|name| (*name, &[][..])).collect()));
+        assert_eq!(of("gofmt -w a.go b.go"), named(&["a.go", "b.go"]));
+        assert_eq!(of("prettier --write src"), named(&["src"]));
+        assert_eq!(of("eslint --fix --ext .ts src"), named(&[".ts", "src"]));
+        assert_eq!(of("gofmt -w ."), Some(Reach::Named(vec![(".", &["go"])])));
+        assert_eq!(of("eslint --fix"), Some(Reach::Kinds(&[])));
+        assert_eq!(of("prettier --write src/*.ts"), Some(Reach::Kinds(&[])));
+        assert_eq!(of("black"), Some(Reach::Kinds(&["py", "pyi", "ipynb"])));
+        assert_eq!(of("rustfmt src/main.rs"), Some(Reach::Kinds(&["rs"])), "it follows modules");
+        assert_eq!(of("clang-format -i --files=list"), None);
+        assert_eq!(of("eslint src"), None, "it only looks");
+    }
+}

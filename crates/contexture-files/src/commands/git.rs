@@ -1,0 +1,130 @@
+//! What `git` does to the files of a work tree.
+
+use super::copies::{Way, copied, removed};
+use super::tables::{GIT_READ_ONLY, GIT_UNLESS};
+use super::{Effects, everything, is_presumed, reach, told};
+use crate::observation::Observation;
+use crate::path::Directory;
+use crate::shell::{Simple, Word};
+
+/// Options with which `git reset` leaves the work tree alone.
+const KEEPS_TREE: [&str; 6] = ["--soft", "--mixed", "-q", "--quiet", "-N", "--"];
+
+/// Options of `git apply` with which it changes nothing if it is told to check.
+const ONLY_CHECKS: [&str; 12] = [
+    "--check",
+    "--stat",
+    "--numstat",
+    "--summary",
+    "--index",
+    "--cached",
+    "--recount",
+    "-R",
+    "--reverse",
+    "-v",
+    "--verbose",
+    "-p1",
+];
+
+/// The action of a `git` command and its arguments, and whether it runs in the directory of the command.
+pub(crate) fn action(command: &Simple) -> Option<(&str, &[Word], bool)> {
+    let mut words = command.arguments();
+    let mut is_here = true;
+    loop {
+        match words {
+            [first, rest @ ..] if matches!(first.plain()?, "--no-pager" | "-P") => words = rest,
+            [first, _, rest @ ..] if first.plain()? == "-C" => {
+                is_here = false;
+                words = rest;
+            }
+            [first, setting, rest @ ..] if first.plain()? == "-c" && is_harmless(setting.plain()?) => words = rest,
+            [first, ..] if first.plain()?.starts_with('-') => return None,
+            [first, rest @ ..] => return Some((first.plain()?, rest, is_here)),
+            [] => return None,
+        }
+    }
+}
+
+/// Whether a setting given for one command only changes what it prints; other settings may name programs to run.
+fn is_harmless(setting: &str) -> bool {
+    let setting = setting.to_ascii_lowercase();
+    let plain = ["color.", "advice.", "user.name=", "user.email=", "core.quotepath=", "log.", "commit.gpgsign=false"];
+    plain.iter().any(|start| setting.starts_with(start)) || setting == "core.pager=cat"
+}
+
+/// Returns which files a word may name that git itself may expand as a pattern.
+fn reach_spec(word: &Word, directory: &Directory, by: &str) -> Observation {
+    match word.plain() {
+        Some(text) if !text.contains(['*', '?', '[', '\\']) && !text.starts_with(':') => reach(word, directory, by),
+        _ => everything(by.to_owned()),
+    }
+}
+
+pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
+    let all = || Effects::all(command);
+    let Some((action, rest, is_here)) = action(command) else { return all() };
+    let lost = Directory::Lost;
+    let directory = if is_here { directory } else { &lost };
+    if GIT_READ_ONLY.contains(&action) {
+        // Options may be abbreviated as long as they are unambiguous.
+        let is_short = |option: &str, text: &str| text.len() > 3 && text.starts_with("--") && option.starts_with(text);
+        let name = |word: &Word| word.text.split('=').next().unwrap_or_default().to_owned();
+        let writes = |word: &Word| {
+            GIT_UNLESS.iter().any(|option| word.text.starts_with(option) || is_short(option, &name(word)))
+        };
+        // What a word becomes may be an option, or several words.
+        let is_hidden =
+            |word: &Word| word.plain().is_none() && word.text.starts_with(['-', '$', '`', '{', '*', '?', '[']);
+        let mut options = rest.iter().take_while(|word| word.plain() != Some("--"));
+        return if options.any(|word| writes(word) || is_hidden(word)) { all() } else { Effects::none() };
+    }
+    // Settings may be stored in any file.
+    if action == "config" && rest.iter().any(|word| word.text.starts_with("-f") || word.text.starts_with("--f")) {
+        return all();
+    }
+    let Some(words) = rest.iter().map(Word::plain).collect::<Option<Vec<_>>>() else {
+        // For these actions, a word that is not plain is a message, a name, or a file to be added.
+        let is_safe = matches!(action, "commit" | "add" | "push" | "fetch" | "tag" | "branch" | "config");
+        return if is_safe { Effects::presumed() } else { all() };
+    };
+    match (action, words.as_slice()) {
+        ("checkout", ["-b", name]) | ("switch", ["-c" | "--create", name]) if !name.starts_with('-') => Effects::none(),
+        ("checkout" | "restore", words) => restored(command, action, words, rest, directory),
+        ("rm", words) if words.contains(&"--cached") => Effects::presumed(),
+        ("rm", words) if words.iter().all(|word| !word.contains(['*', '?', '[', '\\']) && !word.starts_with(':')) => {
+            removed(command, rest, directory)
+        }
+        ("mv", _) => copied(command, rest, directory, Way::Move),
+        ("apply", words)
+            if (words.contains(&"--check") || words.contains(&"--stat"))
+                && words.iter().all(|word| !word.starts_with('-') || ONLY_CHECKS.contains(word)) =>
+        {
+            Effects::none()
+        }
+        ("reset", words) if words.iter().all(|word| !word.starts_with('-') || KEEPS_TREE.contains(word)) => {
+            Effects::presumed()
+        }
+        (action, words) => {
+            let line: Vec<&str> = ["git", action].into_iter().chain(words.iter().copied()).collect();
+            if is_presumed(&line) { Effects::presumed() } else { all() }
+        }
+    }
+}
+
+/// What `checkout -- FILES` and `restore FILES` change.
+fn restored(command: &Simple, action: &str, words: &[&str], rest: &[Word], directory: &Directory) -> Effects {
+    let is_staged = words.iter().any(|word| matches!(*word, "--staged" | "-S"));
+    // Options may be abbreviated and grouped, so all of them must be known.
+    let is_plain = |word: &&str| !word.starts_with('-') || matches!(*word, "--staged" | "-S" | "-q" | "--quiet" | "--");
+    if action == "restore" && is_staged && words.iter().all(is_plain) {
+        return Effects::presumed();
+    }
+    let start = match words.iter().position(|word| *word == "--") {
+        Some(at) => at + 1,
+        None if action == "restore" && words.iter().all(|word| !word.starts_with('-')) => 0,
+        None => return Effects::all(command),
+    };
+    let by = told(command);
+    let doubts: Vec<Observation> = rest[start..].iter().map(|word| reach_spec(word, directory, &by)).collect();
+    if doubts.is_empty() { Effects::all(command) } else { Effects { doubts, ..Effects::default() } }
+}

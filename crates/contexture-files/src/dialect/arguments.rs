@@ -1,0 +1,314 @@
+//! The arguments of a call by meaning, and what a successful call tells about files.
+
+use contexture_core::item::FunctionCallOutput;
+use serde_json::Value;
+
+use super::reads::{Asked, passages};
+use super::{
+    ALL_NAMES, COMMAND_NAMES, CONTENT_NAMES, Does, EDITS_NAMES, FROM_NAMES, IDLE_NAMES, INSERT_NAMES, LIMIT_NAMES,
+    MODE_NAMES, NEW_NAMES, OFFSET_NAMES, OLD_NAMES, PATCH_NAMES, PATH_NAMES, RANGE_NAMES, REHEARSAL_NAMES, START_NAMES,
+    TO_NAMES, ToolEntry, WORKDIR_NAMES, guess, own_name, seen, text_of, value_of,
+};
+use crate::commands::everything;
+use crate::completion::{self, Completion};
+use crate::found::observe_hits;
+use crate::mentions::observe_mentions;
+use crate::numbering::{MAX_LINE_NUMBER, line_number, split_lines};
+use crate::observation::Observation;
+use crate::observation::Seen;
+use crate::patched::observe_patch;
+use crate::path::Directory;
+
+/// Tools whose edits may also remove the line feed after a piece that is replaced by nothing.
+const TAKES_FEED: &[&str] = &["Edit", "MultiEdit"];
+
+/// Arguments that say whether all of a file was asked for.
+const ENTIRE_NAMES: &[&str] = &["should_read_entire_file"];
+
+/// The number in a value, limited to the greatest line number: a read from beyond it is still a part of a file.
+fn number_in(value: &Value) -> Option<usize> {
+    let number = value.as_u64()?;
+    Some(usize::try_from(number).unwrap_or(MAX_LINE_NUMBER).min(MAX_LINE_NUMBER))
+}
+
+/// The arguments of a call, by meaning.
+pub(super) struct Arguments<'a> {
+    pub(super) value: &'a Value,
+    pub(super) entry: Option<&'a ToolEntry>,
+    /// The tool's name.
+    pub(super) tool: &'a str,
+}
+
+impl<'a> Arguments<'a> {
+    fn path(&self) -> Option<&'a str> {
+        text_of(self.value, self.entry.and_then(|entry| entry.path.as_deref()), PATH_NAMES)
+    }
+
+    pub(super) fn workdir(&self) -> Option<&'a str> {
+        text_of(self.value, None, WORKDIR_NAMES)
+    }
+
+    /// The command line. A list of words is joined, and `bash -lc TEXT` is unwrapped.
+    pub(super) fn command(&self) -> Option<String> {
+        let named = self.entry.and_then(|entry| entry.command.as_deref());
+        if let Some(text) = text_of(self.value, named, COMMAND_NAMES) {
+            return Some(text.to_owned());
+        }
+        let words = value_of(self.value, named, COMMAND_NAMES)?.as_array()?;
+        let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+        match words.as_slice() {
+            [shell, flag, text] if shell.ends_with("sh") && flag.starts_with('-') => Some((*text).to_owned()),
+            words => Some(words.join(" ")),
+        }
+    }
+
+    fn patch_text(&self) -> Option<&'a str> {
+        if let Value::String(text) = self.value {
+            return Some(text);
+        }
+        text_of(self.value, self.entry.and_then(|entry| entry.content.as_deref()), PATCH_NAMES)
+    }
+
+    pub(super) fn paths(&self, does: Does) -> Vec<String> {
+        match does {
+            Does::Run | Does::Nothing => Vec::new(),
+            _ => self.path().map(str::to_owned).into_iter().collect(),
+        }
+    }
+
+    /// Whether an argument is given that none of some names reads, so that it is unknown what the call does.
+    fn has_others(&self, known: &[&[&str]]) -> bool {
+        let Some(object) = self.value.as_object() else { return !self.value.is_string() };
+        let own = self.entry.map_or([None; 5], |entry| {
+            [&entry.path, &entry.content, &entry.old, &entry.new, &entry.command].map(Option::as_deref)
+        });
+        let is_known = |name: &str| {
+            own.contains(&Some(name)) || known.iter().chain(&[IDLE_NAMES]).any(|names| names.contains(&name))
+        };
+        object.iter().any(|(name, value)| !value.is_null() && !is_known(name))
+    }
+
+    /// Whether more than one argument is given for the same thing.
+    fn is_told_twice(&self, names: &[&str]) -> bool {
+        let values: Vec<&Value> =
+            names.iter().filter_map(|name| self.value.get(*name)).filter(|value| !value.is_null()).collect();
+        values.windows(2).any(|pair| pair[0] != pair[1])
+    }
+
+    /// The file, if exactly one is named.
+    fn only_path(&self) -> Option<String> {
+        let is_named = self.entry.is_some_and(|entry| entry.path.is_some());
+        self.path().filter(|_| is_named || !self.is_told_twice(PATH_NAMES)).map(str::to_owned)
+    }
+
+    pub(super) fn observe(&self, does: Does, result: &str) -> Vec<Observation> {
+        if does == Does::Search {
+            return self.observe_search(self.path(), result);
+        }
+        let path = self.only_path();
+        if does == Does::Read {
+            return path.map(|path| self.observe_read(path, result)).unwrap_or_default();
+        }
+        // What is not read completely has changed the file somehow, or any file.
+        self.observe_change(does, path.as_deref()).unwrap_or_else(|| vec![self.somehow(path)])
+    }
+
+    fn somehow(&self, path: Option<String>) -> Observation {
+        let by = format!("`{}`", self.tool);
+        match path {
+            Some(path) => Observation::Changed { path, by },
+            None => everything(by),
+        }
+    }
+
+    /// What a tool changed; `None` if that is not certain.
+    fn observe_change(&self, does: Does, path: Option<&str>) -> Option<Vec<Observation>> {
+        let named = || path.map(str::to_owned);
+        let is_read = |known: &[&[&str]]| (!self.has_others(known)).then_some(());
+        match does {
+            Does::Write | Does::Append => {
+                is_read(&[PATH_NAMES, CONTENT_NAMES, MODE_NAMES])?;
+                let (path, text) = (named()?, self.content()?);
+                Some(vec![match does {
+                    Does::Append => Observation::Append { path, text },
+                    _ => Observation::Write { path, text },
+                }])
+            }
+            Does::Edit => {
+                is_read(&[PATH_NAMES, OLD_NAMES, NEW_NAMES, EDITS_NAMES, ALL_NAMES, REHEARSAL_NAMES, &["command"]])?;
+                self.observe_edits(path?)
+            }
+            Does::Insert => {
+                is_read(&[PATH_NAMES, INSERT_NAMES, &["insert_line", "after_line", "line", "command"]])?;
+                self.observe_insert(named()?).map(|insert| vec![insert])
+            }
+            Does::Patch => {
+                is_read(&[PATH_NAMES, PATCH_NAMES])?;
+                Some(observe_patch(self.patch_text()?, named())).filter(|changes| !changes.is_empty())
+            }
+            Does::Delete => {
+                is_read(&[PATH_NAMES])?;
+                Some(vec![Observation::Delete { path: named()? }])
+            }
+            Does::Move => self.observe_move(),
+            _ => None,
+        }
+    }
+
+    /// What a call did of which only the file is known, if it names one.
+    pub(super) fn observe_anything(&self, output: &FunctionCallOutput, directory: &Directory) -> Seen {
+        let completion = completion::of_run(output.outcome, &output.output, None);
+        let by = format!("`{}`", self.tool);
+        // What runs code may change any file. A relative path may be relative to a directory of the tool.
+        let path = self.only_path().filter(|_| !guess::runs(self.tool));
+        let doubt = match path.clone() {
+            Some(under) => Observation::Swept { under: Some(under), extensions: Vec::new(), by },
+            None => everything(by),
+        };
+        let mut observations: Vec<Observation> =
+            (completion != Completion::Undone).then_some(doubt).into_iter().collect();
+        observations.extend(observe_mentions(&output.output, None));
+        let failed = matches!(completion, Completion::Undone | Completion::Failed);
+        let placed = path.map(|path| directory.place_for_tool(&path).unwrap_or(path));
+        seen(Does::Anything, placed.into_iter().collect(), None, observations, failed)
+    }
+
+    fn content(&self) -> Option<String> {
+        let named = self.entry.and_then(|entry| entry.content.as_deref());
+        if named.is_none() && self.is_told_twice(CONTENT_NAMES) {
+            return None;
+        }
+        text_of(self.value, named, CONTENT_NAMES).map(str::to_owned)
+    }
+
+    fn number(&self, names: &[&str]) -> Option<usize> {
+        let value = value_of(self.value, None, names)?;
+        number_in(value).or_else(|| line_number(value.as_str()?.trim()))
+    }
+
+    /// What a read was asked for.
+    fn asked(&self) -> Asked<'a> {
+        let given = |names: &[&str]| value_of(self.value, None, names).is_some_and(|value| !value.is_null());
+        let known: [&[&str]; 7] =
+            [PATH_NAMES, OFFSET_NAMES, START_NAMES, LIMIT_NAMES, RANGE_NAMES, ENTIRE_NAMES, &["command"]];
+        let range = value_of(self.value, None, RANGE_NAMES).and_then(Value::as_array);
+        let firsts = match () {
+            () if self.has_others(&known) => Vec::new(),
+            () if given(RANGE_NAMES) => range.and_then(|range| number_in(range.first()?)).into_iter().collect(),
+            () if given(START_NAMES) => self.number(START_NAMES).into_iter().collect(),
+            // Tools count from 0 or from 1.
+            () if given(OFFSET_NAMES) => match self.number(OFFSET_NAMES) {
+                Some(0) => vec![1],
+                Some(offset) => vec![offset, offset + 1],
+                None => Vec::new(),
+            },
+            () => vec![1],
+        };
+        let firsts: Vec<usize> = if firsts.contains(&0) { Vec::new() } else { firsts };
+        let is_entire = value_of(self.value, None, ENTIRE_NAMES).is_none_or(|value| value.as_bool() == Some(true));
+        let is_narrowed = !firsts.contains(&1) || given(LIMIT_NAMES) || given(RANGE_NAMES) || !is_entire;
+        Asked { tool: own_name(self.tool), firsts, is_narrowed }
+    }
+
+    /// Whether the command continues after the call.
+    pub(super) fn is_in_background(&self) -> bool {
+        let names = ["run_in_background", "is_background", "background", "async", "detach"];
+        value_of(self.value, None, &names).and_then(Value::as_bool) == Some(true)
+    }
+
+    fn observe_read(&self, path: String, result: &str) -> Vec<Observation> {
+        let asked = self.asked();
+        if path.ends_with(".ipynb") {
+            return Vec::new();
+        }
+        let read = |(block, whole)| Observation::Read { path: path.clone(), block, whole };
+        passages(&asked, result).into_iter().map(read).collect()
+    }
+
+    /// Hits of a search, if each line certainly carries its number.
+    fn observe_search(&self, path: Option<&str>, result: &str) -> Vec<Observation> {
+        let is_numbered = value_of(self.value, None, &["-n"]).and_then(Value::as_bool) == Some(true);
+        if !is_numbered || text_of(self.value, None, &["output_mode"]) != Some("content") {
+            return Vec::new();
+        }
+        let lines: Vec<&str> = split_lines(result).collect();
+        // Spaces may be missing at the end of the last one.
+        let lines = &lines[..lines.len().saturating_sub(1)];
+        let hits = |path: &str| observe_hits(lines, Some(path), &Directory::Start);
+        let is_named = lines.iter().any(|line| !line.starts_with(|c: char| c.is_ascii_digit()) && *line != "--");
+        match path {
+            Some(path) if !is_named => hits(path),
+            _ => observe_hits(lines, None, &Directory::Start),
+        }
+    }
+
+    /// The edits of a call; `None` if one of them is not read completely.
+    fn observe_edits(&self, path: &str) -> Option<Vec<Observation>> {
+        let listed: &[Value] = match value_of(self.value, None, EDITS_NAMES) {
+            Some(Value::Array(list)) => list,
+            Some(one) => std::slice::from_ref(one),
+            None => &[],
+        };
+        let mut edits: Vec<Observation> = Vec::with_capacity(listed.len() + 1);
+        for one in listed {
+            let is_known =
+                |name: &String| [OLD_NAMES, NEW_NAMES, ALL_NAMES].iter().any(|names| names.contains(&name.as_str()));
+            one.as_object().filter(|object| object.keys().all(is_known))?;
+            edits.push(self.observe_edit(path, one)?);
+        }
+        let own = value_of(self.value, self.entry.and_then(|entry| entry.old.as_deref()), OLD_NAMES);
+        if own.is_some() {
+            edits.push(self.observe_edit(path, self.value)?);
+        }
+        (!edits.is_empty()).then_some(edits)
+    }
+
+    fn observe_edit(&self, path: &str, value: &Value) -> Option<Observation> {
+        let named_old = self.entry.and_then(|entry| entry.old.as_deref());
+        let named_new = self.entry.and_then(|entry| entry.new.as_deref());
+        let old = text_of(value, named_old, OLD_NAMES)?.to_owned();
+        let new = match value_of(value, named_new, NEW_NAMES).filter(|new| !new.is_null()) {
+            Some(new) => new.as_str()?.to_owned(),
+            None => String::new(),
+        };
+        let all = match value_of(value, None, ALL_NAMES) {
+            None | Some(Value::Null) => false,
+            Some(Value::String(text)) => text.parse().ok()?,
+            Some(all) => all.as_bool()?,
+        };
+        let takes_feed = TAKES_FEED.contains(&own_name(self.tool)) && new.is_empty() && !old.ends_with('\n');
+        let path = path.to_owned();
+        Some(if old.is_empty() {
+            Observation::Write { path, text: new }
+        } else {
+            Observation::Edit { path, old, new, all, takes_feed }
+        })
+    }
+
+    /// Lines that are inserted: `insert_line` is the line before them, `line` the one after, 0 the end.
+    fn observe_insert(&self, path: String) -> Option<Observation> {
+        let named = self.entry.and_then(|entry| entry.content.as_deref());
+        let text = text_of(self.value, named, INSERT_NAMES).filter(|_| !self.is_told_twice(INSERT_NAMES))?.to_owned();
+        let after = match (self.number(&["insert_line", "after_line"]), self.number(&["line"])) {
+            (None, Some(0)) => return Some(Observation::Append { path, text }),
+            (None, Some(line)) => line - 1,
+            (after, _) => after?,
+        };
+        Some(Observation::Insert { path, after, text })
+    }
+
+    /// A renamed file; `None` if not both names are read.
+    fn observe_move(&self) -> Option<Vec<Observation>> {
+        if self.has_others(&[FROM_NAMES, TO_NAMES, PATH_NAMES]) || self.is_told_twice(TO_NAMES) {
+            return Some(vec![self.somehow(None)]);
+        }
+        let named = self.entry.and_then(|entry| entry.path.as_deref());
+        let path = text_of(self.value, named, PATH_NAMES);
+        let both = match (text_of(self.value, None, FROM_NAMES), path, text_of(self.value, None, TO_NAMES)) {
+            (Some(from), None, Some(to)) | (None, Some(from), Some(to)) => Some((from.to_owned(), to.to_owned())),
+            _ => None,
+        };
+        // Both places are unknown if one is.
+        Some(vec![both.map_or_else(|| self.somehow(None), |(from, to)| Observation::Move { from, to })])
+    }
+}

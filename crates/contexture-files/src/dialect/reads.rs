@@ -1,0 +1,210 @@
+//! What a read tool printed: whether numbers were added by the tool, and which text is the file's.
+
+use crate::framing::is_cut_mark;
+use crate::numbering::{Passage, Style, split_lines, split_number};
+
+/// What a read was asked for.
+pub(super) struct Asked<'a> {
+    pub(super) tool: &'a str,
+    /// What the number of the first line may be; empty if that is not known.
+    pub(super) firsts: Vec<usize>,
+    pub(super) is_narrowed: bool,
+}
+
+impl Asked<'_> {
+    fn may_begin_at(&self, line: usize) -> bool {
+        self.firsts.iter().any(|first| (*first).max(1) == line)
+    }
+}
+
+/// How read tools print, by name.
+const PRINTS: &[(Form, &[&str])] = &[
+    (
+        Form::Numbered(&[Style::Arrow, Style::Tab]),
+        &["Read", "ReadFile", "str_replace_editor", "str_replace_based_edit_tool", "file_editor"],
+    ),
+    (Form::Numbered(&[Style::Colon, Style::Bar]), &["read"]),
+    (Form::Numbered(&[Style::Dot]), &["view"]),
+];
+
+/// The form of what a read tool prints.
+#[derive(Clone, Copy)]
+enum Form {
+    /// Every line carries its number in one of these styles.
+    Numbered(&'static [Style]),
+    /// Some agents number the lines and some do not.
+    Either,
+}
+
+/// How the last line of an own read begins if it shows the end of a file.
+const OWN_END: &str = "(End of file: ";
+
+/// All that an own read prints of an empty file.
+const OWN_EMPTY: &str = "(the file is empty)";
+
+/// Most lines that read tools show when they are not asked for a number of lines.
+const MOST_LINES: usize = 2_000;
+
+/// Length from which read tools truncate lines, in characters.
+const LONG_LINE: usize = 2_000;
+
+/// Where a tool may or may not number lines, this many numbered lines prove that the numbers are the tool's.
+const LEAST_NUMBERED: usize = 3;
+
+/// Most lines that a tool prints before the first line of a file.
+const MOST_HEADINGS: usize = 4;
+
+/// The passages that a read shows, each with whether it is the whole file.
+pub(super) fn passages(asked: &Asked<'_>, result: &str) -> Vec<(Passage, bool)> {
+    let form = PRINTS.iter().find(|(_, names)| names.contains(&asked.tool)).map_or(Form::Either, |(form, _)| *form);
+    let lines: Vec<&str> = split_lines(result).collect();
+    if let Some(own) = own(&lines, asked) {
+        return own;
+    }
+    let found = match form {
+        Form::Numbered(styles) => numbered(&lines, styles, asked),
+        Form::Either => either(&lines, asked, result),
+    };
+    let Some((passage, whole)) = found else { return Vec::new() };
+    without_long_lines(passage, whole)
+}
+
+/// What the tool `read_file` of this library printed, if it says so itself: how many lines it has shown, or that there
+/// are none. Without that, one or two numbered lines could as well be the text of a table.
+fn own(lines: &[&str], asked: &Asked<'_>) -> Option<Vec<(Passage, bool)>> {
+    let (end, numbered) = lines.split_last()?;
+    if numbered.is_empty() && *end == OWN_EMPTY && asked.may_begin_at(1) {
+        return Some(vec![(Passage { first: Some(1), lines: Vec::new() }, true)]);
+    }
+    let (first, last, total) = match end.strip_prefix(OWN_END) {
+        Some(rest) => {
+            let total: usize = rest.strip_suffix(" lines)").or_else(|| rest.strip_suffix(" line)"))?.parse().ok()?;
+            (split_number(numbered.first()?, Style::Tab)?.0, total, total)
+        }
+        None => own_part(end)?,
+    };
+    let mut passage = Passage { first: Some(first), lines: Vec::new() };
+    for (index, line) in numbered.iter().enumerate() {
+        let (_, text) = split_number(line, Style::Tab).filter(|(number, _)| *number == first + index)?;
+        passage.lines.push(text.to_owned());
+    }
+    let is_all_of_it = asked.may_begin_at(first) && first + numbered.len() == last + 1 && last <= total;
+    let whole = first == 1 && last == total;
+    (is_all_of_it && !numbered.is_empty()).then(|| without_long_lines(passage, whole))
+}
+
+/// The first line, the last, and how many the file has: `[lines 2-3 of 4; go on with offset 4]`.
+fn own_part(end: &str) -> Option<(usize, usize, usize)> {
+    let (range, rest) = end.strip_prefix("[lines ")?.split_once(" of ")?;
+    let (first, last) = range.split_once('-')?;
+    let (total, next) = rest.strip_suffix(']')?.split_once("; go on with offset ")?;
+    let (first, last, total): (usize, usize, usize) = (first.parse().ok()?, last.parse().ok()?, total.parse().ok()?);
+    (next.parse() == Ok(last + 1)).then_some((first, last, total))
+}
+
+/// Lines that carry consecutive numbers, after a few headings and before notes of the tool.
+fn numbered(lines: &[&str], styles: &[Style], asked: &Asked<'_>) -> Option<(Passage, bool)> {
+    let start = |style: Style| (0..lines.len().min(MOST_HEADINGS)).find(|at| split_number(lines[*at], style).is_some());
+    let (style, at) = styles.iter().find_map(|style| Some((*style, start(*style)?)))?;
+    let (first, _) = split_number(lines[at], style)?;
+    let mut passage = Passage { first: Some(first), lines: Vec::new() };
+    for line in &lines[at..] {
+        match split_number(line, style) {
+            Some((number, text)) if number == first + passage.lines.len() => passage.lines.push(text.to_owned()),
+            _ => break,
+        }
+    }
+    if first == 0 {
+        return None;
+    }
+    let count = passage.lines.len();
+    // A remark that is not understood may say that there is more.
+    let is_more = !lines[..at].iter().all(|line| is_heading(line)) || !are_endings(&lines[at + count..]);
+    // Some tools show the end of a file's last line as an additional empty line.
+    let is_ended = passage.lines.last().is_some_and(|last| last.is_empty());
+    if is_ended {
+        passage.lines.pop();
+    }
+    let whole = first == 1 && !asked.is_narrowed && !is_ended && !is_more && count < MOST_LINES;
+    (!passage.lines.is_empty()).then_some((passage, whole))
+}
+
+/// How the lines begin that tools print before a file's.
+const HEADINGS: [&str; 6] =
+    ["<file", "<path", "<type", "<content", "Here's the result of running `cat -n`", "<system-reminder>"];
+
+/// How the lines begin that tools print after a file's when they have shown all that was asked for.
+const ENDINGS: [&str; 4] = ["</file", "</content", "(End of file", "<system-reminder>"];
+
+fn is_heading(line: &str) -> bool {
+    line.trim().is_empty() || HEADINGS.iter().any(|start| line.trim_start().starts_with(start))
+}
+
+/// Whether the lines after a file's were added by the tool, and none of them says that there is more.
+fn are_endings(lines: &[&str]) -> bool {
+    let is_ending =
+        |line: &&str| line.trim().is_empty() || ENDINGS.iter().any(|start| line.trim_start().starts_with(start));
+    // A reminder of the harness extends to the end.
+    lines.iter().take_while(|line| !line.starts_with("<system-reminder>")).all(is_ending)
+}
+
+/// Output of a tool that may or may not number lines.
+fn either(lines: &[&str], asked: &Asked<'_>, result: &str) -> Option<(Passage, bool)> {
+    let sure = [Style::Arrow, Style::Tab, Style::Bar];
+    let is_run = |style: Style| {
+        let number = |index: usize| split_number(lines[index], style).map(|(number, _)| number);
+        let runs_from = |first: &usize| (0..lines.len()).all(|index| number(index) == Some(first + index));
+        asked.firsts.iter().any(runs_from)
+    };
+    if lines.is_empty() || result.trim().is_empty() || is_note(result) || lines.iter().any(|line| is_cut_mark(line)) {
+        return None;
+    }
+    if let Some(style) = sure.into_iter().find(|style| is_run(*style)) {
+        return numbered(lines, &[style], asked).filter(|_| lines.len() >= LEAST_NUMBERED);
+    }
+    // Numbers in other styles are as likely part of the file.
+    let looks_numbered = |line: &&&str| sure.into_iter().any(|style| split_number(line, style).is_some());
+    if [Style::Colon, Style::Dot, Style::Bare].into_iter().any(is_run) || lines.iter().any(|line| looks_numbered(&line))
+    {
+        return None;
+    }
+    let first = Some(&asked.firsts).filter(|firsts| firsts.len() == 1).map(|firsts| firsts[0]);
+    let whole = !asked.is_narrowed && first == Some(1) && lines.len() < MOST_LINES;
+    Some((Passage::plain(first, result), whole))
+}
+
+/// Whether a read's output is, or contains, a remark of the tool.
+fn is_note(text: &str) -> bool {
+    let starts =
+        ["File unchanged", "<system-reminder>", "IMPORTANT:", "[File content truncated", "<file", "<path", "<content"];
+    // A heading that says which lines follow.
+    let first = text.trim_start().lines().next().unwrap_or_default().trim_end();
+    let is_heading = first.starts_with(['[', '(']) && first.ends_with([']', ')']) && first.contains("line");
+    let is_named = first.starts_with("File: ") || first.starts_with("Path: ") || first.starts_with("Contents of ");
+    is_heading
+        || is_named
+        || starts.iter().any(|start| text.trim_start().starts_with(start))
+        || text.contains("<system-reminder>")
+}
+
+/// The runs of a passage between lines that the tool may have truncated.
+fn without_long_lines(passage: Passage, whole: bool) -> Vec<(Passage, bool)> {
+    let is_long = |line: &String| line.len() >= LONG_LINE && line.chars().count() >= LONG_LINE;
+    if !passage.lines.iter().any(is_long) {
+        return vec![(passage, whole)];
+    }
+    let mut runs: Vec<(Passage, bool)> = Vec::new();
+    let mut is_open = false;
+    for (index, line) in passage.lines.into_iter().enumerate() {
+        if is_long(&line) {
+            is_open = false;
+            continue;
+        }
+        match runs.last_mut() {
+            Some((run, _)) if is_open => run.lines.push(line),
+            _ => runs.push((Passage { first: passage.first.map(|first| first + index), lines: vec![line] }, false)),
+        }
+        is_open = true;
+    }
+    runs
+}

@@ -1,0 +1,255 @@
+//! Paths as agents write them: relative or absolute, of Unix or of Windows.
+
+use contexture_text::packed::{Damaged, Packer, Unpacker};
+
+/// Normalizes a path without looking at the disk: removes `.`, `..` and doubled slashes. A path on a drive is written
+/// `d:/a` in lower case, since drives ignore case.
+pub(crate) fn normalize(path: &str) -> String {
+    match on_drive(path) {
+        Some((drive, rest)) => {
+            let parts = parts_of(&rest.replace('\\', "/")).join("/");
+            format!("{}:/{parts}", drive.to_ascii_lowercase()).to_lowercase()
+        }
+        None => {
+            let joined = parts_of(path).join("/");
+            if path.starts_with('/') { format!("/{joined}") } else { joined }
+        }
+    }
+}
+
+/// Splits a path such as `D:\a` or `D:/a` into the drive and the rest.
+pub(crate) fn on_drive(path: &str) -> Option<(char, &str)> {
+    let drive = path.chars().next().filter(char::is_ascii_alphabetic)?;
+    let rest = path[1..].strip_prefix(':')?;
+    rest.starts_with(['/', '\\']).then_some((drive, rest))
+}
+
+/// Converts a path that a shell on Windows writes as `/d/a` or `/mnt/d/a` to a path on a drive.
+pub(crate) fn mounted(path: &str) -> Option<String> {
+    let rest = path.strip_prefix("/mnt/").or_else(|| path.strip_prefix('/'))?;
+    let drive = rest.chars().next().filter(char::is_ascii_alphabetic)?;
+    let rest = rest[1..].strip_prefix('/').or(Some("").filter(|_| rest.len() == 1))?;
+    Some(format!("{drive}:/{rest}"))
+}
+
+fn parts_of(path: &str) -> Vec<&str> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            ".." if path.starts_with('/') => {}
+            part => parts.push(part),
+        }
+    }
+    parts
+}
+
+/// Whether a path names a device, which stores nothing.
+pub(crate) fn is_device(path: &str) -> bool {
+    let parts = written_parts(path);
+    path.starts_with('/') && parts.len() > 1 && parts[0] == "dev" && parts[1] != "shm" && !parts.contains(&"..")
+}
+
+/// Whether a path leads through directories in which names are other names of files elsewhere.
+fn leads_elsewhere(path: &str) -> bool {
+    let (written, normal) = (written_parts(path), parts_of(path));
+    let is_linked = |parts: &[&str]| parts.first() == Some(&"proc");
+    path.starts_with('/')
+        && (is_linked(&written) || is_linked(&normal) || (written.first() == Some(&"dev") && written.contains(&"..")))
+}
+
+/// The parts of a path as written, without empty ones and dots.
+fn written_parts(path: &str) -> Vec<&str> {
+    path.split('/').filter(|part| !matches!(*part, "" | ".")).collect()
+}
+
+/// Whether a path does not depend on a directory.
+pub(crate) fn is_absolute(path: &str) -> bool {
+    path.starts_with('/') || path.starts_with('~') || path.starts_with("\\\\") || on_drive(path).is_some()
+}
+
+/// Resolves a path from a directory.
+pub(crate) fn join(directory: &str, path: &str) -> String {
+    if is_absolute(path) {
+        return path.to_owned();
+    }
+    if on_drive(directory).is_some() {
+        return format!("{}/{}", directory.trim_end_matches(['/', '\\']), path.replace('\\', "/"));
+    }
+    if directory.is_empty() {
+        return path.to_owned();
+    }
+    format!("{}/{path}", directory.trim_end_matches('/'))
+}
+
+/// The last part of a path.
+pub(crate) fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The extension of a path.
+pub(crate) fn extension_of(path: &str) -> &str {
+    last_part(path).rsplit_once('.').map_or("", |(_, extension)| extension)
+}
+
+/// Whether a normal path is at or beneath `under`. If one of them is relative to an unknown directory, whether it may
+/// be.
+pub(crate) fn is_beneath(normal: &str, under: &str) -> bool {
+    let starts = |path: &str, start: &str| {
+        path.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || start.ends_with('/'))
+    };
+    if under.is_empty() || under.starts_with("..") || normal.starts_with("..") {
+        return true;
+    }
+    match (is_absolute(normal), is_absolute(under)) {
+        (true, true) => starts(normal, under),
+        (false, false) => starts(normal, under),
+        // The file may be anywhere.
+        (false, true) => true,
+        (true, false) => format!("{normal}/").contains(&format!("/{under}/")),
+    }
+}
+
+/// Whether two different normal paths may name the same file, because one is relative to an unknown directory.
+pub(crate) fn may_be_same(one: &str, other: &str) -> bool {
+    let (long, short) = match (is_absolute(one), is_absolute(other)) {
+        (true, false) => (one, other),
+        (false, true) => (other, one),
+        (true, true) => {
+            return mounted(one).is_some_and(|path| normalize(&path) == other)
+                || mounted(other).is_some_and(|path| normalize(&path) == one);
+        }
+        (false, false) => {
+            return last_part(one) == last_part(other) && (one.starts_with("..") || other.starts_with(".."));
+        }
+    };
+    let short = short.trim_start_matches("../");
+    long.strip_suffix(short).is_some_and(|rest| rest.ends_with('/')) || long.eq_ignore_ascii_case(short)
+}
+
+/// The directory that a command runs in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Directory {
+    /// Where the session began, which is unknown; paths stay relative.
+    #[default]
+    Start,
+    /// This one; absolute, or relative to where the session began.
+    At(String),
+    /// Unknown.
+    Lost,
+}
+
+impl Directory {
+    /// Resolves a path from here. `None` if it is relative and the directory is lost, or if it is unknown where it
+    /// leads.
+    pub(crate) fn place(&self, written: &str) -> Option<String> {
+        let placed = match self {
+            // Only on Windows is this a drive; elsewhere it is a directory, whose name has upper and lower case.
+            _ if written.contains(":/") && on_drive(written).is_some() => self.place_on_drive(written)?,
+            _ if is_absolute(written) => written.to_owned(),
+            Directory::Start => written.to_owned(),
+            Directory::At(directory) => join(directory, written),
+            Directory::Lost => return None,
+        };
+        Some(placed).filter(|path| !leads_elsewhere(path))
+    }
+
+    /// The same for tools that are given absolute paths.
+    pub(crate) fn place_for_tool(&self, written: &str) -> Option<String> {
+        if on_drive(written).is_some() { Some(written.to_owned()) } else { self.place(written) }
+    }
+
+    /// Resolves a path such as `c:/a`, if it is known of which system it is.
+    fn place_on_drive(&self, written: &str) -> Option<String> {
+        match self {
+            Directory::At(directory) if on_drive(directory).is_some() || mounted(directory).is_some() => {
+                Some(written.to_owned())
+            }
+            Directory::At(directory) if directory.starts_with('/') => Some(format!("{directory}/{written}")),
+            _ => None,
+        }
+    }
+
+    /// Writes it.
+    pub(crate) fn rest(&self, packer: &mut Packer<'_>) {
+        match self {
+            Directory::Start => packer.number(0_u64),
+            Directory::Lost => packer.number(1_u64),
+            Directory::At(path) => {
+                packer.number(2_u64);
+                packer.text(path);
+            }
+        }
+    }
+
+    /// Reads it again.
+    pub(crate) fn wake(unpacker: &mut Unpacker<'_>) -> Result<Self, Damaged> {
+        match unpacker.number::<u64>()? {
+            0 => Ok(Directory::Start),
+            1 => Ok(Directory::Lost),
+            2 => Ok(Directory::At(unpacker.text()?.as_ref().to_owned())),
+            _ => Err(Damaged),
+        }
+    }
+}
+
+/// Directories that are known to exist.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    directories: std::collections::HashSet<String>,
+}
+
+/// Most directories that are remembered.
+const MAX_KNOWN: usize = 10_000;
+
+impl Known {
+    /// Notes that a file exists, and with it the directories above it.
+    pub(crate) fn note_file(&mut self, path: &str) {
+        let normal = normalize(path);
+        let mut above = normal.as_str();
+        while let Some((parent, _)) = above.rsplit_once('/') {
+            if !is_absolute(parent)
+                || self.directories.len() >= MAX_KNOWN
+                || !self.directories.insert(parent.to_owned())
+            {
+                return;
+            }
+            above = parent;
+        }
+    }
+
+    /// Notes that a file or directory may be gone, with everything beneath it.
+    pub(crate) fn forget(&mut self, path: &str) {
+        let under = normalize(path);
+        self.directories.retain(|directory| !is_beneath(directory, &under));
+    }
+
+    /// Whether a directory exists.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.directories.contains(&normalize(path))
+    }
+
+    /// Writes all of them.
+    pub(crate) fn rest(&self, packer: &mut Packer<'_>) {
+        let mut directories: Vec<&String> = self.directories.iter().collect();
+        directories.sort_unstable();
+        let mut before = "";
+        packer.list(directories, |packer, directory| {
+            packer.text_after(before, directory);
+            before = directory;
+        });
+    }
+
+    /// Reads them again.
+    pub(crate) fn wake(unpacker: &mut Unpacker<'_>) -> Result<Self, Damaged> {
+        let mut before = String::new();
+        let directories = unpacker.list(|unpacker| {
+            before = unpacker.text_after(&before)?;
+            Ok(before.clone())
+        })?;
+        Ok(Self { directories: directories.into_iter().collect() })
+    }
+}

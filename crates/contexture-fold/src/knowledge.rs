@@ -1,0 +1,227 @@
+//! What is known of files, and what recent talk is about.
+
+use std::collections::VecDeque;
+
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Item, Message};
+use serde_json::Value;
+
+use super::cuts::{Cuts, Moment};
+use super::tuning::RECENT_MESSAGES;
+use super::view::Chunk;
+use super::vocabulary::Vocabulary;
+use super::words::{Recent, Spoken};
+use contexture_files::dialect::Dialects;
+use contexture_files::model::{Compared, FileModel, Mention, Who, named_places};
+use contexture_files::observation::{Kind, Observation, Seen};
+use contexture_files::observer::Observer;
+use contexture_text::packed::{Damaged, Packer, Unpacker};
+
+/// What is known of files, and what is needed to decide which of it matters now.
+#[derive(Default)]
+pub(super) struct Knowledge {
+    observer: Observer,
+    model: FileModel,
+    cuts: Cuts,
+    vocabulary: Vocabulary,
+    /// What the newest messages said, the newest first.
+    spoken: VecDeque<Spoken>,
+    /// Moments at which a person said something.
+    asks: Vec<u32>,
+    /// Files touched or named since the last request.
+    touched: Vec<usize>,
+    /// Files of which a line was named since the last request.
+    pointed_at: Vec<usize>,
+    /// The newest moment at the last request.
+    last_request: u32,
+}
+
+/// Files that something happened to since the last request.
+pub(super) struct Touched {
+    /// Touched or named.
+    pub(super) files: Vec<usize>,
+    /// Those of which a line was named.
+    pub(super) pointed_at: Vec<usize>,
+}
+
+impl Knowledge {
+    /// Sets other dialects.
+    pub(super) fn set_dialects(&mut self, dialects: Dialects) {
+        self.observer = Observer::new(dialects);
+    }
+
+    /// What is known of files.
+    pub(super) fn model(&self) -> &FileModel {
+        &self.model
+    }
+
+    /// The same, for marking lines as shown by a view.
+    pub(super) fn model_mut(&mut self) -> &mut FileModel {
+        &mut self.model
+    }
+
+    /// Begins a message, whose words become the most recent.
+    pub(super) fn begin_message(&mut self) {
+        self.spoken.truncate(RECENT_MESSAGES - 1);
+        self.spoken.push_front(Spoken::default());
+    }
+
+    /// Takes in what a person or the model said. Files that it names are brought back if there is room.
+    pub(super) fn hear(&mut self, moment: u32, who: Who, text: &str, has_room: bool) {
+        if who == Who::User {
+            self.asks.push(moment);
+        }
+        self.note_talk(text);
+        for place in named_places(text) {
+            let Some(file) = self.model.name(moment, place.path, who) else { continue };
+            if has_room {
+                self.touched.push(file);
+            }
+            if who == Who::User && place.line.is_some() {
+                self.model.mention(file, Mention { at: moment, line: place.line });
+                self.pointed_at.push(file);
+            }
+        }
+    }
+
+    /// Takes in words of the newest message.
+    fn note_talk(&mut self, text: &str) {
+        if let Some(spoken) = self.spoken.front_mut() {
+            spoken.talk(text, &mut self.vocabulary);
+        }
+    }
+
+    /// Takes in a call that is made. If it does nothing to files, it may be a plan that names some.
+    pub(super) fn plan(&mut self, moment: u32, call: &FunctionCall) {
+        if self.observer.dialects().kind(call) != Kind::Other {
+            return;
+        }
+        let arguments = call.parsed_arguments();
+        self.note_talk(&arguments.to_string());
+        for place in texts_in(&arguments).into_iter().flat_map(named_places) {
+            self.model.name(moment, place.path, Who::Agent);
+        }
+    }
+
+    /// Examines the newest call and its output, without learning from them.
+    pub(super) fn look(&mut self, call: &FunctionCall, output: &FunctionCallOutput) -> Seen {
+        self.observer.observe(call, output)
+    }
+
+    /// Examines an older call and its output again. Where files are is not worked out again.
+    pub(super) fn look_back(&self, call: &FunctionCall, output: &FunctionCallOutput) -> Seen {
+        self.observer.dialects().observe(call, output)
+    }
+
+    /// Learns what the attachments of a message tell about files.
+    pub(super) fn take_attachments(&mut self, moment: u32, message: &Message) {
+        for observation in self.observer.hear(message) {
+            self.model.apply(moment, &observation);
+        }
+    }
+
+    /// Learns what a call and its output tell.
+    pub(super) fn learn(&mut self, moment: u32, seen: &Seen) {
+        for observation in &seen.observations {
+            self.model.apply(moment, observation);
+        }
+        self.touched.extend(seen.paths.iter().filter_map(|path| self.model.place(path)));
+        let pointed_at = seen.observations.iter().filter_map(|observation| match observation {
+            Observation::Mentioned { path, line: Some(_) } => self.model.place_like(path),
+            _ => None,
+        });
+        self.pointed_at.extend(pointed_at);
+    }
+
+    /// Applies what was found on the disk.
+    pub(super) fn take_over(&mut self, moment: u32, compared: &[Compared]) {
+        for compared in compared {
+            self.model.take_over(moment, compared);
+        }
+    }
+
+    /// Files that something happened to since the last request.
+    pub(super) fn touched(&self) -> Touched {
+        Touched { files: self.touched.clone(), pointed_at: self.pointed_at.clone() }
+    }
+
+    /// Ends a request.
+    pub(super) fn end_request(&mut self, moment: u32) {
+        self.touched.clear();
+        self.pointed_at.clear();
+        self.last_request = moment;
+    }
+
+    /// Cuts those files into chunks again that may have changed.
+    pub(super) fn cut(&mut self, files: &[usize]) {
+        self.cuts.refresh(&self.model, &mut self.vocabulary, files);
+    }
+
+    /// Cuts all files.
+    pub(super) fn cut_all(&mut self) {
+        self.cut(&self.all_files());
+    }
+
+    /// All files, by their place in the model.
+    pub(super) fn all_files(&self) -> Vec<usize> {
+        (0..self.model.files().len()).collect()
+    }
+
+    /// The chunks of some files as they were last cut, with their signs for now.
+    pub(super) fn chunks(&self, files: &[usize], now: u32) -> Vec<Chunk> {
+        let moment = Moment { now, last_request: self.last_request, asks: &self.asks };
+        let mut chunks = self.cuts.chunks(&self.model, files, moment);
+        Recent::of(&self.spoken).weigh(&self.model, &self.vocabulary, &mut chunks);
+        chunks
+    }
+}
+
+/// Storing and restoring. Chunks and words are computed again when they are needed.
+impl Knowledge {
+    /// Writes what cannot be computed again.
+    pub(super) fn rest(&self, packer: &mut Packer<'_>) {
+        let Self { observer, model, cuts: _, vocabulary: _, spoken: _, asks: _, touched, pointed_at, last_request } =
+            self;
+        observer.rest(packer);
+        model.rest(packer);
+        packer.list(touched, |packer, file| packer.number(*file));
+        packer.list(pointed_at, |packer, file| packer.number(*file));
+        packer.number(*last_request);
+    }
+
+    /// Reads it again. The dialects are not stored; those that were set are used.
+    pub(super) fn wake(&mut self, unpacker: &mut Unpacker<'_>) -> Result<(), Damaged> {
+        self.observer.wake(unpacker)?;
+        self.model = FileModel::wake(unpacker)?;
+        let files = self.model.files().len();
+        self.touched = unpacker.list(|unpacker| unpacker.place(files))?;
+        self.pointed_at = unpacker.list(|unpacker| unpacker.place(files))?;
+        self.last_request = unpacker.number()?;
+        Ok(())
+    }
+
+    /// Notes again that a person said something at a moment.
+    pub(super) fn hear_again(&mut self, moment: u32) {
+        self.asks.push(moment);
+    }
+
+    /// Takes in again what the newest message said.
+    pub(super) fn talk_again(&mut self, item: &Item) {
+        match item {
+            Item::Message(message) => self.note_talk(&message.text_cow()),
+            Item::FunctionCall(call) if self.observer.dialects().kind(call) == Kind::Other => {
+                self.note_talk(&call.parsed_arguments().to_string());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// All texts in the arguments of a call.
+fn texts_in(arguments: &Value) -> Vec<&str> {
+    match arguments {
+        Value::String(text) => vec![text],
+        Value::Array(values) => values.iter().flat_map(texts_in).collect(),
+        Value::Object(fields) => fields.values().flat_map(texts_in).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}

@@ -1,0 +1,131 @@
+//! What a fold replaces the past with.
+
+use super::frame::Frame;
+use super::losses;
+use super::parts::{View, same_said, shown_lines};
+use crate::decision::{Fold, Piece, ShownLines, ViewPart};
+use crate::outline;
+use crate::settings::Settings;
+use crate::state::State;
+use crate::view::{self, Chunk};
+use contexture_text::fit::{Made, fit};
+
+/// The title of outlines.
+const OUTLINE_TITLE: &str = "# What you know besides, to be read again when needed\n";
+
+/// Decides what replaces the past from now on. All files must have been cut.
+pub(super) fn plan(settings: &Settings, state: &State, reason: &str) -> Fold {
+    let frame = Frame::new(settings, state);
+    let mut chunks = state.knowledge.chunks(&state.knowledge.all_files(), state.conversation.now());
+    pin(settings, state, &mut chunks);
+    let view = View::choose(settings, state, &frame, &chunks);
+    finish(settings, state, frame, view, &chunks, reason)
+}
+
+/// Marks the chunks of pinned files.
+fn pin(settings: &Settings, state: &State, chunks: &mut [Chunk]) {
+    let files = state.knowledge.model().files();
+    let is_pinned: Vec<bool> = files.iter().map(|file| settings.policy.pins.has_path(&file.path)).collect();
+    chunks.iter_mut().for_each(|chunk| chunk.signs.is_pinned = is_pinned[chunk.file]);
+}
+
+fn finish(settings: &Settings, state: &State, frame: Frame, view: View, chunks: &[Chunk], reason: &str) -> Fold {
+    // What was said since the view was last rewritten follows the view, so that the parts before it can be kept.
+    let front = if view.kept > 0 { state.shown.front() } else { frame.said.pieces.len() };
+    let same = same_said(settings, state, &frame).min(front);
+    let keep = if view.kept > 0 { front + view.kept } else { same };
+    let mut said = frame.said.pieces.into_iter().skip(same);
+    let mut head: Vec<Piece> = said.by_ref().take(front - same).collect();
+    let mut parts = state.shown.parts()[..view.kept].to_vec();
+    let mut shown: Vec<Vec<ShownLines>> = Vec::new();
+    let mut in_window = view.is_shown.clone();
+    for part in view.added {
+        part.chunks.iter().for_each(|index| in_window[*index] = true);
+        let lines = shown_lines(chunks, &part.chunks);
+        let mark = state.shown.next_mark() + shown.len() as u32;
+        let count = lines.iter().map(|lines| lines.count).sum();
+        let bytes = view::bytes(chunks, &part.chunks);
+        parts.push(ViewPart { mark, lines: count, bytes, message: state.conversation.now(), claims: part.claims });
+        head.push(Piece::Made(part.text));
+        shown.push(lines);
+    }
+    head.extend(said);
+    let left_out = losses::left_out(state.knowledge.model(), chunks, &view.is_shown, &shown);
+    let outline = outline(settings, state, chunks, &in_window, frame.outline_tokens);
+    let presumed = presumed_since(state, view.kept);
+    let digest = format!("{presumed}{}{outline}{}", frame.digest, losses::tell(settings, &left_out));
+    if !digest.is_empty() {
+        head.push(Piece::Made(digest.into()));
+    }
+    let mut fold = Fold {
+        at: state.conversation.len(),
+        keep,
+        head,
+        start: frame.start,
+        parts,
+        shown,
+        reason: losses::reason(
+            reason,
+            frame.start < state.conversation.len(),
+            frame.shortened.len(),
+            frame.said.cut.len(),
+            &left_out,
+        ),
+        cut_said: frame.said.cut,
+        shortened: frame.shortened,
+        left_out,
+        before_tokens: state.shown.tokens(),
+        after_tokens: 0,
+        cost: 0.0,
+        saves_per_request: 0.0,
+    };
+    price(settings, state, &mut fold);
+    fold
+}
+
+/// Names the commands that ran since the oldest kept part was written and that are only presumed to have left files
+/// alone.
+fn presumed_since(state: &State, kept: usize) -> String {
+    let Some(oldest) = state.shown.parts()[..kept].iter().map(|part| part.message).min() else { return String::new() };
+    let causes = state.knowledge.model().presumed_after(oldest);
+    if causes.is_empty() {
+        return String::new();
+    }
+    let commands = view::named_causes(&causes);
+    format!("Since message {oldest} these ran, and are presumed to have left the files above as they are: {commands}\n")
+}
+
+/// The outlines of what is known but not in the window, within a number of tokens.
+fn outline(settings: &Settings, state: &State, chunks: &[Chunk], in_window: &[bool], tokens: u64) -> String {
+    let model = state.knowledge.model();
+    let fitting = fit(tokens, tokens as usize * 4, |bytes| {
+        let body = outline::outline(model, chunks, |index| in_window[index], bytes.saturating_sub(OUTLINE_TITLE.len()));
+        let text = if body.is_empty() { body } else { format!("{OUTLINE_TITLE}{body}") };
+        let (bytes, tokens) = (text.len(), settings.meter.text(&text));
+        Made { made: text, bytes, tokens }
+    });
+    fitting.unwrap_or_default()
+}
+
+/// Computes what a fold costs and saves.
+fn price(settings: &Settings, state: &State, fold: &mut Fold) {
+    let kept: u64 = state.shown.items()[..fold.keep].iter().map(|item| item.tokens).sum();
+    let head: u64 = fold.head.iter().map(|piece| state.piece_tokens(settings, piece)).sum();
+    let cut = |at: usize| fold.shortened.iter().find(|(cut, _)| *cut == at).map(|(_, text)| text);
+    let tokens = |at: usize| match cut(at) {
+        Some(text) => settings.meter.made(text),
+        None => state.shown.after_fold(at, &state.conversation).tokens,
+    };
+    let recent: u64 = (fold.start..state.conversation.len()).map(tokens).sum();
+    let prices = settings.policy.prices;
+    fold.after_tokens = kept + head + recent;
+    let rewritten = if state.billing.is_cold() { 0 } else { head + recent };
+    fold.cost = thousandths((prices.write - prices.read) * rewritten as f64);
+    let spared = fold.before_tokens.saturating_sub(fold.after_tokens);
+    fold.saves_per_request = thousandths(prices.read * spared as f64);
+}
+
+/// Rounds a price to thousandths, for display.
+fn thousandths(price: f64) -> f64 {
+    (price * 1_000.0).round() / 1_000.0
+}

@@ -1,0 +1,145 @@
+//! Everything that a fold shows besides the view of files.
+
+use std::sync::Arc;
+
+use contexture_core::window::shorten;
+
+use super::losses::LEFT_OUT_TOKENS;
+use super::outputs::shortened;
+use super::said::Said;
+use crate::digest::{changed_files, lost_on_disk};
+use crate::settings::Settings;
+use crate::shown::ShownItem;
+use crate::state::State;
+use crate::tuning::{FREE_SHARE, MOST_SAID_SHARE};
+
+/// A fold before its view is chosen.
+pub(super) struct Frame {
+    /// The first item that is shown in its own place.
+    pub(super) start: usize,
+    /// What people said before it.
+    pub(super) said: Said,
+    /// What happened, in short.
+    pub(super) digest: String,
+    /// Most tokens of the outlines of what is known but not shown.
+    pub(super) outline_tokens: u64,
+    /// Items from `start` on that are cut.
+    pub(super) shortened: Vec<(usize, Arc<str>)>,
+    /// Tokens of all of it.
+    pub(super) tokens: u64,
+}
+
+/// How much a fold must leave out: more at each level, and the last one always fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Reduction {
+    /// Everything that normally has room.
+    None,
+    /// Only the newest step, its outputs cut.
+    Step,
+    /// The same, cut more.
+    Hard,
+    /// No item in its own place.
+    All,
+}
+
+const REDUCTIONS: [Reduction; 4] = [Reduction::None, Reduction::Step, Reduction::Hard, Reduction::All];
+
+impl Frame {
+    /// Returns the least reduced frame that leaves room for a view.
+    pub(super) fn new(settings: &Settings, state: &State) -> Self {
+        let most = (settings.policy.budget as f64 * (1.0 - FREE_SHARE)) as u64;
+        let mut frames = REDUCTIONS.into_iter().map(|reduction| (reduction, reduced(settings, state, reduction, most)));
+        let fitting = frames.find(|(reduction, frame)| frame.tokens <= most || *reduction == Reduction::All);
+        fitting.expect("the last reduction is always taken").1
+    }
+}
+
+fn reduced(settings: &Settings, state: &State, reduction: Reduction, most: u64) -> Frame {
+    let budget = settings.policy.budget;
+    let start = recent_start(settings, state, reduction);
+    let limit = match reduction {
+        Reduction::None => u64::MAX,
+        Reduction::Step => budget / 4,
+        Reduction::Hard | Reduction::All => budget / 12,
+    };
+    let recent = Recent::new(settings, state, start, limit);
+    let mut digest = digest(settings, state, start);
+    if reduction >= Reduction::Hard {
+        digest = shorten(settings.meter.counter(), &digest, budget / 8);
+    }
+    let outline_tokens = if reduction == Reduction::None { settings.tuning.outline_tokens } else { 0 };
+    let beside = LEFT_OUT_TOKENS + outline_tokens + settings.meter.text(&digest) + recent.tokens;
+    let room = most.saturating_sub(beside).min((budget as f64 * MOST_SAID_SHARE) as u64).max(budget / 8);
+    let said = Said::new(settings, state, start, room);
+    let tokens = beside + said.tokens;
+    Frame { start, said, digest, outline_tokens, shortened: recent.shortened, tokens }
+}
+
+/// The items that are kept in their own place, none with a text longer than a number of tokens.
+struct Recent {
+    shortened: Vec<(usize, Arc<str>)>,
+    tokens: u64,
+}
+
+impl Recent {
+    fn new(settings: &Settings, state: &State, start: usize, limit: u64) -> Self {
+        let mut recent = Self { shortened: Vec::new(), tokens: 0 };
+        for at in start..state.conversation.len() {
+            let ShownItem { tokens, .. } = state.shown.after_fold(at, &state.conversation);
+            let can_cut = !state.conversation.is_pinned(at);
+            let is_long = can_cut && tokens > limit && settings.meter.text(&state.conversation.text(at)) > limit;
+            if !is_long {
+                recent.tokens += tokens;
+                continue;
+            }
+            let text = shortened(settings, state, at, limit);
+            recent.tokens += settings.meter.made(&text);
+            recent.shortened.push((at, text));
+        }
+        recent
+    }
+}
+
+/// Returns the first item that is kept in its own place.
+fn recent_start(settings: &Settings, state: &State, reduction: Reduction) -> usize {
+    let len = state.conversation.len();
+    if reduction == Reduction::All {
+        return len;
+    }
+    let most = if reduction == Reduction::None { settings.tuning.recent_tokens } else { 0 };
+    let mut start = len;
+    let mut tokens = 0;
+    for at in (state.shown.start()..len).rev() {
+        tokens += state.shown.of_log(at, &state.conversation).tokens;
+        if tokens > most && start < len {
+            break;
+        }
+        if state.conversation.can_begin_at(at) {
+            start = at;
+        }
+    }
+    start
+}
+
+/// Describes which files were changed and what was done.
+fn digest(settings: &Settings, state: &State, start: usize) -> String {
+    let ledger_bytes = settings.tuning.ledger_tokens as usize;
+    let changed = changed_files(state.knowledge.model(), ledger_bytes * 2);
+    let done = state.ledger.render(start, ledger_bytes * 4);
+    let mut text = String::new();
+    let lost = lost_on_disk(state.knowledge.model(), |_, _| true);
+    let sections = [
+        ("# What you changed", changed),
+        ("# What changed on disk since you read it", lost),
+        ("# What you did last", done),
+    ];
+    for (title, body) in sections {
+        if !body.is_empty() {
+            text.push_str(title);
+            text.push('\n');
+            text.push_str(&body);
+            text.push('\n');
+        }
+    }
+    text
+}

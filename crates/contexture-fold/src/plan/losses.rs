@@ -1,0 +1,83 @@
+//! Reports what a fold had no room for.
+
+use contexture_core::window::shorten;
+
+use crate::decision::ShownLines;
+use crate::settings::Settings;
+use crate::view::Chunk;
+use contexture_files::model::FileModel;
+use contexture_text::one_line::one_line;
+
+/// Most files that are named as not fitting, to the model and in a decision's reason.
+const MAX_NAMED_PATHS: usize = 4;
+
+/// Most tokens of the sentence that tells the model what does not fit.
+pub(super) const LEFT_OUT_TOKENS: u64 = 80;
+
+/// A sentence to the model takes at most one part in this many of the budget.
+const SENTENCE_PART: u64 = 12;
+
+/// Returns the pinned files, and those with changes by the agent, that the view has no room for, in the order of the
+/// model.
+pub(super) fn left_out(
+    model: &FileModel,
+    chunks: &[Chunk],
+    is_shown: &[bool],
+    shown: &[Vec<ShownLines>],
+) -> Vec<String> {
+    let is_in = |chunk: &Chunk| {
+        let holds = |lines: &ShownLines| {
+            (lines.file, lines.segment, lines.first) == (chunk.file, chunk.segment, chunk.lines.start)
+        };
+        shown.iter().flatten().any(holds)
+    };
+    let mut paths: Vec<String> = Vec::new();
+    for (chunk, is_shown) in chunks.iter().zip(is_shown) {
+        if (chunk.signs.edit_age.is_some() || chunk.signs.is_pinned) && !is_shown && !is_in(chunk) {
+            let path = &model.files()[chunk.file].path;
+            if !paths.contains(path) {
+                paths.push(path.clone());
+            }
+        }
+    }
+    paths
+}
+
+/// Returns the sentence that tells the model; empty if there was room for everything.
+pub(super) fn tell(settings: &Settings, paths: &[String]) -> String {
+    if paths.is_empty() {
+        return String::new();
+    }
+    let or_pinned = if settings.policy.pins.is_empty() { "" } else { " or pinned files" };
+    let text = format!("Some of your own changes{or_pinned} do not fit here, in {}: {}\n", files(paths), named(paths));
+    shorten(settings.meter.counter(), &text, LEFT_OUT_TOKENS.min(settings.policy.budget / SENTENCE_PART))
+}
+
+/// Describes why a fold was made, and what it could not keep.
+pub(super) fn reason(why: &str, has_recent: bool, cut_items: usize, cut_said: usize, left_out: &[String]) -> String {
+    let mut reason = why.to_owned();
+    if !has_recent {
+        reason.push_str("; the newest step alone does not fit, so no message is shown in its own place");
+    } else if cut_items > 0 {
+        reason.push_str(&format!("; {cut_items} of the newest messages were cut to fit"));
+    }
+    match cut_said {
+        0 => {}
+        1 => reason.push_str("; one message that was said or pinned does not fit whole"),
+        count => reason.push_str(&format!("; {count} messages that were said or pinned do not fit whole")),
+    }
+    if !left_out.is_empty() {
+        reason.push_str(&format!("; the agent's own changes in {} do not fit: {}", files(left_out), named(left_out)));
+    }
+    reason
+}
+
+fn files(paths: &[String]) -> String {
+    if paths.len() == 1 { "1 file".to_owned() } else { format!("{} files", paths.len()) }
+}
+
+/// The last few of some paths.
+fn named(paths: &[String]) -> String {
+    let named = &paths[paths.len().saturating_sub(MAX_NAMED_PATHS)..];
+    named.iter().map(|path| one_line(path)).collect::<Vec<_>>().join(", ")
+}

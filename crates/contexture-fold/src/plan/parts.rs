@@ -1,0 +1,188 @@
+//! Which parts of the view are kept, and which are added.
+
+use std::sync::Arc;
+
+use super::frame::Frame;
+use crate::claims::LinesClaim;
+use crate::decision::{Piece, ShownLines, ViewPart};
+use crate::meter::bytes_in;
+use crate::settings::Settings;
+use crate::shown::ShownItem;
+use crate::state::State;
+use crate::tuning::{
+    EXPECTED_REQUESTS, FREE_SHARE, FREE_SHARE_AFTER_LARGE_STEP, IDLE_SHARE, LARGE_STEP_SHARE, LEAST_PART_BYTES,
+};
+use crate::view::{self, Chunk};
+use contexture_files::model::Line;
+use contexture_text::fit::{Made, fit};
+
+/// The title of a part of the view. It names the message, since a part that is kept shows what was known at that time.
+fn title(message: u32) -> String {
+    format!("# Files as you know them at message {message}\n")
+}
+
+/// The view of a fold.
+pub(super) struct View {
+    /// How many of the parts in the window are kept.
+    pub(super) kept: usize,
+    /// For each chunk, whether it is in the window without the added parts.
+    pub(super) is_shown: Vec<bool>,
+    /// What is added after the kept parts.
+    pub(super) added: Vec<AddedPart>,
+}
+
+/// A part that a fold adds to the view.
+pub(super) struct AddedPart {
+    pub(super) text: Arc<str>,
+    pub(super) claims: Vec<LinesClaim>,
+    pub(super) chunks: Vec<usize>,
+}
+
+impl View {
+    /// Chooses which chunks are shown beside a frame.
+    pub(super) fn choose(settings: &Settings, state: &State, frame: &Frame, chunks: &[Chunk]) -> Self {
+        let room = view_room(settings, frame.tokens);
+        let kept = kept_parts(settings, state, frame, chunks, room);
+        let marks: Vec<u32> = state.shown.parts()[..kept].iter().map(|part| part.mark).collect();
+        let is_shown: Vec<bool> = chunks.iter().map(|chunk| is_shown(state, chunk, frame.start, &marks)).collect();
+        let taken: u64 = state.shown.part_items().take(kept).map(|item| item.tokens).sum();
+        let added = added_parts(settings, state, chunks, &is_shown, room.saturating_sub(taken));
+        Self { kept, is_shown, added }
+    }
+}
+
+/// The tokens that the view may take beside everything else that a fold shows.
+fn view_room(settings: &Settings, frame_tokens: u64) -> u64 {
+    let budget = settings.policy.budget as f64;
+    let is_large = frame_tokens as f64 > budget * LARGE_STEP_SHARE;
+    let free_share = if is_large { FREE_SHARE_AFTER_LARGE_STEP } else { FREE_SHARE };
+    let most = (budget * (1.0 - free_share)) as u64;
+    most.saturating_sub(frame_tokens).min(settings.tuning.view_tokens)
+}
+
+/// How many messages of people are already at the start of the window in the form in which they will be shown.
+pub(super) fn same_said(settings: &Settings, state: &State, frame: &Frame) -> usize {
+    let is_same = |(shown, piece): &(&ShownItem, &Piece)| {
+        let new = state.item_of(settings, piece);
+        shown.position == new.position && shown.item == new.item
+    };
+    state.shown.items().iter().zip(&frame.said.pieces).take_while(is_same).count()
+}
+
+/// How many parts of the view are kept: as many as cost less to keep than to write again.
+///
+/// A part with a claim that no longer holds is dropped, and every part after it too.
+fn kept_parts(settings: &Settings, state: &State, frame: &Frame, chunks: &[Chunk], room_tokens: u64) -> usize {
+    let is_same_front = same_said(settings, state, frame) >= state.shown.front();
+    if !state.shown.is_folded() || !is_same_front || state.billing.is_cold() {
+        return 0;
+    }
+    let parts = state.shown.parts();
+    let valid = parts.iter().take_while(|part| part.holds(state.knowledge.model())).count();
+    let shown: Vec<bool> = chunks.iter().map(|chunk| is_shown(state, chunk, frame.start, &[])).collect();
+    let room = bytes_in(room_tokens, state.conversation.texts());
+    let least = settings.tuning.least_need(state.conversation.now());
+    let fresh = view::choose(chunks, &shown, least, room);
+    let slack = room.saturating_sub(view::bytes(chunks, &fresh)) + (room as f64 * IDLE_SHARE) as usize;
+    let wanted: Vec<usize> = parts[..valid].iter().map(|part| wanted_bytes(state, part, chunks, &fresh)).collect();
+    let idle = |kept: usize| -> usize { (0..kept).map(|index| parts[index].bytes.saturating_sub(wanted[index])).sum() };
+    let prices = settings.policy.prices;
+    let requests = f64::from(state.billing.requests_since_fold()).max(EXPECTED_REQUESTS);
+    let cost = |kept: usize| {
+        let rewritten: usize = wanted[kept..].iter().sum();
+        prices.read * requests * idle(kept) as f64 + (prices.write - prices.read) * rewritten as f64
+    };
+    let taken = |kept: usize| state.shown.part_items().take(kept).map(|item| item.tokens).sum::<u64>();
+    let fitting = (0..=valid).filter(|kept| idle(*kept) <= slack && taken(*kept) <= room_tokens);
+    fitting.min_by(|a, b| cost(*a).total_cmp(&cost(*b)).then(b.cmp(a))).unwrap_or(0)
+}
+
+/// Bytes of a part that a new view would show too.
+fn wanted_bytes(state: &State, part: &ViewPart, chunks: &[Chunk], fresh: &[usize]) -> usize {
+    let model = state.knowledge.model();
+    let of_part = |chunk: &&Chunk| chunk.lines(model).iter().all(|line| line.shown == part.mark);
+    fresh.iter().map(|index| &chunks[*index]).filter(of_part).map(|chunk| chunk.bytes).sum()
+}
+
+/// Whether a chunk is in the new window as one piece: in a kept part, or in one item in its own place.
+fn is_shown(state: &State, chunk: &Chunk, start: usize, marks: &[u32]) -> bool {
+    let lines = chunk.lines(state.knowledge.model());
+    let first = &lines[0];
+    if marks.contains(&first.shown) {
+        return lines.iter().all(|line| line.shown == first.shown);
+    }
+    let is_in_place = first.seen > state.conversation.messages_before(start);
+    let is_of_item = |line: &Line| line.seen == first.seen && line.edited < line.seen && !line.is_computed;
+    is_in_place && lines.iter().all(is_of_item)
+}
+
+/// Chooses chunks and renders them as parts of the view, all of them within a number of tokens.
+fn added_parts(settings: &Settings, state: &State, chunks: &[Chunk], is_shown: &[bool], tokens: u64) -> Vec<AddedPart> {
+    let render = |group: Vec<usize>| {
+        let listed = view::with_neighbours(chunks, is_shown, &group);
+        let listed: Vec<&Chunk> = listed.iter().map(|index| &chunks[*index]).collect();
+        let rendered = view::render(state.knowledge.model(), &listed);
+        let text = title(state.conversation.now()) + &rendered.text;
+        AddedPart { text: text.into(), claims: rendered.claims, chunks: group }
+    };
+    let least = settings.tuning.least_need(state.conversation.now());
+    let fitting = fit(tokens, view_bytes_in(state, tokens), |bytes| {
+        let chosen = view::choose(chunks, is_shown, least, bytes);
+        let bytes = view::bytes(chunks, &chosen);
+        let parts: Vec<AddedPart> = steadiest_first(state, chunks, chosen).into_iter().map(render).collect();
+        let tokens = parts.iter().map(|part| settings.meter.made(&part.text)).sum();
+        Made { made: parts, bytes, tokens }
+    });
+    fitting.unwrap_or_default()
+}
+
+/// Groups the chosen chunks by whole files, those least likely to change first, so that at the next fold the groups
+/// before the first changed one can be kept.
+fn steadiest_first(state: &State, chunks: &[Chunk], chosen: Vec<usize>) -> Vec<Vec<usize>> {
+    let mut files: Vec<Vec<usize>> = Vec::new();
+    for index in chosen {
+        match files.last_mut() {
+            Some(list) if chunks[list[0]].file == chunks[index].file => list.push(index),
+            _ => files.push(vec![index]),
+        }
+    }
+    files.sort_by_key(|list| {
+        let file = &state.knowledge.model().files()[chunks[list[0]].file];
+        (file.edited, std::cmp::Reverse(file.touched))
+    });
+    let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
+    for list in files {
+        let bytes = view::bytes(chunks, &list);
+        match groups.last_mut() {
+            Some((size, group)) if *size < LEAST_PART_BYTES => {
+                *size += bytes;
+                group.extend(list);
+            }
+            _ => groups.push((bytes, list)),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// How many bytes of lines a view of a number of tokens can show, judging by the views in the window.
+///
+/// Views have headings, and their text is denser than talk. A good first guess saves counting twice.
+pub(super) fn view_bytes_in(state: &State, tokens: u64) -> usize {
+    let bytes: usize = state.shown.parts().iter().map(|part| part.bytes).sum();
+    let counted: u64 = state.shown.part_items().map(|item| item.tokens).sum();
+    match counted {
+        0 => bytes_in(tokens, state.conversation.texts()),
+        _ => bytes_in(tokens, (bytes as u64, counted)),
+    }
+}
+
+/// The lines of chosen chunks.
+pub(super) fn shown_lines(chunks: &[Chunk], chosen: &[usize]) -> Vec<ShownLines> {
+    let lines = |chunk: &Chunk| ShownLines {
+        file: chunk.file,
+        segment: chunk.segment,
+        first: chunk.lines.start,
+        count: chunk.lines.len(),
+    };
+    chosen.iter().map(|index| lines(&chunks[*index])).collect()
+}

@@ -1,0 +1,226 @@
+//! What the window shows, and how much of it is cached.
+
+mod rest;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use contexture_core::item::Item;
+
+use super::conversation::Conversation;
+use super::decision::ViewPart;
+use contexture_files::model::Line;
+
+/// One item of the window.
+#[derive(Clone, Debug)]
+pub struct ShownItem {
+    /// The position in the log of the item that it shows, as it is or shortened; `None` for one that replaces others.
+    pub position: Option<usize>,
+    /// Whether it is the logged item as it is.
+    pub is_logged: bool,
+    /// The item as it is sent.
+    pub item: Arc<Item>,
+    /// Its tokens.
+    pub tokens: u64,
+}
+
+impl ShownItem {
+    /// Whether both look the same to a provider.
+    fn is_same(&self, other: &ShownItem) -> bool {
+        self.position == other.position && (Arc::ptr_eq(&self.item, &other.item) || self.item == other.item)
+    }
+}
+
+/// The items of the window, and which lines of files are in them.
+#[derive(Default)]
+pub(super) struct Shown {
+    items: Vec<ShownItem>,
+    total: u64,
+    /// How many items were sent with the last request: the provider has them in its cache.
+    sent: usize,
+    /// The first item that is shown in its own place; 0 before the first fold.
+    start: usize,
+    /// How many messages come before it.
+    messages_before: u32,
+    /// How many items that people said are before the view.
+    front: usize,
+    /// The parts of the view, oldest first.
+    parts: Vec<ViewPart>,
+    /// Marks of the views that are in the window.
+    marks: Vec<u32>,
+    newest_mark: u32,
+    /// Items that are shown with another text.
+    shortened: HashMap<usize, ShownItem>,
+    /// Outputs that are shown as pointers to text in the window, by their moment.
+    pointers: BTreeMap<u32, usize>,
+}
+
+impl Shown {
+    /// The items, in order.
+    pub(super) fn items(&self) -> &[ShownItem] {
+        &self.items
+    }
+
+    /// The tokens of all items.
+    pub(super) fn tokens(&self) -> u64 {
+        self.total
+    }
+
+    /// The tokens of the items that were sent with the last request.
+    pub(super) fn cached_tokens(&self) -> u64 {
+        self.items[..self.sent].iter().map(|item| item.tokens).sum()
+    }
+
+    /// The first item that is shown in its own place.
+    pub(super) fn start(&self) -> usize {
+        self.start
+    }
+
+    /// Whether the past was folded before.
+    pub(super) fn is_folded(&self) -> bool {
+        self.start > 0
+    }
+
+    /// How many items that people said are before the view.
+    pub(super) fn front(&self) -> usize {
+        self.front
+    }
+
+    /// The parts of the view, oldest first.
+    pub(super) fn parts(&self) -> &[ViewPart] {
+        &self.parts
+    }
+
+    /// The items of these parts, in order.
+    pub(super) fn part_items(&self) -> impl Iterator<Item = &ShownItem> {
+        self.items.iter().filter(|item| item.position.is_none()).take(self.parts.len())
+    }
+
+    /// The mark that the next view gets.
+    pub(super) fn next_mark(&self) -> u32 {
+        self.newest_mark + 1
+    }
+
+    /// Returns how an item of the log is shown in its own place.
+    pub(super) fn of_log(&self, at: usize, conversation: &Conversation) -> ShownItem {
+        self.shortened.get(&at).cloned().unwrap_or_else(|| logged(at, conversation))
+    }
+
+    /// Returns how it would be shown after a fold, when what a pointer points to may be gone.
+    pub(super) fn after_fold(&self, at: usize, conversation: &Conversation) -> ShownItem {
+        match self.pointers.values().any(|pointer| *pointer == at) {
+            true => logged(at, conversation),
+            false => self.of_log(at, conversation),
+        }
+    }
+
+    /// Adds an item at the end.
+    pub(super) fn push(&mut self, item: ShownItem) {
+        self.total += item.tokens;
+        if let Some(at) = item.position.filter(|_| !item.is_logged) {
+            self.shortened.insert(at, item.clone());
+        }
+        self.items.push(item);
+    }
+
+    /// Notes that an output is shown as a pointer.
+    pub(super) fn note_pointer(&mut self, moment: u32, at: usize) {
+        self.pointers.insert(moment, at);
+    }
+
+    /// Notes that all items were sent.
+    pub(super) fn mark_sent(&mut self) {
+        self.sent = self.items.len();
+    }
+
+    /// Notes that the provider's cache holds none of the items.
+    pub(super) fn forget_sent(&mut self) {
+        self.sent = 0;
+    }
+
+    /// Applies a fold: the first `keep` items are kept, then comes `head`, then everything from `start` on, with some
+    /// items cut.
+    pub(super) fn fold(&mut self, conversation: &Conversation, fold: Folded) {
+        for at in std::mem::take(&mut self.pointers).into_values() {
+            self.shortened.remove(&at);
+        }
+        self.shortened.extend(fold.cut.into_iter().filter_map(|item| Some((item.position?, item))));
+        let kept = self.items[..fold.keep.min(self.items.len())].to_vec();
+        let standing = kept.iter().chain(&fold.head).take_while(|item| item.position.is_some());
+        self.front = if fold.parts.is_empty() { 0 } else { standing.count() };
+        let own = (fold.start..conversation.len()).map(|at| self.of_log(at, conversation));
+        let items: Vec<ShownItem> = kept.into_iter().chain(fold.head).chain(own).collect();
+        let same = self.items[..self.sent].iter().zip(&items).take_while(|(old, new)| old.is_same(new)).count();
+        self.total = items.iter().map(|item| item.tokens).sum();
+        (self.items, self.sent) = (items, same);
+        self.start = fold.start;
+        self.messages_before = conversation.messages_before(fold.start);
+        self.shortened.retain(|at, _| *at >= fold.start);
+        self.marks = fold.parts.iter().map(|part| part.mark).collect();
+        self.parts = fold.parts;
+    }
+
+    /// Takes the mark for a view that is being put into the window.
+    pub(super) fn take_mark(&mut self) -> u32 {
+        self.newest_mark += 1;
+        self.newest_mark
+    }
+
+    /// Notes that the view with the newest mark is in the window besides the parts.
+    pub(super) fn note_brought_back(&mut self) {
+        self.marks.push(self.newest_mark);
+    }
+
+    /// Whether a line is in the window: in an item that is shown in its own place, or in a view.
+    pub(super) fn shows(&self, line: &Line) -> bool {
+        // A line that was computed is not in any item.
+        (line.seen > self.messages_before && !line.is_computed) || (line.shown > 0 && self.marks.contains(&line.shown))
+    }
+
+    /// Returns where lines of a file are in the window, according to their marks.
+    pub(super) fn place_of(&self, lines: &[Line]) -> Option<Place> {
+        let first = lines.first()?;
+        let is_in_view = first.shown > 0 && self.marks.contains(&first.shown);
+        if is_in_view && lines.iter().all(|line| line.shown == first.shown) {
+            return Some(Place::View);
+        }
+        let is_in_item = first.seen > self.messages_before && !self.pointers.contains_key(&first.seen);
+        let is_same = |line: &Line| line.seen == first.seen && line.edited < line.seen && !line.is_computed;
+        (is_in_item && lines.iter().all(is_same)).then_some(Place::Item(first.seen))
+    }
+
+    /// Whether a view shows a text in one piece.
+    pub(super) fn has_in_view(&self, text: &str) -> bool {
+        let made = self.items.iter().filter(|item| item.position.is_none());
+        made.filter_map(|item| item.item.as_message()).any(|message| message.text_cow().contains(text))
+    }
+}
+
+/// Where lines of a file are in the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In a view.
+    View,
+    /// In the item of a moment, in its own place.
+    Item(u32),
+}
+
+/// A fold as it is shown.
+pub(super) struct Folded {
+    /// How many items at the start stay as they are.
+    pub(super) keep: usize,
+    /// What follows them.
+    pub(super) head: Vec<ShownItem>,
+    /// The first item that is shown in its own place.
+    pub(super) start: usize,
+    /// Items from there on that are shown cut.
+    pub(super) cut: Vec<ShownItem>,
+    /// The parts of the view, oldest first.
+    pub(super) parts: Vec<ViewPart>,
+}
+
+/// A logged item as it is.
+pub(super) fn logged(at: usize, conversation: &Conversation) -> ShownItem {
+    let (item, tokens) = (conversation.item(at).clone(), conversation.item_tokens(at));
+    ShownItem { position: Some(at), is_logged: true, item, tokens }
+}

@@ -1,0 +1,226 @@
+//! What else is removed when facts are forgotten: passages in the search index, and episodes.
+//!
+//! Other layers own these, so only their stored forms are used here: a passage is a document `thread/position` in the scope
+//! `semantic-recall/…`, and an empty document in its place keeps it from being added again; episodes are records with a
+//! thread, a goal and what failed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use contexture_core::error::BoxError;
+use contexture_core::search::{SearchDocument, SearchIndex};
+use contexture_core::store::{Batch, Key, StorageAdapter, StoreError, layer_prefix, unescape_segment};
+use serde_json::Value;
+
+use super::fact::{Fact, Source};
+use super::stored::Place;
+use contexture_text::block::flat;
+
+const PASSAGES: &str = "semantic-recall";
+const EPISODES: &str = "episodic";
+/// How often a change is tried again because another writer was first.
+const MAX_TRIES: usize = 8;
+/// The shortest value that is looked for in what a run was for.
+const MIN_VALUE_CHARS: usize = 3;
+
+/// A scope that is looked into, and whether passages are kept away from it even if it has none of them yet.
+pub(super) type Scope = (Place, bool);
+
+/// Removes what facts of a place that were forgotten came from, in all scopes of a store.
+///
+/// `scopes` are the names of all scopes of the index: a conversation that was imported for a user is in one that no layer
+/// of the store has.
+///
+/// # Errors
+/// The store or the index failed. It can be repeated.
+pub async fn forget_in_store(
+    store: &dyn StorageAdapter,
+    index: &dyn SearchIndex,
+    scopes: &[String],
+    place: &Place,
+    gone: &[Fact],
+) -> Result<(), BoxError> {
+    for scope in scopes.iter().filter(|scope| scope.strip_prefix(PASSAGES).is_some_and(|rest| rest.starts_with('/'))) {
+        forget_passages(index, scope, &passages(gone), false).await?;
+    }
+    let mut places: BTreeMap<Place, bool> = BTreeMap::new();
+    for key in store.list(&Key::new("layers").into_prefix()).await? {
+        let segments: Vec<Option<String>> = key.split('/').skip(2).take(2).map(unescape_segment).collect();
+        if let [Some(scope), Some(owner)] = segments.as_slice() {
+            places.insert(Place::new("", scope.as_str(), owner.as_str()), false);
+        }
+    }
+    places.insert(Place::new("", place.scope.as_str(), place.owner.as_str()), true);
+    places.extend(passages(gone).into_keys().map(|thread| (Place::new("", "thread", thread), true)));
+    forget_in(Some(store), index, places, gone).await
+}
+
+/// Removes what forgotten facts came from in these scopes.
+pub(super) async fn forget_in(
+    store: Option<&dyn StorageAdapter>,
+    index: &dyn SearchIndex,
+    scopes: impl IntoIterator<Item = Scope>,
+    gone: &[Fact],
+) -> Result<(), BoxError> {
+    let passages = passages(gone);
+    for (place, is_own) in scopes {
+        if let Some(store) = store {
+            forget_episodes(store, &place, gone).await?;
+        }
+        forget_passages(index, &format!("{PASSAGES}/{}", place.scope_key()), &passages, is_own).await?;
+    }
+    Ok(())
+}
+
+/// Removes passages from a scope, and keeps them away from it if it had them or is the facts' own.
+async fn forget_passages(
+    index: &dyn SearchIndex,
+    scope: &str,
+    passages: &BTreeMap<String, BTreeSet<usize>>,
+    is_own: bool,
+) -> Result<(), BoxError> {
+    for (thread, items) in passages {
+        let ids: Vec<String> = items.iter().map(|item| format!("{thread}/{item:010}")).collect();
+        if index.remove(scope, &ids).await? > 0 || is_own {
+            index.add(scope, ids.into_iter().map(|id| SearchDocument::new(id, "")).collect()).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The items that facts came from, by thread.
+fn passages(gone: &[Fact]) -> BTreeMap<String, BTreeSet<usize>> {
+    let mut passages: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
+    for source in gone.iter().flat_map(|fact| &fact.sources) {
+        if let Source::Item { thread, item, .. } = source {
+            passages.entry(thread.as_str().to_owned()).or_default().insert(*item);
+        }
+    }
+    passages
+}
+
+async fn forget_episodes(store: &dyn StorageAdapter, place: &Place, gone: &[Fact]) -> Result<(), StoreError> {
+    let key = format!("{}state", layer_prefix(EPISODES, &place.scope, &place.owner));
+    for _ in 0..MAX_TRIES {
+        let Some(record) = store.get(&key).await? else { return Ok(()) };
+        let Ok(mut state) = serde_json::from_slice::<Value>(&record.value) else { return Ok(()) };
+        if !without_episodes(&mut state["state"], gone) {
+            return Ok(());
+        }
+        let batch = Batch::new().expect(key.clone(), Some(record.version)).set(key.clone(), state.to_string());
+        match store.apply(batch).await {
+            Err(StoreError::Conflict { .. }) => {}
+            applied => return applied.map(drop),
+        }
+    }
+    Err(StoreError::Conflict { key })
+}
+
+/// Removes the episodes that tell of forgotten facts; `false` if there are none.
+fn without_episodes(state: &mut Value, gone: &[Fact]) -> bool {
+    let mut ids = Vec::new();
+    if let Some(episodes) = state["episodes"].as_array_mut() {
+        episodes.retain(|episode| {
+            let is_told = gone.iter().any(|fact| tells(episode, fact));
+            if is_told {
+                ids.push(episode["id"].clone());
+            }
+            !is_told
+        });
+    }
+    let is_changed = !ids.is_empty();
+    if let Some(forgotten) = state["forgotten"].as_array_mut() {
+        forgotten.extend(ids);
+    }
+    is_changed
+}
+
+/// Whether an episode has the words of a fact: its quote or its text, or in the same conversation its value.
+fn tells(episode: &Value, fact: &Fact) -> bool {
+    let texts = [&episode["goal"]].into_iter().chain(episode["failed"].as_array().into_iter().flatten());
+    let told: Vec<String> = texts.filter_map(|text| Some(flat(text.as_str()?).to_lowercase())).collect();
+    let has = |words: &str| {
+        let words = flat(words).to_lowercase();
+        !words.is_empty() && told.iter().any(|text| text.contains(&words))
+    };
+    let is_there = fact.sources.iter().any(
+        |source| matches!(source, Source::Item { thread, .. } if episode["thread"].as_str() == Some(thread.as_str())),
+    );
+    has(&fact.quote)
+        || has(&fact.text)
+        || (is_there && fact.value.chars().count() >= MIN_VALUE_CHARS && has(&fact.value))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use contexture_core::search::MemoryIndex;
+    use contexture_core::store::MemoryStore;
+    use serde_json::json;
+
+    use super::super::{Edit, Facts};
+    use super::*;
+
+    /// A fact of the thread `t`, item 3, that was forgotten.
+    fn gone() -> Vec<Fact> {
+        let mut facts = Facts::default();
+        let edit = Edit {
+            text: Some("Ada lives in Paris.".to_owned()),
+            attribute: Some("lives in".to_owned()),
+            value: Some("Paris".to_owned()),
+            ..Edit::default()
+        };
+        let id = facts.tell(edit, 1).unwrap().id().clone();
+        let mut gone = facts.forget(&id, 2).unwrap();
+        gone[0].sources = vec![Source::Item { thread: "t".into(), item: 3, start: 0, end: 9, name: None }];
+        gone[0].quote = "I moved to Paris".to_owned();
+        gone
+    }
+
+    #[tokio::test]
+    async fn passages_leave_every_scope_and_stay_away() {
+        let (store, index) = (MemoryStore::new(), MemoryIndex::new());
+        store.set("layers/semantic-recall/resource/ada/state", "{}".into()).await.unwrap();
+        let scopes = ["semantic-recall/resource:ada", "semantic-recall/thread:t", "semantic-recall/resource:bob"];
+        for scope in scopes {
+            let documents = [3, 4].map(|item| SearchDocument::new(format!("t/{item:010}"), "I moved to Paris"));
+            index.add(scope, documents.into()).await.unwrap();
+        }
+        let known = ["semantic-recall/resource:bob".to_owned(), "other/resource:ada".to_owned()];
+        index.add("other/resource:ada", vec![SearchDocument::new("t/0000000003", "I moved to Paris")]).await.unwrap();
+        let place = Place::new("entity", "resource", "eve");
+        forget_in_store(&store, &index, &known, &place, &gone()).await.unwrap();
+        assert_eq!(index.search("other/resource:ada", "Paris", 9).await.unwrap().len(), 1, "it is another layer's");
+        for (scope, left) in scopes.iter().zip([1, 1, 1]) {
+            assert_eq!(index.search(scope, "Paris", 9).await.unwrap().len(), left, "{scope}");
+        }
+        for (scope, count) in [(scopes[0], 2), ("semantic-recall/resource:eve", 1)] {
+            assert_eq!(index.count(scope).await.unwrap(), count, "an empty document keeps it away from {scope}");
+        }
+    }
+
+    #[tokio::test]
+    async fn episodes_that_tell_of_it_are_removed() {
+        let store = Arc::new(MemoryStore::new());
+        let episode = |id: &str, thread: &str, goal: &str, failed: &[&str]| {
+            json!({ "id": id, "thread": thread, "at_s": 1, "goal": goal, "outcome": "success", "files": [], "failed": failed,
+                "uses": 0, "used_s": null })
+        };
+        let episodes = [
+            episode("a", "x", "Help: I moved\n to PARIS last week", &[]),
+            episode("b", "t", "Find a flat in Paris", &[]),
+            episode("c", "x", "Find a flat in Paris", &[]),
+            episode("d", "x", "Write", &["bash: ada lives in paris. not found"]),
+            episode("e", "t", "Write a page", &[]),
+        ];
+        let state = json!({ "format": 1, "state": { "version": 1, "episodes": episodes, "forgotten": [] } });
+        let key = "layers/episodic/resource/ada/state";
+        store.set(key, state.to_string().into_bytes()).await.unwrap();
+        let place = Place::new("entity", "resource", "ada");
+        forget_in_store(&*store, &MemoryIndex::new(), &[], &place, &gone()).await.unwrap();
+        let state: Value = serde_json::from_slice(&store.get(key).await.unwrap().unwrap().value).unwrap();
+        let left: Vec<&str> =
+            state["state"]["episodes"].as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap()).collect();
+        assert_eq!((left, &state["state"]["forgotten"]), (vec!["c", "e"], &json!(["a", "b", "d"])));
+    }
+}

@@ -1,0 +1,177 @@
+//! As many passages as fit into a number of tokens, by day and in order of time.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+
+use contexture_core::LayerId;
+use contexture_core::item::Item;
+use contexture_core::search::TermWeights;
+use contexture_core::tokens::{TokenCounter, count_item};
+
+use super::excerpt::excerpt;
+use super::passage::Passage;
+use contexture_text::block::{fits, flat};
+
+const HEADING: &str = "From past conversations, oldest first. What was said then may have changed since:";
+
+/// How many updates of updates are followed.
+const MAX_CHAIN: usize = 8;
+
+/// No line has fewer tokens.
+const LEAST_LINE: u64 = 4;
+
+/// A passage as it is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    /// The passage, with its whole text.
+    pub passage: Passage,
+    /// The part of its text that is shown, on one line.
+    pub excerpt: String,
+    /// The tokens of its line.
+    pub tokens: u64,
+    /// How well it matches; comparable only with others of the same query.
+    pub score: f64,
+}
+
+/// What is shown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recollection {
+    /// The text; empty if nothing was found.
+    pub text: String,
+    /// Its passages, oldest first.
+    pub shown: Vec<Shown>,
+    /// The tokens of the text as the block of a layer.
+    pub tokens: u64,
+}
+
+/// A passage that could be shown. Its excerpt is made when there is room for it.
+pub(crate) struct Candidate<'a> {
+    passage: Passage,
+    score: f64,
+    wanted: &'a TermWeights,
+    line: OnceCell<(String, u64)>,
+}
+
+/// Takes the first `count` candidates in their order, best first, as long as there is room.
+///
+/// Where `update_of` names a candidate that says something newer, that one is shown too, or neither.
+pub(crate) fn pack(
+    candidates: Vec<Candidate<'_>>,
+    count: usize,
+    update_of: impl Fn(usize) -> Option<usize>,
+    counter: &dyn TokenCounter,
+    layer: &LayerId,
+    budget: u64,
+) -> Recollection {
+    let around = count_item(counter, &Item::developer(format!("<memory layer=\"{layer}\">\n{HEADING}\n</memory>")));
+    let mut room = budget.saturating_sub(around);
+    let mut days: HashSet<(String, Option<String>)> = HashSet::new();
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut is_taken = vec![false; candidates.len()];
+    for first in 0..candidates.len().min(count) {
+        if room < LEAST_LINE {
+            break;
+        }
+        if is_taken[first] || candidates[first].tokens(counter) > room {
+            continue;
+        }
+        let chain = std::iter::successors(Some(first), |older| update_of(*older));
+        let group: Vec<usize> = chain.take(MAX_CHAIN).filter(|at| !is_taken[*at]).collect();
+        let new_days: HashSet<_> =
+            group.iter().map(|at| candidates[*at].day()).filter(|day| !days.contains(day)).collect();
+        let heads: u64 = new_days.iter().map(|(_, day)| counter.count(&head(day.as_deref(), day.as_deref()))).sum();
+        let lines: u64 = group.iter().map(|at| candidates[*at].tokens(counter)).sum();
+        if heads + lines <= room {
+            room -= heads + lines;
+            days.extend(new_days);
+            group.iter().for_each(|at| is_taken[*at] = true);
+            groups.push(group);
+        }
+    }
+    let mut candidates: Vec<Option<Candidate<'_>>> = candidates.into_iter().map(Some).collect();
+    let mut show = |at: usize| {
+        let candidate = candidates[at].take()?;
+        let (excerpt, tokens) = candidate.line(counter).clone();
+        Some(Shown { passage: candidate.passage, excerpt, tokens, score: candidate.score })
+    };
+    let mut taken: Vec<Vec<Shown>> =
+        groups.into_iter().map(|group| group.into_iter().filter_map(&mut show).collect()).collect();
+    // Counts of parts do not always add up to the count of the whole.
+    loop {
+        let mut shown: Vec<&Shown> = taken.iter().flatten().collect();
+        shown.sort_by(|one, other| order(&one.passage).cmp(&order(&other.passage)));
+        let text = render(&shown);
+        if shown.is_empty() || fits(counter, layer, &text, budget) {
+            let tokens = if shown.is_empty() { 0 } else { budget_used(counter, layer, &text) };
+            let shown = shown.into_iter().cloned().collect();
+            return Recollection { text, shown, tokens };
+        }
+        taken.pop();
+    }
+}
+
+impl<'a> Candidate<'a> {
+    /// A passage with its score, for a question with these terms.
+    pub(crate) fn new(passage: Passage, score: f64, wanted: &'a TermWeights) -> Self {
+        Self { passage, score, wanted, line: OnceCell::new() }
+    }
+
+    fn day(&self) -> (String, Option<String>) {
+        (self.passage.thread.clone(), self.passage.day())
+    }
+
+    /// Its excerpt, and the tokens of its line.
+    fn line(&self, counter: &dyn TokenCounter) -> &(String, u64) {
+        self.line.get_or_init(|| {
+            let excerpt = excerpt(&self.passage.text, self.wanted);
+            let tokens = counter.count(&line(&self.passage, &excerpt));
+            (excerpt, tokens)
+        })
+    }
+
+    fn tokens(&self, counter: &dyn TokenCounter) -> u64 {
+        self.line(counter).1
+    }
+}
+
+fn budget_used(counter: &dyn TokenCounter, layer: &LayerId, text: &str) -> u64 {
+    let block = format!("<memory layer=\"{layer}\">\n{}\n</memory>", contexture_core::window::escape_tags(text));
+    count_item(counter, &Item::developer(block))
+}
+
+/// By time; passages without one are with those of their conversation.
+fn order(passage: &Passage) -> (u64, &str, u64) {
+    (passage.at_ms.unwrap_or(0) / 86_400_000, &passage.thread, passage.position)
+}
+
+/// The text of passages in their order.
+fn render(sorted: &[&Shown]) -> String {
+    if sorted.is_empty() {
+        return String::new();
+    }
+    let mut text = HEADING.to_owned();
+    let mut before: Option<(&str, Option<String>)> = None;
+    for shown in sorted {
+        let group = (shown.passage.thread.as_str(), shown.passage.day());
+        if before.as_ref() != Some(&group) {
+            let day_before = before.as_ref().and_then(|(_, day)| day.as_deref());
+            text.push_str(&head(group.1.as_deref(), day_before));
+            before = Some(group);
+        }
+        text.push_str(&line(&shown.passage, &shown.excerpt));
+    }
+    text
+}
+
+/// The line before the passages of a day; the year is written where it is another than before.
+fn head(day: Option<&str>, before: Option<&str>) -> String {
+    let day = day.unwrap_or("no date");
+    match (day.split_once('-'), before.and_then(|before| before.split_once('-'))) {
+        (Some((year, rest)), Some((same, _))) if year == same => format!("\n[{rest}]"),
+        _ => format!("\n[{day}]"),
+    }
+}
+
+fn line(passage: &Passage, excerpt: &str) -> String {
+    format!("\n{}: {}", flat(&passage.speaker), excerpt)
+}

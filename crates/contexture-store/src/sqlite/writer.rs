@@ -1,0 +1,326 @@
+//! The thread that writes: batches that wait at the same time are committed together, and leases between them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use contexture_core::clock::Clock;
+use contexture_core::store::{Batch, Change, Expectation, Fence, Lease, LeaseRequest, StoreError, Version};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use tokio::sync::{mpsc, oneshot};
+
+use super::file::open_unsynced;
+use super::lease::{self, Given};
+use super::lease_lock::LeaseLock;
+use super::{store_error, thread_ended};
+use crate::open_error::OpenError;
+
+/// The length of the queue; further callers wait to enter it.
+const QUEUE_LEN: usize = 256;
+
+/// The largest number of batches in one commit.
+const MAX_GROUP: usize = 64;
+
+type Answer = Result<Version, StoreError>;
+
+/// A job of the thread, and its caller.
+enum Job {
+    Write { batch: Batch, answer: oneshot::Sender<Answer> },
+    Acquire { request: LeaseRequest, answer: oneshot::Sender<Result<Given, StoreError>> },
+    Renew { fence: Fence, duration: Duration, answer: oneshot::Sender<Result<(), StoreError>> },
+    Release { fence: Fence },
+}
+
+/// Releases a lease when it is dropped: the lock at once, and the row when the thread processes it.
+struct Hold {
+    fence: Fence,
+    lock: Option<LeaseLock>,
+    queue: mpsc::WeakSender<Job>,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.lock = None;
+        if let Some(queue) = self.queue.upgrade() {
+            // If the queue is full the row stays; without its lock it counts as that of a dead owner.
+            let _ = queue.try_send(Job::Release { fence: self.fence.clone() });
+        }
+    }
+}
+
+/// The thread, and the queue in front of it. Dropping it finishes what is in the queue and ends the thread.
+#[derive(Debug)]
+pub(super) struct Writer {
+    path: Arc<PathBuf>,
+    /// `None` only while dropping: closing the queue is what ends the thread.
+    queue: Option<mpsc::Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub(super) fn start(path: Arc<PathBuf>, connection: Connection, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+        let (queue, mut jobs) = mpsc::channel(QUEUE_LEN);
+        let mut work = Work { connection, unsynced: None, clock, path: path.clone() };
+        let thread = std::thread::Builder::new()
+            .name("contexture-store-writer".to_owned())
+            .spawn(move || work.run(&mut jobs))
+            .map_err(|error| OpenError::io(&path, error))?;
+        Ok(Writer { path, queue: Some(queue), thread: Some(thread) })
+    }
+
+    pub(super) async fn apply(&self, batch: Batch) -> Answer {
+        self.ask("write", |answer| Job::Write { batch, answer }).await
+    }
+
+    pub(super) async fn acquire(&self, request: LeaseRequest) -> Result<Lease, StoreError> {
+        let Given { fence, lock } = self.ask("take a lease", |answer| Job::Acquire { request, answer }).await?;
+        let queue = self.queue.as_ref().ok_or_else(|| thread_ended("take a lease", &self.path))?;
+        Ok(Lease::new(fence.clone(), Hold { fence, lock, queue: queue.downgrade() }))
+    }
+
+    pub(super) async fn renew(&self, fence: Fence, duration: Duration) -> Result<(), StoreError> {
+        self.ask("renew a lease", |answer| Job::Renew { fence, duration, answer }).await
+    }
+
+    async fn ask<T>(
+        &self,
+        doing: &str,
+        job: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> Job,
+    ) -> Result<T, StoreError> {
+        let ended = || thread_ended(doing, &self.path);
+        let (answer, answered) = oneshot::channel();
+        let queue = self.queue.as_ref().ok_or_else(ended)?;
+        queue.send(job(answer)).await.map_err(|_| ended())?;
+        answered.await.map_err(|_| ended())?
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic was printed on standard error; there is nothing to do here.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The state of the thread.
+struct Work {
+    connection: Connection,
+    /// The connection for leases, which need not survive a power cut, since their owners do not. Opened on first use.
+    unsynced: Option<Connection>,
+    clock: Arc<dyn Clock>,
+    path: Arc<PathBuf>,
+}
+
+impl Work {
+    /// Processes the queue until it is closed.
+    fn run(&mut self, jobs: &mut mpsc::Receiver<Job>) {
+        let mut next = jobs.blocking_recv();
+        while let Some(job) = next {
+            next = match job {
+                Job::Write { batch, answer } => self.write(batch, answer, jobs),
+                job => {
+                    self.lease(job);
+                    None
+                }
+            };
+            next = next.or_else(|| jobs.blocking_recv());
+        }
+    }
+
+    /// Commits a batch together with those after it in the queue; returns the first job that is not a batch.
+    fn write(&mut self, batch: Batch, answer: oneshot::Sender<Answer>, jobs: &mut mpsc::Receiver<Job>) -> Option<Job> {
+        let (mut batches, mut answers, mut other) = (vec![batch], vec![answer], None);
+        while batches.len() < MAX_GROUP && other.is_none() {
+            match jobs.try_recv() {
+                Ok(Job::Write { batch, answer }) => {
+                    batches.push(batch);
+                    answers.push(answer);
+                }
+                Ok(job) => other = Some(job),
+                Err(_) => break,
+            }
+        }
+        let committed = commit(&mut self.connection, &batches, &self.path, self.clock.now());
+        for (outcome, answer) in committed.into_iter().zip(answers) {
+            // The receiver is gone if the caller was dropped; the batch was applied all the same.
+            let _ = answer.send(outcome);
+        }
+        other
+    }
+
+    /// If the caller was dropped, the lease is released, lock first.
+    fn lease(&mut self, job: Job) {
+        let (now, path) = (self.clock.now(), self.path.clone());
+        let connection = self.unsynced();
+        match job {
+            Job::Acquire { request, answer } => {
+                let given = connection.and_then(|connection| lease::acquire(connection, &path, &request, now));
+                if let Err(Ok(Given { fence, lock })) = answer.send(given) {
+                    drop(lock);
+                    self.lease(Job::Release { fence });
+                }
+            }
+            Job::Renew { fence, duration, answer } => {
+                let renewed = connection.and_then(|connection| lease::renew(connection, &path, &fence, duration, now));
+                let _ = answer.send(renewed);
+            }
+            Job::Release { fence } => {
+                // A row that stays counts as that of a dead owner.
+                let _ = connection.map(|connection| lease::release(connection, &fence));
+            }
+            Job::Write { .. } => unreachable!("batches are committed with those behind them"),
+        }
+    }
+
+    fn unsynced(&mut self) -> Result<&mut Connection, StoreError> {
+        if self.unsynced.is_none() {
+            let opened = open_unsynced(&self.path);
+            self.unsynced = Some(opened.map_err(|error| store_error("take a lease", "", &self.path, error))?);
+        }
+        Ok(self.unsynced.as_mut().expect("it was just opened"))
+    }
+}
+
+/// Applies or rejects each batch, and returns the results when everything is on the disk.
+///
+/// If the database fails in the middle, everything is rolled back and each batch is tried alone, so that one that cannot
+/// be written does not affect the others.
+fn commit(connection: &mut Connection, batches: &[Batch], path: &Path, now: Duration) -> Vec<Answer> {
+    match try_commit(connection, batches, now) {
+        Ok(answers) => answers,
+        Err(error) => match batches {
+            [batch] => vec![Err(write_error(batch, path, error))],
+            _ => batches.iter().flat_map(|batch| commit(connection, std::slice::from_ref(batch), path, now)).collect(),
+        },
+    }
+}
+
+/// One transaction for all batches. An error means that nothing of any of them was written.
+///
+/// A batch is refused before its first change is made, so refusing one needs no undoing.
+fn try_commit(connection: &mut Connection, batches: &[Batch], now: Duration) -> rusqlite::Result<Vec<Answer>> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let first: i64 = transaction.prepare_cached("SELECT last_version FROM counter")?.query_row([], |row| row.get(0))?;
+    let mut version = first;
+    let mut answers = Vec::with_capacity(batches.len());
+    for batch in batches {
+        if let Some(fence) = &batch.fence
+            && !lease::is_in_force(&transaction, fence, now)?
+        {
+            answers.push(Err(StoreError::LeaseLost { key: fence.key.clone() }));
+            continue;
+        }
+        if let Some(broken) = first_broken(&transaction, &batch.expectations)? {
+            answers.push(Err(StoreError::Conflict { key: broken.key.clone() }));
+            continue;
+        }
+        version += 1;
+        make_changes(&transaction, &batch.changes, version)?;
+        answers.push(Ok(Version(version.unsigned_abs())));
+    }
+    if version > first {
+        transaction.prepare_cached("UPDATE counter SET last_version = ?1")?.execute([version])?;
+    }
+    transaction.commit()?;
+    Ok(answers)
+}
+
+/// The first expectation that does not hold.
+fn first_broken<'a>(
+    connection: &Connection,
+    expectations: &'a [Expectation],
+) -> rusqlite::Result<Option<&'a Expectation>> {
+    let mut statement = connection.prepare_cached("SELECT version FROM records WHERE key = ?1")?;
+    for expectation in expectations {
+        let found: Option<i64> = statement.query_row([expectation.key.as_bytes()], |row| row.get(0)).optional()?;
+        if found.map(|version| Version(version.unsigned_abs())) != expectation.version {
+            return Ok(Some(expectation));
+        }
+    }
+    Ok(None)
+}
+
+fn make_changes(connection: &Connection, changes: &[Change], version: i64) -> rusqlite::Result<()> {
+    // Overwritten in place: the row keeps its position in the file, and the index of the keys does not change.
+    let mut set = connection.prepare_cached(
+        "INSERT INTO records (version, key, value) VALUES (?1, ?2, ?3)
+         ON CONFLICT (key) DO UPDATE SET version = excluded.version, value = excluded.value",
+    )?;
+    let mut delete = connection.prepare_cached("DELETE FROM records WHERE key = ?1")?;
+    for change in changes {
+        match change {
+            Change::Set { key, value } => set.execute(params![version, key.as_bytes(), value])?,
+            Change::Delete { key } => delete.execute([key.as_bytes()])?,
+        };
+    }
+    Ok(())
+}
+
+fn write_error(batch: &Batch, path: &Path, error: rusqlite::Error) -> StoreError {
+    let key = match batch.changes.first() {
+        Some(Change::Set { key, .. } | Change::Delete { key }) => key,
+        None => "",
+    };
+    let doing = match batch.changes.len().saturating_sub(1) {
+        0 => format!("write `{key}`"),
+        others => format!("write `{key}` and {others} more"),
+    };
+    store_error(&doing, key, path, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::OpenFlags;
+
+    use super::super::file;
+    use super::*;
+
+    fn outcome(answer: &Answer) -> &'static str {
+        match answer {
+            Ok(_) => "ok",
+            Err(StoreError::Conflict { .. }) => "conflict",
+            Err(StoreError::Io { .. }) => "io",
+            Err(_) => "other",
+        }
+    }
+
+    fn outcomes(connection: &mut Connection, batches: &[Batch]) -> Vec<&'static str> {
+        commit(connection, batches, Path::new("store.db"), Duration::ZERO).iter().map(outcome).collect()
+    }
+
+    /// One write too large for the disk, in the middle of others that fit.
+    #[test]
+    fn a_full_disk_fails_only_what_does_not_fit() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut connection = file::open(&directory.path().join("store.db")).unwrap();
+        connection.pragma_update(None, "max_page_count", 30).unwrap();
+        let batches = [
+            Batch::new().set("a", b"1".to_vec()),
+            Batch::new().set("b", b"1".to_vec()).set("large", vec![0; 1_000_000]),
+            Batch::new().expect("a", None).set("a", b"2".to_vec()),
+            Batch::new().expect("b", None).set("b", b"3".to_vec()),
+        ];
+        assert_eq!(outcomes(&mut connection, &batches), ["ok", "io", "conflict", "ok"]);
+        let kept: String = connection
+            .query_row("SELECT group_concat(key || '=' || value, ' ') FROM readable", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(kept, "a=1 b=3");
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_told_plainly() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        let _open = file::open(&path).unwrap();
+        let mut connection = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+        let batch = Batch::new().set("a", b"1".to_vec()).delete("b");
+        let error = commit(&mut connection, &[batch], Path::new("store.db"), Duration::ZERO).remove(0).unwrap_err();
+        assert_eq!(error.to_string(), "write `a` and 1 more in store `store.db`");
+        let cause = std::error::Error::source(&error).unwrap();
+        assert_eq!(cause.to_string(), "attempt to write a readonly database");
+    }
+}

@@ -1,0 +1,45 @@
+//! Three wire formats and the recordings of agents as items, without a copy and without I/O.
+//!
+//! A [`Request`] is a body split into its messages without a copy: what is not rewritten keeps its bytes. A message is
+//! read as [`Unit`]s, each with its item, and identified by its [`Digest`], independent of its form. A [`Plan`] says
+//! which messages of a request are kept and what replaces the others.
+//!
+//! ```
+//! use contexture_wire::{Format, Plan, Request};
+//!
+//! let body = r#"{"model":"m", "messages":[{"role":"user","content":"hello"}]}"#;
+//! let request = Request::parse(Format::Chat, body)?;
+//! assert_eq!(request.messages().len(), 1);
+//! assert_eq!(request.rewritten(&Plan::default())?, body);
+//! # Ok::<(), contexture_wire::WireError>(())
+//! ```
+
+mod fields;
+mod format;
+mod error;
+mod unit;
+mod anthropic;
+mod chat;
+mod responses;
+mod read;
+mod digest;
+mod plan;
+mod marks;
+mod write;
+mod request;
+mod usage;
+mod diagnosis;
+mod answer;
+pub mod transcript;
+
+pub use answer::{AnswerReader, Answered};
+pub use diagnosis::asking_for_diagnosis;
+pub use digest::{Digest, digest, raw_digest};
+pub use error::WireError;
+pub use format::Format;
+pub use marks::CacheMarks;
+pub use plan::{Plan, Segment, ShownUnit};
+pub use read::read;
+pub use request::Request;
+pub use unit::{Unit, groups, unit_tokens};
+pub use usage::Usage;

@@ -1,3 +1,0 @@
-//! Words of code and of talk: the splitter of the core, which searching shares with layers and folds.
-
-pub(crate) use contexture_core::words::{parts, words};
