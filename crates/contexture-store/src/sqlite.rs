@@ -40,7 +40,8 @@ use crate::open_error::OpenError;
 /// threads; this can take as long as a write does.
 ///
 /// ```
-/// use contexture_store::{SqliteStore, StorageAdapter};
+/// use contexture_core::store::StorageAdapter;
+/// use contexture_store::SqliteStore;
 ///
 /// # let directory = tempfile::tempdir()?;
 /// # let path = directory.path().join("agent.db");
