@@ -353,6 +353,15 @@ keys! {
         example: r#""sk-…""#,
     };
 
+    CHAT_ENVIRONMENT: Vec<String> = "chat.environment",
+        "The environment variables that commands and MCP servers get besides the usual ones, which hold no secrets; `*` stands for any characters.", {
+        kind: Kind::Texts,
+        default: Fallback::Value(|| json!([])),
+        set_by: SetBy::UserOnly,
+        used_by: &[Chat],
+        example: r#"["AWS_PROFILE", "MY_TEAM_*"]"#,
+    };
+
     MCP: Vec<McpEntry> = "mcp", "A program that offers tools over the Model Context Protocol.", {
         kind: Kind::Entries(MCP_FIELDS),
         default: Fallback::Value(|| json!([])),
