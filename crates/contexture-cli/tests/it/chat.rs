@@ -2,6 +2,7 @@
 
 mod provider;
 mod configured;
+mod keys;
 mod line_mode;
 mod picture;
 mod screen;
