@@ -206,7 +206,9 @@ keys! {
         "Whether a tool call runs only if a rule of the layer `steering` allows it.", {
         kind: Kind::Switch,
         default: Fallback::Value(|| json!(false)),
-        used_by: &[Window],
+        // A project must not lift what its user forbade.
+        set_by: SetBy::UserOnly,
+        used_by: &[Window, Chat],
         example: "true",
     };
 
@@ -214,7 +216,9 @@ keys! {
         "A rule of the layer `steering`: which tool calls are allowed, denied, or to be done differently.", {
         kind: Kind::Entries(RULE_FIELDS),
         default: Fallback::Value(|| json!([])),
-        used_by: &[Window],
+        // A project must not lift what its user forbade.
+        set_by: SetBy::UserOnly,
+        used_by: &[Window, Chat],
         example: "name = \"push\"\naction = \"deny\"\ncommand = \"git push*\"\nmessage = \"Ask first.\"",
     };
 
