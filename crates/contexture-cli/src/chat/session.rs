@@ -7,7 +7,7 @@ use std::sync::Arc;
 use contexture::config::{Config, keys};
 use contexture::engine::{AbortHandle, EngineBuilder};
 use contexture::host::ProgramEnvironment;
-use contexture::layers::{FileHistory, FileReference, Instructions, Plan, WorkingMemory};
+use contexture::layers::{FileHistory, FileReference, Instructions, Plan, Steering, WorkingMemory};
 use contexture::prelude::*;
 use contexture::store::{SqliteIndex, SqliteStore, StorageAdapter};
 use contexture::tool::{Tool, wire_name};
@@ -16,7 +16,7 @@ use contexture_server::inspect::InspectServer;
 use tokio::sync::mpsc;
 
 use super::endpoint::Endpoint;
-use super::gate::{Gate, Permission};
+use super::gate::{COMMAND_TOOL, Gate, Permission};
 use super::happening::{Happening, observer};
 use super::secrets::Secrets;
 use super::threads::Threads;
@@ -34,7 +34,7 @@ const INSTRUCTIONS: &str = "You are a coding agent in the user's terminal. You w
 const MAX_WIRE_NAME: usize = 64;
 
 /// The layers of a conversation.
-pub(super) type Layers = (Instructions, WorkingMemory, Plan, FileReference, FileHistory);
+pub(super) type Layers = (Instructions, WorkingMemory, Plan, FileReference, FileHistory, Steering);
 
 /// What a session is made of.
 pub(super) struct Opening {
@@ -89,7 +89,8 @@ impl Session {
         };
         let (sender, happenings) = mpsc::unbounded_channel();
         let undo = Undo::of(store.clone(), &id).await?;
-        let gate = Gate::new(permission, sender.clone(), undo.clone());
+        let steering = steering(&config, permission);
+        let gate = Gate::new(permission, sender.clone(), undo.clone(), steering.clone());
         let workspace = Workspace::open(&directory).map_err(|error| Failure::usage(error.to_string()))?;
         let environment = ProgramEnvironment::select(variables(), &config.get(&keys::CHAT_ENVIRONMENT));
         let environment = environment.without(&key_variables);
@@ -100,9 +101,11 @@ impl Session {
         })?;
         let model = client.model().to_owned();
         let project = directory.to_string_lossy().into_owned();
-        let own = builder(&config, &references, &workspace, &teller).build().map_err(|error| failure_of(&error))?;
+        let own = builder(&config, &references, &workspace, &teller, &steering)
+            .build()
+            .map_err(|error| failure_of(&error))?;
         let taken: HashSet<String> = own.tool_schemas().iter().map(|schema| schema.name.clone()).collect();
-        let builder = builder(&config, &references, &workspace, &teller).model(client);
+        let builder = builder(&config, &references, &workspace, &teller, &steering).model(client);
         let builder = builder.store(store.clone()).search(Arc::new(SqliteIndex::new(&path)));
         let servers =
             Servers { config: &config, directory: &directory, environment, gate: &gate, teller: &teller, taken };
@@ -171,19 +174,33 @@ impl Session {
     }
 }
 
+/// The rules of the configuration. Where a person is asked, calls that are not understood are left to them.
+fn steering(config: &Config, permission: Permission) -> Steering {
+    let steering = config.steering().unwrap_or_default().with_dialects(config.dialects());
+    if permission != Permission::Ask {
+        return steering;
+    }
+    let servers: Vec<String> = config.get(&keys::MCP).into_iter().map(|entry| format!("{}/", entry.name)).collect();
+    steering.asking_about(move |tool| {
+        tool == COMMAND_TOOL || servers.iter().any(|server| tool.starts_with(server.as_str()))
+    })
+}
+
 /// The engine without a model and a store: layers, tools and limits.
 fn builder(
     config: &Config,
     references: &FileReference,
     workspace: &Workspace,
     teller: &Teller,
+    steering: &Steering,
 ) -> EngineBuilder<Layers> {
     let history = FileHistory::default().when(config.get(&keys::FOLD)).with_pins(config.pins());
     let history = history.with_dialects(config.dialects());
     let history = if config.get(&keys::VERBATIM) { history.verbatim() } else { history };
     let instructions = Some(config.get(&keys::INSTRUCTIONS)).filter(|text| !text.trim().is_empty());
     let plan = Plan::new().with_dialects(config.dialects());
-    let layers = memory((Instructions::new(), WorkingMemory::new(), plan, references.clone(), history));
+    let layers =
+        memory((Instructions::new(), WorkingMemory::new(), plan, references.clone(), history, steering.clone()));
     contexture::in_memory(layers)
         .fs(Arc::new(workspace.files().clone()))
         .policy(ProjectionPolicy::new(config.get(&keys::BUDGET)))

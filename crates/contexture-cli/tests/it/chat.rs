@@ -6,4 +6,5 @@ mod keys;
 mod line_mode;
 mod picture;
 mod screen;
+mod steering;
 mod terminal;

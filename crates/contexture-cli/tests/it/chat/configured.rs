@@ -38,7 +38,7 @@ pub fn configure(place: &Path, text: &str) {
 }
 
 /// The program with the configuration of the place's home.
-fn configured(place: &Path, arguments: &[&str]) -> Command {
+pub fn configured(place: &Path, arguments: &[&str]) -> Command {
     let mut command = chat(place, arguments);
     command.env_remove("XDG_CONFIG_HOME");
     command
