@@ -6,6 +6,7 @@ mod threads;
 mod happening;
 mod undo;
 mod gate;
+mod secrets;
 mod told;
 mod session;
 mod line_mode;
@@ -97,6 +98,7 @@ enum FormatFlag {
 /// # Errors
 /// Invalid usage, no model, a store that can't be opened, or a turn that failed.
 pub fn run(chat: &Chat, screen: Screen) -> Result<(), Failure> {
+    crate::environment::keep_from_programs();
     let config = chat.config.load(Command::Chat, &chat.base)?;
     let directory = chat.base.canonicalize().map_err(|error| {
         Failure::usage(format!("open `{}`: {error}", chat.base.display()))

@@ -6,6 +6,7 @@ pub mod chat;
 pub mod compare;
 pub mod completions;
 pub mod config;
+pub mod environment;
 pub mod failure;
 pub mod gateway;
 pub mod harmless;

@@ -266,6 +266,37 @@ impl Dialects {
         self
     }
 
+    /// The arguments of a call of a tool under the names that agents commonly use, where the table names others.
+    ///
+    /// ```
+    /// use contexture::files::dialect::{Dialects, Does, ToolEntry};
+    /// let entry = ToolEntry { command: Some("line".to_owned()), ..ToolEntry::new("perform", Does::Run) };
+    /// let dialects = Dialects::builtin().with(entry);
+    /// let arguments = serde_json::json!({ "line": "ls", "why": "to see" });
+    /// let common = dialects.common_arguments("perform", arguments);
+    /// assert_eq!(common, serde_json::json!({ "command": "ls", "why": "to see" }));
+    /// ```
+    pub fn common_arguments(&self, tool: &str, mut arguments: Value) -> Value {
+        let Some(entry) = self.entry(tool) else { return arguments };
+        let Some(object) = arguments.as_object_mut() else { return arguments };
+        let named = [
+            (&entry.path, PATH_NAMES),
+            (&entry.content, CONTENT_NAMES),
+            (&entry.old, OLD_NAMES),
+            (&entry.new, NEW_NAMES),
+            (&entry.command, COMMAND_NAMES),
+        ];
+        for (own, common) in named {
+            let Some(own) = own.as_deref().filter(|own| !common.contains(own)) else { continue };
+            // A call may have an argument of a common name too, and keeps it.
+            let free = common.iter().find(|name| !object.contains_key(**name)).copied();
+            if let Some((free, value)) = free.and_then(|free| Some((free, object.remove(own)?))) {
+                object.insert(free.to_owned(), value);
+            }
+        }
+        arguments
+    }
+
     /// Returns what a call does: by the table, or for an unknown tool by its arguments.
     pub fn does(&self, call: &FunctionCall) -> Does {
         self.does_with(&call.name, &call.parsed_arguments())

@@ -5,6 +5,7 @@
 //! does not expand anything: a word that the shell would change is marked as not plain.
 
 mod parse;
+mod whole;
 mod word;
 
 /// A word of a command.
@@ -38,7 +39,7 @@ impl Word {
 
     /// Whether it has a command in a subscript, such as `a[$(date)]`, which runs where a number or the name of a
     /// variable is expected, even if the word is quoted.
-    pub(crate) fn has_subscript_command(&self) -> bool {
+    pub fn has_subscript_command(&self) -> bool {
         // Substitutions that run anyway are written as `$()` and two back quotes.
         let inside = self.text.split_once('[').map_or(String::new(), |(_, inside)| inside.replace("$()", ""));
         inside.contains("$(") || inside.replace("``", "").contains('`')
@@ -80,6 +81,8 @@ pub struct Simple {
     pub words: Vec<Word>,
     /// The names of variables that are set before it.
     pub assigns: Vec<String>,
+    /// The assignments before it that have a value, as in `NAME=value`.
+    pub assigned: Vec<Word>,
     /// The redirections, in order.
     pub redirects: Vec<Redirect>,
     /// Whether it runs in a subshell, so that it cannot change the directory of later commands.
@@ -166,5 +169,14 @@ pub fn parse(line: &str) -> Option<Script> {
     if line.len() > MAX_COMMAND_BYTES || line.contains(['\r', '\0']) {
         return None;
     }
-    parse::script(line)
+    parse::script(line, false)
+}
+
+/// Reads a command line to find every command in it, also those of functions, of `case` and in the background; `None` if
+/// it is not understood. What such a line does is not known from it.
+pub fn parse_all(line: &str) -> Option<Script> {
+    if line.len() > MAX_COMMAND_BYTES || line.contains(['\r', '\0']) {
+        return None;
+    }
+    parse::script(line, true)
 }

@@ -6,7 +6,12 @@ use serde_json::Value;
 use crate::files::shell::{Redirect, parse};
 
 /// The names of arguments that hold command lines.
-const COMMAND_NAMES: &[&str] = &["command", "cmd", "script", "commandLine"];
+const COMMAND_NAMES: &[&str] =
+    &["command", "cmd", "script", "commandLine", "command_line", "shell_command", "shellCommand", "bash_command"];
+/// The names of arguments that hold several command lines.
+const COMMAND_LIST_NAMES: &[&str] = &["commands", "cmds"];
+/// The names of arguments that hold the words after a program.
+const WORD_NAMES: &[&str] = &["args", "argv", "arguments", "parameters"];
 /// The names of arguments that hold texts, which are no paths whatever is in them.
 const TEXT_NAMES: &[&str] = &[
     "content",
@@ -20,6 +25,63 @@ const TEXT_NAMES: &[&str] = &[
     "insert_text",
     "patch",
 ];
+
+/// A command in arguments.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ArgumentCommand<'a> {
+    /// A line for a shell.
+    Line(&'a str),
+    /// A program with its arguments.
+    Words(Vec<&'a str>),
+}
+
+/// All commands in arguments: lines, and programs with their words, as in `["git", "push"]` or beside `args`.
+pub(crate) fn commands(arguments: &Value) -> Vec<ArgumentCommand<'_>> {
+    let mut commands = Vec::new();
+    collect_commands(arguments, &mut commands);
+    commands
+}
+
+fn collect_commands<'a>(value: &'a Value, commands: &mut Vec<ArgumentCommand<'a>>) {
+    match value {
+        Value::Array(values) => values.iter().for_each(|value| collect_commands(value, commands)),
+        Value::Object(object) => {
+            let words = WORD_NAMES.iter().find_map(|name| strings(object.get(*name)?));
+            for (name, value) in object {
+                match value {
+                    Value::String(line) if is_command(name) || COMMAND_LIST_NAMES.contains(&name.as_str()) => {
+                        let with = words.iter().flatten().copied();
+                        commands.extend(
+                            words
+                                .as_ref()
+                                .map(|_| ArgumentCommand::Words(std::iter::once(line.as_str()).chain(with).collect())),
+                        );
+                        commands.push(ArgumentCommand::Line(line));
+                    }
+                    Value::Array(_) if is_command(name) => match strings(value) {
+                        // A list of lines, though it is named like one.
+                        Some(lines) if lines.first().is_some_and(|line| line.contains(char::is_whitespace)) => {
+                            commands.extend(lines.into_iter().map(ArgumentCommand::Line));
+                        }
+                        Some(words) => commands.push(ArgumentCommand::Words(words)),
+                        None => collect_commands(value, commands),
+                    },
+                    Value::Array(_) if COMMAND_LIST_NAMES.contains(&name.as_str()) => match strings(value) {
+                        Some(lines) => commands.extend(lines.into_iter().map(ArgumentCommand::Line)),
+                        None => collect_commands(value, commands),
+                    },
+                    value => collect_commands(value, commands),
+                }
+            }
+        }
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// A list of texts, if it is one.
+fn strings(value: &Value) -> Option<Vec<&str>> {
+    value.as_array()?.iter().map(Value::as_str).collect()
+}
 
 /// Whether an argument of this name holds a command line.
 pub(crate) fn is_command(name: &str) -> bool {

@@ -1,5 +1,7 @@
 //! The host's capabilities for the engine: time, names, and a shell.
 
+mod environment;
+
 use std::process::Stdio;
 
 use contexture_core::id::IdSource;
@@ -7,6 +9,7 @@ use futures_util::future::BoxFuture;
 
 pub use contexture_core::host::*;
 pub use contexture_store::SystemClock;
+pub use environment::ProgramEnvironment;
 
 /// The name of this machine, by which others can tell who holds a lease.
 pub fn machine() -> String {
@@ -28,16 +31,24 @@ impl IdSource for UuidIds {
 
 /// Runs commands with `sh -c` in one directory.
 ///
-/// This is not a sandbox: a command can do whatever the program itself can do.
+/// This is not a sandbox: a command can do whatever the program itself can do. It does not get the environment of the
+/// program, but a [`ProgramEnvironment`].
 #[derive(Clone, Debug)]
 pub struct LocalShell {
     directory: std::path::PathBuf,
+    environment: ProgramEnvironment,
 }
 
 impl LocalShell {
     /// A shell that works in `directory`.
     pub fn new(directory: impl Into<std::path::PathBuf>) -> Self {
-        Self { directory: directory.into() }
+        Self { directory: directory.into(), environment: ProgramEnvironment::of_process() }
+    }
+
+    /// The same with other environment variables.
+    pub fn with_environment(mut self, environment: ProgramEnvironment) -> Self {
+        self.environment = environment;
+        self
     }
 }
 
@@ -47,6 +58,8 @@ impl ShellAdapter for LocalShell {
             let output = tokio::process::Command::new("sh")
                 .arg("-c")
                 .arg(command)
+                .env_clear()
+                .envs(self.environment.variables())
                 .current_dir(&self.directory)
                 .stdin(Stdio::null())
                 .kill_on_drop(true)

@@ -1,6 +1,5 @@
 //! Which model is talked to.
 
-use std::env;
 use std::time::Duration;
 
 use crate::settings::keys::ModelFormat;
@@ -10,6 +9,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::environment::variable;
 use crate::failure::Failure;
 
 /// How long Ollama may take to name its models.
@@ -66,7 +66,7 @@ async fn client(wanted: &Wanted) -> Result<Client, Failure> {
         return Err(Failure::usage("`chat.key` is set, but not whose key it is")
             .hint("add `format = \"messages\"` for Anthropic or \"responses\" for OpenAI, or `url`, below `[chat]`"));
     }
-    let (anthropic, openai) = (ApiKey::from_env(ANTHROPIC_KEY), ApiKey::from_env(OPENAI_KEY));
+    let (anthropic, openai) = (key_in(ANTHROPIC_KEY), key_in(OPENAI_KEY));
     let is_openai_s = wanted.model.as_deref().is_some_and(|name| name.starts_with("gpt"));
     let model = |usual: &str| wanted.model.clone().unwrap_or_else(|| usual.to_owned());
     match (anthropic, openai) {
@@ -75,6 +75,11 @@ async fn client(wanted: &Wanted) -> Result<Client, Failure> {
         (None, Some(key)) => built(Client::openai(model(OPENAI_MODEL)).key(key)),
         (None, None) => ollama(wanted).await,
     }
+}
+
+/// The key in a variable, if it has one.
+fn key_in(name: &str) -> Option<ApiKey> {
+    variable(name).filter(|text| !text.trim().is_empty()).map(ApiKey::new)
 }
 
 fn built(builder: ClientBuilder) -> Result<Client, Failure> {
@@ -105,7 +110,7 @@ fn named(wanted: &Wanted) -> Result<ClientBuilder, Failure> {
     // A provider's key goes to its provider; to another address only the key that was named for it.
     let variable = wanted.key_env.as_deref().or(wanted.url.is_none().then_some(variable));
     let Some(variable) = variable else { return Ok(client) };
-    let key = ApiKey::from_env(variable).ok_or_else(|| {
+    let key = key_in(variable).ok_or_else(|| {
         Failure::usage(format!("the variable `{variable}` has no key"))
             .hint(format!("write it as `export {variable}=…`"))
     })?;
@@ -114,7 +119,7 @@ fn named(wanted: &Wanted) -> Result<ClientBuilder, Failure> {
 
 /// The model of Ollama on this machine.
 async fn ollama(wanted: &Wanted) -> Result<Client, Failure> {
-    let address = ollama_address(env::var("OLLAMA_HOST").ok().as_deref());
+    let address = ollama_address(variable("OLLAMA_HOST").as_deref());
     let Ok(Some(models)) = tokio::time::timeout(LOOK, models_at(&address)).await else {
         return Err(no_model(&address));
     };

@@ -5,11 +5,17 @@ use std::mem::{Discriminant, discriminant};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use contexture::BoxFuture;
+use contexture::item::FunctionCall;
+use contexture::layers::Steering;
 use contexture::tools::{Action, Approval, Approve};
+use serde_json::json;
 use tokio::sync::oneshot;
 
 use super::happening::{Edit, Happening, Happenings, Intent, Question, Reply};
 use super::undo::Undo;
+
+/// The tool that runs commands.
+pub(super) const COMMAND_TOOL: &str = "execute_bash";
 
 /// Who allows changes and commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,31 +34,49 @@ pub(super) struct Gate {
     permission: Permission,
     happenings: Happenings,
     undo: Undo,
+    /// The rules of the configuration: what they leave to a person is asked about every time.
+    steering: Arc<Steering>,
     /// The kinds of things that a person allowed for the rest of the session.
     allowed: Arc<Mutex<HashSet<Discriminant<Intent>>>>,
 }
 
 impl Gate {
-    pub(super) fn new(permission: Permission, happenings: Happenings, undo: Undo) -> Self {
-        Self { permission, happenings, undo, allowed: Arc::default() }
+    pub(super) fn new(permission: Permission, happenings: Happenings, undo: Undo, steering: Steering) -> Self {
+        Self { permission, happenings, undo, steering: Arc::new(steering), allowed: Arc::default() }
+    }
+
+    /// Whether a call of a tool that is not understood may be what a rule is about, in a sentence.
+    fn doubt(&self, tool: &str, arguments: &str) -> Option<String> {
+        let call = FunctionCall::new("", tool, arguments);
+        let rule = self.steering.doubt(tool, &call, &[])?;
+        Some(format!("It is not understood as a whole, and may be what your rule `{}` is about.", rule.name))
     }
 
     /// Whether something may be done.
     pub(super) async fn decide(&self, intent: Intent) -> Approval {
+        let doubt = match &intent {
+            Intent::Run(command) => self.doubt(COMMAND_TOOL, &json!({ "command": command }).to_string()),
+            Intent::Call(tool, arguments) => self.doubt(tool, arguments),
+            Intent::Write(_) => None,
+        };
         let kind = discriminant(&intent);
-        let is_allowed = || self.allowed.lock().unwrap_or_else(PoisonError::into_inner).contains(&kind);
+        let is_allowed =
+            || doubt.is_none() && self.allowed.lock().unwrap_or_else(PoisonError::into_inner).contains(&kind);
         match self.permission {
             Permission::Nothing => {
                 let reason =
                     "nobody can be asked here, and the program was not started with --yes; say what you would do";
                 return Approval::Denied(reason.to_owned());
             }
-            Permission::Ask if !is_allowed() => match self.ask(intent.clone()).await {
+            Permission::Everything if doubt.is_some() => return Approval::Denied(doubt.unwrap_or_default()),
+            Permission::Ask if !is_allowed() => match self.ask(intent.clone(), doubt.clone()).await {
                 Reply::No => return Approval::Denied("the user said no".to_owned()),
                 Reply::Interrupt => {
                     let reason = "the user did not allow it and interrupted the turn; it was not run";
                     return Approval::Denied(reason.to_owned());
                 }
+                // What is not understood is asked about again.
+                Reply::Always if doubt.is_some() => {}
                 Reply::Always => {
                     self.allowed.lock().unwrap_or_else(PoisonError::into_inner).insert(kind);
                 }
@@ -72,7 +96,11 @@ impl Gate {
         }
     }
 
-    async fn ask(&self, intent: Intent) -> Reply {
+    async fn ask(&self, intent: Intent, doubt: Option<String>) -> Reply {
+        if let Some(doubt) = doubt {
+            // If nobody looks any more, nobody replies either.
+            let _ = self.happenings.send(Happening::Fault(doubt));
+        }
         let (reply, replied) = oneshot::channel();
         match self.happenings.send(Happening::Asked(Question { intent, reply })) {
             Ok(()) => replied.await.unwrap_or(Reply::No),

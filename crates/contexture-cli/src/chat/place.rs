@@ -1,6 +1,5 @@
 //! Where threads are kept.
 
-use std::env;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -8,6 +7,7 @@ use std::sync::Arc;
 
 use contexture::store::SqliteStore;
 
+use crate::environment::variable_os;
 use crate::failure::Failure;
 
 /// Opens the store that was named, or the one in the user's state directory. Only its owner can read it.
@@ -28,7 +28,7 @@ pub(super) fn open(named: Option<&Path>) -> Result<(Arc<SqliteStore>, PathBuf), 
 }
 
 fn usual() -> Result<PathBuf, Failure> {
-    let directory = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let directory = |name: &str| variable_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = directory("XDG_STATE_HOME").or_else(|| Some(directory("HOME")?.join(".local/state")));
     let state = state.ok_or_else(|| {
         Failure::work("no directory for threads is known").hint("set HOME or XDG_STATE_HOME, or pass --store PATH")

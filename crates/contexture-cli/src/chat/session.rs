@@ -1,23 +1,28 @@
 //! An open thread: the engine, the files and the tools that a conversation needs.
 
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::settings::{Config, keys};
 use contexture::engine::{AbortHandle, EngineBuilder};
-use contexture::layers::{FileHistory, FileReference, Instructions, Plan, WorkingMemory};
+use contexture::host::ProgramEnvironment;
+use contexture::layers::{FileHistory, FileReference, Instructions, Plan, Steering, WorkingMemory};
 use contexture::prelude::*;
 use contexture::store::{SqliteIndex, SqliteStore, StorageAdapter};
+use contexture::tool::{Tool, wire_name};
 use contexture::tools::{EditFile, ExecuteBash, ListFiles, McpServer, ReadFile, SearchFiles, Workspace, WriteFile};
 use contexture_server::inspect::InspectServer;
 use tokio::sync::mpsc;
 
 use super::endpoint::Endpoint;
-use super::gate::{Gate, Permission};
-use super::happening::{Happening, Happenings, observer};
+use super::gate::{COMMAND_TOOL, Gate, Permission};
+use super::happening::{Happening, observer};
+use super::secrets::Secrets;
 use super::threads::Threads;
-use super::told::{Guarded, Told};
+use super::told::{Guarded, Teller};
 use super::undo::Undo;
+use crate::environment::variables;
 use crate::failure::Failure;
 
 /// What the model is told if the configuration says nothing else.
@@ -25,8 +30,11 @@ const INSTRUCTIONS: &str = "You are a coding agent in the user's terminal. You w
      you have. Read before you edit, make small edits, run the tests, and say in a few plain sentences what you did. \
      Answer questions without changing anything. If the user refuses something, ask or find another way.";
 
+/// The longest name of a tool that every provider accepts.
+const MAX_WIRE_NAME: usize = 64;
+
 /// The layers of a conversation.
-pub(super) type Layers = (Instructions, WorkingMemory, Plan, FileReference, FileHistory);
+pub(super) type Layers = (Instructions, WorkingMemory, Plan, FileReference, FileHistory, Steering);
 
 /// What a session is made of.
 pub(super) struct Opening {
@@ -81,17 +89,27 @@ impl Session {
         };
         let (sender, happenings) = mpsc::unbounded_channel();
         let undo = Undo::of(store.clone(), &id).await?;
-        let gate = Gate::new(permission, sender.clone(), undo.clone());
+        let steering = steering(&config, permission);
+        let gate = Gate::new(permission, sender.clone(), undo.clone(), steering.clone());
         let workspace = Workspace::open(&directory).map_err(|error| Failure::usage(error.to_string()))?;
-        let workspace = workspace.with_approval(gate.clone()).without_variables(key_variables);
+        let environment = ProgramEnvironment::select(variables(), &config.get(&keys::CHAT_ENVIRONMENT));
+        let environment = environment.without(&key_variables);
+        let workspace = workspace.with_approval(gate.clone()).with_environment(environment.clone());
+        let teller = Teller { happenings: sender, secrets: Secrets::known(&config, &key_variables) };
         let references = FileReference::new(config.file_reference(directory.clone())).map_err(|error| {
             Failure::usage(error.to_string()).hint("check the section [file-reference] of the configuration")
         })?;
         let model = client.model().to_owned();
         let project = directory.to_string_lossy().into_owned();
-        let builder = builder(&config, &references, &workspace, &sender).model(client);
+        let own = builder(&config, &references, &workspace, &teller, &steering)
+            .build()
+            .map_err(|error| failure_of(&error))?;
+        let taken: HashSet<String> = own.tool_schemas().iter().map(|schema| schema.name.clone()).collect();
+        let builder = builder(&config, &references, &workspace, &teller, &steering).model(client);
         let builder = builder.store(store.clone()).search(Arc::new(SqliteIndex::new(&path)));
-        let builder = add_servers(builder, &config, &workspace, &gate, &sender).await?;
+        let servers =
+            Servers { config: &config, directory: &directory, environment, gate: &gate, teller: &teller, taken };
+        let builder = servers.add(builder).await?;
         let engine = builder.build().map_err(|error| failure_of(&error))?;
         let execution = engine
             .clone()
@@ -156,53 +174,92 @@ impl Session {
     }
 }
 
+/// The rules of the configuration. Where a person is asked, calls that are not understood are left to them.
+fn steering(config: &Config, permission: Permission) -> Steering {
+    let steering = config.steering().unwrap_or_default().with_dialects(config.dialects());
+    if permission != Permission::Ask {
+        return steering;
+    }
+    let servers: Vec<String> = config.get(&keys::MCP).into_iter().map(|entry| format!("{}/", entry.name)).collect();
+    steering.asking_about(move |tool| {
+        tool == COMMAND_TOOL || servers.iter().any(|server| tool.starts_with(server.as_str()))
+    })
+}
+
 /// The engine without a model and a store: layers, tools and limits.
 fn builder(
     config: &Config,
     references: &FileReference,
     workspace: &Workspace,
-    happenings: &Happenings,
+    teller: &Teller,
+    steering: &Steering,
 ) -> EngineBuilder<Layers> {
     let history = FileHistory::default().when(config.get(&keys::FOLD)).with_pins(config.pins());
     let history = history.with_dialects(config.dialects());
     let history = if config.get(&keys::VERBATIM) { history.verbatim() } else { history };
     let instructions = Some(config.get(&keys::INSTRUCTIONS)).filter(|text| !text.trim().is_empty());
     let plan = Plan::new().with_dialects(config.dialects());
-    let layers = memory((Instructions::new(), WorkingMemory::new(), plan, references.clone(), history));
+    let layers =
+        memory((Instructions::new(), WorkingMemory::new(), plan, references.clone(), history, steering.clone()));
     contexture::in_memory(layers)
         .fs(Arc::new(workspace.files().clone()))
         .policy(ProjectionPolicy::new(config.get(&keys::BUDGET)))
         .instructions(instructions.unwrap_or_else(|| INSTRUCTIONS.to_owned()))
-        .observer(observer(happenings.clone()))
-        .tool(Told::new(ReadFile::new(workspace.clone()), happenings))
-        .tool(Told::new(WriteFile::new(workspace.clone()), happenings))
-        .tool(Told::new(EditFile::new(workspace.clone()), happenings))
-        .tool(Told::new(SearchFiles::new(workspace.clone()), happenings))
-        .tool(Told::new(ListFiles::new(workspace.clone()), happenings))
-        .tool(Told::new(ExecuteBash::new(workspace.clone()), happenings))
+        .observer(observer(teller.happenings.clone()))
+        .tool(teller.told(ReadFile::new(workspace.clone())))
+        .tool(teller.told(WriteFile::new(workspace.clone())))
+        .tool(teller.told(EditFile::new(workspace.clone())))
+        .tool(teller.told(SearchFiles::new(workspace.clone())))
+        .tool(teller.told(ListFiles::new(workspace.clone())))
+        .tool(teller.told(ExecuteBash::new(workspace.clone())))
 }
 
-/// Starts the MCP servers of the configuration, and adds their tools.
-async fn add_servers(
-    mut builder: EngineBuilder<Layers>,
-    config: &Config,
-    workspace: &Workspace,
-    gate: &Gate,
-    happenings: &Happenings,
-) -> Result<EngineBuilder<Layers>, Failure> {
-    for entry in config.get(&keys::MCP) {
-        let variables = entry.env.iter().filter_map(|text| text.split_once('='));
-        let variables: Vec<_> = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let directory = workspace.directory();
-        let server = McpServer::start(&entry.name, &entry.command, &entry.args, &variables, directory).await;
-        let server = server.map_err(|error| {
-            Failure::work(chain(&error))
-                .hint(format!("check [[mcp]] `{}` in the configuration, or pass --no-config", entry.name))
-        })?;
-        builder =
-            server.tools().fold(builder, |builder, tool| builder.tool(Told::new(Guarded::new(tool, gate), happenings)));
+/// The MCP servers of the configuration.
+struct Servers<'a> {
+    config: &'a Config,
+    directory: &'a Path,
+    environment: ProgramEnvironment,
+    gate: &'a Gate,
+    teller: &'a Teller,
+    /// The names that tools have for the model.
+    taken: HashSet<String>,
+}
+
+impl Servers<'_> {
+    /// Starts them, and adds their tools.
+    async fn add(mut self, mut builder: EngineBuilder<Layers>) -> Result<EngineBuilder<Layers>, Failure> {
+        for entry in self.config.get(&keys::MCP) {
+            let variables = entry.env.iter().filter_map(|text| text.split_once('='));
+            let environment = variables.fold(self.environment.clone(), |all, (name, value)| all.with(name, value));
+            let (name, command) = (&entry.name, &entry.command);
+            let server = McpServer::start_with(name, command, &entry.args, &environment, self.directory).await;
+            let server = server.map_err(|error| {
+                Failure::work(chain(&error))
+                    .hint(format!("check [[mcp]] `{name}` in the configuration, or pass --no-config"))
+            })?;
+            for repeated in server.repeated() {
+                self.refuse(&format!("{name}/{repeated}"), "the server has two tools of this name");
+            }
+            for tool in server.tools() {
+                let wire = wire_name(tool.name());
+                if wire.len() > MAX_WIRE_NAME {
+                    self.refuse(tool.name(), "its name is too long for models");
+                } else if !self.taken.insert(wire) {
+                    self.refuse(tool.name(), "another tool has this name");
+                } else {
+                    builder = builder.tool(self.teller.told(Guarded::new(tool, self.gate)));
+                }
+            }
+        }
+        Ok(builder)
     }
-    Ok(builder)
+
+    /// Says that a tool is left out; the conversation goes on without it.
+    fn refuse(&self, tool: &str, reason: &str) {
+        let line = format!("the tool `{tool}` is left out: {reason}");
+        // If nobody looks any more, the session is about to be dropped.
+        let _ = self.teller.happenings.send(Happening::Fault(line));
+    }
 }
 
 /// An error of the engine for people.

@@ -1,4 +1,4 @@
-//! Tools that say when they are called.
+//! Tools that say when they are called, and whose outputs show no keys.
 
 use contexture::error::BoxError;
 use contexture::tool::{Tool, ToolContext};
@@ -7,16 +7,25 @@ use serde_json::Value;
 
 use super::gate::Gate;
 use super::happening::{Call, Happening, Happenings, Intent};
+use super::secrets::Secrets;
 
 /// A tool that says when it is called. That it failed is known from its output.
 pub(super) struct Told<T> {
     tool: T,
-    happenings: Happenings,
+    teller: Teller,
 }
 
-impl<T> Told<T> {
-    pub(super) fn new(tool: T, happenings: &Happenings) -> Self {
-        Self { tool, happenings: happenings.clone() }
+/// What every tool is told with.
+#[derive(Clone)]
+pub(super) struct Teller {
+    pub(super) happenings: Happenings,
+    pub(super) secrets: Secrets,
+}
+
+impl Teller {
+    /// The same tool, which says when it is called.
+    pub(super) fn told<T>(&self, tool: T) -> Told<T> {
+        Told { tool, teller: self.clone() }
     }
 }
 
@@ -35,8 +44,13 @@ impl<T: Tool> Tool for Told<T> {
 
     async fn call(&self, arguments: Value, ctx: ToolContext<'_>) -> Result<String, BoxError> {
         // If nobody looks any more, the turn is about to be dropped.
-        let _ = self.happenings.send(Happening::Called(Call::new(ctx.call_id, self.tool.name(), &arguments)));
-        self.tool.call(arguments, ctx).await
+        let call = Call::new(ctx.call_id, self.tool.name(), &arguments);
+        let _ = self.teller.happenings.send(Happening::Called(call));
+        let secrets = &self.teller.secrets;
+        match self.tool.call(arguments, ctx).await {
+            Ok(output) => Ok(secrets.hidden_in(output)),
+            Err(error) => Err(secrets.hidden_in(error.to_string()).into()),
+        }
     }
 }
 

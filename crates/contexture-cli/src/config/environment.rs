@@ -14,7 +14,7 @@ pub(super) struct Environment {
 impl Environment {
     /// Reads the variables of the process.
     pub(super) fn of_process() -> Self {
-        Self { variables: std::env::vars_os().collect() }
+        Self { variables: crate::environment::variables() }
     }
 
     /// The value of a variable that is set and not empty.

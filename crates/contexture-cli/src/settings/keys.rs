@@ -207,7 +207,9 @@ keys! {
         "Whether a tool call runs only if a rule of the layer `steering` allows it.", {
         kind: Kind::Switch,
         default: Fallback::Value(|| json!(false)),
-        used_by: &[Window],
+        // A project must not lift what its user forbade.
+        set_by: SetBy::UserOnly,
+        used_by: &[Window, Chat],
         example: "true",
     };
 
@@ -215,7 +217,9 @@ keys! {
         "A rule of the layer `steering`: which tool calls are allowed, denied, or to be done differently.", {
         kind: Kind::Entries(RULE_FIELDS),
         default: Fallback::Value(|| json!([])),
-        used_by: &[Window],
+        // A project must not lift what its user forbade.
+        set_by: SetBy::UserOnly,
+        used_by: &[Window, Chat],
         example: "name = \"push\"\naction = \"deny\"\ncommand = \"git push*\"\nmessage = \"Ask first.\"",
     };
 
@@ -352,6 +356,15 @@ keys! {
         set_by: SetBy::UserOnly,
         used_by: &[Chat],
         example: r#""sk-…""#,
+    };
+
+    CHAT_ENVIRONMENT: Vec<String> = "chat.environment",
+        "The environment variables that commands and MCP servers get besides the usual ones, which hold no secrets; `*` stands for any characters.", {
+        kind: Kind::Texts,
+        default: Fallback::Value(|| json!([])),
+        set_by: SetBy::UserOnly,
+        used_by: &[Chat],
+        example: r#"["AWS_PROFILE", "MY_TEAM_*"]"#,
     };
 
     MCP: Vec<McpEntry> = "mcp", "A program that offers tools over the Model Context Protocol.", {

@@ -2,7 +2,9 @@
 
 mod provider;
 mod configured;
+mod keys;
 mod line_mode;
 mod picture;
 mod screen;
+mod steering;
 mod terminal;

@@ -114,6 +114,7 @@ chat.format                        not set           default
 chat.model                         not set           default
 chat.key_env                       not set           default
 chat.key                           not set           default
+chat.environment                   []                default
 mcp                                []                default
 
 file     path                                       state

@@ -5,9 +5,9 @@ use super::{Joint, Pipeline, Redirect, Script, Simple, Word};
 /// Most levels of substitutions and compound commands that are followed.
 const MAX_DEPTH: usize = 40;
 
-/// Reads a whole script.
-pub(super) fn script(line: &str) -> Option<Script> {
-    let mut parser = Parser::new(line);
+/// Reads a whole script; `finds_all` follows more, to find its commands and not to know what it does.
+pub(super) fn script(line: &str, finds_all: bool) -> Option<Script> {
+    let mut parser = Parser { finds_all, ..Parser::new(line) };
     parser.list(&[])?;
     if !parser.rest().is_empty() || !parser.documents.is_empty() {
         return None;
@@ -33,6 +33,8 @@ pub(super) struct Parser<'a> {
     /// How many conditionals and loops the current place is in.
     inside: usize,
     is_straight: bool,
+    /// Whether only the commands matter, and not what they do together.
+    pub(super) finds_all: bool,
     pipelines: Vec<Pipeline>,
     others: Vec<Simple>,
     documents: Vec<Document>,
@@ -54,6 +56,7 @@ impl<'a> Parser<'a> {
             apart: 0,
             inside: 0,
             is_straight: true,
+            finds_all: false,
             pipelines: Vec::new(),
             others: Vec::new(),
             documents: Vec::new(),
@@ -100,7 +103,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Skips blanks, comments and escaped line feeds, but not line feeds.
-    fn skip_blanks(&mut self) {
+    pub(super) fn skip_blanks(&mut self) {
         loop {
             match self.peek() {
                 Some(' ' | '\t') => self.at += 1,
@@ -118,7 +121,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Skips line feeds too, and reads the here-documents that begin there.
-    fn skip_lines(&mut self) -> Option<()> {
+    pub(super) fn skip_lines(&mut self) -> Option<()> {
         loop {
             self.skip_blanks();
             if !self.take_line_feed()? {
@@ -146,6 +149,7 @@ impl<'a> Parser<'a> {
             self.skip_lines()?;
             match self.peek() {
                 None | Some(')') => break,
+                Some(';') if self.finds_all && self.at_case_end() => break,
                 _ if self.reserved().is_some_and(|word| ends.contains(&word)) => break,
                 _ if ends.contains(&"}") && self.at_brace('}') => break,
                 _ => {}
@@ -159,6 +163,11 @@ impl<'a> Parser<'a> {
         }
         self.depth -= 1;
         Some(())
+    }
+
+    /// Whether a branch of a `case` ends here.
+    fn at_case_end(&self) -> bool {
+        self.rest().starts_with(";;") || self.rest().starts_with(";&")
     }
 
     /// What joins a pipeline to the next one.
@@ -181,6 +190,8 @@ impl<'a> Parser<'a> {
             Some('\n') => {
                 self.take_line_feed()?;
             }
+            Some('&') if self.finds_all => self.at += 1,
+            Some(';') if self.finds_all && self.at_case_end() => {}
             // What runs in the background may change files at any later time; `;;` belongs to a `case`.
             Some(';') if !rest.starts_with(";;") => self.at += 1,
             _ if self.reserved().is_some() || self.at_brace('}') => {}
@@ -243,7 +254,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The reserved word here, if there is one.
-    fn reserved(&self) -> Option<&'static str> {
+    pub(super) fn reserved(&self) -> Option<&'static str> {
         let rest = self.rest();
         RESERVED.into_iter().find(|word| {
             rest.strip_prefix(word).is_some_and(|after| {
@@ -259,9 +270,10 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses one command; the inner `None` means that it was a compound one, whose commands were noted.
-    fn command(&mut self) -> Option<Option<Simple>> {
+    pub(super) fn command(&mut self) -> Option<Option<Simple>> {
         if self.rest().starts_with("((") {
-            return None;
+            self.finds_all.then(|| self.arithmetic())??;
+            return self.trailing_redirects();
         }
         if self.peek() == Some('(') {
             self.at += 1;
@@ -286,6 +298,16 @@ impl<'a> Parser<'a> {
                 self.body()
             }
             Some("for") => self.each(),
+            Some("case") if self.finds_all => {
+                self.at += "case".len();
+                self.is_straight = false;
+                self.cases()?;
+                self.trailing_redirects()
+            }
+            Some("function") if self.finds_all => {
+                self.at += "function".len();
+                self.named_function().map(Some)
+            }
             Some(_) => None,
             None if self.starts_with_word("[[") => self.test(),
             None => self.simple().map(Some),
@@ -296,13 +318,13 @@ impl<'a> Parser<'a> {
         self.rest().strip_prefix(word).is_some_and(|after| after.starts_with(|c: char| c.is_whitespace()))
     }
 
-    fn expect(&mut self, token: &str) -> Option<()> {
+    pub(super) fn expect(&mut self, token: &str) -> Option<()> {
         self.skip_blanks();
         self.rest().starts_with(token).then(|| self.at += token.len())
     }
 
     /// The list inside a compound command.
-    fn compound(&mut self, ends: &[&str]) -> Option<()> {
+    pub(super) fn compound(&mut self, ends: &[&str]) -> Option<()> {
         self.is_straight = false;
         self.inside += 1;
         self.list(ends)?;
@@ -416,6 +438,10 @@ impl<'a> Parser<'a> {
             }
             match self.peek() {
                 None | Some('\n' | ';' | '&' | '|' | ')') => break,
+                Some('(') if self.finds_all && simple.words.len() == 1 && self.rest().starts_with("()") => {
+                    self.at += 2;
+                    return self.function_body();
+                }
                 // A function definition, or something else that is not a simple command.
                 Some('(' | '<' | '>') => return None,
                 Some(_) => {}
@@ -429,10 +455,15 @@ impl<'a> Parser<'a> {
             match name.filter(|name| simple.words.is_empty() && is_name(name)) {
                 Some(name) => {
                     // The elements of an array follow, or the text may be evaluated where the variable is used.
-                    if self.peek() == Some('(') || word.has_subscript_command() {
+                    let is_array = self.peek() == Some('(');
+                    if (is_array && !self.finds_all) || word.has_subscript_command() {
                         return None;
                     }
+                    if is_array {
+                        self.array()?;
+                    }
                     simple.assigns.push(name.to_owned());
+                    simple.assigned.push(word);
                 }
                 None => simple.words.push(word),
             }
@@ -450,6 +481,11 @@ impl<'a> Parser<'a> {
             return Some(false);
         }
         // Reading from or writing to another process.
+        if self.finds_all && number.is_empty() && (rest.starts_with("<(") || rest.starts_with(">(")) {
+            let word = self.process_substitution()?;
+            simple.words.push(word);
+            return Some(true);
+        }
         if rest.starts_with("<(") || rest.starts_with(">(") || rest.starts_with("<>") {
             return None;
         }
@@ -527,7 +563,7 @@ impl<'a> Parser<'a> {
         if self.depth + 1 >= MAX_DEPTH {
             return None;
         }
-        let script = script(line)?;
+        let script = script(line, self.finds_all)?;
         self.others.extend(script.commands().map(|command| Simple { is_apart: true, ..command.clone() }));
         Some(())
     }

@@ -86,7 +86,14 @@ impl Parser<'_> {
         let rest = self.rest();
         let after = rest[1..].chars().next();
         match after {
-            Some('(') if rest.starts_with("$((") => return None,
+            Some('(') if rest.starts_with("$((") => {
+                if !self.finds_all {
+                    return None;
+                }
+                self.advance(1);
+                self.arithmetic()?;
+                word.text.push_str("$(())");
+            }
             Some('(') => {
                 self.advance(2);
                 self.substitution()?;
@@ -96,7 +103,10 @@ impl Parser<'_> {
                 let len = rest.find('}')?;
                 let inner = &rest[2..len];
                 // Anything besides a name may contain quotes, commands and braces.
-                if !inner.chars().all(|c| c.is_ascii_alphanumeric() || "_@*#?!-:.,/%^+=".contains(c)) {
+                let more = if self.finds_all { "[]~ " } else { "" };
+                let is_simple =
+                    |c: char| c.is_ascii_alphanumeric() || "_@*#?!-:.,/%^+=".contains(c) || more.contains(c);
+                if !inner.chars().all(is_simple) {
                     return None;
                 }
                 // The value is expanded as a prompt, which may run commands.

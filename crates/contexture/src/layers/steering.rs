@@ -22,11 +22,17 @@
 //! call does not run, and the model reads why. With [`denying_by_default`](Steering::denying_by_default) only what some
 //! pattern allows runs.
 //!
-//! **It fails closed.** A command line is looked into: a pattern to deny matches if it matches any of the commands in it,
-//! also behind `sudo`, `env` or `bash -c`, and every line that is not understood; a pattern to allow matches only if all
-//! commands match, all words are plain, and nothing is written by redirection. Paths are compared without `.`, `..` and
-//! the base directory before them. A judge that hangs, fails or talks nonsense denies the call or response; without a
-//! model it denies the calls that it is for, and responses pass with its question in the block.
+//! **It fails closed.** A command line is read as a list of commands: of pipes, lists, subshells, substitutions, functions
+//! and loops, without `sudo`, `env`, `timeout` and the like before them, without options before a subcommand
+//! (`git -C . push` is `git push`), and of lines within lines (`bash -c`, `eval`, a here-document for a shell). A pattern
+//! to deny also matches what is not understood as a whole: a program that only a variable names, an alias, a script that
+//! a shell reads from elsewhere. Text that a command only prints or searches for is no command. A pattern to allow
+//! matches only if all commands match, all words are plain, and nothing is written by redirection. Paths are compared
+//! without `.`, `..` and the base directory before them. A judge that hangs, fails or talks nonsense denies the call or
+//! response; without a model it denies the calls that it is for, and responses pass with its question in the block.
+//!
+//! A program that can ask a person takes the calls that are not understood out of the denial with
+//! [`asking_about`](Steering::asking_about), as `contexture chat` does in a terminal.
 //!
 //! A judge [in the background](Judge::in_background) keeps nobody waiting. Its verdict on a response is delivered when it
 //! comes, exactly once: a denial or advice is the output of the next tool call, or a message before the next turn.
@@ -49,9 +55,11 @@ use contexture_core::model::LlmResponse;
 use contexture_core::{LayerId, Slot};
 use serde::{Deserialize, Serialize};
 
+use self::command::Likeness;
 pub use self::judge::Judge;
 use self::late::Late;
 pub use self::pattern::{Action, Pattern};
+use crate::files::dialect::Dialects;
 use contexture_text::block::{fit_parts, flat, start_of};
 use contexture_text::state_version::Version;
 
@@ -67,6 +75,7 @@ const BUDGET: BudgetConfig = BudgetConfig::Range { min: 0, max: 500 };
 const GATE_TIMEOUT: Duration = Duration::from_secs(45);
 
 type CallRule = Arc<dyn Fn(&str, &FunctionCall) -> SteeringDecision + Send + Sync>;
+type AsksAbout = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 type ResponseRule = Arc<dyn Fn(&LlmResponse) -> SteeringDecision + Send + Sync>;
 
 /// The layer `steering`: see [the module](self).
@@ -77,6 +86,8 @@ pub struct Steering {
     response_rules: Vec<(String, ResponseRule)>,
     judges: Vec<Arc<Judge>>,
     denies_by_default: bool,
+    asks_about: Option<AsksAbout>,
+    dialects: Dialects,
     late: Arc<Late>,
 }
 
@@ -184,18 +195,46 @@ impl Steering {
         self
     }
 
+    /// Sets the table of tools, which says under which names the arguments of a tool are: commands and paths are found
+    /// there too. Default: the built-in table.
+    pub fn with_dialects(mut self, dialects: Dialects) -> Self {
+        self.dialects = dialects;
+        self
+    }
+
+    /// Leaves doubt to a person: a call of these tools that is not understood as a whole, so that a pattern may be about
+    /// it, is not denied. Whoever lets them run must ask about it then; [`doubt`](Self::doubt) says when.
+    pub fn asking_about(mut self, tools: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        self.asks_about = Some(Arc::new(tools));
+        self
+    }
+
+    /// The rule that may be about a call which is not understood as a whole. `bases` are absolute names of the directory
+    /// that paths are relative to.
+    pub fn doubt(&self, tool: &str, call: &FunctionCall, bases: &[String]) -> Option<&Pattern> {
+        let arguments = self.dialects.common_arguments(tool, call.parsed_arguments());
+        let mut denying = self.patterns.iter().filter(|pattern| pattern.action != Action::Allow);
+        denying.find(|pattern| pattern.likeness(tool, &arguments, bases) == Likeness::Unclear)
+    }
+
     /// The verdicts of patterns and predicates about a call, and whether a pattern allows it.
     fn verdicts_on_call(&self, name: &str, call: &FunctionCall, bases: &[String]) -> (Vec<Verdict>, bool) {
-        let matching: Vec<&Pattern> =
-            self.patterns.iter().filter(|pattern| pattern.matches(name, call, bases)).collect();
-        let is_allowed = matching.iter().any(|pattern| pattern.action == Action::Allow);
+        let arguments = self.dialects.common_arguments(name, call.parsed_arguments());
+        let found = self.patterns.iter().map(|pattern| (pattern, pattern.likeness(name, &arguments, bases)));
+        let found: Vec<(&Pattern, Likeness)> = found.filter(|(_, likeness)| *likeness != Likeness::No).collect();
+        let is_allowed = found.iter().any(|(pattern, _)| pattern.action == Action::Allow);
         let own = self.call_rules.iter().map(|(rule, judge)| Verdict::new(rule, judge(name, call)));
         let mut verdicts: Vec<Verdict> = own.collect();
-        for pattern in matching.iter().filter(|pattern| pattern.action != Action::Allow) {
-            let is_guide = pattern.action == Action::Guide;
-            if !(is_guide && is_allowed) {
-                verdicts.push(Verdict::new(&pattern.name, pattern.decision()));
-            }
+        let is_asked = self.asks_about.as_ref().is_some_and(|asks| asks(name));
+        for (pattern, likeness) in found {
+            let decision = match (pattern.action, likeness) {
+                (Action::Allow, _) => continue,
+                (Action::Guide, _) if is_allowed => continue,
+                (_, Likeness::Unclear) if is_asked => continue,
+                (_, Likeness::Unclear) => pattern.decision_in_doubt(),
+                (_, _) => pattern.decision(),
+            };
+            verdicts.push(Verdict::new(&pattern.name, decision));
         }
         if self.denies_by_default && !is_allowed {
             verdicts.push(Verdict::new("default", SteeringDecision::deny("no rule allows this call")));

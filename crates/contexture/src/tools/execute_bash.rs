@@ -71,11 +71,9 @@ impl Tool for ExecuteBash {
 
 /// Runs a command to its end. An exit code other than 0 is an error that includes the output.
 async fn run(command: &str, workspace: &Workspace, limit: Duration) -> Result<String, BoxError> {
-    let mut bash = Command::new("bash");
-    for name in workspace.hidden_variables() {
-        bash.env_remove(name);
-    }
-    let mut child = bash
+    let mut child = Command::new("bash")
+        .env_clear()
+        .envs(workspace.environment().variables())
         .arg("-c")
         // Both outputs in the order in which they were printed; messages of bash itself are separate.
         .arg(format!("exec 2>&1; {command}"))

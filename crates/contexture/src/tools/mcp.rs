@@ -1,6 +1,8 @@
 //! Tools of MCP servers: programs that offer tools over their standard input and output.
 
-use std::collections::HashMap;
+mod lines;
+
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,12 +11,15 @@ use std::time::Duration;
 
 use contexture_core::engine::EngineBuilder;
 use contexture_core::error::BoxError;
-use contexture_core::tool::{Tool, ToolContext};
+use contexture_core::tool::{Tool, ToolContext, wire_name};
 use serde_json::{Value, json};
 use thiserror::Error;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot};
+
+use self::lines::{Line, next_line};
+use crate::host::ProgramEnvironment;
 
 /// The requested version of the protocol; servers return the one that they use.
 const PROTOCOL: &str = "2025-06-18";
@@ -27,6 +32,9 @@ const CALL: Duration = Duration::from_secs(600);
 
 /// Most pages of tools that are requested.
 const MAX_PAGES: usize = 100;
+
+/// Most bytes of the descriptions and parameters of a server's tools.
+const MAX_TOOL_BYTES: usize = 4 << 20;
 
 /// Most bytes of a result that the model is shown.
 const MAX_RESULT_BYTES: usize = 64 * 1024;
@@ -49,6 +57,16 @@ pub enum McpError {
     Ended {
         /// The server.
         server: String,
+    },
+    /// It sent more in one message, or described more tools, than is read.
+    #[error("the MCP server `{server}` sent more than {} MB {what}", limit >> 20)]
+    TooLong {
+        /// The server.
+        server: String,
+        /// Where.
+        what: &'static str,
+        /// The limit in bytes.
+        limit: usize,
     },
     /// It did not respond in time.
     #[error("the MCP server `{server}` sent no response to `{method}` within {} s", waited.as_secs())]
@@ -77,6 +95,8 @@ pub enum McpError {
 pub struct McpServer {
     connection: Arc<Connection>,
     tools: Arc<[Offered]>,
+    /// The names that two of its tools have.
+    repeated: Arc<[String]>,
 }
 
 /// A tool as the server describes it.
@@ -88,7 +108,8 @@ struct Offered {
 }
 
 impl McpServer {
-    /// Starts a program in a directory and requests its tools. `name` is the prefix of its tools: `name/tool`.
+    /// Starts a program in a directory and requests its tools. `name` is the prefix of its tools: `name/tool`. Besides
+    /// `variables` it gets those of the process that are on the list of [`ProgramEnvironment`].
     ///
     /// # Errors
     /// The program cannot be started, ends, or does not follow the protocol.
@@ -99,9 +120,26 @@ impl McpServer {
         variables: &[(String, String)],
         directory: &Path,
     ) -> Result<Self, McpError> {
+        let with = |environment: ProgramEnvironment, (name, value): &(String, String)| environment.with(name, value);
+        let environment = variables.iter().fold(ProgramEnvironment::of_process(), with);
+        Self::start_with(name, command, arguments, &environment, directory).await
+    }
+
+    /// The same with exactly these environment variables.
+    ///
+    /// # Errors
+    /// As for [`start`](Self::start).
+    pub async fn start_with(
+        name: &str,
+        command: &str,
+        arguments: &[String],
+        environment: &ProgramEnvironment,
+        directory: &Path,
+    ) -> Result<Self, McpError> {
         let mut child = Command::new(command)
             .args(arguments)
-            .envs(variables.iter().map(|(name, value)| (name, value)))
+            .env_clear()
+            .envs(environment.variables())
             .current_dir(directory)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -117,8 +155,21 @@ impl McpServer {
         let hello = json!({ "protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client });
         connection.request("initialize", hello, START).await?;
         connection.send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        let tools = list_tools(&connection).await?.into();
-        Ok(Self { connection, tools })
+        let mut tools = list_tools(&connection).await?;
+        let (mut names, mut repeated) = (HashSet::new(), Vec::new());
+        tools.retain(|tool| {
+            let is_first = names.insert(wire_name(&tool.name));
+            if !is_first {
+                repeated.push(tool.name.clone());
+            }
+            is_first
+        });
+        Ok(Self { connection, tools: tools.into(), repeated: repeated.into() })
+    }
+
+    /// The names of tools that are left out, since an earlier tool of the server has the same name for the model.
+    pub fn repeated(&self) -> &[String] {
+        &self.repeated
     }
 
     /// Adds all tools of the server to an engine.
@@ -137,12 +188,17 @@ impl McpServer {
 }
 
 async fn list_tools(connection: &Arc<Connection>) -> Result<Vec<Offered>, McpError> {
-    let (mut tools, mut cursor) = (Vec::new(), None::<String>);
+    let (mut tools, mut cursor, mut bytes) = (Vec::new(), None::<String>, 0);
     for _ in 0..MAX_PAGES {
         let parameters = cursor.take().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
         let page = connection.request("tools/list", parameters, START).await?;
         for tool in page["tools"].as_array().into_iter().flatten() {
             let Some(name) = tool["name"].as_str() else { continue };
+            bytes += tool.to_string().len();
+            if bytes > MAX_TOOL_BYTES {
+                let server = connection.server.clone();
+                return Err(McpError::TooLong { server, what: "of tools", limit: MAX_TOOL_BYTES });
+            }
             tools.push(Offered {
                 name: name.to_owned(),
                 description: tool["description"].as_str().unwrap_or_default().to_owned(),
@@ -222,20 +278,38 @@ struct Connection {
     _child: Mutex<Child>,
 }
 
-/// The senders for open requests; `None` once the server has ended.
+/// The senders for open requests, or how the connection ended.
 #[derive(Debug)]
-struct Waiting(Mutex<Option<HashMap<u64, oneshot::Sender<Value>>>>);
+struct Waiting(Mutex<Result<HashMap<u64, oneshot::Sender<Value>>, Ending>>);
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// The server ended, or closed its output.
+    Closed,
+    /// A message was too long.
+    TooLong,
+}
 
 impl Waiting {
-    fn lock(&self) -> MutexGuard<'_, Option<HashMap<u64, oneshot::Sender<Value>>>> {
+    fn lock(&self) -> MutexGuard<'_, Result<HashMap<u64, oneshot::Sender<Value>>, Ending>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why a request of a server has no response.
+    fn ending(&self, server: &str) -> McpError {
+        let server = server.to_owned();
+        match self.lock().as_ref().err() {
+            Some(Ending::TooLong) => McpError::TooLong { server, what: "in one message", limit: lines::MAX_BYTES },
+            Some(Ending::Closed) | None => McpError::Ended { server },
+        }
     }
 }
 
 impl Connection {
     fn open(server: &str, child: Child, stdin: ChildStdin, stdout: ChildStdout) -> Arc<Self> {
         let (outgoing, messages) = mpsc::unbounded_channel();
-        let waiting = Arc::new(Waiting(Mutex::new(Some(HashMap::new()))));
+        let waiting = Arc::new(Waiting(Mutex::new(Ok(HashMap::new()))));
         tokio::spawn(write(stdin, messages));
         tokio::spawn(read(stdout, waiting.clone(), outgoing.downgrade()));
         let server = server.to_owned();
@@ -251,17 +325,17 @@ impl Connection {
         let server = || self.server.clone();
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, receiver) = oneshot::channel();
-        match self.waiting.lock().as_mut() {
-            Some(waiting) => waiting.insert(id, sender),
-            None => return Err(McpError::Ended { server: server() }),
-        };
+        let is_open = self.waiting.lock().as_mut().map(|waiting| waiting.insert(id, sender)).is_ok();
+        if !is_open {
+            return Err(self.waiting.ending(&self.server));
+        }
         self.send(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters }));
         let mut asked = Asked { connection: self, id, is_over: false };
         let response = tokio::time::timeout(limit, receiver).await;
         asked.is_over = matches!(response, Ok(Ok(_)));
         let mut response = match response {
             Ok(Ok(response)) => response,
-            Ok(Err(_)) => return Err(McpError::Ended { server: server() }),
+            Ok(Err(_)) => return Err(self.waiting.ending(&self.server)),
             Err(_) => return Err(McpError::TimedOut { server: server(), method: method.to_owned(), waited: limit }),
         };
         if let Some(error) = response.get("error") {
@@ -281,7 +355,7 @@ struct Asked<'a> {
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        if let Some(waiting) = self.connection.waiting.lock().as_mut() {
+        if let Ok(waiting) = self.connection.waiting.lock().as_mut() {
             waiting.remove(&self.id);
         }
         if !self.is_over {
@@ -304,13 +378,18 @@ async fn write(mut stdin: ChildStdin, mut messages: mpsc::UnboundedReceiver<Valu
 
 /// Reads messages and passes responses to the requests that wait for them.
 async fn read(stdout: ChildStdout, waiting: Arc<Waiting>, outgoing: mpsc::WeakUnboundedSender<Value>) {
-    let mut lines = BufReader::new(stdout).lines();
-    while let Ok(Some(line)) = lines.next_line().await {
+    let mut stdout = BufReader::new(stdout);
+    let ending = loop {
+        let line = match next_line(&mut stdout).await {
+            Line::Whole(line) => line,
+            Line::TooLong => break Ending::TooLong,
+            Line::End => break Ending::Closed,
+        };
         // Some servers also print other text.
-        let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
+        let Ok(message) = serde_json::from_slice::<Value>(&line) else { continue };
         match (message.get("method"), message["id"].as_u64()) {
             (None, Some(id)) => {
-                let sender = waiting.lock().as_mut().and_then(|waiting| waiting.remove(&id));
+                let sender = waiting.lock().as_mut().ok().and_then(|waiting| waiting.remove(&id));
                 // The request may have been dropped.
                 let _ = sender.map(|sender| sender.send(message));
             }
@@ -326,7 +405,7 @@ async fn read(stdout: ChildStdout, waiting: Arc<Waiting>, outgoing: mpsc::WeakUn
             }
             _ => {}
         }
-    }
-    // Dropping the senders notifies all open requests.
-    *waiting.lock() = None;
+    };
+    // Dropping the senders notifies all open requests; the server notices that nobody reads any more.
+    *waiting.lock() = Err(ending);
 }

@@ -10,6 +10,7 @@ use contexture_core::host::{FileError, FileErrorCode, FileText, FsAdapter, ReadL
 
 use super::approve::{Action, Approval, Approve, NoCommands};
 use crate::fs::{Expected, LocalFs};
+use crate::host::ProgramEnvironment;
 
 /// The largest file that tools read.
 const MAX_FILE_BYTES: u64 = 8 << 20;
@@ -24,8 +25,8 @@ const MAX_CHANGES: usize = 1_000;
 pub struct Workspace {
     shared: Arc<Shared>,
     approve: Arc<dyn Approve>,
-    /// Environment variables that commands do not get.
-    hidden_variables: Arc<[String]>,
+    /// What commands get.
+    environment: Arc<ProgramEnvironment>,
 }
 
 struct Shared {
@@ -56,7 +57,8 @@ impl Workspace {
         let files = LocalFs::open(&directory)?;
         let directory = std::path::absolute(&directory).unwrap_or_else(|_| directory.as_ref().to_owned());
         let shared = Shared { files, directory, known: Mutex::default(), changes: Mutex::default() };
-        Ok(Self { shared: Arc::new(shared), approve: Arc::new(NoCommands), hidden_variables: Arc::default() })
+        let environment = Arc::new(ProgramEnvironment::of_process());
+        Ok(Self { shared: Arc::new(shared), approve: Arc::new(NoCommands), environment })
     }
 
     /// Sets who decides what tools may do.
@@ -65,16 +67,22 @@ impl Workspace {
         self
     }
 
-    /// Commands do not get these environment variables, such as the one with the key of the model: what a command
-    /// prints is sent to the model and stored.
-    pub fn without_variables(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.hidden_variables = names.into_iter().map(Into::into).collect();
+    /// Sets the environment variables that commands get: by default those of the process that are on the list of
+    /// [`ProgramEnvironment`].
+    pub fn with_environment(mut self, environment: ProgramEnvironment) -> Self {
+        self.environment = Arc::new(environment);
         self
     }
 
-    /// Environment variables that commands do not get.
-    pub(super) fn hidden_variables(&self) -> &[String] {
-        &self.hidden_variables
+    /// Commands do not get these environment variables either: what a command prints is sent to the model and stored.
+    pub fn without_variables(mut self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        self.environment = Arc::new(ProgramEnvironment::clone(&self.environment).without(names));
+        self
+    }
+
+    /// The environment variables that commands get.
+    pub(super) fn environment(&self) -> &ProgramEnvironment {
+        &self.environment
     }
 
     /// The files below the directory.

@@ -548,3 +548,53 @@ async fn an_mcp_server_that_does_not_start_is_named() {
     assert_eq!(start("/nowhere/at/all").await.to_string(), "start the MCP server `broken`");
     assert_eq!(start("true").await.to_string(), "the MCP server `broken` ended");
 }
+
+/// A server that sends a line without an end, or two tools of one name.
+const RUDE: &str = r#"
+import json, sys
+def send(id, result):
+    print(json.dumps({"jsonrpc": "2.0", "id": id, "result": result}), flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message.get("method"), message.get("id")
+    if method == "initialize":
+        send(id, {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}})
+    elif method == "tools/list":
+        names = ["add", "add", "a.b", "a_b", "long"]
+        send(id, {"tools": [{"name": name, "description": str(at)} for at, name in enumerate(names)]})
+    elif method == "tools/call":
+        try:
+            while True:
+                sys.stdout.write("x" * 1000000)
+        except BrokenPipeError:
+            sys.exit(0)
+"#;
+
+#[tokio::test]
+async fn a_line_without_an_end_ends_the_server_and_two_tools_of_one_name_are_one() {
+    let project = project(&[("server.py", RUDE)]);
+    let arguments = vec!["server.py".to_owned()];
+    let server = McpServer::start("rude", "python3", &arguments, &[], project.path()).await.unwrap();
+    assert_eq!(server.repeated(), ["add", "a_b"]);
+    let model = ScriptedModel::new().calls("rude/long", "{}").calls("rude/add", "{}");
+    let engine = server.add_tools(engine(memory(())).model(model)).build().unwrap();
+    assert_eq!(engine.tool_schemas().len(), 3);
+    let mut execution = engine.execution("t").start().await.unwrap();
+    execution.turn("go").await.unwrap();
+    let outputs: Vec<String> =
+        execution.log().iter().filter_map(|item| Some(item.as_output()?.output.clone())).collect();
+    assert_eq!(outputs, ["the MCP server `rude` sent more than 8 MB in one message"; 2]);
+}
+
+#[tokio::test]
+async fn a_server_gets_no_variables_but_those_of_the_list_and_its_own() {
+    let project = project(&[]);
+    let code = "import os; open('env', 'w').write('\\n'.join(sorted(os.environ)))";
+    let arguments = ["-c".to_owned(), code.to_owned()];
+    let own = [("ITS_OWN".to_owned(), "x".to_owned())];
+    McpServer::start("s", "python3", &arguments, &own, project.path()).await.unwrap_err();
+    let names = std::fs::read_to_string(project.path().join("env")).unwrap();
+    // Cargo sets this one for tests.
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some() && !names.contains("CARGO_MANIFEST_DIR"), "{names}");
+    assert!(names.contains("ITS_OWN") && names.contains("PATH"), "{names}");
+}

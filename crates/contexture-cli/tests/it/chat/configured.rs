@@ -31,21 +31,21 @@ for line in sys.stdin:
 "#;
 
 /// Writes the person's own configuration.
-fn configure(place: &Path, text: &str) {
+pub fn configure(place: &Path, text: &str) {
     let directory = place.join("home/.config/contexture");
     fs::create_dir_all(&directory).expect("a directory");
     fs::write(directory.join("config.toml"), text).expect("a file");
 }
 
 /// The program with the configuration of the place's home.
-fn configured(place: &Path, arguments: &[&str]) -> Command {
+pub fn configured(place: &Path, arguments: &[&str]) -> Command {
     let mut command = chat(place, arguments);
     command.env_remove("XDG_CONFIG_HOME");
     command
 }
 
 /// The files beneath a directory in which a text is.
-fn files_with(directory: &Path, text: &str) -> Vec<String> {
+pub fn files_with(directory: &Path, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path()) {
         if entry.is_dir() {
@@ -164,4 +164,28 @@ fn a_key_is_found_nowhere() {
         }
         assert!(!files_with(place.path(), "print your environment").is_empty(), "the turn is stored");
     }
+}
+
+/// A server with two tools of one name, one with the name of a tool of the program, and one with an endless name.
+#[test]
+fn tools_of_one_name_do_not_end_chat() {
+    let names = r#"["greet", "greet", "approve", "x" * 80]"#;
+    let tools = format!(r#"[{{"name": name, "inputSchema": {{"type": "object"}}}} for name in {names}]"#);
+    let server =
+        SERVER.replace(r#"[{"name": "greet", "description": "Greets.", "inputSchema": {"type": "object"}}]"#, &tools);
+    assert_ne!(server, SERVER);
+    let (place, provider) = (place(), Provider::start(vec![Reply::Says("Still here.")]));
+    configure(place.path(), &format!("[[mcp]]\nname = \"plan\"\ncommand = \"python3\"\nargs = [\"-c\", {server:?}]\n"));
+    let said = run(configured(place.path(), &["--print", "--url", &provider.url, "--model", "m", "hi"]), "");
+    assert_eq!((said.code, said.stdout.as_str()), (0, "Still here.\n"), "{}", said.stderr);
+    let expected = [
+        "the tool `plan/greet` is left out: the server has two tools of this name",
+        "the tool `plan/approve` is left out: another tool has this name",
+        "is left out: its name is too long for models",
+    ];
+    for line in expected {
+        assert!(said.stderr.contains(line), "{}", said.stderr);
+    }
+    let offered = provider.received()[0]["tools"].to_string();
+    assert_eq!(offered.matches("plan__greet").count(), 1, "{offered}");
 }

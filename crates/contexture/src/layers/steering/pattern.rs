@@ -1,12 +1,11 @@
 //! Rules that name tools, paths and commands.
 
-use contexture_core::item::FunctionCall;
 use contexture_core::layer::SteeringDecision;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::command;
-use crate::arguments::{is_command, maybe_paths, normal_path, texts};
+use super::command::{self, Likeness};
+use crate::arguments::{ArgumentCommand, commands, maybe_paths, normal_path};
 use contexture_text::block::flat;
 use contexture_text::pattern::{name_matches, path_matches};
 
@@ -79,18 +78,22 @@ impl Pattern {
         self
     }
 
-    /// Whether the rule applies to a call. `bases` are absolute paths of the directory that paths are relative to.
-    pub(super) fn matches(&self, tool: &str, call: &FunctionCall, bases: &[String]) -> bool {
-        let arguments = call.parsed_arguments();
-        self.tool.as_ref().is_none_or(|pattern| name_matches(pattern, tool))
-            && self.path.as_ref().is_none_or(|pattern| self.matches_path(pattern, &arguments, bases))
-            && self.command.as_ref().is_none_or(|pattern| self.matches_command(pattern, &arguments))
+    /// Whether the rule applies to a call, by its arguments under common names. `bases` are absolute paths of the
+    /// directory that paths are relative to.
+    pub(super) fn likeness(&self, tool: &str, arguments: &Value, bases: &[String]) -> Likeness {
+        let applies = self.tool.as_ref().is_none_or(|pattern| name_matches(pattern, tool))
+            && self.path.as_ref().is_none_or(|pattern| self.matches_path(pattern, arguments, bases));
+        match &self.command {
+            _ if !applies => Likeness::No,
+            Some(pattern) => self.command_likeness(pattern, arguments),
+            None => Likeness::Yes,
+        }
     }
 
     /// For a denial one matching path is enough, wherever it is; to allow, all paths of the call must match.
     fn matches_path(&self, pattern: &str, arguments: &Value, bases: &[String]) -> bool {
         let paths = maybe_paths(arguments);
-        let has_command = texts(arguments).iter().any(|(name, _)| is_command(name));
+        let has_command = !commands(arguments).is_empty();
         let matches = |path: &String| path_matches(pattern, &normal_path(path, bases));
         match self.action {
             Action::Allow => !paths.is_empty() && !has_command && paths.iter().all(matches),
@@ -98,12 +101,21 @@ impl Pattern {
         }
     }
 
-    fn matches_command(&self, pattern: &str, arguments: &Value) -> bool {
-        let texts = texts(arguments);
-        let mut lines = texts.iter().filter(|(name, _)| is_command(name)).map(|(_, text)| *text).peekable();
+    /// For a denial one command that may be meant is enough; to allow, all commands of the call must match.
+    fn command_likeness(&self, pattern: &str, arguments: &Value) -> Likeness {
+        let commands = commands(arguments);
+        let is_allowed = |command: &ArgumentCommand<'_>| match command {
+            ArgumentCommand::Line(line) => command::is_all(pattern, line),
+            ArgumentCommand::Words(words) => command::is_words(pattern, words),
+        };
+        let likeness = |command: &ArgumentCommand<'_>| match command {
+            ArgumentCommand::Line(line) => command::line_likeness(pattern, line),
+            ArgumentCommand::Words(words) => command::words_likeness(pattern, words),
+        };
         match self.action {
-            Action::Allow => lines.peek().is_some() && lines.all(|line| command::is_all(pattern, line)),
-            Action::Deny | Action::Guide => lines.any(|line| command::may_have(pattern, line)),
+            Action::Allow if !commands.is_empty() && commands.iter().all(is_allowed) => Likeness::Yes,
+            Action::Allow => Likeness::No,
+            Action::Deny | Action::Guide => commands.iter().map(likeness).max().unwrap_or(Likeness::No),
         }
     }
 
@@ -113,6 +125,17 @@ impl Pattern {
             Action::Allow => SteeringDecision::Allow,
             Action::Deny => SteeringDecision::deny(message),
             Action::Guide => SteeringDecision::guide(message),
+        }
+    }
+
+    /// The decision about a call that may be meant, but is not understood as a whole.
+    pub(super) fn decision_in_doubt(&self) -> SteeringDecision {
+        let why = "the command is not understood as a whole, so it may be what this rule is about; write it plainly, \
+                   without what a shell reads from elsewhere";
+        match self.decision() {
+            SteeringDecision::Deny { reason } => SteeringDecision::deny(format!("{reason} ({why})")),
+            SteeringDecision::Guide { guidance } => SteeringDecision::guide(format!("{guidance} ({why})")),
+            SteeringDecision::Allow => SteeringDecision::Allow,
         }
     }
 

@@ -8,6 +8,12 @@ use serde_json::{Value, json};
 
 use super::*;
 
+impl Pattern {
+    fn applies(&self, tool: &str, call: &FunctionCall, bases: &[String]) -> bool {
+        self.likeness(tool, &call.parsed_arguments(), bases) != Likeness::No
+    }
+}
+
 struct Bash;
 
 impl Tool for Bash {
@@ -94,17 +100,17 @@ fn patterns_look_into_command_lines() {
         "echo $(git push)",
     ];
     for command in denied {
-        assert!(push.matches("Bash", &call(command), &[]), "{command}");
+        assert!(push.applies("Bash", &call(command), &[]), "{command}");
     }
     for command in ["git status", "git pull && make", "echo push", "echo $HOME", "cat pushed.txt"] {
-        assert!(!push.matches("Bash", &call(command), &[]), "{command}");
+        assert!(!push.applies("Bash", &call(command), &[]), "{command}");
     }
     let cargo = Pattern::allow("cargo").command("cargo *");
     for command in ["cargo test", "cargo test && cargo build", "cargo build 2>&1"] {
-        assert!(cargo.matches("Bash", &call(command), &[]), "{command}");
+        assert!(cargo.applies("Bash", &call(command), &[]), "{command}");
     }
     for command in ["cargo test; rm -rf a", "cargo test > a", "cargo $X", "cargo test | tee a", "x || cargo test", ""] {
-        assert!(!cargo.matches("Bash", &call(command), &[]), "{command}");
+        assert!(!cargo.applies("Bash", &call(command), &[]), "{command}");
     }
 }
 
@@ -120,20 +126,20 @@ fn patterns_know_a_path_by_all_its_names() {
         "/home/me/app/secrets/key",
         "file:///home/me/app/secrets/key",
     ] {
-        assert!(secrets.matches("Read", &read(path), &bases), "{path}");
+        assert!(secrets.applies("Read", &read(path), &bases), "{path}");
     }
-    assert!(!secrets.matches("Read", &read("src/secrets.rs"), &bases));
+    assert!(!secrets.applies("Read", &read("src/secrets.rs"), &bases));
     let run = |command: &str| FunctionCall::new("1", "Bash", json!({ "command": command }).to_string());
     for command in ["cat secrets/key", "cat < secrets/key", "grep a secrets/*", "dd if=secrets/key", "cat 'secrets/key"]
     {
-        assert!(secrets.matches("Bash", &run(command), &bases), "{command}");
+        assert!(secrets.applies("Bash", &run(command), &bases), "{command}");
     }
     let text = FunctionCall::new("1", "Write", json!({ "file_path": "a.md", "content": "secrets/key" }).to_string());
-    assert!(!secrets.matches("Write", &text, &bases), "what is written is no path");
+    assert!(!secrets.applies("Write", &text, &bases), "what is written is no path");
     let docs = Pattern::allow("docs").path("docs/**");
-    assert!(docs.matches("Write", &FunctionCall::new("1", "Write", r#"{"path":"docs/a.md"}"#), &bases));
-    assert!(!docs.matches("Write", &FunctionCall::new("1", "Write", r#"{"path":"docs/a.md","to":"src/a"}"#), &bases));
-    assert!(!docs.matches("Write", &FunctionCall::new("1", "Write", "{}"), &bases));
+    assert!(docs.applies("Write", &FunctionCall::new("1", "Write", r#"{"path":"docs/a.md"}"#), &bases));
+    assert!(!docs.applies("Write", &FunctionCall::new("1", "Write", r#"{"path":"docs/a.md","to":"src/a"}"#), &bases));
+    assert!(!docs.applies("Write", &FunctionCall::new("1", "Write", "{}"), &bases));
 }
 
 #[tokio::test]
@@ -251,4 +257,31 @@ async fn a_childs_ledger_follows_the_parents() {
     child.turn("Go").await.unwrap();
     parent.join(child, Value::Null).await.unwrap();
     assert_eq!(ledger(&parent).len(), 2);
+}
+
+/// A tool of the configuration has its own names for arguments, and rules know them.
+#[tokio::test]
+async fn rules_know_the_arguments_of_a_configured_tool() {
+    use crate::files::dialect::{Does, ToolEntry};
+    let entry = ToolEntry {
+        command: Some("line".to_owned()),
+        path: Some("where".to_owned()),
+        ..ToolEntry::new("Bash", Does::Run)
+    };
+    let push = || Steering::new().pattern(Pattern::deny("push", "No.").command("git push*"));
+    let secrets = || Steering::new().pattern(Pattern::allow("docs").path("docs/**")).denying_by_default();
+    let dialects = Dialects::builtin().with(entry);
+    let run = async |layer: Steering, arguments: Value| {
+        let model = ScriptedModel::new().calls("Bash", arguments.to_string()).says("ok");
+        let engine = agent(layer, &model, Hangs);
+        engine.execution("thread").start().await.unwrap().turn("Go.").await.unwrap();
+        outputs(&model).remove(0)
+    };
+    let line = json!({ "line": "git -C . push" });
+    assert_eq!(run(push(), line.clone()).await, "ran");
+    assert!(run(push().with_dialects(dialects.clone()), line).await.contains("rule `push`"));
+    let both = json!({ "line": "git push", "command": "ls" });
+    assert!(run(push().with_dialects(dialects.clone()), both).await.contains("rule `push`"));
+    let write = json!({ "where": "docs/a.md", "line": "ls" });
+    assert!(run(secrets().with_dialects(dialects), write).await.contains("no rule allows"));
 }
