@@ -140,22 +140,50 @@ impl Failure {
 }
 
 /// The text without the passwords of addresses in it, as in an argument that is out of place.
-fn without_passwords(text: &str) -> String {
+pub(crate) fn without_passwords(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("://") {
         let start = rest[..at].rfind(|sign: char| !sign.is_ascii_alphanumeric()).map_or(0, |before| before + 1);
-        let ends = |sign: char| sign.is_whitespace() || sign == '`' || sign == '\'';
+        let ends = |sign: char| sign.is_whitespace() || ['`', '\'', '"'].contains(&sign);
         let end = rest[at..].find(ends).map_or(rest.len(), |length| at + length);
         let address = &rest[start..end];
         shown.push_str(&rest[..start]);
-        match address.contains('@') || address.starts_with("postgres") {
-            true => shown.push_str(&Place::Postgres(address.to_owned()).to_string()),
-            false => shown.push_str(address),
+        match () {
+            () if address.starts_with("http") => shown.push_str(&without_credentials(address)),
+            () if address.contains('@') || address.starts_with("postgres") => {
+                shown.push_str(&Place::Postgres(address.to_owned()).to_string());
+            }
+            () => shown.push_str(address),
         }
         rest = &rest[end..];
     }
     shown + rest
+}
+
+/// The address of a web service without what is before its host, and without values in its query: both may be keys.
+fn without_credentials(address: &str) -> String {
+    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (host, rest) = rest.split_at(end);
+    // A password may have a slash or a question mark in it that should have been encoded.
+    let (host, rest) = match rest.rsplit_once('@') {
+        Some((_, after)) if !host.contains('@') && host.contains(':') => (after, ""),
+        _ => (host, rest),
+    };
+    let host = host.rsplit_once('@').map_or(host.to_owned(), |(_, host)| format!("(not shown)@{host}"));
+    let Some((path, query)) = rest.split_once('?') else { return format!("{scheme}://{host}{rest}") };
+    let pairs = query.split('&').map(|pair| match pair.split_once('=') {
+        Some((name, _)) if is_telling(name) => format!("{name}=(not shown)"),
+        _ => pair.to_owned(),
+    });
+    format!("{scheme}://{host}{path}?{}", pairs.collect::<Vec<_>>().join("&"))
+}
+
+/// Whether a name in a query is one under which keys are given.
+fn is_telling(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["key", "token", "secret", "password", "sig", "code", "auth", "credential"].iter().any(|word| name.contains(word))
 }
 
 /// The message, rewritten where clap's is hard to understand.
@@ -239,6 +267,11 @@ mod tests {
         check("`serve` does not take `postgres://ann:word@host/db`", "`serve` does not take `postgres://ann@host/db`");
         check("'mysql://ann:word@host/db' is odd", "'mysql://ann@host/db' is odd");
         check("see https://host/path?query=1 and more", "see https://host/path?query=1 and more");
+        check("see \"https://ann:word@host/v1\",", "see \"https://(not shown)@host/v1\",");
+        check("https://sk-token@host:8/v1", "https://(not shown)@host:8/v1");
+        check("https://ann:wo/rd@host/v1", "https://host/v1");
+        check("https://host/v1?api-version=2&key=k&a=b", "https://host/v1?api-version=2&key=(not shown)&a=b");
+        check("https://host/@scope/x", "https://host/@scope/x");
         check("no address", "no address");
         check("://", "://");
     }

@@ -1,7 +1,9 @@
 //! The commands of the gateway.
 
+mod configured;
 mod agents;
 pub(crate) mod place;
+mod keys;
 mod flags;
 mod print;
 mod signals;

@@ -10,7 +10,7 @@ use contexture::wire::Format;
 use crate::conversation::Conversation;
 use crate::models::Model;
 use crate::record::DecidedNote;
-use crate::table::Found;
+use crate::table::{Found, Scope};
 
 /// A request as received.
 #[derive(Clone)]
@@ -19,8 +19,8 @@ pub struct Asked {
     pub body: Bytes,
     /// Its format.
     pub format: Format,
-    /// The client's session, if its headers name one.
-    pub scope: String,
+    /// Whose it is.
+    pub scope: Scope,
     /// Whether it only asks for a token count.
     pub is_count: bool,
     /// Whether its headers say that the client is summarising the conversation.

@@ -5,16 +5,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::access::{Access, Key};
 use crate::decide::Decider;
 use crate::handle::handle;
+use crate::inspect::InspectServer;
 use crate::inspect::controls::Controls;
 use crate::options::Options;
 use crate::record::RequestRecord;
+use crate::serving::serve;
 use crate::sessions::Session;
 use crate::shared::{Diagnosing, Shared};
 use crate::start_error::StartError;
@@ -29,7 +31,9 @@ const IDLE: Duration = Duration::from_secs(10);
 pub struct Gateway {
     address: SocketAddr,
     shared: Arc<Shared>,
-    stop: Option<oneshot::Sender<()>>,
+    /// Serves the inspector until the gateway is dropped.
+    inspect_server: Option<InspectServer>,
+    stop: Option<watch::Sender<()>>,
     serving: JoinHandle<io::Result<()>>,
 }
 
@@ -49,12 +53,18 @@ impl Gateway {
                 return Err(StartError::Loop(url.clone()));
             }
         }
+        let mut options = options;
+        if options.keys.len() > 1 {
+            // Nobody reads the files of another.
+            options.directory = None;
+        }
         let options = Arc::new(options);
+        let inspect_server = watching::inspector(&options, address).await?;
+        let inspector = inspect_server.as_ref().map(|server| server.inspector().clone());
+        let access = Access::new(options.keys.clone(), inspector.as_ref().map(|inspector| inspector.token()));
         let id = uuid::Uuid::now_v7().simple().to_string();
-        let token = blake3::hash(format!("{id}{}", uuid::Uuid::now_v7()).as_bytes()).to_hex()[..32].to_owned();
-        let inspector = watching::inspector(&options, address, &token)?;
         if let Some(store) = &store {
-            let (address, token, pid) = (address.to_string(), token.clone(), std::process::id());
+            let (address, token, pid) = (address.to_string(), access.token().to_owned(), std::process::id());
             // If this fails, only `status` does not find this gateway.
             let (id, host) = (id.clone(), contexture::host::machine());
             let _ = store.note_gateway(&RunningGateway { id, address, token, pid, host });
@@ -63,7 +73,7 @@ impl Gateway {
             decider: Arc::new(Decider::new(options.clone(), store.clone())),
             session: Session::new(id, store.clone()),
             client: client()?,
-            token,
+            access,
             store,
             address,
             inspector: inspector.clone(),
@@ -74,17 +84,9 @@ impl Gateway {
             inspector.control(Controls::new(shared.decider.clone(), shared.store.clone()));
         }
         let app = axum::Router::new().fallback(handle).with_state(shared.clone());
-        let (stop, stopped) = oneshot::channel::<()>();
-        // Without this, small chunks are delayed until the next one, which users notice as a pause.
-        let listener = listener.tap_io(|stream| {
-            let _ = stream.set_nodelay(true);
-        });
-        let server = axum::serve(listener, app).with_graceful_shutdown(async {
-            // An error means that the gateway was dropped.
-            let _ = stopped.await;
-        });
-        let serving = tokio::spawn(async move { server.await });
-        Ok(Self { address, shared, stop: Some(stop), serving })
+        let (stop, stopped) = watch::channel(());
+        let serving = tokio::spawn(serve(listener, app, shared.options.header_time, stopped));
+        Ok(Self { address, shared, inspect_server, stop: Some(stop), serving })
     }
 
     /// The address it listens on.
@@ -92,19 +94,24 @@ impl Gateway {
         self.address
     }
 
-    /// Its URL.
+    /// Its URL with its first key, to which the paths of providers are appended.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        self.url_for(&self.shared.access.keys()[0])
+    }
+
+    /// Its URL with a key.
+    pub fn url_for(&self, key: &Key) -> String {
+        format!("http://{}/{}", self.address, key.secret())
     }
 
     /// The inspector's URL with its token; `None` if the inspector is off.
     pub fn inspect_url(&self) -> Option<String> {
-        self.shared.inspector.as_ref().map(|inspector| inspector.url())
+        self.inspect_server.as_ref().map(|server| server.inspector().url())
     }
 
     /// The token for its own routes.
     pub fn token(&self) -> &str {
-        &self.shared.token
+        self.shared.access.token()
     }
 
     /// The requests so far.
@@ -122,9 +129,8 @@ impl Gateway {
 
     /// Stops it. Responses in progress are given a moment to finish.
     pub async fn stop(mut self) -> Vec<RequestRecord> {
-        if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
-        }
+        // Dropping it stops the listener.
+        drop(self.stop.take());
         // Connections that clients keep open would prevent it from ending.
         let _ = tokio::time::timeout(Duration::from_secs(2), &mut self.serving).await;
         self.serving.abort();

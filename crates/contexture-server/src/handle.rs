@@ -8,16 +8,17 @@ use axum::extract::{Request as Incoming, State};
 use axum::http::{HeaderMap, Method, Response, StatusCode, header};
 use bytes::Bytes;
 
+use crate::access::Caller;
 use crate::asked::{Asked, Progress, Ready};
 use crate::coding::Coding;
 use crate::exchange::{Exchange, unreachable_upstream};
 use crate::record::RequestRecord;
-use crate::refusal::refusal;
+use crate::refusal::{ErrorForm, refusal};
 use crate::shared::Shared;
-use crate::table::Found;
-use crate::upstream::Route;
+use crate::table::{Found, Scope};
+use crate::upstream::{Route, rest_of};
 use crate::watching::Watched;
-use crate::{guard, headers, own};
+use crate::{guard, headers, own, routes};
 
 /// How much longer to wait for the conversation of a request after the time for deciding is over.
 const FINDING: Duration = Duration::from_millis(500);
@@ -25,19 +26,33 @@ const FINDING: Duration = Duration::from_millis(500);
 /// Largest body that is accepted.
 const MOST_BYTES: usize = 512 << 20;
 
+/// What is said to those who have no key.
+const NO_KEY: &str = "this gateway asks for its key, as the first part of the path or in the header `x-contexture-key`";
+
 /// Serves a request.
 pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming) -> Response<Body> {
     let (parts, body) = incoming.into_parts();
-    let allowed = [shared.address.ip().to_string()];
-    if !guard::is_local(&parts.headers, &parts.uri, &allowed) {
-        return refusal(None, StatusCode::FORBIDDEN, "requests for another host or from another origin are refused");
+    let form = ErrorForm::of(parts.uri.path(), &parts.headers);
+    // Before anything else: who has no key learns nothing, and nothing is done for him.
+    let Some(caller) = shared.access.caller(parts.uri.path(), &parts.headers) else {
+        return refusal(form, StatusCode::UNAUTHORIZED, NO_KEY);
+    };
+    if !guard::is_local(&parts.headers, &parts.uri, shared.address.ip()) {
+        return refusal(form, StatusCode::FORBIDDEN, "requests for another host or from another origin are refused");
     }
-    if let Some(inspector) = shared.inspector.as_ref().filter(|inspector| inspector.is_for(parts.uri.path())) {
-        return inspector.respond(&parts, body).await;
+    let (name, path) = match caller {
+        Caller::Key { name, path } if !own::is_own(path) => (name, path),
+        Caller::Key { .. } => {
+            return refusal(form, StatusCode::UNAUTHORIZED, "this route asks for the gateway's token");
+        }
+        Caller::Owner => return own::respond(&shared, parts.uri.path()),
+    };
+    if shared.access.would_tell(&parts.headers, parts.uri.query()) {
+        let why = "a token or key of this gateway is where the provider would see it, so nothing was forwarded";
+        return refusal(form, StatusCode::BAD_REQUEST, why);
     }
-    let path = parts.uri.path();
-    if let Some(response) = own::respond(&shared, path, &parts.headers, parts.uri.query()) {
-        return response;
+    if routes::is_greeting(&parts.method, path) {
+        return Response::new(Body::empty());
     }
     let upstreams = match headers::has_account(&parts.headers) {
         true => &shared.options.upstreams.for_account(),
@@ -47,9 +62,26 @@ pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming
     if asks_for_web_socket(&parts.headers) {
         return refusal(route.format, StatusCode::UPGRADE_REQUIRED, "only plain requests are passed on");
     }
+    if !routes::is_known(&parts.method, rest_of(path)) {
+        note_other(
+            &shared,
+            StatusCode::NOT_FOUND,
+            "it was refused: its path is no known route of a provider",
+            Instant::now(),
+        );
+        let why = "this is no known route of a provider, so nothing was forwarded; is the base address right?";
+        return refusal(form, StatusCode::NOT_FOUND, why);
+    }
+    let mut headers = parts.headers;
+    shared.access.strip(&mut headers);
+    // With one key there is nobody to tell apart, and what was kept before there were keys is found again.
+    let owner = if shared.access.keys().len() > 1 { name } else { "" };
     match route.format {
-        Some(_) if parts.method == Method::POST => model(shared, parts.headers, body, route).await,
-        _ => other(&shared, parts.method, parts.headers, body, &route, path).await,
+        Some(_) if parts.method == Method::POST => {
+            let scope = Scope { owner: owner.to_owned(), session: headers::session_of(&headers) };
+            model(shared.clone(), headers, body, route, scope).await
+        }
+        _ => other(&shared, parts.method, headers, body, &route, path).await,
     }
 }
 
@@ -78,10 +110,16 @@ async fn other(
         Ok(answer) => passed_on(answer),
         Err(error) => unreachable_upstream(route, &error),
     };
+    note_other(shared, response.status(), why, began);
+    response
+}
+
+/// Records a request that calls no model in a format that is read.
+fn note_other(shared: &Arc<Shared>, status: StatusCode, why: &str, began: Instant) {
     let record = RequestRecord {
         session: shared.session.id().to_owned(),
         time_ms: shared.decider.now_ms().saturating_sub(began.elapsed().as_millis() as u64),
-        status: response.status().as_u16(),
+        status: status.as_u16(),
         passed: Some(why.to_owned()),
         first_byte_ms: began.elapsed().as_millis() as u64,
         whole_ms: began.elapsed().as_millis() as u64,
@@ -91,7 +129,6 @@ async fn other(
     let shared = shared.clone();
     // Writing waits for the disk, so it runs in the background.
     tokio::task::spawn_blocking(move || shared.session.note(record));
-    response
 }
 
 /// Why a request is passed on without being read. The path itself may name what nobody else should see.
@@ -123,7 +160,7 @@ fn passed_on(answer: reqwest::Response) -> Response<Body> {
 }
 
 /// Handles a request that calls a model.
-async fn model(shared: Arc<Shared>, headers: HeaderMap, body: Body, route: Route) -> Response<Body> {
+async fn model(shared: Arc<Shared>, headers: HeaderMap, body: Body, route: Route, scope: Scope) -> Response<Body> {
     let began = Instant::now();
     let Ok(came) = to_bytes(body, MOST_BYTES).await else {
         return refusal(route.format, StatusCode::PAYLOAD_TOO_LARGE, "the request is too large, or broke off");
@@ -132,7 +169,7 @@ async fn model(shared: Arc<Shared>, headers: HeaderMap, body: Body, route: Route
     let coding = Coding::of(&headers);
     let text = coding.text(&came, shared.options.read_bytes).await;
     let unread = text.as_ref().err().copied();
-    let asked = asked(&headers, text.unwrap_or_else(|_| came.clone()), &route);
+    let asked = asked(&headers, text.unwrap_or_else(|_| came.clone()), &route, scope);
     let ready = match unread {
         Some(why) => shared.decider.unread(&asked, why),
         None => decided(&shared, &asked).await,
@@ -146,11 +183,11 @@ async fn model(shared: Arc<Shared>, headers: HeaderMap, body: Body, route: Route
     Exchange { shared, route, headers, coding, ready, came, sent, text: asked.body, began, own, watched }.send().await
 }
 
-fn asked(headers: &HeaderMap, body: Bytes, route: &Route) -> Asked {
+fn asked(headers: &HeaderMap, body: Bytes, route: &Route, scope: Scope) -> Asked {
     Asked {
         body,
         format: route.format.expect("only requests with a format are decided about"),
-        scope: headers::session_of(headers),
+        scope,
         is_count: route.is_count,
         is_compaction: headers::is_compaction(headers),
     }

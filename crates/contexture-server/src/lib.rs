@@ -9,6 +9,8 @@ pub mod models;
 pub mod upstream;
 pub mod account;
 pub mod record;
+pub mod access;
+mod serving;
 pub mod options;
 pub mod receipt;
 pub mod metrics;
@@ -27,6 +29,7 @@ mod guard;
 mod headers;
 mod coding;
 mod passing;
+mod routes;
 mod refusal;
 mod sessions;
 pub mod percent;
@@ -48,6 +51,7 @@ pub mod otlp;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+pub use access::Key;
 pub use gateway::Gateway;
 pub use options::{Options, Watcher};
 pub use receipt::Receipt;

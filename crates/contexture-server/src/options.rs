@@ -10,8 +10,10 @@ use contexture::fold::Pins;
 use contexture::host::SystemClock;
 use contexture::tokens::{Estimate, TokenCounter};
 
+use crate::access::Key;
 use crate::models::Models;
 use crate::record::RequestRecord;
+use crate::serving::HEADER_TIME;
 use crate::upstream::Upstreams;
 
 /// How long the gateway may work on a request before it makes no new decisions about it.
@@ -34,6 +36,11 @@ pub trait Watcher: Send + Sync {
 pub struct Options {
     /// Where requests are sent.
     pub upstreams: Upstreams,
+    /// Who may use the gateway; without any, a fresh key is made. With several, what is kept is kept by key, and no file
+    /// of this machine is read.
+    pub keys: Vec<Key>,
+    /// How long a client may take to send the headers of a request.
+    pub header_time: Duration,
     /// The most tokens of a request; `None` uses the model's window.
     pub budget: Option<u64>,
     /// Whether everything is sent unchanged and decisions are only recorded.
@@ -47,7 +54,7 @@ pub struct Options {
     /// Where conversations, decisions and receipts are stored: a file, or a database as `postgres://user@host/database`.
     /// `None` stores nothing.
     pub store: Option<PathBuf>,
-    /// Whether requests are kept and shown in the inspector.
+    /// Whether requests are kept and shown in the inspector, which listens on a port of its own.
     pub inspect: bool,
     /// Largest archive of the inspector; beyond it the least recently used conversations are deleted.
     pub store_bytes: u64,
@@ -73,6 +80,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             upstreams: Upstreams::default(),
+            keys: Vec::new(),
+            header_time: HEADER_TIME,
             budget: None,
             observe: false,
             holdout: 0.0,

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::access::Access;
 use crate::decide::Decider;
 use crate::inspect::Inspector;
 use crate::options::Options;
@@ -15,8 +16,8 @@ pub(crate) struct Shared {
     pub(crate) options: Arc<Options>,
     pub(crate) decider: Arc<Decider>,
     pub(crate) session: Session,
-    /// The token for the gateway's own routes.
-    pub(crate) token: String,
+    /// Who may use the gateway.
+    pub(crate) access: Access,
     pub(crate) store: Option<Arc<Store>>,
     pub(crate) client: reqwest::Client,
     pub(crate) address: SocketAddr,

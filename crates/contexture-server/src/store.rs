@@ -1,5 +1,6 @@
 //! Conversations, decisions and receipts of gateways: in a file of this machine, or in a database that many share.
 
+pub(crate) mod content;
 mod error;
 mod tables;
 mod read;

@@ -42,6 +42,15 @@ struct Best {
     generation: u64,
 }
 
+/// Whose a request is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// The name of its key, if the gateway has several. Conversations of one owner are never found by another.
+    pub owner: String,
+    /// The client's session, if its headers name one.
+    pub session: String,
+}
+
 /// The conversation of a request.
 #[derive(Clone)]
 pub struct Found {
@@ -65,9 +74,9 @@ impl Table {
     ///
     /// # Errors
     /// The request cannot be parsed.
-    pub fn take(&self, request: &Request<'_>, messages: usize, scope: &str) -> Result<Found, WireError> {
+    pub fn take(&self, request: &Request<'_>, messages: usize, scope: &Scope) -> Result<Found, WireError> {
         let mut arriving = Arriving::new(request, messages, &self.hashing);
-        let (key, scope) = (key_of(request, &mut arriving)?, raw_digest(scope.as_bytes()));
+        let (key, scope) = (key_of(request, &scope.owner, &mut arriving)?, raw_digest(scope.session.as_bytes()));
         let mut best = self.best(key, scope, &mut arriving)?;
         let known = arriving.known()?;
         let conversation = loop {
@@ -123,9 +132,9 @@ impl Table {
     ///
     /// # Errors
     /// The request cannot be parsed.
-    pub fn look(&self, request: &Request<'_>, scope: &str) -> Result<Option<Arc<Plan>>, WireError> {
+    pub fn look(&self, request: &Request<'_>, scope: &Scope) -> Result<Option<Arc<Plan>>, WireError> {
         let mut arriving = Arriving::new(request, request.messages().len(), &self.hashing);
-        let (key, scope) = (key_of(request, &mut arriving)?, raw_digest(scope.as_bytes()));
+        let (key, scope) = (key_of(request, &scope.owner, &mut arriving)?, raw_digest(scope.session.as_bytes()));
         let best = self.best(key, scope, &mut arriving)?;
         Ok(best.map(|best| best.conversation.state().steps.plan_for(best.shared)))
     }
@@ -248,11 +257,12 @@ impl Inner {
 }
 
 /// The key under which a request's conversation is looked up.
-fn key_of(request: &Request<'_>, arriving: &mut Arriving<'_, '_>) -> Result<Key, WireError> {
+fn key_of(request: &Request<'_>, owner: &str, arriving: &mut Arriving<'_, '_>) -> Result<Key, WireError> {
     // Leading instructions are often the same in all conversations; the message after them is not.
     let first = request.leading_instructions().min(arriving.len().saturating_sub(1));
     let begins = if arriving.is_empty() { raw_digest(b"") } else { arriving.plain(first)? };
-    Ok(raw_digest(format!("{:?}\n{begins}", request.format()).as_bytes()))
+    let owner = if owner.is_empty() { String::new() } else { format!("\n{owner}") };
+    Ok(raw_digest(format!("{:?}\n{begins}{owner}", request.format()).as_bytes()))
 }
 
 /// A unique id for a conversation.

@@ -103,6 +103,11 @@ impl Upstreams {
     }
 }
 
+/// The path without the name of an upstream.
+pub(crate) fn rest_of(path: &str) -> &str {
+    under(path, "/anthropic").or_else(|| under(path, "/openai")).unwrap_or(path)
+}
+
 /// Returns what follows a name at the start of a path.
 fn under<'a>(path: &'a str, name: &str) -> Option<&'a str> {
     path.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -7,21 +7,20 @@ use contexture::store::Place;
 
 use crate::asked::{Asked, Ready};
 use crate::inspect::view::About;
-use crate::inspect::{ASIDE, Archive, Inspector, Seen, Ticket};
+use crate::inspect::{ASIDE, Archive, InspectServer, Seen, Ticket};
 use crate::options::Options;
 use crate::record::RequestRecord;
 use crate::shared::Shared;
-use crate::store::StoreError;
+use crate::start_error::StartError;
 
 /// The file name of the archive, which is in the directory of the store.
 pub const ARCHIVE_NAME: &str = "inspector.db";
 
-/// Creates the inspector of a gateway, if it is enabled.
-pub(crate) fn inspector(
-    options: &Options,
-    address: SocketAddr,
-    token: &str,
-) -> Result<Option<Arc<Inspector>>, StoreError> {
+/// Where the inspector of a gateway listens: on this machine only, wherever the gateway does.
+const INSPECTOR: &str = "127.0.0.1:0";
+
+/// Starts the inspector of the gateway at an address, if it is enabled.
+pub(crate) async fn inspector(options: &Options, gateway: SocketAddr) -> Result<Option<InspectServer>, StartError> {
     if !options.inspect {
         return Ok(None);
     }
@@ -32,14 +31,14 @@ pub(crate) fn inspector(
     };
     let about = About {
         version: env!("CARGO_PKG_VERSION"),
-        name: format!("gateway at {address}"),
+        name: format!("gateway at {gateway}"),
         kind: "gateway",
         is_live: true,
         can_act: true,
         can_forget: true,
         note: None,
     };
-    Ok(Some(Arc::new(Inspector::new(archive, about, address, token.to_owned()))))
+    Ok(Some(InspectServer::start(INSPECTOR, archive, about).await?))
 }
 
 /// A request that was reported to the inspector.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::files::{Files, Place};
 use super::flags::{ConfigFlags, Everything};
-use crate::failure::Failure;
+use crate::failure::{Failure, without_passwords};
 use crate::table::{Align, Table};
 use crate::terminal::Screen;
 
@@ -49,7 +49,8 @@ pub fn run(command: &ConfigCommand, screen: Screen) -> Result<(), Failure> {
 
 fn as_table(resolved: &Resolved, files: &Files, screen: Screen) -> String {
     let mut table = Table::new([("key", Align::Left), ("value", Align::Name), ("from", Align::Left)]);
-    resolved.lines().into_iter().for_each(|line| table.row(line));
+    // Before they are fitted: of what is cut off nobody could tell that it was a password.
+    resolved.lines().into_iter().for_each(|line| table.row(line.map(|cell| without_passwords(&cell))));
     let mut text = format!("{}\n{}", table.fit(screen), files_as_table(files, screen));
     for (index, (variable, nearest)) in resolved.unknown_variables().iter().enumerate() {
         let hint = nearest.as_ref().map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default();
@@ -71,10 +72,20 @@ fn as_json(resolved: &Resolved, files: &Files) -> Value {
     let unknown = resolved.unknown_variables().iter();
     let unknown = unknown.map(|(variable, nearest)| json!({ "variable": variable, "nearest": nearest }));
     json!({
-        "keys": resolved.to_json(),
+        "keys": shown(resolved.to_json()),
         "files": files_as_json(files),
         "unknown_variables": unknown.collect::<Vec<_>>(),
     })
+}
+
+/// A value without the passwords of addresses in it.
+fn shown(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(without_passwords(&text)),
+        Value::Array(items) => items.into_iter().map(shown).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, shown(value))).collect(),
+        other => other,
+    }
 }
 
 fn files_as_json(files: &Files) -> Value {

@@ -1,20 +1,27 @@
 //! How agents are pointed at the gateway.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::{env, fs, io, process};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::{env, process};
 
 use contexture_server::Upstreams;
+use contexture_server::access::fresh_secret;
 use serde::Deserialize;
-use serde_json::Value;
 
+use super::configured::{Source, Surroundings, path_of};
 use crate::failure::Failure;
 
 /// The table as it comes with the program.
 const TABLE: &str = include_str!("agents.toml");
 
+/// What can be done about an agent that is not served.
+const OTHERWISE: &str = "say where its requests go with --upstream, or run `contexture serve --upstream URL` and put the \
+                         address that it prints into the agent's own settings";
+
 /// An agent that is known.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Agent {
     /// Its name here.
@@ -26,22 +33,25 @@ pub(super) struct Agent {
     pub(super) set: BTreeMap<String, String>,
     /// Arguments that it gets before the user's.
     #[serde(default)]
-    pub(super) arguments: Vec<String>,
+    arguments: Vec<String>,
     /// Files that it is told of by an argument, with what is in them.
     #[serde(default)]
-    pub(super) files: BTreeMap<String, String>,
-    /// Variables in which the user may have set an address, with the upstream that it becomes.
+    files: BTreeMap<String, String>,
+    /// A file in a directory of its own.
     #[serde(default)]
-    pub(super) upstream: BTreeMap<String, Upstream>,
-    /// Files of its settings in which the user may have set an address, with the keys and the upstream that each becomes.
+    placed: Option<Placed>,
+    /// What it is told besides if its settings beat variables.
     #[serde(default)]
-    pub(super) settings: BTreeMap<String, BTreeMap<String, Upstream>>,
+    beaten: Beaten,
+    /// Where the user may have set an address.
+    #[serde(default)]
+    address: Vec<Address>,
+    /// What else decides where its requests go.
+    #[serde(default)]
+    choice: Vec<Choice>,
     /// A variable without which nobody knows where its requests go.
     #[serde(default)]
-    pub(super) needs: Option<String>,
-    /// Variables with which it speaks to somebody else.
-    #[serde(default)]
-    pub(super) bypass: Vec<String>,
+    needs: Option<String>,
     /// Arguments with which it asks one question.
     #[serde(default, rename = "try")]
     pub(super) trial: Vec<String>,
@@ -50,14 +60,71 @@ pub(super) struct Agent {
     pub(super) hint: Option<String>,
 }
 
+/// A file of ours in a directory of the agent's.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Placed {
+    directory: String,
+    name: String,
+    text: String,
+}
+
+/// What beats settings that beat variables.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Beaten {
+    #[serde(default)]
+    arguments: Vec<String>,
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+}
+
+/// An address that the user may have set.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Address {
+    upstream: Upstream,
+    /// The first one that is set counts.
+    from: Vec<Source>,
+}
+
+/// Something that decides where requests go.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Choice {
+    /// The values with which requests reach the gateway; `x*` is all that begin with x.
+    #[serde(default)]
+    served: Vec<String>,
+    /// Why the others are refused.
+    why: String,
+    /// The first one that is set counts.
+    from: Vec<Source>,
+}
+
 /// One of the gateway's upstreams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Upstream {
+enum Upstream {
     Anthropic,
     Openai,
     /// One address for everything.
     Any,
+}
+
+/// Where the requests of an agent go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Destination {
+    /// The addresses.
+    pub(super) upstreams: Upstreams,
+    /// Whether the agent has settings that beat variables.
+    is_beaten: bool,
+}
+
+impl Destination {
+    /// Addresses that somebody has named, whatever the agent's settings say.
+    pub(super) fn given(upstreams: Upstreams) -> Self {
+        Self { upstreams, is_beaten: false }
+    }
 }
 
 #[derive(Deserialize)]
@@ -69,19 +136,7 @@ impl Agent {
     /// The agent of a name; any other command is one that is only told by `--set`.
     pub(super) fn named(name: &str) -> Self {
         let known = known().into_iter().find(|agent| agent.name == name);
-        known.unwrap_or_else(|| Self {
-            name: name.to_owned(),
-            command: name.to_owned(),
-            set: BTreeMap::new(),
-            arguments: Vec::new(),
-            files: BTreeMap::new(),
-            upstream: BTreeMap::new(),
-            settings: BTreeMap::new(),
-            needs: None,
-            bypass: Vec::new(),
-            trial: Vec::new(),
-            hint: None,
-        })
+        known.unwrap_or_else(|| Self { name: name.to_owned(), command: name.to_owned(), ..Self::default() })
     }
 
     /// Whether anything points it at the gateway.
@@ -114,49 +169,104 @@ impl Agent {
         Ok(self)
     }
 
-    /// Where requests go: to what the user has set in a variable or in the agent's settings, or as usual.
-    pub(super) fn upstreams(&self, mut upstreams: Upstreams, variable: impl Fn(&str) -> Option<String>) -> Upstreams {
-        for (file, keys) in &self.settings {
-            let Some(settings) = settings_of(file, variable("HOME").as_deref()) else { continue };
-            for (key, upstream) in keys {
-                if let Some(url) = settings.pointer(&format!("/{}", key.replace('.', "/"))).and_then(Value::as_str) {
-                    upstream.set(&mut upstreams, url);
-                }
+    /// Where requests go: to what the user has set for the agent, wherever that is, or as usual.
+    ///
+    /// # Errors
+    /// It is configured in a way that cannot be served, or nobody knows where its requests go.
+    pub(super) fn destination(&self, usual: Upstreams, around: &Surroundings<'_>) -> Result<Destination, Failure> {
+        self.check_choices(around)?;
+        let (mut upstreams, mut is_beaten, mut is_known) = (usual, false, false);
+        for address in &self.address {
+            if let Some((source, url)) = first(&address.from, around)? {
+                check_url(source, &url)?;
+                address.upstream.set(&mut upstreams, &url);
+                is_beaten |= source.beats;
+                is_known = true;
             }
         }
-        for (name, upstream) in &self.upstream {
-            if let Some(url) = variable(name) {
-                upstream.set(&mut upstreams, &url);
-            }
-        }
-        upstreams
-    }
-
-    /// Says what has to be set before anybody knows where requests go.
-    pub(super) fn check_needs(&self, variable: impl Fn(&str) -> Option<String>) -> Result<(), Failure> {
-        match self.needs.as_deref().filter(|name| variable(name).is_none_or(|url| url.is_empty())) {
-            Some(name) => {
+        match &self.needs {
+            Some(name) if !is_known => {
                 let failure = Failure::usage(format!("where `{}` sends its requests is not known", self.name));
                 let hint = self.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
                 Err(failure.hint(format!("set `{name}` to the address of its provider, or pass --upstream{hint}")))
             }
-            None => Ok(()),
+            _ => Ok(Destination { upstreams, is_beaten }),
         }
     }
 
+    /// The same, if nothing is sent to a provider: nothing is needed.
+    pub(super) fn destination_if_known(&self, around: &Surroundings<'_>) -> Result<Destination, Failure> {
+        Self { needs: None, ..self.clone() }.destination(Upstreams::default(), around)
+    }
+
+    /// Refuses what would not reach the gateway, or not with the right provider behind it.
+    fn check_choices(&self, around: &Surroundings<'_>) -> Result<(), Failure> {
+        for choice in &self.choice {
+            let Some((source, value)) = first(&choice.from, around)? else { continue };
+            let is_served = |served: &String| match served.strip_suffix('*') {
+                Some(start) => value.starts_with(start),
+                None => value == *served,
+            };
+            if !choice.served.iter().any(is_served) {
+                let sentence = format!("`{}` has {} set to `{value}`, {}", self.name, source.name(), choice.why);
+                return Err(Failure::usage(sentence).hint(OTHERWISE));
+            }
+        }
+        Ok(())
+    }
+
     /// Its variables and arguments for a gateway at an address.
-    pub(super) fn pointed_at(&self, url: &str) -> io::Result<Pointed> {
-        let files = match self.files.is_empty() {
-            true => None,
-            false => Some(OwnFiles::write(&self.files, url)?),
-        };
-        let directory = files.as_ref().map(|files| files.0.display().to_string()).unwrap_or_default();
-        let fill = |text: &String| text.replace("{url}", url).replace("{files}", &directory);
+    pub(super) fn pointed_at(
+        &self,
+        url: &str,
+        destination: &Destination,
+        around: &Surroundings<'_>,
+    ) -> io::Result<Pointed> {
+        let beaten = if destination.is_beaten { self.beaten.clone() } else { Beaten::default() };
+        let id = format!("{}-{}", process::id(), &fresh_secret()[..8]);
+        let mut own = OwnFiles::default();
+        let files: BTreeMap<&String, &String> = self.files.iter().chain(&beaten.files).collect();
+        let directory = env::temp_dir().join(format!("contexture-{id}"));
+        if !files.is_empty() {
+            own.make_directory(&directory)?;
+        }
+        for (name, text) in files {
+            own.write(&directory.join(name), &text.replace("{url}", url))?;
+        }
+        if let Some(placed) = &self.placed {
+            let directory = path_of(&placed.directory, around).ok_or(io::ErrorKind::NotFound)?;
+            fs::create_dir_all(&directory)?;
+            own.write(&directory.join(placed.name.replace("{id}", &id)), &placed.text.replace("{url}", url))?;
+        }
+        let fill = |text: &String| text.replace("{files}", &directory.display().to_string()).replace("{id}", &id);
         Ok(Pointed {
-            set: self.set.iter().map(|(name, value)| (name.clone(), fill(value))).collect(),
-            arguments: self.arguments.iter().map(fill).collect(),
-            _files: files,
+            set: self.set.iter().map(|(name, value)| (name.clone(), fill(value).replace("{url}", url))).collect(),
+            // Every user of the machine can read arguments, so the address with its key is never in them.
+            arguments: self.arguments.iter().chain(&beaten.arguments).map(fill).collect(),
+            _files: own,
         })
+    }
+}
+
+/// The first source that has a value.
+fn first<'a>(from: &'a [Source], around: &Surroundings<'_>) -> Result<Option<(&'a Source, String)>, Failure> {
+    for source in from {
+        if let Some(value) = source.value(around)? {
+            return Ok(Some((source, value)));
+        }
+    }
+    Ok(None)
+}
+
+fn check_url(source: &Source, url: &str) -> Result<(), Failure> {
+    let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")).unwrap_or_default();
+    match host.is_empty() || url.contains(char::is_whitespace) || url.contains(['$', '{']) {
+        true => {
+            let failure =
+                Failure::usage(format!("{} is `{url}`, which is no address that is understood", source.name()));
+            Err(failure.hint("say where requests go with --upstream"))
+        }
+        false => Ok(()),
     }
 }
 
@@ -164,7 +274,6 @@ impl Upstream {
     fn set(self, upstreams: &mut Upstreams, url: &str) {
         let url = url.trim().trim_end_matches('/');
         match self {
-            _ if url.is_empty() => {}
             Self::Anthropic => upstreams.anthropic = url.to_owned(),
             Self::Openai => {
                 (upstreams.openai, upstreams.chat, upstreams.responses) = (url.to_owned(), None, None);
@@ -174,51 +283,47 @@ impl Upstream {
     }
 }
 
-/// The settings in a file, if it is there and can be read. `~` is the user's directory.
-fn settings_of(file: &str, home: Option<&str>) -> Option<Value> {
-    let path = match file.strip_prefix("~/") {
-        Some(rest) => PathBuf::from(home?).join(rest),
-        None => PathBuf::from(file),
-    };
-    let text = fs::read_to_string(path).ok()?;
-    match file.ends_with(".toml") {
-        true => toml::from_str(&text).ok(),
-        false => serde_json::from_str(&text).ok(),
-    }
-}
-
 /// What an agent is told, for as long as it runs.
 pub(super) struct Pointed {
     /// Variables.
     pub(super) set: Vec<(String, String)>,
     /// Arguments before the user's.
     pub(super) arguments: Vec<String>,
-    _files: Option<OwnFiles>,
+    _files: OwnFiles,
 }
 
-/// A directory of the gateway's own, which is deleted at the end.
-struct OwnFiles(PathBuf);
+/// Files of the gateway's own, which only this user can read, and which are deleted at the end.
+#[derive(Default)]
+struct OwnFiles(Vec<PathBuf>);
 
 impl OwnFiles {
-    fn write(files: &BTreeMap<String, String>, url: &str) -> io::Result<Self> {
-        let port = url.rsplit(':').next().unwrap_or_default();
-        let own = Self(env::temp_dir().join(format!("contexture-{}-{port}", process::id())));
+    fn make_directory(&mut self, path: &Path) -> io::Result<()> {
         let mut builder = fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         // One that is there already is somebody else's.
-        builder.create(&own.0)?;
-        for (name, text) in files {
-            fs::write(own.0.join(name), text.replace("{url}", url))?;
-        }
-        Ok(own)
+        builder.create(path)?;
+        self.0.push(path.to_owned());
+        Ok(())
+    }
+
+    fn write(&mut self, path: &Path, text: &str) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(path)?;
+        self.0.push(path.to_owned());
+        file.write_all(text.as_bytes())
     }
 }
 
 impl Drop for OwnFiles {
     fn drop(&mut self) {
-        // An error only leaves a directory for temporary files.
-        let _ = fs::remove_dir_all(&self.0);
+        for path in self.0.iter().rev() {
+            // An error only leaves a file with a key that is worth nothing any more.
+            let _ = if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
+        }
     }
 }
 
@@ -229,65 +334,4 @@ pub(super) fn known() -> Vec<Agent> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_agent_of_the_table_is_pointed_at_the_gateway() {
-        for agent in known() {
-            let pointed = agent.pointed_at("http://127.0.0.1:4711").unwrap();
-            let files = pointed._files.iter().flat_map(|files| fs::read_dir(&files.0).unwrap());
-            let files = files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect::<String>();
-            let told = format!("{:?}{:?}{files}", pointed.set, pointed.arguments);
-            let is_pointed = told.contains("127.0.0.1:4711");
-            assert!(is_pointed && agent.is_pointed(), "{}", agent.name);
-            assert!(!told.contains("{url}") && !told.contains("{files}"), "{}", agent.name);
-        }
-    }
-
-    #[test]
-    fn an_address_that_the_user_has_set_becomes_the_upstream() {
-        let agent = Agent::named("claude");
-        let upstreams = agent.upstreams(Upstreams::default(), |name| {
-            (name == "ANTHROPIC_BASE_URL").then(|| "https://proxy.example/".to_owned())
-        });
-        assert_eq!(upstreams.anthropic, "https://proxy.example");
-        let configured = Upstreams::one("https://other.example");
-        assert_eq!(agent.upstreams(configured.clone(), |_| None), configured);
-        let agent = Agent::named("copilot");
-        let upstreams = agent.upstreams(Upstreams::default(), |_| Some("https://proxy.example/v1".to_owned()));
-        assert_eq!(upstreams, Upstreams::one("https://proxy.example/v1"));
-    }
-
-    #[test]
-    fn an_address_in_the_settings_of_an_agent_becomes_the_upstream_unless_a_variable_says_otherwise() {
-        let home = tempfile::tempdir().unwrap();
-        fs::create_dir_all(home.path().join(".codex")).unwrap();
-        let path = home.path().join(".codex/config.toml");
-        fs::write(&path, "model = \"m\"\nopenai_base_url = \"https://proxy.example/v1/\"\n").unwrap();
-        let of_home = |name: &str| (name == "HOME").then(|| home.path().display().to_string());
-        assert_eq!(Agent::named("codex").upstreams(Upstreams::default(), of_home).openai, "https://proxy.example/v1");
-        let of_both = |name: &str| match name {
-            "OPENAI_BASE_URL" => Some("https://other.example/v1".to_owned()),
-            name => of_home(name),
-        };
-        assert_eq!(Agent::named("codex").upstreams(Upstreams::default(), of_both).openai, "https://other.example/v1");
-        fs::write(&path, "what = is = this").unwrap();
-        assert_eq!(Agent::named("codex").upstreams(Upstreams::default(), of_home), Upstreams::default());
-        fs::create_dir_all(home.path().join(".config/opencode")).unwrap();
-        let settings = r#"{"provider":{"anthropic":{"options":{"baseURL":"https://a.example/v1"}}}}"#;
-        fs::write(home.path().join(".config/opencode/opencode.json"), settings).unwrap();
-        assert_eq!(Agent::named("opencode").upstreams(Upstreams::default(), of_home).anthropic, "https://a.example/v1");
-    }
-
-    #[test]
-    fn a_key_is_not_sent_to_somebody_else_because_nobody_knows_where_it_belongs() {
-        for name in ["copilot", "kimi"] {
-            let agent = Agent::named(name);
-            let needed = agent.needs.clone().unwrap();
-            let failure = format!("{:?}", agent.check_needs(|_| None).unwrap_err());
-            assert!(failure.contains("is not known"), "{failure}");
-            assert!(agent.check_needs(|name| (name == needed).then(|| "https://p.example".to_owned())).is_ok());
-        }
-    }
-}
+mod tests;

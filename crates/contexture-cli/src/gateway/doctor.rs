@@ -11,6 +11,7 @@ use contexture_server::{Gateway, Options, RequestRecord, Upstreams};
 use tokio::process::Command;
 
 use super::agents::Agent;
+use super::configured::Surroundings;
 use crate::failure::Failure;
 
 /// Check that an agent's requests reach the gateway
@@ -45,13 +46,9 @@ pub fn run(command: &Doctor) -> Result<(), Failure> {
     runtime.shutdown_background();
     if records.is_empty() {
         let failure = Failure::work(format!("no request of `{}` was seen by the gateway ({told})", agent.name));
-        let set: Vec<&String> = agent.bypass.iter().filter(|name| env::var_os(name).is_some()).collect();
-        return Err(match (set.first(), &agent.hint) {
-            (Some(name), _) => failure.hint(format!("`{name}` is set, so it speaks to somebody else")),
-            (None, Some(hint)) => failure.hint(hint.clone()),
-            (None, None) => {
-                failure.hint("look up how it is told the address of its provider, and pass that with --set")
-            }
+        return Err(match &agent.hint {
+            Some(hint) => failure.hint(hint.clone()),
+            None => failure.hint("look up how it is told the address of its provider, and pass that with --set"),
         });
     }
     let mut text = format!("`{}` reaches the gateway ({told})\n", agent.name);
@@ -64,13 +61,18 @@ pub fn run(command: &Doctor) -> Result<(), Failure> {
 }
 
 async fn tried(command: &Doctor, agent: &Agent) -> Result<(String, Vec<RequestRecord>), Failure> {
+    let here = env::current_dir().unwrap_or_default();
+    let variable = |name: &str| env::var(name).ok();
+    let around = Surroundings { variable: &variable, directory: &here, arguments: &command.arguments };
+    // Where requests would go does not matter here, but whether they would reach the gateway.
+    let destination = agent.destination_if_known(&around)?;
     let answerer = Answerer::start().await?;
     let upstreams =
         Upstreams { anthropic: answerer.url(), openai: format!("{}/v1", answerer.url()), ..Upstreams::default() };
     let options = Options { upstreams, ..Options::default() };
     let gateway = Gateway::start("127.0.0.1:0", options).await.map_err(super::serve::cannot_start)?;
     let pointed = agent
-        .pointed_at(&gateway.url())
+        .pointed_at(&gateway.url(), &destination, &around)
         .map_err(|error| Failure::work(format!("tell `{}` where the gateway is: {error}", agent.name)))?;
     let arguments = if command.arguments.is_empty() { &agent.trial } else { &command.arguments };
     let mut child = Command::new(&agent.command)

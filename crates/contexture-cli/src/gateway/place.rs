@@ -1,29 +1,49 @@
 //! Where the gateway's store is.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use contexture::store::Place;
-use contexture_server::{ARCHIVE_NAME, Store};
+use contexture_server::{ARCHIVE_NAME, Store, StoreError};
 
 use crate::failure::Failure;
 use crate::store;
 
-/// The store in the user's state directory.
-pub(super) fn store_path() -> Result<PathBuf, Failure> {
+/// The program's directory in the user's state directory.
+pub(super) fn state_directory() -> Result<PathBuf, Failure> {
     let directory = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = directory("XDG_STATE_HOME").or_else(|| Some(directory("HOME")?.join(".local/state")));
     let state = state.ok_or_else(|| {
         Failure::work("no directory for the gateway's store is known")
             .hint("set HOME or XDG_STATE_HOME, or pass --no-store")
     })?;
-    Ok(state.join("contexture/gateway.db"))
+    Ok(state.join("contexture"))
+}
+
+/// The store in the user's state directory.
+pub(super) fn store_path() -> Result<PathBuf, Failure> {
+    Ok(state_directory()?.join("gateway.db"))
 }
 
 /// The gateway's store in the user's state directory, if there is one.
 pub(crate) fn existing_store() -> Result<Option<Store>, Failure> {
     StoreFlag::default().existing()
+}
+
+/// Why a file cannot be opened, with a hint that is safe to follow: only what is known to be the gateway's may be deleted.
+pub(super) fn unopened(path: &Path, error: &StoreError) -> Failure {
+    let failure = Failure::work(format!("{error}"));
+    let shown = path.display();
+    match error {
+        StoreError::Newer(_) => failure.hint("use that version of the program, or name another file with --store"),
+        _ if Store::is_at(path) => {
+            failure.hint(format!("`{shown}` can be deleted: it holds only what the gateway kept"))
+        }
+        _ => failure.hint(format!(
+            "name a store of the gateway with --store; `contexture inspect '{shown}'` shows what others hold"
+        )),
+    }
 }
 
 /// The flag that names the store of gateways.
@@ -45,10 +65,7 @@ impl StoreFlag {
         let path = self.path()?;
         match Place::new(&path) {
             Place::File(path) if !path.exists() => Ok(None),
-            Place::File(path) => {
-                let hint = format!("`{}` can be deleted: it holds only what the gateway kept", path.display());
-                Ok(Some(Store::open(&path).map_err(|error| Failure::work(format!("{error}")).hint(hint))?))
-            }
+            Place::File(path) => Ok(Some(Store::open(&path).map_err(|error| unopened(&path, &error))?)),
             Place::Postgres(_) => Ok(Some(Store::open(&path).map_err(|error| Failure::of(&error))?)),
         }
     }

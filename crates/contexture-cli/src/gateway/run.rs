@@ -9,7 +9,8 @@ use clap::Args;
 use contexture_server::{Gateway, Options, Receipt};
 use tokio::process::Command;
 
-use super::agents::Agent;
+use super::agents::{Agent, Destination, Pointed};
+use super::configured::Surroundings;
 use super::flags::{self, GatewayFlags, web_address};
 use super::print;
 use super::signals::{Signals, exit_code};
@@ -18,8 +19,8 @@ use crate::failure::Failure;
 
 /// Run an agent through a local gateway, and print a receipt when it ends
 ///
-/// The agent works in the terminal as it always does. It is pointed at the gateway with variables and arguments only; no
-/// file of it is changed. Known agents: claude, codex, pi, opencode, qwen, copilot, goose, kimi, aider, mini; any other
+/// The agent works in the terminal as it always does. It is pointed at the gateway with variables and files of the
+/// gateway's own; no file of the agent is changed. Known agents: claude, codex, pi, opencode, qwen, copilot, goose, kimi, aider, mini; any other
 /// command works with --set.
 #[derive(Args)]
 pub struct Run {
@@ -54,14 +55,14 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     let agent = Agent::named(&command.agent).with(&command.set)?;
     agent.check_pointed()?;
     let config = command.flags.config(crate::settings::Command::Run)?;
-    let upstreams = match &command.upstream {
-        Some(url) => contexture_server::Upstreams::one(url),
-        None => {
-            agent.check_needs(|name| env::var(name).ok())?;
-            agent.upstreams(flags::upstreams(&config), |name| env::var(name).ok())
-        }
+    let here = env::current_dir().unwrap_or_default();
+    let variable = |name: &str| env::var(name).ok();
+    let around = Surroundings { variable: &variable, directory: &here, arguments: &command.arguments };
+    let destination = match &command.upstream {
+        Some(url) => Destination::given(contexture_server::Upstreams::one(url)),
+        None => agent.destination(flags::upstreams(&config), &around)?,
     };
-    let directory = env::current_dir().ok().and_then(|path| path.to_str().map(Arc::from));
+    let (upstreams, directory) = (destination.upstreams.clone(), here.to_str().map(Arc::from));
     let telemetry = Telemetry::start()?;
     let watcher = telemetry.watcher();
     let options = Options { directory, watcher, ..command.flags.options(&config, upstreams)? };
@@ -69,7 +70,8 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     if let Some(url) = gateway.inspect_url() {
         eprintln!("contexture: the inspector is at {url}");
     }
-    let status = spawn(&agent, &gateway, &command.arguments).await;
+    let pointed = agent.pointed_at(&gateway.url(), &destination, &around);
+    let status = spawn(&agent, pointed, &command.arguments).await;
     let records = gateway.stop().await;
     telemetry.finish().await;
     let status = status?;
@@ -87,10 +89,9 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
 }
 
 /// Runs the agent in this terminal until it ends.
-async fn spawn(agent: &Agent, gateway: &Gateway, arguments: &[String]) -> Result<ExitStatus, Failure> {
-    let pointed = agent
-        .pointed_at(&gateway.url())
-        .map_err(|error| Failure::work(format!("tell `{}` where the gateway is: {error}", agent.name)))?;
+async fn spawn(agent: &Agent, pointed: io::Result<Pointed>, arguments: &[String]) -> Result<ExitStatus, Failure> {
+    let pointed =
+        pointed.map_err(|error| Failure::work(format!("tell `{}` where the gateway is: {error}", agent.name)))?;
     let mut signals = Signals::listen()?;
     let mut child = Command::new(&agent.command)
         .args(&pointed.arguments)
@@ -122,9 +123,6 @@ fn no_proxy(name: &str) -> String {
 /// Possible reasons why no request was seen.
 fn unseen(agent: &Agent) -> String {
     let mut told = String::new();
-    for name in agent.bypass.iter().filter(|name| env::var_os(name).is_some()) {
-        told.push_str(&format!("  `{name}` is set, so `{}` uses another provider\n", agent.name));
-    }
     if let Some(hint) = &agent.hint {
         told.push_str(&format!("  {hint}\n"));
     }

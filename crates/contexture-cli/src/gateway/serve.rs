@@ -1,18 +1,22 @@
 //! `contexture serve`: runs a gateway without an agent.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use crate::settings::keys;
 use clap::Args;
-use contexture_server::{Gateway, Options, Receipt, StartError, Upstreams};
+use crate::settings::keys;
+use contexture_server::{Gateway, Options, Receipt, StartError, StoreError, Upstreams};
 
 use super::flags::{self, GatewayFlags, web_address};
+use super::keys::KeptKeys;
 use super::print;
 use super::telemetry::Telemetry;
 use crate::failure::Failure;
 
 /// Run a gateway without an agent, and print the variables to set
 ///
+/// It asks for a key, which is part of the printed addresses: it is made on the first start and kept for this user.
 /// Requests go to each provider's own address by their format, or to --upstream. Ctrl-C ends it and prints a receipt.
 #[derive(Args)]
 pub struct Serve {
@@ -21,6 +25,9 @@ pub struct Serve {
     /// Where to listen [default: 127.0.0.1:7717]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
+    /// The file with the keys of those who may use it [default: gateway-keys.toml in the user's state directory]
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
     /// Where all requests go
     #[arg(long, value_name = "URL", value_parser = web_address)]
     upstream: Option<String>,
@@ -41,16 +48,15 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
     let config = command.flags.config(crate::settings::Command::Serve)?;
     let upstreams = command.upstream.as_deref().map_or_else(|| flags::upstreams(&config), Upstreams::one);
     let telemetry = Telemetry::start()?;
-    let options = Options { watcher: telemetry.watcher(), ..command.flags.options(&config, upstreams)? };
+    let kept = KeptKeys::read(command.keys.as_deref())?;
+    let options = command.flags.options(&config, upstreams)?;
+    let options = Options { watcher: telemetry.watcher(), keys: kept.keys.clone(), ..options };
     let listen = command.listen.clone().unwrap_or_else(|| config.get(&keys::GATEWAY_LISTEN));
     let mut gateway = Gateway::start(&listen, options).await.map_err(cannot_start)?;
-    let url = gateway.url();
-    let inspector = gateway.inspect_url().map(|url| format!("the inspector is at {url}\n")).unwrap_or_default();
-    let told = format!(
-        "listening on {url}\n  export ANTHROPIC_BASE_URL={url}/anthropic\n  export OPENAI_BASE_URL={url}/openai\n\
-         its own routes (/contexture/status, /metrics) ask for the token {}\n{inspector}",
-        gateway.token()
-    );
+    if !gateway.address().ip().is_loopback() {
+        eprintln!("{}", written_warning(&gateway));
+    }
+    let told = told(&gateway, &kept);
     io::stdout().write_all(told.as_bytes())?;
     io::stdout().flush()?;
     tokio::select! {
@@ -61,6 +67,38 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
     telemetry.finish().await;
     eprint!("\n{}", print::receipt(&Receipt::of(&records), command.flags.observe));
     Ok(())
+}
+
+/// What the user is told to set.
+fn told(gateway: &Gateway, kept: &KeptKeys) -> String {
+    let mut told = format!("listening on http://{}\n", gateway.address());
+    for key in &kept.keys {
+        let url = gateway.url_for(key);
+        if kept.keys.len() > 1 {
+            told.push_str(&format!("for the key `{}`:\n", key.name()));
+        }
+        told.push_str(&format!("  export ANTHROPIC_BASE_URL={url}/anthropic\n  export OPENAI_BASE_URL={url}/openai\n"));
+    }
+    let made = if kept.is_new { "was made now and is kept" } else { "is kept" };
+    told.push_str(&format!(
+        "the addresses hold a key, which {made} in {}: whoever has it can use this gateway\n\
+         its own routes (/contexture/status, /metrics) ask for the token {}\n",
+        kept.path.display(),
+        gateway.token()
+    ));
+    if let Some(url) = gateway.inspect_url() {
+        told.push_str(&format!("the inspector is at {url}\n"));
+    }
+    told
+}
+
+/// What a user should know who lets others reach the gateway.
+fn written_warning(gateway: &Gateway) -> String {
+    let address = gateway.address();
+    format!(
+        "warning: other machines can reach {address}, and nothing is encrypted on the way: keys and conversations can be \
+         read there\nhint: listen on 127.0.0.1, or put something that speaks TLS in front of it"
+    )
 }
 
 /// Why a gateway cannot start, with what can be done.
@@ -74,6 +112,7 @@ pub(super) fn cannot_start(error: StartError) -> Failure {
             failure.hint("it is an address of this machine with a port, as in `--listen 127.0.0.1:7717`")
         }
         StartError::Store(_) if failure.has_hint() => failure,
+        StartError::Store(StoreError::Foreign(_)) => failure.hint("name another file with --store"),
         StartError::Store(_) => failure.hint("pass --no-store to go on without it"),
         StartError::Loop(_) => failure.hint("an address of the gateway is set as its own upstream: unset it"),
         _ => failure,

@@ -318,3 +318,15 @@ fn the_table_of_keys_names_commands_and_flags_that_exist() {
         }
     }
 }
+
+#[test]
+fn passwords_in_addresses_are_not_shown() {
+    let upstream = "[gateway.upstream]\nanthropic = \"https://ann:made-up-word@proxy.example/v1\"\nopenai = \"https://o.example/v1?key=made-up-word\"\n";
+    let place = Place::new().with_user(upstream);
+    for words in [&["config"][..], &["config", "--json"]] {
+        let run = place.run_in("project", words);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert!(run.stdout.contains("proxy.example") && run.stdout.contains("o.example"), "{}", run.stdout);
+        assert!(!run.stdout.contains("made-up-word") && !run.stderr.contains("made-up-word"), "{}", run.stdout);
+    }
+}

@@ -21,12 +21,12 @@ const AGENT: [&str; 3] = ["--exact", "gateway::an_agent_that_asks_three_question
 #[test]
 fn an_agent_that_asks_three_questions() {
     let Ok(url) = env::var(ADDRESS) else { return };
-    let host = url.strip_prefix("http://").unwrap().split('/').next().unwrap();
+    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     for question in 0..3 {
         let body = format!(r#"{{"model":"gpt-5","messages":[{{"role":"user","content":"question {question}"}}]}}"#);
         let mut stream = TcpStream::connect(host).unwrap();
         let head = format!(
-            "POST /openai/chat/completions HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\nauthorization: Bearer sk-agent-secret\r\ncontent-length: {}\r\n\r\n",
+            "POST /{path}/chat/completions HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\nauthorization: Bearer sk-agent-secret\r\ncontent-length: {}\r\n\r\n",
             body.len()
         );
         stream.write_all((head + &body).as_bytes()).unwrap();
@@ -35,23 +35,24 @@ fn an_agent_that_asks_three_questions() {
         assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(r#""content":"ok""#), "{answer}");
     }
     println!("the agent works in {}", env::current_dir().unwrap().display());
+    println!("its key is {}", path.split('/').next().unwrap());
     std::process::exit(7);
 }
 
-struct Rig {
+pub struct Rig {
     runtime: tokio::runtime::Runtime,
-    answerer: Answerer,
-    home: TempDir,
+    pub answerer: Answerer,
+    pub home: TempDir,
 }
 
 impl Rig {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let answerer = runtime.block_on(Answerer::start()).unwrap();
         Self { runtime, answerer, home: tempfile::tempdir().unwrap() }
     }
 
-    fn contexture(&self, arguments: &[&str]) -> Output {
+    pub fn contexture(&self, arguments: &[&str]) -> Output {
         // The answerer works on the runtime's own threads meanwhile.
         let _entered = self.runtime.enter();
         Command::new(env!("CARGO_BIN_EXE_contexture"))
@@ -62,7 +63,7 @@ impl Rig {
             .unwrap()
     }
 
-    fn run(&self, flags: &[&str]) -> Output {
+    pub fn run(&self, flags: &[&str]) -> Output {
         let (set, url) = (format!("{ADDRESS}={{url}}/openai"), format!("{}/v1", self.answerer.url()));
         let agent = env::current_exe().unwrap();
         let mut arguments = vec!["run", "--set", &set, "--upstream", &url];
@@ -73,7 +74,7 @@ impl Rig {
     }
 }
 
-fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 

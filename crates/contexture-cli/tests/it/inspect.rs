@@ -40,9 +40,10 @@ fn a_recording_is_shown_behind_a_token() {
     let mut told = String::new();
     BufReader::new(inspecting.0.stdout.take().unwrap()).read_line(&mut told).unwrap();
     let url = told.trim().strip_prefix("the inspector is at http://").unwrap_or_else(|| panic!("{told}"));
-    let (address, token) = url.split_once("/inspect/?token=").unwrap();
+    let (address, token) = url.split_once("/inspect/#token=").unwrap();
     assert!(get(address, "/api/v1/conversations", None).starts_with("HTTP/1.1 401"));
-    assert!(get(address, "/inspect/", None).starts_with("HTTP/1.1 401"));
+    let page = get(address, "/inspect/", None);
+    assert!(page.starts_with("HTTP/1.1 200") && !page.contains(token) && !page.contains("set-cookie"), "{page}");
     let end = Instant::now() + Duration::from_secs(60);
     loop {
         let answer = get(address, "/api/v1/conversations", Some(token));

@@ -2,6 +2,8 @@
 
 mod gateway;
 #[cfg(unix)]
+mod strangers;
+#[cfg(unix)]
 mod chat;
 mod compare;
 mod config;

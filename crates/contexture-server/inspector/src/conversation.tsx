@@ -141,7 +141,13 @@ function Title({ conversation, onChanged, isFollowing, onFollow }: TitleProps) {
       setError((error as Error).message);
     }
   };
-  const exported = data.exportAddress(id);
+  const save = async () => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(await data.exported(id));
+    link.download = `contexture-${id.replace(/[^\w-]/g, "_")}.html`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  };
   const less = passed_through > 0 && folds > 0 ? `, ${percent(1 - billed / passed_through)} less billed` : "";
   return (
     <div class="title">
@@ -152,7 +158,7 @@ function Title({ conversation, onChanged, isFollowing, onFollow }: TitleProps) {
       </p>
       <div class="actions">
         {onFollow && <button aria-pressed={isFollowing} onClick={onFollow}>Follow</button>}
-        {exported && <a class="button" href={exported} download>Export</a>}
+        {data.canExport && <button onClick={() => act(save(), () => {})}>Export</button>}
         {about.can_act && (
           <button aria-pressed={stopped !== undefined} title={stopped} onClick={() => act(data.folding(id, stopped !== undefined), onChanged)}>
             No new folds

@@ -11,6 +11,7 @@ import { remote } from "./remote";
 import { address, go, parse, useRoute } from "./route";
 import { Search } from "./search";
 import { safe } from "./text";
+import { takeToken } from "./token";
 import type { About, Data } from "./types";
 import { AboutContext, DataContext, useKeys } from "./use";
 
@@ -118,8 +119,9 @@ function Failed({ message }: { message: string }) {
 async function start() {
   const root = document.getElementById("app")!;
   const inside = document.getElementById("data");
-  // The token is in a cookie by now, and belongs into no history.
-  if (location.search) history.replaceState(null, "", location.pathname + location.hash);
+  takeToken();
+  // A new address in a tab that is open already only changes what is behind the #.
+  addEventListener("hashchange", () => takeToken() && location.reload());
   const data = inside ? offline(inside.textContent!) : remote;
   try {
     const about = await data.about();

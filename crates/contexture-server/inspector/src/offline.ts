@@ -106,7 +106,8 @@ export function offline(json: string): Data {
       }
       return { items };
     },
-    exportAddress: () => null,
+    canExport: false,
+    exported: () => Promise.reject(new Error("this is an export already")),
     pin: readOnly,
     folding: readOnly,
     forget: readOnly,

@@ -1,16 +1,23 @@
 // Everything from the server that served the page.
 
+import { follow } from "./events";
+import { token } from "./token";
 import type { Data, Page, WindowQuery } from "./types";
 
 const base = "/api/v1/";
 
+/** What every request carries: the token, in a header that browsers add for nobody else. */
+function own(): Record<string, string> {
+  return { authorization: `Bearer ${token()}` };
+}
+
 async function get<T>(path: string): Promise<T> {
-  return answered(await fetch(base + path, { credentials: "same-origin" }));
+  return answered(await fetch(base + path, { headers: own(), credentials: "omit" }));
 }
 
 async function send(method: string, path: string, body?: unknown): Promise<void> {
-  const headers = { "x-contexture": "1", "content-type": "application/json" };
-  await answered(await fetch(base + path, { method, headers, credentials: "same-origin", body: JSON.stringify(body) }));
+  const headers = { ...own(), "x-contexture": "1", "content-type": "application/json" };
+  await answered(await fetch(base + path, { method, headers, credentials: "omit", body: JSON.stringify(body) }));
 }
 
 async function answered<T>(response: Response): Promise<T> {
@@ -41,15 +48,13 @@ export const remote: Data = {
   tools: (id) => items(get(`${of(id)}/tools`)),
   bill: (by) => items(get("bill" + query({ by }))),
   search: (q, conversation, before) => get("search" + query({ q, conversation, before, limit: 50 })),
-  exportAddress: (id) => `${base}${of(id)}/export`,
+  canExport: true,
+  async exported(id) {
+    const response = await fetch(`${base}${of(id)}/export`, { headers: own(), credentials: "omit" });
+    return response.ok ? response.blob() : answered(response);
+  },
   pin: (id, block, pinned) => send("POST", `${of(id)}/pins`, { block, pinned }),
   folding: (id, allowed) => send("POST", `${of(id)}/folding`, { allowed }),
   forget: (id) => send("DELETE", of(id)),
-  follow(told) {
-    const source = new EventSource(base + "events");
-    for (const name of ["request", "conversation", "forgotten", "complete", "reload"]) {
-      source.addEventListener(name, (event) => told(name, JSON.parse((event as MessageEvent).data)));
-    }
-    return () => source.close();
-  },
+  follow: (told) => follow(base + "events", own(), told),
 };

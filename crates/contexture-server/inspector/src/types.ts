@@ -223,7 +223,8 @@ export interface Data {
   tools(id: string): Promise<ToolLine[]>;
   bill(by: string): Promise<BillLine[]>;
   search(words: string, conversation: string | null, before?: number): Promise<Page<Hit>>;
-  exportAddress(id: string): string | null;
+  canExport: boolean;
+  exported(id: string): Promise<Blob>;
   pin(id: string, block: number, pinned: boolean): Promise<void>;
   folding(id: string, allowed: boolean): Promise<void>;
   forget(id: string): Promise<void>;

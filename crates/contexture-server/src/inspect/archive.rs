@@ -25,6 +25,7 @@ use super::timeline::Timeline;
 use crate::models::Models;
 use crate::record::RequestRecord;
 use crate::store::StoreError;
+use crate::store::content::Content;
 use noting::Last;
 pub use reading::Asked;
 
@@ -92,6 +93,9 @@ impl Archive {
     /// # Errors
     /// The file cannot be created or read, or its version is newer.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if Content::of(path, tables::KNOWN_BY) == Content::Other {
+            return Err(StoreError::Foreign(path.to_owned()));
+        }
         let mut options = OpenOptions::new();
         options.create(true).append(true);
         #[cfg(unix)]

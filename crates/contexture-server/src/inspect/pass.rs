@@ -1,20 +1,22 @@
 //! Access control of the inspector.
 
-use axum::http::{HeaderMap, Method, Uri, header};
+use axum::http::{HeaderMap, Method};
+
+use crate::access::{bearer, is_same};
 
 /// The header that the page sends with changes. A form of another site cannot send it.
 pub const ACT_HEADER: &str = "x-contexture";
 
-/// The token of the inspector.
+/// The token of the inspector. It is accepted in the header `authorization` only: what stands in a query ends up in
+/// logs, and browsers send cookies to every port of a machine.
 pub struct Pass {
     token: String,
-    cookie: String,
 }
 
 impl Pass {
-    /// A token for the inspector at a port. Cookies are shared between ports, so the port is part of the cookie's name.
-    pub fn new(token: String, port: u16) -> Self {
-        Self { token, cookie: format!("contexture_{port}") }
+    /// A token.
+    pub fn new(token: String) -> Self {
+        Self { token }
     }
 
     /// The token.
@@ -22,23 +24,9 @@ impl Pass {
         &self.token
     }
 
-    /// The cookie for the browser.
-    pub fn cookie(&self) -> String {
-        format!("{}={}; Path=/; HttpOnly; SameSite=Strict", self.cookie, self.token)
-    }
-
     /// Why a request is refused; `None` if it is allowed.
-    pub fn refuses(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<&'static str> {
-        let text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-        let bearer = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
-        let in_address = uri.query().into_iter().flat_map(|query| query.split('&'));
-        let in_address = in_address.filter_map(|pair| pair.strip_prefix("token="));
-        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let cookies = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        let cookies = cookies.filter(|(name, _)| *name == self.cookie).map(|(_, value)| value);
-        // Comparing digests keeps the timing independent of the token.
-        let is_it = |given: &str| blake3::hash(given.as_bytes()) == blake3::hash(self.token.as_bytes());
-        let has_token = bearer.into_iter().chain(in_address).chain(cookies).any(is_it);
+    pub fn refuses(&self, method: &Method, headers: &HeaderMap) -> Option<&'static str> {
+        let has_token = bearer(headers).is_some_and(|given| is_same(given, &self.token));
         match () {
             () if !has_token => {
                 Some("the inspector asks for its token: open the address that was printed when it started")
@@ -67,44 +55,39 @@ fn is_of_page(headers: &HeaderMap) -> bool {
 mod tests {
     use super::*;
 
+    const OWN: (&str, &str) = ("authorization", "Bearer secret");
+
     #[track_caller]
-    fn check(method: Method, uri: &str, headers: &[(&'static str, &str)], expected: bool) {
+    fn check(method: Method, headers: &[(&'static str, &str)], expected: bool) {
         let mut all = HeaderMap::new();
         all.insert("host", "127.0.0.1:80".parse().unwrap());
         for (name, value) in headers {
             all.insert(*name, value.parse().unwrap());
         }
-        let pass = Pass::new("secret".to_owned(), 80);
-        let refused = pass.refuses(&method, &uri.parse().unwrap(), &all);
-        assert_eq!(refused.is_none(), expected, "{method} {uri} {headers:?}: {refused:?}");
+        let refused = Pass::new("secret".to_owned()).refuses(&method, &all);
+        assert_eq!(refused.is_none(), expected, "{method} {headers:?}: {refused:?}");
     }
 
     #[test]
     fn only_who_has_the_token_may_look() {
-        let cookie = ("cookie", "a=b; contexture_80=secret");
-        check(Method::GET, "/inspect/", &[], false);
-        check(Method::GET, "/inspect/?token=secret", &[], true);
-        check(Method::GET, "/inspect/?token=secre", &[], false);
-        check(Method::GET, "/api/v1/about", &[cookie], true);
-        check(Method::GET, "/api/v1/about", &[("cookie", "contexture_81=secret")], false);
-        check(Method::GET, "/api/v1/about", &[("authorization", "Bearer secret")], true);
-        check(Method::GET, "/api/v1/about", &[cookie, ("sec-fetch-site", "same-site")], false);
-        check(Method::GET, "/api/v1/about", &[cookie, ("origin", "http://127.0.0.1:81")], false);
-        check(Method::DELETE, "/api/v1/conversations/1", &[cookie], false);
-        check(Method::DELETE, "/api/v1/conversations/1", &[cookie, (ACT_HEADER, "1")], true);
-        check(
-            Method::DELETE,
-            "/api/v1/conversations/1",
-            &[cookie, (ACT_HEADER, "1"), ("origin", "http://evil")],
-            false,
-        );
+        check(Method::GET, &[], false);
+        check(Method::GET, &[OWN], true);
+        check(Method::GET, &[("authorization", "bearer secret")], true);
+        check(Method::GET, &[("authorization", "Bearer secre")], false);
+        check(Method::GET, &[("authorization", "Basic secret")], false);
+        check(Method::GET, &[("cookie", "contexture_80=secret")], false);
+        check(Method::GET, &[OWN, ("sec-fetch-site", "same-site")], false);
+        check(Method::GET, &[OWN, ("origin", "http://127.0.0.1:81")], false);
+        check(Method::DELETE, &[OWN], false);
+        check(Method::DELETE, &[OWN, (ACT_HEADER, "1")], true);
+        check(Method::DELETE, &[OWN, (ACT_HEADER, "1"), ("origin", "http://evil")], false);
     }
 
     #[test]
     fn a_refusal_says_what_is_missing() {
-        let pass = Pass::new("secret".to_owned(), 80);
-        let uri: Uri = "/api/v1/conversations/1?token=secret".parse().unwrap();
-        let why = pass.refuses(&Method::DELETE, &uri, &HeaderMap::new()).unwrap();
+        let mut headers = HeaderMap::new();
+        headers.insert("authorization", "Bearer secret".parse().unwrap());
+        let why = Pass::new("secret".to_owned()).refuses(&Method::DELETE, &headers).unwrap();
         assert!(why.contains("x-contexture: 1"), "{why}");
     }
 }

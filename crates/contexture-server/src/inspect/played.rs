@@ -18,6 +18,7 @@ use crate::decide::Decider;
 use crate::options::Options;
 use crate::record::RequestRecord;
 use crate::recorded::Recorded;
+use crate::table::Scope;
 
 /// Time between two requests if the recording has no times, in milliseconds.
 const USUAL_PAUSE_MS: u64 = 20_000;
@@ -77,7 +78,7 @@ impl Played {
             clock.now_ms.store(newest, Ordering::SeqCst);
             let body = recorded.request(number);
             let asked =
-                Asked { body: body.into(), format, scope: String::new(), is_count: false, is_compaction: false };
+                Asked { body: body.into(), format, scope: Scope::default(), is_count: false, is_compaction: false };
             let ready = decider.decide(&asked, &Progress::default());
             let output = recorded.answer_bytes(number) / BYTES_PER_TOKEN;
             note(inspector, conversation, &asked, &ready, &mut cache, newest, output);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, Response, StatusCode, header};
+use axum::http::{Method, Response, StatusCode};
 use futures_util::stream;
 use tokio::sync::broadcast;
 
@@ -19,22 +19,23 @@ const QUIET: Duration = Duration::from_secs(15);
 const MOST_BYTES: usize = 64 << 10;
 
 impl Inspector {
-    /// Responds to a request from this machine.
+    /// Responds to a request from this machine. The page itself holds nothing that is kept from anybody; all it shows
+    /// it gets from the API, which asks for the token.
     pub async fn respond(self: &Arc<Self>, parts: &Parts, body: Body) -> Response<Body> {
-        if let Some(why) = self.pass.refuses(&parts.method, &parts.uri, &parts.headers) {
+        let path = parts.uri.path().to_owned();
+        let Some(route) = path.strip_prefix("/api/v1/") else { return page(&path) };
+        if let Some(why) = self.pass.refuses(&parts.method, &parts.headers) {
             return answer::refused(StatusCode::UNAUTHORIZED, why);
         }
         let Ok(body) = to_bytes(body, MOST_BYTES).await else {
             return answer::refused(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
         };
-        let path = parts.uri.path().to_owned();
-        match path.strip_prefix("/api/v1/") {
-            Some("events") => self.events(),
-            Some(route) => {
+        match route {
+            "events" => self.events(),
+            route => {
                 let (method, query) = (parts.method.clone(), parts.uri.query().unwrap_or_default().to_owned());
                 self.api(method, route.to_owned(), query, body).await
             }
-            None => self.page(&path),
         }
     }
 
@@ -44,22 +45,6 @@ impl Inspector {
         let work = move || routes::respond(&inspector, &method, &route, &query, &body);
         let failed = |_| answer::refused(StatusCode::INTERNAL_SERVER_ERROR, "something went wrong in the inspector");
         tokio::task::spawn_blocking(work).await.unwrap_or_else(failed)
-    }
-
-    fn page(&self, path: &str) -> Response<Body> {
-        match path {
-            "/inspect" | "/inspect/" => {
-                let mut response = answer::of("text/html; charset=utf-8", page::DOCUMENT);
-                if let Ok(cookie) = HeaderValue::from_str(&self.pass.cookie()) {
-                    response.headers_mut().insert(header::SET_COOKIE, cookie);
-                }
-                response
-            }
-            "/inspect/app.js" => answer::of("text/javascript; charset=utf-8", page::SCRIPT),
-            "/inspect/icon.svg" => answer::of("image/svg+xml", page::ICON),
-            "/inspect/app.css" => answer::of("text/css; charset=utf-8", page::STYLE),
-            _ => answer::refused(StatusCode::NOT_FOUND, "there is no such page"),
-        }
     }
 
     /// A stream of events.
@@ -78,5 +63,15 @@ impl Inspector {
         });
         let stream = futures_util::StreamExt::chain(start, later);
         answer::of("text/event-stream", Body::from_stream(stream))
+    }
+}
+
+fn page(path: &str) -> Response<Body> {
+    match path {
+        "/inspect" | "/inspect/" => answer::of("text/html; charset=utf-8", page::DOCUMENT),
+        "/inspect/app.js" => answer::of("text/javascript; charset=utf-8", page::SCRIPT),
+        "/inspect/icon.svg" => answer::of("image/svg+xml", page::ICON),
+        "/inspect/app.css" => answer::of("text/css; charset=utf-8", page::STYLE),
+        _ => answer::refused(StatusCode::NOT_FOUND, "there is no such page"),
     }
 }

@@ -8,22 +8,21 @@ use axum::extract::{Request, State};
 use axum::http::{Response, StatusCode};
 use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 use super::answer;
 use super::archive::{Archive, Seen, Ticket};
 use super::controls::Controls;
 use super::pass::Pass;
 use super::view::About;
+use crate::access::fresh_secret;
 use crate::guard;
 use crate::record::RequestRecord;
+use crate::serving::{HEADER_TIME, serve};
 use crate::start_error::StartError;
 
 /// How many events are buffered for a slow page.
 const MAX_NEWS: usize = 256;
-
-/// The routes of the API, so that similar paths of providers are not mistaken for them.
-const PARTS: &[&str] = &["about", "conversations", "bill", "search", "events"];
 
 /// An additional action when a conversation is deleted.
 type Forget = Box<dyn Fn(&str) + Send + Sync>;
@@ -44,7 +43,7 @@ impl Inspector {
     /// Creates an inspector at an address, protected by a token.
     pub fn new(archive: Archive, about: About, address: SocketAddr, token: String) -> Self {
         let (news, _) = broadcast::channel(MAX_NEWS);
-        let pass = Pass::new(token, address.port());
+        let pass = Pass::new(token);
         Self {
             archive,
             about: Mutex::new(about),
@@ -101,9 +100,14 @@ impl Inspector {
         self.tell("complete", json!({}));
     }
 
-    /// Its URL with the token.
+    /// Its URL with the token behind the `#`, which browsers send to nobody.
     pub fn url(&self) -> String {
-        format!("http://{}/inspect/?token={}", self.address, self.pass.token())
+        format!("http://{}/inspect/#token={}", self.address, self.pass.token())
+    }
+
+    /// The token that its API asks for.
+    pub(crate) fn token(&self) -> &str {
+        self.pass.token()
     }
 
     /// Adds a request that is about to be sent, and notifies the pages. Returns `None` if it could not be written.
@@ -125,18 +129,12 @@ impl Inspector {
         // It fails if no page is open.
         let _ = self.news.send(format!("event: {event}\ndata: {data}\n\n"));
     }
-
-    /// Whether a path belongs to the inspector.
-    pub fn is_for(&self, path: &str) -> bool {
-        let is_page = path == "/inspect" || path.starts_with("/inspect/");
-        let part = path.strip_prefix("/api/v1/").and_then(|rest| rest.split('/').next());
-        is_page || part.is_some_and(|part| PARTS.contains(&part))
-    }
 }
 
-/// A stand-alone inspector with its own listener, which is closed when it is dropped.
+/// An inspector with its own listener, which is closed when it is dropped.
 pub struct InspectServer {
     inspector: Arc<Inspector>,
+    _stop: watch::Sender<()>,
     serving: tokio::task::JoinHandle<std::io::Result<()>>,
 }
 
@@ -149,12 +147,11 @@ impl InspectServer {
         let fail = |source| StartError::Listen { address: listen.to_owned(), source };
         let listener = TcpListener::bind(listen).await.map_err(fail)?;
         let address = listener.local_addr().map_err(fail)?;
-        let seed = format!("{}{}", uuid::Uuid::now_v7(), uuid::Uuid::now_v7());
-        let token = blake3::hash(seed.as_bytes()).to_hex()[..32].to_owned();
-        let inspector = Arc::new(Inspector::new(archive, about, address, token));
+        let inspector = Arc::new(Inspector::new(archive, about, address, fresh_secret()));
         let app = axum::Router::new().fallback(handle).with_state(inspector.clone());
-        let serving = tokio::spawn(async move { axum::serve(listener, app).await });
-        Ok(Self { inspector, serving })
+        let (stop, stopped) = watch::channel(());
+        let serving = tokio::spawn(serve(listener, app, HEADER_TIME, stopped));
+        Ok(Self { inspector, _stop: stop, serving })
     }
 
     /// The inspector.
@@ -179,12 +176,9 @@ impl Drop for InspectServer {
 
 async fn handle(State(inspector): State<Arc<Inspector>>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    if !guard::is_local(&parts.headers, &parts.uri, &[inspector.address.ip().to_string()]) {
+    if !guard::is_local(&parts.headers, &parts.uri, inspector.address.ip()) {
         let why = "requests for another host or from another origin are refused";
         return answer::refused(StatusCode::FORBIDDEN, why);
     }
-    match inspector.is_for(parts.uri.path()) {
-        true => inspector.respond(&parts, body).await,
-        false => answer::refused(StatusCode::NOT_FOUND, "there is no such page"),
-    }
+    inspector.respond(&parts, body).await
 }

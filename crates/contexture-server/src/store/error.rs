@@ -17,6 +17,9 @@ pub enum StoreError {
         /// Why.
         source: io::Error,
     },
+    /// There is something else in the file, which is not changed.
+    #[error("`{}` is no store of the gateway but something else, so it is left as it is", .0.display())]
+    Foreign(PathBuf),
     /// It was written by a newer version of the program.
     #[error("the store was written by a newer version ({0}) of the program")]
     Newer(i64),

@@ -10,6 +10,7 @@ use contexture::fold::Pins;
 use contexture::wire::Digest;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
+use super::content::Content;
 use super::error::StoreError;
 use super::read::{read_conversation, read_decided};
 use super::tables::{RunningGateway, ShownText, Tables, is_hash};
@@ -58,6 +59,10 @@ CREATE TABLE IF NOT EXISTS pins (conversation TEXT PRIMARY KEY, pins TEXT NOT NU
 CREATE TABLE IF NOT EXISTS gateways (id TEXT PRIMARY KEY, address TEXT NOT NULL, token TEXT NOT NULL, pid INTEGER NOT NULL);
 ";
 
+/// Tables by which a store of the gateway is known, each with a column that others hardly have.
+const KNOWN_BY: &[(&str, &str)] =
+    &[("conversations", "held_out"), ("steps", "step"), ("decisions", "decision"), ("requests", "record")];
+
 /// The store of a gateway in a file.
 pub(super) struct SqliteTables {
     connection: Mutex<Connection>,
@@ -74,6 +79,9 @@ impl SqliteTables {
     /// The file cannot be created or read.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let fail = |source| StoreError::Open { path: path.to_owned(), source };
+        if Content::of(path, KNOWN_BY) == Content::Other {
+            return Err(StoreError::Foreign(path.to_owned()));
+        }
         if let Some(directory) = path.parent() {
             make_directory(directory).map_err(fail)?;
         }
@@ -86,17 +94,15 @@ impl SqliteTables {
         if version > VERSION {
             return Err(StoreError::Newer(version));
         }
-        connection.execute_batch(TABLES)?;
-        connection.pragma_update(None, "user_version", VERSION)?;
+        // All or nothing, so that a store that was only begun is not mistaken for somebody else's file.
+        connection.execute_batch(&format!("BEGIN IMMEDIATE;{TABLES}PRAGMA user_version = {VERSION};COMMIT;"))?;
         let reading = Mutex::new(opened(path)?);
         Ok(Self { connection: Mutex::new(connection), reading, writes: Mutex::new(0), most_bytes: MOST_BYTES })
     }
 
     /// Whether a file is a store of the gateway. The file is not changed.
     pub(super) fn is_at(path: &Path) -> bool {
-        let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY | rusqlite::OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let Ok(connection) = Connection::open_with_flags(path, flags) else { return false };
-        connection.table_exists(None, "conversations").unwrap_or(false)
+        Content::of(path, KNOWN_BY) == Content::Own
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {

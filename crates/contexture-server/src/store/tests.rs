@@ -232,3 +232,29 @@ fn a_database_that_is_away_delays_little_and_comes_back() {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
 }
+
+#[test]
+fn a_file_of_somebody_else_is_not_written_into() {
+    let directory = tempfile::tempdir().unwrap();
+    let check = |name: &str, sql: &str| {
+        let path = directory.path().join(name);
+        rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        assert!(matches!(Store::open(&path), Err(StoreError::Foreign(_))), "{name}");
+        assert!(matches!(crate::inspect::Archive::open(&path), Err(StoreError::Foreign(_))), "{name}");
+        assert!(!Store::is_at(&path), "{name}");
+        assert!(before == std::fs::read(&path).unwrap(), "{name} is as it was");
+    };
+    check("notes.db", "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('mine');");
+    check("alike.db", "CREATE TABLE conversations (id TEXT); CREATE TABLE requests (id TEXT);");
+    check("marked.db", "PRAGMA user_version = 7;");
+    let text = directory.path().join("letter.txt");
+    std::fs::write(&text, "Dear Ann, this is no database. ".repeat(100)).unwrap();
+    assert!(matches!(Store::open(&text), Err(StoreError::Foreign(_))));
+    assert!(std::fs::read_to_string(&text).unwrap().starts_with("Dear Ann"));
+    // An empty file, and a store that is there already, are taken.
+    let own = directory.path().join("own.db");
+    std::fs::write(&own, "").unwrap();
+    drop(Store::open(&own).unwrap());
+    assert!(Store::is_at(&own) && Store::open(&own).is_ok());
+}

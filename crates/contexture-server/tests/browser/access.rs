@@ -27,7 +27,7 @@ async fn views(url: &str, browser: &Browser) -> Vec<(&'static str, String, &'sta
     browser.sees("bring all modules").await;
     let base = browser.address().await;
     let base = base.split('#').next().unwrap().to_owned();
-    let id = "fetch('/api/v1/conversations').then((answer) => answer.json()).then((page) => arguments[arguments.length - 1](page.items[0].id))";
+    let id = "fetch('/api/v1/conversations', {headers: {authorization: 'Bearer ' + sessionStorage.getItem('contexture-token')}}).then((answer) => answer.json()).then((page) => arguments[arguments.length - 1](page.items[0].id))";
     let id = browser.run_later(id, json!([])).await.as_str().unwrap().to_owned();
     let view = |name, path: String, sees| (name, format!("{base}#/{path}"), sees);
     vec![

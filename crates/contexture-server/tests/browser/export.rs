@@ -8,7 +8,7 @@ async fn an_export_works_without_a_server() {
     let mut scene = Scene::new(24).await;
     let count = scene.play(usize::MAX / 2).await;
     let url = scene.url();
-    let (base, token) = url.split_once("/inspect/?token=").unwrap();
+    let (base, token) = url.split_once("/inspect/#token=").unwrap();
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let get = async |path: String| {
         client.get(format!("{base}/api/v1/{path}")).bearer_auth(token).send().await.unwrap().text().await.unwrap()

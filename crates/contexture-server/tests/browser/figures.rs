@@ -61,7 +61,7 @@ fn fill(archive: &Archive) -> usize {
 
 /// How long the server takes for windows all over the conversation, without a browser; sorted, in milliseconds.
 async fn served(url: &str) -> Vec<f64> {
-    let (base, token) = url.split_once("/inspect/?token=").unwrap();
+    let (base, token) = url.split_once("/inspect/#token=").unwrap();
     let client = reqwest::Client::new();
     let mut times = Vec::new();
     for left in 1..=30 {

@@ -7,13 +7,16 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use contexture::wire::Format;
-use contexture_server::{Gateway, Options, Upstreams};
+use contexture_server::{Gateway, Key, Options, Upstreams};
 
 use super::folding::{long, small};
 use super::provider::{Provider, path_of};
 
 /// How often the gateway is killed; more with the variable `CONTEXTURE_TEST_KILLS`.
 const KILLS: usize = 12;
+
+/// The key that the gateway has whenever it starts.
+const KEY: &str = "0123456789abcdef0123456789abcdef";
 
 const UPSTREAM: &str = "CONTEXTURE_TEST_UPSTREAM";
 const STORE: &str = "CONTEXTURE_TEST_STORE";
@@ -23,7 +26,8 @@ const LISTEN: &str = "CONTEXTURE_TEST_LISTEN";
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gateway_that_waits_to_be_killed() {
     let (Ok(upstream), Ok(store), Ok(listen)) = (env::var(UPSTREAM), env::var(STORE), env::var(LISTEN)) else { return };
-    let options = Options { upstreams: Upstreams::one(&upstream), store: Some(store.into()), ..small() };
+    let keys = vec![Key::new("own", KEY).unwrap()];
+    let options = Options { upstreams: Upstreams::one(&upstream), keys, store: Some(store.into()), ..small() };
     let mut gateway = Gateway::start(&listen, options).await.unwrap();
     gateway.wait().await.unwrap();
 }
@@ -74,7 +78,7 @@ async fn a_repeated_request_gets_the_same_bytes_after_a_kill() {
     let mut first: HashMap<usize, String> = HashMap::new();
     while at < requests.len() || killed < kills {
         let number = at % requests.len();
-        let request = client.post(format!("http://{listen}{}", path_of(agent.format)));
+        let request = client.post(format!("http://{listen}/{KEY}{}", path_of(agent.format)));
         let request = request.body(agent.request(requests[number], false)).send();
         let before = provider.got().len();
         // Every third request is cut off by a kill, each a little later than the one before.
@@ -95,7 +99,7 @@ async fn a_repeated_request_gets_the_same_bytes_after_a_kill() {
         }
         if is_killed {
             // It is repeated with the next round of the loop.
-            let request = client.post(format!("http://{listen}{}", path_of(agent.format)));
+            let request = client.post(format!("http://{listen}/{KEY}{}", path_of(agent.format)));
             let answer = request.body(agent.request(requests[number], false)).send().await.unwrap();
             assert_eq!(answer.status().as_u16(), 200);
             let got = provider.last().body;

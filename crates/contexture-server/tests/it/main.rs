@@ -19,5 +19,6 @@ mod privacy;
 mod recordings;
 mod restarts;
 mod spans;
+mod strangers;
 mod two_gateways;
 mod wire;

@@ -52,7 +52,7 @@ async fn headers_and_queries_pass_and_answers_come_back_as_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_else_passes_untouched() {
+async fn other_routes_of_providers_pass_untouched() {
     let provider = Provider::start().await;
     let gateway = provider.gateway(patient()).await;
     let answer = reqwest::Client::new().get(format!("{}/v1/models?limit=3", gateway.url())).send().await.unwrap();
@@ -154,7 +154,8 @@ async fn the_reason_beside_a_status_is_kept() {
     let mut client = tokio::net::TcpStream::connect(gateway.address()).await.unwrap();
     let body = r#"{"messages":[]}"#;
     let head = format!(
-        "POST /v1/messages HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        "POST {}/v1/messages HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        gateway.url().strip_prefix(&format!("http://{}", gateway.address())).unwrap(),
         gateway.address(),
         body.len()
     );

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use contexture::tokens::{Estimate, TokenCounter};
 use contexture::wire::Format;
 use contexture_server::otlp::Exporter;
-use contexture_server::{Gateway, Options, Upstreams};
+use contexture_server::{Gateway, Key, Options, Upstreams, Watcher};
 
 use super::agent::Agent;
 use super::folding::{long, play_some, records, small};
@@ -50,8 +50,10 @@ async fn work_with_a_key() {
     let exporter = Arc::new(Exporter::start(receiver).unwrap());
     let provider = Provider::start().await;
     let store = Some(std::path::PathBuf::from(directory).join("gateway.db"));
-    let options =
-        Options { store, watcher: Some(exporter.clone()), counter: Arc::new(Breaking), diagnose: true, ..small() };
+    // The gateway's own key is as secret as the provider's.
+    let keys = vec![Key::new("own", "very-secret-key-of-this-gateway-4711").unwrap()];
+    let (watcher, counter) = (Some(exporter.clone() as Arc<dyn Watcher>), Arc::new(Breaking));
+    let options = Options { store, keys, watcher, counter, diagnose: true, inspect: true, ..small() };
     let gateway = provider.gateway(options).await;
     let agent = long(Format::Messages, 12);
     ask(&gateway, &agent, &provider).await;
@@ -63,7 +65,7 @@ async fn work_with_a_key() {
     let mut texts = vec![format!("{:?}", records(&gateway, count).await)];
     let client = reqwest::Client::new();
     for route in ["contexture/requests", "contexture/status", "metrics"] {
-        let request = client.get(format!("{}/{route}", gateway.url())).bearer_auth(gateway.token());
+        let request = client.get(format!("http://{}/{route}", gateway.address())).bearer_auth(gateway.token());
         texts.push(request.send().await.unwrap().text().await.unwrap());
     }
     gateway.stop().await;
@@ -121,11 +123,17 @@ async fn its_own_routes_ask_for_the_token() {
     records(&gateway, agent.requests().len()).await;
     let client = reqwest::Client::new();
     for route in ["contexture/status", "contexture/requests", "metrics", "contexture/other"] {
-        let url = format!("{}/{route}", gateway.url());
-        assert_eq!(client.get(&url).send().await.unwrap().status().as_u16(), 401, "{route}");
-        assert_eq!(client.get(format!("{url}?token=wrong")).send().await.unwrap().status().as_u16(), 401);
+        for base in [gateway.url(), format!("http://{}", gateway.address())] {
+            let url = format!("{base}/{route}");
+            assert_eq!(client.get(&url).send().await.unwrap().status().as_u16(), 401, "{route}");
+            assert_eq!(client.get(&url).bearer_auth("wrong").send().await.unwrap().status().as_u16(), 401, "{route}");
+            let in_query = client.get(format!("{url}?token={}", gateway.token())).send().await.unwrap();
+            assert_eq!(in_query.status().as_u16(), 401, "{route}");
+        }
     }
-    let metrics = client.get(format!("{}/metrics?token={}", gateway.url(), gateway.token())).send().await.unwrap();
+    let own = |route: &str| client.get(format!("http://{}{route}", gateway.address())).bearer_auth(gateway.token());
+    assert_eq!(own("/v1/models").send().await.unwrap().status().as_u16(), 404, "the token is for nothing else");
+    let metrics = own("/metrics").send().await.unwrap();
     let text = metrics.text().await.unwrap();
     assert!(
         text.contains(&format!("contexture_requests_total{{mode=\"sent\"}} {}\n", agent.requests().len())),
@@ -160,7 +168,8 @@ async fn metrics_are_what_prometheus_reads() {
     let agent = long(Format::Messages, 10);
     play_some(&gateway, &provider, &agent, &agent.requests()).await;
     records(&gateway, agent.requests().len()).await;
-    let request = reqwest::Client::new().get(format!("{}/metrics", gateway.url())).bearer_auth(gateway.token());
+    let request =
+        reqwest::Client::new().get(format!("http://{}/metrics", gateway.address())).bearer_auth(gateway.token());
     let answer = request.send().await.unwrap();
     assert_eq!(answer.headers()["content-type"], "text/plain; version=0.0.4");
     check_metrics(&answer.text().await.unwrap());

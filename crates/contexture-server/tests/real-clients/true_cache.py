@@ -72,9 +72,8 @@ def through(contexture, name, url, budget):
     command = [contexture, "serve", "--listen", "127.0.0.1:0", "--upstream", url, "--budget", str(budget), "--no-store"]
     serving = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        line = next(line for line in serving.stdout if "http://" in line)
-        address = "http://" + line.split("http://")[1].split()[0].strip("`/").split("/")[0]
-        return play(name, f"{address}/openai")
+        line = next(line for line in serving.stdout if "OPENAI_BASE_URL=" in line)
+        return play(name, line.split("OPENAI_BASE_URL=")[1].strip())
     finally:
         serving.terminate()
         serving.wait()

@@ -376,8 +376,8 @@ fn a_plan_is_shown_and_the_inspector_opens() {
     terminal.expect("› ");
     terminal.press("/inspect\r");
     terminal.expect("page    http://");
-    let address = terminal.expect("/inspect/?token=");
-    let address = address.trim_end_matches("/inspect/?token=").to_owned();
+    let address = terminal.expect("/inspect/#token=");
+    let address = address.trim_end_matches("/inspect/#token=").to_owned();
     let token = terminal.expect("thread ");
     let token = token.split_whitespace().next().expect("a token").to_owned();
     let requests = asked(&address, "/api/v1/conversations", &token);

@@ -7,6 +7,10 @@ use crate::store::StoreError;
 /// The schema version.
 const VERSION: i64 = 1;
 
+/// Tables by which an archive is known, each with a column that others hardly have.
+pub(super) const KNOWN_BY: &[(&str, &str)] =
+    &[("conversations", "passed_through"), ("blocks", "preview"), ("places", "left_n")];
+
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS conversations (
     id TEXT PRIMARY KEY, name TEXT NOT NULL DEFAULT '', title TEXT NOT NULL DEFAULT '', parent TEXT, format TEXT,

@@ -1,0 +1,196 @@
+//! Tests of the table of agents.
+
+use super::*;
+
+const URL: &str = "http://127.0.0.1:4711/0123456789abcdef0123456789abcdef";
+
+/// A home and a working directory with files, and variables.
+struct Place {
+    root: tempfile::TempDir,
+    variables: BTreeMap<String, String>,
+    arguments: Vec<String>,
+}
+
+impl Place {
+    fn new(files: &[(&str, &str)], variables: &[(&str, &str)], arguments: &[&str]) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("home")).unwrap();
+        fs::create_dir_all(root.path().join("work/.git")).unwrap();
+        fs::create_dir_all(root.path().join("work/deep")).unwrap();
+        for (name, text) in files {
+            let path = root.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let mut own: BTreeMap<String, String> =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        own.insert("HOME".to_owned(), root.path().join("home").display().to_string());
+        Self { root, variables: own, arguments: arguments.iter().map(|text| (*text).to_owned()).collect() }
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+        let directory = self.root.path().join("work/deep");
+        let variable = |name: &str| self.variables.get(name).cloned();
+        work(&Surroundings { variable: &variable, directory: &directory, arguments: &self.arguments })
+    }
+}
+
+type Pairs<'a> = &'a [(&'a str, &'a str)];
+
+/// Checks where requests go: `(anthropic, openai)`.
+#[track_caller]
+fn check(agent: &str, files: Pairs<'_>, variables: Pairs<'_>, expected: (&str, &str)) {
+    let place = Place::new(files, variables, &[]);
+    let found = place.with(|around| Agent::named(agent).destination(Upstreams::default(), around)).unwrap();
+    let usual = Upstreams::default();
+    let or = |text: &str, usual: String| if text.is_empty() { usual } else { text.to_owned() };
+    let expected = (or(expected.0, usual.anthropic), or(expected.1, usual.openai));
+    assert_eq!((found.upstreams.anthropic, found.upstreams.openai), expected, "{agent} {files:?} {variables:?}");
+}
+
+/// Checks that an agent is refused with a sentence that has some words.
+#[track_caller]
+fn check_refused(agent: &str, files: Pairs<'_>, variables: Pairs<'_>, arguments: &[&str], words: &str) {
+    let place = Place::new(files, variables, arguments);
+    let found = place.with(|around| Agent::named(agent).destination(Upstreams::default(), around));
+    let failure = found.expect_err(agent);
+    assert!(failure.sentence().contains(words) && failure.has_hint(), "{}", failure.sentence());
+}
+
+#[test]
+fn every_agent_of_the_table_is_pointed_at_the_gateway_and_no_argument_has_the_address() {
+    for agent in known() {
+        for is_beaten in [false, true] {
+            let place = Place::new(&[], &[], &[]);
+            let destination = Destination { upstreams: Upstreams::default(), is_beaten };
+            let pointed = place.with(|around| agent.pointed_at(URL, &destination, around)).unwrap();
+            let mut told = format!("{:?}", pointed.set);
+            for path in &pointed._files.0 {
+                #[cfg(unix)]
+                {
+                    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions());
+                    assert_eq!(mode & 0o077, 0, "only this user reads {}", path.display());
+                }
+                told += &fs::read_to_string(path).unwrap_or_default();
+            }
+            assert!(told.contains(URL) && agent.is_pointed(), "{}", agent.name);
+            let arguments = format!("{:?}", pointed.arguments);
+            assert!(!arguments.contains("4711") && !arguments.contains("0123456789abcdef"), "{arguments}");
+            for left in ["{url}", "{files}", "{id}"] {
+                assert!(!told.contains(left) && !arguments.contains(left), "{}: {left}", agent.name);
+            }
+            let files = pointed._files.0.clone();
+            drop(pointed);
+            assert!(files.iter().all(|path| !path.exists()), "nothing is left behind");
+        }
+    }
+}
+
+#[test]
+fn an_address_that_the_user_has_set_becomes_the_upstream() {
+    check("claude", &[], &[("ANTHROPIC_BASE_URL", "https://proxy.example/")], ("https://proxy.example", ""));
+    check("claude", &[], &[], ("", ""));
+    check("qwen", &[], &[("OPENAI_BASE_URL", "https://p.example/v1")], ("", "https://p.example/v1"));
+    check("goose", &[], &[("OPENAI_BASE_URL", "https://b.example/v1")], ("", "https://b.example/v1"));
+    let both = [("OPENAI_BASE_URL", "https://b.example/v1"), ("OPENAI_HOST", "https://h.example")];
+    check("goose", &[], &both, ("", "https://h.example"));
+    let place = Place::new(&[], &[("COPILOT_PROVIDER_BASE_URL", "https://proxy.example/v1")], &[]);
+    let found = place.with(|around| Agent::named("copilot").destination(Upstreams::default(), around)).unwrap();
+    assert_eq!(found.upstreams, Upstreams::one("https://proxy.example/v1"));
+    let configured = Upstreams::one("https://other.example");
+    let found = Place::new(&[], &[], &[]).with(|around| Agent::named("claude").destination(configured.clone(), around));
+    assert_eq!(found.unwrap().upstreams, configured);
+}
+
+#[test]
+fn an_address_in_the_files_of_an_agent_becomes_the_upstream() {
+    let pi =
+        r#"{"providers":{"anthropic":{"baseUrl":"https://a.example"},"openai":{"baseUrl":"https://o.example/v1"}}}"#;
+    check("pi", &[("home/.pi/agent/models.json", pi)], &[], ("https://a.example", "https://o.example/v1"));
+    let goose = "OPENAI_HOST: https://o.example\nANTHROPIC_HOST: \"https://a.example/\"\nGOOSE_PROVIDER: openai\n";
+    check("goose", &[("home/.config/goose/config.yaml", goose)], &[], ("https://a.example", "https://o.example"));
+    let aider = "# mine\nopenai-api-base: https://o.example/v1  # there\n";
+    for file in ["home/.aider.conf.yml", "work/.aider.conf.yml", "work/deep/.aider.conf.yml"] {
+        check("aider", &[(file, aider)], &[("OPENAI_API_BASE", "https://v.example")], ("", "https://o.example/v1"));
+    }
+    check("aider", &[("work/.env", "OPENAI_API_BASE=https://o.example/v1\n")], &[], ("", "https://o.example/v1"));
+    let mini = "OPENAI_API_BASE='https://o.example/v1'\nANTHROPIC_API_BASE=https://a.example\n";
+    let file = "home/.config/mini-swe-agent/.env";
+    check("mini", &[(file, mini)], &[], ("https://a.example", "https://o.example/v1"));
+    check(
+        "codex",
+        &[("home/.codex/config.toml", "openai_base_url = \"https://o.example/v1/\"\n")],
+        &[],
+        ("", "https://o.example/v1"),
+    );
+    let opencode =
+        "{ // mine\n \"provider\": {\"anthropic\": {\"options\": {\"baseURL\": \"https://a.example/v1\"}}},\n}";
+    check("opencode", &[("home/.config/opencode/opencode.json", opencode)], &[], ("https://a.example/v1", ""));
+    check("opencode", &[("work/opencode.jsonc", opencode)], &[], ("https://a.example/v1", ""));
+    let qwen = r#"{"security":{"auth":{"baseUrl":"https://o.example/v1"}}}"#;
+    check("qwen", &[("home/.qwen/settings.json", qwen)], &[], ("", "https://o.example/v1"));
+    check("qwen", &[("work/.qwen/.env", "OPENAI_BASE_URL=https://o.example/v1")], &[], ("", "https://o.example/v1"));
+    let kimi = "default_model = \"k.2\"\n[models.\"k.2\"]\nprovider = \"p\"\n[providers.p]\ntype = \"kimi\"\nbase_url = \"https://k.example/v1\"\n";
+    check("kimi", &[("home/.kimi/config.toml", kimi)], &[], ("", "https://k.example/v1"));
+}
+
+#[test]
+fn settings_that_beat_variables_are_served_by_settings_of_our_own() {
+    let settings = r#"{"env":{"ANTHROPIC_BASE_URL":"https://s.example"}}"#;
+    let variables = [("ANTHROPIC_BASE_URL", "https://v.example")];
+    let place = Place::new(&[("home/.claude/settings.json", settings)], &variables, &[]);
+    place.with(|around| {
+        let agent = Agent::named("claude");
+        let destination = agent.destination(Upstreams::default(), around).unwrap();
+        assert_eq!(destination.upstreams.anthropic, "https://s.example");
+        let pointed = agent.pointed_at(URL, &destination, around).unwrap();
+        let [flag, file] = pointed.arguments.as_slice() else { panic!("{:?}", pointed.arguments) };
+        assert_eq!(flag, "--settings");
+        assert!(fs::read_to_string(file).unwrap().contains(URL));
+    });
+}
+
+#[test]
+fn what_would_not_reach_the_gateway_is_refused() {
+    check_refused("pi", &[("home/.pi/agent/settings.json", r#"{"defaultProvider":"mine"}"#)], &[], &[], "`mine`");
+    check_refused("pi", &[], &[], &["--provider", "google"], "`google`");
+    check_refused("goose", &[("home/.config/goose/config.yaml", "GOOSE_PROVIDER: custom_x\n")], &[], &[], "`custom_x`");
+    check_refused("goose", &[], &[("GOOSE_PROVIDER", "databricks")], &[], "`databricks`");
+    check_refused("codex", &[("home/.codex/config.toml", "model_provider = \"azure\"\n")], &[], &[], "`azure`");
+    check_refused("codex", &[], &[], &["-c", "model_provider=\"azure\""], "azure");
+    check_refused("codex", &[], &[], &["exec", "--oss"], "`--oss`");
+    check_refused("codex", &[], &[], &["-p", "work"], "profile");
+    check_refused("opencode", &[("work/opencode.json", r#"{"model":"openrouter/x"}"#)], &[], &[], "`openrouter/x`");
+    check_refused("opencode", &[], &[], &["run", "--model=google/x"], "`google/x`");
+    check_refused(
+        "qwen",
+        &[("home/.qwen/settings.json", r#"{"modelProviders":{"openai":[{"baseUrl":"x"}]}}"#)],
+        &[],
+        &[],
+        "modelProviders",
+    );
+    check_refused("aider", &[("home/.env", "ANTHROPIC_API_BASE=https://a.example")], &[], &[], "ANTHROPIC_API_BASE");
+    check_refused("aider", &[], &[], &["--openai-api-base", "https://x.example"], "--openai-api-base");
+    check_refused("aider", &[("home/.aider.conf.yml", "set-env:\n  - OPENAI_API_BASE=x\n")], &[], &[], "set-env");
+    check_refused("mini", &[], &[], &["-c", "mine.yaml"], "mine.yaml");
+    check_refused("claude", &[], &[("CLAUDE_CODE_USE_BEDROCK", "1")], &[], "CLAUDE_CODE_USE_BEDROCK");
+    check("claude", &[], &[("CLAUDE_CODE_USE_BEDROCK", "0")], ("", ""));
+    // An argument wins over a file, as it does for the agent.
+    let place = Place::new(
+        &[("home/.pi/agent/settings.json", r#"{"defaultProvider":"mine"}"#)],
+        &[],
+        &["--provider", "openai"],
+    );
+    assert!(place.with(|around| Agent::named("pi").destination(Upstreams::default(), around)).is_ok());
+}
+
+#[test]
+fn what_cannot_be_understood_is_refused() {
+    check_refused("codex", &[("home/.codex/config.toml", "what = is = this")], &[], &[], "cannot be read");
+    check_refused("pi", &[("home/.pi/agent/models.json", "{\"providers\": ")], &[], &[], "cannot be read");
+    check_refused("claude", &[], &[("ANTHROPIC_BASE_URL", "$PROXY/v1")], &[], "no address");
+    check_refused("goose", &[], &[("OPENAI_HOST", "ftp://x")], &[], "no address");
+    for agent in ["copilot", "kimi"] {
+        check_refused(agent, &[], &[], &[], "is not known");
+    }
+}

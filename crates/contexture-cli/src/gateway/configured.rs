@@ -1,0 +1,309 @@
+//! Reads what a user has configured for an agent: in variables, in arguments and in the agent's own files.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::failure::Failure;
+
+/// Largest file of settings that is read.
+const MOST_BYTES: u64 = 4 << 20;
+
+/// Where an agent runs.
+pub(super) struct Surroundings<'a> {
+    /// Its variables.
+    pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
+    /// Its working directory.
+    pub(super) directory: &'a Path,
+    /// The user's arguments for it.
+    pub(super) arguments: &'a [String],
+}
+
+/// One place in which something may be configured: exactly one of variable, file, argument and flag.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Source {
+    #[serde(default)]
+    variable: Option<String>,
+    /// A file, with the key in it.
+    #[serde(default)]
+    file: Option<String>,
+    #[serde(default)]
+    key: String,
+    /// An argument with a value, in all its spellings.
+    #[serde(default)]
+    argument: Option<Vec<String>>,
+    /// What the value of the argument begins with, if it counts.
+    #[serde(default)]
+    after: String,
+    /// An argument without a value.
+    #[serde(default)]
+    flag: Option<String>,
+    /// Whether it beats variables.
+    #[serde(default)]
+    pub(super) beats: bool,
+}
+
+impl Source {
+    /// The value, if it is there.
+    ///
+    /// # Errors
+    /// A file is there, but cannot be understood, so nobody knows what it says.
+    pub(super) fn value(&self, around: &Surroundings<'_>) -> Result<Option<String>, Failure> {
+        if let Some(name) = &self.variable {
+            return Ok((around.variable)(name).filter(|value| !value.trim().is_empty()));
+        }
+        if let Some(names) = &self.argument {
+            return Ok(argument(around.arguments, names, &self.after));
+        }
+        if let Some(flag) = &self.flag {
+            return Ok(around.arguments.contains(flag).then(|| "on".to_owned()));
+        }
+        let Some(path) = self.file.as_ref().and_then(|file| path_of(file, around)) else { return Ok(None) };
+        let Some(settings) = settings_of(&path).map_err(|why| unreadable(&path, &why))? else { return Ok(None) };
+        Ok(looked_up(&settings, &self.key).filter(|value| !value.trim().is_empty()))
+    }
+
+    /// Its name, for people.
+    pub(super) fn name(&self) -> String {
+        match (&self.variable, &self.argument, &self.flag, &self.file) {
+            (Some(name), ..) | (_, _, Some(name), _) => format!("`{name}`"),
+            (_, Some(names), ..) => format!("`{} {}`", names[0], self.after).replace(" `", "`"),
+            (.., Some(file)) => format!("`{}` in `{}`", self.key, plain(file)),
+            _ => String::new(),
+        }
+    }
+}
+
+fn unreadable(path: &Path, why: &str) -> Failure {
+    let failure = Failure::usage(format!("`{}` cannot be read ({why}), and may say where requests go", path.display()));
+    failure.hint("correct it, or say where they go with --upstream")
+}
+
+/// A file's name without variables, as most people know it.
+fn plain(file: &str) -> String {
+    match (file.strip_prefix('{'), file.split_once('}')) {
+        (Some(_), Some((variable, rest))) => {
+            format!("{}{rest}", variable.split_once('|').map_or("", |(_, usual)| usual))
+        }
+        _ => file.to_owned(),
+    }
+}
+
+/// The path of a file as the table writes it.
+pub(super) fn path_of(file: &str, around: &Surroundings<'_>) -> Option<PathBuf> {
+    let file = match (file.strip_prefix('{'), file.split_once('}')) {
+        (Some(_), Some((variable, rest))) => {
+            let (name, usual) = variable[1..].split_once('|').unwrap_or((&variable[1..], ""));
+            let set = (around.variable)(name).filter(|value| !value.is_empty());
+            match set.unwrap_or_else(|| usual.to_owned()) {
+                start if start.is_empty() => return None,
+                start => format!("{start}{rest}"),
+            }
+        }
+        _ => file.to_owned(),
+    };
+    match file.strip_prefix("~/") {
+        Some(rest) => {
+            let home = (around.variable)("HOME").or_else(|| (around.variable)("USERPROFILE"))?;
+            Some(PathBuf::from(home).join(rest))
+        }
+        None if Path::new(&file).is_absolute() => Some(PathBuf::from(file)),
+        None => above(around.directory, &file),
+    }
+}
+
+/// A file in a directory or, in a repository, in those above it up to the repository's.
+fn above(directory: &Path, file: &str) -> Option<PathBuf> {
+    let depth = directory.ancestors().position(|directory| directory.join(".git").exists()).unwrap_or(0);
+    directory.ancestors().take(depth + 1).map(|directory| directory.join(file)).find(|path| path.exists())
+}
+
+/// The value of an argument, as `--name value` or `--name=value`.
+fn argument(arguments: &[String], names: &[String], after: &str) -> Option<String> {
+    let own = arguments.iter().take_while(|argument| *argument != "--");
+    let follows = arguments.iter().skip(1).map(Some).chain([None]);
+    let found = own.zip(follows).filter_map(|(argument, next)| {
+        names.iter().find_map(|name| match argument.strip_prefix(name.as_str())? {
+            "" => Some(next.cloned().unwrap_or_default()),
+            rest if name.starts_with("--") => rest.strip_prefix('=').map(str::to_owned),
+            rest => Some(rest.trim_start_matches('=').to_owned()),
+        })
+    });
+    // The last one counts.
+    found.filter_map(|value| value.replace(' ', "").strip_prefix(after).map(str::to_owned)).last()
+}
+
+/// The settings in a file, if it is there.
+fn settings_of(path: &Path) -> Result<Option<Value>, String> {
+    let text = match fs::metadata(path) {
+        Ok(found) if found.len() > MOST_BYTES => return Err("it is too large".to_owned()),
+        Ok(found) if !found.is_file() => return Ok(None),
+        Ok(_) => fs::read_to_string(path).map_err(|error| error.to_string())?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+    };
+    let kind = path.extension().and_then(|extension| extension.to_str()).unwrap_or("env");
+    let read = match kind {
+        "toml" => toml::from_str(&text).map_err(|error| error.message().to_owned()),
+        "yaml" | "yml" => Ok(of_yaml(&text)),
+        "json" | "jsonc" if text.trim().is_empty() => Ok(Value::Null),
+        "json" | "jsonc" => {
+            let plain = || serde_json::from_str(&without_comments(&text));
+            serde_json::from_str(&text).or_else(|_| plain()).map_err(|error| error.to_string())
+        }
+        _ => Ok(of_variables(&text)),
+    };
+    read.map(Some)
+}
+
+/// The values at the outermost level of a YAML file. Lists and maps are there, but not read.
+fn of_yaml(text: &str) -> Value {
+    let mut settings = Map::new();
+    for line in text.lines().filter(|line| !line.starts_with([' ', '\t', '#', '-'])) {
+        let Some((name, value)) = line.split_once(':') else { continue };
+        let value = unquoted(value);
+        let value = if value.is_empty() { "(more than one value)".to_owned() } else { value };
+        settings.insert(unquoted(name), Value::String(value));
+    }
+    Value::Object(settings)
+}
+
+/// The values of a file of variables.
+fn of_variables(text: &str) -> Value {
+    let lines = text.lines().map(|line| line.trim_start()).filter(|line| !line.starts_with('#'));
+    let pairs = lines.filter_map(|line| line.strip_prefix("export ").unwrap_or(line).split_once('='));
+    Value::Object(pairs.map(|(name, value)| (name.trim().to_owned(), Value::String(unquoted(value)))).collect())
+}
+
+/// A value without quotes, or without the comment that follows it.
+fn unquoted(text: &str) -> String {
+    let text = text.trim();
+    for quote in ['"', '\''] {
+        if let Some((value, _)) = text.strip_prefix(quote).and_then(|rest| rest.split_once(quote)) {
+            return value.to_owned();
+        }
+    }
+    text.split(" #").next().unwrap_or_default().trim().to_owned()
+}
+
+/// JSON without comments and without commas before a bracket.
+fn without_comments(text: &str) -> String {
+    let (mut plain, mut signs, mut is_text) = (String::with_capacity(text.len()), text.chars().peekable(), false);
+    while let Some(sign) = signs.next() {
+        match (is_text, sign, signs.peek()) {
+            (true, '\\', _) => {
+                plain.push(sign);
+                plain.extend(signs.next());
+                continue;
+            }
+            (_, '"', _) => is_text = !is_text,
+            (false, '/', Some('/')) => {
+                while signs.peek().is_some_and(|sign| *sign != '\n') {
+                    signs.next();
+                }
+                continue;
+            }
+            (false, '/', Some('*')) => {
+                let mut before = ' ';
+                signs.next();
+                for sign in signs.by_ref() {
+                    if (before, sign) == ('*', '/') {
+                        break;
+                    }
+                    before = sign;
+                }
+                continue;
+            }
+            (false, '}' | ']', _) => {
+                let kept = plain.trim_end().trim_end_matches(',').len();
+                plain.truncate(kept);
+            }
+            _ => {}
+        }
+        plain.push(sign);
+    }
+    plain
+}
+
+/// The value of a key, of which `<...>` parts are values of other keys.
+fn looked_up(settings: &Value, key: &str) -> Option<String> {
+    let (mut value, mut rest) = (settings, key);
+    while !rest.is_empty() {
+        let end = end_of_part(rest);
+        let (part, after) = (&rest[..end], rest[end..].trim_start_matches('.'));
+        let inner = part.strip_prefix('<').and_then(|part| part.strip_suffix('>'));
+        value = match inner {
+            Some(inner) => value.get(looked_up(settings, inner)?)?,
+            None => value.get(part)?,
+        };
+        rest = after;
+    }
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+/// Where the first part of a key ends.
+fn end_of_part(key: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, sign) in key.char_indices() {
+        match sign {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            '.' if depth == 0 => return at,
+            _ => {}
+        }
+    }
+    key.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn keys_may_be_named_by_other_keys() {
+        let settings =
+            json!({"default": "k.2", "models": {"k.2": {"provider": "p"}}, "providers": {"p": {"url": "u"}}});
+        assert_eq!(looked_up(&settings, "providers.<models.<default>.provider>.url").as_deref(), Some("u"));
+        assert_eq!(looked_up(&settings, "providers.<models.<other>.provider>.url"), None);
+        assert_eq!(looked_up(&settings, "providers.q.url"), None);
+    }
+
+    #[test]
+    fn files_are_read_as_agents_read_them() {
+        let yaml =
+            of_yaml("# a\nOPENAI_HOST: https://h.example # here\nGOOSE_PROVIDER: 'x'\nnested:\n  OPENAI_HOST: no\n");
+        assert_eq!(
+            yaml,
+            json!({"OPENAI_HOST": "https://h.example", "GOOSE_PROVIDER": "x", "nested": "(more than one value)"})
+        );
+        let variables = of_variables("#A=1\nexport A=\"b c\" # d\nB='e'\n C = f # g\nnothing\n");
+        assert_eq!(variables, json!({"A": "b c", "B": "e", "C": "f"}));
+        let text = "{ // one\n \"a\": \"http://x/*y*/\", /* two */ \"b\": [1, 2,],\n}";
+        let json: Value = serde_json::from_str(&without_comments(text)).unwrap();
+        assert_eq!(json, json!({"a": "http://x/*y*/", "b": [1, 2]}));
+    }
+
+    #[test]
+    fn arguments_are_found_however_they_are_written() {
+        let check = |arguments: &[&str], expected: Option<&str>| {
+            let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
+            let names = ["-c".to_owned(), "--config".to_owned()];
+            assert_eq!(argument(&arguments, &names, "model_provider=").as_deref(), expected, "{arguments:?}");
+        };
+        check(&["-c", "model_provider=x"], Some("x"));
+        check(&["exec", "--config=model_provider = x"], Some("x"));
+        check(&["-cmodel_provider=x", "-c", "model=y"], Some("x"));
+        check(&["-c", "model_provider=x", "-c", "model_provider=y"], Some("y"));
+        check(&["-c", "model=y"], None);
+        check(&["--", "-c", "model_provider=x"], None);
+        check(&["--config"], None);
+    }
+}
