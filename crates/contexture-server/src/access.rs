@@ -3,6 +3,7 @@
 //! A key is the first part of the path (`http://127.0.0.1:7717/KEY/anthropic/v1/messages`), because the headers by
 //! which clients authenticate belong to the provider. Clients that can add a header may send it as `x-contexture-key`.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use axum::http::{HeaderMap, header};
@@ -141,6 +142,17 @@ impl Access {
         let in_headers = headers.values().any(|value| tokens().any(|token| holds(value.as_bytes(), &token.secret)));
         let query = query.unwrap_or_default();
         in_headers || tokens().chain(&self.keys).any(|key| holds(query.as_bytes(), &key.secret))
+    }
+
+    /// A text without the secrets of this gateway, for what is kept: an agent may have printed its variables.
+    pub(crate) fn without_secrets<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut shown = Cow::Borrowed(text);
+        for key in self.keys.iter().chain([&self.token]).chain(&self.inspector) {
+            if shown.contains(&key.secret) {
+                shown = Cow::Owned(shown.replace(&key.secret, "(key of the gateway)"));
+            }
+        }
+        shown
     }
 
     /// Removes what belongs to the gateway and its inspector from headers that are forwarded.

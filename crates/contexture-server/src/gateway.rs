@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
@@ -74,6 +75,7 @@ impl Gateway {
             session: Session::new(id, store.clone()),
             client: client()?,
             access,
+            refused: AtomicU64::new(0),
             store,
             address,
             inspector: inspector.clone(),
@@ -112,6 +114,11 @@ impl Gateway {
     /// The token for its own routes.
     pub fn token(&self) -> &str {
         self.shared.access.token()
+    }
+
+    /// How many requests were refused so far because they came without a key.
+    pub fn refused(&self) -> u64 {
+        self.shared.refused.load(Ordering::Relaxed)
     }
 
     /// The requests so far.

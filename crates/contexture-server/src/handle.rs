@@ -1,6 +1,7 @@
 //! Handles an incoming request.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, to_bytes};
@@ -35,6 +36,7 @@ pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming
     let form = ErrorForm::of(parts.uri.path(), &parts.headers);
     // Before anything else: who has no key learns nothing, and nothing is done for him.
     let Some(caller) = shared.access.caller(parts.uri.path(), &parts.headers) else {
+        shared.refused.fetch_add(1, Ordering::Relaxed);
         return refusal(form, StatusCode::UNAUTHORIZED, NO_KEY);
     };
     if !guard::is_local(&parts.headers, &parts.uri, shared.address.ip()) {

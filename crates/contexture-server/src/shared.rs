@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::access::Access;
 use crate::decide::Decider;
@@ -18,6 +18,8 @@ pub(crate) struct Shared {
     pub(crate) session: Session,
     /// Who may use the gateway.
     pub(crate) access: Access,
+    /// How many requests came without a key.
+    pub(crate) refused: AtomicU64,
     pub(crate) store: Option<Arc<Store>>,
     pub(crate) client: reqwest::Client,
     pub(crate) address: SocketAddr,

@@ -67,12 +67,15 @@ impl Watched {
         };
         let parent = ready.conversation.as_ref().and_then(|conversation| conversation.beginning.parent.clone());
         let (format, came, sent, noted) = (asked.format, asked.body.clone(), ready.body.clone(), ticket.clone());
+        let hiding = shared.clone();
         let noting = tokio::task::spawn_blocking(move || {
             let conversation = record.conversation.clone().unwrap_or_else(|| ASIDE.to_owned());
             // A body that is not UTF-8 is not shown.
             let Ok(came) = std::str::from_utf8(&came) else { return };
             let sent = sent.as_deref().and_then(|sent| std::str::from_utf8(sent).ok());
-            let parent = parent.as_deref();
+            let came = hiding.access.without_secrets(came);
+            let sent = sent.map(|sent| hiding.access.without_secrets(sent));
+            let (came, sent, parent) = (&*came, sent.as_deref(), parent.as_deref());
             let seen = Seen { conversation: &conversation, parent, format, came, sent, record };
             *noted.lock().unwrap_or_else(PoisonError::into_inner) = inspector.note_sent(seen);
         });

@@ -236,6 +236,7 @@ impl Agent {
         if let Some(placed) = &self.placed {
             let directory = path_of(&placed.directory, around).ok_or(io::ErrorKind::NotFound)?;
             fs::create_dir_all(&directory)?;
+            remove_left(&directory, &placed.name);
             own.write(&directory.join(placed.name.replace("{id}", &id)), &placed.text.replace("{url}", url))?;
         }
         let fill = |text: &String| text.replace("{files}", &directory.display().to_string()).replace("{id}", &id);
@@ -326,6 +327,25 @@ impl Drop for OwnFiles {
         }
     }
 }
+
+/// Removes files of runs that were killed before they could do it themselves.
+#[cfg(unix)]
+fn remove_left(directory: &Path, name: &str) {
+    use rustix::process::{Pid, test_kill_process};
+    let Some((start, end)) = name.split_once("{id}") else { return };
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let found = entry.file_name();
+        let id = found.to_str().and_then(|found| found.strip_prefix(start)?.strip_suffix(end));
+        let pid = id.and_then(|id| id.split_once('-')?.0.parse().ok()).and_then(Pid::from_raw);
+        if pid.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH)) {
+            // If it stays, it holds a key that is worth nothing any more.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn remove_left(_: &Path, _: &str) {}
 
 /// All agents of the table.
 pub(super) fn known() -> Vec<Agent> {

@@ -72,6 +72,7 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     }
     let pointed = agent.pointed_at(&gateway.url(), &destination, &around);
     let status = spawn(&agent, pointed, &command.arguments).await;
+    let refused = gateway.refused();
     let records = gateway.stop().await;
     telemetry.finish().await;
     let status = status?;
@@ -82,6 +83,12 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     }
     if receipt.requests == 0 {
         told.push_str(&unseen(&agent));
+    }
+    if refused > 0 {
+        told.push_str(&format!(
+            "  {refused} requests came without the gateway's key and were refused: an agent that drops the path of its \
+             address cannot be used, unless it can send the header `x-contexture-key`\n"
+        ));
     }
     // If the terminal is gone, there is nobody to tell; the agent's exit code is returned all the same.
     let _ = io::stderr().write_all(told.as_bytes());

@@ -48,6 +48,7 @@ async fn without_the_key_nobody_gets_anything() {
         }
     }
     assert!(provider.got().is_empty(), "nothing of it reached the provider");
+    assert_eq!(gateway.refused(), 7 * 6 * 2, "the one who started it can be told");
     // The same message of the one who started it.
     let (status, _) = post(&gateway, Format::Messages, body).await;
     assert_eq!(status, 200);
@@ -157,6 +158,28 @@ async fn what_is_the_inspectors_never_reaches_the_provider() {
     assert_eq!(asked.status().as_u16(), 401);
     let asked = client.get(format!("{page}/{key}/api/v1/conversations")).send().await.unwrap();
     assert_eq!(asked.status().as_u16(), 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_prints_its_variables_does_not_have_the_key_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let provider = Provider::start().await;
+    let options = Options { inspect: true, store: Some(directory.path().join("gateway.db")), ..patient() };
+    let gateway = provider.gateway(options).await;
+    let mut agent = Agent::new(Format::Messages, "Which variables are set?");
+    let printed = format!("ANTHROPIC_BASE_URL={}/anthropic\nTERM=dumb", gateway.url());
+    agent.call("I look.", "Bash", serde_json::json!({"command": "env"}), &printed);
+    for at in agent.requests() {
+        assert_eq!(post(&gateway, Format::Messages, agent.request(at, false)).await.0, 200);
+    }
+    let key = secret(&gateway);
+    records(&gateway, agent.requests().len()).await;
+    gateway.stop().await;
+    let files: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().path()).collect();
+    let texts: Vec<String> =
+        files.iter().map(|path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned()).collect();
+    assert!(texts.iter().any(|text| text.contains("TERM=dumb")), "what it printed is there");
+    assert!(texts.iter().all(|text| !text.contains(&key)), "without the key");
 }
 
 #[tokio::test(flavor = "multi_thread")]

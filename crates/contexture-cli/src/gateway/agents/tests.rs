@@ -194,3 +194,17 @@ fn what_cannot_be_understood_is_refused() {
         check_refused(agent, &[], &[], &[], "is not known");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn what_a_killed_run_left_behind_is_removed() {
+    // No process has so high a number.
+    let left = "home/.codex/contexture-2147483647-0123abcd.config.toml";
+    let running = format!("home/.codex/contexture-{}-0123abcd.config.toml", process::id());
+    let others = "home/.codex/contexture-mine.config.toml";
+    let place = Place::new(&[(left, "x"), (&running, "x"), (others, "x")], &[], &[]);
+    let destination = Destination::given(Upstreams::default());
+    drop(place.with(|around| Agent::named("codex").pointed_at(URL, &destination, around)).unwrap());
+    let is_there = |name: &str| place.root.path().join(name).exists();
+    assert!(!is_there(left) && is_there(&running) && is_there(others));
+}
