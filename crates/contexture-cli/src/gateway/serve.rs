@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use crate::settings::keys;
 use clap::Args;
-use crate::settings::keys;
 use contexture_server::{Gateway, Options, Receipt, StartError, StoreError, Upstreams};
 
 use super::flags::{self, GatewayFlags, web_address};
