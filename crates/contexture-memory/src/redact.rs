@@ -1,17 +1,24 @@
 //! Removes keys and tokens from text before it is written.
 //!
 //! What remembers things must not remember secrets. [`redact`] replaces what looks like one by `[redacted: …]` with its
-//! kind: keys in the formats of known providers, private keys, passwords in addresses, and values of high entropy beside a
-//! name that tells what they are, such as `password = …`. The rest of the text stays as it is.
+//! kind: keys in the formats of known providers, private keys, passwords in addresses and in the options of programs, and
+//! values beside a name that tells what they are, such as `password = …`. The rest of the text stays as it is.
+//!
+//! Everything that is stored, indexed, exported or shown as memory uses this one function, and the forms of secrets are
+//! one table. Time is proportional to the length of the text, whatever the text is.
 //!
 //! It errs on the side of removing: a commit hash after `token:` is removed too. It cannot find a secret that has no known
-//! format and no telling name beside it.
+//! format and no telling name beside it, nor a password of letters in a sentence: "the password is swordfish".
 
+mod commands;
+mod cookies;
 mod formats;
 mod named;
-mod cookies;
 mod private_keys;
 mod random;
+mod settings;
+mod table;
+mod value;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -21,6 +28,9 @@ use serde_json::Value;
 
 /// The beginning of what replaces a secret.
 const MARK: &str = "[redacted: ";
+
+/// More than the longest kind of a secret.
+const MAX_KIND: usize = 40;
 
 /// How much of a text around a part of it is searched: more than the longest key.
 const AROUND_BYTES: usize = 64 * 1024;
@@ -61,9 +71,14 @@ pub fn secrets(text: &str) -> Vec<Secret> {
     let mut found = private_keys::find(text);
     formats::find(text, &mut found);
     named::find(text, &mut found);
+    settings::find(text, &mut found);
+    commands::find(text, &mut found);
     cookies::find(text, &mut found);
     let marks: Vec<Range<usize>> = marks(text);
-    found.retain(|secret| !marks.iter().any(|mark| mark.start <= secret.range.start && secret.range.end <= mark.end));
+    found.retain(|secret| {
+        let mark = marks.get(marks.partition_point(|mark| mark.end < secret.range.end));
+        !mark.is_some_and(|mark| mark.start <= secret.range.start)
+    });
     found.sort_by_key(|secret| (secret.range.start, std::cmp::Reverse(secret.range.end)));
     let mut secrets: Vec<Secret> = Vec::new();
     for secret in found {
@@ -104,7 +119,7 @@ pub(crate) fn redacted_start(text: &str, max_bytes: usize) -> String {
     redacted[..end].to_owned()
 }
 
-/// Removes secrets from all texts of a JSON value; its name may tell what it is.
+/// Removes secrets from all texts of a JSON value; its name may tell what it is. Names of fields stay as they are.
 pub fn redact_value(name: &str, value: &mut Value) {
     match value {
         Value::String(text) => {
@@ -128,9 +143,9 @@ fn marks(text: &str) -> Vec<Range<usize>> {
 /// The length of the mark that a text begins with.
 fn mark_len(text: &str) -> Option<usize> {
     let rest = text.strip_prefix(MARK)?;
-    let kind = &rest[..rest.find(']')?];
-    let is_kind =
-        formats::kinds().chain(named::kinds()).chain([cookies::KIND, private_keys::KIND]).any(|known| known == kind);
+    let kind = &rest[..rest.bytes().take(MAX_KIND).position(|byte| byte == b']')?];
+    let kinds = formats::kinds().chain(named::kinds()).chain(settings::kinds());
+    let is_kind = kinds.chain([cookies::KIND, private_keys::KIND]).any(|known| known == kind);
     is_kind.then_some(MARK.len() + kind.len() + 1)
 }
 

@@ -1,167 +1,150 @@
 //! Secrets in the formats of known providers.
 
-use super::random::is_word;
+use std::sync::LazyLock;
+
+use super::random::is_name_of_words;
+use super::table::{FORMATS, Format, PASSWORD, SHAPES, Shape};
+use super::value::is_stand_in;
 use super::{Secret, begins_word};
 
-/// Which characters follow the beginning of a key.
-#[derive(Clone, Copy)]
-enum Signs {
+/// Which characters a part of a key has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Signs {
+    Digit,
     /// Capital letters and digits.
     Upper,
+    /// Small letters and digits.
+    Lower,
     /// Hexadecimal digits.
     Hex,
+    /// Hexadecimal digits and `-`.
+    Uuid,
+    /// Capital letters, digits and `-`.
+    Serial,
     /// Letters and digits.
     Alnum,
     /// Letters, digits, `-` and `_`.
     Word,
-    /// The same and `.`, `=`, `/`, `+`, `~`.
+    /// The same, `.` and `~`.
+    Tilde,
+    /// The same, `=`, `/`, `+` and `$`.
     Wide,
+    /// Letters, digits and escapes such as `%3D`, of which there is one.
+    Percent,
+    /// The name of a host, with `/`.
+    Host,
+    /// The path of an address, with `@`.
+    Path,
 }
 
 impl Signs {
     fn has(self, byte: u8) -> bool {
+        let is_alnum = byte.is_ascii_alphanumeric();
         match self {
+            Signs::Digit => byte.is_ascii_digit(),
             Signs::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Signs::Lower => byte.is_ascii_lowercase() || byte.is_ascii_digit(),
             Signs::Hex => byte.is_ascii_hexdigit(),
-            Signs::Alnum => byte.is_ascii_alphanumeric(),
-            Signs::Word => byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'),
-            Signs::Wide => byte.is_ascii_alphanumeric() || b"-_.=/+~".contains(&byte),
+            Signs::Uuid => byte.is_ascii_hexdigit() || byte == b'-',
+            Signs::Serial => byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'-',
+            Signs::Alnum => is_alnum,
+            Signs::Word => is_alnum || matches!(byte, b'-' | b'_'),
+            Signs::Tilde => is_alnum || b"-_.~".contains(&byte),
+            Signs::Wide => is_alnum || b"-_.=/+~$".contains(&byte),
+            Signs::Percent => is_alnum || byte == b'%',
+            Signs::Host => is_alnum || b"-./".contains(&byte),
+            Signs::Path => is_alnum || b"-./@".contains(&byte),
         }
+    }
+
+    /// How many bytes at the beginning of these are of the kind, at most so many.
+    fn run(self, bytes: &[u8], most: usize) -> usize {
+        bytes.iter().take(most).take_while(|byte| self.has(**byte)).count()
+    }
+
+    fn run_back(self, bytes: &[u8], most: usize) -> usize {
+        bytes.iter().rev().take(most).take_while(|byte| self.has(**byte)).count()
     }
 }
 
-/// How a key begins, what follows, and at least how many of it.
-struct Format(&'static str, Signs, usize, &'static str);
-
-/// The formats that providers publish, so that their keys are found in logs and commits.
-const FORMATS: &[Format] = &[
-    Format("AKIA", Signs::Upper, 16, "AWS access key"),
-    Format("ASIA", Signs::Upper, 16, "AWS access key"),
-    Format("ABIA", Signs::Upper, 16, "AWS access key"),
-    Format("ACCA", Signs::Upper, 16, "AWS access key"),
-    Format("AIza", Signs::Word, 35, "Google API key"),
-    Format("ya29.", Signs::Word, 20, "Google token"),
-    Format("GOCSPX-", Signs::Word, 20, "Google client secret"),
-    Format("ghp_", Signs::Alnum, 30, "GitHub token"),
-    Format("gho_", Signs::Alnum, 30, "GitHub token"),
-    Format("ghu_", Signs::Alnum, 30, "GitHub token"),
-    Format("ghs_", Signs::Alnum, 30, "GitHub token"),
-    Format("ghr_", Signs::Alnum, 30, "GitHub token"),
-    Format("github_pat_", Signs::Word, 22, "GitHub token"),
-    Format("glpat-", Signs::Word, 20, "GitLab token"),
-    Format("gldt-", Signs::Word, 20, "GitLab token"),
-    Format("glrt-", Signs::Word, 20, "GitLab token"),
-    Format("glcbt-", Signs::Word, 20, "GitLab token"),
-    Format("glptt-", Signs::Word, 20, "GitLab token"),
-    Format("sk-ant-", Signs::Word, 20, "Anthropic key"),
-    Format("sk-", Signs::Word, 20, "API key"),
-    Format("sess-", Signs::Alnum, 32, "session key"),
-    Format("gsk_", Signs::Alnum, 32, "Groq key"),
-    Format("xai-", Signs::Alnum, 40, "xAI key"),
-    Format("pplx-", Signs::Alnum, 32, "Perplexity key"),
-    Format("hf_", Signs::Alnum, 30, "Hugging Face token"),
-    Format("r8_", Signs::Alnum, 30, "Replicate token"),
-    Format("nvapi-", Signs::Word, 40, "NVIDIA key"),
-    Format("xoxb-", Signs::Word, 10, "Slack token"),
-    Format("xoxp-", Signs::Word, 10, "Slack token"),
-    Format("xoxa-", Signs::Word, 10, "Slack token"),
-    Format("xoxr-", Signs::Word, 10, "Slack token"),
-    Format("xoxs-", Signs::Word, 10, "Slack token"),
-    Format("xoxe.", Signs::Wide, 20, "Slack token"),
-    Format("xapp-", Signs::Word, 10, "Slack token"),
-    Format("https://hooks.slack.com/services/", Signs::Wide, 20, "Slack webhook"),
-    Format("https://discord.com/api/webhooks/", Signs::Wide, 40, "Discord webhook"),
-    Format("sk_live_", Signs::Alnum, 16, "Stripe key"),
-    Format("sk_test_", Signs::Alnum, 16, "Stripe key"),
-    Format("rk_live_", Signs::Alnum, 16, "Stripe key"),
-    Format("rk_test_", Signs::Alnum, 16, "Stripe key"),
-    Format("whsec_", Signs::Wide, 24, "webhook secret"),
-    Format("npm_", Signs::Alnum, 36, "npm token"),
-    Format("pypi-", Signs::Word, 50, "PyPI token"),
-    Format("rubygems_", Signs::Hex, 48, "RubyGems key"),
-    Format("cio", Signs::Alnum, 32, "crates.io token"),
-    Format("dckr_pat_", Signs::Word, 20, "Docker token"),
-    Format("dop_v1_", Signs::Hex, 64, "DigitalOcean token"),
-    Format("doo_v1_", Signs::Hex, 64, "DigitalOcean token"),
-    Format("shpat_", Signs::Hex, 32, "Shopify token"),
-    Format("shpss_", Signs::Hex, 32, "Shopify secret"),
-    Format("SG.", Signs::Wide, 40, "SendGrid key"),
-    Format("key-", Signs::Hex, 32, "Mailgun key"),
-    Format("SK", Signs::Hex, 32, "Twilio key"),
-    Format("hvs.", Signs::Word, 24, "Vault token"),
-    Format("hvb.", Signs::Word, 24, "Vault token"),
-    Format("lin_api_", Signs::Alnum, 30, "Linear key"),
-    Format("ntn_", Signs::Alnum, 40, "Notion token"),
-    Format("secret_", Signs::Alnum, 40, "Notion token"),
-    Format("tskey-", Signs::Word, 20, "Tailscale key"),
-    Format("sbp_", Signs::Hex, 40, "Supabase token"),
-    Format("figd_", Signs::Word, 30, "Figma token"),
-    Format("glsa_", Signs::Word, 32, "Grafana token"),
-    Format("dapi", Signs::Hex, 32, "Databricks token"),
-    Format("PMAK-", Signs::Word, 40, "Postman key"),
-    Format("ATATT3", Signs::Wide, 60, "Atlassian token"),
-    Format("AGE-SECRET-KEY-1", Signs::Upper, 50, "age key"),
-    Format("sq0csp-", Signs::Word, 40, "Square secret"),
-    Format("EAAA", Signs::Word, 58, "Square token"),
-    Format("pscale_tkn_", Signs::Word, 32, "PlanetScale token"),
-    Format("fo1_", Signs::Word, 40, "Fly token"),
-    Format("pcsk_", Signs::Word, 40, "Pinecone key"),
-];
-
 const WEB_TOKEN: &str = "web token";
 const BOT_TOKEN: &str = "bot token";
-const PASSWORD: &str = "password";
+const DISCORD_TOKEN: &str = "Discord token";
+/// By how many characters a key is judged. It may be longer.
+const MAX_JUDGED: usize = 512;
+/// A beginning of at most so many characters may begin a name, too.
+const WORDLIKE: usize = 5;
+/// After so many characters of encoded data, what looks like the beginning of a key is data.
+const ENCODED: usize = 48;
 
 /// What secrets of these formats are called.
 pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
-    FORMATS.iter().map(|Format(.., kind)| *kind).chain([WEB_TOKEN, BOT_TOKEN, PASSWORD])
+    let formats = FORMATS.iter().map(|Format(.., kind)| *kind);
+    formats.chain(SHAPES.iter().map(|Shape(.., kind)| *kind)).chain([WEB_TOKEN, BOT_TOKEN, DISCORD_TOKEN, PASSWORD])
 }
+
+/// The formats by the first byte of a key.
+static BY_FIRST: LazyLock<Vec<Vec<&'static Format>>> = LazyLock::new(|| {
+    let mut by_first: Vec<Vec<&'static Format>> = (0..256).map(|_| Vec::new()).collect();
+    for format in FORMATS {
+        by_first[usize::from(format.0.as_bytes()[0])].push(format);
+    }
+    by_first
+});
 
 /// Adds the secrets of known formats.
 pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
     let bytes = text.as_bytes();
-    let first = first_bytes();
-    for at in 0..bytes.len() {
+    let mut dots = Dots::default();
+    let mut at = 0;
+    while at < bytes.len() {
         // Most places are inside of a word.
         let is_inside = at >= 2 && bytes[at - 1].is_ascii_lowercase() && bytes[at - 2].is_ascii_lowercase();
-        if is_inside || !first[usize::from(bytes[at])] || !text.is_char_boundary(at) || !begins_word(text, at) {
+        if is_inside || !bytes[at].is_ascii_alphanumeric() || !begins_word(text, at) {
+            at += 1;
             continue;
         }
-        let mut formats = FORMATS.iter().filter(|Format(begin, ..)| begin.as_bytes()[0] == bytes[at]);
-        let key = formats.find_map(|format| key_at(bytes, at, format));
-        let other = || web_token(bytes, at).or_else(|| bot_token(bytes, at)).or_else(|| address_password(bytes, at));
-        found.extend(key.or_else(other));
+        let secret = key_from(bytes, at, &mut dots);
+        at = secret.as_ref().map_or(at + 1, |secret| secret.range.end);
+        found.extend(secret);
     }
+    SHAPES.iter().for_each(|shape| find_shape(text, shape, found));
+    find_discord(text, found);
 }
 
-/// Which bytes a secret can begin with.
-fn first_bytes() -> [bool; 256] {
-    let mut first = [false; 256];
-    for Format(begin, ..) in FORMATS {
-        first[usize::from(begin.as_bytes()[0])] = true;
-    }
-    first[usize::from(b'e')] = true;
-    (b'0'..=b'9').for_each(|digit| first[usize::from(digit)] = true);
-    (b'a'..=b'z').for_each(|letter| first[usize::from(letter)] = true);
-    first
+fn key_from(bytes: &[u8], at: usize, dots: &mut Dots) -> Option<Secret> {
+    let formats = &BY_FIRST[usize::from(bytes[at])];
+    let key = formats.iter().find_map(|format| key_at(bytes, at, format));
+    key.or_else(|| web_token(bytes, at, dots)).or_else(|| bot_token(bytes, at)).or_else(|| address_password(bytes, at))
 }
 
 fn key_at(bytes: &[u8], at: usize, format: &Format) -> Option<Secret> {
     let Format(begin, signs, least, kind) = *format;
     let rest = bytes[at..].strip_prefix(begin.as_bytes())?;
-    let len = rest.iter().take_while(|byte| signs.has(**byte)).count();
+    let judged = &rest[..signs.run(rest, MAX_JUDGED)];
+    let len = trimmed(judged);
+    let has = |test: fn(&u8) -> bool| judged.iter().any(test);
     // Words joined by dashes, such as `sk-learn-is-a-library-for-python`, have no digit; keys of that length do.
-    let is_random = rest[..len].iter().any(u8::is_ascii_digit) || rest[..len].iter().any(u8::is_ascii_uppercase);
-    let len = trimmed(&rest[..len]);
+    let is_random = match signs {
+        Signs::Percent => has(|byte| *byte == b'%'),
+        _ => has(u8::is_ascii_digit) || has(u8::is_ascii_uppercase),
+    };
     // Branches, classes and files begin so too: `sk-1234-fix-the-parser`, `sk-SK-translations-2024`.
-    let is_random = is_random && (begin != "sk-" || !is_name_of_words(&rest[..len]));
-    (len >= least && is_random).then(|| Secret { range: at..at + begin.len() + len, kind })
+    let may_be_words =
+        matches!(signs, Signs::Word | Signs::Wide) && begin.len() <= WORDLIKE && !begin.starts_with("xo");
+    let is_key = len >= least && is_random && !(may_be_words && is_name_of_words(&judged[..len]));
+    if !is_key || is_encoded(&bytes[..at]) {
+        return None;
+    }
+    let len = if judged.len() == MAX_JUDGED { signs.run(rest, usize::MAX) } else { len };
+    Some(Secret { range: at..at + begin.len() + len, kind })
 }
 
-/// Whether short words are joined by dashes; of a key some part is long or random.
-fn is_name_of_words(bytes: &[u8]) -> bool {
-    let mut parts = bytes.split(|byte| matches!(byte, b'-' | b'_'));
-    parts.all(|part| part.len() < 20 && std::str::from_utf8(part).is_ok_and(is_word))
+/// Whether a text ends in encoded data, which may have the beginning of any key.
+fn is_encoded(before: &[u8]) -> bool {
+    let is_data = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    let data = before.iter().rev().take(ENCODED).take_while(|byte| is_data(**byte)).count();
+    data == ENCODED && matches!(before.last(), Some(b'+' | b'/'))
 }
 
 /// The length without full stops and the like at the end, which belong to the sentence.
@@ -169,21 +152,43 @@ fn trimmed(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|byte| !matches!(byte, b'.' | b'/')).map_or(0, |last| last + 1)
 }
 
+/// A run of the characters of web tokens, and where its dots are. It is found once for all tokens that may begin in it.
+#[derive(Default)]
+struct Dots {
+    end: usize,
+    at: Vec<usize>,
+}
+
+impl Dots {
+    fn read(&mut self, bytes: &[u8], from: usize) {
+        if from < self.end {
+            return;
+        }
+        self.at.clear();
+        let is_of_token = |byte: u8| Signs::Word.has(byte) || byte == b'.';
+        self.end = from + bytes[from..].iter().take_while(|byte| is_of_token(**byte)).count();
+        self.at.extend((from..self.end).filter(|at| bytes[*at] == b'.'));
+    }
+}
+
 /// A JSON web token: three parts in base64, of which the first is an object.
-fn web_token(bytes: &[u8], at: usize) -> Option<Secret> {
-    let rest = bytes[at..].strip_prefix(b"eyJ")?;
-    let len = rest.iter().take_while(|byte| Signs::Word.has(**byte) || **byte == b'.').count();
-    let parts: Vec<&[u8]> = rest[..len].split(|byte| *byte == b'.').collect();
-    let is_token = parts.len() >= 3 && parts[1].len() >= 8 && parts[0].len() >= 8;
-    is_token.then(|| Secret { range: at..at + 3 + trimmed(&rest[..len]), kind: WEB_TOKEN })
+fn web_token(bytes: &[u8], at: usize, dots: &mut Dots) -> Option<Secret> {
+    const LEAST_PART: usize = 8;
+    let start = at + bytes[at..].starts_with(b"eyJ").then_some(3)?;
+    dots.read(bytes, at);
+    let after = &dots.at[dots.at.partition_point(|dot| *dot < start)..];
+    let (first, second) = (*after.first()?, *after.get(1)?);
+    let is_token = first - start >= LEAST_PART && second - first > LEAST_PART;
+    let end = dots.end - bytes[second..dots.end].iter().rev().take_while(|byte| **byte == b'.').count();
+    is_token.then_some(Secret { range: at..end, kind: WEB_TOKEN })
 }
 
 /// A token of a Telegram bot: digits, a colon, 35 characters.
 fn bot_token(bytes: &[u8], at: usize) -> Option<Secret> {
     let rest = &bytes[at..];
-    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = Signs::Digit.run(rest, 11);
     let key = rest[digits..].strip_prefix(b":")?;
-    let len = key.iter().take_while(|byte| Signs::Word.has(**byte)).count();
+    let len = Signs::Word.run(key, 37);
     let is_token = (8..=10).contains(&digits) && (34..=36).contains(&len);
     is_token.then(|| Secret { range: at..at + digits + 1 + len, kind: BOT_TOKEN })
 }
@@ -198,6 +203,43 @@ fn address_password(bytes: &[u8], at: usize) -> Option<Secret> {
     let host = part.iter().rposition(|byte| *byte == b'@')?;
     let colon = part[..host].iter().position(|byte| *byte == b':')?;
     let start = at + scheme + 3 + colon + 1;
-    let is_variable = matches!(part.get(colon + 1), None | Some(b'$' | b'{' | b'<' | b'[' | b'*'));
-    (host > colon + 1 && !is_variable).then(|| Secret { range: start..at + scheme + 3 + host, kind: PASSWORD })
+    let is_variable =
+        std::str::from_utf8(&part[colon + 1..host]).is_ok_and(|value| value.is_empty() || is_stand_in(value));
+    (!is_variable).then(|| Secret { range: start..at + scheme + 3 + host, kind: PASSWORD })
+}
+
+/// Adds the secrets that are known by what they have inside.
+fn find_shape(text: &str, shape: &Shape, found: &mut Vec<Secret>) {
+    let Shape(head, head_len, middle, tail, tail_len, kind) = shape;
+    let bytes = text.as_bytes();
+    for (at, _) in text.match_indices(middle) {
+        let after = at + middle.len();
+        let before = head.run_back(&bytes[..at], head_len.end() + 1);
+        let behind = tail.run(&bytes[after..], tail_len.end() + 1);
+        if head_len.contains(&before) && tail_len.contains(&behind) {
+            let is_address = *tail == Signs::Host;
+            let end = if is_address { at } else { after + behind };
+            found.push(Secret { range: at - before..end, kind });
+        }
+    }
+}
+
+/// Adds tokens of Discord: the number of a bot in base64, six characters for the time, and a signature.
+fn find_discord(text: &str, found: &mut Vec<Secret>) {
+    const TIME_LEN: usize = 6;
+    let bytes = text.as_bytes();
+    let mut before = None;
+    for (dot, _) in text.match_indices('.') {
+        let first = before.replace(dot).filter(|first| dot - first == TIME_LEN + 1);
+        let Some(first) = first.filter(|first| Signs::Word.run(&bytes[first + 1..dot], TIME_LEN) == TIME_LEN) else {
+            continue;
+        };
+        let head = Signs::Word.run_back(&bytes[..first], 40);
+        let tail = Signs::Word.run(&bytes[dot + 1..], 60);
+        let id = &text[first - head..first];
+        let is_token = (20..=30).contains(&head) && (25..=45).contains(&tail) && id.starts_with(['M', 'N', 'O']);
+        if is_token && id.contains(|c: char| c.is_ascii_digit()) {
+            found.push(Secret { range: first - head..dot + 1 + tail, kind: DISCORD_TOKEN });
+        }
+    }
 }

@@ -1,108 +1,27 @@
-//! Values of high entropy beside a name that tells what they are.
+//! Values beside a name that tells what they are.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
-use super::random::{entropy, is_name, is_word};
+use contexture_core::tokens::{ceil_boundary, floor_boundary};
+
+use super::random::is_word;
+use super::table::{AUTH, LINKS, NAMES, Name, OTHER_NAMES, PASS, PASSWORD, SIGNATURE, STAGES};
+use super::value::{Form, is_key, is_password};
 use super::{Secret, mark_len};
-
-/// A telling name, and what its value is.
-struct Name(&'static str, &'static str);
-
-/// Names without case, spaces, dashes and underscores. Longer ones first where one begins another.
-const NAMES: &[Name] = &[
-    Name("password", "password"),
-    Name("passphrase", "password"),
-    Name("passwort", "password"),
-    Name("contraseña", "password"),
-    Name("passwd", "password"),
-    Name("passcode", "password"),
-    Name("pwd", "password"),
-    Name(PASS, "password"),
-    Name("密码", "password"),
-    Name("密碼", "password"),
-    Name("パスワード", "password"),
-    Name("비밀번호", "password"),
-    Name("apikey", "key"),
-    Name("apitoken", "token"),
-    Name("accesskeyid", "key"),
-    Name("accesskey", "key"),
-    Name("accesstoken", "token"),
-    Name("authtoken", "token"),
-    Name("refreshtoken", "token"),
-    Name("secretaccesskey", "key"),
-    Name("secretkey", "key"),
-    Name("privatekey", "key"),
-    Name("signingkey", "key"),
-    Name("encryptionkey", "key"),
-    Name("masterkey", "key"),
-    Name("accountkey", "key"),
-    Name("clientsecret", "secret"),
-    Name("credentials", "secret"),
-    Name("credential", "secret"),
-    Name("authorization", "token"),
-    Name("bearer", "token"),
-    Name("basic", "token"),
-    Name("secret", "secret"),
-    Name("token", "token"),
-    Name("密钥", "key"),
-    Name("令牌", "token"),
-    Name("トークン", "token"),
-];
-
-/// Words between a name and its value.
-const LINKS: &[&str] =
-    &["is", "was", "to", "ist", "bearer", "basic", "token", "=>", ":=", "=", ":", "：", "＝", "是", "为", "為", "は"];
 
 /// How many characters there may be between a name and its value.
 const MAX_GAP: usize = 24;
-/// The shortest value of a password, and of anything else.
-const MIN_PASSWORD: usize = 6;
-const MIN_VALUE: usize = 16;
-/// What ends the name of another thing that only begins with a telling name, as `PASSWORD_HASH`.
-const OTHER_NAMES: &[&str] = &[
-    "HASH",
-    "FILE",
-    "PATH",
-    "DIR",
-    "URL",
-    "URI",
-    "LENGTH",
-    "LEN",
-    "SIZE",
-    "TTL",
-    "NAME",
-    "EXPIRES",
-    "EXPIRY",
-    "MIN",
-    "MAX",
-    "POLICY",
-    "FIELD",
-    "COUNT",
-    "LIMIT",
-    "TYPE",
-    "ALGORITHM",
-    "ENDPOINT",
-    "COST",
-    "VERSION",
-];
-/// Where a key is used, at the end of its name.
-const STAGES: &[&str] = &["prod", "production", "dev", "test", "staging", "live", "base", "main", "old", "new"];
-/// What fields of programs begin with.
-const OBJECTS: &[&str] = &[
-    "config", "cfg", "conf", "settings", "self", "this", "args", "opts", "options", "params", "req", "request", "data",
-];
-/// What the length of a password is counted in.
-const UNITS: &[&str] =
-    &["character", "char", "digit", "letter", "symbol", "word", "byte", "bit", "day", "month", "step"];
+/// How much of a text before a name tells how its value is given.
+const MAX_BEFORE: usize = 200;
+/// By how many characters a value is judged. It may be longer.
+const MAX_JUDGED: usize = 256;
+/// The longest part of a name after the telling one.
+const MAX_SUFFIX: usize = 64;
+/// The shortest signature.
+const MIN_SIGNATURE: usize = 16;
 /// The first character of scripts without spaces between words.
 const CJK: char = '\u{2E80}';
-
-const PASSWORD: &str = "password";
-/// A name only at the end of another one, as in `DB_PASS`.
-const PASS: &str = "pass";
-
-/// Bits for each character that a random value of that length has at least.
-const MIN_ENTROPY: f64 = 3.0;
 
 /// What the values of telling names are called.
 pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
@@ -117,125 +36,241 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 
 /// Adds the values beside telling names.
 pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
-    for at in 0..text.len() {
-        if !may_begin(text.as_bytes(), at) || !text.is_char_boundary(at) {
-            continue;
-        }
-        let Some((kind, len)) = name_at(text, at) else { continue };
-        if let Some(range) = value_after(text, at..at + len, kind) {
-            found.push(Secret { range, kind });
-        }
+    let mut at = 0;
+    while at < text.len() {
+        let name = if may_begin(text.as_bytes(), at) && text.is_char_boundary(at) { name_at(text, at) } else { None };
+        let value = name.and_then(|(name, len)| Some((name, value_after(text, at..at + len, name)?)));
+        at = value.as_ref().map_or(at + 1, |(_, value)| value.end.max(at + 1));
+        found.extend(value.map(|(name, range)| Secret { range, kind: name.1 }));
     }
 }
 
-/// Whether a name can begin with these two bytes: most places of a text are passed over by this alone.
+/// With which two bytes a name can begin: most places of a text are passed over by this alone.
+static BEGINNINGS: LazyLock<Vec<bool>> = LazyLock::new(|| {
+    let mut beginnings = vec![false; 1 << 16];
+    for Name(name, _) in NAMES {
+        beginnings[beginning(name.as_bytes()[0], name.as_bytes()[1])] = true;
+        // A capital letter of another script has other bytes.
+        let upper = name.to_uppercase();
+        beginnings[beginning(upper.as_bytes()[0], upper.as_bytes()[1])] = true;
+    }
+    beginnings
+});
+
+fn beginning(first: u8, second: u8) -> usize {
+    usize::from(first | 0x20) << 8 | usize::from(second | 0x20)
+}
+
 fn may_begin(bytes: &[u8], at: usize) -> bool {
-    let second = bytes.get(at + 1).map_or(0, |byte| byte | 0x20);
-    match bytes[at] | 0x20 {
-        b'p' => matches!(second, b'a' | b'w' | b'r'),
-        b'a' => matches!(second, b'p' | b'c' | b'u'),
-        b's' => matches!(second, b'e' | b'i'),
-        b'c' => matches!(second, b'o' | b'l' | b'r'),
-        b'b' => matches!(second, b'e' | b'a'),
-        b'r' | b't' | b'e' | b'm' => matches!(second, b'e' | b'o' | b'n' | b'a'),
-        _ => bytes[at] >= 0xC0,
-    }
+    bytes.get(at + 1).is_some_and(|second| BEGINNINGS[beginning(bytes[at], *second)])
 }
 
-/// A telling name here, with its kind and its length in the text.
-fn name_at(text: &str, at: usize) -> Option<(&'static str, usize)> {
+/// A telling name here, and its length in the text.
+fn name_at(text: &str, at: usize) -> Option<(&'static Name, usize)> {
     let rest = &text[at..];
-    let begin = [rest.as_bytes()[0] | 0x20, rest.as_bytes().get(1)? | 0x20];
-    // Only a first filter, in which case does not matter.
-    let begins = |name: &str| name.as_bytes()[0] | 0x20 == begin[0] && name.as_bytes()[1] | 0x20 == begin[1];
-    NAMES.iter().filter(|Name(name, _)| begins(name)).find_map(|Name(name, kind)| {
-        let mut wanted = name.chars().peekable();
+    let first = rest.chars().next()?;
+    NAMES.iter().find_map(|name| {
+        let mut wanted = name.0.chars().peekable();
+        if !first.to_lowercase().eq([*wanted.peek()?]) {
+            return None;
+        }
         for (offset, c) in rest.char_indices() {
-            let Some(next) = wanted.peek() else { return Some((*kind, offset)) };
+            let Some(next) = wanted.peek() else { return Some((name, offset)) };
             match c {
                 c if c.to_lowercase().eq([*next]) => drop(wanted.next()),
                 '_' | '-' | ' ' if offset > 0 => {}
                 _ => return None,
             }
         }
-        wanted.peek().is_none().then_some((*kind, rest.len()))
+        wanted.peek().is_none().then_some((name, rest.len()))
     })
 }
 
+/// What is between a name and its value.
+struct Gap {
+    /// Where the value begins.
+    start: usize,
+    /// Whether there is `=`, `is` and the like.
+    is_linked: bool,
+    /// The last sign among these.
+    sign: Option<char>,
+    quote: Option<char>,
+}
+
 /// The value after a name: past quotes, links and spaces.
-fn value_after(text: &str, name: Range<usize>, kind: &str) -> Option<Range<usize>> {
-    let at = name.end + suffix_len(text, &name)?;
-    let mut start = at;
-    let mut link = if is_option(text, &name) { Link::Option } else { Link::None };
-    let mut quote = None;
-    if text[at..].starts_with('>') && text[..name.start].ends_with('<') {
-        (link, start) = (Link::Word, at + 1);
+fn value_after(text: &str, name: Range<usize>, entry: &Name) -> Option<Range<usize>> {
+    let Name(telling, kind) = *entry;
+    let after_name = name.end + suffix_len(text, &name)?;
+    let gap = gap(text, &name, after_name)?;
+    let rest = &text[gap.start..ceil_boundary(text, gap.start + MAX_JUDGED)];
+    let before = &text[ceil_boundary(text, name.start.saturating_sub(MAX_BEFORE))..name.start];
+    let quoted = gap.quote.and_then(|quote| quoted_len(rest, quote));
+    let given = form(before, &text[name.clone()], &text[after_name..ceil_boundary(text, gap.start + MAX_JUDGED)]);
+    let is_end = |c: char| {
+        c.is_whitespace() || c >= CJK || "\"'`,;<>()[]{}\\|".contains(c) || (c == '&' && given == Form::Assigned)
+    };
+    let end = quoted.unwrap_or_else(|| rest.find(is_end).unwrap_or(rest.len()));
+    let after = &rest[end..];
+    // `password = sha256(…)`, `password = form["password"]`, `const MAX_PASSWORD: usize = 64`.
+    if quoted.is_none() && (after.starts_with(['(', '[']) || after.starts_with(" = ")) {
+        return None;
     }
-    while start - at <= MAX_GAP {
-        let rest = &text[start..];
+    let is_line = || gap.sign.is_some_and(|sign| ends_line(after) && is_line_before(before, sign));
+    let form = match given {
+        Form::Loose if gap.is_linked && quoted.is_some() => Form::Quoted,
+        Form::Loose if is_login(before) => Form::Assigned,
+        Form::Loose if is_line() => Form::Line,
+        given => given,
+    };
+    let value = match form {
+        _ if quoted.is_some() => &rest[..end],
+        Form::Line | Form::Assigned => rest[..end].trim_end_matches(['.', ':']),
+        Form::Loose | Form::Quoted => rest[..end].trim_end_matches(['.', ':', '!', '?']),
+    };
+    let is_secret = match kind {
+        // `"password": "Passwort1 eingeben"` is a label.
+        PASSWORD if quoted.is_none() && gap.quote.is_some() && after.starts_with(' ') && is_word(value) => false,
+        PASSWORD => {
+            let is_given =
+                gap.is_linked || form >= Form::Quoted || is_line_of_login(before, after) || before.contains("define(");
+            let form = if quoted.is_some() && is_given { form.max(Form::Quoted) } else { form };
+            is_given && (telling != PASS || is_last_part(before, &text[name])) && is_password(value, form)
+        }
+        SIGNATURE => form == Form::Assigned && value.len() >= MIN_SIGNATURE && is_key(value, form),
+        _ if telling == AUTH => {
+            let is_whole = before.ends_with(['"', '\'', '_']) && gap.is_linked;
+            is_whole && value.len() >= MIN_SIGNATURE && is_key(value, form)
+        }
+        _ => is_key(value, form),
+    };
+    let rest = &text[gap.start..];
+    let len = if end == MAX_JUDGED { rest.find(is_end).unwrap_or(rest.len()) } else { value.len() };
+    is_secret.then(|| gap.start..gap.start + len)
+}
+
+fn gap(text: &str, name: &Range<usize>, at: usize) -> Option<Gap> {
+    let mut gap = Gap { start: at, is_linked: false, sign: None, quote: None };
+    if is_tag(&text[..name.start], &text[at..ceil_boundary(text, at + MAX_JUDGED)]) {
+        gap = Gap { start: at + 1, is_linked: true, ..gap };
+    }
+    // A name that is quoted in code, as in `` `redis-cli --pass` ``, has no value after it.
+    if text[at..].starts_with('`') && is_option(&text[floor_boundary(text, at.saturating_sub(MAX_BEFORE))..name.start])
+    {
+        return None;
+    }
+    while gap.start - at <= MAX_GAP {
+        let rest = &text[gap.start..ceil_boundary(text, gap.start + 2 * MAX_GAP)];
         let skipped = rest.len() - rest.trim_start_matches([' ', '\t', '"', '\'', '`', '\\', '*', ',']).len();
+        // Nothing between quotes is an empty value, and what follows is another one.
+        if gap.is_linked && gap.quote.is_none() && (rest.starts_with("\"\"") || rest.starts_with("''")) {
+            return None;
+        }
         if skipped > 0 {
-            quote = rest[..skipped].chars().rev().find(|c| matches!(c, '"' | '\'' | '`')).or(quote);
-            start += skipped;
-        } else if let Some(found) = LINKS.iter().find(|link| begins_with_link(rest, link)) {
-            (link, quote) = (Link::Word, None);
-            start += found.len();
-        } else if link == Link::Word && is_value_below(rest) {
-            start += rest.len() - rest.trim_start().len();
+            gap.quote = rest[..skipped].chars().rev().find(|c| matches!(c, '"' | '\'' | '`')).or(gap.quote);
+            gap.start += skipped;
+        } else if let Some(link) = LINKS.iter().find(|link| begins_with_link(rest, link)) {
+            (gap.is_linked, gap.quote) = (true, None);
+            gap.sign = link.chars().next().filter(|c| !c.is_alphabetic());
+            gap.start += link.len();
+        } else if gap.is_linked && is_value_below(rest) {
+            gap.start += rest.len() - rest.trim_start().len();
         } else {
             break;
         }
     }
-    let rest = &text[start..];
-    if start - at > MAX_GAP || start == at || mark_len(rest).is_some() {
-        return None;
+    // `(private_key, public_key)` is a list.
+    let is_list = !gap.is_linked && gap.quote.is_none() && text[at..gap.start].contains(',');
+    let is_gap = gap.start > at && gap.start - at <= MAX_GAP && !is_list;
+    (is_gap && mark_len(&text[gap.start..]).is_none()).then_some(gap)
+}
+
+/// How a value is given, as far as its name and what is around it tell.
+fn form(before: &str, name: &str, after: &str) -> Form {
+    let identifier = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    let is_upper = !name.contains(|c: char| c.is_ascii_lowercase()) && name.is_ascii();
+    let is_direct = after.starts_with('=') && !after.starts_with("==");
+    let is_parameter = is_direct && (identifier.ends_with(['?', '&', ';', '=']) || is_pair_before(identifier));
+    let is_variable = is_upper && is_direct && !before.ends_with(|c: char| c.is_ascii_lowercase());
+    if is_option(before) && after.starts_with('=') || is_tag(before, after) || is_parameter || is_variable {
+        Form::Assigned
+    } else if is_option(before) && after.starts_with(' ') {
+        Form::Quoted
+    } else {
+        Form::Loose
     }
-    let is_end = |c: char| c.is_whitespace() || c >= CJK || "\"'`,;<>()[]{}\\|".contains(c);
-    let end = rest.find(is_end).unwrap_or(rest.len());
-    let value = rest[..end].trim_end_matches(['.', ':', '!', '?']);
-    // `"password": "Passwort1 eingeben"` is a label.
-    let is_phrase = quote.is_some_and(|quote| rest[end..].starts_with(' ') && rest[end..].contains(quote));
-    let is_secret = match kind {
-        PASSWORD => {
-            let is_linked = link != Link::None || is_netrc(line_before(text, name.start), &rest[end..]);
-            let is_named = !text[name.clone()].eq_ignore_ascii_case(PASS) || text[..name.start].ends_with('_');
-            is_named && is_linked && is_password(value) && !(is_phrase && is_word(value))
-        }
-        _ => is_key(value),
-    };
-    (is_secret && !is_variable(value)).then(|| start..start + value.len())
 }
 
-/// What is between a name and its value.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Link {
-    None,
-    /// Nothing, but the name is an option: `--password x`.
-    Option,
-    /// `=`, `is` and the like.
-    Word,
+/// Whether the name is that of an element, with its end after the value: `<password>…</password>`.
+fn is_tag(before: &str, after: &str) -> bool {
+    let value = after.strip_prefix('>').filter(|_| before.ends_with('<'));
+    value.and_then(|value| value.split_once('<')).is_some_and(|(_, end)| end.starts_with('/'))
 }
 
-fn is_option(text: &str, name: &Range<usize>) -> bool {
-    let words = text[..name.start].trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '-');
-    text[words.len()..name.start].starts_with("--") && text[name.end..].starts_with(' ')
+/// Whether the name is one of several with values: `user=ada password=…` and `username=ada,password=…`.
+fn is_pair_before(before: &str) -> bool {
+    let pair = before.strip_suffix([' ', ',']).unwrap_or_default();
+    let pair = &pair[pair.rfind([' ', ',', '"', '\'']).map_or(0, |at| at + 1)..];
+    let is_value = |value: &str| !value.is_empty() && !value.ends_with([',', ')', '(']);
+    pair.split_once('=').is_some_and(|(name, value)| {
+        is_value(value) && !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
 }
 
-/// Whether a password follows without a link, as in the files that keep logins: in a line of its own, or after the login.
-fn is_netrc(before: &str, after: &str) -> bool {
-    let is_alone = before.trim().is_empty() && after.lines().next().unwrap_or_default().trim().is_empty();
-    is_alone || (before.contains("login ") && before.contains("machine "))
+/// Whether a name after this is that of an option: `--password x`.
+fn is_option(before: &str) -> bool {
+    let words = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '-');
+    before[words.len()..].starts_with("--")
 }
 
-fn line_before(text: &str, at: usize) -> &str {
-    let line = text[..at].rfind('\n').map_or(0, |line| line + 1);
-    &text[line..at]
+/// `DB_PASS` and `dbPass` rather than `pass`.
+fn is_last_part(before: &str, name: &str) -> bool {
+    before.ends_with('_') || (name.starts_with('P') && before.ends_with(|c: char| c.is_ascii_lowercase()))
+}
+
+/// The length of a value up to its closing quote, if it is one word.
+fn quoted_len(rest: &str, quote: char) -> Option<usize> {
+    let end = rest.find(|c: char| c == quote || c == '\\' || c.is_whitespace())?;
+    let closes = rest[end..].trim_start_matches('\\').starts_with(quote);
+    closes.then_some(end)
+}
+
+/// Whether nothing more is in the line.
+fn ends_line(after: &str) -> bool {
+    let after = after.trim_start_matches(['.', '!', '?', ' ', '\t']);
+    after.is_empty() || after.starts_with(['\n', '\r', '#']) || after.starts_with("\\n") || after.starts_with("\\r")
+}
+
+/// Whether a line begins with a name, as in a file of settings, or speaks of a login before it.
+fn is_line_before(before: &str, sign: char) -> bool {
+    let start = before.rfind('\n').map(|at| at + 1).or_else(|| Some(before.rfind("\\n")? + 2));
+    let Some(start) = start.or((before.len() < MAX_BEFORE - 4).then_some(0)) else { return false };
+    let line =
+        before[start..].trim_start_matches(|c: char| c.is_whitespace() || c.is_ascii_digit() || "-+>|*→:".contains(c));
+    let line =
+        ["export ", "set ", "setx ", "env ", "ENV "].iter().find_map(|word| line.strip_prefix(word)).unwrap_or(line);
+    let lower = line.to_ascii_lowercase();
+    line.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))
+        || (sign != '='
+            && !line.contains(['(', '{', '.'])
+            && ["user", "login", "admin", "email"].iter().any(|word| lower.contains(word)))
+}
+
+/// Whether a password follows without a link, as in the files that keep logins: `machine x login ada password …`.
+fn is_login(before: &str) -> bool {
+    let line = &before[before.rfind('\n').map_or(0, |at| at + 1)..];
+    line.contains("login ") && line.contains("machine ")
+}
+
+/// The same, in a line of its own.
+fn is_line_of_login(before: &str, after: &str) -> bool {
+    let line = &before[before.rfind('\n').map_or(0, |at| at + 1)..];
+    line.trim().is_empty() && after.lines().next().unwrap_or_default().trim().is_empty()
 }
 
 /// The length of what belongs to the name too: of `API_KEY_PROD` that after `API_KEY`. `None` if it is another name, as
 /// `password_hash` and `tokens`.
 fn suffix_len(text: &str, name: &Range<usize>) -> Option<usize> {
-    let rest = &text[name.end..];
+    let rest = &text[name.end..ceil_boundary(text, name.end + MAX_SUFFIX)];
     if rest.starts_with('(') {
         return None;
     }
@@ -246,9 +281,12 @@ fn suffix_len(text: &str, name: &Range<usize>) -> Option<usize> {
     let suffix = &rest[..len];
     let is_upper = !text[name.clone()].contains(|c: char| c.is_ascii_lowercase());
     let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
-    let is_ours = |word: &str| match is_upper {
-        true => !word.contains(|c: char| c.is_ascii_lowercase()) && !OTHER_NAMES.contains(&word),
-        false => is_number(word) || STAGES.contains(&word),
+    let is_ours = |word: &str| {
+        if is_upper {
+            !word.contains(|c: char| c.is_ascii_lowercase()) && !OTHER_NAMES.contains(&word)
+        } else {
+            is_number(word) || STAGES.contains(&word)
+        }
     };
     let is_suffix = match suffix.strip_prefix('_') {
         Some(words) => words.split('_').all(is_ours),
@@ -268,62 +306,4 @@ fn begins_with_link(rest: &str, link: &str) -> bool {
     let Some(begin) = rest.get(..link.len()) else { return false };
     let is_word = link.bytes().all(|byte| byte.is_ascii_alphabetic());
     begin.eq_ignore_ascii_case(link) && (!is_word || rest[link.len()..].starts_with([' ', '\t', ':', '=', '"', '\'']))
-}
-
-/// Whether a value is the name of a variable, a type or an address.
-fn is_variable(value: &str) -> bool {
-    value.starts_with(['$', '%']) && value[1..].chars().all(|c| c.is_alphanumeric() || c == '_')
-        || value.contains("::")
-        || value.contains("://")
-        || value.contains("->")
-}
-
-/// Whether a value can be a password. People's are short: a digit or a sign among letters is enough if it is said to be one.
-fn is_password(value: &str) -> bool {
-    let has = |test: fn(char) -> bool| value.chars().any(test);
-    let is_mixed = has(|c| c.is_ascii_digit()) && has(|c| c.is_ascii_alphabetic());
-    let has_sign = has(|c| "!@#$%^&*+?~".contains(c));
-    let is_digits = value.chars().all(|c| c.is_ascii_digit());
-    value.is_ascii()
-        && value.len() >= MIN_PASSWORD
-        && (is_mixed || has_sign || is_digits)
-        && !is_place(value)
-        && !is_field(value)
-        && !is_rule(value)
-}
-
-/// The path of a directory, as in `PWD=/home/ada1`.
-fn is_place(value: &str) -> bool {
-    (value.starts_with(['/', '~']) || value.starts_with("./")) && value.split(['/', '.', '-', '_']).all(is_word)
-}
-
-/// A field in a program, as `config.db.password1`.
-fn is_field(value: &str) -> bool {
-    let parts: Vec<&str> = value.split('.').collect();
-    let is_name = |part: &&str| {
-        part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-            && part.split('_').all(is_word)
-    };
-    let tells = |part: &&str| {
-        let part = part.to_ascii_lowercase();
-        ["pass", "secret", "key", "token", "pwd", "env"].iter().any(|word| part.contains(word))
-    };
-    parts.len() > 1
-        && parts.iter().all(is_name)
-        && (parts.len() > 2 || parts.iter().any(tells) || OBJECTS.contains(&parts[0]))
-}
-
-/// What a password must be like, as `12-characters`.
-fn is_rule(value: &str) -> bool {
-    let Some((number, word)) = value.split_once('-') else { return false };
-    let word = word.to_ascii_lowercase();
-    number.bytes().all(|byte| byte.is_ascii_digit()) && UNITS.contains(&word.strip_suffix('s').unwrap_or(&word))
-}
-
-/// Whether a value is a key or a token: long and random, rather than a path or some words.
-fn is_key(value: &str) -> bool {
-    let has = |test: fn(char) -> bool| value.chars().any(test);
-    let is_mixed = has(|c| c.is_ascii_digit()) && has(|c| c.is_ascii_alphabetic());
-    value.is_ascii() && value.len() >= MIN_VALUE && is_mixed && entropy(value) >= MIN_ENTROPY && !is_name(value)
 }

@@ -7,11 +7,14 @@ pub(super) const KIND: &str = "private key";
 const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 const DASHES: &str = "-----";
+/// The shortest encoded part of a key.
+const MIN_BODY: usize = 16;
 
 /// The private keys of a text: from their first line to their last, or as far as encoded text goes.
 pub(super) fn find(text: &str) -> Vec<Secret> {
     let mut found = Vec::new();
     let mut from = 0;
+    let mut ends = Ends::default();
     while let Some(at) = text[from..].find(BEGIN).map(|at| from + at) {
         from = at + BEGIN.len();
         let Some(len) = text[from..].find(DASHES) else { break };
@@ -20,19 +23,41 @@ pub(super) fn find(text: &str) -> Vec<Secret> {
             continue;
         }
         let body = from + len + DASHES.len();
-        let end = body_end(text, body, title);
-        found.push(Secret { range: at..end, kind: KIND });
+        let end = body_end(text, body, title, &mut ends);
+        // Code that only names the first line has no key after it.
+        if text[body..end].bytes().filter(u8::is_ascii_alphanumeric).take(MIN_BODY).count() == MIN_BODY {
+            found.push(Secret { range: at..end, kind: KIND });
+        }
         from = end;
     }
     found.extend(putty_key(text));
     found
 }
 
+/// The last line of the next key, which is looked for once.
+#[derive(Default)]
+struct Ends {
+    searched: usize,
+    found: Option<usize>,
+}
+
+impl Ends {
+    fn next_after(&mut self, text: &str, at: usize) -> Option<usize> {
+        if self.found.is_none_or(|found| found < at) && self.searched <= at {
+            self.found = text[at..].find(END).map(|len| at + len);
+            self.searched = self.found.map_or(text.len() + 1, |found| found + 1);
+        }
+        self.found.filter(|found| *found >= at)
+    }
+}
+
 /// The end of a key: after its last line, or before the first character that no key has.
-fn body_end(text: &str, body: usize, title: &str) -> usize {
-    let close = format!("{END}{title}{DASHES}");
-    if let Some(at) = text[body..].find(&close) {
-        return body + at + close.len();
+fn body_end(text: &str, body: usize, title: &str, ends: &mut Ends) -> usize {
+    if let Some(at) = ends.next_after(text, body) {
+        let close = format!("{END}{title}{DASHES}");
+        if text[at..].starts_with(&close) {
+            return at + close.len();
+        }
     }
     let rest = &text[body..];
     // Also with what stands before lines that are quoted, numbered or commented.

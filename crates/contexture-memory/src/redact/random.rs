@@ -4,10 +4,18 @@
 const SEPARATORS: [char; 4] = ['/', '.', '-', '_'];
 /// A part of so many characters is never taken for random: `k8s`, `i18n`.
 const SHORT: usize = 5;
+/// No word is that long.
+const LONG: usize = 20;
 
 /// Whether a part of a name is a word, possibly with a number: letters and digits hardly alternate, as in `tokens2`.
 pub(super) fn is_word(part: &str) -> bool {
     part.len() <= SHORT || turns(part) * 4 <= part.len()
+}
+
+/// Whether short words are joined by dashes and the like; of a key some part is long or random.
+pub(super) fn is_name_of_words(bytes: &[u8]) -> bool {
+    let mut parts = bytes.split(|byte| matches!(byte, b'-' | b'_' | b'.' | b'/' | b'='));
+    parts.all(|part| part.len() < LONG && std::str::from_utf8(part).is_ok_and(is_word))
 }
 
 /// Whether all parts of a path, a dotted name or a name with dashes are words.

@@ -194,7 +194,10 @@ fn a_part_of_a_text_has_no_part_of_a_secret() {
 fn every_telling_name_is_looked_for() {
     for name in super::named::names() {
         for name in [name.to_owned(), name.to_uppercase()] {
-            let text = format!("DB_{name}: Zq9Xw7Kp3Lm5Nv1Tb8Rd");
+            // Some are telling only in the query of an address, or as a whole.
+            let text = format!(
+                "https://x.example/?x-{name}=Zq9Xw7Kp3Lm5Nv1Tb8Rd \"{name}\": \"Zq9Xw7Kp3Lm5Nv1Tb8Rd\" DB_{name}: Zq9Xw7Kp3Lm5Nv1Tb8Rd"
+            );
             assert_ne!(redact(&text), text, "{name}");
         }
     }
@@ -238,5 +241,59 @@ proptest! {
             prop_assert!(text.get(secret.range.clone()).is_some());
             at = secret.range.end;
         }
+    }
+}
+
+/// Texts in which a form begins at every place. Each search has a bound on how far it reads from one beginning; without
+/// one this test would run for minutes.
+#[test]
+fn secrets_are_found_after_very_many_beginnings() {
+    let parts = [
+        "password=",
+        "password",
+        "sk-",
+        "eyJ-",
+        "eyJa.",
+        "-----BEGIN PRIVATE KEY-----!",
+        "cookie:",
+        "[redacted: ",
+        "mysql ",
+        "curl -u ",
+        "mnemonic-",
+        "password: \"",
+        "IDENTIFIED BY '",
+        "a.b.",
+        "http://a:",
+        "token is ",
+        "echo x|",
+        "ATATT3AAAA",
+        ".atlasv1.",
+        "Q~",
+        "p_",
+        "AAAAAAAAAAAAAAAAAAAA%",
+        "psk=",
+        "密码",
+    ];
+    for part in parts {
+        let text = format!("{} {}", part.repeat(300_000 / part.len()), key("ghp_", 36));
+        assert!(!redact(&text).contains("ghp_"), "{part}");
+    }
+}
+
+#[test]
+fn passwords_in_commands_are_found_in_scripts_sentences_and_json() {
+    let cases = [
+        ("mysql -phunter2", "mysql -p[redacted: password]"),
+        ("run `curl -u user:pass https://x`", "run `curl -u user:[redacted: password] https://x`"),
+        (r#"{"cmd":"mysql -u root -phunter2 app\nls"}"#, r#"{"cmd":"mysql -u root -p[redacted: password] app\nls"}"#),
+        (r#"["sshpass","-p","toor","ssh"]"#, r#"["sshpass","-p","[redacted: password]","ssh"]"#),
+        ("bash -lc \"redis-cli -a foobared ping\"", "bash -lc \"redis-cli -a [redacted: password] ping\""),
+        ("docker login \\\n  -u ada \\\n  -p swordfish", "docker login \\\n  -u ada \\\n  -p [redacted: password]"),
+        ("docker login; docker run -p 8080:80 x", "docker login; docker run -p 8080:80 x"),
+        ("DB_PASSWORD=correcthorse", "DB_PASSWORD=[redacted: password]"),
+        ("password: letmein", "password: [redacted: password]"),
+    ];
+    for (text, expected) in cases {
+        check(text, expected);
     }
 }

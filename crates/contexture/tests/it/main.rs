@@ -60,6 +60,7 @@ mod pins;
 mod postgres;
 mod powershell;
 mod records;
+mod redaction;
 mod references;
 #[cfg(feature = "sqlite")]
 mod reopened;

@@ -1,0 +1,122 @@
+//! Passwords after words of configuration files and of SQL, and lists of words that are a key.
+
+use contexture_core::tokens::floor_boundary;
+
+use super::table::{DIRECTIVES, PASSWORD, PHRASE, PHRASES, STATEMENTS};
+use super::value::is_stand_in;
+use super::{Secret, begins_word};
+
+/// The longest password, and the shortest.
+const MAX_VALUE: usize = 128;
+const MIN_VALUE: usize = 4;
+/// How many words a key of words has, and how long each can be.
+const MIN_WORDS: usize = 12;
+const MAX_WORDS: usize = 24;
+/// The longest key of words, with its name.
+const MAX_PHRASE: usize = 300;
+const WORD_LEN: std::ops::RangeInclusive<usize> = 3..=8;
+
+pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
+    [PHRASE].into_iter()
+}
+
+/// Adds the passwords of lines such as `requirepass …` and `IDENTIFIED BY '…'`, and seed phrases.
+pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        found.extend(directive(line).or_else(|| entry(line)).map(|secret| moved(secret, start)));
+        start += line.len();
+    }
+    let bytes = text.as_bytes();
+    for at in 0..bytes.len() {
+        match bytes[at] | 0x20 {
+            b'i' | b'w' | b'p' | b'e' if begins_word(text, at) => found.extend(statement(text, at)),
+            _ => {}
+        }
+        match bytes[at] | 0x20 {
+            b'm' | b's' | b'r' if begins_word(text, at) => found.extend(phrase(text, at)),
+            _ => {}
+        }
+    }
+}
+
+fn moved(secret: Secret, by: usize) -> Secret {
+    Secret { range: secret.range.start + by..secret.range.end + by, ..secret }
+}
+
+fn directive(line: &str) -> Option<Secret> {
+    let trimmed = line.trim_start_matches(|c: char| c.is_whitespace() || "+-".contains(c));
+    let is_name = |name: &&str| trimmed.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
+    let name = DIRECTIVES.iter().copied().find(is_name)?;
+    let rest = trimmed[name.len()..].trim_end();
+    let value = rest.trim_start_matches(['=', ' ', '\t', '"', '\'']);
+    let is_joined = value.len() == rest.len();
+    let at = line.len() - trimmed.len() + name.len() + rest.len() - value.len();
+    let value = value.trim_end_matches(['"', '\'']);
+    let has_spaces = value.contains(char::is_whitespace) && !rest.trim_start().starts_with('=');
+    let is_password =
+        (MIN_VALUE..=MAX_VALUE).contains(&value.len()) && !is_joined && !has_spaces && !is_stand_in(value);
+    is_password.then(|| Secret { range: at..at + value.len(), kind: PASSWORD })
+}
+
+/// An entry of a file of PostgreSQL's passwords: `host:port:database:user:password`.
+fn entry(line: &str) -> Option<Secret> {
+    let mut fields = line.splitn(5, ':');
+    let (host, port, database, user) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+    let password = fields.next()?;
+    let password = &password[..password.find([' ', '\t', '\r', '\n', ':']).unwrap_or(password.len())];
+    let is_number = |field: &str| field.bytes().all(|byte| byte.is_ascii_digit());
+    let is_port = port == "*" || ((4..=5).contains(&port.len()) && is_number(port));
+    let is_field = |field: &&str| {
+        !field.is_empty()
+            && field.len() < MAX_VALUE
+            && field.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-*".contains(&byte))
+    };
+    // The place of an error in a file has a column, and its name an ending: `main.c:1204:5:warning:unused`.
+    let is_entry = is_port && [host, database, user].iter().all(is_field) && !is_number(database);
+    let at = line.len() - line.splitn(5, ':').last()?.len();
+    (is_entry && password.len() >= MIN_VALUE && !is_stand_in(password))
+        .then(|| Secret { range: at..at + password.len(), kind: PASSWORD })
+}
+
+fn statement(text: &str, at: usize) -> Option<Secret> {
+    let rest = &text[at..];
+    let is_here = |words: &&str| {
+        // A function of a program is no statement: `password('…')`.
+        let is_name = !words.ends_with('(') && *words != "PASSWORD";
+        rest.get(..words.len()).is_some_and(|begin| begin == *words || (is_name && begin.eq_ignore_ascii_case(words)))
+    };
+    let words = STATEMENTS.iter().copied().find(is_here)?;
+    let value = rest[words.len()..].trim_start_matches(' ');
+    // `env::var("PASSWORD")` ends with a quote, too.
+    if !words.ends_with('(') && value.len() == rest.len() - words.len() {
+        return None;
+    }
+    let quote = value.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    let start = text.len() - value.len() + 1;
+    let len = value.bytes().skip(1).take(MAX_VALUE).position(|byte| byte == quote as u8)?;
+    let value = &text[start..start + len];
+    (len >= MIN_VALUE && !is_stand_in(value)).then(|| Secret { range: start..start + len, kind: PASSWORD })
+}
+
+fn phrase(text: &str, at: usize) -> Option<Secret> {
+    let rest = &text[at..];
+    let is_here = |name: &&&str| rest.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
+    let name = PHRASES.iter().find(is_here)?;
+    let rest = &rest[..floor_boundary(rest, MAX_PHRASE)];
+    let words = rest[name.len()..].trim_start_matches([' ', ':', '=', '"', '\'', '`']);
+    let (start, mut len) = (at + rest.len() - words.len(), 0);
+    let mut count = 0;
+    for word in words.split(' ').take(MAX_WORDS) {
+        let letters = word.bytes().take(WORD_LEN.end() + 1).take_while(u8::is_ascii_lowercase).count();
+        if !WORD_LEN.contains(&letters) {
+            break;
+        }
+        len += letters + usize::from(count > 0);
+        count += 1;
+        if letters < word.len() {
+            break;
+        }
+    }
+    (count >= MIN_WORDS).then(|| Secret { range: start..start + len, kind: PHRASE })
+}
