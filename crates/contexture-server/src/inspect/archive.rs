@@ -25,6 +25,7 @@ use super::timeline::Timeline;
 use crate::models::Models;
 use crate::record::RequestRecord;
 use crate::store::StoreError;
+pub use blocks::PREVIEW_CHARS;
 use noting::Last;
 pub use reading::Asked;
 
