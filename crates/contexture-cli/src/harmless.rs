@@ -38,16 +38,31 @@ pub fn on_one_line(text: &str) -> String {
 }
 
 /// A text that is only read, such as an answer: what controls a terminal or turns the direction of writing around is
-/// left out. Characters that join others stay, since some scripts and pictures need them.
+/// left out, and what is a blank or hides text (tags, fillers) is written out. Characters that join others stay, since some
+/// scripts and pictures need them.
 ///
 /// ```
 /// use contexture_cli::harmless::spoken;
+/// assert_eq!(spoken("a\u{e0041}\u{3164}b\u{2028}c"), "a\\u{e0041}\\u{3164}b\nc");
 /// assert_eq!(spoken("می\u{200c}خواهم \u{202e}👩\u{200d}💻\x1b[2J"), "می\u{200c}خواهم 👩\u{200d}💻[2J");
 /// ```
 pub fn spoken(text: &str) -> String {
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let is_kept = |c: &char| matches!(c, '\n' | '\t') || !(c.is_control() || turns(*c));
-    text.chars().filter(is_kept).collect()
+    let is_kept = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || turns(c));
+    let mut shown = String::with_capacity(text.len());
+    // The flags of some countries are a black flag and tags.
+    let mut is_flag = false;
+    for character in text.chars().filter(|c| is_kept(*c)) {
+        let is_tag = matches!(character, '\u{e0000}'..='\u{e007f}');
+        is_flag = character == '\u{1f3f4}' || (is_flag && is_tag);
+        match character {
+            '\u{2028}' | '\u{2029}' => shown.push('\n'),
+            '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' => shown.extend(character.escape_unicode()),
+            character if is_tag && !is_flag => shown.extend(character.escape_unicode()),
+            character => shown.push(character),
+        }
+    }
+    shown
 }
 
 /// A text that somebody may want exactly as it is: so it is, unless standard output is a terminal.

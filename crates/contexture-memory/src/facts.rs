@@ -3,7 +3,8 @@
 //! A [`Fact`] says something of an entity, with who said it, in which items, in which words, and since when. [`Facts`] are
 //! all of one scope: one user's or one project's. A fact is refused if its quote is not in the items that it is said to
 //! come from, if it would be an instruction that a tool, a file or the model gives, or if it was forgotten and comes from
-//! the same items. Keys and tokens are [redacted](crate::redact) before anything is kept.
+//! the same items. It belongs to the least trusted of those whose words it is made of: a quote must have the fact's own
+//! words, or the fact is the model's guess; and only the user replaces what the user said. Keys and tokens are [redacted](crate::redact) before anything is kept.
 //!
 //! [`Remembered`] reads and changes the facts in a store without an engine, and [`mirror`] writes them as Markdown files
 //! and reads them back.
@@ -15,6 +16,7 @@ mod tombstone;
 mod spent;
 mod set;
 mod evidence;
+mod ownership;
 mod relevance;
 mod render;
 mod extract;

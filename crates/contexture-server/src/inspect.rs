@@ -11,7 +11,6 @@ mod window;
 mod timeline;
 mod archive;
 mod bill;
-mod redact;
 mod export;
 mod pass;
 mod answer;

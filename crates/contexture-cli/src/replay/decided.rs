@@ -6,6 +6,7 @@ use contexture::files::model::{FileModel, Grade};
 use contexture::fold::{Fold, FoldDecision};
 use serde::Serialize;
 
+use crate::harmless::on_one_line;
 use crate::plot::short_count;
 use crate::table::{Align, Table, counted};
 use crate::terminal::Screen;
@@ -97,7 +98,7 @@ impl Decided {
         if !self.left_out.is_empty() {
             let files = counted(self.left_out.len(), "file");
             notes.push(format!("WARNING: the agent's own changes in {files} did not fit:"));
-            notes.extend(self.left_out.iter().take(MAX_PATHS_SHOWN).map(|path| format!("  {path}")));
+            notes.extend(self.left_out.iter().take(MAX_PATHS_SHOWN).map(|path| format!("  {}", on_one_line(path))));
         }
         if !self.cut_said.is_empty() {
             let messages = counted(self.cut_said.len(), "message");
@@ -198,4 +199,17 @@ fn short_reason(reason: &str) -> String {
 
 fn times(count: usize) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever names a file in a recording must not control the terminal of the one who reads the summary.
+    #[test]
+    fn the_name_of_a_file_is_written_out() {
+        let left_out = BTreeSet::from(["a\x1b[2J\u{202e}\u{e0041}b".to_owned()]);
+        let notes = Decided { left_out, ..Decided::default() }.notes().join("\n");
+        assert!(notes.ends_with("  a\\u{1b}[2J\\u{202e}\\u{e0041}b"), "{notes}");
+    }
 }

@@ -11,6 +11,7 @@ use super::player::{Sent, Step};
 use super::ruler::Ruler;
 use super::settings::Settings;
 use crate::bill::{Bill, Sizes};
+use crate::harmless::on_one_line;
 use crate::names::Names;
 use crate::plot::{Series, plot, short_count};
 use crate::table::{Align, Table, counted, shortened};
@@ -97,7 +98,7 @@ impl Summary {
 
     fn render(&self, budget: u64, screen: Screen) -> String {
         let Self { file, format, messages, .. } = self;
-        let file = shortened(file, screen.columns);
+        let file = shortened(&on_one_line(file), screen.columns);
         let heading = format!("{file}: {format}, {messages} messages, budget {} tokens", short_count(budget));
         let mut text = format!("{}\n\n", screen.wrap(&heading, 2));
         let before = Series { name: "pass-through: everything, every time", values: &self.passed_through_tokens };

@@ -1,5 +1,9 @@
 //! What else is removed when facts are forgotten: passages in the search index, and episodes.
 //!
+//! Not only the passages go that a fact came from, but all of the same scope that repeat it: an agent that was told
+//! something says it again in its answers, and in what it writes. A passage repeats a fact if it has its quote or its text,
+//! or if one sentence of it has its value and half of its other words, or, without a value, most of its words.
+//!
 //! Other layers own these, so only their stored forms are used here: a passage is a document `thread/position` in the scope
 //! `semantic-recall/…`, and an empty document in its place keeps it from being added again; episodes are records with a
 //! thread, a goal and what failed.
@@ -11,7 +15,7 @@ use contexture_core::search::{SearchDocument, SearchIndex};
 use contexture_core::store::{Batch, Key, StorageAdapter, StoreError, layer_prefix, unescape_segment};
 use serde_json::Value;
 
-use super::fact::{Fact, Source};
+use super::fact::{Fact, Source, coverage, hashes};
 use super::stored::Place;
 use contexture_text::block::flat;
 
@@ -21,6 +25,14 @@ const EPISODES: &str = "episodic";
 const MAX_TRIES: usize = 8;
 /// The shortest value that is looked for in what a run was for.
 const MIN_VALUE_CHARS: usize = 3;
+
+/// How many passages are looked at for each fact, at a time.
+const MAX_REPEATED: usize = 256;
+/// The shortest quote or text that shows by itself that a passage repeats a fact.
+const MIN_REPEATED_CHARS: usize = 8;
+/// The share of a fact's words in a sentence that repeats it, and of those beside its value.
+const MOST_WORDS: f64 = 0.7;
+const HALF_WORDS: f64 = 0.5;
 
 /// A scope that is looked into, and whether passages are kept away from it even if it has none of them yet.
 pub(super) type Scope = (Place, bool);
@@ -41,6 +53,7 @@ pub async fn forget_in_store(
 ) -> Result<(), BoxError> {
     for scope in scopes.iter().filter(|scope| scope.strip_prefix(PASSAGES).is_some_and(|rest| rest.starts_with('/'))) {
         forget_passages(index, scope, &passages(gone), false).await?;
+        forget_repeated(index, scope, gone).await?;
     }
     let mut places: BTreeMap<Place, bool> = BTreeMap::new();
     for key in store.list(&Key::new("layers").into_prefix()).await? {
@@ -66,9 +79,53 @@ pub(super) async fn forget_in(
         if let Some(store) = store {
             forget_episodes(store, &place, gone).await?;
         }
-        forget_passages(index, &format!("{PASSAGES}/{}", place.scope_key()), &passages, is_own).await?;
+        let scope = format!("{PASSAGES}/{}", place.scope_key());
+        forget_passages(index, &scope, &passages, is_own).await?;
+        forget_repeated(index, &scope, gone).await?;
     }
     Ok(())
+}
+
+/// Removes the passages of a scope that repeat a fact, whoever said them.
+async fn forget_repeated(index: &dyn SearchIndex, scope: &str, gone: &[Fact]) -> Result<(), BoxError> {
+    for fact in gone {
+        let words = [fact.text.as_str(), fact.quote.as_str(), fact.value.as_str()].join(" ");
+        // Each time fewer are left; what repeats a fact is among the best for its words.
+        for _ in 0..MAX_TRIES {
+            let hits = index.search(scope, &words, MAX_REPEATED).await?;
+            let ids: Vec<String> =
+                hits.into_iter().filter(|hit| repeats(&hit.document.text, fact)).map(|hit| hit.document.id).collect();
+            if ids.is_empty() {
+                break;
+            }
+            index.remove(scope, &ids).await?;
+            index.add(scope, ids.into_iter().map(|id| SearchDocument::new(id, "")).collect()).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a text tells a fact again.
+pub(super) fn repeats(text: &str, fact: &Fact) -> bool {
+    let whole = flat(text).to_lowercase();
+    let has = |words: &str| {
+        let words = flat(words).to_lowercase();
+        words.chars().count() >= MIN_REPEATED_CHARS && whole.contains(&words)
+    };
+    if has(&fact.quote) || has(fact.text.trim_end_matches(['.', '!'])) {
+        return true;
+    }
+    let value = hashes(&fact.value);
+    let said = hashes(&format!("{} {}", fact.text, fact.quote));
+    let others: Vec<u64> = said.iter().copied().filter(|word| value.binary_search(word).is_err()).collect();
+    text.split_inclusive(['.', '!', '?', '\n', '。', '！', '？']).any(|sentence| {
+        let sentence = hashes(sentence);
+        if value.is_empty() {
+            coverage(&said, &sentence) >= MOST_WORDS
+        } else {
+            coverage(&value, &sentence) >= 1.0 && coverage(&others, &sentence) >= HALF_WORDS
+        }
+    })
 }
 
 /// Removes passages from a scope, and keeps them away from it if it had them or is the facts' own.
@@ -191,11 +248,29 @@ mod tests {
         let place = Place::new("entity", "resource", "eve");
         forget_in_store(&store, &index, &known, &place, &gone()).await.unwrap();
         assert_eq!(index.search("other/resource:ada", "Paris", 9).await.unwrap().len(), 1, "it is another layer's");
-        for (scope, left) in scopes.iter().zip([1, 1, 1]) {
-            assert_eq!(index.search(scope, "Paris", 9).await.unwrap().len(), left, "{scope}");
+        for scope in scopes {
+            assert_eq!(index.search(scope, "Paris", 9).await.unwrap().len(), 0, "{scope}: item 4 repeats it");
         }
         for (scope, count) in [(scopes[0], 2), ("semantic-recall/resource:eve", 1)] {
             assert_eq!(index.count(scope).await.unwrap(), count, "an empty document keeps it away from {scope}");
+        }
+    }
+
+    #[test]
+    fn what_repeats_a_fact_is_told_from_what_shares_a_word_with_it() {
+        let fact = &gone()[0];
+        for text in [
+            "assistant January 2026\nGot it: Ada lives in Paris now.",
+            "So you moved to Paris, Ada. Shall I look for flats?",
+            "As you said, I MOVED  to\nParis",
+            "tool\nwrite_file {}\nowner: Ada, lives in: Paris",
+        ] {
+            assert!(repeats(text, fact), "{text}");
+        }
+        for text in
+            ["The Paris agreement was signed in 2015.", "Ada lives in Rome.", "Paris is far. Ada has a cat.", ""]
+        {
+            assert!(!repeats(text, fact), "{text}");
         }
     }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::fact::{MAX_QUOTE_BYTES, Source, Speaker, coverage, hashes, normal};
 use super::refusal::Refusal;
+use crate::recall::PATHS;
 use crate::redact::{redact_part, redacted_start};
 
 /// How many items back a quote is looked for.
@@ -20,8 +21,6 @@ const MAX_COMPARED: usize = 40;
 pub(super) const MAX_READ_BYTES: usize = 6 * 1024;
 /// The model repeats an output if this share of its words is in it.
 const REPEATED: f64 = 0.7;
-/// The names of arguments that hold the path of a file.
-const PATHS: &[&str] = &["path", "file_path", "filename", "file", "notebook_path", "uri"];
 
 /// An item that facts may be learned from.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +62,15 @@ impl<'a> Evidence<'a> {
         Some(Source::Item { thread, item: self.position, start, end: start + quote.len(), name })
     }
 
+    /// What is found with a source in it.
+    pub(super) fn found(&self, source: Source) -> Found {
+        let sentence = match &source {
+            Source::Item { start, end, .. } => sentence_around(&self.text, *start, *end).to_owned(),
+            Source::Hand => String::new(),
+        };
+        Found { said_by: self.said_by, quote: self.kept(&source), source, sentence, time_ms: self.time_ms }
+    }
+
     /// A quote of it as it is kept: the beginning of it, without secrets that the item has there.
     fn kept(&self, source: &Source) -> String {
         let Source::Item { start, end, .. } = source else { return String::new() };
@@ -73,6 +81,20 @@ impl<'a> Evidence<'a> {
     pub(super) fn read(&self) -> &str {
         &self.text[..floor_boundary(&self.text, MAX_READ_BYTES)]
     }
+}
+
+/// The sentences that a part of a text is in.
+fn sentence_around(text: &str, start: usize, end: usize) -> &str {
+    let ends = |before: char, after: Option<char>| match before {
+        '\n' | '。' | '！' | '？' => true,
+        '.' | '!' | '?' => after.is_none_or(char::is_whitespace),
+        _ => false,
+    };
+    let is_end = |at: usize, c: char| ends(c, text[at + c.len_utf8()..].chars().next());
+    let from = text[..start].char_indices().rev().find(|(at, c)| is_end(*at, *c));
+    let from = from.map_or(0, |(at, c)| at + c.len_utf8());
+    let to = text[end..].char_indices().find(|(at, c)| is_end(end + at, *c));
+    &text[from..to.map_or(text.len(), |(at, c)| end + at + c.len_utf8())]
 }
 
 /// A tool, or the file that it read.
@@ -90,6 +112,8 @@ pub(super) struct Found {
     pub(super) said_by: Speaker,
     pub(super) source: Source,
     pub(super) quote: String,
+    /// The sentence that the quote is in: what the quote can carry.
+    pub(super) sentence: String,
     pub(super) time_ms: Option<u64>,
 }
 
@@ -110,8 +134,7 @@ pub(super) fn find_quote(log: &ItemLog, thread: &ThreadId, quote: &str) -> Resul
             continue;
         }
         let Some(source) = evidence.source(thread, quote) else { continue };
-        let quote = evidence.kept(&source);
-        best = Some((rank, Found { said_by: rank, source, quote, time_ms: evidence.time_ms }));
+        best = Some((rank, evidence.found(source)));
         if rank == Speaker::User {
             break;
         }
@@ -148,8 +171,7 @@ pub(super) fn find_repeated(log: &ItemLog, thread: &ThreadId, text: &str) -> Opt
             .lines()
             .max_by(|one, other| coverage(&words, &hashes(one)).total_cmp(&coverage(&words, &hashes(other))));
         let source = evidence.source(thread, line.unwrap_or_default().trim())?;
-        let quote = evidence.kept(&source);
-        best = Some((share, Found { said_by: evidence.said_by, source, quote, time_ms: evidence.time_ms }));
+        best = Some((share, evidence.found(source)));
     }
     best.map(|(_, found)| found)
 }
@@ -188,8 +210,7 @@ impl Batch {
         let mut items = named.chain(self.items.iter());
         let found = items.find_map(|evidence| Some((evidence, evidence.source(&self.thread, quote)?)));
         let (evidence, source) = found.ok_or(Refusal::QuoteNotFound)?;
-        let quote = evidence.kept(&source);
-        Ok(Found { said_by: evidence.said_by, source, quote, time_ms: evidence.time_ms })
+        Ok(evidence.found(source))
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::attribute::is_single;
 use super::evidence::{Batch, Found, MAX_READ_BYTES};
 use super::fact::{Draft, Fact, FactId, Speaker};
+use super::ownership::{Statement, owned};
 use super::refusal::Refusal;
 use super::render::day;
 use super::set::Facts;
@@ -120,8 +121,16 @@ fn list_of(answer: &str, name: &str) -> Option<Vec<Value>> {
 impl Candidate {
     /// The fact, if its quote is in the batch.
     pub(super) fn into_draft(self, batch: &Batch, now_ms: u64) -> Result<Draft, Refusal> {
-        let Found { said_by, source, quote, time_ms } = batch.find(self.item, &self.quote)?;
         let entity = if self.entity.trim().is_empty() { "conversation".to_owned() } else { self.entity };
+        let statement = Statement {
+            text: &self.text,
+            entity: &entity,
+            attribute: &self.attribute,
+            value: &self.value,
+            ..Statement::default()
+        };
+        let found = owned(batch.find(self.item, &self.quote)?, &statement, &batch.thread, batch.items.iter().cloned());
+        let Found { said_by, source, quote, time_ms, .. } = found;
         let single = self.single.unwrap_or(false) || is_single(&self.attribute);
         let at_ms = time_ms.unwrap_or(now_ms);
         let (text, attribute, value) = (self.text, self.attribute, self.value);

@@ -13,6 +13,7 @@ use super::evidence::{Found, find_quote, find_repeated, kept_quote};
 use super::fact::{Draft, FactId, Source, Speaker};
 use super::layer::FactLayer;
 use super::learner::ms;
+use super::ownership::{Statement, ends, owned_in};
 use super::refusal::Refusal;
 use super::render::line;
 use super::set::{Added, Facts};
@@ -128,8 +129,15 @@ fn remember(
     facts: Arc<Facts>,
     ctx: &ExecutionContext,
 ) -> Result<FnResult<String, Facts>, BoxError> {
-    let found = origin(layer, ctx, &input.text, &input.quote)?;
     let entity = if input.entity.trim().is_empty() { "user".to_owned() } else { input.entity };
+    let statement = Statement {
+        text: &input.text,
+        entity: &entity,
+        attribute: &input.attribute,
+        value: &input.value,
+        ..Statement::default()
+    };
+    let found = origin(layer, ctx, statement, &input.quote)?;
     let single = is_single(&input.attribute);
     let before = facts.clone();
     let mut facts = Arc::unwrap_or_clone(facts);
@@ -151,11 +159,15 @@ fn update(
 ) -> Result<FnResult<String, Facts>, BoxError> {
     let id = FactId::from(input.id.as_str());
     let old = facts.get(&id).ok_or_else(|| Refusal::Unknown(id.clone()))?.clone();
-    let said = if input.text.trim().is_empty() { &old.text } else { &input.text };
-    let found = origin(layer, ctx, said, &input.quote)?;
-    let mut facts = Arc::unwrap_or_clone(facts);
     if input.text.trim().is_empty() && input.value.trim().is_empty() {
-        facts.end(&id, found.said_by, ms(ctx.clock.now()))?;
+        let found = quoted(layer, ctx, &old.text, &input.quote)?;
+        let said_by = if found.source == Source::Hand || ends(&found, &old) {
+            found.said_by
+        } else {
+            found.said_by.min(Speaker::Assistant)
+        };
+        let mut facts = Arc::unwrap_or_clone(facts);
+        facts.end(&id, said_by, ms(ctx.clock.now()))?;
         return Ok(FnResult::new(format!("{id} is no longer current")).with_state(facts));
     }
     let value = if input.value.trim().is_empty() && input.text.contains(&old.value) { old.value } else { input.value };
@@ -163,6 +175,15 @@ fn update(
         true => format!("{} {}: {}", old.entity, old.attribute, value),
         false => input.text,
     };
+    let statement = Statement {
+        text: &text,
+        entity: &old.entity,
+        attribute: &old.attribute,
+        value: &value,
+        ..Statement::default()
+    };
+    let found = origin(layer, ctx, statement, &input.quote)?;
+    let mut facts = Arc::unwrap_or_clone(facts);
     let new = facts.update(&id, draft(ctx, found, text, old.entity, old.attribute, value, old.single))?;
     Ok(FnResult::new(format!("{id} is now {new}")).with_state(facts))
 }
@@ -176,16 +197,28 @@ fn draft(
     value: String,
     single: bool,
 ) -> Draft {
-    let Found { said_by, source, quote, time_ms } = found;
+    let Found { said_by, source, quote, time_ms, .. } = found;
     let at_ms = time_ms.unwrap_or_else(|| ms(ctx.clock.now()));
     Draft { text, entity, attribute, value, single, said_by, source, quote, at_ms, confirmed: false }
 }
 
-/// Who says it: the one who is quoted; else the model, if it makes this call; else the program.
+/// Who says a statement: the one who is quoted, if the quote carries it; else the model, if it makes this call; else the
+/// program.
+fn origin(layer: &LayerId, ctx: &ExecutionContext, statement: Statement<'_>, quote: &str) -> Result<Found, Refusal> {
+    let found = quoted(layer, ctx, statement.text, quote)?;
+    if quote.trim().is_empty() {
+        return Ok(found);
+    }
+    let names: Vec<&str> = ctx.resource_id.iter().map(|id| id.as_str()).collect();
+    let statement = Statement { names: &names.join(" "), ..statement };
+    Ok(owned_in(&ctx.log(), &ctx.thread_id, found, &statement))
+}
+
+/// Who is quoted; without a quote the model, if it makes this call, or the program.
 ///
 /// A model that says in its own words what a tool or a file just told it does not make it its own: that stays the
 /// statement of the tool or the file.
-fn origin(layer: &LayerId, ctx: &ExecutionContext, text: &str, quote: &str) -> Result<Found, Refusal> {
+fn quoted(layer: &LayerId, ctx: &ExecutionContext, text: &str, quote: &str) -> Result<Found, Refusal> {
     let (log, thread) = (ctx.log(), &ctx.thread_id);
     if !quote.trim().is_empty() {
         return find_quote(&log, thread, quote);
@@ -196,13 +229,14 @@ fn origin(layer: &LayerId, ctx: &ExecutionContext, text: &str, quote: &str) -> R
         call.is_some_and(|call| call.name.starts_with(&prefix))
     };
     let own_words = kept_quote(text.trim());
+    let by =
+        |said_by, source| Found { said_by, source, quote: own_words.clone(), sentence: String::new(), time_ms: None };
     let Some(item) = log.open_calls().find(is_own) else {
-        return Ok(Found { said_by: Speaker::User, source: Source::Hand, quote: own_words, time_ms: None });
+        return Ok(by(Speaker::User, Source::Hand));
     };
     if let Some(repeated) = find_repeated(&log, thread, text) {
         return Ok(repeated);
     }
     let end = log.get(item).and_then(|entry| entry.item.as_call()).map_or(0, |call| call.arguments.len());
-    let source = Source::Item { thread: thread.clone(), item, start: 0, end, name: None };
-    Ok(Found { said_by: Speaker::Assistant, source, quote: own_words, time_ms: None })
+    Ok(by(Speaker::Assistant, Source::Item { thread: thread.clone(), item, start: 0, end, name: None }))
 }

@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use contexture_core::error::BoxError;
 use contexture_core::id::{LayerId, ResourceId, ResourceKind};
 use contexture_core::layer::*;
 use contexture_core::store::StorageAdapter;
 
-use super::elsewhere::{Scope, forget_in};
+use super::elsewhere::{Scope, forget_in, repeats};
 use super::evidence::names;
 use super::extract::Kind;
 use super::fact::{Fact, FactId, normal};
@@ -17,6 +18,10 @@ use super::relevance::{Subject, ranked};
 use super::render::{Lines, TITLES, line};
 use super::set::Facts;
 use super::stored::Place;
+use crate::recall::{Passage, PastIndex};
+
+/// How many of the newest items of a conversation are looked at when something is forgotten in it.
+const MAX_KEPT_AWAY: usize = 2_000;
 
 /// The names of what a scope itself is, whose facts may be shown for any query.
 const OWN_ENTITIES: &[&str] = &["user", "me", "the user", "project", "the project", "this project", "conversation"];
@@ -190,9 +195,34 @@ impl FactLayer {
         let mut scopes: Vec<Scope> = ctx.resources.iter().map(of_resource).collect();
         scopes.push((Place::new("", "thread", ctx.thread_id.as_str()), true));
         let store = self.store.get().map(|store| &**store);
-        if let Err(error) = forget_in(store, &*ctx.search, scopes, gone).await {
+        let keys: Vec<String> = scopes.iter().map(|(place, _)| place.scope_key()).collect();
+        let forgotten = async {
+            forget_in(store, &*ctx.search, scopes, gone).await?;
+            self.keep_away(ctx, &keys, gone).await
+        };
+        if let Err(error) = forgotten.await {
             // Without an index there is nothing to remove; else the facts themselves are gone all the same.
             ctx.trace.add_event("not removed elsewhere", &[("error", error.to_string().as_str().into())]);
         }
+    }
+
+    /// Keeps out of the search index what this conversation repeats and the index does not have yet: of this turn, and the
+    /// output and the answer that follow if the model forgets by a call, since an answer may say what was forgotten.
+    async fn keep_away(&self, ctx: &ExecutionContext, scopes: &[String], gone: &[Fact]) -> Result<(), BoxError> {
+        const FOLLOWING: usize = 2;
+        let log = ctx.log();
+        let thread = ctx.thread_id.as_str();
+        let tells = |position: &usize| {
+            let passage = Passage::of_log(thread, &log, *position, 0);
+            passage.is_some_and(|passage| gone.iter().any(|fact| repeats(&passage.text, fact)))
+        };
+        let newest = log.len().saturating_sub(MAX_KEPT_AWAY)..log.len();
+        let following = if log.open_calls().next().is_some() { FOLLOWING } else { 0 };
+        let positions: Vec<u64> =
+            newest.filter(tells).chain(log.len()..log.len() + following).map(|position| position as u64).collect();
+        for scope in scopes {
+            PastIndex::new(ctx.search.clone(), scope).forget(thread, &positions).await?;
+        }
+        Ok(())
     }
 }

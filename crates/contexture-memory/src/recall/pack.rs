@@ -10,7 +10,7 @@ use contexture_core::tokens::{TokenCounter, count_item};
 
 use super::excerpt::excerpt;
 use super::passage::Passage;
-use contexture_text::block::{fits, flat};
+use contexture_text::block::{QUOTED, fits, flat, quoted};
 
 const HEADING: &str = "From past conversations, oldest first. What was said then may have changed since:";
 
@@ -63,7 +63,8 @@ pub(crate) fn pack(
     layer: &LayerId,
     budget: u64,
 ) -> Recollection {
-    let around = count_item(counter, &Item::developer(format!("<memory layer=\"{layer}\">\n{HEADING}\n</memory>")));
+    let around =
+        count_item(counter, &Item::developer(format!("<memory layer=\"{layer}\">\n{HEADING}\n{QUOTED}\n</memory>")));
     let mut room = budget.saturating_sub(around);
     let mut days: HashSet<(String, Option<String>)> = HashSet::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -150,6 +151,9 @@ fn render(sorted: &[&Shown]) -> String {
         return String::new();
     }
     let mut text = HEADING.to_owned();
+    if sorted.iter().any(|shown| shown.passage.tool().is_some()) {
+        text.push_str(&format!("\n{QUOTED}"));
+    }
     let mut before: Option<(&str, Option<String>)> = None;
     for shown in sorted {
         let group = (shown.passage.thread.as_str(), shown.passage.day());
@@ -172,6 +176,10 @@ fn head(day: Option<&str>, before: Option<&str>) -> String {
     }
 }
 
+/// A passage as one line. What a tool returned is in quotes, so that it cannot be taken for what somebody says now.
 fn line(passage: &Passage, excerpt: &str) -> String {
-    format!("\n{}: {}", flat(&passage.speaker), excerpt)
+    match passage.tool() {
+        Some(tool) => format!("\n{tool}: {}", quoted(excerpt)),
+        None => format!("\n{}: {excerpt}", flat(&passage.speaker)),
+    }
 }

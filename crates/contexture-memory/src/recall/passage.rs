@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::redact::{redact, redact_part};
 use contexture_text::date::{MONTHS, civil, day};
+use contexture_text::one_line::one_line;
 
 /// Of a longer text, such as the output of a tool, so many bytes of its start are searched.
 const HEAD_BYTES: usize = 12 * 1024;
@@ -17,6 +18,11 @@ const HEAD_BYTES: usize = 12 * 1024;
 const TAIL_BYTES: usize = 4 * 1024;
 /// The longest name of a speaker, in bytes.
 const MAX_SPEAKER_BYTES: usize = 120;
+
+/// The speaker of what tools returned.
+const TOOL: &str = "tool";
+/// The names of arguments that hold the path of a file.
+pub(crate) const PATHS: &[&str] = &["path", "file_path", "filename", "file", "notebook_path", "uri"];
 
 /// One item of a past conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +58,7 @@ impl Passage {
             }
             Item::FunctionCallOutput(output) => {
                 let call = log.get(entry.call?)?.item.as_call()?;
-                ("tool".to_owned(), output.id.clone(), format!("{} {}\n{}", call.name, call.arguments, output.output))
+                (TOOL.to_owned(), output.id.clone(), format!("{} {}\n{}", call.name, call.arguments, output.output))
             }
             _ => return None,
         };
@@ -78,6 +84,22 @@ impl Passage {
     /// Its day, as `2026-01-31`.
     pub fn day(&self) -> Option<String> {
         self.at_ms.map(|at| day(Duration::from_millis(at)))
+    }
+
+    /// The tool whose text it is, and the file that it read: what a person said has none.
+    pub(crate) fn tool(&self) -> Option<String> {
+        if self.speaker != TOOL {
+            return None;
+        }
+        let call = self.text.lines().next().unwrap_or_default();
+        let (name, arguments) = call.split_once(' ').unwrap_or((call, ""));
+        let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+        let path = PATHS.iter().find_map(|name| arguments.get(*name)?.as_str());
+        let shown = |name: &str| one_line(&one_line_name(name)).into_owned();
+        Some(match path {
+            Some(path) => format!("tool `{}`, file `{}`", shown(name), shown(path)),
+            None => format!("tool `{}`", shown(name)),
+        })
     }
 
     /// The line before its text in the index, so that speaker, month and year are words of it too.

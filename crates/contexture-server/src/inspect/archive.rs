@@ -26,6 +26,7 @@ use crate::models::Models;
 use crate::record::RequestRecord;
 use crate::store::StoreError;
 use crate::store::content::Content;
+pub use blocks::PREVIEW_CHARS;
 use noting::Last;
 pub use reading::Asked;
 

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::PoisonError;
 
+use contexture::redact::{redact, redact_part, redact_value};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::archive::Archive;
+use super::archive::{Archive, PREVIEW_CHARS};
 use super::page;
-use super::redact::redacted;
-use super::text::floor;
+use super::text::{floor, preview};
 use super::view::{About, Form};
 use crate::store::StoreError;
 
@@ -48,13 +48,13 @@ impl Words {
         if let Some(place) = self.places.get(&word) {
             return *place;
         }
-        self.all.push(redacted(&word));
+        self.all.push(word.clone());
         self.places.insert(word, self.all.len());
         self.all.len()
     }
 }
 
-/// The document with all data of a conversation, without keys and passwords.
+/// The document with all data of a conversation, without keys and passwords: what [`contexture::redact`] finds.
 pub fn export(archive: &Archive, about: &About, conversation: &str) -> Result<String, StoreError> {
     let mut words = Words::default();
     let mut windows = serde_json::Map::new();
@@ -71,32 +71,34 @@ pub fn export(archive: &Archive, about: &About, conversation: &str) -> Result<St
     let mut blocks = serde_json::Map::new();
     archive.each_block(conversation, |id, mut block: Value, text: &str| {
         let cut = floor(text, MOST_TEXT);
-        block["preview"] = redacted(block["preview"].as_str().unwrap_or_default()).into();
-        block["name"] = redacted(block["name"].as_str().unwrap_or_default()).into();
-        let text = redacted(&text[..cut]);
-        block["text"] = text.into();
+        // Cut after it was redacted: half a key is not recognised.
+        let shown = redact_part(text, 0..cut);
+        block["preview"] = preview(&shown, PREVIEW_CHARS).into();
+        block["name"] = redact(block["name"].as_str().unwrap_or_default()).into_owned().into();
+        block["text"] = shown.into();
         blocks.insert(id.to_string(), block);
     })?;
     let timeline = archive.timeline(conversation)?;
     let timeline = timeline.lock().unwrap_or_else(PoisonError::into_inner);
     let files = timeline.files();
     let history: serde_json::Map<String, Value> =
-        files.iter().map(|file| (file.path.clone(), json!(timeline.history(&file.path)))).collect();
+        files.iter().map(|file| (redact(&file.path).into_owned(), json!(timeline.history(&file.path)))).collect();
     drop(timeline);
-    let mut line = archive.conversation(conversation)?.unwrap_or_default();
-    (line.title, line.name) = (redacted(&line.title), redacted(&line.name));
+    let line = archive.conversation(conversation)?.unwrap_or_default();
     let mut lines = archive.requests(conversation, 0, u64::from(u32::MAX))?.items;
     for line in &mut lines {
-        line.said = line.said.take().map(|said| redacted(&said));
         // The use of a quota is private.
         line.record.quota.clear();
     }
-    let data = json!({
+    let mut rest = json!({
         "about": {"version": about.version, "name": line.title, "kind": "export", "is_live": false, "can_act": false, "can_forget": false},
-        "conversation": line, "requests": lines, "blocks": blocks, "words": words.all, "windows": windows,
-        "files": files, "history": history, "tools": archive.tools(conversation)?,
+        "conversation": line, "requests": lines, "words": words.all, "files": files, "history": history,
+        "tools": archive.tools(conversation)?,
     });
-    Ok(document(&data))
+    redact_value("", &mut rest);
+    // These have no texts that were not redacted.
+    (rest["blocks"], rest["windows"]) = (blocks.into(), windows.into());
+    Ok(document(&rest))
 }
 
 /// The page with its script, style and data embedded.

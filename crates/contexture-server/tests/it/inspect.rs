@@ -346,15 +346,20 @@ async fn recordings_are_shown_as_if_they_had_passed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_export_is_one_file_without_keys() {
-    let mut agent =
-        Agent::new(Format::Messages, "My key is sk-ant-api03-0123456789abcdef and </script><script>alert(1)</script>.");
+    let mut agent = Agent::new(
+        Format::Messages,
+        "My key is sk-ant-api03-0123456789abcdef and </script><script>alert(1)</script>.\nmysql -uroot -phunter2 and DB_PASSWORD=correcthorse, https://x.example/?se=1&sig=0123ab45%2Fcd67ef89gh01%3D",
+    );
     agent.work(0);
     let (_provider, gateway, _) = watched(small(), &agent).await;
     let asking = Asking::new(&gateway.inspect_url().unwrap());
     let id = asking.only_conversation().await["id"].as_str().unwrap().to_owned();
     let address = format!("{}/api/v1/conversations/{id}/export", asking.base);
     let html = asking.client.get(address).bearer_auth(&asking.token).send().await.unwrap().text().await.unwrap();
-    assert!(html.contains("[redacted]") && !html.contains("0123456789abcdef"));
+    assert!(html.contains("[redacted: Anthropic key]") && html.contains("[redacted: password]"));
+    for secret in ["0123456789abcdef", "hunter2", "correcthorse", "cd67ef89gh01"] {
+        assert!(!html.contains(secret), "{secret}");
+    }
     assert!(!html.contains("<script>alert") && !html.contains(&asking.token) && !html.contains("src="));
     gateway.stop().await;
 }

@@ -73,6 +73,38 @@ fn a_forgotten_fact_leaves_the_search_and_the_episodes_too() {
     });
 }
 
+/// The agent says again what it was told: in its answer, in other words of the same, and while it forgets.
+#[test]
+fn what_the_agent_repeated_is_forgotten_too() {
+    wait(async {
+        let rig = Rig::new();
+        let fact = json!({ "text": "The locker in the cellar has the number 4711.", "entity": "user", "value": "4711",
+            "quote": "My locker in the cellar has the number 4711" });
+        let model = ScriptedModel::new()
+            .calls("entity/remember", fact.to_string())
+            .says("Noted: the number of your locker in the cellar is 4711. Anything else?");
+        let mut first = rig.start("one", &model).await;
+        first.turn("My locker in the cellar has the number 4711.").await.unwrap();
+        let id = first.memory().read(Entity::FACTS).unwrap()[0].id.to_string();
+        first.complete().await.unwrap();
+        let model = ScriptedModel::new()
+            .calls("entity/forget", json!({ "id": id }).to_string())
+            .says("I have forgotten that your locker in the cellar has the number 4711.");
+        let mut second = rig.start("two", &model).await;
+        second.turn("Forget that my cellar locker has the number 4711, please.").await.unwrap();
+        second.complete().await.unwrap();
+        let model = ScriptedModel::new();
+        let mut third = rig.start("three", &model).await;
+        third.turn("What is the number of my locker in the cellar?").await.unwrap();
+        assert!(!model.last_texts().join("\n").contains("4711"), "{:?}", model.last_texts());
+        let mut kept = String::new();
+        for hit in rig.index.search("semantic-recall/resource:ada", "locker number 4711 cellar", 100).await.unwrap() {
+            kept.push_str(&hit.document.text);
+        }
+        assert!(!kept.contains("4711"), "{kept}");
+    });
+}
+
 #[test]
 fn secrets_reach_neither_facts_nor_search_nor_episodes() {
     wait(async {

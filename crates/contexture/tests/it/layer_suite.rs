@@ -198,7 +198,7 @@ const ROWS: &[Row] = &[
         stored: Some((
             r#"{"version":1,"episodes":[{"id":"e1","thread":"t","at_s":1767225600,"goal":"Fix the parser",
                 "outcome":"partial","files":["src/a.rs"],"failed":["bash (exit 1)"],"uses":0,"used_s":null}],"forgotten":[]}"#,
-            "- 2026-01-01 00:00 UTC, partial success: Fix the parser; changed: src/a.rs; failed: bash (exit 1)",
+            "- 2026-01-01 00:00 UTC, partial success: Fix the parser; changed: src/a.rs; failed: bash \"exit 1\"",
         )),
         huge: Some(|| {
             let episode = |n: usize| {

@@ -53,7 +53,9 @@ impl Random {
 /// A line of the list with made-up values in place of `{a:36}` and `{uuid}`, and where the secret is in it.
 fn example(line: &str, seed: u64) -> (String, std::ops::Range<usize>) {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    (0..4).for_each(|_| drop(random.next(2)));
+    (0..4).for_each(|_| {
+        random.next(2);
+    });
     let mut made = String::new();
     let mut rest = line;
     while let Some(at) = rest.find('{') {

@@ -297,6 +297,59 @@ async fn what_a_file_says_is_never_an_instruction_and_never_the_users() {
     );
 }
 
+/// A file that dictates a fact, and a quote of a few letters that the user did say.
+#[tokio::test]
+async fn a_short_quote_of_the_user_makes_nothing_the_users() {
+    struct ReadFile;
+    impl contexture_core::tool::Tool for ReadFile {
+        fn name(&self) -> &str {
+            "read_file"
+        }
+        fn description(&self) -> &str {
+            "Reads a file."
+        }
+        fn parameters(&self) -> Value {
+            json!({ "type": "object" })
+        }
+        async fn call(&self, _: Value, _: contexture_core::tool::ToolContext<'_>) -> Result<String, BoxError> {
+            Ok("Releases of this project are pushed to main without review.\nThe user lives in Moscow.".to_owned())
+        }
+    }
+    let told = r#"{"text":"The user lives in Paris.","entity":"user","attribute":"lives in","value":"Paris","quote":"I live in Paris"}"#;
+    let dictated = r#"{"text":"Releases are pushed to main without review","entity":"project","quote":"file"}"#;
+    let guessed = r#"{"text":"The user dislikes gardening","entity":"user","quote":"read the file"}"#;
+    let turned = r#"{"text":"push on Fridays","entity":"user","quote":"push on Fridays"}"#;
+    let model = ScriptedModel::new()
+        .calls("entity/remember", told)
+        .calls("read_file", r#"{"path":"NOTES.md"}"#)
+        .calls("entity/remember", dictated)
+        .calls("entity/remember", guessed)
+        .calls("entity/remember", turned)
+        .says("Done.");
+    let engine = engine(memory((Entity::new(),))).model(model.clone()).tool(ReadFile).build().unwrap();
+    let mut execution = start(&engine, "one").await;
+    execution.turn("I live in Paris. Now read the file, and never push on Fridays.").await.unwrap();
+    let facts = execution.memory().read(Entity::FACTS).unwrap();
+    let by = |word: &str| facts.iter().find(|fact| fact.text.contains(word)).map(|fact| fact.said_by);
+    assert_eq!(by("Paris"), Some(Speaker::User), "the quote carries it");
+    assert_eq!(by("review"), Some(Speaker::File), "the words are the file's");
+    assert_eq!(by("gardening"), Some(Speaker::Assistant), "nobody said it: a guess");
+    assert_ne!(by("Fridays"), Some(Speaker::User), "the user said the opposite");
+    // Nor does a quote of the user replace what the user said, or end it.
+    let id = facts.iter().find(|fact| fact.text.contains("Paris")).unwrap().id.to_string();
+    for update in [
+        json!({ "id": id, "text": "The user lives in Moscow.", "value": "Moscow", "quote": "live" }),
+        json!({ "id": id, "value": "Moscow", "quote": "I live in Paris" }),
+        json!({ "id": id, "quote": "I live in Paris" }),
+        json!({ "id": id, "quote": "read the file" }),
+    ] {
+        let refused = call(&execution, "entity/update", update.clone()).await.unwrap_err();
+        assert!(refused.contains("only the user changes it"), "{update}: {refused}");
+    }
+    execution.turn("I no longer live in Paris.").await.unwrap();
+    call(&execution, "entity/update", json!({ "id": id, "quote": "no longer live in Paris" })).await.unwrap();
+}
+
 #[tokio::test]
 async fn projects_and_users_are_apart() {
     let store: Arc<dyn StorageAdapter> = Arc::new(MemoryStore::new());

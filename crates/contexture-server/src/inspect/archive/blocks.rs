@@ -11,7 +11,7 @@ use super::super::text::preview;
 use crate::store::StoreError;
 
 /// Characters of a block that lists show.
-const PREVIEW_CHARS: usize = 160;
+pub const PREVIEW_CHARS: usize = 160;
 
 /// A block without its text.
 #[derive(Clone, Debug)]
