@@ -192,15 +192,21 @@ impl<I: Iterator<Item = Record>> Player<I> {
     fn of_records(&self, mut decision: FoldDecision) -> FoldDecision {
         let record = |at: usize| self.record_of.get(at).copied().unwrap_or(self.taken);
         match &mut decision {
-            FoldDecision::Fold(Fold { at, keep, head, start, shortened, cut_said, .. }) => {
+            FoldDecision::Fold(Fold { at, keep, head, start, shortened, cut_said, cut_told, cut_records, .. }) => {
                 (*at, *start, *keep) = (record(*at), record(*start), *keep + self.system.len());
                 for piece in head {
-                    if let Piece::Logged(at) | Piece::Shortened(at, _) = piece {
-                        *at = record(*at);
+                    match piece {
+                        Piece::Logged(at) | Piece::Shortened(at, _) => *at = record(*at),
+                        Piece::Records(records) => {
+                            (records.from, records.to) = (record(records.from), record(records.to));
+                        }
+                        Piece::Made(_) => {}
                     }
                 }
                 shortened.iter_mut().for_each(|(at, _)| *at = record(*at));
-                cut_said.iter_mut().for_each(|cut| cut.position = record(cut.position));
+                for cut in cut_said.iter_mut().chain(cut_told).chain(cut_records) {
+                    cut.position = record(cut.position);
+                }
             }
             FoldDecision::BringBack(brought) => brought.at = record(brought.at),
             FoldDecision::Cold { at } => *at = record(*at),

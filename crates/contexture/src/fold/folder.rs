@@ -102,8 +102,8 @@ impl Folder {
 
     pub(super) fn begin_request(&mut self) {
         let Self { settings, state, .. } = self;
-        let estimate = state.estimate(settings);
-        state.billing.begin_request(&settings.policy.prices, state.shown.tokens(), estimate);
+        let size = state.fold_size(settings);
+        state.billing.begin_request(&settings.policy.prices, state.shown.tokens(), size);
     }
 
     /// Applies a decision and records it.
