@@ -163,6 +163,11 @@ impl Folder {
         self.state.conversation.len()
     }
 
+    /// The first item that is shown in its own place; everything before it is folded.
+    pub fn start(&self) -> usize {
+        self.state.shown.start()
+    }
+
     /// Whether it took in nothing yet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -2,6 +2,7 @@
 
 mod bring_back;
 mod dialogue;
+mod echoes;
 mod fold;
 mod frame;
 mod losses;

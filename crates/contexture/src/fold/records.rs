@@ -16,6 +16,7 @@ use super::outcome::outcome;
 use crate::files::observation::{Kind, Seen};
 use crate::packed::{Damaged, Packer, Unpacker};
 use crate::text::block::flat;
+use crate::text::one_line::one_line;
 
 /// How every block of records begins.
 pub const RECORDS_MARK: &str = "[Contexture's notes on calls made here]";
@@ -31,9 +32,6 @@ const MAX_RUN_BYTES: usize = 320;
 
 /// Shortest output that a record names by its hash.
 const LEAST_NAMED_BYTES: usize = 600;
-
-/// Digits of that hash.
-const NAMED_DIGITS: usize = 8;
 
 /// Most calls that are remembered.
 const MAX_RECORDS: usize = 2_000;
@@ -79,6 +77,16 @@ impl CallRecord {
         }
     }
 
+    /// Whether its output is not the text of a file.
+    pub(super) fn is_printed(&self) -> bool {
+        matches!(self.kind, Kind::Run | Kind::Search | Kind::Other)
+    }
+
+    /// What was called, on one line.
+    pub(super) fn told(&self) -> String {
+        one_line(&format!("{} {}", self.verb(), self.subject)).into_owned()
+    }
+
     /// Bytes that it takes, roughly.
     fn bytes(&self) -> usize {
         self.subject.len() + self.outcome.len() + 4
@@ -109,7 +117,7 @@ impl CallRecord {
     /// What it was about, and how to see the output.
     fn about(&self, names_hashes: bool) -> String {
         match names_hashes && self.is_named {
-            true => format!("{} (#{})", self.subject, &self.hash[..NAMED_DIGITS]),
+            true => format!("{} (#{})", self.subject, self.hash),
             false => self.subject.clone(),
         }
     }
@@ -156,20 +164,6 @@ impl Ledger {
         Some(format!("{RECORDS_MARK}{}\n{fence}\n{lines}{fence}", shows.unwrap_or_default()).into())
     }
 
-    /// Returns the records to leave out until `bytes` are spared: those that tell little first, the oldest of them
-    /// first.
-    pub(super) fn dullest(&self, range: Range<usize>, bytes: usize) -> Vec<&CallRecord> {
-        let mut records: Vec<&CallRecord> = self.within(range).collect();
-        records.sort_by_key(|record| (!record.is_dull(), record.at));
-        let mut spared = 0;
-        let is_enough = |record: &&CallRecord| {
-            let was_enough = spared >= bytes;
-            spared += record.bytes();
-            !was_enough
-        };
-        records.into_iter().take_while(is_enough).collect()
-    }
-
     /// Forgets records that were left out.
     pub(super) fn leave_out(&mut self, positions: impl IntoIterator<Item = usize>) {
         let left_out: BTreeSet<usize> = positions.into_iter().collect();
@@ -182,11 +176,6 @@ impl Ledger {
     /// Bytes that all records take, roughly.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
-    }
-
-    /// Bytes that the records of outputs in a range take, roughly.
-    pub(super) fn bytes_within(&self, range: Range<usize>) -> usize {
-        self.within(range).map(CallRecord::bytes).sum()
     }
 
     /// Writes all records.
@@ -224,6 +213,19 @@ impl Ledger {
         self.bytes = self.records.iter().map(CallRecord::bytes).sum();
         Ok(())
     }
+}
+
+/// Returns those of some records that are left out until `bytes` are spared: those that tell little first, the oldest of
+/// them first.
+pub(super) fn dullest(mut records: Vec<&CallRecord>, bytes: usize) -> Vec<&CallRecord> {
+    records.sort_by_key(|record| (!record.is_dull(), record.at));
+    let mut spared = 0;
+    let is_needed = |record: &&CallRecord| {
+        let is_needed = spared < bytes;
+        spared += record.bytes();
+        is_needed
+    };
+    records.into_iter().take_while(is_needed).collect()
 }
 
 /// All kinds of calls, in the order in which they are numbered at rest.

@@ -61,6 +61,11 @@ impl Shown {
         &self.items
     }
 
+    /// The items that were sent with the last request.
+    pub(super) fn sent_items(&self) -> &[ShownItem] {
+        &self.items[..self.sent]
+    }
+
     /// The tokens of all items.
     pub(super) fn tokens(&self) -> u64 {
         self.total

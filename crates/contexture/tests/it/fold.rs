@@ -241,9 +241,9 @@ fn what_is_said_again_after_something_else_has_the_last_word() {
             (items(&records)[position].as_message()?.role == Role::User).then(|| text(&shown.item))
         })
         .collect();
-    // The second time follows the first one directly, so there is nothing to tell.
+    // Each time something else was said in between, so the last word stays the last.
     let note = "[The user said again, as above: «Please do the task as it is written here. And so on. And so on. And so on. And s…»]";
-    assert_eq!(people, ["Begin.", &again, "No, do the opposite.", note]);
+    assert_eq!(people, ["Begin.", &again, note, "No, do the opposite.", note]);
 }
 
 #[test]

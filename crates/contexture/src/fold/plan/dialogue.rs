@@ -7,14 +7,16 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::said::{LEAST_REPEATED_BYTES, Pinned, cut_said, cut_text, level, limits, others_note, repeated};
 use crate::fold::conversation::{Conversation, Speaker};
 use crate::fold::decision::{CutSaid, Piece, Records};
+use crate::fold::records::dullest;
 use crate::fold::settings::Settings;
 use crate::fold::state::State;
-use crate::fold::tuning::{LEAST_TOLD_TOKENS, RECORDS_AIM_SHARE, RECORDS_SHARE, RECORDS_TOGETHER_BYTES, TOLD_AIM_SHARE};
+use crate::fold::tuning::{LEAST_TOLD_TOKENS, RECORDS_AIM_SHARE, RECORDS_SHARE, TOLD_AIM_SHARE};
 
 /// Stands before a text of the agent that would otherwise be the first message: providers want the user to begin.
 const BEGAN_EARLIER: &str = "[Contexture's note: the conversation began earlier]";
@@ -59,18 +61,18 @@ pub(super) enum Voice {
     Agent,
     /// The program's.
     Records,
-    /// Anything that is pinned and was not said.
+    /// Anyone's, if it is pinned.
     Pinned,
 }
 
-impl Voice {
-    fn of(conversation: &Conversation, at: usize) -> Self {
-        match conversation.speaker(at) {
-            Speaker::Instructor => Voice::Instructor,
-            Speaker::User => Voice::User,
-            Speaker::Model if conversation.is_told(at) => Voice::Agent,
-            Speaker::Model | Speaker::Tool | Speaker::Program => Voice::Pinned,
-        }
+/// Whose words an item is; `None` if it is neither said nor pinned.
+fn voice(conversation: &Conversation, pinned: &Pinned, at: usize) -> Option<Voice> {
+    match conversation.speaker(at) {
+        _ if pinned.kept.contains(&at) => Some(Voice::Pinned),
+        Speaker::Instructor => Some(Voice::Instructor),
+        Speaker::User => Some(Voice::User),
+        Speaker::Model => conversation.is_told(at).then_some(Voice::Agent),
+        Speaker::Tool | Speaker::Program => None,
     }
 }
 
@@ -89,25 +91,27 @@ impl Dialogue {
     /// Returns the dialogue before a position, whole.
     pub(super) fn whole(settings: &Settings, state: &State, end: usize) -> Self {
         let spoken = spoken(settings, state, end, &Pinned::new(state, end, u64::MAX));
-        Self::of(settings, spoken, Cuts::default())
+        Self::of(settings, state, spoken, Cuts::default())
     }
 
     /// Returns the dialogue before a position within a number of tokens.
     pub(super) fn within(settings: &Settings, state: &State, end: usize, room: u64) -> Self {
         let pinned = Pinned::new(state, end, room);
         let mut cuts = Cuts::default();
-        let was_said = |at: &usize| state.conversation.speaker(*at).is_person();
-        cuts.said.extend(pinned.left_out.iter().filter(|at| !was_said(at)).map(|at| cut_said(state, *at, 0)));
+        // What was said is shown like anything else that was said.
+        let left_out = pinned.left_out.iter().filter(|at| voice(&state.conversation, &pinned, **at).is_none());
+        cuts.said.extend(left_out.map(|at| cut_said(state, *at, 0)));
         let mut spoken = spoken(settings, state, end, &pinned);
         cut_records(settings, state, &mut spoken, room, &mut cuts);
         cut_told(settings, state, &mut spoken, room, &mut cuts);
         cut_people(settings, state, &mut spoken, room, &mut cuts);
         cuts.said.sort_by_key(|cut| cut.position);
-        Self::of(settings, spoken, cuts)
+        Self::of(settings, state, spoken, cuts)
     }
 
-    fn of(settings: &Settings, mut spoken: Vec<Spoken>, cut: Cuts) -> Self {
-        if spoken.first().is_some_and(|first| first.voice == Voice::Agent) {
+    fn of(settings: &Settings, state: &State, mut spoken: Vec<Spoken>, cut: Cuts) -> Self {
+        let first = spoken.first().and_then(|first| first.piece.position());
+        if first.is_some_and(|at| state.conversation.speaker(at) == Speaker::Model) {
             let records = Records { from: 0, to: 0, text: BEGAN_EARLIER.into() };
             let tokens = settings.meter.made(BEGAN_EARLIER);
             spoken.insert(0, Spoken { piece: Piece::Records(records), tokens, voice: Voice::Records });
@@ -123,23 +127,23 @@ fn total(spoken: &[Spoken]) -> u64 {
 
 /// Returns what the window shows of the dialogue, and then what was said since, before a position.
 fn spoken(settings: &Settings, state: &State, end: usize, pinned: &Pinned) -> Vec<Spoken> {
-    let is_left_out = |at: &usize| pinned.left_out.contains(at) && !state.conversation.speaker(*at).is_person();
-    let shown = state.shown.dialogue().map(|(piece, tokens)| {
+    let conversation = &state.conversation;
+    let shown = state.shown.dialogue().filter_map(|(piece, tokens)| {
         let voice = match piece.position() {
-            Some(at) => Voice::of(&state.conversation, at),
+            Some(at) => voice(conversation, pinned, at)?,
             None => Voice::Records,
         };
-        Spoken { piece: piece.clone(), tokens, voice }
+        Some(Spoken { piece: piece.clone(), tokens, voice })
     });
-    let mut spoken: Vec<Spoken> =
-        shown.filter(|shown| !shown.piece.position().is_some_and(|at| is_left_out(&at))).collect();
+    let mut spoken: Vec<Spoken> = shown.collect();
     let before: BTreeSet<usize> = spoken.iter().filter_map(|shown| shown.piece.position()).collect();
-    let chapter = Chapter { settings, state, from: state.shown.start(), end };
-    // A call may be pinned and shown before its output came.
-    let late = pinned.kept.range(..chapter.from).filter(|at| !before.contains(at) && state.conversation.holds(**at));
-    let late = late.filter(|at| Voice::of(&state.conversation, **at) == Voice::Pinned);
-    spoken.extend(late.map(|at| chapter.logged(*at)));
-    chapter.add(&mut spoken, pinned);
+    let chapter = Chapter { settings, state, pinned, from: state.shown.start(), end };
+    // The output of a pinned call may have come after the call was folded.
+    let was_not_said = |at: &usize| !conversation.speaker(*at).is_person() && !conversation.is_told(*at);
+    let late = pinned.kept.range(..chapter.from).filter(|at| !before.contains(at) && was_not_said(at));
+    let late = late.filter(|at| conversation.holds(**at));
+    spoken.extend(late.map(|at| chapter.logged(*at, Voice::Pinned)));
+    chapter.add(&mut spoken);
     spoken
 }
 
@@ -147,40 +151,31 @@ fn spoken(settings: &Settings, state: &State, end: usize, pinned: &Pinned) -> Ve
 struct Chapter<'a> {
     settings: &'a Settings,
     state: &'a State,
+    pinned: &'a Pinned,
     from: usize,
     end: usize,
 }
 
 impl Chapter<'_> {
-    fn logged(&self, at: usize) -> Spoken {
-        let conversation = &self.state.conversation;
-        let (tokens, voice) = (conversation.item_tokens(at), Voice::of(conversation, at));
-        Spoken { piece: Piece::Logged(at), tokens, voice }
+    fn logged(&self, at: usize, voice: Voice) -> Spoken {
+        Spoken { piece: Piece::Logged(at), tokens: self.state.conversation.item_tokens(at), voice }
     }
 
-    fn add(&self, spoken: &mut Vec<Spoken>, pinned: &Pinned) {
+    fn add(&self, spoken: &mut Vec<Spoken>) {
         let conversation = &self.state.conversation;
         let mut heard = Heard::before(conversation, self.from);
         let mut recorded = self.from;
         for at in self.from..self.end {
-            let voice = Voice::of(conversation, at);
-            let is_kept = pinned.kept.contains(&at);
-            if voice == Voice::Pinned && !is_kept {
-                continue;
-            }
-            // Records stand before the next words of a person. Before words of the agent they may wait, since each
-            // block of them costs something.
-            if voice != Voice::Agent || self.state.ledger.bytes_within(recorded..at) > RECORDS_TOGETHER_BYTES {
-                self.add_records(spoken, pinned, recorded..at);
-                recorded = at;
-            }
-            if is_kept || voice == Voice::Agent {
+            let Some(voice) = voice(conversation, self.pinned, at) else { continue };
+            self.add_records(spoken, recorded..at);
+            recorded = at;
+            if matches!(voice, Voice::Agent | Voice::Pinned) {
                 heard.agent();
-                spoken.push(self.logged(at));
+                spoken.push(self.logged(at, voice));
                 continue;
             }
             match heard.person(conversation, at) {
-                Repeated::No => spoken.push(self.logged(at)),
+                Repeated::No => spoken.push(self.logged(at, voice)),
                 Repeated::Directly => {}
                 Repeated::Later(note) => {
                     let tokens = self.settings.meter.made(&note);
@@ -188,11 +183,12 @@ impl Chapter<'_> {
                 }
             }
         }
-        self.add_records(spoken, pinned, recorded..self.end);
+        self.add_records(spoken, recorded..self.end);
     }
 
-    fn add_records(&self, spoken: &mut Vec<Spoken>, pinned: &Pinned, range: std::ops::Range<usize>) {
-        let Some(text) = self.state.ledger.render(range.clone(), |at| pinned.kept.contains(&at)) else { return };
+    fn add_records(&self, spoken: &mut Vec<Spoken>, range: Range<usize>) {
+        let is_pinned = |at: usize| self.pinned.kept.contains(&at);
+        let Some(text) = self.state.ledger.render(range.clone(), is_pinned) else { return };
         let tokens = self.settings.meter.made(&text);
         let piece = Piece::Records(Records { from: range.start, to: range.end, text });
         spoken.push(Spoken { piece, tokens, voice: Voice::Records });
@@ -257,11 +253,11 @@ fn cut_records(settings: &Settings, state: &State, spoken: &mut Vec<Spoken>, roo
         return;
     }
     let excess = all.saturating_sub(((budget * RECORDS_AIM_SHARE) as u64).min(room));
-    let end = spoken.last().map_or(0, |last| match &last.piece {
-        Piece::Records(records) => records.to,
-        _ => last.position() + 1,
+    let shown = spoken.iter().filter_map(|spoken| match &spoken.piece {
+        Piece::Records(Records { from, to, .. }) => Some(state.ledger.within(*from..*to)),
+        _ => None,
     });
-    let dullest = state.ledger.dullest(0..end, excess as usize * 4);
+    let dullest = dullest(shown.flatten().collect(), excess as usize * 4);
     let is_left_out: BTreeSet<usize> = dullest.iter().map(|record| record.at).collect();
     let cut = |at: usize, hash: &str| CutSaid { position: at, hash: hash.to_owned(), tokens: 0 };
     cuts.records.extend(dullest.iter().map(|record| cut(record.at, &record.hash)));
@@ -290,7 +286,13 @@ fn cut_told(settings: &Settings, state: &State, spoken: &mut Vec<Spoken>, room: 
     let others = all - told().sum::<u64>();
     let aim = (room.saturating_sub(others) as f64 * TOLD_AIM_SHARE) as u64;
     let limit = level(told(), aim);
-    cut_to(settings, state, spoken, |spoken| if spoken.voice == Voice::Agent { limit } else { u64::MAX }, &mut cuts.told);
+    cut_to(
+        settings,
+        state,
+        spoken,
+        |spoken| if spoken.voice == Voice::Agent { limit } else { u64::MAX },
+        &mut cuts.told,
+    );
 }
 
 /// Cuts what people said until everything fits: instructions last.

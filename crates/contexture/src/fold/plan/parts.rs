@@ -10,9 +10,7 @@ use crate::fold::meter::bytes_in;
 use crate::fold::settings::Settings;
 use crate::fold::shown::{Head, ShownItem};
 use crate::fold::state::State;
-use crate::fold::tuning::{
-    EXPECTED_REQUESTS, FREE_SHARE, FREE_SHARE_AFTER_LARGE_STEP, IDLE_SHARE, LARGE_STEP_SHARE, LEAST_PART_BYTES,
-};
+use crate::fold::tuning::{EXPECTED_REQUESTS, FREE_SHARE, IDLE_SHARE, LEAST_PART_BYTES};
 use crate::fold::view::{self, Chunk};
 use crate::text::fit::{Made, fit};
 
@@ -56,10 +54,7 @@ impl View {
 
 /// The tokens that the view may take beside everything else that a fold shows.
 fn view_room(settings: &Settings, frame_tokens: u64) -> u64 {
-    let budget = settings.policy.budget as f64;
-    let is_large = frame_tokens as f64 > budget * LARGE_STEP_SHARE;
-    let free_share = if is_large { FREE_SHARE_AFTER_LARGE_STEP } else { FREE_SHARE };
-    let most = (budget * (1.0 - free_share)) as u64;
+    let most = (settings.policy.budget as f64 * (1.0 - FREE_SHARE)) as u64;
     most.saturating_sub(frame_tokens).min(settings.tuning.view_tokens)
 }
 
