@@ -65,7 +65,7 @@ pub const NOTE_KINDS: &[&str] = &[
 
 /// An item and what is always true of it.
 struct Entry {
-    /// `None` once it was folded away, unless it belongs to the dialogue or is an output.
+    /// `None` once it was folded away, unless it belongs to the dialogue or may be named again.
     item: Option<Arc<Item>>,
     tokens: u64,
     speaker: Speaker,
@@ -245,11 +245,11 @@ impl Conversation {
         entry.is_first && entry.speaker != Speaker::Tool && calls.all(|call| call >= at)
     }
 
-    /// Drops items that were folded away. The dialogue is kept because it is shown, outputs because something that they
-    /// say may be named again, and calls without an output are kept whole.
-    pub(super) fn forget(&mut self, folded: Range<usize>) {
+    /// Drops items that were folded away. The dialogue is kept because it is shown, some outputs because something that
+    /// they say may be named again, and calls without an output are kept whole.
+    pub(super) fn forget(&mut self, folded: Range<usize>, is_kept: impl Fn(usize) -> bool) {
         for at in folded {
-            if self.entries[at].is_in_dialogue() || self.entries[at].speaker == Speaker::Tool {
+            if self.entries[at].is_in_dialogue() || is_kept(at) {
                 continue;
             }
             let Some(item) = self.entries[at].item.take() else { continue };

@@ -141,6 +141,11 @@ impl Ledger {
         self.records.push_back(record);
     }
 
+    /// Whether an output is known not to be the text of a file.
+    pub(super) fn is_printed(&self, at: usize) -> bool {
+        self.within(at..at + 1).any(CallRecord::is_printed)
+    }
+
     /// The records of outputs in a range, oldest first.
     pub(super) fn within(&self, range: Range<usize>) -> impl Iterator<Item = &CallRecord> {
         let first = self.records.partition_point(|record| record.at < range.start);

@@ -212,7 +212,7 @@ impl State {
             parts: fold.parts.clone(),
         };
         self.shown.fold(&self.conversation, folded_items);
-        self.conversation.forget(folded);
+        self.conversation.forget(folded, |at| self.ledger.is_printed(at));
         self.ledger.leave_out(fold.cut_records.iter().map(|cut| cut.position));
         for lines in &fold.shown {
             self.mark(lines);

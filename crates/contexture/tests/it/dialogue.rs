@@ -223,8 +223,8 @@ fn records_say_what_was_done_and_how_it_ended() {
 
 #[test]
 fn records_go_first_then_the_agents_texts_and_then_peoples() {
-    let told = |n: usize| format!("finding {n}: {}", "the parser is wrong about nesting ".repeat(8));
-    let play = |tells: usize, asks_bytes: usize| {
+    let play = |tells: usize, words: usize, asks_bytes: usize| {
+        let told = |n: usize| format!("finding {n}: {}", "the parser is wrong about nesting ".repeat(words));
         let mut records = vec![said(Role::System, "You are careful. ".repeat(20))];
         records.push(said(Role::User, "please look at this too ".repeat(asks_bytes / 24)));
         for n in 0..tells {
@@ -233,7 +233,7 @@ fn records_go_first_then_the_agents_texts_and_then_peoples() {
                 told(n),
                 [call(&id, "Bash", &json!({"command": format!("./check --number {n}")}))],
             ));
-            records.push(answers(&id, "nothing new\n".repeat(30)));
+            records.push(answers(&id, "nothing new\n".repeat(60)));
         }
         records.push(said(Role::Assistant, "Done."));
         let (windows, folder) = windows(folder(4_000), &records);
@@ -244,18 +244,18 @@ fn records_go_first_then_the_agents_texts_and_then_peoples() {
         (cut, windows.last().unwrap().clone(), folder)
     };
     // All of it fits into a third.
-    let ([said, told, records], ..) = play(14, 240);
+    let ([said, told, records], ..) = play(24, 1, 240);
     assert_eq!((said, told, records), (0, 0, 0));
-    let ([said, told, records], window, folder) = play(22, 240);
+    let ([said, told, records], window, folder) = play(60, 1, 240);
     assert_eq!((said, told), (0, 0));
     assert!(records > 0);
     let cut = all_folds(&folder).iter().flat_map(|fold| &fold.cut_records).next().unwrap();
-    assert_eq!(cut.hash, contexture::fold::cap::short_hash(&"nothing new\n".repeat(30)));
+    assert_eq!(cut.hash, contexture::fold::cap::short_hash(&"nothing new\n".repeat(60)));
     assert!(window.iter().any(|shown| text(&shown.item).starts_with("finding 0: ")));
-    let ([said, told, _], ..) = play(60, 240);
+    let ([said, told, _], ..) = play(60, 8, 240);
     assert_eq!(said, 0);
     assert!(told > 0);
-    let ([said, ..], window, folder) = play(60, 24_000);
+    let ([said, ..], window, folder) = play(60, 8, 24_000);
     assert!(said > 0);
     assert!(window.iter().any(|shown| text(&shown.item).starts_with("You are careful. ") && shown.is_logged));
     assert!(all_folds(&folder).iter().any(|fold| fold.reason.contains("texts of the agent")));
@@ -274,7 +274,7 @@ fn the_newest_exchange_stays_whole_also_when_it_is_large() {
     }
     records.push(said(Role::Assistant, "Done."));
     let (windows, folder) = windows(folder(4_000), &records);
-    assert!(folds(folder.decisions()) > 2);
+    assert!(folds(folder.decisions()) > 0);
     for window in windows.iter().skip(1) {
         let calls = window.iter().filter(|shown| shown.item.as_call().is_some()).count();
         let outputs = window.iter().filter(|shown| shown.item.as_output().is_some() && shown.is_logged).count();

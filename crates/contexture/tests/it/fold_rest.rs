@@ -301,7 +301,7 @@ fn what_is_no_folder_at_rest_of_this_version_is_refused_with_a_reason() {
     let bytes = folder.rest(&log).unwrap().as_bytes().to_vec();
     let mut newer = bytes.clone();
     newer[4] += 1;
-    assert_eq!(Rest::from_bytes(newer), Err(RestError::OtherVersion(2)));
+    assert_eq!(Rest::from_bytes(newer), Err(RestError::OtherVersion(3)));
     for no_rest in [&b""[..], b"cxr\n", b"SQLite format 3", &[0xff; 64]] {
         assert_eq!(Rest::from_bytes(no_rest), Err(RestError::Damaged));
     }
