@@ -186,10 +186,8 @@ fn what_the_agent_said_and_what_it_draws_on_are_measured() {
         said(Role::Assistant, "I will change src/parser_core.rs now."),
     ];
     let check = |shown: Vec<Entry>, told: f64, used: u64| {
-        let requests = [
-            Request { before: 1, keep: 0, added: vec![full(0)] },
-            Request { before: 3, keep: 0, added: shown },
-        ];
+        let requests =
+            [Request { before: 1, keep: 0, added: vec![full(0)] }, Request { before: 3, keep: 0, added: shown }];
         let measures = measure(&records, requests);
         // Before the first request the agent had said nothing, and none of its words had occurred.
         assert_eq!((measures.told_requests, measures.needed), (1, 1));

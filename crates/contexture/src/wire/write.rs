@@ -29,7 +29,7 @@ pub(super) fn told(format: Format, text: &str) -> String {
         Format::Messages => format!("{{\"role\":\"assistant\",\"content\":[{{\"type\":\"text\",\"text\":{text}}}]}}"),
         Format::Chat => format!("{{\"role\":\"assistant\",\"content\":{text}}}"),
         Format::Responses => {
-            let content = format!("[{{\"type\":\"output_text\",\"text\":{text},\"annotations\":[]}}]");
+            let content = format!("[{{\"type\":\"output_text\",\"text\":{text}}}]");
             format!("{{\"type\":\"message\",\"role\":\"assistant\",\"content\":{content}}}")
         }
     }
