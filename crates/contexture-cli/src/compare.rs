@@ -33,11 +33,12 @@ use crate::work::in_parallel;
 /// - recall: of the edits that follow, the share whose old text is in the window
 /// - cost: what is billed for input, relative to sending everything every time
 /// - said: of what the user and the system said so far, the share that is in the window
-/// - tokens: what is sent, relative to sending everything every time
+/// - told: of what the agent itself said so far, the share that is in the window
+/// - used: of the rare words in the agent's next message that occurred before, the share that is in the window
 /// - peak: the largest window, in tokens
 /// - over: recordings with a window above the budget
 /// - stale: of the file contents in the window, the share that is out of date without showing it
-/// - costlier: recordings that cost more than sending everything
+/// - dearer: recordings that cost more than sending everything
 ///
 /// - contexture replaces the past by what the agent still needs, as `contexture replay` shows
 /// - pass-through sends everything, every time
@@ -79,6 +80,8 @@ struct Row {
     stale: f64,
     costlier: u64,
     said: f64,
+    told: f64,
+    used: f64,
     /// The sums of which the ratios are computed.
     sums: Measures,
 }
@@ -194,6 +197,8 @@ impl Row {
             stale: measures.stale(),
             costlier: measures.costlier,
             said: measures.said_share(),
+            told: measures.told_share(),
+            used: measures.used_share(),
             sums: measures,
         }
     }
@@ -218,7 +223,7 @@ impl Comparison {
     }
 
     fn table(&self) -> Table {
-        let numbers = ["recall", "cost", "said", "tokens", "peak", "over", "stale", "costlier"];
+        let numbers = ["recall", "cost", "said", "told", "used", "peak", "over", "stale", "dearer"];
         let numbers = numbers.map(|title| (title, Align::Right));
         let mut table = Table::new([("policy", Align::Left)].into_iter().chain(numbers));
         for (index, row) in self.policies.iter().enumerate() {
@@ -226,8 +231,9 @@ impl Comparison {
                 row.policy.clone(),
                 format!("{:.4}", row.recall),
                 format!("{:.3}", row.cost),
-                format!("{:.4}", row.said),
-                format!("{:.3}", row.tokens),
+                format!("{:.3}", row.said),
+                format!("{:.3}", row.told),
+                format!("{:.3}", row.used),
                 short_count(row.peak.ceil() as u64),
                 row.over.to_string(),
                 format!("{:.3}", row.stale),

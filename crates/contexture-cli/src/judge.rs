@@ -3,6 +3,7 @@
 //! No model is called. For each edit that the agent made next, it checks whether the text that the edit replaces was in
 //! the window; of the tokens that were sent, it counts how many the provider had in its cache.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use contexture::fold::Prices;
@@ -50,6 +51,14 @@ pub struct Measures {
     pub said_requests: u64,
     /// Summed over those, the share of what people said that is in the window.
     pub said: f64,
+    /// Requests before which the agent had said something.
+    pub told_requests: u64,
+    /// Summed over those, the share of what the agent said that is in the window.
+    pub told: f64,
+    /// Rare words that the agent's messages drew on.
+    pub needed: u64,
+    /// Of those, words that are in the window.
+    pub used: u64,
     /// Transcripts that cost more than pass-through.
     pub costlier: u64,
     /// Transcripts with a request over budget.
@@ -65,6 +74,16 @@ impl Measures {
     /// The share of what people said that is in the window, averaged over requests; 1 where nobody said anything.
     pub fn said_share(&self) -> f64 {
         ratio(self.said, self.said_requests as f64)
+    }
+
+    /// The share of what the agent said that is in the window, averaged over requests; 1 where it said nothing.
+    pub fn told_share(&self) -> f64 {
+        ratio(self.told, self.told_requests as f64)
+    }
+
+    /// The share of the rare words that the agent drew on that is in the window; 1 where there are none.
+    pub fn used_share(&self) -> f64 {
+        ratio(self.used as f64, self.needed as f64)
     }
 
     /// The price, relative to pass-through.
@@ -101,6 +120,10 @@ impl Measures {
         self.hits += other.hits;
         self.said_requests += other.said_requests;
         self.said += other.said;
+        self.told_requests += other.told_requests;
+        self.told += other.told;
+        self.needed += other.needed;
+        self.used += other.used;
         self.costlier += other.costlier;
         self.over += other.over;
     }
@@ -151,6 +174,7 @@ impl<'a> Judge<'a> {
             is_cold: self.pauses.has_expired(),
         });
         self.take_said(before, shared.is_all);
+        self.take_told(before);
         if self.recorded.records[before].calls().next().is_some() {
             self.take_stale(before);
             self.take_recall(before);
@@ -169,6 +193,21 @@ impl<'a> Judge<'a> {
         }
         self.measures.said_requests += 1;
         self.measures.said += 1.0 - self.unsaid_bytes as f64 / said.bytes_of_first(count) as f64;
+    }
+
+    /// Measures how much of what the agent said is shown, and of what it draws on next.
+    fn take_told(&mut self, before: usize) {
+        let told = &self.recorded.told;
+        let count = told.said_before(before);
+        if count > 0 {
+            let absent = (0..count).filter(|line| self.window.told[*line] == 0);
+            let missing: u64 = absent.map(|line| told.bytes(line)).sum();
+            self.measures.told_requests += 1;
+            self.measures.told += 1.0 - missing as f64 / told.bytes_of_first(count) as f64;
+        }
+        let used = told.used(before);
+        self.measures.needed += used.len() as u64;
+        self.measures.used += used.iter().filter(|word| self.window.words[**word] > 0).count() as u64;
     }
 
     fn take_stale(&mut self, before: usize) {
@@ -224,6 +263,10 @@ struct Window<'a> {
     made: usize,
     /// For each line that people said, how many entries contain it.
     said: Vec<u32>,
+    /// The same for each line that the agent said.
+    told: Vec<u32>,
+    /// The same for each word.
+    words: Vec<u32>,
 }
 
 /// The common prefix of a request with the previous one.
@@ -237,7 +280,18 @@ impl<'a> Window<'a> {
     fn new(recorded: &'a Recorded<'a>) -> Self {
         let whole = vec![0; recorded.records.len()];
         let said = vec![0; recorded.said.len()];
-        Self { recorded, entries: Vec::new(), bytes_before: vec![0], whole, made_calls: HashMap::new(), made: 0, said }
+        let (lines, words) = recorded.told.len();
+        Self {
+            recorded,
+            entries: Vec::new(),
+            bytes_before: vec![0],
+            whole,
+            made_calls: HashMap::new(),
+            made: 0,
+            said,
+            told: vec![0; lines],
+            words: vec![0; words],
+        }
     }
 
     fn bytes(&self) -> u64 {
@@ -261,6 +315,7 @@ impl<'a> Window<'a> {
     }
 
     fn count(&mut self, entry: &Entry) {
+        self.note_told(entry, |count| *count += 1);
         match entry {
             Entry::Recorded { index, shown: Shown::Full } => {
                 self.whole[*index] += 1;
@@ -278,6 +333,7 @@ impl<'a> Window<'a> {
     }
 
     fn uncount(&mut self, entry: &Entry) {
+        self.note_told(entry, |count| *count -= 1);
         match entry {
             Entry::Recorded { index, shown: Shown::Full } => {
                 self.whole[*index] -= 1;
@@ -297,6 +353,18 @@ impl<'a> Window<'a> {
                 }
             }
         }
+    }
+
+    /// Counts what an entry shows of what the agent said, and its words.
+    fn note_told(&mut self, entry: &Entry, change: impl Fn(&mut u32)) {
+        let told = &self.recorded.told;
+        let marks = match entry {
+            Entry::Recorded { shown: Shown::Stub, .. } => return,
+            Entry::Recorded { index, .. } => Cow::Borrowed(told.shown(*index)),
+            Entry::Made(made) => Cow::Owned(told.marks(&made.plain)),
+        };
+        marks.lines.iter().for_each(|line| change(&mut self.told[*line]));
+        marks.words.iter().for_each(|word| change(&mut self.words[*word]));
     }
 
     /// The read that an entry shows, if any: its position in the transcript, and the file.

@@ -28,6 +28,7 @@ pub mod source;
 pub mod store;
 pub mod table;
 pub mod terminal;
+pub mod told;
 pub mod window;
 pub mod work;
 

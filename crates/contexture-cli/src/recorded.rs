@@ -9,6 +9,7 @@ use memchr::memmem;
 use serde_json::Value;
 
 use crate::said::Said;
+use crate::told::Told;
 
 /// The shortest text, in characters, that is searched in a window: shorter ones occur everywhere.
 const MIN_TARGET_CHARS: usize = 20;
@@ -26,6 +27,8 @@ pub struct Recorded<'a> {
     pub writes: Vec<Vec<Write<'a>>>,
     /// What people said.
     pub said: Said,
+    /// What the agent said and used.
+    pub told: Told,
     /// The bytes of all messages before each one, and the total at the end.
     bytes_before: Vec<u64>,
     /// The texts that the edits of a step replace, by the position of the step.
@@ -97,6 +100,7 @@ impl<'a> Recorded<'a> {
             steps: all().filter(|(_, record)| record.is_response()).map(|(index, _)| index).collect(),
             writes: paths.writes,
             said: Said::new(records),
+            told: Told::new(records),
             bytes_before,
             targets: find_targets(records),
             outputs: outputs.collect(),
@@ -283,7 +287,15 @@ fn old_sides(patch: &str) -> Vec<String> {
 pub fn plain_text(record: &Record, is_numbered: bool) -> String {
     let text = record.text();
     let text = unix_lines(&text);
-    let mut plain = if is_numbered { without_numbers(&text) } else { text.into_owned() };
+    with_arguments(record, if is_numbered { without_numbers(&text) } else { text.into_owned() })
+}
+
+/// The text of a message as it is, with the texts of its calls.
+pub fn whole_text(record: &Record) -> String {
+    with_arguments(record, record.text().into_owned())
+}
+
+fn with_arguments(record: &Record, mut plain: String) -> String {
     for call in record.calls().map(Call::new) {
         let mut texts = Vec::new();
         collect_strings(&call.arguments, &mut texts);

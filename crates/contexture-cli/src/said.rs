@@ -131,7 +131,7 @@ fn is_said(record: &Record) -> bool {
 }
 
 /// The lines of a text that count, without the marks before them.
-fn lines(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.split('\n').map(without_marks).filter(|line| line.chars().nth(MIN_LINE_CHARS - 1).is_some())
 }
 

@@ -23,6 +23,8 @@ pub(super) struct FoldSize {
     pub(super) after: u64,
     /// How many of those were not sent before.
     pub(super) rewritten: u64,
+    /// Tokens of everything that had been said and done at that time.
+    pub(super) dialogue: u64,
 }
 
 impl Billing {
@@ -51,17 +53,18 @@ impl Billing {
         self.requests_since_fold
     }
 
-    /// Begins a request, which adds to the cost of resending what a fold would remove. `estimate` is the expected size
-    /// of a first fold.
-    pub(super) fn begin_request(&mut self, prices: &Prices, window_tokens: u64, estimate: u64) {
+    /// Begins a request, which adds to the cost of resending what a fold of an expected size would remove.
+    pub(super) fn begin_request(&mut self, prices: &Prices, window_tokens: u64, size: FoldSize) {
         self.requests_since_fold += 1;
-        let after = self.fold_size(estimate).after;
-        self.account.avoidable += prices.read * window_tokens.saturating_sub(after) as f64;
+        self.account.avoidable += prices.read * window_tokens.saturating_sub(size.after) as f64;
     }
 
-    /// Returns the size of the last fold, or the expected size of the first one.
-    pub(super) fn fold_size(&self, estimate: u64) -> FoldSize {
-        self.last_fold.unwrap_or(FoldSize { after: estimate, rewritten: estimate })
+    /// Returns the expected size of the next fold, from that of the last one or, for the first one, that of everything
+    /// but the dialogue, and from the tokens of the dialogue.
+    pub(super) fn fold_size(&self, first: u64, dialogue: u64) -> FoldSize {
+        let last = self.last_fold.unwrap_or(FoldSize { after: first, rewritten: first, dialogue: 0 });
+        let new = dialogue.saturating_sub(last.dialogue);
+        FoldSize { after: last.after + new, rewritten: last.rewritten + new, dialogue }
     }
 
     /// Whether resending has cost as much as the fold (times the patience), and the bill stays within the allowed
@@ -99,9 +102,10 @@ impl Billing {
         }
         packer.flag(*is_cold);
         packer.number(*passed_through);
-        packer.list(last_fold.as_slice(), |packer, FoldSize { after, rewritten }| {
+        packer.list(last_fold.as_slice(), |packer, FoldSize { after, rewritten, dialogue }| {
             packer.number(*after);
             packer.number(*rewritten);
+            packer.number(*dialogue);
         });
         packer.number(*requests_since_fold);
     }
@@ -118,7 +122,10 @@ impl Billing {
             is_cold: unpacker.flag()?,
             passed_through: unpacker.number()?,
             last_fold: unpacker
-                .list(|unpacker| Ok(FoldSize { after: unpacker.number()?, rewritten: unpacker.number()? }))?
+                .list(|unpacker| {
+                    let (after, rewritten) = (unpacker.number()?, unpacker.number()?);
+                    Ok(FoldSize { after, rewritten, dialogue: unpacker.number()? })
+                })?
                 .pop(),
             requests_since_fold: unpacker.number()?,
         })

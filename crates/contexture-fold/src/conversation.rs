@@ -22,8 +22,8 @@ pub(super) struct Conversation {
     /// The newest call of each id.
     calls: HashMap<Box<str>, MadeCall>,
     tokens: u64,
-    /// Of those, the tokens of what people said or pinned.
-    said_tokens: u64,
+    /// Of those, the tokens of what people and the model said, and of what is pinned.
+    dialogue_tokens: u64,
     /// Bytes and tokens of all texts.
     texts: (u64, u64),
     fingerprint: Fingerprint,
@@ -65,7 +65,7 @@ pub const NOTE_KINDS: &[&str] = &[
 
 /// An item and what is always true of it.
 struct Entry {
-    /// `None` once it was folded away, unless a person said it or it is pinned.
+    /// `None` once it was folded away, unless it belongs to the dialogue or may be named again.
     item: Option<Arc<Item>>,
     tokens: u64,
     speaker: Speaker,
@@ -76,6 +76,15 @@ struct Entry {
     is_first: bool,
     /// Whether the user pinned it, or the call that it belongs to.
     is_pinned: bool,
+    /// Whether it is a text of the model.
+    is_told: bool,
+}
+
+impl Entry {
+    /// Whether it belongs to the dialogue, which a fold keeps.
+    fn is_in_dialogue(&self) -> bool {
+        self.speaker.is_person() || self.is_told || self.is_pinned
+    }
 }
 
 /// A call that was made.
@@ -126,8 +135,10 @@ impl Conversation {
         }
         let is_pinned = is_pinned || call.is_some_and(|call| self.entries[call].is_pinned);
         self.tokens += tokens;
-        self.said_tokens += if speaker.is_person() || is_pinned { tokens } else { 0 };
-        self.entries.push(Entry { item: Some(item), tokens, speaker, moment, call, is_first, is_pinned });
+        let is_told = speaker == Speaker::Model && text_of(&item).is_some_and(|text| !text.trim().is_empty());
+        let entry = Entry { item: Some(item), tokens, speaker, moment, call, is_first, is_pinned, is_told };
+        self.dialogue_tokens += if entry.is_in_dialogue() { tokens } else { 0 };
+        self.entries.push(entry);
         at
     }
 
@@ -166,9 +177,9 @@ impl Conversation {
         self.tokens
     }
 
-    /// The tokens of what people said or pinned.
-    pub(super) fn said_tokens(&self) -> u64 {
-        self.said_tokens
+    /// The tokens of what people and the model said, and of what is pinned.
+    pub(super) fn dialogue_tokens(&self) -> u64 {
+        self.dialogue_tokens
     }
 
     /// Bytes and tokens of all texts.
@@ -189,6 +200,11 @@ impl Conversation {
     /// The tokens of an item.
     pub(super) fn item_tokens(&self, at: usize) -> u64 {
         self.entries[at].tokens
+    }
+
+    /// Whether an item is a text of the model.
+    pub(super) fn is_told(&self, at: usize) -> bool {
+        self.entries[at].is_told
     }
 
     /// Whether an item is pinned.
@@ -229,11 +245,11 @@ impl Conversation {
         entry.is_first && entry.speaker != Speaker::Tool && calls.all(|call| call >= at)
     }
 
-    /// Drops items that were folded away. What people said is kept because it may be shown again, and calls without an
-    /// output are kept whole.
-    pub(super) fn forget(&mut self, folded: Range<usize>) {
+    /// Drops items that were folded away. The dialogue is kept because it is shown, some outputs because something that
+    /// they say may be named again, and calls without an output are kept whole.
+    pub(super) fn forget(&mut self, folded: Range<usize>, is_kept: impl Fn(usize) -> bool) {
         for at in folded {
-            if self.entries[at].speaker.is_person() || self.entries[at].is_pinned {
+            if self.entries[at].is_in_dialogue() || is_kept(at) {
                 continue;
             }
             let Some(item) = self.entries[at].item.take() else { continue };
@@ -261,7 +277,7 @@ impl Conversation {
 
     /// Writes what is not in the log: where messages begin, what was pinned, and what was dropped.
     pub(super) fn rest(&self, packer: &mut Packer<'_>) {
-        let Self { entries, moment, calls, tokens: _, said_tokens: _, texts: _, fingerprint: _ } = self;
+        let Self { entries, moment, calls, tokens: _, dialogue_tokens: _, texts: _, fingerprint: _ } = self;
         let mut counts = vec![0_usize; *moment as usize];
         for entry in entries {
             counts[entry.moment as usize - 1] += 1;

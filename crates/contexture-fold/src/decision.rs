@@ -23,6 +23,19 @@ pub enum Piece {
     Shortened(usize, Arc<str>),
     /// A text that replaces others.
     Made(Arc<str>),
+    /// Records of calls.
+    Records(Records),
+}
+
+/// A block of records: what was done between two things that were said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Records {
+    /// The position of the first output that it may tell of.
+    pub from: usize,
+    /// The position after the last one.
+    pub to: usize,
+    /// The text.
+    pub text: Arc<str>,
 }
 
 impl Piece {
@@ -30,7 +43,7 @@ impl Piece {
     pub(super) fn position(&self) -> Option<usize> {
         match self {
             Piece::Logged(at) | Piece::Shortened(at, _) => Some(*at),
-            Piece::Made(_) => None,
+            Piece::Made(_) | Piece::Records(_) => None,
         }
     }
 }
@@ -62,8 +75,9 @@ pub enum FoldDecision {
     },
 }
 
-/// The version in which decisions are stored. Version 0.1 of the program stored them without one, as version 1.
-const STORED_VERSION: u64 = 2;
+/// The version in which decisions are stored. Version 0.1 of the program stored them without one, as version 1. Since
+/// version 3 a fold also shows what the agent said, and records of its calls.
+const STORED_VERSION: u64 = 3;
 
 /// Why a stored decision cannot be read.
 #[derive(Debug, Error)]
@@ -187,6 +201,12 @@ pub struct Fold {
     /// What people said that had to be cut to fit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cut_said: Vec<CutSaid>,
+    /// What the agent said that had to be cut to fit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cut_told: Vec<CutSaid>,
+    /// Records that had to be left out to fit, each with the position and the hash of the output that it told of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cut_records: Vec<CutSaid>,
     /// Why it was done now, in plain words.
     pub reason: String,
     /// Tokens of the window before it.
@@ -199,7 +219,7 @@ pub struct Fold {
     pub saves_per_request: f64,
 }
 
-/// A message of a person that had to be cut.
+/// Something of the dialogue that had to be cut.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CutSaid {
     /// Its position in the log.

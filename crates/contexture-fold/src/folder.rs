@@ -102,8 +102,8 @@ impl Folder {
 
     pub(super) fn begin_request(&mut self) {
         let Self { settings, state, .. } = self;
-        let estimate = state.estimate(settings);
-        state.billing.begin_request(&settings.policy.prices, state.shown.tokens(), estimate);
+        let size = state.fold_size(settings);
+        state.billing.begin_request(&settings.policy.prices, state.shown.tokens(), size);
     }
 
     /// Applies a decision and records it.
@@ -161,6 +161,11 @@ impl Folder {
     /// How many items it took in.
     pub fn len(&self) -> usize {
         self.state.conversation.len()
+    }
+
+    /// The first item that is shown in its own place; everything before it is folded.
+    pub fn start(&self) -> usize {
+        self.state.shown.start()
     }
 
     /// Whether it took in nothing yet.

@@ -31,9 +31,14 @@ pub(super) struct Knowledge {
     touched: Vec<usize>,
     /// Files of which a line was named since the last request.
     pointed_at: Vec<usize>,
+    /// Names that people and the agent used since the last request, oldest first.
+    named: VecDeque<Box<str>>,
     /// The newest moment at the last request.
     last_request: u32,
 }
+
+/// Most names that are remembered until the next request.
+const MAX_NAMED: usize = 16;
 
 /// Files that something happened to since the last request.
 pub(super) struct Touched {
@@ -71,6 +76,7 @@ impl Knowledge {
             self.asks.push(moment);
         }
         self.note_talk(text);
+        self.note_names(text);
         for place in named_places(text) {
             let Some(file) = self.model.name(moment, place.path, who) else { continue };
             if has_room {
@@ -81,6 +87,26 @@ impl Knowledge {
                 self.pointed_at.push(file);
             }
         }
+    }
+
+    /// Takes in the names in a text: words that are specific enough to have come from somewhere.
+    fn note_names(&mut self, text: &str) {
+        if text.len() > MAX_NAMING_BYTES {
+            return;
+        }
+        for name in names(text) {
+            if !self.named.iter().any(|other| **other == *name) {
+                if self.named.len() == MAX_NAMED {
+                    self.named.pop_front();
+                }
+                self.named.push_back(name.into());
+            }
+        }
+    }
+
+    /// Names that people and the agent used since the last request, oldest first.
+    pub(super) fn named(&self) -> &VecDeque<Box<str>> {
+        &self.named
     }
 
     /// Takes in words of the newest message.
@@ -148,6 +174,7 @@ impl Knowledge {
     pub(super) fn end_request(&mut self, moment: u32) {
         self.touched.clear();
         self.pointed_at.clear();
+        self.named.clear();
         self.last_request = moment;
     }
 
@@ -179,12 +206,23 @@ impl Knowledge {
 impl Knowledge {
     /// Writes what cannot be computed again.
     pub(super) fn rest(&self, packer: &mut Packer<'_>) {
-        let Self { observer, model, cuts: _, vocabulary: _, spoken: _, asks: _, touched, pointed_at, last_request } =
-            self;
+        let Self {
+            observer,
+            model,
+            cuts: _,
+            vocabulary: _,
+            spoken: _,
+            asks: _,
+            touched,
+            pointed_at,
+            named,
+            last_request,
+        } = self;
         observer.rest(packer);
         model.rest(packer);
         packer.list(touched, |packer, file| packer.number(*file));
         packer.list(pointed_at, |packer, file| packer.number(*file));
+        packer.list(named, |packer, name| packer.text(name));
         packer.number(*last_request);
     }
 
@@ -195,6 +233,7 @@ impl Knowledge {
         let files = self.model.files().len();
         self.touched = unpacker.list(|unpacker| unpacker.place(files))?;
         self.pointed_at = unpacker.list(|unpacker| unpacker.place(files))?;
+        self.named = unpacker.list(|unpacker| Ok(unpacker.text()?.as_ref().into()))?.into();
         self.last_request = unpacker.number()?;
         Ok(())
     }
@@ -214,6 +253,29 @@ impl Knowledge {
             _ => {}
         }
     }
+}
+
+/// Longest text in which names are looked for; longer texts were pasted.
+const MAX_NAMING_BYTES: usize = 8_000;
+
+/// Shortest name, in bytes.
+const LEAST_NAME_BYTES: usize = 6;
+
+/// The names in a text: identifiers, codes, commits and addresses, but no plain words and no paths, which the model of
+/// files knows better.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '-');
+    let runs = text.split(move |c: char| !is_part(c));
+    let names = runs.map(|run| run.trim_matches(|c: char| !c.is_ascii_alphanumeric()));
+    names.filter(|name| name.len() >= LEAST_NAME_BYTES && is_telling(name))
+}
+
+/// Whether a word is no plain word: it has a digit, an underscore, a path separator of code, or capitals inside.
+fn is_telling(name: &str) -> bool {
+    let has_digit =
+        name.bytes().any(|byte| byte.is_ascii_digit()) && name.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let has_hump = name.as_bytes().windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+    has_digit || has_hump || name.contains('_') || name.contains("::")
 }
 
 /// All texts in the arguments of a call.

@@ -2,9 +2,9 @@
 //!
 //! Modules in reading order: what configures a fold ([`pins`], [`policy`], [`price`], [`meter`], and the private
 //! `tuning`), the state of a conversation (`conversation`, `knowledge`, `shown` and `billing`, together `state`), what
-//! a view shows ([`view`], [`words`], [`outline`], [`digest`]), what is shortened before it is first sent ([`stubs`],
-//! [`compact`], [`cap`], [`rows`]), what is decided (`plan`, [`decision`]), what drives it ([`folder`], [`asking`],
-//! [`replay`]), and how a folder is stored ([`rest`]).
+//! a view shows ([`view`], [`words`], [`outline`], [`digest`]), what remains of calls ([`records`] and the private
+//! `outcome`), what is shortened before it is first sent ([`stubs`], [`compact`], [`cap`], [`rows`]), what is decided
+//! (`plan`, [`decision`]), what drives it ([`folder`], [`asking`], [`replay`]), and how a folder is stored ([`rest`]).
 
 pub mod pins;
 pub mod policy;
@@ -25,6 +25,8 @@ mod vocabulary;
 mod cuts;
 pub mod outline;
 pub mod digest;
+pub mod records;
+mod outcome;
 pub mod stubs;
 pub mod compact;
 pub mod cap;

@@ -1,12 +1,16 @@
 //! Decisions about a conversation. Nothing here changes what is shown: decisions are applied elsewhere.
 
 mod bring_back;
+mod dialogue;
+mod echoes;
 mod fold;
 mod frame;
 mod losses;
 mod outputs;
 mod parts;
 mod said;
+
+use frame::Frame;
 
 use super::decision::{Fold, FoldDecision};
 use super::policy::FoldWhen;
@@ -33,13 +37,13 @@ fn fold(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
     let Settings { policy, tuning, .. } = settings;
     let total = state.shown.tokens();
     if total > policy.budget {
-        return Some(FoldDecision::Fold(plan_fold(settings, state, "the window is full")));
+        return Some(FoldDecision::Fold(forced_fold(settings, state, "the window is full")));
     }
     if state.billing.is_cold() && policy.when >= FoldWhen::Free {
-        let fold = plan_fold(settings, state, "the cache is cold, so rewriting is free");
+        let fold = unforced_fold(settings, state, "the cache is cold, so rewriting is free")?;
         return (is_worthwhile(settings, &fold) && fold.left_out.is_empty()).then_some(FoldDecision::Fold(fold));
     }
-    let size = state.billing.fold_size(state.estimate(settings));
+    let size = state.fold_size(settings);
     let price = (policy.prices.write - policy.prices.read) * size.rewritten as f64;
     let has_grown = total > size.after + size.after / LEAST_GROWTH_PART;
     let is_time = state.billing.requests_since_fold().is_multiple_of(TRY_EVERY_REQUESTS);
@@ -47,7 +51,7 @@ fn fold(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
     if !(pays && is_time && !state.billing.is_cold()) {
         return None;
     }
-    let fold = plan_fold(settings, state, "what it saves has paid for it");
+    let fold = unforced_fold(settings, state, "what it saves has paid for it")?;
     // Only the budget may cause a fold to leave out what the agent wrote.
     let is_harmless = fold.left_out.is_empty() && state.billing.can_afford(fold.cost, tuning);
     is_harmless.then_some(FoldDecision::Fold(fold))
@@ -57,12 +61,19 @@ fn fold(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
 fn fold_if_too_large(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
     let is_too_large = state.shown.tokens() > settings.policy.budget;
     let reason = "what a touched or named file brought back does not fit";
-    is_too_large.then(|| FoldDecision::Fold(plan_fold(settings, state, reason)))
+    is_too_large.then(|| FoldDecision::Fold(forced_fold(settings, state, reason)))
 }
 
-fn plan_fold(settings: &Settings, state: &mut State, reason: &str) -> Fold {
+fn forced_fold(settings: &Settings, state: &mut State, reason: &str) -> Fold {
     state.knowledge.cut_all();
-    fold::plan(settings, state, reason)
+    fold::plan(settings, state, Frame::forced(settings, state), reason)
+}
+
+/// A fold that cuts nothing of what was said; `None` if there is no room for that.
+fn unforced_fold(settings: &Settings, state: &mut State, reason: &str) -> Option<Fold> {
+    let frame = Frame::unforced(settings, state)?;
+    state.knowledge.cut_all();
+    Some(fold::plan(settings, state, frame, reason))
 }
 
 /// Whether a free fold shrinks the window enough: each fold also leaves something out.

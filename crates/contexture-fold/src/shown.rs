@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use contexture_core::item::Item;
 
-use super::conversation::Conversation;
-use super::decision::ViewPart;
+use super::conversation::{Conversation, text_of};
+use super::decision::{Piece, ViewPart};
 use contexture_files::model::Line;
 
 /// One item of the window.
@@ -42,8 +42,8 @@ pub(super) struct Shown {
     start: usize,
     /// How many messages come before it.
     messages_before: u32,
-    /// How many items that people said are before the view.
-    front: usize,
+    /// What the items are that the newest fold put before `start`, in order; empty before the first fold.
+    head: Vec<Head>,
     /// The parts of the view, oldest first.
     parts: Vec<ViewPart>,
     /// Marks of the views that are in the window.
@@ -59,6 +59,11 @@ impl Shown {
     /// The items, in order.
     pub(super) fn items(&self) -> &[ShownItem] {
         &self.items
+    }
+
+    /// The items that were sent with the last request.
+    pub(super) fn sent_items(&self) -> &[ShownItem] {
+        &self.items[..self.sent]
     }
 
     /// The tokens of all items.
@@ -81,9 +86,17 @@ impl Shown {
         self.start > 0
     }
 
-    /// How many items that people said are before the view.
-    pub(super) fn front(&self) -> usize {
-        self.front
+    /// What the item at an index of the window is, if the newest fold put it there.
+    pub(super) fn head(&self) -> &[Head] {
+        &self.head
+    }
+
+    /// The dialogue that the newest fold shows, in order, with the tokens of each piece.
+    pub(super) fn dialogue(&self) -> impl Iterator<Item = (&Piece, u64)> {
+        self.head.iter().zip(&self.items).filter_map(|(head, item)| match head {
+            Head::Dialogue(piece) => Some((piece, item.tokens)),
+            Head::Part | Head::Note => None,
+        })
     }
 
     /// The parts of the view, oldest first.
@@ -93,7 +106,12 @@ impl Shown {
 
     /// The items of these parts, in order.
     pub(super) fn part_items(&self) -> impl Iterator<Item = &ShownItem> {
-        self.items.iter().filter(|item| item.position.is_none()).take(self.parts.len())
+        self.part_indices().map(|index| &self.items[index])
+    }
+
+    /// The indices of these items in the window.
+    pub(super) fn part_indices(&self) -> impl Iterator<Item = usize> {
+        (0..self.head.len()).filter(|index| self.head[*index] == Head::Part)
     }
 
     /// The mark that the next view gets.
@@ -144,10 +162,9 @@ impl Shown {
         for at in std::mem::take(&mut self.pointers).into_values() {
             self.shortened.remove(&at);
         }
-        self.shortened.extend(fold.cut.into_iter().filter_map(|item| Some((item.position?, item))));
         let kept = self.items[..fold.keep.min(self.items.len())].to_vec();
-        let standing = kept.iter().chain(&fold.head).take_while(|item| item.position.is_some());
-        self.front = if fold.parts.is_empty() { 0 } else { standing.count() };
+        self.head = self.head_after(&kept, &fold);
+        self.shortened.extend(fold.cut.into_iter().filter_map(|item| Some((item.position?, item))));
         let own = (fold.start..conversation.len()).map(|at| self.of_log(at, conversation));
         let items: Vec<ShownItem> = kept.into_iter().chain(fold.head).chain(own).collect();
         let same = self.items[..self.sent].iter().zip(&items).take_while(|(old, new)| old.is_same(new)).count();
@@ -158,6 +175,27 @@ impl Shown {
         self.shortened.retain(|at, _| *at >= fold.start);
         self.marks = fold.parts.iter().map(|part| part.mark).collect();
         self.parts = fold.parts;
+    }
+
+    /// What the items before `start` are after a fold. The first texts that it made are the parts of the view that are
+    /// new.
+    fn head_after(&self, kept: &[ShownItem], fold: &Folded) -> Vec<Head> {
+        let of_kept = |(index, item)| self.head.get(index).cloned().unwrap_or_else(|| Head::of(item));
+        let mut head: Vec<Head> = kept.iter().enumerate().map(of_kept).collect();
+        let mut new = fold.parts.len().saturating_sub(head.iter().filter(|head| **head == Head::Part).count());
+        for (piece, item) in fold.pieces.iter().zip(&fold.head) {
+            head.push(match piece {
+                Piece::Made(_) if new > 0 => {
+                    new -= 1;
+                    Head::Part
+                }
+                Piece::Made(_) => Head::Note,
+                // It is no longer pinned, so it is not shown.
+                Piece::Logged(_) | Piece::Shortened(..) if item.position.is_none() => Head::Note,
+                _ => Head::Dialogue(piece.clone()),
+            });
+        }
+        head
     }
 
     /// Takes the mark for a view that is being put into the window.
@@ -196,6 +234,28 @@ impl Shown {
     }
 }
 
+/// What an item is that a fold put into the window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Head {
+    /// Something that was said, told or pinned, or records.
+    Dialogue(Piece),
+    /// A part of the view of files.
+    Part,
+    /// Anything else: it is written again at every fold.
+    Note,
+}
+
+impl Head {
+    /// The same for an item that was there before the first fold.
+    fn of(item: &ShownItem) -> Self {
+        match (item.position, text_of(&item.item)) {
+            (Some(at), _) if item.is_logged => Head::Dialogue(Piece::Logged(at)),
+            (Some(at), Some(text)) => Head::Dialogue(Piece::Shortened(at, text.into())),
+            _ => Head::Note,
+        }
+    }
+}
+
 /// Where lines of a file are in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -211,6 +271,8 @@ pub(super) struct Folded {
     pub(super) keep: usize,
     /// What follows them.
     pub(super) head: Vec<ShownItem>,
+    /// The same as the decision stores it.
+    pub(super) pieces: Vec<Piece>,
     /// The first item that is shown in its own place.
     pub(super) start: usize,
     /// Items from there on that are shown cut.

@@ -6,9 +6,9 @@ use contexture_core::item::Item;
 
 use super::billing::{Billing, FoldSize};
 use super::conversation::{Conversation, Speaker, text_of, with_text};
-use super::decision::{BringBack, Fold, FoldDecision, Piece, ShownLines};
-use super::digest::Ledger;
+use super::decision::{BringBack, Fold, FoldDecision, Piece, Records, ShownLines};
 use super::knowledge::Knowledge;
+use super::records::Ledger;
 use super::settings::Settings;
 use super::shown::{Folded, Place, Shown, ShownItem, logged};
 use super::stubs;
@@ -155,7 +155,9 @@ impl State {
     pub(super) fn piece_tokens(&self, settings: &Settings, piece: &Piece) -> u64 {
         match piece {
             Piece::Logged(at) => self.conversation.item_tokens(*at),
-            Piece::Shortened(_, text) | Piece::Made(text) => settings.meter.made(text),
+            Piece::Shortened(_, text) | Piece::Made(text) | Piece::Records(Records { text, .. }) => {
+                settings.meter.made(text)
+            }
         }
     }
 
@@ -173,7 +175,7 @@ impl State {
                 item: Arc::new(with_text(self.conversation.item(*at), text)),
                 tokens: settings.meter.made(text),
             },
-            Piece::Made(text) => ShownItem {
+            Piece::Made(text) | Piece::Records(Records { text, .. }) => ShownItem {
                 position: None,
                 is_logged: false,
                 item: Arc::new(Item::developer(&**text)),
@@ -204,18 +206,21 @@ impl State {
         let folded_items = Folded {
             keep: fold.keep,
             head: fold.head.iter().map(|piece| self.item_of(settings, piece)).collect(),
+            pieces: fold.head.clone(),
             start: fold.start,
             cut: cut.map(|piece| self.item_of(settings, &piece)).collect(),
             parts: fold.parts.clone(),
         };
         self.shown.fold(&self.conversation, folded_items);
-        self.conversation.forget(folded);
+        self.conversation.forget(folded, |at| self.ledger.is_printed(at));
+        self.ledger.leave_out(fold.cut_records.iter().map(|cut| cut.position));
         for lines in &fold.shown {
             self.mark(lines);
         }
         let after = self.shown.tokens();
         let rewritten = after - self.shown.cached_tokens();
-        self.billing.note_fold(FoldSize { after: after.min(before), rewritten });
+        let dialogue = self.dialogue_tokens();
+        self.billing.note_fold(FoldSize { after: after.min(before), rewritten, dialogue });
     }
 
     fn bring_back(&mut self, settings: &Settings, brought: &BringBack) {
@@ -242,11 +247,17 @@ impl State {
         self.shown.mark_sent();
     }
 
-    /// Roughly estimates the size of the window after a first fold: early on, a view shows nearly everything that is
-    /// known.
-    pub(super) fn estimate(&self, settings: &Settings) -> u64 {
+    /// Roughly estimates the size of the next fold. It is that of the last one, and what was said and done since. The
+    /// view of a first one shows nearly everything that is known.
+    pub(super) fn fold_size(&self, settings: &Settings) -> FoldSize {
         let known = self.knowledge.model().bytes() as u64 / 4;
         let tuning = &settings.tuning;
-        known.min(tuning.view_tokens) + tuning.recent_tokens + self.conversation.said_tokens() + tuning.ledger_tokens
+        let first = known.min(tuning.view_tokens) + tuning.recent_tokens + tuning.changed_tokens;
+        self.billing.fold_size(first, self.dialogue_tokens())
+    }
+
+    /// Tokens of everything that was said, and roughly those of records.
+    fn dialogue_tokens(&self) -> u64 {
+        self.conversation.dialogue_tokens() + self.ledger.bytes() as u64 / 4
     }
 }

@@ -19,7 +19,7 @@ const NEED_PER_HALVING: f64 = 0.25;
 
 /// How much the least need falls each time the budget doubles above the middle: there the view has room for chunks that
 /// are less likely needed. Scanned.
-const NEED_PER_DOUBLING: f64 = 0.68;
+const NEED_PER_DOUBLING: f64 = 0.53;
 
 /// How far unforced folds may raise the bill above pass-through, as a share of it. Chosen: a tenth.
 const MOST_EXCESS: f64 = 0.1;
@@ -27,7 +27,7 @@ const MOST_EXCESS: f64 = 0.1;
 /// How often the allowed excess halves each time the budget doubles above the middle. A small window is soon folded by
 /// force, so an early fold risks little; a large one may never be. Scanned: with it no recording costs more than
 /// pass-through at 200 000 tokens.
-const EXCESS_HALVINGS: f64 = 1.5;
+const EXCESS_HALVINGS: f64 = 0.6;
 
 /// An unforced fold waits until resending what it would remove has cost this many times the price of the fold. At 1, a
 /// conversation that ends right after the fold has paid for it twice. Scanned.
@@ -40,17 +40,23 @@ const PATIENCE_PER_DOUBLING: f64 = 0.4;
 const LEAST_PATIENCE: f64 = 1.1;
 
 /// The least share of the budget that a fold leaves free, so that the next fold does not follow at once. Scanned.
-pub(super) const FREE_SHARE: f64 = 0.22;
+pub(super) const FREE_SHARE: f64 = 0.15;
 
-/// The same when what a fold must show besides the view takes more than [`LARGE_STEP_SHARE`], mostly because of a large
-/// newest step: the next steps will be smaller, and the view needs the room. Scanned.
-pub(super) const FREE_SHARE_AFTER_LARGE_STEP: f64 = 0.15;
-
-/// The share of the budget from which what a fold must show besides the view counts as large. Chosen.
-pub(super) const LARGE_STEP_SHARE: f64 = 0.2;
-
-/// The largest share of the budget for what people said. Chosen: more would leave too little room for work.
+/// The largest share of the budget for the dialogue. Chosen: more would leave too little room for work.
 pub(super) const MOST_SAID_SHARE: f64 = 0.5;
+
+/// The share of the budget from which a forced fold leaves records out of the dialogue. The design says a third.
+pub(super) const RECORDS_SHARE: f64 = 1.0 / 3.0;
+
+/// The share of the budget that the dialogue takes after records were left out, so that the next fold need not leave
+/// out more of them. Chosen.
+pub(super) const RECORDS_AIM_SHARE: f64 = 0.25;
+
+/// The share of their room that the agent's texts take after they were cut, for the same reason. Chosen.
+pub(super) const TOLD_AIM_SHARE: f64 = 0.8;
+
+/// Fewer tokens than this of a text of the agent say nothing. Chosen.
+pub(super) const LEAST_TOLD_TOKENS: u64 = 16;
 
 /// The largest share of the view that kept parts may waste when a new view would need all of it. Scanned.
 pub(super) const IDLE_SHARE: f64 = 0.1;
@@ -127,8 +133,8 @@ pub(super) struct Tuning {
     pub(super) view_tokens: u64,
     /// Most tokens of the recent messages that a fold leaves as they are; the newest step always stays.
     pub(super) recent_tokens: u64,
-    /// Most tokens of the ledger of what was done.
-    pub(super) ledger_tokens: u64,
+    /// Most tokens of the list of files that were changed.
+    pub(super) changed_tokens: u64,
     /// Most tokens of the outlines of files that are known but not shown.
     pub(super) outline_tokens: u64,
     /// Most tokens of known lines that touching a file brings back.
@@ -150,8 +156,8 @@ impl Tuning {
         Self {
             view_tokens: (budget * 80 / 100).min(9_000 + budget * 47 / 100),
             recent_tokens: (budget / 32).min(1_000),
-            ledger_tokens: (budget / 64).min(500),
-            outline_tokens: (budget / 128).min(400),
+            changed_tokens: (budget / 256).min(125),
+            outline_tokens: (budget / 256).min(200),
             touch_tokens: (budget / 8).min(4_000),
             output_tokens: (budget / 10).min(1_000),
             patience: (PATIENCE + PATIENCE_PER_DOUBLING * doublings).max(LEAST_PATIENCE),

@@ -564,12 +564,15 @@ fn is_compaction(request: &Request<'_>) -> bool {
 /// The full texts that were shortened, each with the hash by which the shortened text refers to it.
 fn texts_of(request: &Request<'_>, awake: &Live, decisions: &[FoldDecision]) -> Vec<(String, String)> {
     let mut shortened: Vec<(usize, &str)> = Vec::new();
+    let mut outputs: Vec<(String, String)> = Vec::new();
     for decision in decisions {
         match decision {
             FoldDecision::Shorten { position, text, .. } => shortened.push((*position, text)),
             FoldDecision::Fold(fold) => {
                 shortened.extend(fold.shortened.iter().map(|(at, text)| (*at, &**text)));
-                shortened.extend(fold.cut_said.iter().map(|cut| (cut.position, cut.hash.as_str())));
+                let cut = fold.cut_said.iter().chain(&fold.cut_told).chain(&fold.cut_records);
+                shortened.extend(cut.map(|cut| (cut.position, cut.hash.as_str())));
+                outputs.extend(fold.head.iter().flat_map(|piece| awake.recorded_outputs(piece)));
             }
             FoldDecision::BringBack(_) | FoldDecision::Cold { .. } | FoldDecision::Disk(_) => {}
         }
@@ -589,7 +592,7 @@ fn texts_of(request: &Request<'_>, awake: &Live, decisions: &[FoldDecision]) -> 
         // A text without a hash was only reformatted, so there is nothing to restore.
         shown.contains(&hash).then_some((hash, text))
     };
-    shortened.into_iter().filter_map(named).collect()
+    shortened.into_iter().filter_map(named).chain(outputs).collect()
 }
 
 fn note(what: &str, reason: &str) -> DecidedNote {

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use contexture::files::dialect::Dialects;
 use contexture::files::disk::Gate;
+use contexture::fold::cap::short_hash;
+use contexture::fold::decision::{Piece, Records};
 use contexture::fold::{Asking, FoldDecision, Folder, Meter, Policy, Replay, Rest, ShownItem};
 use contexture::host::FsAdapter;
-use contexture::item::Item;
+use contexture::item::{Item, Role};
 use contexture::tokens::TokenCounter;
 use contexture::wire::{Format, Plan, WireError};
 use serde_json::value::RawValue;
 
-use crate::reading::{Attached, Reading};
+use crate::reading::{Attached, Place, Reading};
 
 /// How an agent with a shell can show the whole of a shortened text.
 const SHOW_COMMAND: &str = "`contexture show`";
@@ -209,8 +211,10 @@ impl Live {
     pub fn plan(&self) -> Plan {
         let mut plan = Plan::default();
         plan.push_kept(0..self.reading.lead());
-        for shown in self.folder.window() {
+        let window = self.folder.window();
+        for (index, shown) in window.iter().enumerate() {
             match shown.position.and_then(|at| self.reading.place(at)) {
+                Some(place) if self.is_told_alone(window, index, place) => plan.push_told(text_of(shown)),
                 // In formats in which text and images are one part, the part cannot be kept without them.
                 Some(_) if self.leaves_out_others(shown) => plan.push_made(text_of(shown)),
                 Some(place) if !place.is_attached() => {
@@ -222,6 +226,24 @@ impl Live {
         }
         plan.cover(self.messages());
         plan
+    }
+
+    /// Whether a text of the model is shown without the calls or the reasoning that came with it, so that its message
+    /// cannot be sent as it came.
+    fn is_told_alone(&self, window: &[ShownItem], index: usize, place: &Place) -> bool {
+        let ShownItem { position: Some(at), item, is_logged, .. } = &window[index] else { return false };
+        let Some(message) = item.as_message().filter(|message| message.role == Role::Assistant) else { return false };
+        if *at >= self.folder.start() {
+            return false;
+        }
+        let shows = |other: usize| {
+            let at = index.checked_add_signed(other as isize - place.unit as isize);
+            let place_of =
+                |shown: &ShownItem| self.reading.place(shown.position?).map(|place| (place.message, place.unit));
+            at.and_then(|at| window.get(at)).and_then(place_of) == Some((place.message, other))
+        };
+        // An id belongs to a response that may have had reasoning.
+        !is_logged || message.id.is_some() || !(0..place.of).all(shows)
     }
 
     /// Whether images and other contents that are no text are left out of a message that is shown.
@@ -242,6 +264,15 @@ impl Live {
     /// The message of an item, and the part of that message.
     pub fn place_of(&self, position: usize) -> Option<(usize, usize)> {
         self.reading.place(position).map(|place| (place.message, place.unit))
+    }
+
+    /// The outputs that records name by their hash, each with it.
+    pub fn recorded_outputs(&self, piece: &Piece) -> Vec<(String, String)> {
+        let Piece::Records(Records { from, to, text }) = piece else { return Vec::new() };
+        let log = self.reading.log().get(*from..*to).unwrap_or_default();
+        let outputs = log.iter().filter_map(|(item, _)| item.as_output());
+        let named = outputs.map(|output| (short_hash(&output.output), output.output.clone()));
+        named.filter(|(hash, _)| text.contains(hash.as_str())).collect()
     }
 
     /// Whether every call in the window has its output and every output its call. Providers refuse anything else.

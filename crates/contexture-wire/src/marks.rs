@@ -72,7 +72,7 @@ fn first_of(segment: &Segment) -> Option<usize> {
     match segment {
         Segment::Keep(kept) => Some(kept.start),
         Segment::Part { message, .. } => Some(*message),
-        Segment::Made(_) => None,
+        Segment::Made(_) | Segment::Told(_) => None,
     }
 }
 
@@ -102,7 +102,7 @@ fn sends(plan: &Plan, message: usize, unit: usize) -> bool {
     plan.segments().iter().any(|segment| match segment {
         Segment::Part { message: other, units } => *other == message && units.iter().any(|shown| shown.unit == unit),
         Segment::Keep(range) => range.contains(&message),
-        Segment::Made(_) => false,
+        Segment::Made(_) | Segment::Told(_) => false,
     })
 }
 

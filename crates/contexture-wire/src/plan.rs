@@ -28,6 +28,8 @@ pub enum Segment {
     },
     /// A message that replaces others.
     Made(Arc<str>),
+    /// A text of the model, without the calls and the reasoning that came with it.
+    Told(Arc<str>),
 }
 
 /// A part of a message that is sent.
@@ -84,6 +86,11 @@ impl Plan {
     /// Adds a message that replaces others.
     pub fn push_made(&mut self, text: Arc<str>) {
         self.segments.push(Segment::Made(text));
+    }
+
+    /// Adds a text of the model without what came with it.
+    pub fn push_told(&mut self, text: Arc<str>) {
+        self.segments.push(Segment::Told(text));
     }
 
     /// Adds messages as they came.

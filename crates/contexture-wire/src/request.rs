@@ -142,6 +142,7 @@ impl<'a> Request<'a> {
                     }
                 }
                 Segment::Made(text) => list.push(&write::made(self.format, text, mark)),
+                Segment::Told(text) => list.push(&write::told(self.format, text)),
                 Segment::Part { message, units } => {
                     let raw = self.messages.get(*message).ok_or(WireError::OtherRequest)?;
                     let part = write::part(self.format, raw.get(), units)?;

@@ -22,6 +22,19 @@ pub(super) fn made(format: Format, text: &str, mark: Option<&str>) -> String {
     }
 }
 
+/// A text of the model as a message of its own. It has no id, since providers expect what belongs to an id with it.
+pub(super) fn told(format: Format, text: &str) -> String {
+    let text = quoted(text);
+    match format {
+        Format::Messages => format!("{{\"role\":\"assistant\",\"content\":[{{\"type\":\"text\",\"text\":{text}}}]}}"),
+        Format::Chat => format!("{{\"role\":\"assistant\",\"content\":{text}}}"),
+        Format::Responses => {
+            let content = format!("[{{\"type\":\"output_text\",\"text\":{text}}}]");
+            format!("{{\"type\":\"message\",\"role\":\"assistant\",\"content\":{content}}}")
+        }
+    }
+}
+
 /// Some parts of a message, or parts with another text.
 pub(super) fn part(format: Format, message: &str, units: &[ShownUnit]) -> Result<String, WireError> {
     let mut texts = units.iter().filter_map(|shown| shown.text.as_ref());

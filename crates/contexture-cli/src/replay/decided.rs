@@ -26,6 +26,10 @@ pub struct Decided {
     left_out: BTreeSet<String>,
     /// Messages of people, by their position, that had to be cut.
     cut_said: BTreeSet<usize>,
+    /// Messages of the agent, by their position, that had to be cut.
+    cut_told: BTreeSet<usize>,
+    /// How many records of calls had to be left out.
+    cut_records: usize,
     /// How many lines of files the folds put into views, by how well they were known then.
     pub view_lines: GradedLines,
     /// How many outputs were shown shorter, by why.
@@ -52,6 +56,8 @@ impl Decided {
                     });
                     self.left_out.extend(fold.left_out);
                     self.cut_said.extend(fold.cut_said.iter().map(|cut| cut.position));
+                    self.cut_told.extend(fold.cut_told.iter().map(|cut| cut.position));
+                    self.cut_records += fold.cut_records.len();
                 }
                 FoldDecision::Shorten { reason, .. } => *self.shortened.entry(reason).or_default() += 1,
                 FoldDecision::BringBack(_) => self.recalls += 1,
@@ -103,6 +109,13 @@ impl Decided {
         if !self.cut_said.is_empty() {
             let messages = counted(self.cut_said.len(), "message");
             notes.push(format!("WARNING: what people said did not fit: {messages} had to be cut"));
+        }
+        if !self.cut_told.is_empty() {
+            let messages = counted(self.cut_told.len(), "message");
+            notes.push(format!("what the agent said did not fit: {messages} had to be cut"));
+        }
+        if self.cut_records > 0 {
+            notes.push(format!("records of {} did not fit", counted(self.cut_records, "call")));
         }
         if let Some(shares) = self.view_lines.shares() {
             let why = match self.view_lines.in_doubt {

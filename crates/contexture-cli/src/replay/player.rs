@@ -25,6 +25,8 @@ pub struct Player<I> {
     folder: Folder,
     /// For each item of the folder, the record that it is from.
     record_of: Vec<usize>,
+    /// How many items each record has.
+    items_of: Vec<usize>,
     records: I,
     /// How many records were added to the folder.
     taken: usize,
@@ -91,6 +93,7 @@ impl<I: Iterator<Item = Record>> Player<I> {
             policy,
             counter,
             record_of: Vec::new(),
+            items_of: Vec::new(),
             records: records.into_iter(),
             taken: 0,
             response: None,
@@ -133,6 +136,7 @@ impl<I: Iterator<Item = Record>> Player<I> {
             return self.push(record);
         }
         self.taken += 1;
+        self.items_of.push(1);
         self.system.push(record);
         let left = self.policy.budget.saturating_sub(self.system.tokens()).max(1);
         self.folder.set_policy(self.policy.clone().with_budget(left));
@@ -140,6 +144,7 @@ impl<I: Iterator<Item = Record>> Player<I> {
 
     fn push(&mut self, record: Record) {
         self.record_of.extend(record.items().iter().map(|_| self.taken));
+        self.items_of.push(record.items().len());
         self.taken += 1;
         let counted = |item: Item| (ruler::tokens(&*self.counter, &item), Arc::new(item));
         let items = record.into_items().into_iter().map(counted).map(|(tokens, item)| (item, tokens));
@@ -161,6 +166,10 @@ impl<I: Iterator<Item = Record>> Player<I> {
                 }
                 _ => window.push(Sent::new(position, shown)),
             }
+        }
+        // A text of the agent may be shown without its calls.
+        for sent in &mut window {
+            sent.is_whole &= sent.position.is_none_or(|at| self.items_of[at] == sent.items.len());
         }
         let keep = self.window.iter().zip(&window).take_while(|(old, new)| old.is_same(new)).count();
         self.window = window;
@@ -192,15 +201,21 @@ impl<I: Iterator<Item = Record>> Player<I> {
     fn of_records(&self, mut decision: FoldDecision) -> FoldDecision {
         let record = |at: usize| self.record_of.get(at).copied().unwrap_or(self.taken);
         match &mut decision {
-            FoldDecision::Fold(Fold { at, keep, head, start, shortened, cut_said, .. }) => {
+            FoldDecision::Fold(Fold { at, keep, head, start, shortened, cut_said, cut_told, cut_records, .. }) => {
                 (*at, *start, *keep) = (record(*at), record(*start), *keep + self.system.len());
                 for piece in head {
-                    if let Piece::Logged(at) | Piece::Shortened(at, _) = piece {
-                        *at = record(*at);
+                    match piece {
+                        Piece::Logged(at) | Piece::Shortened(at, _) => *at = record(*at),
+                        Piece::Records(records) => {
+                            (records.from, records.to) = (record(records.from), record(records.to));
+                        }
+                        Piece::Made(_) => {}
                     }
                 }
                 shortened.iter_mut().for_each(|(at, _)| *at = record(*at));
-                cut_said.iter_mut().for_each(|cut| cut.position = record(cut.position));
+                for cut in cut_said.iter_mut().chain(cut_told).chain(cut_records) {
+                    cut.position = record(cut.position);
+                }
             }
             FoldDecision::BringBack(brought) => brought.at = record(brought.at),
             FoldDecision::Cold { at } => *at = record(*at),

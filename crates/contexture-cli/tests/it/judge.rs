@@ -176,3 +176,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_the_agent_said_and_what_it_draws_on_are_measured() {
+    let records = [
+        said(Role::User, "go"),
+        said(Role::Assistant, "The parser is in src/parser_core.rs and it is wrong."),
+        said(Role::User, "ok"),
+        said(Role::Assistant, "I will change src/parser_core.rs now."),
+    ];
+    let check = |shown: Vec<Entry>, told: f64, used: u64| {
+        let requests =
+            [Request { before: 1, keep: 0, added: vec![full(0)] }, Request { before: 3, keep: 0, added: shown }];
+        let measures = measure(&records, requests);
+        // Before the first request the agent had said nothing, and none of its words had occurred.
+        assert_eq!((measures.told_requests, measures.needed), (1, 1));
+        assert_eq!((measures.told_share(), measures.used), (told, used));
+    };
+    check(vec![full(0), full(1), full(2)], 1.0, 1);
+    check(vec![full(0), full(2)], 0.0, 0);
+    check(vec![full(0), stub(1), full(2)], 0.0, 0);
+    check(vec![full(0), made(&said(Role::User, "edited src/parser_core.rs")), full(2)], 0.0, 1);
+    check(vec![full(0), made(&records[1]), full(2)], 1.0, 1);
+}

@@ -1,7 +1,8 @@
-//! Brings back what is known of files that are touched or named again, at the window's end.
+//! Brings back what is known of files and names that are touched or named again, at the window's end.
 
 use std::sync::Arc;
 
+use super::echoes::echoes;
 use super::parts::{shown_lines, view_bytes_in};
 use crate::decision::{BringBack, FoldDecision};
 use crate::digest::lost_on_disk;
@@ -15,6 +16,9 @@ use contexture_text::fit::{Made, fit};
 /// The title of known lines that a touch brings back.
 const TITLE: &str = "# What you know of this file besides\n";
 
+/// One part in this many of what may be brought back is for lines of outputs.
+const ECHOES_PART: u64 = 4;
+
 /// Brings back what is known of the files that were just touched or named and is not in the window. If only a line of a
 /// file was named, that is what surrounds the line.
 pub(super) fn bring_back(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
@@ -22,12 +26,13 @@ pub(super) fn bring_back(settings: &Settings, state: &mut State) -> Option<FoldD
     let news = news(state, &[files.as_slice(), pointed_at.as_slice()].concat());
     let touched = hiding(state, files);
     let files = hiding(state, touched.iter().copied().chain(pointed_at).collect());
-    if files.is_empty() && news.is_empty() {
-        return None;
-    }
     let state = &*state;
     let left = settings.policy.budget.saturating_sub(state.shown.tokens());
     let room = left.min(settings.tuning.touch_tokens);
+    let echoes = echoes(settings, state, room / ECHOES_PART);
+    if files.is_empty() && news.is_empty() && echoes.is_empty() {
+        return None;
+    }
     let chunks = state.knowledge.chunks(&files, state.conversation.now());
     let is_wanted = |chunk: &Chunk| {
         let lines = chunk.lines(state.knowledge.model());
@@ -36,8 +41,15 @@ pub(super) fn bring_back(settings: &Settings, state: &mut State) -> Option<FoldD
         is_asked_for && hidden * 2 > lines.len() && !chunk.signs.is_hit
     };
     let is_out: Vec<bool> = chunks.iter().map(|chunk| !is_wanted(chunk)).collect();
-    let (text, chosen) = render_within(settings, state, &chunks, &is_out, (&news, room))?;
-    let shown = shown_lines(&chunks, &chosen);
+    let view = match files.is_empty() && news.is_empty() {
+        true => None,
+        false => render_within(settings, state, &chunks, &is_out, (&news, room - settings.meter.text(&echoes))),
+    };
+    let (text, shown) = match view {
+        Some((text, chosen)) => (format!("{text}{echoes}").into(), shown_lines(&chunks, &chosen)),
+        None if echoes.is_empty() => return None,
+        None => (echoes.into(), Vec::new()),
+    };
     Some(FoldDecision::BringBack(BringBack { at: state.conversation.len(), text, shown }))
 }
 

@@ -1,21 +1,25 @@
 //! What a fold replaces the past with.
 
+use super::dialogue::Dialogue;
 use super::frame::Frame;
 use super::losses;
-use super::parts::{View, same_said, shown_lines};
+use super::parts::{View, shown_lines};
 use crate::decision::{Fold, Piece, ShownLines, ViewPart};
 use crate::outline;
 use crate::settings::Settings;
+use crate::shown::Head;
 use crate::state::State;
 use crate::view::{self, Chunk};
 use contexture_text::fit::{Made, fit};
+
+/// Stands between the agent's last words in the dialogue and its next message, where nothing else does.
+const GOES_ON: &str = "[Contexture's note: the newest messages follow]";
 
 /// The title of outlines.
 const OUTLINE_TITLE: &str = "# What you know besides, to be read again when needed\n";
 
 /// Decides what replaces the past from now on. All files must have been cut.
-pub(super) fn plan(settings: &Settings, state: &State, reason: &str) -> Fold {
-    let frame = Frame::new(settings, state);
+pub(super) fn plan(settings: &Settings, state: &State, frame: Frame, reason: &str) -> Fold {
     let mut chunks = state.knowledge.chunks(&state.knowledge.all_files(), state.conversation.now());
     pin(settings, state, &mut chunks);
     let view = View::choose(settings, state, &frame, &chunks);
@@ -30,12 +34,12 @@ fn pin(settings: &Settings, state: &State, chunks: &mut [Chunk]) {
 }
 
 fn finish(settings: &Settings, state: &State, frame: Frame, view: View, chunks: &[Chunk], reason: &str) -> Fold {
-    // What was said since the view was last rewritten follows the view, so that the parts before it can be kept.
-    let front = if view.kept > 0 { state.shown.front() } else { frame.said.pieces.len() };
-    let same = same_said(settings, state, &frame).min(front);
-    let keep = if view.kept > 0 { front + view.kept } else { same };
-    let mut said = frame.said.pieces.into_iter().skip(same);
-    let mut head: Vec<Piece> = said.by_ref().take(front - same).collect();
+    // A chapter: what was said and done since what stays, and then the views that are new or changed.
+    let is_part = |head: Option<&Head>| head == Some(&Head::Part);
+    let standing = (0..view.keep).filter(|index| !is_part(state.shown.head().get(*index))).count();
+    let Dialogue { pieces, cut, .. } = frame.dialogue;
+    let needs_break = pieces.last().is_some_and(|last| breaks_off(state, last, frame.start));
+    let mut head: Vec<Piece> = pieces.into_iter().skip(standing).collect();
     let mut parts = state.shown.parts()[..view.kept].to_vec();
     let mut shown: Vec<Vec<ShownLines>> = Vec::new();
     let mut in_window = view.is_shown.clone();
@@ -49,29 +53,27 @@ fn finish(settings: &Settings, state: &State, frame: Frame, view: View, chunks: 
         head.push(Piece::Made(part.text));
         shown.push(lines);
     }
-    head.extend(said);
+    let needs_break = needs_break && shown.is_empty();
     let left_out = losses::left_out(state.knowledge.model(), chunks, &view.is_shown, &shown);
     let outline = outline(settings, state, chunks, &in_window, frame.outline_tokens);
     let presumed = presumed_since(state, view.kept);
     let digest = format!("{presumed}{}{outline}{}", frame.digest, losses::tell(settings, &left_out));
     if !digest.is_empty() {
         head.push(Piece::Made(digest.into()));
+    } else if needs_break {
+        head.push(Piece::Made(GOES_ON.into()));
     }
     let mut fold = Fold {
         at: state.conversation.len(),
-        keep,
+        keep: view.keep,
         head,
         start: frame.start,
         parts,
         shown,
-        reason: losses::reason(
-            reason,
-            frame.start < state.conversation.len(),
-            frame.shortened.len(),
-            frame.said.cut.len(),
-            &left_out,
-        ),
-        cut_said: frame.said.cut,
+        reason: losses::reason(reason, frame.start < state.conversation.len(), frame.shortened.len(), &cut, &left_out),
+        cut_said: cut.said,
+        cut_told: cut.told,
+        cut_records: cut.records,
         shortened: frame.shortened,
         left_out,
         before_tokens: state.shown.tokens(),
@@ -81,6 +83,14 @@ fn finish(settings: &Settings, state: &State, frame: Frame, view: View, chunks: 
     };
     price(settings, state, &mut fold);
     fold
+}
+
+/// Whether a text of the agent would be followed by a message of the agent. Providers join the two, and refuse thinking
+/// that is not at the start of a message.
+fn breaks_off(state: &State, last: &Piece, start: usize) -> bool {
+    let is_told = |at: usize| state.conversation.is_told(at);
+    let goes_on = start < state.conversation.len() && state.conversation.item(start).is_of_model();
+    goes_on && last.position().is_some_and(is_told)
 }
 
 /// Names the commands that ran since the oldest kept part was written and that are only presumed to have left files

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use contexture_core::window::shorten;
 
+use super::dialogue::Dialogue;
 use super::losses::LEFT_OUT_TOKENS;
 use super::outputs::shortened;
-use super::said::Said;
 use crate::digest::{changed_files, lost_on_disk};
 use crate::settings::Settings;
 use crate::shown::ShownItem;
@@ -17,9 +17,9 @@ use crate::tuning::{FREE_SHARE, MOST_SAID_SHARE};
 pub(super) struct Frame {
     /// The first item that is shown in its own place.
     pub(super) start: usize,
-    /// What people said before it.
-    pub(super) said: Said,
-    /// What happened, in short.
+    /// What was said and done before it.
+    pub(super) dialogue: Dialogue,
+    /// Which files were changed.
     pub(super) digest: String,
     /// Most tokens of the outlines of what is known but not shown.
     pub(super) outline_tokens: u64,
@@ -45,16 +45,29 @@ enum Reduction {
 const REDUCTIONS: [Reduction; 4] = [Reduction::None, Reduction::Step, Reduction::Hard, Reduction::All];
 
 impl Frame {
+    /// Returns the frame of a fold that nothing forces: nothing is left out. `None` if it leaves no room for a view.
+    pub(super) fn unforced(settings: &Settings, state: &State) -> Option<Self> {
+        let frame = reduced(settings, state, Reduction::None, None);
+        Some(frame).filter(|frame| frame.tokens <= most(settings))
+    }
+
     /// Returns the least reduced frame that leaves room for a view.
-    pub(super) fn new(settings: &Settings, state: &State) -> Self {
-        let most = (settings.policy.budget as f64 * (1.0 - FREE_SHARE)) as u64;
-        let mut frames = REDUCTIONS.into_iter().map(|reduction| (reduction, reduced(settings, state, reduction, most)));
+    pub(super) fn forced(settings: &Settings, state: &State) -> Self {
+        let most = most(settings);
+        let mut frames =
+            REDUCTIONS.into_iter().map(|reduction| (reduction, reduced(settings, state, reduction, Some(most))));
         let fitting = frames.find(|(reduction, frame)| frame.tokens <= most || *reduction == Reduction::All);
         fitting.expect("the last reduction is always taken").1
     }
 }
 
-fn reduced(settings: &Settings, state: &State, reduction: Reduction, most: u64) -> Frame {
+/// Most tokens of a window after a fold.
+fn most(settings: &Settings) -> u64 {
+    (settings.policy.budget as f64 * (1.0 - FREE_SHARE)) as u64
+}
+
+/// Builds a frame; without a limit, the dialogue is whole.
+fn reduced(settings: &Settings, state: &State, reduction: Reduction, most: Option<u64>) -> Frame {
     let budget = settings.policy.budget;
     let start = recent_start(settings, state, reduction);
     let limit = match reduction {
@@ -63,16 +76,19 @@ fn reduced(settings: &Settings, state: &State, reduction: Reduction, most: u64) 
         Reduction::Hard | Reduction::All => budget / 12,
     };
     let recent = Recent::new(settings, state, start, limit);
-    let mut digest = digest(settings, state, start);
+    let mut digest = digest(settings, state);
     if reduction >= Reduction::Hard {
         digest = shorten(settings.meter.counter(), &digest, budget / 8);
     }
     let outline_tokens = if reduction == Reduction::None { settings.tuning.outline_tokens } else { 0 };
     let beside = LEFT_OUT_TOKENS + outline_tokens + settings.meter.text(&digest) + recent.tokens;
-    let room = most.saturating_sub(beside).min((budget as f64 * MOST_SAID_SHARE) as u64).max(budget / 8);
-    let said = Said::new(settings, state, start, room);
-    let tokens = beside + said.tokens;
-    Frame { start, said, digest, outline_tokens, shortened: recent.shortened, tokens }
+    let share = (budget as f64 * MOST_SAID_SHARE) as u64;
+    let dialogue = match most.map(|most| most.saturating_sub(beside).min(share).max(budget / 8)) {
+        Some(room) => Dialogue::within(settings, state, start, room),
+        None => Dialogue::whole(settings, state, start),
+    };
+    let tokens = beside + dialogue.tokens;
+    Frame { start, dialogue, digest, outline_tokens, shortened: recent.shortened, tokens }
 }
 
 /// The items that are kept in their own place, none with a text longer than a number of tokens.
@@ -121,18 +137,12 @@ fn recent_start(settings: &Settings, state: &State, reduction: Reduction) -> usi
     start
 }
 
-/// Describes which files were changed and what was done.
-fn digest(settings: &Settings, state: &State, start: usize) -> String {
-    let ledger_bytes = settings.tuning.ledger_tokens as usize;
-    let changed = changed_files(state.knowledge.model(), ledger_bytes * 2);
-    let done = state.ledger.render(start, ledger_bytes * 4);
+/// Describes which files were changed.
+fn digest(settings: &Settings, state: &State) -> String {
+    let changed = changed_files(state.knowledge.model(), settings.tuning.changed_tokens as usize * 4);
     let mut text = String::new();
     let lost = lost_on_disk(state.knowledge.model(), |_, _| true);
-    let sections = [
-        ("# What you changed", changed),
-        ("# What changed on disk since you read it", lost),
-        ("# What you did last", done),
-    ];
+    let sections = [("# What you changed", changed), ("# What changed on disk since you read it", lost)];
     for (title, body) in sections {
         if !body.is_empty() {
             text.push_str(title);

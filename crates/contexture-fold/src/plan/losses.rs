@@ -2,6 +2,7 @@
 
 use contexture_core::window::shorten;
 
+use super::dialogue::Cuts;
 use crate::decision::ShownLines;
 use crate::settings::Settings;
 use crate::view::Chunk;
@@ -54,17 +55,27 @@ pub(super) fn tell(settings: &Settings, paths: &[String]) -> String {
 }
 
 /// Describes why a fold was made, and what it could not keep.
-pub(super) fn reason(why: &str, has_recent: bool, cut_items: usize, cut_said: usize, left_out: &[String]) -> String {
+pub(super) fn reason(why: &str, has_recent: bool, cut_items: usize, cut: &Cuts, left_out: &[String]) -> String {
     let mut reason = why.to_owned();
     if !has_recent {
         reason.push_str("; the newest step alone does not fit, so no message is shown in its own place");
     } else if cut_items > 0 {
         reason.push_str(&format!("; {cut_items} of the newest messages were cut to fit"));
     }
-    match cut_said {
+    match cut.said.len() {
         0 => {}
         1 => reason.push_str("; one message that was said or pinned does not fit whole"),
         count => reason.push_str(&format!("; {count} messages that were said or pinned do not fit whole")),
+    }
+    match cut.told.len() {
+        0 => {}
+        1 => reason.push_str("; one text of the agent does not fit whole"),
+        count => reason.push_str(&format!("; {count} texts of the agent do not fit whole")),
+    }
+    match cut.records.len() {
+        0 => {}
+        1 => reason.push_str("; the record of one call does not fit"),
+        count => reason.push_str(&format!("; the records of {count} calls do not fit")),
     }
     if !left_out.is_empty() {
         reason.push_str(&format!("; the agent's own changes in {} do not fit: {}", files(left_out), named(left_out)));

@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use super::frame::Frame;
 use crate::claims::LinesClaim;
-use crate::decision::{Piece, ShownLines, ViewPart};
+use crate::decision::{ShownLines, ViewPart};
 use crate::meter::bytes_in;
 use crate::settings::Settings;
-use crate::shown::ShownItem;
+use crate::shown::{Head, ShownItem};
 use crate::state::State;
-use crate::tuning::{
-    EXPECTED_REQUESTS, FREE_SHARE, FREE_SHARE_AFTER_LARGE_STEP, IDLE_SHARE, LARGE_STEP_SHARE, LEAST_PART_BYTES,
-};
+use crate::tuning::{EXPECTED_REQUESTS, FREE_SHARE, IDLE_SHARE, LEAST_PART_BYTES};
 use crate::view::{self, Chunk};
 use contexture_files::model::Line;
 use contexture_text::fit::{Made, fit};
@@ -25,6 +23,8 @@ fn title(message: u32) -> String {
 pub(super) struct View {
     /// How many of the parts in the window are kept.
     pub(super) kept: usize,
+    /// How many items at the start of the window stay.
+    pub(super) keep: usize,
     /// For each chunk, whether it is in the window without the added parts.
     pub(super) is_shown: Vec<bool>,
     /// What is added after the kept parts.
@@ -42,43 +42,59 @@ impl View {
     /// Chooses which chunks are shown beside a frame.
     pub(super) fn choose(settings: &Settings, state: &State, frame: &Frame, chunks: &[Chunk]) -> Self {
         let room = view_room(settings, frame.tokens);
-        let kept = kept_parts(settings, state, frame, chunks, room);
+        let standing = standing(settings, state, frame);
+        let kept = kept_parts(settings, state, frame, chunks, (room, standing));
         let marks: Vec<u32> = state.shown.parts()[..kept].iter().map(|part| part.mark).collect();
         let is_shown: Vec<bool> = chunks.iter().map(|chunk| is_shown(state, chunk, frame.start, &marks)).collect();
         let taken: u64 = state.shown.part_items().take(kept).map(|item| item.tokens).sum();
         let added = added_parts(settings, state, chunks, &is_shown, room.saturating_sub(taken));
-        Self { kept, is_shown, added }
+        Self { kept, keep: change_at(state, kept, standing), is_shown, added }
     }
 }
 
 /// The tokens that the view may take beside everything else that a fold shows.
 fn view_room(settings: &Settings, frame_tokens: u64) -> u64 {
-    let budget = settings.policy.budget as f64;
-    let is_large = frame_tokens as f64 > budget * LARGE_STEP_SHARE;
-    let free_share = if is_large { FREE_SHARE_AFTER_LARGE_STEP } else { FREE_SHARE };
-    let most = (budget * (1.0 - free_share)) as u64;
+    let most = (settings.policy.budget as f64 * (1.0 - FREE_SHARE)) as u64;
     most.saturating_sub(frame_tokens).min(settings.tuning.view_tokens)
 }
 
-/// How many messages of people are already at the start of the window in the form in which they will be shown.
-pub(super) fn same_said(settings: &Settings, state: &State, frame: &Frame) -> usize {
-    let is_same = |(shown, piece): &(&ShownItem, &Piece)| {
-        let new = state.item_of(settings, piece);
-        shown.position == new.position && shown.item == new.item
+/// How many items at the start of the window can stay: as many as are parts of the view, or in the dialogue in the form
+/// in which it will be shown.
+fn standing(settings: &Settings, state: &State, frame: &Frame) -> usize {
+    let mut pieces = frame.dialogue.pieces.iter();
+    let mut is_same = |index: usize, shown: &ShownItem| match state.shown.head().get(index) {
+        Some(Head::Part) => true,
+        Some(Head::Note) => false,
+        Some(Head::Dialogue(piece)) => pieces.next() == Some(piece),
+        None => pieces.next().is_some_and(|piece| {
+            let new = state.item_of(settings, piece);
+            shown.position.is_some() && shown.position == new.position && shown.item == new.item
+        }),
     };
-    state.shown.items().iter().zip(&frame.said.pieces).take_while(is_same).count()
+    state.shown.items().iter().enumerate().take_while(|(index, shown)| is_same(*index, shown)).count()
 }
 
-/// How many parts of the view are kept: as many as cost less to keep than to write again.
+/// Where the window changes if a number of parts are kept: before the next part, or where it changes anyway.
+fn change_at(state: &State, kept: usize, standing: usize) -> usize {
+    state.shown.part_indices().nth(kept).map_or(standing, |next| next.min(standing))
+}
+
+/// How many parts of the view are kept: as many as cost less to keep than to write again, with the dialogue after them.
 ///
 /// A part with a claim that no longer holds is dropped, and every part after it too.
-fn kept_parts(settings: &Settings, state: &State, frame: &Frame, chunks: &[Chunk], room_tokens: u64) -> usize {
-    let is_same_front = same_said(settings, state, frame) >= state.shown.front();
-    if !state.shown.is_folded() || !is_same_front || state.billing.is_cold() {
+fn kept_parts(
+    settings: &Settings,
+    state: &State,
+    frame: &Frame,
+    chunks: &[Chunk],
+    (room_tokens, standing): (u64, usize),
+) -> usize {
+    if !state.shown.is_folded() || state.billing.is_cold() {
         return 0;
     }
     let parts = state.shown.parts();
-    let valid = parts.iter().take_while(|part| part.holds(state.knowledge.model())).count();
+    let reachable = state.shown.part_indices().take_while(|index| *index < standing).count();
+    let valid = parts.iter().take(reachable).take_while(|part| part.holds(state.knowledge.model())).count();
     let shown: Vec<bool> = chunks.iter().map(|chunk| is_shown(state, chunk, frame.start, &[])).collect();
     let room = bytes_in(room_tokens, state.conversation.texts());
     let least = settings.tuning.least_need(state.conversation.now());
@@ -89,12 +105,20 @@ fn kept_parts(settings: &Settings, state: &State, frame: &Frame, chunks: &[Chunk
     let prices = settings.policy.prices;
     let requests = f64::from(state.billing.requests_since_fold()).max(EXPECTED_REQUESTS);
     let cost = |kept: usize| {
-        let rewritten: usize = wanted[kept..].iter().sum();
+        let rewritten = wanted[kept..].iter().sum::<usize>() + dialogue_bytes(state, change_at(state, kept, standing));
         prices.read * requests * idle(kept) as f64 + (prices.write - prices.read) * rewritten as f64
     };
     let taken = |kept: usize| state.shown.part_items().take(kept).map(|item| item.tokens).sum::<u64>();
     let fitting = (0..=valid).filter(|kept| idle(*kept) <= slack && taken(*kept) <= room_tokens);
     fitting.min_by(|a, b| cost(*a).total_cmp(&cost(*b)).then(b.cmp(a))).unwrap_or(0)
+}
+
+/// Bytes of the dialogue from an item of the window on.
+fn dialogue_bytes(state: &State, from: usize) -> usize {
+    let head = state.shown.head();
+    let is_dialogue = |index: &usize| matches!(head[*index], Head::Dialogue(_));
+    let tokens = (from.min(head.len())..head.len()).filter(is_dialogue).map(|index| state.shown.items()[index].tokens);
+    bytes_in(tokens.sum(), state.conversation.texts())
 }
 
 /// Bytes of a part that a new view would show too.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use contexture_core::item::Item;
 
-use super::{Shown, ShownItem};
+use super::{Head, Shown, ShownItem};
 use crate::claims::LinesClaim;
 use crate::conversation::{text_of, with_text};
-use crate::decision::ViewPart;
+use crate::decision::{Piece, Records, ViewPart};
 use contexture_text::packed::{Damaged, Packer, Unpacker};
 
 impl Shown {
@@ -24,7 +24,7 @@ impl Shown {
             sent,
             start,
             messages_before,
-            front,
+            head,
             parts,
             marks,
             newest_mark,
@@ -37,7 +37,7 @@ impl Shown {
         packer.number(*sent);
         packer.number(*start);
         packer.number(*messages_before);
-        packer.number(*front);
+        packer.list(head, rest_head);
         packer.list(parts, rest_part);
         packer.list(marks, |packer, mark| packer.number(*mark));
         packer.number(*newest_mark);
@@ -54,7 +54,7 @@ impl Shown {
         let len = unpacker.log().len();
         let start = unpacker.place(len + 1)?;
         let messages_before = unpacker.number()?;
-        let front = unpacker.number()?;
+        let head = wake_heads(unpacker, &items)?;
         let parts = unpacker.list(wake_part)?;
         let marks = unpacker.list(Unpacker::number)?;
         let newest_mark = unpacker.number()?;
@@ -69,7 +69,7 @@ impl Shown {
             sent,
             start,
             messages_before,
-            front,
+            head,
             parts,
             marks,
             newest_mark,
@@ -115,6 +115,43 @@ fn wake_run(unpacker: &mut Unpacker<'_>) -> Result<Vec<ShownItem>, Damaged> {
         None => Item::developer(text),
     };
     Ok(vec![ShownItem { position, is_logged: false, item: Arc::new(item), tokens }])
+}
+
+/// The text of the item is written with the item.
+fn rest_head(packer: &mut Packer<'_>, head: &Head) {
+    match head {
+        Head::Note => packer.number(0_u64),
+        Head::Part => packer.number(1_u64),
+        Head::Dialogue(Piece::Records(Records { from, to, text: _ })) => {
+            packer.number(2_u64);
+            packer.number(*from);
+            packer.number(to - from);
+        }
+        Head::Dialogue(_) => packer.number(3_u64),
+    }
+}
+
+fn wake_heads(unpacker: &mut Unpacker<'_>, items: &[ShownItem]) -> Result<Vec<Head>, Damaged> {
+    let mut index = 0;
+    unpacker.list(|unpacker| {
+        let item = items.get(index).ok_or(Damaged)?;
+        index += 1;
+        match unpacker.number::<u64>()? {
+            0 => Ok(Head::Note),
+            1 => Ok(Head::Part),
+            2 => {
+                let from: usize = unpacker.number()?;
+                let to = from.checked_add(unpacker.number()?).ok_or(Damaged)?;
+                let text = text_of(&item.item).ok_or(Damaged)?.into();
+                Ok(Head::Dialogue(Piece::Records(Records { from, to, text })))
+            }
+            3 => match Head::of(item) {
+                Head::Note => Err(Damaged),
+                head => Ok(head),
+            },
+            _ => Err(Damaged),
+        }
+    })
 }
 
 fn rest_part(packer: &mut Packer<'_>, part: &ViewPart) {

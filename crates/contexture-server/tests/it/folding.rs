@@ -1,5 +1,6 @@
 //! Long conversations through the gateway.
 
+use contexture::fold::records::RECORDS_MARK;
 use contexture::wire::{Format, digest};
 use contexture_server::testing::rules;
 use contexture_server::{Gateway, Options, RequestRecord};
@@ -141,6 +142,41 @@ async fn what_people_said_and_the_newest_state_of_files_are_sent() {
     let line = format!("// version {} of this part, which concerns module {}", 15 / 7 + 1, 15 % 7);
     assert!(last.contains(&line), "{line}");
     assert!(file_text(15 % 7, 15 / 7 + 1, 160).contains(&line));
+}
+
+/// The texts of the messages of a role, in order.
+fn texts_of(body: &str, role: &str) -> Vec<String> {
+    let texts = |message: &Value| match &message["content"] {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(blocks) => {
+            blocks.iter().filter_map(|block| Some(block.get("text")?.as_str()?.to_owned())).collect()
+        }
+        _ => Vec::new(),
+    };
+    messages_of(body).iter().filter(|message| message["role"] == role).flat_map(texts).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_agent_said_is_sent_in_its_role_in_every_format() {
+    for format in Format::ALL {
+        let provider = Provider::start().await;
+        let gateway = provider.gateway(small()).await;
+        let agent = long(format, 16);
+        let sent = play(&gateway, &provider, &agent).await;
+        let last = sent.last().unwrap();
+        let told = texts_of(last, "assistant");
+        for text in ["I change it.", "I run the tests."] {
+            assert_eq!(told.iter().filter(|told| *told == text).count(), 16, "{text} in {format:?}");
+        }
+        let said = texts_of(last, "user");
+        assert!(!said.iter().any(|said| said.contains("I run the tests.")), "{format:?}");
+        let records = said.iter().filter(|said| said.starts_with(RECORDS_MARK)).count();
+        assert!(records > 8, "{records} blocks of records in {format:?}");
+        // The calls of what was folded are gone, and so is the reasoning.
+        let calls = last.matches("cargo test").count();
+        assert!(calls > 8, "records name commands in {format:?}: {calls}");
+        assert!(last.matches("encrypted_content").count() < 8 && last.matches("signature").count() < 8);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

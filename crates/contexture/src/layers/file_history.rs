@@ -241,11 +241,13 @@ fn tell_left_out(trace: &HookTrace, decision: &NewDecision) {
     }
 }
 
-/// Adds to the trace that user messages had to be cut.
+/// Adds to the trace that something of the dialogue had to be cut.
 fn tell_cut_said(trace: &HookTrace, decision: &NewDecision) {
-    let cut = decision.what["cut_said"].as_array().map_or(0, Vec::len);
-    if cut > 0 {
-        trace.add_event("said_cut", &[("messages", (cut as f64).into())]);
+    for (field, event) in [("cut_said", "said_cut"), ("cut_told", "told_cut"), ("cut_records", "records_cut")] {
+        let cut = decision.what[field].as_array().map_or(0, Vec::len);
+        if cut > 0 {
+            trace.add_event(event, &[("messages", (cut as f64).into())]);
+        }
     }
 }
 

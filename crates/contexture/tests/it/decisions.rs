@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use contexture::files::model::{Compared, Found, Piece, Region, There};
-use contexture::fold::decision::{self, BringBack, Checked, DecisionError, ShownLines, ViewPart};
+use contexture::fold::decision::{self, BringBack, Checked, CutSaid, DecisionError, ShownLines, ViewPart};
 use contexture::fold::{Fold, FoldDecision};
 use serde_json::{Value, json};
 
@@ -21,6 +21,8 @@ fn fold() -> Fold {
         parts: vec![ViewPart { mark: 1, lines: 2, bytes: 30, message: 0, claims: Vec::new() }],
         shown: vec![vec![ShownLines { file: 0, segment: 1, first: 2, count: 2 }]],
         cut_said: Vec::new(),
+        cut_told: Vec::new(),
+        cut_records: Vec::new(),
         left_out: vec!["a.rs".into()],
         reason: "the window is full".into(),
         before_tokens: 900,
@@ -78,13 +80,33 @@ fn decisions_without_a_version_are_read_as_version_0_1_wrote_them() {
 #[test]
 fn what_is_stored_names_its_version_and_is_read_again() {
     for (mut stored, decision) in stored_by_version_0_1().into_iter().zip(decisions()) {
-        stored["version"] = 2.into();
+        stored["version"] = 3.into();
         if let Some(part) = stored.get_mut("parts").and_then(|parts| parts.get_mut(0)) {
             part["message"] = 0.into();
         }
         assert_eq!(decision.to_stored(), stored, "this is what is on disks");
         assert_eq!(FoldDecision::from_stored(&stored).unwrap(), decision);
+        // Version 2 stored the same, without the dialogue.
+        stored["version"] = 2.into();
+        assert_eq!(FoldDecision::from_stored(&stored).unwrap(), decision);
     }
+}
+
+#[test]
+fn records_and_what_was_cut_of_the_dialogue_are_stored() {
+    let cut = |position: usize| CutSaid { position, hash: "0123456789ab".into(), tokens: 7 };
+    let records = decision::Records { from: 2, to: 5, text: "z".into() };
+    let fold = Fold {
+        head: vec![decision::Piece::Records(records)],
+        cut_told: vec![cut(3)],
+        cut_records: vec![cut(4)],
+        ..fold()
+    };
+    let stored = FoldDecision::Fold(fold.clone()).to_stored();
+    let cut = |position: usize| json!([{"position": position, "hash": "0123456789ab", "tokens": 7}]);
+    assert_eq!(stored["head"], json!([{"records": {"from": 2, "to": 5, "text": "z"}}]), "this is what is on disks");
+    assert_eq!((&stored["cut_told"], &stored["cut_records"]), (&cut(3), &cut(4)), "this is what is on disks");
+    assert_eq!(FoldDecision::from_stored(&stored).unwrap(), FoldDecision::Fold(fold));
 }
 
 #[test]
@@ -99,7 +121,7 @@ fn what_was_found_on_the_disk_is_stored_by_what_was_known() {
     let decision = FoldDecision::Disk(Checked { at: 12, files });
     let stored = json!({
         "decision": "disk",
-        "version": 2,
+        "version": 3,
         "at": 12,
         "files": [
             {"file": 4, "found": "unchanged"},
@@ -135,7 +157,7 @@ fn a_decision_of_a_newer_version_is_refused() {
         stored["version"] = 99.into();
         let error = FoldDecision::from_stored(&stored).unwrap_err();
         assert!(matches!(error, DecisionError::Newer(99)), "{error:?}");
-        assert_eq!(error.to_string(), "the decision is stored in version 99, and this program knows versions up to 2");
+        assert_eq!(error.to_string(), "the decision is stored in version 99, and this program knows versions up to 3");
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use contexture::decision::{Action, Decision};
+use contexture::fold::records::RECORDS_MARK;
 use contexture::fs::LocalFs;
 use contexture::host::{FileError, FileStamp, FileText, FsAdapter, ReadLimits, SystemClock};
 use contexture::layers::FileHistory;
@@ -238,6 +239,8 @@ impl Project {
 pub fn made_in(window: &[Arc<Item>]) -> String {
     let messages = window.iter().filter_map(|item| item.as_message());
     let made = messages.filter(|message| message.role == Role::Developer).map(|message| message.text());
+    // Records show nothing of files.
+    let made = made.filter(|text| !text.starts_with(RECORDS_MARK));
     made.collect::<Vec<_>>().join("\n")
 }
 

@@ -462,7 +462,7 @@ fn commands_alone_are_understood() {
 
 fn hold_against_disk(list: &str) {
     let (sessions, seed) = (number_of("CONTEXTURE_RIG_SESSIONS", 20), number_of("CONTEXTURE_RIG_SEED", 1));
-    let steps = number_of("CONTEXTURE_RIG_STEPS", 30);
+    let steps = number_of("CONTEXTURE_RIG_STEPS", 45);
     let commands = commands_in(&[list]);
     let from = (number_of("CONTEXTURE_RIG_FROM", 0) as usize).min(commands.len() - 1);
     let mut counted = Counted::default();

@@ -241,9 +241,9 @@ fn what_is_said_again_after_something_else_has_the_last_word() {
             (items(&records)[position].as_message()?.role == Role::User).then(|| text(&shown.item))
         })
         .collect();
-    // The second time follows the first one directly, so there is nothing to tell.
+    // Each time something else was said in between, so the last word stays the last.
     let note = "[The user said again, as above: «Please do the task as it is written here. And so on. And so on. And so on. And s…»]";
-    assert_eq!(people, ["Begin.", &again, "No, do the opposite.", note]);
+    assert_eq!(people, ["Begin.", &again, note, "No, do the opposite.", note]);
 }
 
 #[test]
@@ -445,7 +445,8 @@ fn what_was_folded_away_is_let_go() {
     }
     let window = sent(folder.request());
     let shown: HashSet<usize> = window.iter().filter_map(|(position, ..)| *position).collect();
-    assert!(shown.len() < 10, "{shown:?}");
+    let outputs = window.iter().filter(|(_, _, item)| item.as_output().is_some()).count();
+    assert!(outputs < 5, "{outputs} outputs");
     // The folder holds the items of its window, and of those that are shown otherwise what stands in the log.
     let held: HashSet<usize> = window.iter().filter(|(_, is_logged, _)| *is_logged).filter_map(|sent| sent.0).collect();
     let log: Vec<Arc<Item>> = messages.iter().flatten().map(|(item, _)| item.clone()).collect();

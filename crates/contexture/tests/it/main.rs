@@ -13,6 +13,7 @@ mod episodic;
 #[cfg(feature = "bpe")]
 mod cap;
 mod decisions;
+mod dialogue;
 #[cfg(unix)]
 mod disk_engine;
 #[cfg(unix)]

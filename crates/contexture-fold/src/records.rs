@@ -1,0 +1,336 @@
+//! Records: one line for each call, or for a run of alike calls, with what it was about and how it ended.
+//!
+//! Records are notes of the program. A block of them begins with the program's mark and is fenced, and everything in it
+//! that comes from a call or an output is kept on one line, so that no output can add or end a record.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+
+use contexture_core::item::FunctionCall;
+use contexture_core::window::fence_for;
+use serde_json::Value;
+
+use super::cap::short_hash;
+use super::outcome::outcome;
+use contexture_files::observation::{Kind, Seen};
+use contexture_text::block::flat;
+use contexture_text::one_line::one_line;
+use contexture_text::packed::{Damaged, Packer, Unpacker};
+
+/// How every block of records begins.
+pub const RECORDS_MARK: &str = "[Contexture's notes on calls made here]";
+
+/// Longest subject of a record, in characters.
+const MAX_SUBJECT_CHARS: usize = 160;
+
+/// Longest outcome of a record, in characters.
+const MAX_OUTCOME_CHARS: usize = 120;
+
+/// Longest line for a run of alike calls, in bytes.
+const MAX_RUN_BYTES: usize = 320;
+
+/// Shortest output that a record names by its hash.
+const LEAST_NAMED_BYTES: usize = 600;
+
+/// Most calls that are remembered.
+const MAX_RECORDS: usize = 2_000;
+
+/// What became of every call, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ledger {
+    records: VecDeque<CallRecord>,
+    /// The tool that shows an output by its hash; without one, hashes are left out.
+    tool: Option<Arc<str>>,
+    /// Bytes that all records take, roughly.
+    bytes: usize,
+}
+
+/// What became of one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CallRecord {
+    /// The position of the output.
+    pub(super) at: usize,
+    kind: Kind,
+    /// The tool, for calls that are neither about files nor commands.
+    tool: String,
+    subject: String,
+    outcome: String,
+    /// The hash of the output.
+    pub(super) hash: String,
+    /// Whether the output may be worth asking for again.
+    is_named: bool,
+}
+
+impl CallRecord {
+    fn new(at: usize, call: &FunctionCall, seen: &Seen, result: &str) -> Self {
+        let arguments = call.parsed_arguments();
+        let is_printed = matches!(seen.kind, Kind::Run | Kind::Search | Kind::Other);
+        Self {
+            at,
+            kind: seen.kind,
+            tool: clip(&flat(&call.name), MAX_SUBJECT_CHARS),
+            subject: clip(&subject(seen, &arguments), MAX_SUBJECT_CHARS),
+            outcome: clip(&flat(&outcome(seen, result)), MAX_OUTCOME_CHARS),
+            hash: short_hash(result),
+            is_named: is_printed && result.len() >= LEAST_NAMED_BYTES,
+        }
+    }
+
+    /// Whether its output is not the text of a file.
+    pub(super) fn is_printed(&self) -> bool {
+        matches!(self.kind, Kind::Run | Kind::Search | Kind::Other)
+    }
+
+    /// What was called, on one line.
+    pub(super) fn told(&self) -> String {
+        one_line(&format!("{} {}", self.verb(), self.subject)).into_owned()
+    }
+
+    /// Bytes that it takes, roughly.
+    fn bytes(&self) -> usize {
+        self.subject.len() + self.outcome.len() + 4
+    }
+
+    /// Whether it tells little: something was looked at, and nothing came of it that the record could tell.
+    fn is_dull(&self) -> bool {
+        matches!(self.kind, Kind::Read | Kind::Search | Kind::Other) && self.outcome.is_empty()
+    }
+
+    /// Whether a run of such calls is written as one line.
+    fn is_alike(&self, other: &CallRecord) -> bool {
+        let has_verb = !matches!(self.kind, Kind::Run);
+        has_verb && self.verb() == other.verb() && self.outcome.is_empty() && other.outcome.is_empty()
+    }
+
+    fn verb(&self) -> &str {
+        match self.kind {
+            Kind::Read => "read",
+            Kind::Write => "wrote",
+            Kind::Edit => "edited",
+            Kind::Search => "searched",
+            Kind::Run => "$",
+            Kind::Other => &self.tool,
+        }
+    }
+
+    /// What it was about, and how to see the output.
+    fn about(&self, names_hashes: bool) -> String {
+        match names_hashes && self.is_named {
+            true => format!("{} (#{})", self.subject, self.hash),
+            false => self.subject.clone(),
+        }
+    }
+}
+
+impl Ledger {
+    /// Sets the tool that shows outputs by their hash, so that records name hashes.
+    pub(super) fn set_output_tool(&mut self, tool: Arc<str>) {
+        self.tool = Some(tool);
+    }
+
+    /// Notes a finished call whose output is at a position.
+    pub(super) fn note(&mut self, at: usize, call: &FunctionCall, seen: &Seen, result: &str) {
+        if self.records.len() == MAX_RECORDS {
+            self.bytes -= self.records.pop_front().map_or(0, |record| record.bytes());
+        }
+        let mut record = CallRecord::new(at, call, seen, result);
+        // What the output tool showed can be asked for again.
+        record.is_named &= self.tool.as_deref().is_some_and(|tool| *tool != *call.name);
+        self.bytes += record.bytes();
+        self.records.push_back(record);
+    }
+
+    /// Whether an output is known not to be the text of a file.
+    pub(super) fn is_printed(&self, at: usize) -> bool {
+        self.within(at..at + 1).any(CallRecord::is_printed)
+    }
+
+    /// The records of outputs in a range, oldest first.
+    pub(super) fn within(&self, range: Range<usize>) -> impl Iterator<Item = &CallRecord> {
+        let first = self.records.partition_point(|record| record.at < range.start);
+        self.records.range(first..).take_while(move |record| record.at < range.end)
+    }
+
+    /// Writes the records of outputs in a range as a block; `None` if there are none.
+    pub(super) fn render(&self, range: Range<usize>, is_left_out: impl Fn(usize) -> bool) -> Option<Arc<str>> {
+        let records: Vec<&CallRecord> = self.within(range).filter(|record| !is_left_out(record.at)).collect();
+        if records.is_empty() {
+            return None;
+        }
+        let mut lines = String::new();
+        let mut hashes = false;
+        for run in records.chunk_by(|one, other| one.is_alike(other)) {
+            write_run(run, self.tool.is_some(), &mut lines);
+            hashes |= self.tool.is_some() && run.iter().any(|record| record.is_named);
+        }
+        let shows = self.tool.as_ref().filter(|_| hashes).map(|tool| format!(" ({tool} shows what has a #)"));
+        let fence = fence_for(&lines);
+        Some(format!("{RECORDS_MARK}{}\n{fence}\n{lines}{fence}", shows.unwrap_or_default()).into())
+    }
+
+    /// Forgets records that were left out.
+    pub(super) fn leave_out(&mut self, positions: impl IntoIterator<Item = usize>) {
+        let left_out: BTreeSet<usize> = positions.into_iter().collect();
+        if !left_out.is_empty() {
+            self.records.retain(|record| !left_out.contains(&record.at));
+            self.bytes = self.records.iter().map(CallRecord::bytes).sum();
+        }
+    }
+
+    /// Bytes that all records take, roughly.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Writes all records.
+    pub(super) fn rest(&self, packer: &mut Packer<'_>) {
+        let Self { records, tool: _, bytes: _ } = self;
+        let mut before = (0, "");
+        packer.list(records, |packer, record| {
+            let CallRecord { at, kind, tool, subject, outcome, hash, is_named } = record;
+            packer.number(at - before.0);
+            packer.number(KINDS.iter().position(|other| other == kind).unwrap_or_default());
+            packer.text(tool);
+            packer.text_after(before.1, subject);
+            packer.text(outcome);
+            packer.raw(hash.as_bytes());
+            packer.flag(*is_named);
+            before = (*at, subject);
+        });
+    }
+
+    /// Reads them again.
+    pub(super) fn wake(&mut self, unpacker: &mut Unpacker<'_>) -> Result<(), Damaged> {
+        let mut before = (0_usize, String::new());
+        let records = unpacker.list(|unpacker| {
+            let at = before.0.checked_add(unpacker.number()?).ok_or(Damaged)?;
+            let kind = KINDS[unpacker.place(KINDS.len())?];
+            let tool = unpacker.text()?.as_ref().to_owned();
+            let subject = unpacker.text_after(&before.1)?;
+            let outcome = unpacker.text()?.as_ref().to_owned();
+            let hash = String::from_utf8(unpacker.raw::<12>()?.to_vec()).map_err(|_| Damaged)?;
+            let is_named = unpacker.flag()?;
+            before = (at, subject.clone());
+            Ok(CallRecord { at, kind, tool, subject, outcome, hash, is_named })
+        })?;
+        self.records = records.into();
+        self.bytes = self.records.iter().map(CallRecord::bytes).sum();
+        Ok(())
+    }
+}
+
+/// Returns those of some records that are left out until `bytes` are spared: those that tell little first, the oldest of
+/// them first.
+pub(super) fn dullest(mut records: Vec<&CallRecord>, bytes: usize) -> Vec<&CallRecord> {
+    records.sort_by_key(|record| (!record.is_dull(), record.at));
+    let mut spared = 0;
+    let is_needed = |record: &&CallRecord| {
+        let is_needed = spared < bytes;
+        spared += record.bytes();
+        is_needed
+    };
+    records.into_iter().take_while(is_needed).collect()
+}
+
+/// All kinds of calls, in the order in which they are numbered at rest.
+const KINDS: [Kind; 6] = [Kind::Read, Kind::Write, Kind::Edit, Kind::Search, Kind::Run, Kind::Other];
+
+/// Writes a run of alike calls, in lines that are not too long. A subject that is repeated is counted.
+fn write_run(run: &[&CallRecord], names_hashes: bool, lines: &mut String) {
+    let mut subjects: Vec<(String, usize)> = Vec::new();
+    for record in run {
+        let about = record.about(names_hashes);
+        match subjects.iter_mut().find(|(subject, _)| *subject == about) {
+            Some((_, count)) => *count += 1,
+            None => subjects.push((about, 1)),
+        }
+    }
+    let verb = run[0].verb();
+    let mut line = String::new();
+    for (subject, count) in subjects {
+        let times = if count > 1 { format!(" ×{count}") } else { String::new() };
+        if line.len() + subject.len() > MAX_RUN_BYTES && !line.is_empty() {
+            lines.push_str(&line);
+            lines.push('\n');
+            line.clear();
+        }
+        match line.is_empty() {
+            true => line.push_str(verb),
+            false => line.push(','),
+        }
+        if !subject.is_empty() {
+            line.push(' ');
+            line.push_str(&subject);
+        }
+        line.push_str(&times);
+    }
+    if !run[0].outcome.is_empty() {
+        line.push_str(" → ");
+        line.push_str(&run[0].outcome);
+    }
+    lines.push_str(&line);
+    lines.push('\n');
+}
+
+/// What a call was about, on one line.
+fn subject(seen: &Seen, arguments: &Value) -> String {
+    if let Some(command) = &seen.command {
+        let mut lines = command.trim().lines();
+        let first = lines.next().unwrap_or_default();
+        let more = if lines.next().is_some() { " …" } else { "" };
+        return format!("{}{more}", flat(first));
+    }
+    let path = seen.paths.first().map(|path| flat(path)).unwrap_or_default();
+    match seen.kind {
+        Kind::Read => format!("{path}{}", lines_asked_for(arguments)),
+        Kind::Write | Kind::Edit => match seen.paths.len() {
+            0 | 1 => path,
+            _ => seen.paths.iter().map(|path| flat(path)).collect::<Vec<_>>().join(", "),
+        },
+        Kind::Search => searched(arguments, &path),
+        Kind::Run | Kind::Other => match named_text(arguments, &["description", "query", "prompt", "url", "skill"]) {
+            Some(text) => flat(text.trim().lines().next().unwrap_or_default()),
+            None => path,
+        },
+    }
+}
+
+/// The lines that a read asked for: `:10-60`.
+fn lines_asked_for(arguments: &Value) -> String {
+    let number = |names: &[&str]| names.iter().find_map(|name| arguments.get(name)?.as_u64());
+    let range = arguments.get("view_range").and_then(|range| Some((range[0].as_u64()?, range[1].as_i64()?)));
+    match (number(&["offset", "start_line"]), number(&["limit"]), number(&["end_line"]), range) {
+        (_, _, _, Some((first, last))) if last > 0 => format!(":{first}-{last}"),
+        (_, _, _, Some((first, _))) => format!(":{first}-"),
+        (Some(first), _, Some(last), None) => format!(":{first}-{last}"),
+        (Some(first), Some(count), None, None) => format!(":{first}-{}", first.saturating_add(count).saturating_sub(1)),
+        (Some(first), None, None, None) => format!(":{first}-"),
+        (None, Some(count), None, None) => format!(":1-{count}"),
+        (None, _, _, None) => String::new(),
+    }
+}
+
+/// What was searched for, and where.
+fn searched(arguments: &Value, path: &str) -> String {
+    let pattern = named_text(arguments, &["pattern", "query", "regex", "search_term", "glob", "search"]);
+    let pattern = pattern.map(|pattern| format!("\"{}\"", flat(pattern))).unwrap_or_default();
+    let place = named_text(arguments, &["path", "glob", "include", "directory", "dir_path"]).map(flat);
+    let place = place.unwrap_or_else(|| path.to_owned());
+    match (pattern.is_empty(), place.is_empty()) {
+        (false, false) => format!("{pattern} in {place}"),
+        (false, true) => pattern,
+        (true, _) => place,
+    }
+}
+
+fn named_text<'a>(arguments: &'a Value, names: &[&str]) -> Option<&'a str> {
+    names.iter().find_map(|name| arguments.get(name)?.as_str()).filter(|text| !text.is_empty())
+}
+
+fn clip(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
