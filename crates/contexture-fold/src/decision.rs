@@ -51,6 +51,7 @@ impl Piece {
 /// A change of the window, which can be replayed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "decisions are few, and nearly all of a fold is on the heap anyway")]
 pub enum FoldDecision {
     /// The past was folded.
     Fold(Fold),

@@ -8,6 +8,7 @@ mod frame;
 mod losses;
 mod outputs;
 mod parts;
+mod spoken;
 mod said;
 
 use frame::Frame;

@@ -47,7 +47,7 @@ async fn main() -> Result<(), BoxError> {
     let model =
         ScriptedModel::new().calls("entity/remember", fact.to_string()).says("Hello, Ada!").says("A good choice.");
     let note = json!({ "facts": [{
-        "text": "SQLite was chosen for the app, because one machine is enough.", "entity": "project",
+        "text": "We chose SQLite for the app, since one machine is enough.", "entity": "project",
         "quote": "We chose SQLite for the app",
     }] });
     let reader = ScriptedModel::new().says(note.to_string());

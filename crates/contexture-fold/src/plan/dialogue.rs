@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::said::{LEAST_REPEATED_BYTES, Pinned, cut_said, cut_text, level, limits, others_note, repeated};
+use super::spoken::{Spoken, Voice};
 use crate::conversation::{Conversation, Speaker};
 use crate::decision::{CutSaid, Piece, Records};
 use crate::records::dullest;
@@ -43,28 +44,6 @@ pub(super) struct Cuts {
     pub(super) records: Vec<CutSaid>,
 }
 
-/// Something in the dialogue.
-pub(super) struct Spoken {
-    pub(super) piece: Piece,
-    pub(super) tokens: u64,
-    pub(super) voice: Voice,
-}
-
-/// Whose words something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Voice {
-    /// The system's, or a developer's.
-    Instructor,
-    /// The user's.
-    User,
-    /// The agent's.
-    Agent,
-    /// The program's.
-    Records,
-    /// Anyone's, if it is pinned.
-    Pinned,
-}
-
 /// Whose words an item is; `None` if it is neither said nor pinned.
 fn voice(conversation: &Conversation, pinned: &Pinned, at: usize) -> Option<Voice> {
     match conversation.speaker(at) {
@@ -73,17 +52,6 @@ fn voice(conversation: &Conversation, pinned: &Pinned, at: usize) -> Option<Voic
         Speaker::User => Some(Voice::User),
         Speaker::Model => conversation.is_told(at).then_some(Voice::Agent),
         Speaker::Tool | Speaker::Program => None,
-    }
-}
-
-impl Spoken {
-    /// The position of what was said; for records, of what they tell of first.
-    fn position(&self) -> usize {
-        match &self.piece {
-            Piece::Logged(at) | Piece::Shortened(at, _) => *at,
-            Piece::Records(records) => records.from,
-            Piece::Made(_) => 0,
-        }
     }
 }
 

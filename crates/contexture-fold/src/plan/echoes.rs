@@ -16,7 +16,7 @@ use contexture_text::one_line::one_line;
 const TITLE: &str = "# What earlier outputs said of what was just named\n";
 
 /// Most names that are looked for before a request.
-const MAX_SOUGHT: usize = 4;
+const MAX_SOUGHT: usize = 3;
 
 /// Most names that something is brought back for.
 const MAX_FOUND: usize = 2;
@@ -25,7 +25,7 @@ const MAX_FOUND: usize = 2;
 const MAX_HOLDERS: usize = 2;
 
 /// How many bytes of outputs are searched, the newest first.
-const MAX_SEARCHED_BYTES: usize = 1_000_000;
+const MAX_SEARCHED_BYTES: usize = 300_000;
 
 /// Lines that are shown before and after a line with the name.
 const AROUND: usize = 2;
@@ -42,10 +42,11 @@ pub(super) fn echoes(settings: &Settings, state: &State, tokens: u64) -> String 
     let mut text = String::new();
     let mut found = 0;
     for name in state.knowledge.named().iter().rev().take(MAX_SOUGHT) {
-        if found == MAX_FOUND || is_shown(state, name) {
-            continue;
+        if found == MAX_FOUND {
+            break;
         }
-        let Some((record, output)) = holder(state, name) else { continue };
+        // The window is searched last, since it is long.
+        let Some((record, output)) = holder(state, name).filter(|_| !is_shown(state, name)) else { continue };
         let mut longer = if text.is_empty() { TITLE.to_owned() } else { text.clone() };
         write_echo(&mut longer, name, record, &output);
         if settings.meter.text(&longer) <= tokens {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use contexture_core::item::{Content, Item};
 
-use super::dialogue::{Spoken, Voice};
 use super::outputs::shortened;
+use super::spoken::{Spoken, Voice};
 use crate::cap::short_hash;
 use crate::conversation::{Conversation, Speaker};
 use crate::decision::CutSaid;

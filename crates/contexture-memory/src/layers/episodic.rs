@@ -45,6 +45,10 @@ use contexture_text::state_version::Version;
 
 /// The id of the layer.
 pub const ID: &str = "episodic";
+/// How the names of functions end by which a model forgets.
+const FORGET_SUFFIX: &str = "/forget";
+/// What a run in which something was forgotten was for.
+const FORGETTING: &str = "something was to be forgotten";
 /// The most records.
 pub const MAX_EPISODES: usize = 200;
 
@@ -239,13 +243,14 @@ fn episode(log: &ItemLog, start: usize, outcome: ExecutionOutcome, ctx: &Executi
     let goal = run().find(|entry| entry.item.is_message_of(Role::User) && is_said(&entry.item))?;
     let goal = flat(&redact(&goal.item.as_message()?.text()));
     let mut observer = Observer::new(Dialects::default());
-    let (mut files, mut failed, mut last_failed) = (Vec::new(), Vec::new(), false);
+    let (mut files, mut failed, mut last_failed, mut is_forgetting) = (Vec::new(), Vec::new(), false, false);
     for entry in run() {
         let Some(output) = entry.item.as_output() else { continue };
         last_failed = output.outcome.is_error();
         let Some(call) = entry.call.and_then(|call| log.get(call)).and_then(|call| call.item.as_call()) else {
             continue;
         };
+        is_forgetting |= !last_failed && call.name.ends_with(FORGET_SUFFIX);
         if last_failed && failed.len() < MAX_FAILURES {
             failed.push(format!("{} ({})", call.name, first_line(output)));
         }
@@ -258,6 +263,8 @@ fn episode(log: &ItemLog, start: usize, outcome: ExecutionOutcome, ctx: &Executi
             }
         }
     }
+    // Who asks for something to be forgotten names it.
+    let goal = if is_forgetting { FORGETTING.to_owned() } else { goal };
     let last = run().rfind(|entry| is_said(&entry.item));
     let has_answer = last.is_some_and(|entry| entry.item.is_message_of(Role::Assistant));
     let outcome = match outcome {

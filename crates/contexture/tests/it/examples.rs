@@ -79,9 +79,9 @@ fn an_agent_remembers_a_person_across_two_runs() {
     let expected = [
         "-- Friday",
         "Ada lives in Lisbon. (user, ",
-        "SQLite was chosen for the app, because one machine is enough. (user, ",
+        "We chose SQLite for the app, since one machine is enough. (user, ",
         "entity in resource:ada: Ada lives in Lisbon. (said by user)",
-        "observations in resource:ada: SQLite was chosen",
+        "observations in resource:ada: We chose SQLite",
     ];
     check("remembers", &expected);
 }

@@ -1,0 +1,36 @@
+//! One part of the dialogue: what it is, and whose words it is.
+
+use crate::decision::Piece;
+
+/// Something in the dialogue.
+pub(super) struct Spoken {
+    pub(super) piece: Piece,
+    pub(super) tokens: u64,
+    pub(super) voice: Voice,
+}
+
+/// Whose words something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Voice {
+    /// The system's, or a developer's.
+    Instructor,
+    /// The user's.
+    User,
+    /// The agent's.
+    Agent,
+    /// The program's.
+    Records,
+    /// Anyone's, if it is pinned.
+    Pinned,
+}
+
+impl Spoken {
+    /// The position of what was said; for records, of what they tell of first.
+    pub(super) fn position(&self) -> usize {
+        match &self.piece {
+            Piece::Logged(at) | Piece::Shortened(at, _) => *at,
+            Piece::Records(records) => records.from,
+            Piece::Made(_) => 0,
+        }
+    }
+}
