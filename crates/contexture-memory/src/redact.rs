@@ -17,6 +17,7 @@ mod named;
 mod private_keys;
 mod random;
 mod settings;
+mod signs;
 mod table;
 mod value;
 
@@ -77,7 +78,7 @@ pub fn secrets(text: &str) -> Vec<Secret> {
     let marks: Vec<Range<usize>> = marks(text);
     found.retain(|secret| {
         let mark = marks.get(marks.partition_point(|mark| mark.end < secret.range.end));
-        !mark.is_some_and(|mark| mark.start <= secret.range.start)
+        mark.is_none_or(|mark| mark.start > secret.range.start)
     });
     found.sort_by_key(|secret| (secret.range.start, std::cmp::Reverse(secret.range.end)));
     let mut secrets: Vec<Secret> = Vec::new();

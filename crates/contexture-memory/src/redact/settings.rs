@@ -27,13 +27,9 @@ pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
         found.extend(directive(line).or_else(|| entry(line)).map(|secret| moved(secret, start)));
         start += line.len();
     }
-    let bytes = text.as_bytes();
-    for at in 0..bytes.len() {
-        match bytes[at] | 0x20 {
+    for (at, byte) in text.bytes().enumerate() {
+        match byte | 0x20 {
             b'i' | b'w' | b'p' | b'e' if begins_word(text, at) => found.extend(statement(text, at)),
-            _ => {}
-        }
-        match bytes[at] | 0x20 {
             b'm' | b's' | b'r' if begins_word(text, at) => found.extend(phrase(text, at)),
             _ => {}
         }

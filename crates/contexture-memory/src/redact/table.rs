@@ -3,7 +3,7 @@
 //! The formats are those that their makers publish so that keys are found in logs and commits, with lengths that are at
 //! most the published ones: a key that was cut is a secret too.
 
-use super::formats::Signs;
+use super::signs::Signs;
 
 /// How a key begins, what follows, at least how many of it, and what it is called.
 pub(super) struct Format(pub &'static str, pub Signs, pub usize, pub &'static str);
