@@ -22,6 +22,7 @@ mod disk_project;
 mod dialects;
 mod disk_compare;
 mod disk_replay;
+mod everyday;
 mod examples;
 mod file_history;
 mod file_history_engine;
