@@ -75,6 +75,7 @@ mod sqlite_leases;
 #[cfg(feature = "sqlite")]
 mod sqlite_store;
 #[cfg(unix)]
+mod tool_says;
 mod tools;
 mod transcript;
 
