@@ -23,6 +23,10 @@ impl Parser<'_> {
                 }
             }
         }
+        // A bracket alone is the command that tests, or its end.
+        if matches!(word.text.as_str(), "[" | "]") && word.expands == Expands::ToNames {
+            word.expands = Expands::Never;
+        }
         // A tilde is also expanded after `=` or `:`.
         if !word.is_quoted && (word.text.contains("=~") || word.text.contains(":~")) {
             word.expands = Expands::ToAnything;

@@ -59,15 +59,18 @@ fn short_files_that_the_own_tool_reads_are_known() {
     check("read_file", path(), "1\tone\n(End of file: 1 line)\n", whole(&["one"]));
     check("read_file", path(), "1\tone\n2\ttwo\n(End of file: 2 lines)\n", whole(&["one", "two"]));
     check("read_file", path(), "1\t\n(End of file: 1 line)\n", whole(&[""]));
-    check("read_file", path(), "1\tone\n2\ttwo\n3\tthree\n", whole(&["one", "two", "three"]));
     let part = |offset: usize, limit: usize| json!({"path": "a.txt", "offset": offset, "limit": limit});
     let shown = vec![read("a.txt", Some(4), &["four"], false)];
     check("read_file", part(4, 9), "4\tfour\n(End of file: 4 lines)\n", shown);
     let shown = vec![read("a.txt", Some(2), &["two", "three"], false)];
     check("read_file", part(2, 2), "2\ttwo\n3\tthree\n[lines 2-3 of 4; go on with offset 4]\n", shown);
-    for text in
-        ["1\tone\n", "1\tone\n2\ttwo\n", "1\tone\n(End of file: 2 lines)\n", "1\tone\n3\tx\n(End of file: 2 lines)\n"]
-    {
+    for text in [
+        "1\tone\n",
+        "1\tone\n2\ttwo\n",
+        "1\tone\n2\ttwo\n3\tthree\n",
+        "1\tone\n(End of file: 2 lines)\n",
+        "1\tone\n3\tx\n(End of file: 2 lines)\n",
+    ] {
         check("read_file", path(), text, vec![]);
     }
 }
