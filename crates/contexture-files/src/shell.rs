@@ -17,6 +17,8 @@ pub struct Word {
     pub expands: Expands,
     /// Whether any of it is quoted.
     pub is_quoted: bool,
+    /// Whether it has braces outside of quotes, from which the shell may make several words.
+    pub has_braces: bool,
 }
 
 /// How the shell changes a word before the command gets it.

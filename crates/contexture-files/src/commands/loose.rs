@@ -44,11 +44,15 @@ fn is_harmless(effects: &Effects) -> bool {
     effects.changes.is_empty() && effects.doubts.is_empty()
 }
 
-/// A command with something plain in the place of all that the shell would put in.
+/// A command with something plain in the place of all that the shell would put in. `None` if that may be options which
+/// are written in the line itself, in braces or with escapes.
 fn with_stand_ins(command: &Simple, stand_in: &str) -> Option<Simple> {
     let mut plain = command.clone();
     for word in plain.words.iter_mut().skip(1).filter(|word| word.expands != Expands::Never) {
         if word.expands == Expands::ToAnything {
+            if word.has_braces || word.text.contains("$'") {
+                return None;
+            }
             word.text = replaced(&word.text, stand_in);
         }
         word.expands = Expands::Never;

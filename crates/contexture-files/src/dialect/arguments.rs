@@ -251,7 +251,11 @@ impl<'a> Arguments<'a> {
         let firsts: Vec<usize> = if firsts.contains(&0) { Vec::new() } else { firsts };
         let is_entire = value_of(self.value, None, ENTIRE_NAMES).is_none_or(|value| value.as_bool() == Some(true));
         let is_narrowed = !firsts.contains(&1) || given(LIMIT_NAMES) || given(RANGE_NAMES) || !is_entire;
-        Asked { tool: own_name(self.tool), firsts, is_narrowed, path: self.path().unwrap_or_default() }
+        let range = range.filter(|_| !firsts.is_empty()).and_then(|range| match range.as_slice() {
+            [first, last] => Some((number_in(first)?, number_in(last)?)),
+            _ => None,
+        });
+        Asked { tool: own_name(self.tool), firsts, is_narrowed, range, path: self.path().unwrap_or_default() }
     }
 
     /// Whether the command continues after the call.

@@ -9,6 +9,8 @@ pub(super) struct Asked<'a> {
     /// What the number of the first line may be; empty if that is not known.
     pub(super) firsts: Vec<usize>,
     pub(super) is_narrowed: bool,
+    /// The first and the last line, if the call states both.
+    pub(super) range: Option<(usize, usize)>,
     /// The file as written.
     pub(super) path: &'a str,
 }
@@ -184,15 +186,31 @@ fn either(lines: &[&str], asked: &Asked<'_>, result: &str) -> Option<(Passage, b
     plain(lines, asked, result)
 }
 
-/// Whether every line carries its number, from where it was asked for, and the rest of some line is what no column of
-/// a table or item of a list would be: nothing, an indented text, or a closing bracket.
+/// Whether every line carries its number, from where it was asked for, and the numbers are the tool's: they are exactly
+/// those of the range that was asked for in a file of code, or the rest of some line is what no column of a table or
+/// item of a list would be: nothing, an indented text, or a closing bracket.
 fn is_surely_numbered(lines: &[&str], style: Style, asked: &Asked<'_>) -> bool {
     let numbered: Option<Vec<(usize, &str)>> = lines.iter().map(|line| split_number(line, style)).collect();
-    let Some(numbered) = numbered.filter(|numbered| numbered.len() >= LEAST_NUMBERED) else { return false };
+    let Some(numbered) = numbered.filter(|numbered| !numbered.is_empty()) else { return false };
     let first = numbered[0].0;
     let follows = numbered.iter().enumerate().all(|(index, (number, _))| *number == first + index);
+    if follows && asked.range == Some((first, first + numbered.len() - 1)) && !may_have_lists(asked.path) {
+        return true;
+    }
+    if numbered.len() < LEAST_NUMBERED {
+        return false;
+    }
     let is_code = |text: &str| text.trim().is_empty() || text.starts_with([' ', '\t', '}', ')', ']']);
     follows && asked.may_begin_at(first) && numbered.iter().any(|(_, text)| is_code(text))
+}
+
+/// Whether a file is of a kind in which lines begin with numbers that count them: text, data, or not known.
+fn may_have_lists(path: &str) -> bool {
+    const KINDS: [&str; 12] =
+        ["md", "markdown", "mdx", "txt", "text", "rst", "adoc", "org", "tex", "csv", "tsv", "log"];
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    let kind = name.rsplit_once('.').map(|(_, kind)| kind.to_lowercase());
+    kind.is_none_or(|kind| KINDS.contains(&kind.as_str()))
 }
 
 /// Lines as they are in the file, and before them nothing.

@@ -18,6 +18,7 @@ impl Parser<'_> {
                 _ => {
                     let at_start = word.text.is_empty() && !word.is_quoted;
                     word.expands = word.expands.max(expansion(next, at_start, self.rest()));
+                    word.has_braces |= next == '{' && !self.rest().starts_with("{}");
                     word.text.push(next);
                     self.advance(next.len_utf8());
                 }

@@ -103,7 +103,7 @@ fn edits_of_every_agent_are_understood() {
     check("unheard_of", json!({"path": "a.rs", "old_str": "old", "new_str": "new"}), "ok", expected.clone());
     let arguments = json!({"path": "a.rs", "edits": [{"oldText": "old", "newText": "new"}]});
     check("unheard_of", arguments.clone(), "ok", expected.clone());
-    let doubt = vec![swept(Some("a.rs"), &[], "unheard_of")];
+    let doubt = vec![swept(Some("a.rs"), &[], "unheard_of"), presumed("unheard_of")];
     check("unheard_of", json!({"path": "a.rs", "edits": ["old", "new"]}), "ok", doubt);
     check("apply_diff", json!({"path": "a.rs", "diff": diff}), "ok", vec![patch("a.rs", &["old"], &["new"])]);
     for name in ["mcp__filesystem__edit_file", "files.edit_file", "files/edit_file", "files:edit_file"] {
@@ -363,7 +363,8 @@ fn what_a_failed_command_line_may_have_done_is_in_doubt() {
         let output = FunctionCallOutput::new("1", "boom\n", Outcome::Failed);
         assert_eq!(Dialects::builtin().observe(&call, &output).observations, expected);
     };
-    check("make && echo x > a.rs", vec![presumed("make"), write_of("a.rs", "x\n"), swept(Some("a.rs"), &[], "echo x")]);
+    let doubted = Observation::Doubted { path: "a.rs".into(), by: "`echo x`".into() };
+    check("make && echo x > a.rs", vec![presumed("make"), write_of("a.rs", "x\n"), doubted]);
     check("cat a.rs && false", vec![Observation::Old { path: "a.rs".into(), blocks: vec![block(None, &["boom"])] }]);
 }
 
