@@ -20,6 +20,7 @@ pub mod pauses;
 pub mod plot;
 pub mod policies;
 pub mod progress;
+pub mod record_text;
 pub mod recorded;
 pub mod replay;
 pub mod said;

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use contexture::item::Role;
 use contexture::transcript::{Record, Transcript};
 
-use crate::recorded::{Recorded, plain_text, sent_bytes};
+use crate::record_text::plain_text;
+use crate::recorded::{Recorded, sent_bytes};
 
 /// The size of a stub that replaces an output.
 pub const STUB_BYTES: u64 = 120;

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use contexture::item::Role;
 use contexture::transcript::Record;
 
-use crate::recorded::{plain_text, whole_text};
+use crate::record_text::{plain_text, whole_text};
 use crate::said::lines;
 
 /// A word in more messages than this is not rare.

@@ -215,7 +215,7 @@ async fn what_is_brought_back_is_held_against_the_disk() {
     project.write("src/old.rs", &text_of("old", 90));
     project.read(&["src/old.rs"]).await;
     // Much is read since, so that there is no room for it in the view.
-    for file in 0..8 {
+    for file in 0..12 {
         let path = format!("src/big_{file}.rs");
         project.write(&path, &text_of(&format!("big_{file}"), 90));
         project.read(&[&path]).await;
