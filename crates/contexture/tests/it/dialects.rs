@@ -81,6 +81,11 @@ fn narrowed_reads_know_where_they_start() {
     check("Read", arguments, "     7→x\n     8→y", vec![read("a.rs", Some(7), &["x", "y"], false)]);
     let arguments = json!({"path": "a.rs", "view_range": [7, 8]});
     check("view", arguments, "7. x\n8. y", vec![read("a.rs", Some(7), &["x", "y"], false)]);
+    let one = json!({"path": "a.rs", "view_range": [7, 7]});
+    check("view", one, "7. x", vec![read("a.rs", Some(7), &["x"], false)]);
+    // A list may count its lines itself, and numbers that are not those of the range are not the tool's.
+    check("view", json!({"path": "a.md", "view_range": [7, 8]}), "7. x\n8. y", Vec::new());
+    check("view", json!({"path": "a.rs", "view_range": [7, 9]}), "7. x\n8. y", Vec::new());
     let arguments = json!({"path": "a.rs", "line_offset": 7, "n_lines": 2});
     check("ReadFile", arguments, "     7\tx\n     8\ty", vec![read("a.rs", Some(7), &["x", "y"], false)]);
 }
