@@ -38,7 +38,7 @@ use crate::work::in_parallel;
 /// - peak: the largest window, in tokens
 /// - over: recordings with a window above the budget
 /// - stale: of the file contents in the window, the share that is out of date without showing it
-/// - dearer: recordings that cost more than sending everything
+/// - above: recordings that cost more than sending everything
 ///
 /// - contexture replaces the past by what the agent still needs, as `contexture replay` shows
 /// - pass-through sends everything, every time
@@ -223,7 +223,7 @@ impl Comparison {
     }
 
     fn table(&self) -> Table {
-        let numbers = ["recall", "cost", "said", "told", "used", "peak", "over", "stale", "dearer"];
+        let numbers = ["recall", "cost", "said", "told", "used", "peak", "over", "stale", "above"];
         let numbers = numbers.map(|title| (title, Align::Right));
         let mut table = Table::new([("policy", Align::Left)].into_iter().chain(numbers));
         for (index, row) in self.policies.iter().enumerate() {

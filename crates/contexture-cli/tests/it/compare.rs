@@ -30,13 +30,13 @@ fn policies_are_compared_in_a_table() {
     let expected = "\
 1 recording, 11 requests, budget 1k tokens
 
-policy            recall   cost   said   told   used  peak  over  stale  dearer
-pass-through      1.0000  1.000  1.000  1.000  1.000  2.9k     1  0.000       0
-sliding window    0.0000  1.782  1.000  1.000  0.000   868     0  0.000       1
-half-window drop  0.0000  0.788  1.000  1.000  0.000   868     0  0.000       0
-keep the last 10  1.0000  1.000  1.000  1.000  1.000  2.9k     1  0.000       0
-clear all but 3   0.0000  1.851  1.000  1.000  0.000  1.1k     1  0.000       1
-prune beyond 40k  1.0000  1.000  1.000  1.000  1.000  2.9k     1  0.000       0
+policy            recall   cost   said   told   used  peak  over  stale  above
+pass-through      1.0000  1.000  1.000  1.000  1.000  2.9k     1  0.000      0
+sliding window    0.0000  1.782  1.000  1.000  0.000   868     0  0.000      1
+half-window drop  0.0000  0.788  1.000  1.000  0.000   868     0  0.000      0
+keep the last 10  1.0000  1.000  1.000  1.000  1.000  2.9k     1  0.000      0
+clear all but 3   0.0000  1.851  1.000  1.000  0.000  1.1k     1  0.000      1
+prune beyond 40k  1.0000  1.000  1.000  1.000  1.000  2.9k     1  0.000      0
 
 next: `contexture help compare` explains the columns, `contexture replay FILE`
   shows what became of one recording

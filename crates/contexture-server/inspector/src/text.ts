@@ -47,12 +47,14 @@ export function plural(count: number, one: string, many = one + "s"): string {
   return `${number(count)} ${count === 1 ? one : many}`;
 }
 
-/** Characters that would change how the rest is read: shown as signs instead of being obeyed. */
-const unseen = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
+/** Characters that are not seen or that change how the rest is read: shown as signs instead of being obeyed. The same as
+ * `is_invisible` of the core, control characters, and the separators of lines and paragraphs. */
+const unseen =
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
 
 export function safe(text: string): string {
   return text.replace(unseen, (letter) => {
-    const code = letter.charCodeAt(0);
+    const code = letter.codePointAt(0)!;
     if (code < 0x20) return String.fromCharCode(0x2400 + code);
     return code === 0x7f ? "\u2421" : `\u27e8U+${code.toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
   });

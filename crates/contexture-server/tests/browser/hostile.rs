@@ -10,7 +10,7 @@ use crate::scene::recorded;
 /// A recording in which everything tries to run, to hide or to be too large.
 fn recording() -> Vec<Record> {
     let evil = "<img src=x onerror=\"window.evil=1\"><script>window.evil=1</script><svg onload=window.evil=1>";
-    let unseen = "a\u{0}b\u{1b}[31m\u{202e}txt.exe\u{202c}\u{200b}\u{feff}\u{7f}";
+    let unseen = "a\u{0}b\u{1b}[31m\u{202e}txt.exe\u{202c}\u{200b}\u{feff}\u{7f}\u{2028}\u{3164}\u{e0041}";
     let right_to_left = "مرحبا بالعالم שלום עולם ";
     let long: String = "x".repeat(1 << 20);
     let mut records = vec![Record::from(Item::user(format!("{evil} {unseen} {right_to_left} 👩‍👩‍👧‍👦🏳️‍🌈")))];
@@ -62,7 +62,9 @@ async fn contents_neither_run_nor_break_the_page() {
     assert_eq!(browser.run("return window.evil ?? null").await, serde_json::Value::Null);
     assert_eq!(browser.run("return document.querySelectorAll('#app img, #app script, #app b b').length").await, 0);
     // What changes how text is read is shown instead of being obeyed.
-    let shown = browser.run("return /[\\u0000-\\u0008\\u202a-\\u202e]/.test(document.body.innerText)").await;
+    let shown = browser
+        .run("return /[\\u0000-\\u0008\\u2028-\\u202e\\u3164\\u{e0000}-\\u{e0fff}]/u.test(document.body.innerText)")
+        .await;
     assert_eq!(shown, false);
     assert_eq!(browser.complaints().await, Vec::<String>::new());
     let wide = browser.run("return document.documentElement.scrollWidth <= innerWidth").await;
