@@ -199,7 +199,7 @@ impl Agent {
         Self { needs: None, ..self.clone() }.destination(Upstreams::default(), around)
     }
 
-    /// Refuses what would not reach the gateway, or not with the right provider behind it.
+    /// Refuses what would not reach the gateway, or not with the right provider after it.
     fn check_choices(&self, around: &Surroundings<'_>) -> Result<(), Failure> {
         for choice in &self.choice {
             let Some((source, value)) = first(&choice.from, around)? else { continue };

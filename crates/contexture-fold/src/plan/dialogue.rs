@@ -19,7 +19,7 @@ use crate::settings::Settings;
 use crate::state::State;
 use crate::tuning::{LEAST_TOLD_TOKENS, RECORDS_AIM_SHARE, RECORDS_SHARE, TOLD_AIM_SHARE};
 
-/// Stands before a text of the agent that would otherwise be the first message: providers want the user to begin.
+/// Is before a text of the agent that would otherwise be the first message: providers want the user to begin.
 const BEGAN_EARLIER: &str = "[Contexture's note: the conversation began earlier]";
 
 /// What is said before a position, and records of what was done.

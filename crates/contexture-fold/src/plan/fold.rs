@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::view::{self, Chunk};
 use contexture_text::fit::{Made, fit};
 
-/// Stands between the agent's last words in the dialogue and its next message, where nothing else does.
+/// Is between the agent's last words in the dialogue and its next message, where nothing else is.
 const GOES_ON: &str = "[Contexture's note: the newest messages follow]";
 
 /// The title of outlines.

@@ -397,7 +397,7 @@ pub(super) const PLACEHOLDERS: &[&str] = &[
     "hidden",
 ];
 
-/// What stands after the name of a password without being one: types, labels, states, and names of variables.
+/// What may be after the name of a password without being one: types, labels, states, and names of variables.
 pub(super) const NOT_PASSWORDS: &[&str] = &[
     "string",
     "text",

@@ -1,4 +1,4 @@
-//! What can be a secret beside a telling name, and what only stands in its place.
+//! What can be a secret beside a telling name, and what is only in its place.
 
 use super::random::{entropy, is_name, is_word};
 use super::table::{NOT_PASSWORDS, OBJECTS, PLACEHOLDERS, UNITS};
@@ -87,7 +87,7 @@ fn is_uuid(value: &str) -> bool {
     lens.eq([8, 4, 4, 4, 12]) && value.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
-/// Whether a value stands in place of a secret: a variable, a template, asterisks, `your_password_here`.
+/// Whether a value is in place of a secret: a variable, a template, asterisks, `your_password_here`.
 pub(super) fn is_stand_in(value: &str) -> bool {
     let is_variable =
         value.starts_with(['$', '%']) && value[1..].chars().all(|c| c.is_alphanumeric() || "_:%".contains(c));

@@ -7,7 +7,7 @@ use crate::access::{bearer, is_same};
 /// The header that the page sends with changes. A form of another site cannot send it.
 pub const ACT_HEADER: &str = "x-contexture";
 
-/// The token of the inspector. It is accepted in the header `authorization` only: what stands in a query ends up in
+/// The token of the inspector. It is accepted in the header `authorization` only: what is in a query ends up in
 /// logs, and browsers send cookies to every port of a machine.
 pub struct Pass {
     token: String,

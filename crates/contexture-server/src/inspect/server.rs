@@ -100,7 +100,7 @@ impl Inspector {
         self.tell("complete", json!({}));
     }
 
-    /// Its URL with the token behind the `#`, which browsers send to nobody.
+    /// Its URL with the token after the `#`, which browsers send to nobody.
     pub fn url(&self) -> String {
         format!("http://{}/inspect/#token={}", self.address, self.pass.token())
     }
