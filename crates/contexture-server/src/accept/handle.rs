@@ -11,12 +11,15 @@ use bytes::Bytes;
 
 use crate::accept::access::Caller;
 use crate::accept::coding::Coding;
-use crate::accept::incoming::{IncomingRequest, Progress, Ready};
+use crate::accept::incoming::{IncomingRequest, RequestScope};
 use crate::accept::refusal::{ErrorForm, refusal};
 use crate::accept::{guard, headers, own, routes};
 use crate::account::record::RequestRecord;
-use crate::find::index::{FoundConversation, RequestScope};
-use crate::send::exchange::{Exchange, unreachable_upstream};
+use crate::conversation::health::StopReason;
+use crate::decide::prepared::PreparedRequest;
+use crate::decide::progress::Progress;
+use crate::decide::reason::PassReason;
+use crate::send::exchange::{Bodies, Exchange, Target, Timing, unreachable_upstream};
 use crate::send::upstream::{Route, rest_of};
 use crate::shared::Shared;
 use crate::watching::Watched;
@@ -177,21 +180,19 @@ async fn model(
     let coding = Coding::of(&headers);
     let text = coding.text(&came, shared.options.read_bytes).await;
     let unread = text.as_ref().err().copied();
-    let asked = asked(&headers, text.unwrap_or_else(|_| came.clone()), &route, scope);
-    let ready = match unread {
-        Some(why) => shared.decider.unread(&asked, why),
-        None => decided(&shared, &asked).await,
+    let incoming = incoming(&headers, text.unwrap_or_else(|_| came.clone()), &route, scope);
+    let prepared = match unread {
+        Some(why) => shared.decider.unread(&incoming, PassReason::Unread(why)),
+        None => decided(&shared, &incoming).await,
     };
-    let sent = match &ready.body {
-        Some(body) => coding.packed(body.clone()).await,
-        None => came.clone(),
-    };
-    let (own, headers) = (received.elapsed(), headers::forwarded(&headers));
-    let watched = Watched::begin(&shared, &asked, &ready);
-    Exchange { shared, route, headers, coding, ready, came, sent, text: asked.body, began, own, watched }.send().await
+    let bodies = Bodies::new(came, incoming.body.clone(), &prepared, coding).await;
+    let timing = Timing { began, own: received.elapsed() };
+    let target = Target { route, headers: headers::forwarded(&headers), coding };
+    let watched = Watched::begin(&shared, &incoming, &prepared);
+    Exchange::new(shared, target, prepared, bodies, timing, watched).send().await
 }
 
-fn asked(headers: &HeaderMap, body: Bytes, route: &Route, scope: RequestScope) -> IncomingRequest {
+fn incoming(headers: &HeaderMap, body: Bytes, route: &Route, scope: RequestScope) -> IncomingRequest {
     IncomingRequest {
         body,
         format: route.format.expect("only requests with a format are decided about"),
@@ -202,40 +203,32 @@ fn asked(headers: &HeaderMap, body: Bytes, route: &Route, scope: RequestScope) -
 }
 
 /// Returns what is sent: with new decisions if they are made in time, otherwise with the earlier ones.
-async fn decided(shared: &Arc<Shared>, asked: &IncomingRequest) -> Ready {
+async fn decided(shared: &Arc<Shared>, incoming: &IncomingRequest) -> PreparedRequest {
     let progress = Arc::new(Progress::default());
     let mut deciding = tokio::task::spawn_blocking({
-        let (shared, progress, asked) = (shared.clone(), progress.clone(), asked.clone());
-        move || shared.decider.decide(&asked, &progress)
+        let (shared, progress, incoming) = (shared.clone(), progress.clone(), incoming.clone());
+        move || shared.decider.decide(&incoming, &progress)
     });
-    let why = match tokio::time::timeout(shared.options.own_work, &mut deciding).await {
-        Ok(Ok(ready)) => return ready,
-        Ok(Err(_)) => "something went wrong inside the gateway",
-        Err(_) if !progress.end() => match deciding.await {
-            Ok(ready) => return ready,
-            Err(_) => "something went wrong inside the gateway",
-        },
-        Err(_) => "deciding took too long",
+    let in_time = match tokio::time::timeout(shared.options.own_work, &mut deciding).await {
+        Ok(decided) => Some(decided),
+        // It was decided in the last moment.
+        Err(_) if !progress.end() => Some(deciding.await),
+        Err(_) => None,
     };
-    let found = found_by(&progress).await;
-    if let Some(found) = found.as_ref().filter(|_| why.starts_with("something")) {
-        found.conversation.state().stopped = Some(format!("nothing more is folded: {why}"));
-    }
-    let settling = tokio::task::spawn_blocking({
-        let (shared, asked) = (shared.clone(), asked.clone());
-        move || shared.decider.fallback(&asked, found, why)
-    });
-    settling.await.unwrap_or_else(|_| shared.decider.unread(asked, "something went wrong inside the gateway"))
-}
-
-/// Returns the conversation of a request if it is found soon. Without it, the earlier decisions would not be applied.
-async fn found_by(progress: &Progress) -> Option<FoundConversation> {
-    let until = Instant::now() + FINDING;
-    loop {
-        let found = progress.take_found();
-        if found.is_some() || progress.is_passed() || Instant::now() > until {
-            return found;
+    let (found, why) = match in_time {
+        Some(Ok(prepared)) => return prepared,
+        Some(Err(_)) => {
+            let found = progress.found(FINDING).await;
+            if let Some(found) = &found {
+                found.conversation.state().health_mut().stop(StopReason::WentWrong);
+            }
+            (found, PassReason::WentWrong)
         }
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+        None => (progress.found(FINDING).await, PassReason::TooLong),
+    };
+    let settling = tokio::task::spawn_blocking({
+        let (shared, incoming) = (shared.clone(), incoming.clone());
+        move || shared.decider.fallback(&incoming, found, why)
+    });
+    settling.await.unwrap_or_else(|_| shared.decider.unread(incoming, PassReason::WentWrong))
 }

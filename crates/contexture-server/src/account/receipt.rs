@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::account::record::{DecidedNote, RequestRecord};
+use crate::account::record::{DecidedNote, DecisionKind, RequestRecord};
 
 /// The totals of a set of requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -97,8 +97,8 @@ impl Receipt {
             *self.would_send.get_or_insert_default() += would;
         }
         for note in &record.decided {
-            match note.what.as_str() {
-                "fold" => self.folds.push(note.clone()),
+            match note.what {
+                DecisionKind::Fold => self.folds.push(note.clone()),
                 _ => *self.decided.entry(note.reason.clone()).or_default() += 1,
             }
         }
