@@ -1,65 +1,138 @@
-//! Parses server-sent events from chunks of bytes.
+//! Server-sent events, from chunks of bytes.
+//!
+//! The format is that of the HTML standard, section "Parsing an event stream".
 
-use super::error::{ClientError, malformed};
+use memchr::memchr2;
 
 /// The largest event that is read.
 const MAX_EVENT_BYTES: usize = 32 << 20;
+
+/// Why an event cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadEvent {
+    /// It has too many bytes. The rest of it is skipped.
+    #[error("an event of the stream is too large")]
+    TooLarge,
+    /// A line of it is not UTF-8, and is skipped.
+    #[error("an event of the stream is not text")]
+    NotText,
+}
 
 /// Assembles events from the bytes of a response.
 ///
 /// Lines end in a line feed, a carriage return or both; an empty line ends an event. Comments, names and ids are
 /// dropped, because the formats read here repeat the name in the data.
+///
+/// ```
+/// use contexture_wire::EventParser;
+///
+/// let (mut parser, mut events) = (EventParser::default(), Vec::new());
+/// parser.push(b"event: word\ndata: one\n\ndata: tw", &mut |data| data.map(|data| events.push(data.to_owned())))?;
+/// parser.push(b"o\n\n", &mut |data| data.map(|data| events.push(data.to_owned())))?;
+/// assert_eq!(events, ["one", "two"]);
+/// # Ok::<(), contexture_wire::BadEvent>(())
+/// ```
 #[derive(Debug, Default)]
-pub(super) struct SseParser {
+pub struct EventParser {
     /// The bytes since the last line end.
     line: Vec<u8>,
     /// The data of the event so far.
     data: String,
     has_data: bool,
+    /// Whether the event is too large, so that the rest of it is skipped.
+    is_too_large: bool,
     /// Whether the last byte was a carriage return, to which a line feed may belong.
     is_after_return: bool,
 }
 
-impl SseParser {
-    /// Processes bytes and calls `event` with the data of each completed event.
-    pub(super) fn push(
+impl EventParser {
+    /// Processes bytes. `event` is called with the data of each event that they complete, and with what cannot be read;
+    /// the first error that it returns ends the processing.
+    ///
+    /// # Errors
+    /// What `event` returned.
+    pub fn push<E>(
+        &mut self,
+        mut bytes: &[u8],
+        event: &mut impl FnMut(Result<&str, BadEvent>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if let Some(last) = bytes.last() {
+            if self.is_after_return && bytes[0] == b'\n' {
+                bytes = &bytes[1..];
+            }
+            self.is_after_return = *last == b'\r';
+        }
+        while let Some(end) = memchr2(b'\n', b'\r', bytes) {
+            if self.line.is_empty() {
+                self.end_line(&bytes[..end], event)?;
+            } else {
+                self.keep(&bytes[..end], event)?;
+                let line = std::mem::take(&mut self.line);
+                self.end_line(&line, event)?;
+            }
+            let length = if bytes[end..].starts_with(b"\r\n") { 2 } else { 1 };
+            bytes = &bytes[end + length..];
+        }
+        self.keep(bytes, event)
+    }
+
+    /// Ends the stream. An event without its final line end counts too, because some servers leave the empty line out.
+    ///
+    /// # Errors
+    /// What `event` returned.
+    pub fn finish<E>(&mut self, event: &mut impl FnMut(Result<&str, BadEvent>) -> Result<(), E>) -> Result<(), E> {
+        let line = std::mem::take(&mut self.line);
+        if !line.is_empty() {
+            self.end_line(&line, event)?;
+        }
+        self.end_event(event)
+    }
+
+    /// Keeps a part of a line.
+    fn keep<E>(
         &mut self,
         bytes: &[u8],
-        mut event: impl FnMut(&str) -> Result<(), ClientError>,
-    ) -> Result<(), ClientError> {
-        for &byte in bytes {
-            let is_second = std::mem::take(&mut self.is_after_return) && byte == b'\n';
-            match byte {
-                b'\n' if is_second => {}
-                b'\n' | b'\r' => {
-                    self.is_after_return = byte == b'\r';
-                    self.end_line(&mut event)?;
-                }
-                _ if self.line.len() + self.data.len() >= MAX_EVENT_BYTES => {
-                    return Err(malformed("an event of the stream is too large"));
-                }
-                _ => self.line.push(byte),
-            }
+        event: &mut impl FnMut(Result<&str, BadEvent>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.has_room(bytes.len(), event)? {
+            self.line.extend_from_slice(bytes);
+        } else if !bytes.is_empty() {
+            // Something must be there, so that the end of this line is not mistaken for an empty line.
+            self.line = b":".to_vec();
         }
         Ok(())
     }
 
-    /// Ends the stream. An event without its final line end counts too, because some servers leave the empty line out.
-    pub(super) fn finish(&mut self, mut event: impl FnMut(&str) -> Result<(), ClientError>) -> Result<(), ClientError> {
-        if !self.line.is_empty() {
-            self.end_line(&mut event)?;
+    /// Whether the event may have so many more bytes.
+    fn has_room<E>(
+        &mut self,
+        bytes: usize,
+        event: &mut impl FnMut(Result<&str, BadEvent>) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        if !self.is_too_large && self.line.len() + self.data.len() + bytes > MAX_EVENT_BYTES {
+            self.is_too_large = true;
+            (self.data, self.has_data) = (String::new(), false);
+            event(Err(BadEvent::TooLarge))?;
         }
-        self.end_event(&mut event)
+        Ok(!self.is_too_large)
     }
 
-    fn end_line(&mut self, event: &mut impl FnMut(&str) -> Result<(), ClientError>) -> Result<(), ClientError> {
-        let line = std::mem::take(&mut self.line);
+    fn end_line<E>(
+        &mut self,
+        line: &[u8],
+        event: &mut impl FnMut(Result<&str, BadEvent>) -> Result<(), E>,
+    ) -> Result<(), E> {
         if line.is_empty() {
             return self.end_event(event);
         }
         let Some(data) = line.strip_prefix(b"data:") else { return Ok(()) };
-        let data = data.strip_prefix(b" ").unwrap_or(data);
-        let data = std::str::from_utf8(data).map_err(|_| malformed("an event of the stream is not text"))?;
+        if !self.has_room(data.len(), event)? {
+            return Ok(());
+        }
+        let Ok(data) = std::str::from_utf8(data.strip_prefix(b" ").unwrap_or(data)) else {
+            return event(Err(BadEvent::NotText));
+        };
         if self.has_data {
             self.data.push('\n');
         }
@@ -68,10 +141,11 @@ impl SseParser {
         Ok(())
     }
 
-    fn end_event(&mut self, event: &mut impl FnMut(&str) -> Result<(), ClientError>) -> Result<(), ClientError> {
+    fn end_event<E>(&mut self, event: &mut impl FnMut(Result<&str, BadEvent>) -> Result<(), E>) -> Result<(), E> {
+        self.is_too_large = false;
         let data = std::mem::take(&mut self.data);
         match std::mem::take(&mut self.has_data) {
-            true => event(&data),
+            true => event(Ok(&data)),
             false => Ok(()),
         }
     }
@@ -83,11 +157,11 @@ mod tests {
 
     use super::*;
 
-    fn events(pieces: &[&[u8]]) -> Vec<String> {
-        let (mut parser, mut events) = (SseParser::default(), Vec::new());
-        let mut take = |data: &str| {
-            events.push(data.to_owned());
-            Ok(())
+    fn events(pieces: &[&[u8]]) -> Vec<Result<String, BadEvent>> {
+        let (mut parser, mut events) = (EventParser::default(), Vec::new());
+        let mut take = |data: Result<&str, BadEvent>| {
+            events.push(data.map(str::to_owned));
+            Ok::<(), BadEvent>(())
         };
         for piece in pieces {
             parser.push(piece, &mut take).unwrap();
@@ -96,19 +170,39 @@ mod tests {
         events
     }
 
+    #[track_caller]
+    fn check(stream: &[u8], expected: &[Result<&str, BadEvent>]) {
+        let expected: Vec<_> = expected.iter().map(|data| data.map(str::to_owned)).collect();
+        assert_eq!(events(&[stream]), expected);
+    }
+
     #[test]
     fn events_are_read_in_every_form() {
         let stream =
             ": hello\nevent: a\ndata: 1\n\ndata:2\r\ndata: more\r\n\r\nid: 7\rdata: é\r\rretry: 3\n\ndata: last";
-        assert_eq!(events(&[stream.as_bytes()]), ["1", "2\nmore", "é", "last"]);
+        check(stream.as_bytes(), &[Ok("1"), Ok("2\nmore"), Ok("é"), Ok("last")]);
+        check(b"data:\n\ndata: \n\ndata:  x \n\n", &[Ok(""), Ok(""), Ok(" x ")]);
+        check(b"database: no\ndata\n\n", &[]);
     }
 
     #[test]
-    fn an_event_that_is_too_large_is_refused() {
-        let mut parser = SseParser::default();
-        let piece = vec![b'x'; MAX_EVENT_BYTES];
-        assert!(parser.push(&piece, |_| Ok(())).is_ok());
-        assert!(parser.push(b"x", |_| Ok(())).is_err());
+    fn what_cannot_be_read_is_told_and_the_rest_is_read() {
+        check(b"data: \xff\ndata: 1\n\ndata: 2\n\n", &[Err(BadEvent::NotText), Ok("1"), Ok("2")]);
+        let large = [b"data: ".as_slice(), &vec![b'x'; MAX_EVENT_BYTES], b"\ndata: tail\n\ndata: next\n\n"].concat();
+        check(&large, &[Err(BadEvent::TooLarge), Ok("next")]);
+        let pieces: Vec<&[u8]> = large.chunks(1 << 20).collect();
+        assert_eq!(events(&pieces), [Err(BadEvent::TooLarge), Ok("next".to_owned())]);
+    }
+
+    #[test]
+    fn an_error_ends_the_processing() {
+        let mut count = 0;
+        let mut take = |_: Result<&str, BadEvent>| {
+            count += 1;
+            Err("enough")
+        };
+        assert_eq!(EventParser::default().push(b"data: 1\n\ndata: 2\n\n", &mut take), Err("enough"));
+        assert_eq!(count, 1);
     }
 
     proptest! {

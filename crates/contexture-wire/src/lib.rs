@@ -29,6 +29,7 @@ mod write;
 mod request;
 mod usage;
 mod diagnosis;
+mod events;
 mod answer;
 pub mod transcript;
 
@@ -36,6 +37,7 @@ pub use answer::{AnswerReader, Answered};
 pub use diagnosis::asking_for_diagnosis;
 pub use digest::{Digest, digest, raw_digest};
 pub use error::WireError;
+pub use events::{BadEvent, EventParser};
 pub use format::Format;
 pub use marks::CacheMarks;
 pub use plan::{Plan, Segment, ShownUnit};
