@@ -13,6 +13,7 @@ pub mod forget;
 pub mod inspect;
 pub mod receipts;
 pub mod run;
+mod start;
 pub mod serve;
 pub mod show;
 pub mod status;

@@ -16,14 +16,13 @@ use crate::accept::handle::handle;
 use crate::accept::serving::serve;
 use crate::account::record::RequestRecord;
 use crate::account::session::Session;
+use crate::control::ConversationControls;
 use crate::decide::decider::Decider;
-use crate::inspect::InspectServer;
-use crate::inspect::controls::Controls;
 use crate::options::Options;
 use crate::send::prepare_tls;
 use crate::shared::{Diagnosing, Shared};
 use crate::start_error::StartError;
-use crate::watching;
+use crate::watch::StartedGateway;
 use crate::write::{RunningGateway, open_limited_store};
 
 /// How long an idle connection to a provider is kept: providers close them after about 15 s.
@@ -36,8 +35,6 @@ const STOPPING: Duration = Duration::from_secs(2);
 pub struct Gateway {
     address: SocketAddr,
     shared: Arc<Shared>,
-    /// Serves the inspector until the gateway is dropped.
-    inspect_server: Option<InspectServer>,
     stop: Option<watch::Sender<()>>,
     serving: JoinHandle<io::Result<()>>,
 }
@@ -64,9 +61,8 @@ impl Gateway {
             options.directory = None;
         }
         let options = Arc::new(options);
-        let inspect_server = watching::inspector(&options, address).await?;
-        let inspector = inspect_server.as_ref().map(|server| server.inspector().clone());
-        let access = Access::new(options.keys.clone(), inspector.as_ref().map(|inspector| inspector.token()));
+        let secrets: Vec<&str> = options.watchers.iter().filter_map(|watcher| watcher.secret()).collect();
+        let access = Arc::new(Access::new(options.keys.clone(), &secrets));
         let id = uuid::Uuid::now_v7().simple().to_string();
         if let Some(store) = &store {
             let (address, token, pid) = (address.to_string(), access.token().to_owned(), std::process::id());
@@ -82,17 +78,16 @@ impl Gateway {
             refused: AtomicU64::new(0),
             store,
             address,
-            inspector: inspector.clone(),
             diagnosing: Diagnosing::new(options.diagnose),
             options,
         });
-        if let Some(inspector) = inspector {
-            inspector.control(Controls::new(shared.decider.clone(), shared.store.clone()));
-        }
+        let controls = Arc::new(ConversationControls::new(shared.decider.clone(), shared.store.clone()));
+        let started = StartedGateway { address, controls };
+        shared.options.watchers.iter().for_each(|watcher| watcher.started(&started));
         let app = axum::Router::new().fallback(handle).with_state(shared.clone());
         let (stop, stopped) = watch::channel(());
         let serving = tokio::spawn(serve(listener, app, shared.options.header_time, stopped));
-        Ok(Self { address, shared, inspect_server, stop: Some(stop), serving })
+        Ok(Self { address, shared, stop: Some(stop), serving })
     }
 
     /// The address it listens on.
@@ -108,11 +103,6 @@ impl Gateway {
     /// Its URL with a key.
     pub fn url_for(&self, key: &Key) -> String {
         format!("http://{}/{}", self.address, key.secret())
-    }
-
-    /// The inspector's URL with its token; `None` if the inspector is off.
-    pub fn inspect_url(&self) -> Option<String> {
-        self.inspect_server.as_ref().map(|server| server.inspector().url())
     }
 
     /// The token for its own routes.

@@ -13,8 +13,8 @@ use contexture::tokens::{Estimate, TokenCounter};
 use crate::accept::access::Key;
 use crate::accept::serving::HEADER_TIME;
 use crate::account::models::Models;
-use crate::account::record::RequestRecord;
 use crate::send::upstream::Upstreams;
+use crate::watch::Watcher;
 
 /// How long the gateway may work on a request before it makes no new decisions about it.
 const OWN_WORK: Duration = Duration::from_millis(50);
@@ -24,12 +24,6 @@ const READ_BYTES: usize = 64 << 20;
 
 /// Largest store.
 const STORE_BYTES: u64 = 1 << 30;
-
-/// Is notified of every finished request.
-pub trait Watcher: Send + Sync {
-    /// Called when a request has finished. Responses are being forwarded meanwhile, so this must return quickly.
-    fn seen(&self, record: &RequestRecord);
-}
 
 /// The options of a gateway.
 #[derive(Clone)]
@@ -54,9 +48,7 @@ pub struct Options {
     /// Where conversations, decisions and receipts are stored: a file, or a database as `postgres://user@host/database`.
     /// `None` stores nothing.
     pub store: Option<PathBuf>,
-    /// Whether requests are kept and shown in the inspector, which listens on a port of its own.
-    pub inspect: bool,
-    /// Largest archive of the inspector; beyond it the least recently used conversations are deleted.
+    /// Largest store; beyond it the least recently used conversations are deleted.
     pub store_bytes: u64,
     /// What is never folded.
     pub pins: Pins,
@@ -70,8 +62,8 @@ pub struct Options {
     pub dialects: Dialects,
     /// Counts tokens. The provider's reported usage corrects the counts.
     pub counter: Arc<dyn TokenCounter>,
-    /// Notified of every finished request.
-    pub watcher: Option<Arc<dyn Watcher>>,
+    /// Those who hear of every request that calls a model.
+    pub watchers: Vec<Arc<dyn Watcher>>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
 }
@@ -88,7 +80,6 @@ impl Default for Options {
             diagnose: false,
             directory: None,
             store: None,
-            inspect: false,
             store_bytes: STORE_BYTES,
             pins: Pins::default(),
             own_work: OWN_WORK,
@@ -96,7 +87,7 @@ impl Default for Options {
             models: Models::builtin(),
             dialects: Dialects::builtin(),
             counter: Arc::new(Estimate),
-            watcher: None,
+            watchers: Vec::new(),
             clock: Arc::new(SystemClock::new()),
         }
     }

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::accept::access::Access;
 use crate::account::session::Session;
 use crate::decide::decider::Decider;
-use crate::inspect::Inspector;
 use crate::options::Options;
 use crate::write::Store;
 
@@ -17,14 +16,12 @@ pub(crate) struct Shared {
     pub(crate) decider: Arc<Decider>,
     pub(crate) session: Session,
     /// Who may use the gateway.
-    pub(crate) access: Access,
+    pub(crate) access: Arc<Access>,
     /// How many requests came without a key.
     pub(crate) refused: AtomicU64,
     pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) client: reqwest::Client,
     pub(crate) address: SocketAddr,
-    /// Keeps and shows requests, if enabled.
-    pub(crate) inspector: Option<Arc<Inspector>>,
     pub(crate) diagnosing: Diagnosing,
 }
 

@@ -2,4 +2,5 @@
 
 pub mod cache;
 pub mod recorded;
+pub mod played;
 pub mod answerer;

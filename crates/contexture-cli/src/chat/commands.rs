@@ -12,8 +12,8 @@ use contexture::layers::{Plan, WorkingMemory};
 use contexture::store::Key;
 use contexture::tokens::Estimate;
 use contexture::usage::{LayerUsage, StepUsage};
-use contexture_server::inspect::view::About;
-use contexture_server::inspect::{Archive, InspectServer, library};
+use contexture_inspect::view::About;
+use contexture_inspect::{Archive, InspectServer, library};
 use serde::Deserialize;
 
 use super::happening::one_line;

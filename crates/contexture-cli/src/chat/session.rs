@@ -12,7 +12,7 @@ use contexture::prelude::*;
 use contexture::store::{SqliteIndex, SqliteStore, StorageAdapter};
 use contexture::tool::{Tool, wire_name};
 use contexture::tools::{EditFile, ExecuteBash, ListFiles, McpServer, ReadFile, SearchFiles, Workspace, WriteFile};
-use contexture_server::inspect::InspectServer;
+use contexture_inspect::InspectServer;
 use tokio::sync::mpsc;
 
 use super::endpoint::Endpoint;

@@ -70,7 +70,7 @@ async fn tried(command: &Doctor, agent: &Agent) -> Result<(String, Vec<RequestRe
     let upstreams =
         Upstreams { anthropic: answerer.url(), openai: format!("{}/v1", answerer.url()), ..Upstreams::default() };
     let options = Options { upstreams, ..Options::default() };
-    let gateway = Gateway::start("127.0.0.1:0", options).await.map_err(super::serve::cannot_start)?;
+    let gateway = Gateway::start("127.0.0.1:0", options).await.map_err(super::start::cannot_start)?;
     let pointed = agent
         .pointed_at(&gateway.url(), &destination, &around)
         .map_err(|error| Failure::work(format!("tell `{}` where the gateway is: {error}", agent.name)))?;

@@ -4,10 +4,12 @@ use std::path::Path;
 
 use crate::settings::{Command, Config, keys};
 use clap::Args;
+use contexture_inspect::{InspectServer, inspector_of_gateway};
 use contexture_server::models::Models;
 use contexture_server::{Options, Upstreams};
 
 use super::place::StoreFlag;
+use super::start::cannot_start;
 use crate::config::{ConfigFlags, OfGateway};
 use crate::failure::Failure;
 
@@ -44,6 +46,17 @@ impl GatewayFlags {
         self.config.load(command, Path::new("."))
     }
 
+    /// Starts the inspector that watches a gateway with these options, if it is asked for. It serves until it is
+    /// dropped.
+    pub(super) async fn inspector(&self, options: &mut Options) -> Result<Option<InspectServer>, Failure> {
+        if !self.inspect {
+            return Ok(None);
+        }
+        let server = inspector_of_gateway(options.store.as_deref()).await.map_err(cannot_start)?;
+        options.watchers.push(server.inspector().clone());
+        Ok(Some(server))
+    }
+
     /// What a gateway is told: by flags, else by the configuration.
     pub(super) fn options(&self, config: &Config, upstreams: Upstreams) -> Result<Options, Failure> {
         Ok(Options {
@@ -52,7 +65,6 @@ impl GatewayFlags {
             observe: self.observe,
             diagnose: self.diagnose,
             holdout: self.holdout.unwrap_or_else(|| config.get(&keys::GATEWAY_HOLDOUT)),
-            inspect: self.inspect,
             store: if self.no_store { None } else { Some(self.store.path()?) },
             store_bytes: config.get(&keys::GATEWAY_STORE) << 20,
             models: Models::builtin().knowing(config.get(&keys::MODELS)),

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use contexture_server::inspect::Archive;
+use contexture_inspect::Archive;
 
 use super::place::StoreFlag;
 use crate::failure::Failure;

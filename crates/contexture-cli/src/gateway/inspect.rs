@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use clap::Args;
 use contexture::store::SqliteStore;
-use contexture_server::inspect::view::About;
-use contexture_server::inspect::{Archive, InspectServer, Inspector, Played, library};
-use contexture_server::{ARCHIVE_NAME, is_store, open_store};
+use contexture_inspect::view::About;
+use contexture_inspect::{ARCHIVE_NAME, Archive, InspectServer, Inspector, library};
+use contexture_server::simulate::played::Played;
+use contexture_server::{is_store, open_store};
 use tokio::task::JoinHandle;
 
 use super::place::store_path;
-use super::serve::cannot_start;
+use super::start::cannot_start;
 use crate::failure::Failure;
 use crate::source::{self, Source};
 
@@ -130,7 +131,7 @@ fn play(sources: &[Source], played: &Played, inspector: &Arc<Inspector>) -> usiz
         let time_ms = transcript.records.iter().find_map(|record| record.time_ms()).unwrap_or(0);
         // What cannot be announced is listed when its first request is there.
         let _ = inspector.archive().announce(&id, &name, time_ms);
-        played.play(inspector, &id, &transcript.records);
+        played.play(&**inspector, &id, &transcript.records);
         let _ = inspector.archive().is_read(&id);
         count += 1;
     }

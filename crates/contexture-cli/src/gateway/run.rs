@@ -64,11 +64,12 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     };
     let (upstreams, directory) = (destination.upstreams.clone(), here.to_str().map(Arc::from));
     let telemetry = Telemetry::start()?;
-    let watcher = telemetry.watcher();
-    let options = Options { directory, watcher, ..command.flags.options(&config, upstreams)? };
-    let gateway = Gateway::start("127.0.0.1:0", options).await.map_err(super::serve::cannot_start)?;
-    if let Some(url) = gateway.inspect_url() {
-        eprintln!("contexture: the inspector is at {url}");
+    let mut options = Options { directory, ..command.flags.options(&config, upstreams)? };
+    options.watchers.extend(telemetry.watcher());
+    let inspector = command.flags.inspector(&mut options).await?;
+    let gateway = Gateway::start("127.0.0.1:0", options).await.map_err(super::start::cannot_start)?;
+    if let Some(server) = &inspector {
+        eprintln!("contexture: the inspector is at {}", server.inspector().url());
     }
     let pointed = agent.pointed_at(&gateway.url(), &destination, &around);
     let status = spawn(&agent, pointed, &command.arguments).await;

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use crate::settings::keys;
 use clap::Args;
-use contexture_server::{Gateway, Options, Receipt, StartError, StoreError, Upstreams};
+use contexture_inspect::InspectServer;
+use contexture_server::{Gateway, Options, Receipt, Upstreams};
 
 use super::flags::{self, GatewayFlags, web_address};
 use super::keys::KeptKeys;
 use super::print;
+use super::start::cannot_start;
 use super::telemetry::Telemetry;
 use crate::failure::Failure;
 
@@ -49,13 +51,15 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
     let telemetry = Telemetry::start()?;
     let kept = KeptKeys::read(command.keys.as_deref())?;
     let options = command.flags.options(&config, upstreams)?;
-    let options = Options { watcher: telemetry.watcher(), keys: kept.keys.clone(), ..options };
+    let mut options = Options { keys: kept.keys.clone(), ..options };
+    options.watchers.extend(telemetry.watcher());
+    let inspector = command.flags.inspector(&mut options).await?;
     let listen = command.listen.clone().unwrap_or_else(|| config.get(&keys::GATEWAY_LISTEN));
     let mut gateway = Gateway::start(&listen, options).await.map_err(cannot_start)?;
     if !gateway.address().ip().is_loopback() {
         eprintln!("{}", written_warning(&gateway));
     }
-    let told = told(&gateway, &kept);
+    let told = told(&gateway, &kept, inspector.as_ref());
     io::stdout().write_all(told.as_bytes())?;
     io::stdout().flush()?;
     tokio::select! {
@@ -69,7 +73,7 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
 }
 
 /// What the user is told to set.
-fn told(gateway: &Gateway, kept: &KeptKeys) -> String {
+fn told(gateway: &Gateway, kept: &KeptKeys, inspector: Option<&InspectServer>) -> String {
     let mut told = format!("listening on http://{}\n", gateway.address());
     for key in &kept.keys {
         let url = gateway.url_for(key);
@@ -85,8 +89,8 @@ fn told(gateway: &Gateway, kept: &KeptKeys) -> String {
         kept.path.display(),
         gateway.token()
     ));
-    if let Some(url) = gateway.inspect_url() {
-        told.push_str(&format!("the inspector is at {url}\n"));
+    if let Some(server) = inspector {
+        told.push_str(&format!("the inspector is at {}\n", server.inspector().url()));
     }
     told
 }
@@ -98,22 +102,4 @@ fn written_warning(gateway: &Gateway) -> String {
         "warning: other machines can reach {address}, and nothing is encrypted on the way: keys and conversations can be \
          read there\nhint: listen on 127.0.0.1, or put something that speaks TLS in front of it"
     )
-}
-
-/// Why a gateway cannot start, with what can be done.
-pub(super) fn cannot_start(error: StartError) -> Failure {
-    let failure = Failure::of(&error);
-    match error {
-        StartError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-            failure.hint("another program listens there: choose another port with --listen")
-        }
-        StartError::Listen { .. } => {
-            failure.hint("it is an address of this machine with a port, as in `--listen 127.0.0.1:7717`")
-        }
-        StartError::Store(_) if failure.has_hint() => failure,
-        StartError::Store(StoreError::Foreign(_)) => failure.hint("name another file with --store"),
-        StartError::Store(_) => failure.hint("pass --no-store to go on without it"),
-        StartError::Loop(_) => failure.hint("an address of the gateway is set as its own upstream: unset it"),
-        _ => failure,
-    }
 }

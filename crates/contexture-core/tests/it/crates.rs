@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Each crate with the crates of the workspace that it may depend on, from the bottom up. A crate uses only those above
 /// it in this list, so there is no circle and nothing that points up.
-const CRATES: [(&str, &[&str]); 10] = [
+const CRATES: [(&str, &[&str]); 11] = [
     ("contexture-core", &[]),
     ("contexture-text", &["contexture-core"]),
     ("contexture-files", &["contexture-core", "contexture-text"]),
@@ -29,7 +29,8 @@ const CRATES: [(&str, &[&str]); 10] = [
         ],
     ),
     ("contexture-server", &["contexture"]),
-    ("contexture-cli", &["contexture", "contexture-server"]),
+    ("contexture-inspect", &["contexture", "contexture-server"]),
+    ("contexture-cli", &["contexture", "contexture-inspect", "contexture-server"]),
 ];
 
 /// The crate of benchmarks, which may use everything and which nothing uses.

@@ -95,18 +95,18 @@ pub(crate) struct Access {
     keys: Vec<Key>,
     /// The token for the gateway's own routes.
     token: Key,
-    /// The token of its inspector, which is not for the gateway.
-    inspector: Option<Key>,
+    /// Secrets of others on this machine, which are not for the gateway: the token of its inspector.
+    others: Vec<Key>,
 }
 
 impl Access {
     /// Access with keys; without any, with a fresh one.
-    pub(crate) fn new(mut keys: Vec<Key>, inspector: Option<&str>) -> Self {
+    pub(crate) fn new(mut keys: Vec<Key>, others: &[&str]) -> Self {
         if keys.is_empty() {
             keys.push(Key::fresh("own"));
         }
-        let inspector = inspector.map(|token| Key { name: "inspector".to_owned(), secret: token.to_owned() });
-        Self { keys, token: Key::fresh("status"), inspector }
+        let other = |secret: &&str| Key { name: "other".to_owned(), secret: (*secret).to_owned() };
+        Self { keys, token: Key::fresh("status"), others: others.iter().map(other).collect() }
     }
 
     /// The keys, of which there is at least one.
@@ -138,7 +138,7 @@ impl Access {
     /// Whether a request carries a secret that nobody but this machine may see where it would be forwarded: a token
     /// anywhere, or a key in the query.
     pub(crate) fn would_tell(&self, headers: &HeaderMap, query: Option<&str>) -> bool {
-        let tokens = || std::iter::once(&self.token).chain(&self.inspector);
+        let tokens = || std::iter::once(&self.token).chain(&self.others);
         let in_headers = headers.values().any(|value| tokens().any(|token| holds(value.as_bytes(), &token.secret)));
         let query = query.unwrap_or_default();
         in_headers || tokens().chain(&self.keys).any(|key| holds(query.as_bytes(), &key.secret))
@@ -147,7 +147,7 @@ impl Access {
     /// A text without the secrets of this gateway, for what is kept: an agent may have printed its variables.
     pub(crate) fn without_secrets<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut shown = Cow::Borrowed(text);
-        for key in self.keys.iter().chain([&self.token]).chain(&self.inspector) {
+        for key in self.keys.iter().chain([&self.token]).chain(&self.others) {
             if shown.contains(&key.secret) {
                 shown = Cow::Owned(shown.replace(&key.secret, "(key of the gateway)"));
             }
@@ -172,14 +172,14 @@ impl Access {
 }
 
 /// The token of the header `authorization`.
-pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (kind, token) = value.split_once(' ')?;
     kind.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// Whether two secrets are the same. Digests are compared, in constant time, so that the time tells nothing of them.
-pub(crate) fn is_same(given: &str, secret: &str) -> bool {
+pub fn is_same(given: &str, secret: &str) -> bool {
     blake3::hash(given.as_bytes()) == blake3::hash(secret.as_bytes())
 }
 
@@ -221,7 +221,7 @@ mod tests {
 
     fn access() -> Access {
         let keys = vec![Key::new("one", ONE).unwrap(), Key::new("two", TWO).unwrap()];
-        Access::new(keys, Some("inspectorinspectorinspectorinspe"))
+        Access::new(keys, &["inspectorinspectorinspectorinspe"])
     }
 
     #[track_caller]

@@ -22,7 +22,7 @@ use crate::decide::reason::PassReason;
 use crate::send::exchange::{Bodies, Exchange, Target, Timing, unreachable_upstream};
 use crate::send::upstream::{Route, rest_of};
 use crate::shared::Shared;
-use crate::watching::Watched;
+use crate::watch::{Watched, WatchedBodies};
 
 /// How much longer to wait for the conversation of a request after the time for deciding is over.
 const FINDING: Duration = Duration::from_millis(500);
@@ -188,8 +188,17 @@ async fn model(
     let bodies = Bodies::new(came, incoming.body.clone(), &prepared, coding).await;
     let timing = Timing { began, own: received.elapsed() };
     let target = Target { route, headers: headers::forwarded(&headers), coding };
-    let watched = Watched::begin(&shared, &incoming, &prepared);
+    let watched = watched(&shared, &incoming, &prepared);
     Exchange::new(shared, target, prepared, bodies, timing, watched).send().await
+}
+
+/// Tells watchers of a request that is about to be sent.
+fn watched(shared: &Shared, incoming: &IncomingRequest, prepared: &PreparedRequest) -> Option<Watched> {
+    let bodies = WatchedBodies { came: incoming.body.clone(), sent: prepared.body().cloned() };
+    let parent = prepared.conversation().and_then(|conversation| conversation.beginning().parent.clone());
+    let record = prepared.record(shared.session.id(), shared.decider.now_ms());
+    let record = RequestRecord { format: Some(incoming.format), ..record };
+    Watched::begin(&shared.options.watchers, &shared.access, (incoming.format, parent), record, bodies)
 }
 
 fn incoming(headers: &HeaderMap, body: Bytes, route: &Route, scope: RequestScope) -> IncomingRequest {

@@ -13,13 +13,13 @@ use tokio::sync::watch;
 
 /// How long a client may take to send the headers of a request. A connection on which nothing comes for so long is
 /// closed, which clients that keep connections open expect.
-pub(crate) const HEADER_TIME: Duration = Duration::from_secs(60);
+pub const HEADER_TIME: Duration = Duration::from_secs(60);
 
 /// How long to wait after the system could not accept a connection, which is when it has no file handles left.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Serves connections until the sender is dropped or sends something; requests in progress are then finished.
-pub(crate) async fn serve(
+pub async fn serve(
     listener: TcpListener,
     app: Router,
     header_time: Duration,

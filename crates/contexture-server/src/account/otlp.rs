@@ -13,8 +13,8 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
 
 use crate::account::record::RequestRecord;
-use crate::options::Watcher;
 use crate::send::prepare_tls;
+use crate::watch::Watcher;
 
 /// Capacity of the queue.
 const QUEUE: usize = 2_048;
@@ -100,7 +100,7 @@ impl Exporter {
 }
 
 impl Watcher for Exporter {
-    fn seen(&self, record: &RequestRecord) {
+    fn finished(&self, _: u64, record: &RequestRecord) {
         let count = self.count.fetch_add(1, Ordering::Relaxed);
         if let Some(sender) = &*self.sender() {
             // A full queue means that the receiver is slow; requests do not wait for it.

@@ -16,7 +16,7 @@ use crate::decide::prepared::PreparedRequest;
 use crate::send::passing::Passing;
 use crate::send::upstream::Route;
 use crate::shared::Shared;
-use crate::watching::Watched;
+use crate::watch::Watched;
 
 /// Where a request goes, and how.
 pub(crate) struct Target {
@@ -64,7 +64,7 @@ pub(crate) struct Exchange {
     prepared: PreparedRequest,
     bodies: Bodies,
     timing: Timing,
-    /// The inspector's entry for it.
+    /// What watchers heard of it.
     watched: Option<Watched>,
 }
 
@@ -180,9 +180,6 @@ impl Exchange {
             quota,
             ..prepared.whole_record(shared.session.id(), time_ms)
         };
-        if let Some(watcher) = &shared.options.watcher {
-            watcher.seen(&record);
-        }
         let (shared, watched) = (shared.clone(), self.watched.clone());
         let is_saved = bill.is_some() || prepared.outgoing().has_given_up();
         let conversation = prepared.conversation().filter(|_| is_saved).cloned();
@@ -193,7 +190,7 @@ impl Exchange {
                 shared.decider.save(&conversation);
             }
             if let Some(watched) = watched {
-                watched.end(&shared, &record);
+                watched.end(&record);
             }
             shared.session.note(record);
         });

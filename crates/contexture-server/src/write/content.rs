@@ -10,7 +10,7 @@ const BUSY: Duration = Duration::from_secs(5);
 
 /// What is in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
+pub enum Content {
     /// Nothing: there is no file, or an empty one.
     Nothing,
     /// What this program wrote there.
@@ -21,7 +21,7 @@ pub(crate) enum Content {
 
 impl Content {
     /// Looks at a file that is to have some tables, each named with one of its columns. The file is not changed.
-    pub(crate) fn of(path: &Path, tables: &[(&str, &str)]) -> Self {
+    pub fn of(path: &Path, tables: &[(&str, &str)]) -> Self {
         match std::fs::metadata(path) {
             Err(_) => return Self::Nothing,
             Ok(found) if found.is_file() && found.len() == 0 => return Self::Nothing,

@@ -10,7 +10,7 @@ use contexture_server::testing::cache::Cache;
 use contexture_server::{Options, Receipt};
 
 use super::agent::Agent;
-use super::folding::{digests, long, records, small};
+use super::played::{digests, long, records, small};
 use super::provider::{Provider, post};
 
 /// A counter that waits for as long as it is told to.

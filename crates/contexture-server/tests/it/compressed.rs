@@ -4,7 +4,7 @@ use contexture::wire::Format;
 use contexture_server::{Gateway, Options};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-use super::folding::{long, play, records, small};
+use super::played::{long, play, records, small};
 use super::provider::{Provider, path_of, unpacked};
 use contexture_server::testing::rules;
 

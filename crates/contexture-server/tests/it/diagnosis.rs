@@ -8,7 +8,7 @@ use contexture_server::{Gateway, Options, Receipt, Upstreams};
 use serde_json::{Value, json};
 
 use super::agent::Agent;
-use super::folding::{records, small};
+use super::played::{records, small};
 use super::provider::post;
 
 /// A provider that compares requests, or does not know what that is.

@@ -7,7 +7,7 @@ use std::process::Command;
 use contexture::wire::Format;
 use contexture_server::{Options, Receipt};
 
-use super::folding::{long, play, records, small};
+use super::played::{long, play, records, small};
 use super::provider::{Provider, post};
 use contexture_server::testing::rules;
 

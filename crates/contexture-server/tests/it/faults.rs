@@ -8,7 +8,7 @@ use contexture::tokens::{Estimate, TokenCounter};
 use contexture::wire::Format;
 use contexture_server::Options;
 
-use super::folding::{long, play_some, records, small};
+use super::played::{long, play_some, records, small};
 use super::provider::{Fault, Provider, post};
 use contexture_server::testing::rules;
 

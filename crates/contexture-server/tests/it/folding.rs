@@ -1,62 +1,14 @@
 //! Long conversations through the gateway.
 
 use contexture::fold::records::RECORDS_MARK;
-use contexture::wire::{Format, digest};
+use contexture::wire::Format;
+use contexture_server::Options;
 use contexture_server::testing::rules;
-use contexture_server::{Gateway, Options, RequestRecord};
 use serde_json::Value;
 
 use super::agent::{Agent, file_text, numbered};
-use super::provider::{Provider, patient, post};
-
-/// A conversation in which something is folded.
-pub fn long(format: Format, rounds: usize) -> Agent {
-    let mut agent = Agent::new(format, "Please bring all modules to the newest version.");
-    for round in 0..rounds {
-        agent.work(round);
-        if round % 8 == 7 {
-            agent.say(&format!("Good. Now the next part, number {round}: keep the names as they are."));
-        }
-    }
-    agent
-}
-
-pub fn small() -> Options {
-    Options { budget: Some(16_000), ..patient() }
-}
-
-/// Plays a conversation; returns what was sent.
-pub async fn play(gateway: &Gateway, provider: &Provider, agent: &Agent) -> Vec<String> {
-    play_some(gateway, provider, agent, &agent.requests()).await
-}
-
-pub async fn play_some(gateway: &Gateway, provider: &Provider, agent: &Agent, requests: &[usize]) -> Vec<String> {
-    let mut sent = Vec::new();
-    for (n, at) in requests.iter().enumerate() {
-        let (status, answer) = post(gateway, agent.format, agent.request(*at, n % 2 == 0)).await;
-        assert_eq!(status, 200, "{answer}");
-        sent.push(provider.last().body);
-    }
-    sent
-}
-
-/// The records of a gateway once all of them are there.
-pub async fn records(gateway: &Gateway, count: usize) -> Vec<RequestRecord> {
-    for _ in 0..500 {
-        let records = gateway.records();
-        if records.len() >= count {
-            return records;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
-    panic!("{count} records are not there: {}", gateway.records().len());
-}
-
-fn messages_of(body: &str) -> Vec<Value> {
-    let body: Value = serde_json::from_str(body).unwrap();
-    let list = if body["messages"].is_array() { &body["messages"] } else { &body["input"] };
-    list.as_array().unwrap().clone()
-}
+use super::played::{digests, long, messages_of, play, play_some, records, small};
+use super::provider::{Provider, post};
 
 /// Whether signed and encrypted thoughts are as the agent had them.
 fn has_whole_thoughts(body: &str) -> bool {
@@ -74,10 +26,6 @@ fn has_whole_thoughts(body: &str) -> bool {
     let messages = messages_of(body);
     let blocks = messages.iter().flat_map(|message| message["content"].as_array().into_iter().flatten());
     blocks.chain(&messages).all(is_whole)
-}
-
-pub fn digests(format: Format, body: &str) -> Vec<contexture::wire::Digest> {
-    messages_of(body).iter().map(|message| digest(format, &message.to_string()).unwrap()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]

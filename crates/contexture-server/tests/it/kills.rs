@@ -9,7 +9,7 @@ use std::time::Duration;
 use contexture::wire::Format;
 use contexture_server::{Gateway, Key, Options, Upstreams};
 
-use super::folding::{long, small};
+use super::played::{long, small};
 use super::provider::{Provider, path_of};
 
 /// How often the gateway is killed; more with the variable `CONTEXTURE_TEST_KILLS`.

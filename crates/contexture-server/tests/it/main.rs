@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod agent;
+mod played;
 mod provider;
+mod receiver;
 
 mod bills;
 mod compared;
@@ -13,10 +15,9 @@ mod diagnosis;
 mod disk;
 mod faults;
 mod folding;
-mod inspect;
 mod kills;
+mod own_routes;
 mod passing;
-mod privacy;
 mod recordings;
 mod restarts;
 mod spans;

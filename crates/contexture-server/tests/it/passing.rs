@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use tokio::sync::mpsc;
 
 use super::agent::Agent;
-use super::folding::records;
+use super::played::records;
 use super::provider::{Fault, Provider, path_of, patient, post};
 
 #[tokio::test(flavor = "multi_thread")]

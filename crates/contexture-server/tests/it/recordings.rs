@@ -8,7 +8,7 @@ use contexture_server::testing::recorded::Recorded;
 use contexture_server::testing::rules;
 
 use super::agent::file_text;
-use super::folding::small;
+use super::played::small;
 use super::provider::{Provider, post};
 
 /// A recording with what real ones have: several calls at once, ids that come again, calls without outputs, empty

@@ -3,7 +3,7 @@
 use contexture::wire::Format;
 use contexture_server::{Options, open_store};
 
-use super::folding::{long, play, play_some, small};
+use super::played::{long, play, play_some, small};
 use super::provider::Provider;
 
 #[tokio::test(flavor = "multi_thread")]

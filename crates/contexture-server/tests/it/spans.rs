@@ -1,6 +1,6 @@
 //! Spans of requests, sent to a receiver that is a real server.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use contexture::wire::Format;
@@ -8,34 +8,9 @@ use contexture_server::Options;
 use contexture_server::otlp::{Exporter, OtlpError, Receiver};
 use serde_json::Value;
 
-use super::folding::{long, play, records, small};
+use super::played::{long, play, records, small};
 use super::provider::Provider;
-
-/// Bodies that a receiver of spans got, with a header.
-type Received = Arc<Mutex<Vec<(String, Value)>>>;
-
-pub async fn receiver() -> (Receiver, Received) {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/v1/traces", listener.local_addr().unwrap());
-    let received = Received::default();
-    let app = axum::Router::new().fallback({
-        let received = received.clone();
-        move |request: axum::extract::Request| async move {
-            let (parts, body) = request.into_parts();
-            assert_eq!(
-                (parts.uri.path(), &parts.headers["content-type"]),
-                ("/v1/traces", &"application/json".parse().unwrap())
-            );
-            let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
-            let key = parts.headers["x-key"].to_str().unwrap().to_owned();
-            received.lock().unwrap().push((key, serde_json::from_slice(&body).unwrap()));
-            "{}"
-        }
-    });
-    tokio::spawn(async move { axum::serve(listener, app).await });
-    let headers = vec![("x-key".to_owned(), "of the receiver".to_owned())];
-    (Receiver { url, headers, service: "test".to_owned(), delay: Duration::from_millis(50) }, received)
-}
+use super::receiver::receiver;
 
 fn attribute<'a>(span: &'a Value, name: &str) -> Option<&'a Value> {
     let list = span["attributes"].as_array().unwrap();
@@ -47,7 +22,7 @@ async fn every_request_is_a_span_with_the_names_of_the_conventions() {
     let (receiver, received) = receiver().await;
     let exporter = Arc::new(Exporter::start(receiver).unwrap());
     let provider = Provider::start().await;
-    let gateway = provider.gateway(Options { watcher: Some(exporter.clone()), ..small() }).await;
+    let gateway = provider.gateway(Options { watchers: vec![exporter.clone()], ..small() }).await;
     let agent = long(Format::Messages, 14);
     play(&gateway, &provider, &agent).await;
     let records = records(&gateway, agent.requests().len()).await;
@@ -88,7 +63,7 @@ async fn a_receiver_that_is_gone_delays_nothing() {
     let gone = Receiver { url, headers, service: "test".to_owned(), delay: Duration::ZERO };
     let exporter = Arc::new(Exporter::start(gone.clone()).unwrap());
     let provider = Provider::start().await;
-    let gateway = provider.gateway(Options { watcher: Some(exporter.clone()), ..small() }).await;
+    let gateway = provider.gateway(Options { watchers: vec![exporter.clone()], ..small() }).await;
     let agent = long(Format::Chat, 3);
     play(&gateway, &provider, &agent).await;
     exporter.finish().await;

@@ -7,7 +7,7 @@ use contexture_server::{Gateway, Key, Options};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::agent::Agent;
-use super::folding::{records, small};
+use super::played::{records, small};
 use super::provider::{Got, Provider, path_of, patient, post};
 
 fn key(name: &str, sign: char) -> Key {
@@ -29,7 +29,7 @@ async fn without_the_key_nobody_gets_anything() {
     std::fs::write(directory.path().join("settings.py"), "TOKEN = 'only for me'\n").unwrap();
     let provider = Provider::start().await;
     let own = directory.path().to_str().map(std::sync::Arc::from);
-    let gateway = provider.gateway(Options { directory: own, inspect: true, ..patient() }).await;
+    let gateway = provider.gateway(Options { directory: own, ..patient() }).await;
     let key = secret(&gateway);
     assert_eq!(key.len(), 32, "128 bits in hexadecimal digits");
     let body = Agent::new(Format::Messages, "What is in #settings.py?").request(1, false);
@@ -100,7 +100,7 @@ async fn the_key_is_not_forwarded_however_it_came() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mistyped_route_is_answered_here_in_the_providers_form() {
     let provider = Provider::start().await;
-    let gateway = provider.gateway(Options { inspect: true, ..patient() }).await;
+    let gateway = provider.gateway(patient()).await;
     let client = reqwest::Client::new();
     let check = async |method: reqwest::Method, path: &str, kind: &str| {
         let request = client.request(method, format!("{}{path}", gateway.url())).bearer_auth("sk-mine");
@@ -123,63 +123,6 @@ async fn a_mistyped_route_is_answered_here_in_the_providers_form() {
     assert!(provider.got().is_empty());
     let noted = records(&gateway, 7).await;
     assert!(noted.iter().all(|record| record.status == 404 && record.passed.is_some()), "{noted:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_the_inspectors_never_reaches_the_provider() {
-    let provider = Provider::start().await;
-    let gateway = provider.gateway(Options { inspect: true, ..patient() }).await;
-    let inspect_url = gateway.inspect_url().unwrap();
-    let (page, token) = inspect_url.split_once("/inspect/#token=").unwrap();
-    assert_ne!(page, bare(&gateway), "it has a listener of its own");
-    assert!(token != secret(&gateway) && token != gateway.token());
-    let client = reqwest::Client::new();
-    let ask = || {
-        let body = Agent::new(Format::Chat, "hello").request(1, false);
-        client.post(format!("{}{}", gateway.url(), path_of(Format::Chat))).body(body)
-    };
-    let bearer = format!("Bearer {token}");
-    for (name, value) in [("authorization", bearer.as_str()), ("x-api-key", token), ("cookie", token), ("x-odd", token)]
-    {
-        assert_eq!(ask().header(name, value).send().await.unwrap().status().as_u16(), 400, "{name}");
-    }
-    let in_query = client.get(format!("{}/v1/models?token={token}", gateway.url())).send().await.unwrap();
-    assert_eq!(in_query.status().as_u16(), 400);
-    let status = ask().bearer_auth(gateway.token()).send().await.unwrap().status().as_u16();
-    assert_eq!(status, 400, "nor does the token for the gateway's own routes");
-    assert!(provider.got().is_empty(), "nothing of it reached the provider");
-    // A cookie of an inspector that ran here before.
-    let request = ask().header("cookie", "one=1; contexture_7717=an-old-token; two=2");
-    assert_eq!(request.send().await.unwrap().status().as_u16(), 200);
-    assert_eq!(provider.last().headers["cookie"], "one=1; two=2");
-    // The gateway's key opens nothing of the inspector.
-    let key = secret(&gateway);
-    let asked = client.get(format!("{page}/api/v1/conversations")).bearer_auth(&key).send().await.unwrap();
-    assert_eq!(asked.status().as_u16(), 401);
-    let asked = client.get(format!("{page}/{key}/api/v1/conversations")).send().await.unwrap();
-    assert_eq!(asked.status().as_u16(), 404);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_agent_that_prints_its_variables_does_not_have_the_key_kept() {
-    let directory = tempfile::tempdir().unwrap();
-    let provider = Provider::start().await;
-    let options = Options { inspect: true, store: Some(directory.path().join("gateway.db")), ..patient() };
-    let gateway = provider.gateway(options).await;
-    let mut agent = Agent::new(Format::Messages, "Which variables are set?");
-    let printed = format!("ANTHROPIC_BASE_URL={}/anthropic\nTERM=dumb", gateway.url());
-    agent.call("I look.", "Bash", serde_json::json!({"command": "env"}), &printed);
-    for at in agent.requests() {
-        assert_eq!(post(&gateway, Format::Messages, agent.request(at, false)).await.0, 200);
-    }
-    let key = secret(&gateway);
-    records(&gateway, agent.requests().len()).await;
-    gateway.stop().await;
-    let files: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().path()).collect();
-    let texts: Vec<String> =
-        files.iter().map(|path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned()).collect();
-    assert!(texts.iter().any(|text| text.contains("TERM=dumb")), "what it printed is there");
-    assert!(texts.iter().all(|text| !text.contains(&key)), "without the key");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use contexture::wire::Format;
 use contexture_server::Options;
 
-use super::folding::{digests, long, records, small};
+use super::played::{digests, long, records, small};
 use super::provider::{Provider, post};
 
 #[tokio::test(flavor = "multi_thread")]

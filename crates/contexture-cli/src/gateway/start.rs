@@ -1,0 +1,25 @@
+//! Why a gateway or an inspector cannot start, with what can be done.
+
+use std::io;
+
+use contexture_server::{StartError, StoreError};
+
+use crate::failure::Failure;
+
+/// Why a gateway cannot start, with what can be done.
+pub(super) fn cannot_start(error: StartError) -> Failure {
+    let failure = Failure::of(&error);
+    match error {
+        StartError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
+            failure.hint("another program listens there: choose another port with --listen")
+        }
+        StartError::Listen { .. } => {
+            failure.hint("it is an address of this machine with a port, as in `--listen 127.0.0.1:7717`")
+        }
+        StartError::Store(_) if failure.has_hint() => failure,
+        StartError::Store(StoreError::Foreign(_)) => failure.hint("name another file with --store"),
+        StartError::Store(_) => failure.hint("pass --no-store to go on without it"),
+        StartError::Loop(_) => failure.hint("an address of the gateway is set as its own upstream: unset it"),
+        _ => failure,
+    }
+}

@@ -1,0 +1,229 @@
+//! The windows of requests on disk: each text is stored once, and each window is a list of blocks.
+//!
+//! A request is stored as the number of blocks shared with the previous one and the blocks that follow, so a
+//! conversation takes about as much space as its texts. Every few requests a list is stored whole, so that reading any
+//! window takes only a few rows.
+
+mod blocks;
+mod exporting;
+mod lists;
+mod noting;
+mod reading;
+mod tables;
+
+use std::collections::HashMap;
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use contexture::files::dialect::Dialects;
+use contexture::tokens::{Estimate, TokenCounter};
+use contexture::wire::Format;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::timeline::Timeline;
+pub use blocks::PREVIEW_CHARS;
+use contexture_server::account::models::Models;
+use contexture_server::account::record::RequestRecord;
+use contexture_server::write::StoreError;
+use contexture_server::write::content::Content;
+use noting::Last;
+pub use reading::WindowQuery;
+
+/// Conversations whose newest window is kept in memory.
+const MAX_HELD: usize = 64;
+
+/// The conversation for requests that belong to none.
+pub const ASIDE: &str = "aside";
+
+/// Largest archive; beyond it the least recently used conversations are deleted.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// Requests between two checks of the archive's size.
+const WRITES_PER_LOOK: u64 = 500;
+
+/// The windows of requests and their outcomes.
+pub struct Archive {
+    connection: Mutex<Connection>,
+    /// The newest windows of active conversations.
+    held: Mutex<HashMap<String, Last>>,
+    /// The files of conversations that were viewed.
+    timelines: Mutex<HashMap<String, Arc<Mutex<Timeline>>>>,
+    writes: Mutex<u64>,
+    counter: Arc<dyn TokenCounter>,
+    dialects: Dialects,
+    models: Models,
+}
+
+/// A request that is about to be sent.
+pub struct ArchivedRequest<'a> {
+    /// Its conversation.
+    pub conversation: &'a str,
+    /// The conversation that this one branched off from.
+    pub parent: Option<&'a str>,
+    /// Its format.
+    pub format: Format,
+    /// The body as received.
+    pub came: &'a str,
+    /// The body that is sent, if it differs.
+    pub sent: Option<&'a str>,
+    /// Its record so far.
+    pub record: RequestRecord,
+}
+
+/// A request in progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// Its conversation.
+    pub conversation: String,
+    /// Its number.
+    pub n: u64,
+}
+
+impl Archive {
+    /// Creates an archive that is deleted when it is closed. It is kept on disk as far as it does not fit into memory.
+    ///
+    /// # Errors
+    /// The database cannot be created.
+    pub fn temporary() -> Result<Self, StoreError> {
+        Self::of(Connection::open("")?)
+    }
+
+    /// Opens an archive that only its owner can read, and creates it if it does not exist.
+    ///
+    /// # Errors
+    /// The file cannot be created or read, or its version is newer.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if Content::of(path, tables::KNOWN_BY) == Content::Other {
+            return Err(StoreError::Foreign(path.to_owned()));
+        }
+        let mut options = OpenOptions::new();
+        options.create(true).append(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
+        let connection = Connection::open(path)?;
+        connection.busy_timeout(std::time::Duration::from_secs(5))?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        connection.pragma_update(None, "secure_delete", "ON")?;
+        Self::of(connection)
+    }
+
+    fn of(connection: Connection) -> Result<Self, StoreError> {
+        tables::make(&connection)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        Ok(Self {
+            connection: Mutex::new(connection),
+            held: Mutex::default(),
+            timelines: Mutex::default(),
+            writes: Mutex::new(0),
+            counter: Arc::new(Estimate),
+            dialects: Dialects::builtin(),
+            models: Models::builtin(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashMap<String, Last>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a conversation that is about to be read, so that it is listed before its content is known.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn announce(&self, conversation: &str, name: &str, time_ms: u64) -> Result<(), StoreError> {
+        let sql = "INSERT INTO conversations (id, name, first_ms, last_ms, is_reading) VALUES (?1, ?2, ?3, ?3, 1)
+                   ON CONFLICT (id) DO UPDATE SET is_reading = 1";
+        self.lock().execute(sql, params![conversation, name, time_ms as i64])?;
+        Ok(())
+    }
+
+    /// Marks a conversation as completely read.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn is_read(&self, conversation: &str) -> Result<(), StoreError> {
+        self.lock().execute("UPDATE conversations SET is_reading = 0 WHERE id = ?1", params![conversation])?;
+        Ok(())
+    }
+
+    /// Sets why nothing more is folded in a conversation; `None` if folding is on.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn note_stopped(&self, conversation: &str, why: Option<&str>) -> Result<(), StoreError> {
+        self.lock().execute("UPDATE conversations SET stopped = ?2 WHERE id = ?1", params![conversation, why])?;
+        Ok(())
+    }
+
+    /// Sets whether a block is pinned.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn note_pin(&self, conversation: &str, block: u32, is_pinned: bool) -> Result<(), StoreError> {
+        let sql = match is_pinned {
+            true => "INSERT OR IGNORE INTO pins VALUES (?1, ?2)",
+            false => "DELETE FROM pins WHERE conversation = ?1 AND block = ?2",
+        };
+        self.lock().execute(sql, params![conversation, block])?;
+        Ok(())
+    }
+
+    /// Deletes one conversation, or all, with the texts that no other one uses.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn forget(&self, conversation: Option<&str>) -> Result<usize, StoreError> {
+        match conversation {
+            Some(conversation) => {
+                self.held().remove(conversation);
+                self.timelines.lock().unwrap_or_else(PoisonError::into_inner).remove(conversation);
+            }
+            None => {
+                self.held().clear();
+                self.timelines.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            }
+        }
+        let mut connection = self.lock();
+        let transaction = connection.transaction()?;
+        for table in ["requests", "places", "pins"] {
+            let sql = format!("DELETE FROM {table} WHERE ?1 IS NULL OR conversation = ?1");
+            transaction.execute(&sql, params![conversation])?;
+        }
+        let gone =
+            transaction.execute("DELETE FROM conversations WHERE ?1 IS NULL OR id = ?1", params![conversation])?;
+        transaction.execute("DELETE FROM blocks WHERE id NOT IN (SELECT block FROM places)", [])?;
+        transaction.commit()?;
+        // Also removes the deleted data from the database file and the write-ahead log.
+        connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
+        Ok(gone)
+    }
+
+    /// Deletes the least recently used conversations if the archive is too large.
+    fn look_at_size(&self) -> Result<(), StoreError> {
+        let mut writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+        *writes += 1;
+        if !writes.is_multiple_of(WRITES_PER_LOOK) {
+            return Ok(());
+        }
+        drop(writes);
+        while self.bytes()? > MAX_BYTES {
+            let sql = "SELECT id FROM conversations ORDER BY last_ms LIMIT 1";
+            let oldest: Option<String> = self.lock().query_row(sql, [], |row| row.get(0)).optional()?;
+            let Some(oldest) = oldest else { return Ok(()) };
+            self.forget(Some(&oldest))?;
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> Result<u64, StoreError> {
+        let connection = self.lock();
+        let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        Ok((number("page_count")? - number("freelist_count")?).max(0) as u64 * number("page_size")?.max(0) as u64)
+    }
+}

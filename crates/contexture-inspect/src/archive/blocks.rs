@@ -1,0 +1,128 @@
+//! The texts of an archive, each stored once.
+
+use std::collections::HashMap;
+
+use contexture::files::observer::Observer;
+use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::super::block::{Draft, Kind, Source};
+use super::super::text::preview;
+use contexture_server::write::StoreError;
+
+/// Characters of a block that lists show.
+pub const PREVIEW_CHARS: usize = 160;
+
+/// A block without its text.
+#[derive(Clone, Debug)]
+pub struct BlockRow {
+    /// Its id.
+    pub id: u32,
+    /// Its source.
+    pub source: Source,
+    /// Its kind.
+    pub kind: Kind,
+    /// The role of its author.
+    pub role: String,
+    /// The tool or file it is about.
+    pub name: String,
+    /// The id of the call that it is, or that it is the output of.
+    pub call: String,
+    /// Whether it reports a failure.
+    pub is_error: bool,
+    /// Tokens, by our own count.
+    pub tokens: u64,
+    /// Bytes of its text.
+    pub bytes: u64,
+    /// The start of its text.
+    pub preview: String,
+}
+
+/// The columns of a [`BlockRow`].
+pub const COLUMNS: &str = "id, source, kind, role, name, call, is_error, tokens, bytes, preview";
+
+impl BlockRow {
+    /// Reads the columns starting at an index.
+    pub fn read(row: &Row<'_>, at: usize) -> rusqlite::Result<Self> {
+        Ok(Self {
+            id: row.get(at)?,
+            source: Source::named(&row.get::<_, String>(at + 1)?).unwrap_or(Source::Output),
+            kind: Kind::named(&row.get::<_, String>(at + 2)?),
+            role: row.get(at + 3)?,
+            name: row.get(at + 4)?,
+            call: row.get(at + 5)?,
+            is_error: row.get(at + 6)?,
+            tokens: row.get::<_, i64>(at + 7)? as u64,
+            bytes: row.get::<_, i64>(at + 8)? as u64,
+            preview: row.get(at + 9)?,
+        })
+    }
+}
+
+/// Returns the block of a draft, and writes it if it is new. A known block keeps its count of tokens, which differs a
+/// little between formats, and the draft gets it too.
+pub fn keep(connection: &Connection, draft: &mut Draft) -> Result<u32, StoreError> {
+    let hash = draft.hash();
+    let mut known = connection.prepare_cached("SELECT id, tokens FROM blocks WHERE hash = ?1")?;
+    let known = known.query_row(params![hash], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?))).optional()?;
+    if let Some((id, tokens)) = known {
+        draft.tokens = tokens as u64;
+        return Ok(id);
+    }
+    let sql = "INSERT INTO blocks (hash, source, kind, role, name, call, is_error, tokens, bytes, preview, text)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+    connection.prepare_cached(sql)?.execute(params![
+        hash,
+        draft.source.name(),
+        draft.kind.name(),
+        draft.role,
+        draft.name,
+        draft.call,
+        draft.is_error,
+        draft.tokens as i64,
+        draft.text.len() as i64,
+        preview(&draft.text, PREVIEW_CHARS),
+        draft.text
+    ])?;
+    Ok(connection.last_insert_rowid() as u32)
+}
+
+/// Returns the block of a draft, if it exists.
+pub fn find(connection: &Connection, draft: &Draft) -> Result<Option<u32>, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT id FROM blocks WHERE hash = ?1")?;
+    Ok(statement.query_row(params![draft.hash()], |row| row.get(0)).optional()?)
+}
+
+/// Reads some blocks.
+pub fn rows(connection: &Connection, ids: &[u32]) -> Result<HashMap<u32, BlockRow>, StoreError> {
+    let mut statement = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM blocks WHERE id = ?1"))?;
+    let mut rows = HashMap::with_capacity(ids.len());
+    for id in ids {
+        if let Some(row) = statement.query_row(params![id], |row| BlockRow::read(row, 0)).optional()? {
+            rows.insert(*id, row);
+        }
+    }
+    Ok(rows)
+}
+
+/// Sets the tool or file of an output.
+pub fn name_output(connection: &Connection, observer: &mut Observer, draft: &mut Draft) -> Result<(), StoreError> {
+    if draft.kind != Kind::Output {
+        return Ok(());
+    }
+    let sql = "SELECT name, text FROM blocks WHERE call = ?1 AND kind = 'call' ORDER BY id DESC LIMIT 1";
+    let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+    let Some((name, arguments)) = connection.prepare_cached(sql)?.query_row(params![draft.call], read).optional()?
+    else {
+        return Ok(());
+    };
+    let outcome = if draft.is_error { Outcome::Failed } else { Outcome::Done };
+    let call = FunctionCall::new(&draft.call, &name, arguments);
+    let seen = observer.observe(&call, &FunctionCallOutput::new(&draft.call, draft.text.clone(), outcome));
+    draft.name = name;
+    if !seen.blocks().is_empty() {
+        draft.source = Source::File;
+        draft.name = seen.paths.first().cloned().unwrap_or_else(|| draft.name.clone());
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! The schema of an archive.
+
+use rusqlite::Connection;
+
+use contexture_server::write::StoreError;
+
+/// The schema version.
+const VERSION: i64 = 1;
+
+/// Tables by which an archive is known, each with a column that others hardly have.
+pub(super) const KNOWN_BY: &[(&str, &str)] =
+    &[("conversations", "passed_through"), ("blocks", "preview"), ("places", "left_n")];
+
+const TABLES: &str = "
+CREATE TABLE IF NOT EXISTS conversations (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL DEFAULT '', title TEXT NOT NULL DEFAULT '', parent TEXT, format TEXT,
+    model TEXT NOT NULL DEFAULT '', first_ms INTEGER NOT NULL, last_ms INTEGER NOT NULL,
+    requests INTEGER NOT NULL DEFAULT 0, turns INTEGER NOT NULL DEFAULT 0, largest INTEGER NOT NULL DEFAULT 0, came INTEGER NOT NULL DEFAULT 0,
+    sent INTEGER NOT NULL DEFAULT 0, billed REAL NOT NULL DEFAULT 0, passed_through REAL NOT NULL DEFAULT 0,
+    paid REAL NOT NULL DEFAULT 0, would_pay REAL NOT NULL DEFAULT 0, unpriced INTEGER NOT NULL DEFAULT 0,
+    folds INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0, is_reading INTEGER NOT NULL DEFAULT 0,
+    stopped TEXT
+);
+CREATE INDEX IF NOT EXISTS conversations_by_time ON conversations (last_ms);
+CREATE TABLE IF NOT EXISTS blocks (
+    id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, source TEXT NOT NULL, kind TEXT NOT NULL, role TEXT NOT NULL,
+    name TEXT NOT NULL, call TEXT NOT NULL, is_error INTEGER NOT NULL, tokens INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    preview TEXT NOT NULL, text TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS blocks_by_call ON blocks (call) WHERE call <> '';
+CREATE TABLE IF NOT EXISTS places (
+    number INTEGER PRIMARY KEY, conversation TEXT NOT NULL, block INTEGER NOT NULL, n INTEGER NOT NULL,
+    is_sent INTEGER NOT NULL, left_n INTEGER, UNIQUE (conversation, block)
+);
+CREATE INDEX IF NOT EXISTS places_by_block ON places (block);
+CREATE TABLE IF NOT EXISTS requests (
+    conversation TEXT NOT NULL, n INTEGER NOT NULL, time_ms INTEGER NOT NULL, base INTEGER NOT NULL,
+    came_keep INTEGER NOT NULL, came BLOB NOT NULL, sent_keep INTEGER NOT NULL, sent BLOB NOT NULL, line TEXT NOT NULL,
+    PRIMARY KEY (conversation, n)
+);
+CREATE TABLE IF NOT EXISTS pins (conversation TEXT NOT NULL, block INTEGER NOT NULL, PRIMARY KEY (conversation, block));
+";
+
+/// Creates the tables, or refuses those of a newer version.
+pub fn make(connection: &Connection) -> Result<(), StoreError> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if version > VERSION {
+        return Err(StoreError::Newer(version));
+    }
+    connection.execute_batch(TABLES)?;
+    connection.pragma_update(None, "user_version", VERSION)?;
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! The bill by conversation, day or model.
+
+use std::collections::BTreeMap;
+
+use super::archive::Archive;
+use super::view::{BillLine, Dear};
+use contexture_server::account::day::day_of;
+use contexture_server::account::receipt::Receipt;
+use contexture_server::account::record::RequestRecord;
+use contexture_server::write::StoreError;
+
+/// How many of its most expensive requests each line lists.
+const DEAREST: usize = 3;
+
+/// How the bill is grouped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// One conversation.
+    Conversation,
+    /// One day, in UTC.
+    Day,
+    /// One model.
+    Model,
+}
+
+impl By {
+    /// Parses a grouping by its name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "conversation" => Some(By::Conversation),
+            "day" => Some(By::Day),
+            "model" => Some(By::Model),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Group {
+    records: Vec<RequestRecord>,
+    dearest: Vec<Dear>,
+}
+
+/// The bill of everything in an archive.
+pub fn bill(archive: &Archive, by: By) -> Result<Vec<BillLine>, StoreError> {
+    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    archive.each_request(|conversation, line| {
+        let name = match by {
+            By::Conversation => conversation.to_owned(),
+            By::Day => day_of(line.record.time_ms),
+            By::Model => line.record.model.clone(),
+        };
+        let group = groups.entry(name).or_default();
+        if let Some(bill) = line.record.bill {
+            group.dearest.push(Dear { conversation: conversation.to_owned(), n: line.n, billed: bill.billed });
+            group.dearest.sort_by(|one, other| other.billed.total_cmp(&one.billed));
+            group.dearest.truncate(DEAREST);
+        }
+        group.records.push(line.record);
+    })?;
+    let mut lines = Vec::with_capacity(groups.len());
+    for (name, group) in groups {
+        let title = match by {
+            By::Conversation => archive.conversation(&name)?.map(|line| line.title).unwrap_or_default(),
+            By::Day | By::Model => name.clone(),
+        };
+        lines.push(BillLine { title, name, receipt: Receipt::of(&group.records), dearest: group.dearest });
+    }
+    match by {
+        By::Day => lines.reverse(),
+        _ => lines.sort_by(|one, other| other.receipt.billed.total_cmp(&one.receipt.billed)),
+    }
+    Ok(lines)
+}

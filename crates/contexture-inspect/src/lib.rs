@@ -1,0 +1,28 @@
+//! The inspector of Contexture: records what the model sees in each request, compares it, and serves it to a web page.
+//!
+//! An [`Archive`] stores the windows of requests as lists of blocks, each text once. `window` determines the state of
+//! each block, `timeline` what is known of files, and [`Inspector`] serves everything as JSON and as a page. It hears of
+//! the requests of a gateway as its `Watcher`; a gateway knows nothing of it.
+
+pub mod block;
+mod text;
+pub mod view;
+mod verdict;
+mod window;
+mod timeline;
+mod archive;
+mod bill;
+mod export;
+mod pass;
+mod answer;
+mod routes;
+mod page;
+mod server;
+mod watching;
+mod respond;
+mod controls;
+pub mod library;
+
+pub use archive::{ASIDE, Archive, ArchivedRequest, Ticket};
+pub use server::{InspectServer, Inspector};
+pub use watching::{ARCHIVE_NAME, inspector_of_gateway};

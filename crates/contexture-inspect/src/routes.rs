@@ -1,0 +1,262 @@
+//! The routes of the API. `docs/api.md` documents them.
+
+use std::collections::HashMap;
+use std::sync::PoisonError;
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Method, Response, StatusCode, header};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::answer::{self, refused};
+use super::archive::WindowQuery;
+use super::bill::{By, bill};
+use super::controls;
+use super::export::export;
+use super::server::Inspector;
+use super::view::{BlockText, Form};
+use contexture_server::percent::decoded;
+use contexture_server::watch::Controls;
+use contexture_server::write::StoreError;
+
+/// Most rows per page.
+const MOST_ROWS: u64 = 500;
+
+/// Default rows per page.
+const USUAL_ROWS: u64 = 100;
+
+/// Most bytes of a text per response.
+const MOST_TEXT: u64 = 1 << 20;
+
+/// Default bytes of a text per response.
+const USUAL_TEXT: u64 = 64 << 10;
+
+/// The shortest search text.
+const LEAST_SEARCH: usize = 2;
+
+/// Responds to a request to the API.
+pub fn respond(inspector: &Inspector, method: &Method, route: &str, query: &str, body: &[u8]) -> Response<Body> {
+    let query = Query::parse(query);
+    let parts: Vec<String> = route.split('/').map(decoded).collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let answered = match *method {
+        Method::GET => read(inspector, &parts, &query),
+        Method::POST | Method::DELETE => act(inspector, method, &parts, body),
+        _ => Ok(None),
+    };
+    match answered {
+        Ok(Some(response)) => response,
+        Ok(None) => refused(StatusCode::NOT_FOUND, "there is no such thing here"),
+        Err(error) => refused(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+    }
+}
+
+fn read(inspector: &Inspector, parts: &[&str], query: &Query) -> Result<Option<Response<Body>>, StoreError> {
+    let archive = inspector.archive();
+    Ok(match parts {
+        ["about"] => Some(answer::json(&inspector.about())),
+        ["conversations"] => Some(answer::json(&archive.conversations(query.from(), query.limit())?)),
+        ["conversations", id] => archive.conversation(id)?.map(|line| answer::json(&line)),
+        ["conversations", id, rest @ ..] if archive.conversation(id)?.is_some() => {
+            read_conversation(inspector, id, rest, query)?
+        }
+        ["bill"] => match By::named(query.get("by").unwrap_or("conversation")) {
+            Some(by) => Some(answer::json(&json!({"items": bill(archive, by)?}))),
+            None => Some(refused(StatusCode::BAD_REQUEST, "`by` is conversation, day or model")),
+        },
+        ["search"] => {
+            let words = query.get("q").unwrap_or_default();
+            let before = query.get("before").and_then(|before| before.parse().ok());
+            Some(match words.len() < LEAST_SEARCH {
+                true => refused(StatusCode::BAD_REQUEST, "`q` needs at least two letters"),
+                false => answer::json(&archive.search(words, query.get("conversation"), before, query.limit())?),
+            })
+        }
+        _ => None,
+    })
+}
+
+fn read_conversation(
+    inspector: &Inspector,
+    id: &str,
+    rest: &[&str],
+    query: &Query,
+) -> Result<Option<Response<Body>>, StoreError> {
+    let archive = inspector.archive();
+    let files = || -> Result<_, StoreError> { archive.timeline(id) };
+    Ok(match rest {
+        ["requests"] => Some(answer::json(&archive.requests(id, query.from(), query.limit())?)),
+        ["turns"] => Some(answer::json(&json!({"items": archive.turns(id)?}))),
+        ["requests", n] => {
+            let n: u64 = n.parse().unwrap_or(0);
+            let line = archive.requests(id, n, 1)?.items.pop().filter(|line| line.n == n);
+            line.map(|line| answer::json(&line))
+        }
+        ["requests", n, "window"] => {
+            let Some(form) = Form::named(query.get("form").unwrap_or("sent")) else {
+                return Ok(Some(refused(StatusCode::BAD_REQUEST, "`form` is sent, came or before")));
+            };
+            let block = query.number("block").and_then(|block| block.try_into().ok());
+            let by_size = query.get("order") == Some("size");
+            let asked = WindowQuery { form, by_size, from: query.from(), limit: query.limit(), block };
+            archive.window(id, n.parse().unwrap_or(0), asked)?.map(|window| answer::json(&window))
+        }
+        ["blocks", block] => {
+            let block: u32 = block.parse().unwrap_or(0);
+            let limit = query.number("limit").unwrap_or(USUAL_TEXT).min(MOST_TEXT);
+            match archive.has_block(id, block)? {
+                true => archive.block(block, query.from(), limit)?.map(|text| answer::json(&text)),
+                false => None,
+            }
+        }
+        ["files"] => {
+            let files = files()?.lock().unwrap_or_else(PoisonError::into_inner).files();
+            Some(answer::json(&json!({"items": files})))
+        }
+        ["history"] => {
+            let path = query.get("path").unwrap_or_default();
+            let events = files()?.lock().unwrap_or_else(PoisonError::into_inner).history(path);
+            Some(answer::json(&json!({"path": path, "items": events})))
+        }
+        ["tools"] => Some(answer::json(&json!({"items": archive.tools(id)?}))),
+        ["export"] => {
+            let mut response = answer::of("text/html; charset=utf-8", export(archive, &inspector.about(), id)?);
+            let name = format!("attachment; filename=\"contexture-{}.html\"", plain_name(id));
+            if let Ok(name) = HeaderValue::from_str(&name) {
+                response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
+            }
+            Some(response)
+        }
+        _ => None,
+    })
+}
+
+fn plain_name(id: &str) -> String {
+    id.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect()
+}
+
+#[derive(Deserialize)]
+struct Pinning {
+    block: u32,
+    pinned: bool,
+}
+
+#[derive(Deserialize)]
+struct Folding {
+    allowed: bool,
+}
+
+fn act(
+    inspector: &Inspector,
+    method: &Method,
+    parts: &[&str],
+    body: &[u8],
+) -> Result<Option<Response<Body>>, StoreError> {
+    let archive = inspector.archive();
+    let ["conversations", id, rest @ ..] = parts else { return Ok(None) };
+    if archive.conversation(id)?.is_none() {
+        return Ok(None);
+    }
+    if *method == Method::DELETE && rest.is_empty() {
+        return forget(inspector, id).map(Some);
+    }
+    let Some(acting) = inspector.controls().filter(|_| *method == Method::POST) else {
+        let why = "nothing can be changed about what is over: this works while a gateway runs";
+        return Ok(Some(refused(StatusCode::CONFLICT, why)));
+    };
+    let wrong = || Some(refused(StatusCode::BAD_REQUEST, "the request's body is not what docs/api.md says"));
+    let unknown = || Some(refused(StatusCode::CONFLICT, "the gateway does not hold this conversation any more"));
+    Ok(match rest {
+        ["folding"] => match serde_json::from_slice::<Folding>(body) {
+            Err(_) => wrong(),
+            Ok(folding) => match acting.set_folding(id, folding.allowed) {
+                None => unknown(),
+                Some(stopped) => {
+                    archive.note_stopped(id, stopped.as_deref())?;
+                    inspector.tell("conversation", json!({"conversation": id}));
+                    Some(answer::json(&json!({"stopped": stopped})))
+                }
+            },
+        },
+        ["pins"] => match serde_json::from_slice::<Pinning>(body) {
+            Err(_) => wrong(),
+            Ok(pinning) => {
+                let block = archive.block(pinning.block, 0, u64::from(u32::MAX))?;
+                let block = block.filter(|_| archive.has_block(id, pinning.block).unwrap_or(false));
+                return pin(inspector, acting, id, block, pinning.pinned).map(|done| done.or_else(unknown));
+            }
+        },
+        _ => None,
+    })
+}
+
+fn pin(
+    inspector: &Inspector,
+    acting: &dyn Controls,
+    id: &str,
+    block: Option<BlockText>,
+    pinned: bool,
+) -> Result<Option<Response<Body>>, StoreError> {
+    let Some(block) = block else { return Ok(Some(refused(StatusCode::NOT_FOUND, "there is no such block"))) };
+    if !controls::can_pin(&block) {
+        let why = "only what was said, called and returned can be pinned; instructions and tools always stay";
+        return Ok(Some(refused(StatusCode::CONFLICT, why)));
+    }
+    if !controls::pin(acting, id, &block, pinned) {
+        return Ok(None);
+    }
+    inspector.archive().note_pin(id, block.id, pinned)?;
+    inspector.tell("conversation", json!({"conversation": id}));
+    Ok(Some(answer::json(&json!({"block": block.id, "pinned": pinned}))))
+}
+
+fn forget(inspector: &Inspector, id: &str) -> Result<Response<Body>, StoreError> {
+    if !inspector.about().can_forget {
+        return Ok(refused(StatusCode::CONFLICT, "recordings are files: delete the file to forget one"));
+    }
+    inspector.forget(id)?;
+    inspector.tell("forgotten", json!({"conversation": id}));
+    Ok(answer::json(&json!({"forgotten": id})))
+}
+
+/// The query string of a URL.
+struct Query {
+    pairs: HashMap<String, String>,
+}
+
+impl Query {
+    fn parse(query: &str) -> Self {
+        let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        Self { pairs: pairs.map(|(name, value)| (decoded(name), decoded(&value.replace('+', " ")))).collect() }
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.pairs.get(name).map(String::as_str)
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        self.get(name)?.parse().ok()
+    }
+
+    fn from(&self) -> u64 {
+        // No list is longer, and no number in the database is larger.
+        self.number("from").unwrap_or(0).min(u64::from(u32::MAX))
+    }
+
+    fn limit(&self) -> u64 {
+        self.number("limit").unwrap_or(USUAL_ROWS).clamp(1, MOST_ROWS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_decoded() {
+        assert_eq!(decoded("a%2Fb%20c%"), "a/b c%");
+        assert_eq!(decoded("%zz%C3%BC"), "%zzü");
+        let query = Query::parse("q=a+b%26c&limit=9999&from=x");
+        assert_eq!((query.get("q"), query.limit(), query.from()), (Some("a b&c"), MOST_ROWS, 0));
+    }
+}

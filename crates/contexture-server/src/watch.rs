@@ -1,0 +1,150 @@
+//! Who hears of the requests of a gateway: an inspector, or an exporter of spans.
+
+use std::borrow::Cow;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use contexture::fold::Pins;
+use contexture::wire::Format;
+
+use crate::accept::access::Access;
+use crate::account::record::RequestRecord;
+
+/// The number of the next request that watchers hear of.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// Hears of the requests of a gateway.
+///
+/// For each request that calls a model, `sending` is called when it is about to be sent, and `finished` when its
+/// response has ended, with the same number. Both are called on threads that may block, and no request waits for them.
+/// All methods but `finished` do nothing unless they are implemented.
+pub trait Watcher: Send + Sync {
+    /// A secret of its own, if it has one: the gateway refuses to forward it, and hides it in what it keeps. Called
+    /// once, before the gateway starts.
+    fn secret(&self) -> Option<&str> {
+        None
+    }
+
+    /// Called once, when the gateway listens, before its first request.
+    fn started(&self, gateway: &StartedGateway) {
+        let _ = gateway;
+    }
+
+    /// Called with a request that is about to be sent.
+    fn sending(&self, request: &WatchedRequest<'_>) {
+        let _ = request;
+    }
+
+    /// Called when the response to a request has ended, after `sending` has returned for it.
+    fn finished(&self, number: u64, record: &RequestRecord);
+}
+
+/// A gateway that has started.
+#[derive(Clone)]
+pub struct StartedGateway {
+    /// The address it listens on.
+    pub address: SocketAddr,
+    /// What can be changed about its conversations.
+    pub controls: Arc<dyn Controls>,
+}
+
+/// What a user can do to the conversations of a running gateway. Methods may block.
+pub trait Controls: Send + Sync {
+    /// Stops folding in a conversation, or allows it again. Returns the reason why folding is now stopped, if it is;
+    /// the outer `None` means that the conversation is unknown.
+    fn set_folding(&self, conversation: &str, is_allowed: bool) -> Option<Option<String>>;
+
+    /// Changes what is pinned in a conversation. Returns whether the conversation is known.
+    fn change_pins(&self, conversation: &str, change: &dyn Fn(Pins) -> Pins) -> bool;
+
+    /// Deletes a conversation. Returns whether the gateway knew it.
+    fn forget(&self, conversation: &str) -> bool;
+}
+
+/// A request that is about to be sent.
+pub struct WatchedRequest<'a> {
+    /// Its number, which no other request of this process has.
+    pub number: u64,
+    /// The conversation from which its own branched off.
+    pub parent: Option<&'a str>,
+    /// Its format.
+    pub format: Format,
+    /// Its record so far.
+    pub record: &'a RequestRecord,
+    bodies: &'a WatchedBodies,
+    access: Option<&'a Access>,
+}
+
+/// The bodies of a request that is watched.
+pub(crate) struct WatchedBodies {
+    /// As received.
+    pub(crate) came: Bytes,
+    /// As sent, if it differs.
+    pub(crate) sent: Option<Bytes>,
+}
+
+impl<'a> WatchedRequest<'a> {
+    /// A request of a recording.
+    pub(crate) fn recorded(format: Format, record: &'a RequestRecord, bodies: &'a WatchedBodies) -> Self {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self { number, parent: None, format, record, bodies, access: None }
+    }
+
+    /// The body as received, without secrets of the gateway. `None` if it is not UTF-8.
+    pub fn came(&self) -> Option<Cow<'a, str>> {
+        self.shown(&self.bodies.came)
+    }
+
+    /// The body that is sent, if it differs, without secrets of the gateway.
+    pub fn sent(&self) -> Option<Cow<'a, str>> {
+        self.bodies.sent.as_ref().and_then(|sent| self.shown(sent))
+    }
+
+    fn shown(&self, body: &'a [u8]) -> Option<Cow<'a, str>> {
+        let text = std::str::from_utf8(body).ok()?;
+        Some(self.access.map_or(Cow::Borrowed(text), |access| access.without_secrets(text)))
+    }
+}
+
+/// A request that watchers have heard of, and hear of again when it ends.
+#[derive(Clone)]
+pub(crate) struct Watched {
+    number: u64,
+    watchers: Vec<Arc<dyn Watcher>>,
+    telling: Arc<Mutex<Option<tokio::task::JoinHandle<()>>>>,
+}
+
+impl Watched {
+    /// Tells watchers of a request that is about to be sent, if there are any. Nothing waits for it.
+    pub(crate) fn begin(
+        watchers: &[Arc<dyn Watcher>],
+        access: &Arc<Access>,
+        (format, parent): (Format, Option<Arc<str>>),
+        record: RequestRecord,
+        bodies: WatchedBodies,
+    ) -> Option<Self> {
+        if watchers.is_empty() {
+            return None;
+        }
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let (told, access) = (watchers.to_vec(), access.clone());
+        let telling = tokio::task::spawn_blocking(move || {
+            let (parent, access) = (parent.as_deref(), Some(&*access));
+            let request = WatchedRequest { number, parent, format, record: &record, bodies: &bodies, access };
+            told.iter().for_each(|watcher| watcher.sending(&request));
+        });
+        Some(Self { number, watchers: watchers.to_vec(), telling: Arc::new(Mutex::new(Some(telling))) })
+    }
+
+    /// Tells them the outcome of the request, after the request itself has been told. Blocks.
+    pub(crate) fn end(&self, record: &RequestRecord) {
+        let telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((telling, runtime)) = telling.zip(tokio::runtime::Handle::try_current().ok()) {
+            // If that task panicked, there is nothing to complete.
+            let _ = runtime.block_on(telling);
+        }
+        self.watchers.iter().for_each(|watcher| watcher.finished(self.number, record));
+    }
+}

@@ -1,0 +1,34 @@
+//! A receiver of spans that is a real server.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use contexture_server::otlp::Receiver;
+use serde_json::Value;
+
+/// Bodies that a receiver of spans got, with a header.
+pub type Received = Arc<Mutex<Vec<(String, Value)>>>;
+
+/// Starts a receiver. Returns where it is, and what it got.
+pub async fn receiver() -> (Receiver, Received) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1/traces", listener.local_addr().unwrap());
+    let received = Received::default();
+    let app = axum::Router::new().fallback({
+        let received = received.clone();
+        move |request: axum::extract::Request| async move {
+            let (parts, body) = request.into_parts();
+            assert_eq!(
+                (parts.uri.path(), &parts.headers["content-type"]),
+                ("/v1/traces", &"application/json".parse().unwrap())
+            );
+            let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+            let key = parts.headers["x-key"].to_str().unwrap().to_owned();
+            received.lock().unwrap().push((key, serde_json::from_slice(&body).unwrap()));
+            "{}"
+        }
+    });
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let headers = vec![("x-key".to_owned(), "of the receiver".to_owned())];
+    (Receiver { url, headers, service: "test".to_owned(), delay: Duration::from_millis(50) }, received)
+}
