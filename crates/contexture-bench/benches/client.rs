@@ -31,7 +31,7 @@ const ITEMS: usize = 2_000;
 type Last = Arc<Mutex<Bytes>>;
 
 fn main() {
-    contexture_server::prepare_tls();
+    contexture_gateway::prepare_tls();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     println!("{ITEMS} items of history, 12 layers, {CALLS} calls");
     println!("{:<40} {:>8} {:>10} {:>10} {:>10} {:>10}", "", "body", "median", "p99", "client", "bare HTTP");

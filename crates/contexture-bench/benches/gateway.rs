@@ -7,7 +7,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::Response;
 use contexture_bench::{resident_mb, show};
-use contexture_server::{Gateway, Options, Upstreams};
+use contexture_gateway::{Gateway, Options, Upstreams};
 use serde_json::{Value, json};
 
 /// Requests of each kind.
@@ -24,7 +24,7 @@ const ACTIVE: usize = 100;
 const SIZES: [(usize, usize); 4] = [(100, 50_000), (300, 200_000), (2_000, 250_000), (2_000, 3_000_000)];
 
 fn main() {
-    contexture_server::prepare_tls();
+    contexture_gateway::prepare_tls();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let upstream = serve(axum::Router::new().fallback(answer)).await;

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use contexture::host::UuidIds;
 use contexture::id::IdSource;
 use contexture::store::{self, Checked, Copied, OpenError, Place, SqliteStore};
-use contexture_server::percent;
+use contexture_gateway::percent;
 use serde_json::json;
 
 use crate::failure::Failure;

@@ -23,10 +23,10 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::timeline::Timeline;
 pub use blocks::PREVIEW_CHARS;
-use contexture_server::account::models::Models;
-use contexture_server::account::record::RequestRecord;
-use contexture_server::write::StoreError;
-use contexture_server::write::content::Content;
+use contexture_gateway::account::models::Models;
+use contexture_gateway::account::record::RequestRecord;
+use contexture_gateway::write::StoreError;
+use contexture_gateway::write::content::Content;
 use noting::Last;
 pub use reading::WindowQuery;
 

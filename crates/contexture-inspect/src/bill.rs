@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::archive::Archive;
 use super::view::{BillLine, Dear};
-use contexture_server::account::day::day_of;
-use contexture_server::account::receipt::Receipt;
-use contexture_server::account::record::RequestRecord;
-use contexture_server::write::StoreError;
+use contexture_gateway::account::day::day_of;
+use contexture_gateway::account::receipt::Receipt;
+use contexture_gateway::account::record::RequestRecord;
+use contexture_gateway::write::StoreError;
 
 /// How many of its most expensive requests each line lists.
 const DEAREST: usize = 3;

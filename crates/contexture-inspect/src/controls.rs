@@ -1,7 +1,7 @@
 //! What a user can do to a block of an active conversation.
 
 use contexture::fold::Pins;
-use contexture_server::watch::Controls;
+use contexture_gateway::watch::Controls;
 
 use super::block::{Kind, Source};
 use super::view::BlockText;

@@ -13,8 +13,8 @@ use serde_json::Value;
 use super::archive::ArchivedRequest;
 use super::block::{Draft, Kind, Source, item_draft};
 use super::server::Inspector;
-use contexture_server::account::record::{DecidedNote, RequestRecord};
-use contexture_server::percent::decoded;
+use contexture_gateway::account::record::{DecidedNote, RequestRecord};
+use contexture_gateway::percent::decoded;
 
 /// The key prefix of all threads.
 const THREADS: &str = "threads/";

@@ -15,9 +15,9 @@ use super::controls;
 use super::export::export;
 use super::server::Inspector;
 use super::view::{BlockText, Form};
-use contexture_server::percent::decoded;
-use contexture_server::watch::Controls;
-use contexture_server::write::StoreError;
+use contexture_gateway::percent::decoded;
+use contexture_gateway::watch::Controls;
+use contexture_gateway::write::StoreError;
 
 /// Most rows per page.
 const MOST_ROWS: u64 = 500;

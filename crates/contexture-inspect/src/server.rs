@@ -15,12 +15,12 @@ use super::answer;
 use super::archive::{Archive, ArchivedRequest, Ticket};
 use super::pass::Pass;
 use super::view::About;
-use contexture_server::accept::access::fresh_secret;
-use contexture_server::accept::guard;
-use contexture_server::accept::serving::{HEADER_TIME, serve};
-use contexture_server::account::record::RequestRecord;
-use contexture_server::watch::Controls;
-use contexture_server::{StartError, StoreError};
+use contexture_gateway::accept::access::fresh_secret;
+use contexture_gateway::accept::guard;
+use contexture_gateway::accept::serving::{HEADER_TIME, serve};
+use contexture_gateway::account::record::RequestRecord;
+use contexture_gateway::watch::Controls;
+use contexture_gateway::{StartError, StoreError};
 
 /// How many events are buffered for a slow page.
 const MAX_NEWS: usize = 256;

@@ -3,7 +3,7 @@
 use super::block::Source;
 use super::text::about;
 use super::view::{RequestLine, Verdict};
-use contexture_server::account::record::{DecidedNote, DecisionKind};
+use contexture_gateway::account::record::{DecidedNote, DecisionKind};
 
 /// The share of the previous request that must be read from the cache for a request to count as a cache hit.
 const FOUND_SHARE: f64 = 0.5;
@@ -97,7 +97,7 @@ mod tests {
     use contexture::wire::Usage;
 
     use super::*;
-    use contexture_server::account::record::RequestRecord;
+    use contexture_gateway::account::record::RequestRecord;
 
     fn line(time_ms: u64, usage: Usage, decided: Vec<DecidedNote>) -> RequestLine {
         let record = RequestRecord { status: 200, time_ms, usage: Some(usage), decided, ..RequestRecord::default() };

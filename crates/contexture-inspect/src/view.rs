@@ -6,8 +6,8 @@ use contexture::wire::Format;
 use serde::{Deserialize, Serialize};
 
 use super::block::{Kind, Source};
-use contexture_server::account::receipt::Receipt;
-use contexture_server::account::record::RequestRecord;
+use contexture_gateway::account::receipt::Receipt;
+use contexture_gateway::account::record::RequestRecord;
 
 /// What is inspected.
 #[derive(Clone, Debug, Default, Serialize)]

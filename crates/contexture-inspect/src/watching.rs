@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::PoisonError;
 
 use contexture::store::Place;
-use contexture_server::account::record::RequestRecord;
-use contexture_server::watch::{StartedGateway, WatchedRequest};
-use contexture_server::{StartError, Watcher, open_store};
+use contexture_gateway::account::record::RequestRecord;
+use contexture_gateway::watch::{StartedGateway, WatchedRequest};
+use contexture_gateway::{StartError, Watcher, open_store};
 
 use super::archive::{ASIDE, Archive, ArchivedRequest};
 use super::server::{InspectServer, Inspector};

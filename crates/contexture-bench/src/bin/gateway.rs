@@ -16,11 +16,11 @@ use contexture::wire::Format;
 use contexture_bench::twin::{Likeness, Twin, own_count};
 use contexture_cli::failure::Failure;
 use contexture_cli::source;
-use contexture_server::models::{Caching, Models};
-use contexture_server::testing::cache::{Cache, Took};
-use contexture_server::testing::recorded::Recorded;
-use contexture_server::testing::rules;
-use contexture_server::{Gateway, Options, Receipt, Upstreams};
+use contexture_gateway::models::{Caching, Models};
+use contexture_gateway::testing::cache::{Cache, Took};
+use contexture_gateway::testing::recorded::Recorded;
+use contexture_gateway::testing::rules;
+use contexture_gateway::{Gateway, Options, Receipt, Upstreams};
 use serde_json::json;
 
 /// How far unforced folds may exceed the bill of pass-through, as a share of it.

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::{env, process};
 
-use contexture_server::Upstreams;
-use contexture_server::access::fresh_secret;
+use contexture_gateway::Upstreams;
+use contexture_gateway::access::fresh_secret;
 use serde::Deserialize;
 
 use super::configured::{Source, Surroundings, path_of};

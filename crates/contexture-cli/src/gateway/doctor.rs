@@ -6,8 +6,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use clap::Args;
-use contexture_server::answerer::Answerer;
-use contexture_server::{Gateway, Options, RequestRecord, Upstreams};
+use contexture_gateway::answerer::Answerer;
+use contexture_gateway::{Gateway, Options, RequestRecord, Upstreams};
 use tokio::process::Command;
 
 use super::agents::Agent;

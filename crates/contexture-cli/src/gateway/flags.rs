@@ -4,9 +4,9 @@ use std::path::Path;
 
 use crate::settings::{Command, Config, keys};
 use clap::Args;
+use contexture_gateway::models::Models;
+use contexture_gateway::{Options, Upstreams};
 use contexture_inspect::{InspectServer, inspector_of_gateway};
-use contexture_server::models::Models;
-use contexture_server::{Options, Upstreams};
 
 use super::place::StoreFlag;
 use super::start::cannot_start;

@@ -26,7 +26,7 @@ pub struct Forget {
 /// # Errors
 /// Nothing of that name is kept, or the store cannot be written.
 pub fn run(command: &Forget) -> Result<(), Failure> {
-    let fail = |error: contexture_server::StoreError| Failure::work(error.to_string());
+    let fail = |error: contexture_gateway::StoreError| Failure::work(error.to_string());
     let Some(store) = command.store.existing()? else {
         return Ok(io::stdout().write_all(b"nothing is kept\n")?);
     };

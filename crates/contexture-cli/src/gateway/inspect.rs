@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use clap::Args;
 use contexture::store::SqliteStore;
+use contexture_gateway::simulate::played::Played;
+use contexture_gateway::{is_store, open_store};
 use contexture_inspect::view::About;
 use contexture_inspect::{ARCHIVE_NAME, Archive, InspectServer, Inspector, library};
-use contexture_server::simulate::played::Played;
-use contexture_server::{is_store, open_store};
 use tokio::task::JoinHandle;
 
 use super::place::store_path;
@@ -182,7 +182,7 @@ fn kept(store: &Path) -> Result<Archive, Failure> {
     Ok(archive)
 }
 
-fn unreadable(error: contexture_server::StoreError) -> Failure {
+fn unreadable(error: contexture_gateway::StoreError) -> Failure {
     Failure::work(error.to_string())
 }
 

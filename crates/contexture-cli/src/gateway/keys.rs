@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use contexture_server::Key;
+use contexture_gateway::Key;
 
 use super::place::state_directory;
 use crate::failure::Failure;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use contexture::store::Place;
+use contexture_gateway::{Store, StoreError, is_store, open_store};
 use contexture_inspect::ARCHIVE_NAME;
-use contexture_server::{Store, StoreError, is_store, open_store};
 
 use crate::failure::Failure;
 use crate::store;

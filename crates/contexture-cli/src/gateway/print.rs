@@ -1,6 +1,6 @@
 //! Receipts as people read them.
 
-use contexture_server::Receipt;
+use contexture_gateway::Receipt;
 
 /// A receipt of some lines; without requests it says that nothing was seen.
 pub(super) fn receipt(receipt: &Receipt, is_watching: bool) -> String {

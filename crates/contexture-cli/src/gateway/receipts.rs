@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
-use contexture_server::day::day_of;
-use contexture_server::{Receipt, RequestRecord};
+use contexture_gateway::day::day_of;
+use contexture_gateway::{Receipt, RequestRecord};
 use serde_json::json;
 
 use super::place::StoreFlag;

@@ -6,7 +6,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 
 use clap::Args;
-use contexture_server::{Gateway, Options, Receipt};
+use contexture_gateway::{Gateway, Options, Receipt};
 use tokio::process::Command;
 
 use super::agents::{Agent, Destination, Pointed};
@@ -59,7 +59,7 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     let variable = |name: &str| env::var(name).ok();
     let around = Surroundings { variable: &variable, directory: &here, arguments: &command.arguments };
     let destination = match &command.upstream {
-        Some(url) => Destination::given(contexture_server::Upstreams::one(url)),
+        Some(url) => Destination::given(contexture_gateway::Upstreams::one(url)),
         None => agent.destination(flags::upstreams(&config), &around)?,
     };
     let (upstreams, directory) = (destination.upstreams.clone(), here.to_str().map(Arc::from));

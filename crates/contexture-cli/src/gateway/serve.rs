@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use crate::settings::keys;
 use clap::Args;
+use contexture_gateway::{Gateway, Options, Receipt, Upstreams};
 use contexture_inspect::InspectServer;
-use contexture_server::{Gateway, Options, Receipt, Upstreams};
 
 use super::flags::{self, GatewayFlags, web_address};
 use super::keys::KeptKeys;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 use contexture::fold::FoldDecision;
-use contexture_server::Store;
+use contexture_gateway::Store;
 
 use super::place::StoreFlag;
 use super::print::thousands;
@@ -44,7 +44,7 @@ pub fn run(command: &Show) -> Result<(), Failure> {
             .hint("`contexture receipts` names conversations; shortened outputs name their hash")
     };
     let store = command.store.existing()?.ok_or_else(unknown)?;
-    let fail = |error: contexture_server::StoreError| Failure::work(error.to_string());
+    let fail = |error: contexture_gateway::StoreError| Failure::work(error.to_string());
     if let Some(shown) = store.text(&asked.id).map_err(fail)? {
         let text: String = shown.text.split_inclusive('\n').skip(asked.from_line - 1).collect();
         return Ok(io::stdout().write_all(for_output(&text).as_bytes())?);

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use contexture_server::{StartError, StoreError};
+use contexture_gateway::{StartError, StoreError};
 
 use crate::failure::Failure;
 

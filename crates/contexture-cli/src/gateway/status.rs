@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use contexture_server::Receipt;
-use contexture_server::remote::receipt_of;
+use contexture_gateway::Receipt;
+use contexture_gateway::remote::receipt_of;
 use serde_json::json;
 
 use super::place::StoreFlag;
@@ -35,7 +35,7 @@ pub fn run(command: &Status) -> Result<(), Failure> {
     let mut running = Vec::new();
     let mut elsewhere = Vec::new();
     if let Some(store) = command.store.existing()? {
-        let fail = |error: contexture_server::StoreError| Failure::work(error.to_string());
+        let fail = |error: contexture_gateway::StoreError| Failure::work(error.to_string());
         for gateway in store.gateways().map_err(fail)? {
             // Their addresses mean something on their own machines only.
             if !gateway.host.is_empty() && gateway.host != contexture::host::machine() {

@@ -4,9 +4,9 @@ use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contexture_server::Watcher;
-use contexture_server::otlp::{Exporter, Receiver};
-use contexture_server::percent::decoded;
+use contexture_gateway::Watcher;
+use contexture_gateway::otlp::{Exporter, Receiver};
+use contexture_gateway::percent::decoded;
 
 use crate::failure::Failure;
 

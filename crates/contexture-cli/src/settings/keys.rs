@@ -16,7 +16,7 @@ use contexture::layers::{FileReference, FileReferenceOptions};
 use contexture::slot::Slot;
 use contexture::tokens::MAX_TOKENS;
 use contexture::window::Overflow;
-use contexture_server::models::ModelEntry;
+use contexture_gateway::models::ModelEntry;
 
 /// Makes a static of every row, documented with the row's own sentence, and the list of all rows.
 macro_rules! keys {

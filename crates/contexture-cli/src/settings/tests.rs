@@ -7,7 +7,7 @@ use super::kind::Field;
 use super::page::page_of;
 use super::resolved::resolve_with;
 use super::*;
-use contexture_server::models::ModelEntry;
+use contexture_gateway::models::ModelEntry;
 
 /// A table with kinds and rules that the real one does not have yet.
 static PIN_ROLES: Key<Vec<String>> = Key::new(Row {

@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Output};
 
-use contexture_server::answerer::Answerer;
+use contexture_gateway::answerer::Answerer;
 use tempfile::TempDir;
 
 /// The variable by which the agent finds its provider.

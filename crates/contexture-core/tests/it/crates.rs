@@ -28,9 +28,9 @@ const CRATES: [(&str, &[&str]); 11] = [
             "contexture-wire",
         ],
     ),
-    ("contexture-server", &["contexture"]),
-    ("contexture-inspect", &["contexture", "contexture-server"]),
-    ("contexture-cli", &["contexture", "contexture-inspect", "contexture-server"]),
+    ("contexture-gateway", &["contexture"]),
+    ("contexture-inspect", &["contexture", "contexture-gateway"]),
+    ("contexture-cli", &["contexture", "contexture-inspect", "contexture-gateway"]),
 ];
 
 /// The crate of benchmarks, which may use everything and which nothing uses.

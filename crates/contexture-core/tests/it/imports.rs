@@ -172,7 +172,7 @@ fn no_file_imports_from_a_file_that_imports_from_it() {
         ("contexture-memory", 20, NotFromParts),
         ("contexture-store", 10, NotFromParts),
         ("contexture", 30, NotFromParts),
-        ("contexture-server", 40, NotFromParts),
+        ("contexture-gateway", 40, NotFromParts),
         ("contexture-inspect", 15, NotFromParts),
         ("contexture-cli", 20, NotFromParts),
     ] {

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::super::block::{Draft, Kind, Source};
 use super::super::text::preview;
-use contexture_server::write::StoreError;
+use contexture_gateway::write::StoreError;
 
 /// Characters of a block that lists show.
 pub const PREVIEW_CHARS: usize = 160;

@@ -12,7 +12,7 @@ use super::super::window::{Compared, boundary, first_difference};
 use super::Archive;
 use super::lists;
 use super::reading::{Reasons, api_name};
-use contexture_server::write::StoreError;
+use contexture_gateway::write::StoreError;
 
 /// What the export needs to know of each block.
 struct Known {

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params};
 
-use contexture_server::write::StoreError;
+use contexture_gateway::write::StoreError;
 
 /// Requests after which a list is stored whole.
 pub const REQUESTS_PER_WHOLE: u64 = 64;

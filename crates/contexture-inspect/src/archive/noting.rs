@@ -13,8 +13,8 @@ use super::super::view::RequestLine;
 use super::blocks;
 use super::lists::{self, Lists, REQUESTS_PER_WHOLE, shared};
 use super::{Archive, ArchivedRequest, MAX_HELD, Ticket};
-use contexture_server::account::record::RequestRecord;
-use contexture_server::write::StoreError;
+use contexture_gateway::account::record::RequestRecord;
+use contexture_gateway::write::StoreError;
 
 /// Characters of a user's message that a list shows.
 const SAID_CHARS: usize = 120;

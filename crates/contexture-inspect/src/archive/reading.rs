@@ -15,9 +15,9 @@ use super::super::window::{Compared, Shown, boundary, first_difference};
 use super::Archive;
 use super::blocks::{self, BlockRow, COLUMNS};
 use super::lists::{self, Lists};
-use contexture_server::account::models::Models;
-use contexture_server::account::record::DecisionKind;
-use contexture_server::write::StoreError;
+use contexture_gateway::account::models::Models;
+use contexture_gateway::account::record::DecisionKind;
+use contexture_gateway::write::StoreError;
 
 /// Most conversations whose files are kept in memory.
 const MAX_TIMELINES: usize = 8;

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use contexture_server::write::StoreError;
+use contexture_gateway::write::StoreError;
 
 /// The schema version.
 const VERSION: i64 = 1;

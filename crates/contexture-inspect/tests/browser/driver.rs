@@ -27,7 +27,7 @@ pub struct Browser {
 impl Browser {
     /// Starts a browser with a profile of its own.
     pub async fn start(width: u32, height: u32) -> Self {
-        contexture_server::prepare_tls();
+        contexture_gateway::prepare_tls();
         // Nobody else takes a port that was free just now.
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();

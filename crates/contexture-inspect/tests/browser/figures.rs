@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use contexture::wire::{Format, Usage};
+use contexture_gateway::RequestRecord;
 use contexture_inspect::view::About;
 use contexture_inspect::{Archive, ArchivedRequest, InspectServer};
-use contexture_server::RequestRecord;
 use serde_json::json;
 
 use crate::agent::{Agent, Step};

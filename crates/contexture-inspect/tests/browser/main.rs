@@ -8,11 +8,11 @@
 // Clippy allows `unwrap` in test functions but not in what they call.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[path = "../../../contexture-server/tests/it/agent.rs"]
+#[path = "../../../contexture-gateway/tests/it/agent.rs"]
 #[allow(dead_code, reason = "the other tests use all of it")]
 mod agent;
 mod driver;
-#[path = "../../../contexture-server/tests/it/provider.rs"]
+#[path = "../../../contexture-gateway/tests/it/provider.rs"]
 #[allow(dead_code, reason = "the other tests use all of it")]
 mod provider;
 

@@ -2,10 +2,10 @@
 
 use contexture::transcript::Record;
 use contexture::wire::Format;
+use contexture_gateway::simulate::played::Played;
+use contexture_gateway::{Gateway, Options};
 use contexture_inspect::view::About;
 use contexture_inspect::{Archive, InspectServer, inspector_of_gateway};
-use contexture_server::simulate::played::Played;
-use contexture_server::{Gateway, Options};
 
 use crate::agent::Agent;
 use crate::provider::{Provider, patient, post};

@@ -2,10 +2,10 @@
 
 use contexture::prelude::{LayerSpec, LlmResponse, MemoryScope, ModelRequest, Slot, layer, memory};
 use contexture::wire::Format;
+use contexture_gateway::simulate::played::Played;
+use contexture_gateway::{Gateway, Options};
 use contexture_inspect::view::About;
 use contexture_inspect::{Archive, InspectServer, library};
-use contexture_server::simulate::played::Played;
-use contexture_server::{Gateway, Options};
 use serde_json::{Value, json};
 
 use super::agent::Agent;

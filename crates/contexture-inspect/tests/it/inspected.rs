@@ -1,7 +1,7 @@
 //! A gateway with an inspector that watches it.
 
+use contexture_gateway::{Gateway, Options};
 use contexture_inspect::{InspectServer, inspector_of_gateway};
-use contexture_server::{Gateway, Options};
 
 use super::provider::Provider;
 

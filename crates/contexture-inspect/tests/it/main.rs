@@ -3,19 +3,20 @@
 // Clippy allows `unwrap` in test functions but not in what they call.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[path = "../../../contexture-server/tests/it/agent.rs"]
+#[path = "../../../contexture-gateway/tests/it/agent.rs"]
 #[allow(dead_code, reason = "the tests of the gateway use all of it")]
 mod agent;
 mod inspected;
-#[path = "../../../contexture-server/tests/it/played.rs"]
+#[path = "../../../contexture-gateway/tests/it/played.rs"]
 #[allow(dead_code, reason = "the tests of the gateway use all of it")]
 mod played;
-#[path = "../../../contexture-server/tests/it/provider.rs"]
+#[path = "../../../contexture-gateway/tests/it/provider.rs"]
 #[allow(dead_code, reason = "the tests of the gateway use all of it")]
 mod provider;
-#[path = "../../../contexture-server/tests/it/receiver.rs"]
+#[path = "../../../contexture-gateway/tests/it/receiver.rs"]
 mod receiver;
 
 mod api;
+mod archive;
 mod privacy;
 mod strangers;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use contexture::tokens::{Estimate, TokenCounter};
 use contexture::wire::Format;
-use contexture_server::otlp::Exporter;
-use contexture_server::{Gateway, Key, Options, Upstreams, Watcher};
+use contexture_gateway::otlp::Exporter;
+use contexture_gateway::{Gateway, Key, Options, Upstreams, Watcher};
 
 use super::agent::Agent;
 use super::inspected::inspected;

@@ -1,7 +1,7 @@
 //! The token of the inspector and the key of the gateway are told to nobody.
 
 use contexture::wire::Format;
-use contexture_server::{Gateway, Options};
+use contexture_gateway::{Gateway, Options};
 
 use super::agent::Agent;
 use super::inspected::inspected;

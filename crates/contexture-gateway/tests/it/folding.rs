@@ -2,8 +2,8 @@
 
 use contexture::fold::records::RECORDS_MARK;
 use contexture::wire::Format;
-use contexture_server::Options;
-use contexture_server::testing::rules;
+use contexture_gateway::Options;
+use contexture_gateway::testing::rules;
 use serde_json::Value;
 
 use super::agent::{Agent, file_text, numbered};

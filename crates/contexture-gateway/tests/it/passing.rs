@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::Response;
 use bytes::Bytes;
 use contexture::wire::Format;
-use contexture_server::{Gateway, Options, Receipt, Upstreams};
+use contexture_gateway::{Gateway, Options, Receipt, Upstreams};
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
 
@@ -131,7 +131,7 @@ async fn an_upstream_that_is_the_gateway_itself_is_noticed_however_it_is_written
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let upstreams = Upstreams::one(&format!("http://{host}:{port}/v1"));
         let started = Gateway::start(&format!("127.0.0.1:{port}"), Options { upstreams, ..patient() }).await;
-        assert!(matches!(started, Err(contexture_server::StartError::Loop(_))), "{host}");
+        assert!(matches!(started, Err(contexture_gateway::StartError::Loop(_))), "{host}");
     }
 }
 

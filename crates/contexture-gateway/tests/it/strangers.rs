@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use contexture::wire::Format;
-use contexture_server::{Gateway, Key, Options};
+use contexture_gateway::{Gateway, Key, Options};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::agent::Agent;

@@ -1,7 +1,7 @@
 //! A gateway that ends and starts again goes on with the same bytes.
 
 use contexture::wire::Format;
-use contexture_server::{Options, open_store};
+use contexture_gateway::{Options, open_store};
 
 use super::played::{long, play, play_some, small};
 use super::provider::Provider;

@@ -1,7 +1,7 @@
 //! Long conversations, played through a gateway.
 
 use contexture::wire::{Digest, Format, digest};
-use contexture_server::{Gateway, Options, RequestRecord};
+use contexture_gateway::{Gateway, Options, RequestRecord};
 use serde_json::Value;
 
 use super::agent::Agent;

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 use contexture::wire::Format;
-use contexture_server::{Options, Receipt};
+use contexture_gateway::{Options, Receipt};
 
 use super::played::{long, play, records, small};
 use super::provider::{Provider, post};
-use contexture_server::testing::rules;
+use contexture_gateway::testing::rules;
 
 const STORE: &str = "CONTEXTURE_TEST_FULL_STORE";
 
@@ -100,9 +100,9 @@ async fn a_store_that_is_damaged_anywhere_stops_no_request() {
             let _ = std::fs::remove_file(path.with_extension(format!("db{extra}")));
         }
         std::fs::write(&path, damaged).unwrap();
-        let options = Options { upstreams: contexture_server::Upstreams::one(&provider.url), ..options() };
+        let options = Options { upstreams: contexture_gateway::Upstreams::one(&provider.url), ..options() };
         // One that cannot even be opened is told at the start.
-        let Ok(gateway) = contexture_server::Gateway::start("127.0.0.1:0", options).await else {
+        let Ok(gateway) = contexture_gateway::Gateway::start("127.0.0.1:0", options).await else {
             refused += 1;
             continue;
         };

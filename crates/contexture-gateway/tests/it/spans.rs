@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contexture::wire::Format;
-use contexture_server::Options;
-use contexture_server::otlp::{Exporter, OtlpError, Receiver};
+use contexture_gateway::Options;
+use contexture_gateway::otlp::{Exporter, OtlpError, Receiver};
 use serde_json::Value;
 
 use super::played::{long, play, records, small};

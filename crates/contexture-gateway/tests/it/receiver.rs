@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use contexture_server::otlp::Receiver;
+use contexture_gateway::otlp::Receiver;
 use serde_json::Value;
 
 /// Bodies that a receiver of spans got, with a header.

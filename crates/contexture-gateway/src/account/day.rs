@@ -3,7 +3,7 @@
 /// The day of a time in milliseconds since the Unix epoch, in UTC.
 ///
 /// ```
-/// use contexture_server::account::day::day_of;
+/// use contexture_gateway::account::day::day_of;
 /// assert_eq!(day_of(0), "1970-01-01");
 /// assert_eq!(day_of(951_782_400_000), "2000-02-29");
 /// assert_eq!(day_of(1_763_164_799_999), "2025-11-14");

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use contexture::tokens::{Estimate, TokenCounter};
 use contexture::wire::Format;
-use contexture_server::testing::cache::Cache;
-use contexture_server::{Options, Receipt};
+use contexture_gateway::testing::cache::Cache;
+use contexture_gateway::{Options, Receipt};
 
 use super::agent::Agent;
 use super::played::{digests, long, records, small};

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::extract::Request;
 use contexture::wire::Format;
-use contexture_server::{Gateway, Options, Receipt, Upstreams};
+use contexture_gateway::{Gateway, Options, Receipt, Upstreams};
 use serde_json::{Value, json};
 
 use super::agent::Agent;

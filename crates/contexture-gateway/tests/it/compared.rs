@@ -1,6 +1,6 @@
 //! What is sent for recordings, as digests by which two versions of the gateway are compared.
 //!
-//! `RECORDINGS=DIR STORES=DIR cargo test -p contexture-server --test it compared -- --ignored --nocapture` prints a line
+//! `RECORDINGS=DIR STORES=DIR cargo test -p contexture-gateway --test it compared -- --ignored --nocapture` prints a line
 //! for each recording. The store after its first half is kept in `STORES`; where one is kept already, maybe by another
 //! version, only the second half is sent, with that store.
 
@@ -11,8 +11,8 @@ use std::time::Duration;
 use contexture::clock::Clock;
 use contexture::transcript::Transcript;
 use contexture::wire::Format;
-use contexture_server::testing::recorded::Recorded;
-use contexture_server::{Options, RequestRecord};
+use contexture_gateway::testing::recorded::Recorded;
+use contexture_gateway::{Options, RequestRecord};
 use futures_util::future::BoxFuture;
 use serde_json::json;
 

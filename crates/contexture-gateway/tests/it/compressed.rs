@@ -1,12 +1,12 @@
 //! Requests whose bodies come as zstd.
 
 use contexture::wire::Format;
-use contexture_server::{Gateway, Options};
+use contexture_gateway::{Gateway, Options};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use super::played::{long, play, records, small};
 use super::provider::{Provider, path_of, unpacked};
-use contexture_server::testing::rules;
+use contexture_gateway::testing::rules;
 
 /// `{"model":"gpt-5","input":[…]}` as the program `zstd` writes it with its level 19 and a checksum.
 const FOREIGN: &[u8] = include_bytes!("request.zst");

@@ -7,7 +7,7 @@ mod server;
 use std::path::{Path, PathBuf};
 
 use contexture::wire::Format;
-use contexture_server::Options;
+use contexture_gateway::Options;
 
 use super::played::{digests, long, records, small};
 use super::provider::{Provider, post};
@@ -86,12 +86,12 @@ async fn lose_nothing(store: &Path) {
         assert_eq!((one.0, two.0), (200, 200));
     }
     for got in provider.got() {
-        contexture_server::testing::rules::check(agent.format, &got.body).unwrap();
+        contexture_gateway::testing::rules::check(agent.format, &got.body).unwrap();
     }
     let mut seen = 0;
     for gateway in gateways {
         seen += gateway.stop().await.len();
     }
-    let kept = contexture_server::open_store(store).unwrap().requests(None).unwrap();
+    let kept = contexture_gateway::open_store(store).unwrap().requests(None).unwrap();
     assert_eq!((seen, kept.len()), (agent.requests().len() * 2, agent.requests().len() * 2));
 }

@@ -78,7 +78,7 @@ impl Upstreams {
     /// Routes a request by its path. `is_anthropic` says what its headers look like, for paths that are ambiguous.
     ///
     /// ```
-    /// use contexture_server::send::upstream::Upstreams;
+    /// use contexture_gateway::send::upstream::Upstreams;
     /// let upstreams = Upstreams::default();
     /// let url = |path: &str| upstreams.route(path, None, false).url;
     /// assert_eq!(url("/anthropic/v1/messages"), "https://api.anthropic.com/v1/messages");

@@ -6,10 +6,10 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use contexture::wire::Format;
-use contexture_server::{Gateway, Options, Upstreams};
+use contexture_gateway::{Gateway, Options, Upstreams};
 use serde_json::{Value, json};
 
-use contexture_server::testing::cache::{Cache, Took};
+use contexture_gateway::testing::cache::{Cache, Took};
 
 /// What the provider got.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use contexture::wire::Format;
-use contexture_server::{Gateway, Key, Options, Upstreams};
+use contexture_gateway::{Gateway, Key, Options, Upstreams};
 
 use super::played::{long, small};
 use super::provider::{Provider, path_of};
@@ -60,7 +60,7 @@ impl Drop for Killed {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repeated_request_gets_the_same_bytes_after_a_kill() {
     let kills = env::var("CONTEXTURE_TEST_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
-    contexture_server::prepare_tls();
+    contexture_gateway::prepare_tls();
     let provider = Provider::start().await;
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("gateway.db");

@@ -4,8 +4,8 @@ use contexture::item::FunctionCall;
 use contexture::item::Item;
 use contexture::transcript::Record;
 use contexture::wire::Format;
-use contexture_server::testing::recorded::Recorded;
-use contexture_server::testing::rules;
+use contexture_gateway::testing::recorded::Recorded;
+use contexture_gateway::testing::rules;
 
 use super::agent::file_text;
 use super::played::small;

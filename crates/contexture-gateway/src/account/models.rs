@@ -106,7 +106,7 @@ impl Models {
     /// Adds entries from the user's configuration. What an entry leaves out is taken from the table.
     ///
     /// ```
-    /// use contexture_server::models::{ModelEntry, Models};
+    /// use contexture_gateway::models::{ModelEntry, Models};
     /// let entry = ModelEntry { name: "gpt-5-pro".to_owned(), input: Some(15.0), ..ModelEntry::default() };
     /// let models = Models::builtin().knowing([entry]);
     /// let model = models.get("openai/gpt-5-pro-2026");
@@ -133,7 +133,7 @@ impl Models {
     /// Returns the entry for a model, or a cautious default if it is unknown.
     ///
     /// ```
-    /// use contexture_server::models::Models;
+    /// use contexture_gateway::models::Models;
     /// let models = Models::builtin();
     /// assert_eq!(models.get("anthropic/claude-sonnet-4-5-20250929").input, Some(3.0));
     /// assert_eq!((models.get("what-is-this").context, models.get("what-is-this").input), (128_000, None));
