@@ -8,6 +8,7 @@ use axum::extract::{Request, State};
 use axum::http::Response;
 use contexture_bench::{resident_mb, show};
 use contexture_gateway::{Gateway, Options, Upstreams};
+use contexture_inspect::inspector_of_gateway;
 use serde_json::{Value, json};
 
 /// Requests of each kind.
@@ -95,7 +96,12 @@ fn body(messages: &[Value]) -> String {
 async fn latency(plain: &str, upstream: &str, messages: usize, bytes: usize, is_inspected: bool) {
     let directory = tempfile::tempdir().expect("a directory for the store");
     let store = Some(directory.path().join("gateway.db"));
-    let options = Options { upstreams: Upstreams::one(upstream), store, inspect: is_inspected, ..Options::default() };
+    let mut options = Options { upstreams: Upstreams::one(upstream), store, ..Options::default() };
+    let inspector = match is_inspected {
+        true => Some(inspector_of_gateway(options.store.as_deref()).await.expect("an inspector on a free port")),
+        false => None,
+    };
+    options.watchers.extend(inspector.iter().map(|server| server.inspector().clone() as _));
     let gateway = Gateway::start("127.0.0.1:0", options).await.expect("a gateway on a free port");
     let all = conversation(messages, bytes);
     let client = reqwest::Client::new();
