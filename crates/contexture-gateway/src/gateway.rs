@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::accept::access::{Access, Key};
+use crate::accept::access::{Access, AccessKey};
 use crate::accept::handle::handle;
 use crate::accept::serving::serve;
 use crate::account::record::RequestRecord;
@@ -101,7 +101,7 @@ impl Gateway {
     }
 
     /// Its URL with a key.
-    pub fn url_for(&self, key: &Key) -> String {
+    pub fn url_for(&self, key: &AccessKey) -> String {
         format!("http://{}/{}", self.address, key.secret())
     }
 

@@ -26,7 +26,7 @@ pub mod remote;
 pub mod testing;
 
 pub use accept::access;
-pub use accept::access::Key;
+pub use accept::access::AccessKey;
 #[cfg(feature = "otlp")]
 pub use account::otlp;
 pub use account::receipt::Receipt;

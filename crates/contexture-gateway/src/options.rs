@@ -10,7 +10,7 @@ use contexture::fold::Pins;
 use contexture::host::SystemClock;
 use contexture::tokens::{Estimate, TokenCounter};
 
-use crate::accept::access::Key;
+use crate::accept::access::AccessKey;
 use crate::accept::serving::HEADER_TIME;
 use crate::account::models::Models;
 use crate::send::upstream::Upstreams;
@@ -32,7 +32,7 @@ pub struct Options {
     pub upstreams: Upstreams,
     /// Who may use the gateway; without any, a fresh key is made. With several, what is kept is kept by key, and no file
     /// of this machine is read.
-    pub keys: Vec<Key>,
+    pub keys: Vec<AccessKey>,
     /// How long a client may take to send the headers of a request.
     pub header_time: Duration,
     /// The most tokens of a request; `None` uses the model's window.

@@ -26,8 +26,8 @@ pub use blocks::PREVIEW_CHARS;
 use contexture_gateway::account::models::Models;
 use contexture_gateway::account::record::RequestRecord;
 use contexture_gateway::write::StoreError;
-use contexture_gateway::write::content::Content;
-use noting::Last;
+use contexture_gateway::write::content::FileContent;
+use noting::NewestWindow;
 pub use reading::WindowQuery;
 
 /// Conversations whose newest window is kept in memory.
@@ -46,7 +46,7 @@ const WRITES_PER_LOOK: u64 = 500;
 pub struct Archive {
     connection: Mutex<Connection>,
     /// The newest windows of active conversations.
-    held: Mutex<HashMap<String, Last>>,
+    held: Mutex<HashMap<String, NewestWindow>>,
     /// The files of conversations that were viewed.
     timelines: Mutex<HashMap<String, Arc<Mutex<Timeline>>>>,
     writes: Mutex<u64>,
@@ -94,7 +94,7 @@ impl Archive {
     /// # Errors
     /// The file cannot be created or read, or its version is newer.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        if Content::of(path, tables::KNOWN_BY) == Content::Other {
+        if FileContent::of(path, tables::KNOWN_BY) == FileContent::Other {
             return Err(StoreError::Foreign(path.to_owned()));
         }
         let mut options = OpenOptions::new();
@@ -128,7 +128,7 @@ impl Archive {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn held(&self) -> MutexGuard<'_, HashMap<String, Last>> {
+    fn held(&self) -> MutexGuard<'_, HashMap<String, NewestWindow>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

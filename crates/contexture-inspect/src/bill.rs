@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::archive::Archive;
-use super::view::{BillLine, Dear};
+use super::view::{BillLine, ExpensiveRequest};
 use contexture_gateway::account::day::day_of;
 use contexture_gateway::account::receipt::Receipt;
 use contexture_gateway::account::record::RequestRecord;
@@ -14,7 +14,7 @@ const DEAREST: usize = 3;
 
 /// How the bill is grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum BillGrouping {
     /// One conversation.
     Conversation,
     /// One day, in UTC.
@@ -23,13 +23,13 @@ pub enum By {
     Model,
 }
 
-impl By {
+impl BillGrouping {
     /// Parses a grouping by its name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
-            "conversation" => Some(By::Conversation),
-            "day" => Some(By::Day),
-            "model" => Some(By::Model),
+            "conversation" => Some(BillGrouping::Conversation),
+            "day" => Some(BillGrouping::Day),
+            "model" => Some(BillGrouping::Model),
             _ => None,
         }
     }
@@ -38,21 +38,25 @@ impl By {
 #[derive(Default)]
 struct Group {
     records: Vec<RequestRecord>,
-    dearest: Vec<Dear>,
+    dearest: Vec<ExpensiveRequest>,
 }
 
 /// The bill of everything in an archive.
-pub fn bill(archive: &Archive, by: By) -> Result<Vec<BillLine>, StoreError> {
+pub fn bill(archive: &Archive, by: BillGrouping) -> Result<Vec<BillLine>, StoreError> {
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
     archive.each_request(|conversation, line| {
         let name = match by {
-            By::Conversation => conversation.to_owned(),
-            By::Day => day_of(line.record.time_ms),
-            By::Model => line.record.model.clone(),
+            BillGrouping::Conversation => conversation.to_owned(),
+            BillGrouping::Day => day_of(line.record.time_ms),
+            BillGrouping::Model => line.record.model.clone(),
         };
         let group = groups.entry(name).or_default();
         if let Some(bill) = line.record.bill {
-            group.dearest.push(Dear { conversation: conversation.to_owned(), n: line.n, billed: bill.billed });
+            group.dearest.push(ExpensiveRequest {
+                conversation: conversation.to_owned(),
+                n: line.n,
+                billed: bill.billed,
+            });
             group.dearest.sort_by(|one, other| other.billed.total_cmp(&one.billed));
             group.dearest.truncate(DEAREST);
         }
@@ -61,13 +65,13 @@ pub fn bill(archive: &Archive, by: By) -> Result<Vec<BillLine>, StoreError> {
     let mut lines = Vec::with_capacity(groups.len());
     for (name, group) in groups {
         let title = match by {
-            By::Conversation => archive.conversation(&name)?.map(|line| line.title).unwrap_or_default(),
-            By::Day | By::Model => name.clone(),
+            BillGrouping::Conversation => archive.conversation(&name)?.map(|line| line.title).unwrap_or_default(),
+            BillGrouping::Day | BillGrouping::Model => name.clone(),
         };
         lines.push(BillLine { title, name, receipt: Receipt::of(&group.records), dearest: group.dearest });
     }
     match by {
-        By::Day => lines.reverse(),
+        BillGrouping::Day => lines.reverse(),
         _ => lines.sort_by(|one, other| other.receipt.billed.total_cmp(&one.receipt.billed)),
     }
     Ok(lines)

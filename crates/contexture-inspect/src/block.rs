@@ -13,7 +13,7 @@ const MOST_UNKNOWN_BYTES: usize = 64 << 10;
 /// The source of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum BlockSource {
     /// Instructions.
     System,
     /// A tool declaration.
@@ -30,21 +30,28 @@ pub enum Source {
     Made,
 }
 
-impl Source {
+impl BlockSource {
     /// All sources, in display order.
-    pub const ALL: [Source; 7] =
-        [Source::System, Source::Tools, Source::Said, Source::Made, Source::File, Source::Output, Source::Model];
+    pub const ALL: [BlockSource; 7] = [
+        BlockSource::System,
+        BlockSource::Tools,
+        BlockSource::Said,
+        BlockSource::Made,
+        BlockSource::File,
+        BlockSource::Output,
+        BlockSource::Model,
+    ];
 
     /// Its name in the API and in the archive.
     pub fn name(self) -> &'static str {
         match self {
-            Source::System => "system",
-            Source::Tools => "tools",
-            Source::Said => "said",
-            Source::File => "file",
-            Source::Output => "output",
-            Source::Model => "model",
-            Source::Made => "made",
+            BlockSource::System => "system",
+            BlockSource::Tools => "tools",
+            BlockSource::Said => "said",
+            BlockSource::File => "file",
+            BlockSource::Output => "output",
+            BlockSource::Model => "model",
+            BlockSource::Made => "made",
         }
     }
 
@@ -57,7 +64,7 @@ impl Source {
 /// The kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum BlockKind {
     /// A text of a message.
     Text,
     /// Reasoning of the model.
@@ -72,33 +79,33 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl BlockKind {
     /// Its name in the API and in the archive.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Text => "text",
-            Kind::Thought => "thought",
-            Kind::Call => "call",
-            Kind::Output => "output",
-            Kind::Tool => "tool",
-            Kind::Other => "other",
+            BlockKind::Text => "text",
+            BlockKind::Thought => "thought",
+            BlockKind::Call => "call",
+            BlockKind::Output => "output",
+            BlockKind::Tool => "tool",
+            BlockKind::Other => "other",
         }
     }
 
     /// Parses a kind by its name.
     pub fn named(name: &str) -> Self {
-        let all = [Kind::Text, Kind::Thought, Kind::Call, Kind::Output, Kind::Tool];
-        all.into_iter().find(|kind| kind.name() == name).unwrap_or(Kind::Other)
+        let all = [BlockKind::Text, BlockKind::Thought, BlockKind::Call, BlockKind::Output, BlockKind::Tool];
+        all.into_iter().find(|kind| kind.name() == name).unwrap_or(BlockKind::Other)
     }
 }
 
 /// A block that is not in an archive yet.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Draft {
+pub struct BlockDraft {
     /// Its source.
-    pub source: Source,
+    pub source: BlockSource,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: BlockKind,
     /// The role of its author, if any.
     pub role: &'static str,
     /// The tool or file it is about.
@@ -113,7 +120,7 @@ pub struct Draft {
     pub text: String,
 }
 
-impl Draft {
+impl BlockDraft {
     /// The hash that identifies it, over what the model sees of it.
     pub fn hash(&self) -> [u8; 16] {
         let mut hasher = blake3::Hasher::new();
@@ -128,7 +135,7 @@ impl Draft {
 
 /// The part of a request before its messages.
 #[derive(Deserialize)]
-pub struct Head<'a> {
+pub struct RequestHead<'a> {
     /// The declared tools.
     #[serde(borrow, default)]
     tools: Option<&'a RawValue>,
@@ -140,22 +147,23 @@ pub struct Head<'a> {
     instructions: Option<&'a RawValue>,
 }
 
-impl<'a> Head<'a> {
+impl<'a> RequestHead<'a> {
     /// Extracts it from a body.
     pub fn parse(body: &'a str) -> Self {
         serde_json::from_str(body).unwrap_or(Self { tools: None, system: None, instructions: None })
     }
 
     /// Its parts as received, in the order in which a model sees them.
-    pub fn parts(&self) -> impl Iterator<Item = (Part, &'a RawValue)> + use<'a> {
-        let parts = [(Part::Tools, self.tools), (Part::System, self.system), (Part::System, self.instructions)];
+    pub fn parts(&self) -> impl Iterator<Item = (HeadPart, &'a RawValue)> + use<'a> {
+        let parts =
+            [(HeadPart::Tools, self.tools), (HeadPart::System, self.system), (HeadPart::System, self.instructions)];
         parts.into_iter().filter_map(|(part, raw)| Some((part, raw?)))
     }
 }
 
 /// A part of a request that is not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum HeadPart {
     /// The tools.
     Tools,
     /// Instructions.
@@ -163,12 +171,12 @@ pub enum Part {
 }
 
 /// The blocks of the part before the messages.
-pub fn head_drafts(part: Part, raw: &RawValue, counter: &dyn TokenCounter) -> Vec<Draft> {
+pub fn head_drafts(part: HeadPart, raw: &RawValue, counter: &dyn TokenCounter) -> Vec<BlockDraft> {
     let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
-    let draft = |kind, name: String, text: String| Draft {
-        source: if part == Part::Tools { Source::Tools } else { Source::System },
+    let draft = |kind, name: String, text: String| BlockDraft {
+        source: if part == HeadPart::Tools { BlockSource::Tools } else { BlockSource::System },
         kind,
-        role: if part == Part::Tools { "" } else { "system" },
+        role: if part == HeadPart::Tools { "" } else { "system" },
         name,
         call: String::new(),
         is_error: false,
@@ -177,15 +185,15 @@ pub fn head_drafts(part: Part, raw: &RawValue, counter: &dyn TokenCounter) -> Ve
     };
     match (part, value) {
         (_, Value::Null) => Vec::new(),
-        (Part::Tools, Value::Array(tools)) => {
-            tools.iter().map(|tool| draft(Kind::Tool, tool_name(tool), pretty(tool))).collect()
+        (HeadPart::Tools, Value::Array(tools)) => {
+            tools.iter().map(|tool| draft(BlockKind::Tool, tool_name(tool), pretty(tool))).collect()
         }
-        (Part::System, Value::String(text)) => vec![draft(Kind::Text, String::new(), text)],
-        (Part::System, Value::Array(blocks)) => {
+        (HeadPart::System, Value::String(text)) => vec![draft(BlockKind::Text, String::new(), text)],
+        (HeadPart::System, Value::Array(blocks)) => {
             let text = |block: &Value| block["text"].as_str().map_or_else(|| pretty(block), str::to_owned);
-            blocks.iter().map(|block| draft(Kind::Text, String::new(), text(block))).collect()
+            blocks.iter().map(|block| draft(BlockKind::Text, String::new(), text(block))).collect()
         }
-        (_, other) => vec![draft(Kind::Other, String::new(), pretty(&other))],
+        (_, other) => vec![draft(BlockKind::Other, String::new(), pretty(&other))],
     }
 }
 
@@ -203,18 +211,18 @@ fn pretty(value: &Value) -> String {
 }
 
 /// The blocks of a message. Outputs have no name yet.
-pub fn message_drafts(format: Format, raw: &RawValue, counter: &dyn TokenCounter) -> Vec<Draft> {
+pub fn message_drafts(format: Format, raw: &RawValue, counter: &dyn TokenCounter) -> Vec<BlockDraft> {
     let Ok(units) = read(format, raw, None) else { return vec![unknown(raw.get(), counter)] };
     units.iter().map(|unit| item_draft(&unit.item, counter)).collect()
 }
 
 /// Converts an item to a block.
-pub fn item_draft(item: &Item, counter: &dyn TokenCounter) -> Draft {
+pub fn item_draft(item: &Item, counter: &dyn TokenCounter) -> BlockDraft {
     let tokens = unit_tokens(counter, item);
-    let draft = |source, kind, text: String| Draft {
+    let draft = |source, kind, text: String| BlockDraft {
         source,
         kind,
-        role: if source == Source::Model { "assistant" } else { "" },
+        role: if source == BlockSource::Model { "assistant" } else { "" },
         name: String::new(),
         call: String::new(),
         is_error: false,
@@ -224,17 +232,17 @@ pub fn item_draft(item: &Item, counter: &dyn TokenCounter) -> Draft {
     match item {
         Item::Message(message) => {
             let (source, role) = match message.role {
-                Role::System => (Source::System, "system"),
-                Role::Developer => (Source::System, "developer"),
-                Role::User => (Source::Said, "user"),
-                Role::Assistant => (Source::Model, "assistant"),
+                Role::System => (BlockSource::System, "system"),
+                Role::Developer => (BlockSource::System, "developer"),
+                Role::User => (BlockSource::Said, "user"),
+                Role::Assistant => (BlockSource::Model, "assistant"),
             };
-            Draft { role, ..draft(source, Kind::Text, message_text(message)) }
+            BlockDraft { role, ..draft(source, BlockKind::Text, message_text(message)) }
         }
-        Item::FunctionCall(call) => Draft {
+        Item::FunctionCall(call) => BlockDraft {
             name: call.name.to_string(),
             call: call.call_id.to_string(),
-            ..draft(Source::Model, Kind::Call, call.arguments.clone())
+            ..draft(BlockSource::Model, BlockKind::Call, call.arguments.clone())
         },
         Item::FunctionCallOutput(output) => {
             let more = output.extra.get("content").and_then(Value::as_array);
@@ -242,7 +250,11 @@ pub fn item_draft(item: &Item, counter: &dyn TokenCounter) -> Draft {
             let text =
                 if more.is_empty() { output.output.clone() } else { format!("{}\n{}", output.output, more.join("\n")) };
             let call = output.call_id.to_string();
-            Draft { call, is_error: output.outcome.is_error(), ..draft(Source::Output, Kind::Output, text) }
+            BlockDraft {
+                call,
+                is_error: output.outcome.is_error(),
+                ..draft(BlockSource::Output, BlockKind::Output, text)
+            }
         }
         Item::Reasoning(reasoning) => {
             let opaque = reasoning.opaque.as_ref().and_then(Value::as_str).map_or(0, str::len);
@@ -250,9 +262,9 @@ pub fn item_draft(item: &Item, counter: &dyn TokenCounter) -> Draft {
                 true => format!("[thoughts that only the provider can read, {opaque} bytes]"),
                 false => reasoning.text.clone(),
             };
-            draft(Source::Model, Kind::Thought, text)
+            draft(BlockSource::Model, BlockKind::Thought, text)
         }
-        Item::Opaque(value) => draft(Source::Output, Kind::Other, opaque_text(value)),
+        Item::Opaque(value) => draft(BlockSource::Output, BlockKind::Other, opaque_text(value)),
     }
 }
 
@@ -281,9 +293,9 @@ fn opaque_text(value: &Value) -> String {
     }
 }
 
-fn unknown(json: &str, counter: &dyn TokenCounter) -> Draft {
+fn unknown(json: &str, counter: &dyn TokenCounter) -> BlockDraft {
     let text = json[..super::text::floor(json, MOST_UNKNOWN_BYTES)].to_owned();
     let (role, name, call) = ("", String::new(), String::new());
     let tokens = counter.count(&text);
-    Draft { source: Source::Output, kind: Kind::Other, role, name, call, is_error: false, tokens, text }
+    BlockDraft { source: BlockSource::Output, kind: BlockKind::Other, role, name, call, is_error: false, tokens, text }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::archive::{Archive, PREVIEW_CHARS};
 use super::page;
 use super::text::{floor, preview};
-use super::view::{About, Form};
+use super::view::{About, WindowForm};
 use contexture_gateway::write::StoreError;
 
 /// Most bytes of a block's text that are exported.
@@ -36,12 +36,12 @@ pub struct Told {
 
 /// A table of repeated strings.
 #[derive(Default)]
-pub struct Words {
+pub struct ExportedWords {
     all: Vec<String>,
     places: HashMap<String, usize>,
 }
 
-impl Words {
+impl ExportedWords {
     /// The index of a string, from 1; 0 if there is none.
     pub fn place(&mut self, word: Option<String>) -> usize {
         let Some(word) = word else { return 0 };
@@ -56,9 +56,9 @@ impl Words {
 
 /// The document with all data of a conversation, without keys and passwords: what [`contexture::redact`] finds.
 pub fn export(archive: &Archive, about: &About, conversation: &str) -> Result<String, StoreError> {
-    let mut words = Words::default();
+    let mut words = ExportedWords::default();
     let mut windows = serde_json::Map::new();
-    for (name, form) in [("sent", Form::Sent), ("came", Form::Came), ("before", Form::Before)] {
+    for (name, form) in [("sent", WindowForm::Sent), ("came", WindowForm::Came), ("before", WindowForm::Before)] {
         let mut told: Vec<Told> = Vec::new();
         let mut before: Vec<Row> = Vec::new();
         archive.each_window(conversation, form, &mut words, |rows, first, boundary| {

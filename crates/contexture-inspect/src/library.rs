@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::archive::ArchivedRequest;
-use super::block::{Draft, Kind, Source, item_draft};
+use super::block::{BlockDraft, BlockKind, BlockSource, item_draft};
 use super::server::Inspector;
 use contexture_gateway::account::record::{DecidedNote, RequestRecord};
 use contexture_gateway::percent::decoded;
@@ -122,7 +122,7 @@ impl Thread {
                 decided: made.map(note_of).collect(),
                 ..RequestRecord::default()
             };
-            let came: Vec<Draft> = self.items[..at].iter().map(|item| item_draft(item, &Estimate)).collect();
+            let came: Vec<BlockDraft> = self.items[..at].iter().map(|item| item_draft(item, &Estimate)).collect();
             let mut sent = if at >= anchored_from { self.layers() } else { Vec::new() };
             sent.extend(self.shown(at));
             let seen = ArchivedRequest {
@@ -142,7 +142,7 @@ impl Thread {
     }
 
     /// The window that the decisions produce from the log before a position.
-    fn shown(&self, until: usize) -> Vec<Draft> {
+    fn shown(&self, until: usize) -> Vec<BlockDraft> {
         let (mut start, mut summary) = (0, None);
         let mut cuts: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
         for made in self.decisions.iter().filter(|made| made.at <= until) {
@@ -155,7 +155,7 @@ impl Thread {
                 _ => {}
             }
         }
-        let mut shown: Vec<Draft> = summary.map(|text| made("summary", text)).into_iter().collect();
+        let mut shown: Vec<BlockDraft> = summary.map(|text| made("summary", text)).into_iter().collect();
         let newest_user =
             self.items[..start.min(until)].iter().rposition(|item| item.is_message_of(contexture::item::Role::User));
         let kept = newest_user.filter(|_| start > 0).map(|at| item_draft(&self.items[at], &Estimate));
@@ -172,20 +172,20 @@ impl Thread {
     }
 
     /// The texts of the layers in the newest epoch.
-    fn layers(&self) -> Vec<Draft> {
+    fn layers(&self) -> Vec<BlockDraft> {
         let layers = self.epoch["epoch"]["layers"].as_array();
         let mut drafts = Vec::new();
         for placed in layers.into_iter().flatten() {
             let name = placed["layer"].as_str().unwrap_or("a layer");
             if placed["place"] == "live" {
                 let text = "[This layer writes its text anew for each request; the store does not have it.]";
-                drafts.push(Draft { tokens: 0, ..made(&format!("layer {name}"), text) });
+                drafts.push(BlockDraft { tokens: 0, ..made(&format!("layer {name}"), text) });
             }
             let items = placed["place"]["anchor"]["items"].as_array();
             for item in items.into_iter().flatten() {
                 if let Ok(item) = Item::deserialize(item) {
                     let draft = item_draft(&item, &Estimate);
-                    drafts.push(Draft { source: Source::Made, name: format!("layer {name}"), ..draft });
+                    drafts.push(BlockDraft { source: BlockSource::Made, name: format!("layer {name}"), ..draft });
                 }
             }
         }
@@ -193,10 +193,10 @@ impl Thread {
     }
 }
 
-fn made(name: &str, text: &str) -> Draft {
-    Draft {
-        source: Source::Made,
-        kind: Kind::Text,
+fn made(name: &str, text: &str) -> BlockDraft {
+    BlockDraft {
+        source: BlockSource::Made,
+        kind: BlockKind::Text,
         role: "",
         name: name.to_owned(),
         call: String::new(),

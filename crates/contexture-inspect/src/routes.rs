@@ -10,11 +10,11 @@ use serde_json::json;
 
 use super::answer::{self, refused};
 use super::archive::WindowQuery;
-use super::bill::{By, bill};
+use super::bill::{BillGrouping, bill};
 use super::controls;
 use super::export::export;
 use super::server::Inspector;
-use super::view::{BlockText, Form};
+use super::view::{BlockText, WindowForm};
 use contexture_gateway::percent::decoded;
 use contexture_gateway::watch::Controls;
 use contexture_gateway::write::StoreError;
@@ -60,7 +60,7 @@ fn read(inspector: &Inspector, parts: &[&str], query: &Query) -> Result<Option<R
         ["conversations", id, rest @ ..] if archive.conversation(id)?.is_some() => {
             read_conversation(inspector, id, rest, query)?
         }
-        ["bill"] => match By::named(query.get("by").unwrap_or("conversation")) {
+        ["bill"] => match BillGrouping::named(query.get("by").unwrap_or("conversation")) {
             Some(by) => Some(answer::json(&json!({"items": bill(archive, by)?}))),
             None => Some(refused(StatusCode::BAD_REQUEST, "`by` is conversation, day or model")),
         },
@@ -93,7 +93,7 @@ fn read_conversation(
             line.map(|line| answer::json(&line))
         }
         ["requests", n, "window"] => {
-            let Some(form) = Form::named(query.get("form").unwrap_or("sent")) else {
+            let Some(form) = WindowForm::named(query.get("form").unwrap_or("sent")) else {
                 return Ok(Some(refused(StatusCode::BAD_REQUEST, "`form` is sent, came or before")));
             };
             let block = query.number("block").and_then(|block| block.try_into().ok());

@@ -34,7 +34,7 @@ pub struct Timeline {
 }
 
 /// A call, or its output.
-pub struct Deed {
+pub struct ToolStep {
     /// The block that contains it.
     pub block: u32,
     /// The first request that contained it.
@@ -75,7 +75,7 @@ impl Timeline {
     }
 
     /// Processes a call or an output.
-    pub fn take(&mut self, deed: Deed) {
+    pub fn take(&mut self, deed: ToolStep) {
         if deed.is_call {
             let call = FunctionCall::new(&deed.call, &deed.name, deed.text);
             self.calls.insert(deed.call, call);

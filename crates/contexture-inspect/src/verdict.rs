@@ -1,8 +1,8 @@
 //! Short descriptions of notable things that happened to a request.
 
-use super::block::Source;
+use super::block::BlockSource;
 use super::text::about;
-use super::view::{RequestLine, Verdict};
+use super::view::{RequestLine, RequestVerdict};
 use contexture_gateway::account::record::{DecidedNote, DecisionKind};
 
 /// The share of the previous request that must be read from the cache for a request to count as a cache hit.
@@ -15,10 +15,10 @@ const LEAST_TOKENS: u64 = 4_000;
 const LIFE_MS: u64 = 5 * 60 * 1000;
 
 /// The verdicts for a finished request.
-pub fn of(line: &RequestLine, before: Option<&RequestLine>) -> Vec<Verdict> {
+pub fn of(line: &RequestLine, before: Option<&RequestLine>) -> Vec<RequestVerdict> {
     let record = &line.record;
     let mut verdicts = Vec::new();
-    let mut say = |kind: &str, text: String| verdicts.push(Verdict { kind: kind.to_owned(), text });
+    let mut say = |kind: &str, text: String| verdicts.push(RequestVerdict { kind: kind.to_owned(), text });
     if record.status >= 400 || record.status == 0 {
         say(
             "failed",
@@ -80,16 +80,16 @@ fn duration(ms: u64) -> String {
 }
 
 /// What the client changed before its messages.
-pub fn head_change(before: &[u32], now: &[u32], source: &dyn Fn(u32) -> Option<Source>) -> Vec<Verdict> {
+pub fn head_change(before: &[u32], now: &[u32], source: &dyn Fn(u32) -> Option<BlockSource>) -> Vec<RequestVerdict> {
     let of = |list: &[u32], wanted| -> Vec<u32> {
         list.iter().copied().filter(|id| source(*id).is_none_or(|found| found == wanted)).collect()
     };
     let words = [
-        (Source::Tools, "tools", "the client changed its tools"),
-        (Source::System, "system", "the client changed its instructions"),
+        (BlockSource::Tools, "tools", "the client changed its tools"),
+        (BlockSource::System, "system", "the client changed its instructions"),
     ];
     let changed = words.into_iter().filter(|(wanted, ..)| of(before, *wanted) != of(now, *wanted));
-    changed.map(|(_, kind, text)| Verdict { kind: kind.to_owned(), text: text.to_owned() }).collect()
+    changed.map(|(_, kind, text)| RequestVerdict { kind: kind.to_owned(), text: text.to_owned() }).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use contexture::wire::Format;
 use serde::{Deserialize, Serialize};
 
-use super::block::{Kind, Source};
+use super::block::{BlockKind, BlockSource};
 use contexture_gateway::account::receipt::Receipt;
 use contexture_gateway::account::record::RequestRecord;
 
@@ -31,7 +31,7 @@ pub struct About {
 
 /// A page of a list.
 #[derive(Clone, Debug, Serialize)]
-pub struct Page<T> {
+pub struct ListPage<T> {
     /// The items.
     pub items: Vec<T>,
     /// The total number of items, where known.
@@ -91,7 +91,7 @@ pub struct ConversationLine {
 
 /// Something notable that happened to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct RequestVerdict {
     /// `fold`, `expired`, `missed`, `tools`, `system`, `brought_back`, `passed` or `failed`.
     pub kind: String,
     /// A short description.
@@ -125,14 +125,14 @@ pub struct RequestLine {
     pub is_over: bool,
     /// Notable events, if any.
     #[serde(default)]
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<RequestVerdict>,
     /// Its record, as in receipts.
     pub record: RequestRecord,
 }
 
 /// The start of a turn.
 #[derive(Clone, Debug, Serialize)]
-pub struct Turn {
+pub struct TurnStart {
     /// Its first request.
     pub n: u64,
     /// Its number, from 1.
@@ -144,7 +144,7 @@ pub struct Turn {
 /// The form in which a window is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Form {
+pub enum WindowForm {
     /// As sent.
     Sent,
     /// As received.
@@ -153,13 +153,13 @@ pub enum Form {
     Before,
 }
 
-impl Form {
+impl WindowForm {
     /// Parses a form by its name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
-            "sent" => Some(Form::Sent),
-            "came" => Some(Form::Came),
-            "before" => Some(Form::Before),
+            "sent" => Some(WindowForm::Sent),
+            "came" => Some(WindowForm::Came),
+            "before" => Some(WindowForm::Before),
             _ => None,
         }
     }
@@ -168,7 +168,7 @@ impl Form {
 /// The state of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum BlockState {
     /// Sent as received.
     Kept,
     /// Sent with a different text.
@@ -195,9 +195,9 @@ pub struct BlockLine {
     /// Its id.
     pub id: u32,
     /// Its source.
-    pub source: Source,
+    pub source: BlockSource,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: BlockKind,
     /// The role of its author.
     pub role: String,
     /// The tool or file it is about.
@@ -211,7 +211,7 @@ pub struct BlockLine {
     /// The start of its text, on one line.
     pub preview: String,
     /// Its state.
-    pub state: State,
+    pub state: BlockState,
     /// The reason for its state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -234,7 +234,7 @@ pub struct BlockLine {
 #[derive(Clone, Debug, Serialize)]
 pub struct WindowPage {
     /// The form.
-    pub form: Form,
+    pub form: WindowForm,
     /// The number of blocks in the window.
     pub total: u64,
     /// Tokens of the whole window, by our own count.
@@ -263,9 +263,9 @@ pub struct BlockText {
     /// The block.
     pub id: u32,
     /// Its source.
-    pub source: Source,
+    pub source: BlockSource,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: BlockKind,
     /// The tool or file it is about.
     pub name: String,
     /// The id of the call that it is, or that it is the output of.
@@ -399,12 +399,12 @@ pub struct BillLine {
     /// The totals of its requests, as in `contexture receipts --json`.
     pub receipt: Receipt,
     /// Its most expensive requests.
-    pub dearest: Vec<Dear>,
+    pub dearest: Vec<ExpensiveRequest>,
 }
 
 /// An expensive request.
 #[derive(Clone, Debug, Serialize)]
-pub struct Dear {
+pub struct ExpensiveRequest {
     /// Its conversation.
     pub conversation: String,
     /// Its number.
@@ -415,7 +415,7 @@ pub struct Dear {
 
 /// A search result.
 #[derive(Clone, Debug, Serialize)]
-pub struct Hit {
+pub struct SearchHit {
     /// The conversation.
     pub conversation: String,
     /// What the user said first in it.
@@ -423,11 +423,11 @@ pub struct Hit {
     /// The first request that contains the block.
     pub n: u64,
     /// The form in which the block is found there.
-    pub form: Form,
+    pub form: WindowForm,
     /// The block.
     pub block: u32,
     /// Its source.
-    pub source: Source,
+    pub source: BlockSource,
     /// The tool or file it is about.
     pub name: String,
     /// Text before the match.

@@ -2,21 +2,21 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::view::{Form, State};
+use super::view::{BlockState, WindowForm};
 
 /// A block with its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct ShownBlock {
     /// The block.
     pub id: u32,
     /// Its state.
-    pub state: State,
+    pub state: BlockState,
     /// The block that it replaces, or that replaces it.
     pub other: Option<u32>,
 }
 
 /// The lists that a window is made from.
-pub struct Compared<'a> {
+pub struct ComparedWindow<'a> {
     /// The request as received.
     pub came: &'a [u32],
     /// The request as sent.
@@ -27,53 +27,53 @@ pub struct Compared<'a> {
     pub outputs: &'a HashMap<u32, String>,
 }
 
-impl Compared<'_> {
+impl ComparedWindow<'_> {
     /// The blocks of a form, in order.
-    pub fn shown(&self, form: Form) -> Vec<Shown> {
+    pub fn shown(&self, form: WindowForm) -> Vec<ShownBlock> {
         match form {
-            Form::Sent => self.against(self.sent, self.came, State::Made),
-            Form::Came => self.against(self.came, self.sent, State::LeftOut),
-            Form::Before => self.against_before(),
+            WindowForm::Sent => self.against(self.sent, self.came, BlockState::Made),
+            WindowForm::Came => self.against(self.came, self.sent, BlockState::LeftOut),
+            WindowForm::Before => self.against_before(),
         }
     }
 
-    fn against(&self, list: &[u32], others: &[u32], alone: State) -> Vec<Shown> {
+    fn against(&self, list: &[u32], others: &[u32], alone: BlockState) -> Vec<ShownBlock> {
         let known: HashSet<u32> = others.iter().copied().collect();
         let by_call: HashMap<&str, u32> =
             others.iter().filter_map(|id| Some((self.outputs.get(id)?.as_str(), *id))).collect();
         let shown = |id: &u32| {
             if known.contains(id) {
-                return Shown { id: *id, state: State::Kept, other: None };
+                return ShownBlock { id: *id, state: BlockState::Kept, other: None };
             }
             let other = self.outputs.get(id).and_then(|call| by_call.get(call.as_str())).copied();
-            Shown { id: *id, state: if other.is_some() { State::Shortened } else { alone }, other }
+            ShownBlock { id: *id, state: if other.is_some() { BlockState::Shortened } else { alone }, other }
         };
         list.iter().map(shown).collect()
     }
 
-    fn against_before(&self) -> Vec<Shown> {
+    fn against_before(&self) -> Vec<ShownBlock> {
         let shared = self.sent.iter().zip(self.before).take_while(|(now, before)| now == before).count();
         let (now, before) = (&self.sent[shared..], &self.before[shared..]);
         let was: HashSet<u32> = before.iter().copied().collect();
         let is: HashSet<u32> = now.iter().copied().collect();
-        let shown = |state| move |id: &u32| Shown { id: *id, state, other: None };
-        let mut all: Vec<Shown> = self.sent[..shared].iter().map(shown(State::Same)).collect();
-        all.extend(before.iter().filter(|id| !is.contains(id)).map(shown(State::Gone)));
-        all.extend(now.iter().map(|id| shown(if was.contains(id) { State::Behind } else { State::New })(id)));
+        let shown = |state| move |id: &u32| ShownBlock { id: *id, state, other: None };
+        let mut all: Vec<ShownBlock> = self.sent[..shared].iter().map(shown(BlockState::Same)).collect();
+        all.extend(before.iter().filter(|id| !is.contains(id)).map(shown(BlockState::Gone)));
+        all.extend(now.iter().map(|id| shown(if was.contains(id) { BlockState::Behind } else { BlockState::New })(id)));
         all
     }
 }
 
 /// The index of the first block that differs from what the form is compared with.
-pub fn first_difference(shown: &[Shown]) -> Option<usize> {
-    shown.iter().position(|shown| !matches!(shown.state, State::Kept | State::Same))
+pub fn first_difference(shown: &[ShownBlock]) -> Option<usize> {
+    shown.iter().position(|shown| !matches!(shown.state, BlockState::Kept | BlockState::Same))
 }
 
 /// The index of the first block after `cached` tokens; removed blocks count as none.
-pub fn boundary(shown: &[Shown], tokens: impl Fn(u32) -> u64, cached: u64) -> usize {
+pub fn boundary(shown: &[ShownBlock], tokens: impl Fn(u32) -> u64, cached: u64) -> usize {
     let mut sum = 0;
     for (place, block) in shown.iter().enumerate() {
-        let size = if block.state == State::Gone { 0 } else { tokens(block.id) };
+        let size = if block.state == BlockState::Gone { 0 } else { tokens(block.id) };
         // Counts differ a little from the provider's, so a block counts as read if most of it is.
         if sum + size / 2 >= cached && size > 0 {
             return place;
@@ -88,28 +88,36 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(came: &[u32], sent: &[u32], before: &[u32], form: Form, expected: &[(u32, State)], first: Option<usize>) {
+    fn check(
+        came: &[u32],
+        sent: &[u32],
+        before: &[u32],
+        form: WindowForm,
+        expected: &[(u32, BlockState)],
+        first: Option<usize>,
+    ) {
         let outputs = HashMap::from([(5, "call".to_owned()), (50, "call".to_owned())]);
-        let shown = Compared { came, sent, before, outputs: &outputs }.shown(form);
+        let shown = ComparedWindow { came, sent, before, outputs: &outputs }.shown(form);
         assert_eq!(shown.iter().map(|shown| (shown.id, shown.state)).collect::<Vec<_>>(), expected);
         assert_eq!(first_difference(&shown), first);
     }
 
     #[test]
     fn each_form_says_what_became_of_blocks() {
-        use State::{Behind, Gone, Kept, LeftOut, Made, New, Same, Shortened};
+        use BlockState::{Behind, Gone, Kept, LeftOut, Made, New, Same, Shortened};
         let (came, sent) = (&[1, 2, 3, 5][..], &[1, 9, 50][..]);
-        check(came, sent, &[], Form::Sent, &[(1, Kept), (9, Made), (50, Shortened)], Some(1));
-        check(came, sent, &[], Form::Came, &[(1, Kept), (2, LeftOut), (3, LeftOut), (5, Shortened)], Some(1));
-        check(came, sent, &[1, 2, 50], Form::Before, &[(1, Same), (2, Gone), (9, New), (50, Behind)], Some(1));
-        check(came, came, came, Form::Sent, &[(1, Kept), (2, Kept), (3, Kept), (5, Kept)], None);
-        check(came, came, came, Form::Before, &[(1, Same), (2, Same), (3, Same), (5, Same)], None);
-        check(&[], &[], &[], Form::Before, &[], None);
+        check(came, sent, &[], WindowForm::Sent, &[(1, Kept), (9, Made), (50, Shortened)], Some(1));
+        check(came, sent, &[], WindowForm::Came, &[(1, Kept), (2, LeftOut), (3, LeftOut), (5, Shortened)], Some(1));
+        check(came, sent, &[1, 2, 50], WindowForm::Before, &[(1, Same), (2, Gone), (9, New), (50, Behind)], Some(1));
+        check(came, came, came, WindowForm::Sent, &[(1, Kept), (2, Kept), (3, Kept), (5, Kept)], None);
+        check(came, came, came, WindowForm::Before, &[(1, Same), (2, Same), (3, Same), (5, Same)], None);
+        check(&[], &[], &[], WindowForm::Before, &[], None);
     }
 
     #[test]
     fn the_boundary_is_behind_what_was_cached() {
-        let shown: Vec<Shown> = [1, 2, 3].map(|id| Shown { id, state: State::Same, other: None }).to_vec();
+        let shown: Vec<ShownBlock> =
+            [1, 2, 3].map(|id| ShownBlock { id, state: BlockState::Same, other: None }).to_vec();
         assert_eq!(boundary(&shown, |_| 100, 0), 0);
         assert_eq!(boundary(&shown, |_| 100, 195), 2);
         assert_eq!(boundary(&shown, |_| 100, 300), 3);

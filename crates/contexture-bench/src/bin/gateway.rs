@@ -18,7 +18,7 @@ use contexture_cli::failure::Failure;
 use contexture_cli::source;
 use contexture_gateway::models::{Caching, Models};
 use contexture_gateway::testing::cache::{Cache, Took};
-use contexture_gateway::testing::recorded::Recorded;
+use contexture_gateway::testing::recorded::RecordedSession;
 use contexture_gateway::testing::rules;
 use contexture_gateway::{Gateway, Options, Receipt, Upstreams};
 use serde_json::json;
@@ -121,7 +121,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut own: Vec<u64> = Vec::new();
     for source in source::find(&arguments.paths)?.into_iter().step_by(arguments.every.max(1)) {
         let Ok((transcript, _)) = source.transcript() else { continue };
-        let recorded = Recorded::new(format, &transcript.records);
+        let recorded = RecordedSession::new(format, &transcript.records);
         if recorded.is_empty() || recorded.request(recorded.len() - 1).len() < arguments.least {
             continue;
         }
@@ -134,7 +134,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn play(format: Format, recorded: &Recorded, arguments: &Arguments) -> (Outcome, Vec<u64>) {
+async fn play(format: Format, recorded: &RecordedSession, arguments: &Arguments) -> (Outcome, Vec<u64>) {
     let provider = Provider {
         format,
         cache: Cache::with_life(u64::MAX),
@@ -192,7 +192,7 @@ async fn play(format: Format, recorded: &Recorded, arguments: &Arguments) -> (Ou
 }
 
 /// A folder with the same budget as the gateway's.
-fn twin(format: Format, recorded: &Recorded, budget: u64) -> Twin {
+fn twin(format: Format, recorded: &RecordedSession, budget: u64) -> Twin {
     let first = recorded.request(0);
     let (_, head) = own_count(format, &first).unwrap_or_default();
     let model = if format == Format::Messages { "claude-sonnet-4-5" } else { "gpt-5" };

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use contexture_gateway::Key;
+use contexture_gateway::AccessKey;
 
 use super::place::state_directory;
 use crate::failure::Failure;
@@ -14,7 +14,7 @@ const FIRST: &str = "own";
 
 /// The keys, and where they are kept.
 pub(super) struct KeptKeys {
-    pub(super) keys: Vec<Key>,
+    pub(super) keys: Vec<AccessKey>,
     pub(super) path: PathBuf,
     /// Whether they were made just now.
     pub(super) is_new: bool,
@@ -61,7 +61,7 @@ fn create(path: &Path) -> io::Result<()> {
         "# Who may use `contexture serve`: a name for each, with 32 letters and digits or more that nobody guesses.\n\
          # With more than one, conversations are kept by key, and files named as `#path` are not read.\n\
          {FIRST} = \"{}\"\n",
-        Key::fresh(FIRST).secret()
+        AccessKey::fresh(FIRST).secret()
     );
     options.open(path)?.write_all(text.as_bytes())
 }
@@ -82,7 +82,7 @@ fn check_private(_: &fs::Metadata, _: &Path) -> Result<(), Failure> {
 }
 
 /// The keys in the text of the file. Errors never quote it.
-fn parsed(text: &str, path: &Path) -> Result<Vec<Key>, Failure> {
+fn parsed(text: &str, path: &Path) -> Result<Vec<AccessKey>, Failure> {
     let fail = |what: String| {
         Failure::work(format!("`{}`: {what}", path.display())).hint("write each key as `name = \"32 letters or more\"`")
     };
@@ -90,8 +90,8 @@ fn parsed(text: &str, path: &Path) -> Result<Vec<Key>, Failure> {
     let mut keys = Vec::new();
     for (name, value) in &table {
         let secret = value.as_str().ok_or_else(|| fail(format!("the key `{name}` is no text")))?;
-        let key = Key::new(name, secret).map_err(|error| fail(format!("the key `{name}`: {error}")))?;
-        if keys.iter().any(|other: &Key| other.secret() == key.secret()) {
+        let key = AccessKey::new(name, secret).map_err(|error| fail(format!("the key `{name}`: {error}")))?;
+        if keys.iter().any(|other: &AccessKey| other.secret() == key.secret()) {
             return Err(fail(format!("the key `{name}` is there twice")));
         }
         keys.push(key);
@@ -137,6 +137,6 @@ mod tests {
         let secret = "a".repeat(32);
         check(&format!("one = \"{secret}\"\ntwo = \"{secret}\""), "twice");
         let keys = parsed(&format!("one = \"{secret}\"\ntwo = \"{secret}b\""), Path::new("keys.toml")).unwrap();
-        assert_eq!(keys.iter().map(Key::name).collect::<Vec<_>>(), ["one", "two"]);
+        assert_eq!(keys.iter().map(AccessKey::name).collect::<Vec<_>>(), ["one", "two"]);
     }
 }

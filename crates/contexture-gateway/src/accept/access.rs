@@ -30,7 +30,7 @@ pub fn fresh_secret() -> String {
 
 /// The secret of one who may use a gateway, with a name that may be shown.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key {
+pub struct AccessKey {
     name: String,
     secret: String,
 }
@@ -40,7 +40,7 @@ pub struct Key {
 #[error("a key has 32 to 256 letters, digits, `-` and `_`")]
 pub struct BadKey;
 
-impl Key {
+impl AccessKey {
     /// A key with a random secret.
     pub fn fresh(name: &str) -> Self {
         Self { name: name.to_owned(), secret: fresh_secret() }
@@ -69,9 +69,9 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for AccessKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Key").field("name", &self.name).finish_non_exhaustive()
+        formatter.debug_struct("AccessKey").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -92,25 +92,25 @@ pub(crate) enum Caller<'a> {
 /// The secrets of a gateway.
 #[derive(Debug)]
 pub(crate) struct Access {
-    keys: Vec<Key>,
+    keys: Vec<AccessKey>,
     /// The token for the gateway's own routes.
-    token: Key,
+    token: AccessKey,
     /// Secrets of others on this machine, which are not for the gateway: the token of its inspector.
-    others: Vec<Key>,
+    others: Vec<AccessKey>,
 }
 
 impl Access {
     /// Access with keys; without any, with a fresh one.
-    pub(crate) fn new(mut keys: Vec<Key>, others: &[&str]) -> Self {
+    pub(crate) fn new(mut keys: Vec<AccessKey>, others: &[&str]) -> Self {
         if keys.is_empty() {
-            keys.push(Key::fresh("own"));
+            keys.push(AccessKey::fresh("own"));
         }
-        let other = |secret: &&str| Key { name: "other".to_owned(), secret: (*secret).to_owned() };
-        Self { keys, token: Key::fresh("status"), others: others.iter().map(other).collect() }
+        let other = |secret: &&str| AccessKey { name: "other".to_owned(), secret: (*secret).to_owned() };
+        Self { keys, token: AccessKey::fresh("status"), others: others.iter().map(other).collect() }
     }
 
     /// The keys, of which there is at least one.
-    pub(crate) fn keys(&self) -> &[Key] {
+    pub(crate) fn keys(&self) -> &[AccessKey] {
         &self.keys
     }
 
@@ -184,7 +184,7 @@ pub fn is_same(given: &str, secret: &str) -> bool {
 }
 
 /// The key with a secret. All keys are compared, so that the time does not tell which of them it is.
-fn matching<'a>(keys: &'a [Key], given: &str) -> Option<&'a Key> {
+fn matching<'a>(keys: &'a [AccessKey], given: &str) -> Option<&'a AccessKey> {
     keys.iter().fold(None, |found, key| if is_same(given, &key.secret) { Some(key) } else { found })
 }
 
@@ -220,7 +220,7 @@ mod tests {
     const TWO: &str = "ffeeddccbbaa99887766554433221100";
 
     fn access() -> Access {
-        let keys = vec![Key::new("one", ONE).unwrap(), Key::new("two", TWO).unwrap()];
+        let keys = vec![AccessKey::new("one", ONE).unwrap(), AccessKey::new("two", TWO).unwrap()];
         Access::new(keys, &["inspectorinspectorinspectorinspe"])
     }
 
@@ -256,11 +256,11 @@ mod tests {
     #[test]
     fn a_key_that_can_be_guessed_is_refused() {
         for secret in ["", "short", &ONE[1..], &format!("{ONE}/"), &format!("{ONE}é"), &"a".repeat(257)] {
-            assert_eq!(Key::new("one", secret), Err(BadKey), "{secret}");
+            assert_eq!(AccessKey::new("one", secret), Err(BadKey), "{secret}");
         }
         let (one, two) = (fresh_secret(), fresh_secret());
         assert_ne!(one, two);
-        assert!(Key::new("fresh", &one).is_ok());
+        assert!(AccessKey::new("fresh", &one).is_ok());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use contexture::wire::{Answered, Format};
 use futures_util::future::BoxFuture;
 
 use super::cache::Cache;
-use super::recorded::Recorded;
+use super::recorded::RecordedSession;
 use crate::accept::incoming::{IncomingRequest, RequestScope};
 use crate::account::record::RequestRecord;
 use crate::decide::decider::Decider;
@@ -65,7 +65,7 @@ impl Played {
     /// Replays a recording as a separate conversation, of which a watcher hears. Returns the number of requests.
     pub fn play(&self, watcher: &dyn Watcher, conversation: &str, records: &[Record]) -> usize {
         let format = Format::Messages;
-        let recorded = Recorded::new(format, records).as_recorded();
+        let recorded = RecordedSession::new(format, records).as_recorded();
         let clock = Arc::new(RecordedClock { now_ms: AtomicU64::new(USUAL_START_MS) });
         let options = Options { budget: self.budget, clock: clock.clone(), ..Options::default() };
         let decider = Decider::new(Arc::new(options), None);

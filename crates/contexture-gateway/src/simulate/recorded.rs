@@ -1,4 +1,4 @@
-//! Recorded sessions as the requests that an agent would have sent.
+//! RecordedSession sessions as the requests that an agent would have sent.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const MAX_LEAD: usize = 4;
 
 /// A recorded session in one format.
-pub struct Recorded {
+pub struct RecordedSession {
     format: Format,
     system: String,
     /// The messages in that format.
@@ -26,7 +26,7 @@ pub struct Recorded {
     is_tested: bool,
 }
 
-impl Recorded {
+impl RecordedSession {
     /// Converts records to a format. Calls without outputs and outputs without calls are left out, since no provider
     /// accepts them.
     pub fn new(format: Format, records: &[Record]) -> Self {

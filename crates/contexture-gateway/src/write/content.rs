@@ -10,7 +10,7 @@ const BUSY: Duration = Duration::from_secs(5);
 
 /// What is in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum FileContent {
     /// Nothing: there is no file, or an empty one.
     Nothing,
     /// What this program wrote there.
@@ -19,7 +19,7 @@ pub enum Content {
     Other,
 }
 
-impl Content {
+impl FileContent {
     /// Looks at a file that is to have some tables, each named with one of its columns. The file is not changed.
     pub fn of(path: &Path, tables: &[(&str, &str)]) -> Self {
         match std::fs::metadata(path) {

@@ -10,7 +10,7 @@ use contexture::fold::Pins;
 use contexture::wire::Digest;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use super::content::Content;
+use super::content::FileContent;
 use super::error::StoreError;
 use super::read::{read_conversation, read_entries};
 use super::store::{RunningGateway, ShownText, Store, is_hash};
@@ -78,7 +78,7 @@ impl SqliteStore {
     /// The file cannot be created or read.
     pub(super) fn open(path: &Path, most_bytes: u64) -> Result<Self, StoreError> {
         let fail = |source| StoreError::Open { path: path.to_owned(), source };
-        if Content::of(path, KNOWN_BY) == Content::Other {
+        if FileContent::of(path, KNOWN_BY) == FileContent::Other {
             return Err(StoreError::Foreign(path.to_owned()));
         }
         if let Some(directory) = path.parent() {
@@ -101,7 +101,7 @@ impl SqliteStore {
 
     /// Whether a file is a store of the gateway. The file is not changed.
     pub(super) fn is_at(path: &Path) -> bool {
-        Content::of(path, KNOWN_BY) == Content::Own
+        FileContent::of(path, KNOWN_BY) == FileContent::Own
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {

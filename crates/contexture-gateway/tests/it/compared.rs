@@ -11,7 +11,7 @@ use std::time::Duration;
 use contexture::clock::Clock;
 use contexture::transcript::Transcript;
 use contexture::wire::Format;
-use contexture_gateway::testing::recorded::Recorded;
+use contexture_gateway::testing::recorded::RecordedSession;
 use contexture_gateway::{Options, RequestRecord};
 use futures_util::future::BoxFuture;
 use serde_json::json;
@@ -48,7 +48,7 @@ fn lasting(record: &RequestRecord) -> String {
 async fn send(
     provider: &Provider,
     options: Options,
-    (format, recorded): (Format, &Recorded),
+    (format, recorded): (Format, &RecordedSession),
     numbers: std::ops::Range<usize>,
 ) -> String {
     let gateway = provider.gateway(options).await;
@@ -68,7 +68,7 @@ async fn compare(at: usize, path: &Path, stores: Option<&Path>) {
     let bytes = std::fs::read(path).unwrap();
     let Ok((transcript, _)) = Transcript::read(bytes.as_slice()) else { return };
     let format = Format::ALL[at % Format::ALL.len()];
-    let recorded = Recorded::new(format, &transcript.records);
+    let recorded = RecordedSession::new(format, &transcript.records);
     let name = path.file_stem().unwrap().to_str().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("gateway.db");

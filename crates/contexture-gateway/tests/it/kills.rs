@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use contexture::wire::Format;
-use contexture_gateway::{Gateway, Key, Options, Upstreams};
+use contexture_gateway::{AccessKey, Gateway, Options, Upstreams};
 
 use super::played::{long, small};
 use super::provider::{Provider, path_of};
@@ -26,7 +26,7 @@ const LISTEN: &str = "CONTEXTURE_TEST_LISTEN";
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gateway_that_waits_to_be_killed() {
     let (Ok(upstream), Ok(store), Ok(listen)) = (env::var(UPSTREAM), env::var(STORE), env::var(LISTEN)) else { return };
-    let keys = vec![Key::new("own", KEY).unwrap()];
+    let keys = vec![AccessKey::new("own", KEY).unwrap()];
     let options = Options { upstreams: Upstreams::one(&upstream), keys, store: Some(store.into()), ..small() };
     let mut gateway = Gateway::start(&listen, options).await.unwrap();
     gateway.wait().await.unwrap();

@@ -1,10 +1,10 @@
-//! Recorded work as a client would have sent it, through the gateway.
+//! RecordedSession work as a client would have sent it, through the gateway.
 
 use contexture::item::FunctionCall;
 use contexture::item::Item;
 use contexture::transcript::Record;
 use contexture::wire::Format;
-use contexture_gateway::testing::recorded::Recorded;
+use contexture_gateway::testing::recorded::RecordedSession;
 use contexture_gateway::testing::rules;
 
 use super::agent::file_text;
@@ -44,7 +44,7 @@ async fn recorded_work_is_sent_within_the_rules_in_every_format() {
     for format in Format::ALL {
         let provider = Provider::start().await;
         let gateway = provider.gateway(small()).await;
-        let recorded = Recorded::new(format, &records());
+        let recorded = RecordedSession::new(format, &records());
         assert_eq!(recorded.len(), 18, "{format:?}");
         for number in 0..recorded.len() {
             let body = recorded.request(number);

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use contexture::wire::Format;
-use contexture_gateway::{Gateway, Key, Options};
+use contexture_gateway::{AccessKey, Gateway, Options};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::agent::Agent;
 use super::played::{records, small};
 use super::provider::{Got, Provider, path_of, patient, post};
 
-fn key(name: &str, sign: char) -> Key {
-    Key::new(name, &sign.to_string().repeat(32)).unwrap()
+fn key(name: &str, sign: char) -> AccessKey {
+    AccessKey::new(name, &sign.to_string().repeat(32)).unwrap()
 }
 
 /// The URL of a gateway without its key.

@@ -6,7 +6,7 @@ use contexture::files::observer::Observer;
 use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::super::block::{Draft, Kind, Source};
+use super::super::block::{BlockDraft, BlockKind, BlockSource};
 use super::super::text::preview;
 use contexture_gateway::write::StoreError;
 
@@ -19,9 +19,9 @@ pub struct BlockRow {
     /// Its id.
     pub id: u32,
     /// Its source.
-    pub source: Source,
+    pub source: BlockSource,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: BlockKind,
     /// The role of its author.
     pub role: String,
     /// The tool or file it is about.
@@ -46,8 +46,8 @@ impl BlockRow {
     pub fn read(row: &Row<'_>, at: usize) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(at)?,
-            source: Source::named(&row.get::<_, String>(at + 1)?).unwrap_or(Source::Output),
-            kind: Kind::named(&row.get::<_, String>(at + 2)?),
+            source: BlockSource::named(&row.get::<_, String>(at + 1)?).unwrap_or(BlockSource::Output),
+            kind: BlockKind::named(&row.get::<_, String>(at + 2)?),
             role: row.get(at + 3)?,
             name: row.get(at + 4)?,
             call: row.get(at + 5)?,
@@ -61,7 +61,7 @@ impl BlockRow {
 
 /// Returns the block of a draft, and writes it if it is new. A known block keeps its count of tokens, which differs a
 /// little between formats, and the draft gets it too.
-pub fn keep(connection: &Connection, draft: &mut Draft) -> Result<u32, StoreError> {
+pub fn keep(connection: &Connection, draft: &mut BlockDraft) -> Result<u32, StoreError> {
     let hash = draft.hash();
     let mut known = connection.prepare_cached("SELECT id, tokens FROM blocks WHERE hash = ?1")?;
     let known = known.query_row(params![hash], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?))).optional()?;
@@ -88,7 +88,7 @@ pub fn keep(connection: &Connection, draft: &mut Draft) -> Result<u32, StoreErro
 }
 
 /// Returns the block of a draft, if it exists.
-pub fn find(connection: &Connection, draft: &Draft) -> Result<Option<u32>, StoreError> {
+pub fn find(connection: &Connection, draft: &BlockDraft) -> Result<Option<u32>, StoreError> {
     let mut statement = connection.prepare_cached("SELECT id FROM blocks WHERE hash = ?1")?;
     Ok(statement.query_row(params![draft.hash()], |row| row.get(0)).optional()?)
 }
@@ -106,8 +106,8 @@ pub fn rows(connection: &Connection, ids: &[u32]) -> Result<HashMap<u32, BlockRo
 }
 
 /// Sets the tool or file of an output.
-pub fn name_output(connection: &Connection, observer: &mut Observer, draft: &mut Draft) -> Result<(), StoreError> {
-    if draft.kind != Kind::Output {
+pub fn name_output(connection: &Connection, observer: &mut Observer, draft: &mut BlockDraft) -> Result<(), StoreError> {
+    if draft.kind != BlockKind::Output {
         return Ok(());
     }
     let sql = "SELECT name, text FROM blocks WHERE call = ?1 AND kind = 'call' ORDER BY id DESC LIMIT 1";
@@ -121,7 +121,7 @@ pub fn name_output(connection: &Connection, observer: &mut Observer, draft: &mut
     let seen = observer.observe(&call, &FunctionCallOutput::new(&draft.call, draft.text.clone(), outcome));
     draft.name = name;
     if !seen.blocks().is_empty() {
-        draft.source = Source::File;
+        draft.source = BlockSource::File;
         draft.name = seen.paths.first().cloned().unwrap_or_else(|| draft.name.clone());
     }
     Ok(())

@@ -6,9 +6,9 @@ use std::sync::PoisonError;
 use rusqlite::params;
 use serde_json::{Value, json};
 
-use super::super::export::{Row, Words};
-use super::super::view::Form;
-use super::super::window::{Compared, boundary, first_difference};
+use super::super::export::{ExportedWords, Row};
+use super::super::view::WindowForm;
+use super::super::window::{ComparedWindow, boundary, first_difference};
 use super::Archive;
 use super::lists;
 use super::reading::{Reasons, api_name};
@@ -28,8 +28,8 @@ impl Archive {
     pub(in super::super) fn each_window(
         &self,
         conversation: &str,
-        form: Form,
-        words: &mut Words,
+        form: WindowForm,
+        words: &mut ExportedWords,
         mut each: impl FnMut(Vec<Row>, Option<u64>, Option<u64>),
     ) -> Result<(), StoreError> {
         let requests = self.requests(conversation, 0, u64::from(u32::MAX))?.items;
@@ -42,7 +42,7 @@ impl Archive {
         let mut before: Vec<u32> = Vec::new();
         for line in &requests {
             let lists = lists::read(&connection, conversation, line.n)?;
-            let compared = Compared { came: &lists.came, sent: &lists.sent, before: &before, outputs: &outputs };
+            let compared = ComparedWindow { came: &lists.came, sent: &lists.sent, before: &before, outputs: &outputs };
             let shown = compared.shown(form);
             let mut rows = Vec::with_capacity(shown.len());
             for block in &shown {
@@ -55,7 +55,7 @@ impl Archive {
                 rows.push(Row(block.id, api_name(block.state), reason, grade, why, block.other.unwrap_or(0)));
             }
             let tokens = |id: u32| known.get(&id).map_or(0, |known| known.tokens);
-            let cached = line.cached_tokens.filter(|_| form != Form::Came);
+            let cached = line.cached_tokens.filter(|_| form != WindowForm::Came);
             let end = cached.map(|cached| boundary(&shown, tokens, cached) as u64);
             each(rows, first_difference(&shown).map(|place| place as u64), end);
             before = lists.sent;

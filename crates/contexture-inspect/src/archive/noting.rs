@@ -6,7 +6,7 @@ use contexture::files::observer::Observer;
 use contexture::wire::{Digest, Format, Request, raw_digest};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::super::block::{Draft, Head, Kind, Source, head_drafts, message_drafts};
+use super::super::block::{BlockDraft, BlockKind, BlockSource, RequestHead, head_drafts, message_drafts};
 use super::super::text::first_line;
 use super::super::verdict;
 use super::super::view::RequestLine;
@@ -24,14 +24,14 @@ const HARNESS: &[&str] =
     &["<system-reminder>", "<environment_context>", "<user_instructions>", "<command-", "<local-command", "Caveat:"];
 
 /// The newest window of a conversation.
-pub struct Last {
+pub struct NewestWindow {
     n: u64,
     turn: u64,
     lists: Lists,
     /// The blocks of messages, by a hash of the message's bytes.
     by_bytes: HashMap<Digest, Vec<u32>>,
     /// What is needed of the blocks to compute a window's totals.
-    facts: HashMap<u32, Fact>,
+    facts: HashMap<u32, BlockFact>,
     /// Blocks before the messages.
     head: Vec<u32>,
     observer: Observer,
@@ -39,8 +39,8 @@ pub struct Last {
 
 /// What is needed of a block to compute a window's totals.
 #[derive(Clone, Copy)]
-struct Fact {
-    source: Source,
+struct BlockFact {
+    source: BlockSource,
     tokens: u64,
     /// Whether a user said it.
     is_said: bool,
@@ -69,8 +69,8 @@ impl Archive {
     pub fn note_drafts(
         &self,
         seen: &ArchivedRequest<'_>,
-        came: Vec<Draft>,
-        sent: Vec<Draft>,
+        came: Vec<BlockDraft>,
+        sent: Vec<BlockDraft>,
     ) -> Result<Ticket, StoreError> {
         self.note(seen, |writer| {
             let lists = Lists { came: writer.keep(came)?, sent: writer.keep(sent)? };
@@ -122,7 +122,7 @@ impl Archive {
         Ok(Ticket { conversation: seen.conversation.to_owned(), n: line.n })
     }
 
-    fn hold(&self, conversation: &str, last: Last) {
+    fn hold(&self, conversation: &str, last: NewestWindow) {
         let mut held = self.held();
         if held.len() >= MAX_HELD {
             // Evicts any of them: it is read from disk again when needed.
@@ -134,7 +134,7 @@ impl Archive {
     }
 
     /// Reads the newest window of a conversation from disk.
-    fn wake(&self, connection: &Connection, conversation: &str) -> Result<Last, StoreError> {
+    fn wake(&self, connection: &Connection, conversation: &str) -> Result<NewestWindow, StoreError> {
         let sql = "SELECT n, line FROM requests WHERE conversation = ?1 ORDER BY n DESC LIMIT 1";
         let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, String>(1)?));
         let newest = connection.prepare_cached(sql)?.query_row(params![conversation], read).optional()?;
@@ -142,7 +142,7 @@ impl Archive {
             Some((n, line)) => (n, serde_json::from_str::<RequestLine>(&line)?.turn),
             None => (0, 0),
         };
-        Ok(Last {
+        Ok(NewestWindow {
             n,
             turn,
             lists: lists::read(connection, conversation, n)?,
@@ -239,7 +239,7 @@ fn is_whole(n: u64) -> bool {
 struct Writer<'a> {
     archive: &'a Archive,
     connection: &'a Connection,
-    last: &'a mut Last,
+    last: &'a mut NewestWindow,
     by_bytes: HashMap<Digest, Vec<u32>>,
 }
 
@@ -247,7 +247,7 @@ impl Writer<'_> {
     /// The blocks of a request as received, and separately those before its messages.
     fn came(&mut self, format: Format, body: &str) -> Result<(Vec<u32>, Vec<u32>), StoreError> {
         let mut list = Vec::new();
-        for (part, raw) in Head::parse(body).parts() {
+        for (part, raw) in RequestHead::parse(body).parts() {
             list.extend(self.blocks(raw.get(), |counter| head_drafts(part, raw, counter), None)?);
         }
         let head = list.clone();
@@ -259,13 +259,13 @@ impl Writer<'_> {
     }
 
     /// The blocks of drafts.
-    fn keep(&mut self, drafts: Vec<Draft>) -> Result<Vec<u32>, StoreError> {
+    fn keep(&mut self, drafts: Vec<BlockDraft>) -> Result<Vec<u32>, StoreError> {
         let mut blocks = Vec::with_capacity(drafts.len());
         for mut draft in drafts {
             // An output that shows a file is attributed the same way in received and sent requests.
             blocks::name_output(self.connection, &mut self.last.observer, &mut draft)?;
             let id = blocks::keep(self.connection, &mut draft)?;
-            self.last.facts.insert(id, Fact::of(&draft));
+            self.last.facts.insert(id, BlockFact::of(&draft));
             blocks.push(id);
         }
         Ok(blocks)
@@ -275,7 +275,7 @@ impl Writer<'_> {
     fn sent(&mut self, format: Format, body: &str, came: &[u32]) -> Result<Vec<u32>, StoreError> {
         let came: HashSet<u32> = came.iter().copied().collect();
         let mut list = Vec::new();
-        for (part, raw) in Head::parse(body).parts() {
+        for (part, raw) in RequestHead::parse(body).parts() {
             list.extend(self.blocks(raw.get(), |counter| head_drafts(part, raw, counter), None)?);
         }
         let Ok(request) = Request::parse(format, body) else { return Ok(list) };
@@ -289,7 +289,7 @@ impl Writer<'_> {
     fn blocks(
         &mut self,
         json: &str,
-        drafts: impl FnOnce(&dyn contexture::tokens::TokenCounter) -> Vec<Draft>,
+        drafts: impl FnOnce(&dyn contexture::tokens::TokenCounter) -> Vec<BlockDraft>,
         came: Option<&HashSet<u32>>,
     ) -> Result<Vec<u32>, StoreError> {
         let digest = raw_digest(json.as_bytes());
@@ -301,13 +301,13 @@ impl Writer<'_> {
         for mut draft in drafts(&*self.archive.counter) {
             blocks::name_output(self.connection, &mut self.last.observer, &mut draft)?;
             if let Some(came) = came
-                && draft.kind == Kind::Text
+                && draft.kind == BlockKind::Text
                 && blocks::find(self.connection, &draft)?.is_none_or(|id| !came.contains(&id))
             {
-                draft.source = Source::Made;
+                draft.source = BlockSource::Made;
             }
             let id = blocks::keep(self.connection, &mut draft)?;
-            self.last.facts.insert(id, Fact::of(&draft));
+            self.last.facts.insert(id, BlockFact::of(&draft));
             blocks.push(id);
         }
         self.by_bytes.insert(digest, blocks.clone());
@@ -315,9 +315,9 @@ impl Writer<'_> {
     }
 }
 
-impl Fact {
-    fn of(draft: &Draft) -> Self {
-        let is_said = draft.source == Source::Said && !HARNESS.iter().any(|start| draft.text.starts_with(start));
+impl BlockFact {
+    fn of(draft: &BlockDraft) -> Self {
+        let is_said = draft.source == BlockSource::Said && !HARNESS.iter().any(|start| draft.text.starts_with(start));
         Self { source: draft.source, tokens: draft.tokens, is_said }
     }
 }
@@ -327,7 +327,7 @@ fn line_of(
     seen: &ArchivedRequest<'_>,
     lists: &Lists,
     head: &[u32],
-    last: &mut Last,
+    last: &mut NewestWindow,
     connection: &Connection,
 ) -> Result<RequestLine, StoreError> {
     read_facts(connection, last, lists)?;
@@ -360,16 +360,16 @@ fn line_of(
 }
 
 /// Counts the turns: consecutive messages of the user are one turn.
-fn turns(came: &[Fact]) -> u64 {
+fn turns(came: &[BlockFact]) -> u64 {
     let mut turns = 0;
     let mut is_speaking = false;
     for fact in came {
         match fact.source {
-            Source::Said if fact.is_said && !is_speaking => {
+            BlockSource::Said if fact.is_said && !is_speaking => {
                 turns += 1;
                 is_speaking = true;
             }
-            Source::Said => {}
+            BlockSource::Said => {}
             _ => is_speaking = false,
         }
     }
@@ -377,7 +377,7 @@ fn turns(came: &[Fact]) -> u64 {
 }
 
 /// Reads what is needed of blocks that were written before this run.
-fn read_facts(connection: &Connection, last: &mut Last, lists: &Lists) -> Result<(), StoreError> {
+fn read_facts(connection: &Connection, last: &mut NewestWindow, lists: &Lists) -> Result<(), StoreError> {
     let sql = "SELECT source, tokens, substr(text, 1, 40) FROM blocks WHERE id = ?1";
     let mut statement = connection.prepare_cached(sql)?;
     for id in lists.came.iter().chain(&lists.sent) {
@@ -386,9 +386,9 @@ fn read_facts(connection: &Connection, last: &mut Last, lists: &Lists) -> Result
         }
         let read = |row: &rusqlite::Row<'_>| {
             let (source, start) = (row.get::<_, String>(0)?, row.get::<_, String>(2)?);
-            let source = Source::named(&source).unwrap_or(Source::Output);
-            let is_said = source == Source::Said && !HARNESS.iter().any(|words| start.starts_with(words));
-            Ok(Fact { source, tokens: row.get::<_, i64>(1)? as u64, is_said })
+            let source = BlockSource::named(&source).unwrap_or(BlockSource::Output);
+            let is_said = source == BlockSource::Said && !HARNESS.iter().any(|words| start.starts_with(words));
+            Ok(BlockFact { source, tokens: row.get::<_, i64>(1)? as u64, is_said })
         };
         if let Some(fact) = statement.query_row(params![id], read).optional()? {
             last.facts.insert(*id, fact);

@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::super::block::Kind;
+use super::super::block::BlockKind;
 use super::super::text::floor;
-use super::super::timeline::{Deed, Timeline};
+use super::super::timeline::{Timeline, ToolStep};
 use super::super::view::{
-    BlockLine, BlockText, ConversationLine, Form, Hit, Page, RequestLine, State, ToolLine, Turn, WindowPage,
+    BlockLine, BlockState, BlockText, ConversationLine, ListPage, RequestLine, SearchHit, ToolLine, TurnStart,
+    WindowForm, WindowPage,
 };
-use super::super::window::{Compared, Shown, boundary, first_difference};
+use super::super::window::{ComparedWindow, ShownBlock, boundary, first_difference};
 use super::Archive;
 use super::blocks::{self, BlockRow, COLUMNS};
 use super::lists::{self, Lists};
@@ -29,7 +30,7 @@ const AROUND_CHARS: usize = 60;
 #[derive(Clone, Copy, Debug)]
 pub struct WindowQuery {
     /// The form of the window.
-    pub form: Form,
+    pub form: WindowForm,
     /// Whether the largest blocks come first.
     pub by_size: bool,
     /// The first row.
@@ -77,7 +78,7 @@ impl Archive {
     ///
     /// # Errors
     /// The archive cannot be read.
-    pub fn conversations(&self, from: u64, limit: u64) -> Result<Page<ConversationLine>, StoreError> {
+    pub fn conversations(&self, from: u64, limit: u64) -> Result<ListPage<ConversationLine>, StoreError> {
         let connection = self.lock();
         let sql = format!("SELECT {CONVERSATION} FROM conversations ORDER BY last_ms DESC, id LIMIT ?1 OFFSET ?2");
         let mut statement = connection.prepare_cached(&sql)?;
@@ -85,7 +86,7 @@ impl Archive {
         let items: Vec<_> = rows.collect::<Result<_, _>>()?;
         let total: i64 = connection.query_row("SELECT count(*) FROM conversations", [], |row| row.get(0))?;
         let end = from + items.len() as u64;
-        Ok(Page { items, total: Some(total as u64), next: (end < total as u64).then_some(end) })
+        Ok(ListPage { items, total: Some(total as u64), next: (end < total as u64).then_some(end) })
     }
 
     /// Returns a conversation.
@@ -102,7 +103,7 @@ impl Archive {
     ///
     /// # Errors
     /// The archive cannot be read.
-    pub fn requests(&self, conversation: &str, from: u64, limit: u64) -> Result<Page<RequestLine>, StoreError> {
+    pub fn requests(&self, conversation: &str, from: u64, limit: u64) -> Result<ListPage<RequestLine>, StoreError> {
         let connection = self.lock();
         let sql = "SELECT line FROM requests WHERE conversation = ?1 AND n >= ?2 ORDER BY n LIMIT ?3";
         let mut statement = connection.prepare_cached(sql)?;
@@ -115,21 +116,21 @@ impl Archive {
         let sql = "SELECT count(*) FROM requests WHERE conversation = ?1";
         let total: i64 = connection.prepare_cached(sql)?.query_row(params![conversation], |row| row.get(0))?;
         let next = items.last().map(|line| line.n + 1).filter(|next| *next <= total as u64);
-        Ok(Page { items, total: Some(total as u64), next })
+        Ok(ListPage { items, total: Some(total as u64), next })
     }
 
     /// The turns of a conversation.
     ///
     /// # Errors
     /// The archive cannot be read.
-    pub fn turns(&self, conversation: &str) -> Result<Vec<Turn>, StoreError> {
+    pub fn turns(&self, conversation: &str) -> Result<Vec<TurnStart>, StoreError> {
         let connection = self.lock();
         let sql = "SELECT n, json_extract(line, '$.turn'), json_extract(line, '$.said') FROM requests
                    WHERE conversation = ?1 AND json_extract(line, '$.said') IS NOT NULL ORDER BY n";
         let mut statement = connection.prepare_cached(sql)?;
         let number = |row: &Row<'_>, at: usize| row.get::<_, i64>(at).map(|number| number as u64);
         let rows = statement.query_map(params![conversation], |row| {
-            Ok(Turn { n: number(row, 0)?, turn: number(row, 1)?, said: row.get(2)? })
+            Ok(TurnStart { n: number(row, 0)?, turn: number(row, 1)?, said: row.get(2)? })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
@@ -169,14 +170,14 @@ impl Archive {
         let all: HashSet<u32> = lists.came.iter().chain(&lists.sent).chain(&before).copied().collect();
         let facts = facts(&self.lock(), &all)?;
         let outputs = facts.iter().filter_map(|(id, fact)| Some((*id, fact.output_of.clone()?))).collect();
-        let compared = Compared { came: &lists.came, sent: &lists.sent, before: &before, outputs: &outputs };
+        let compared = ComparedWindow { came: &lists.came, sent: &lists.sent, before: &before, outputs: &outputs };
         let shown = compared.shown(asked.form);
         let tokens = |id: u32| facts.get(&id).map_or(0, |fact| fact.tokens);
         let mut states: BTreeMap<String, u64> = BTreeMap::new();
         for block in &shown {
             *states.entry(api_name(block.state)).or_default() += 1;
         }
-        let cached = line.cached_tokens.filter(|_| asked.form != Form::Came);
+        let cached = line.cached_tokens.filter(|_| asked.form != WindowForm::Came);
         let mut places: Vec<usize> = (0..shown.len()).collect();
         if asked.by_size {
             places.sort_by_key(|place| std::cmp::Reverse(tokens(shown[*place].id)));
@@ -185,12 +186,12 @@ impl Archive {
         let at = at.map(|at| at as u64);
         let from = at.map_or(asked.from, |at| at - at % asked.limit);
         let end = (from + asked.limit).min(places.len() as u64);
-        let wanted: Vec<(usize, Shown)> =
+        let wanted: Vec<(usize, ShownBlock)> =
             places[(from.min(end) as usize)..end as usize].iter().map(|place| (*place, shown[*place])).collect();
         Ok(Some(WindowPage {
             form: asked.form,
             total: shown.len() as u64,
-            tokens: shown.iter().filter(|block| block.state != State::Gone).map(|block| tokens(block.id)).sum(),
+            tokens: shown.iter().filter(|block| block.state != BlockState::Gone).map(|block| tokens(block.id)).sum(),
             first_difference: first_difference(&shown).map(|place| place as u64),
             cache_boundary: cached.map(|cached| boundary(&shown, tokens, cached) as u64),
             states,
@@ -201,7 +202,12 @@ impl Archive {
         }))
     }
 
-    fn block_lines(&self, conversation: &str, n: u64, wanted: &[(usize, Shown)]) -> Result<Vec<BlockLine>, StoreError> {
+    fn block_lines(
+        &self,
+        conversation: &str,
+        n: u64,
+        wanted: &[(usize, ShownBlock)],
+    ) -> Result<Vec<BlockLine>, StoreError> {
         let timeline = self.timeline(conversation)?;
         let connection = self.lock();
         let ids: Vec<u32> = wanted.iter().map(|(_, shown)| shown.id).collect();
@@ -275,10 +281,10 @@ impl Archive {
         let mut rows = statement.query(params![conversation, known.newest])?;
         while let Some(row) = rows.next()? {
             known.newest = row.get(0)?;
-            known.take(Deed {
+            known.take(ToolStep {
                 block: row.get(1)?,
                 n: row.get::<_, i64>(2)? as u64,
-                is_call: row.get::<_, String>(3)? == Kind::Call.name(),
+                is_call: row.get::<_, String>(3)? == BlockKind::Call.name(),
                 call: row.get(4)?,
                 name: row.get(5)?,
                 text: row.get(6)?,
@@ -333,7 +339,7 @@ impl Archive {
         conversation: Option<&str>,
         before: Option<u64>,
         limit: u64,
-    ) -> Result<Page<Hit>, StoreError> {
+    ) -> Result<ListPage<SearchHit>, StoreError> {
         let pattern = format!("%{}%", words.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
         let connection = self.lock();
         let sql = "SELECT number, conversation, n, is_sent, block, source, blocks.name, text, title
@@ -349,11 +355,11 @@ impl Archive {
             items.push(hit(row, words)?);
         }
         let next = newest.filter(|_| items.len() as u64 == limit);
-        Ok(Page { items, total: None, next })
+        Ok(ListPage { items, total: None, next })
     }
 }
 
-fn hit(row: &Row<'_>, words: &str) -> rusqlite::Result<Hit> {
+fn hit(row: &Row<'_>, words: &str) -> rusqlite::Result<SearchHit> {
     let text: String = row.get(7)?;
     let at = find(&text, words).unwrap_or(0);
     let end = floor(&text, at + words.len());
@@ -361,13 +367,13 @@ fn hit(row: &Row<'_>, words: &str) -> rusqlite::Result<Hit> {
     let on_one_line = |text: &str| text.replace(['\n', '\r', '\t'], " ");
     let before = on_one_line(&text[start..at]);
     let source: String = row.get(5)?;
-    Ok(Hit {
+    Ok(SearchHit {
         conversation: row.get(1)?,
         title: row.get(8)?,
         n: row.get::<_, i64>(2)? as u64,
-        form: if row.get(3)? { Form::Sent } else { Form::Came },
+        form: if row.get(3)? { WindowForm::Sent } else { WindowForm::Came },
         block: row.get(4)?,
-        source: super::super::block::Source::named(&source).unwrap_or(super::super::block::Source::Output),
+        source: super::super::block::BlockSource::named(&source).unwrap_or(super::super::block::BlockSource::Output),
         name: row.get(6)?,
         before,
         found: text[at..end].to_owned(),
@@ -385,18 +391,18 @@ fn find(text: &str, words: &str) -> Option<usize> {
 }
 
 /// What is needed of all blocks of a window.
-struct Fact {
+struct BlockFact {
     tokens: u64,
     output_of: Option<String>,
 }
 
-fn facts(connection: &Connection, ids: &HashSet<u32>) -> Result<HashMap<u32, Fact>, StoreError> {
+fn facts(connection: &Connection, ids: &HashSet<u32>) -> Result<HashMap<u32, BlockFact>, StoreError> {
     let mut statement = connection.prepare_cached("SELECT tokens, kind = 'output', call FROM blocks WHERE id = ?1")?;
     let mut facts = HashMap::with_capacity(ids.len());
     for id in ids {
         let read = |row: &Row<'_>| {
             let call: String = row.get(2)?;
-            Ok(Fact { tokens: row.get::<_, i64>(0)? as u64, output_of: row.get::<_, bool>(1)?.then_some(call) })
+            Ok(BlockFact { tokens: row.get::<_, i64>(0)? as u64, output_of: row.get::<_, bool>(1)?.then_some(call) })
         };
         if let Some(fact) = statement.query_row(params![id], read).optional()? {
             facts.insert(*id, fact);
@@ -427,7 +433,7 @@ pub fn api_name(value: impl serde::Serialize) -> String {
 fn block_line(
     place: usize,
     row: &BlockRow,
-    shown: &Shown,
+    shown: &ShownBlock,
     reason: Option<String>,
     grade: Option<super::super::timeline::BlockGrade>,
     is_pinned: bool,
@@ -469,21 +475,21 @@ impl<'a> Reasons<'a> {
     }
 
     /// Why a block is in its state.
-    pub fn of(&mut self, state: State, since: u64, left: Option<u64>) -> Result<Option<String>, StoreError> {
+    pub fn of(&mut self, state: BlockState, since: u64, left: Option<u64>) -> Result<Option<String>, StoreError> {
         use DecisionKind::{BringBack, Disk, Fold, Reference, Shorten};
         Ok(match state {
-            State::Made => self.told(since, &[Fold, BringBack, Reference, Disk], "for")?,
-            State::Shortened => self.told(since, &[Shorten, Fold], "for")?,
-            State::LeftOut => match left {
+            BlockState::Made => self.told(since, &[Fold, BringBack, Reference, Disk], "for")?,
+            BlockState::Shortened => self.told(since, &[Shorten, Fold], "for")?,
+            BlockState::LeftOut => match left {
                 Some(left) => self.told(left, &[Fold], "since")?,
                 None => None,
             },
-            State::Behind => Some("unchanged, but after a change".to_owned()),
-            State::Gone => match left {
+            BlockState::Behind => Some("unchanged, but after a change".to_owned()),
+            BlockState::Gone => match left {
                 Some(left) => self.told(left, &[Fold], "since")?,
                 None => None,
             },
-            State::Kept | State::Same | State::New => None,
+            BlockState::Kept | BlockState::Same | BlockState::New => None,
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use contexture::tokens::{Estimate, TokenCounter};
 use contexture::wire::Format;
 use contexture_gateway::otlp::Exporter;
-use contexture_gateway::{Gateway, Key, Options, Upstreams, Watcher};
+use contexture_gateway::{AccessKey, Gateway, Options, Upstreams, Watcher};
 
 use super::agent::Agent;
 use super::inspected::inspected;
@@ -53,7 +53,7 @@ async fn work_with_a_key() {
     let provider = Provider::start().await;
     let store = Some(std::path::PathBuf::from(directory).join("gateway.db"));
     // The gateway's own key is as secret as the provider's.
-    let keys = vec![Key::new("own", "very-secret-key-of-this-gateway-4711").unwrap()];
+    let keys = vec![AccessKey::new("own", "very-secret-key-of-this-gateway-4711").unwrap()];
     let (watchers, counter) = (vec![exporter.clone() as Arc<dyn Watcher>], Arc::new(Breaking));
     let options = Options { store, keys, watchers, counter, diagnose: true, ..small() };
     let (gateway, _inspector) = inspected(&provider, options).await;
