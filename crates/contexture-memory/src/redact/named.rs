@@ -108,7 +108,6 @@ struct Gap {
 
 /// The value after a name: past quotes, links and spaces.
 fn value_after(text: &str, name: Range<usize>, entry: &Name) -> Option<Range<usize>> {
-    let Name(telling, kind) = *entry;
     let after_name = name.end + suffix_len(text, &name)?;
     let gap = gap(text, &name, after_name)?;
     let rest = &text[gap.start..ceil_boundary(text, gap.start + MAX_JUDGED)];
