@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::command::{self, Likeness};
-use crate::arguments::{ArgumentCommand, commands, maybe_paths, normal_path};
+use crate::arguments::{ArgumentCommand, commands, maybe_paths, name_patterns, normal_path};
 use contexture_text::block::flat;
-use contexture_text::pattern::{name_matches, path_matches};
+use contexture_text::pattern::{name_matches, path_matches, patterns_meet};
 
 /// The effect of a matching pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,7 +97,10 @@ impl Pattern {
         let matches = |path: &String| path_matches(pattern, &normal_path(path, bases));
         match self.action {
             Action::Allow => !paths.is_empty() && !has_command && paths.iter().all(matches),
-            Action::Deny | Action::Guide => paths.iter().any(matches),
+            Action::Deny | Action::Guide => {
+                paths.iter().any(matches)
+                    || name_patterns(arguments).iter().any(|given| patterns_meet(pattern, &normal_path(given, bases)))
+            }
         }
     }
 

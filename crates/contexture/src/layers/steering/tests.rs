@@ -285,3 +285,43 @@ async fn rules_know_the_arguments_of_a_configured_tool() {
     let write = json!({ "where": "docs/a.md", "line": "ls" });
     assert!(run(secrets().with_dialects(dialects), write).await.contains("no rule allows"));
 }
+
+/// What a shell makes of a pattern, and what a program in another language opens, is a path too; what is only printed is not.
+#[test]
+fn a_rule_about_a_path_sees_patterns_and_code() {
+    let rule = Pattern::deny("env", "No.").path("**/.env");
+    let is_denied = |line: &str| {
+        rule.likeness("Bash", &json!({ "command": line }), &["/work".to_owned()]) != super::command::Likeness::No
+    };
+    for line in [
+        "cat .env",
+        "cat .e*",
+        "cat sub/.en?",
+        "cat .[e]nv",
+        "cat .{env,x}",
+        "cat < .e*",
+        "for f in .e*; do cat $f; done",
+        "for f in .env; do cat $f; done",
+        "f=.env; cat $f",
+        "F=.env make show",
+        "echo $(cat .env)",
+        "echo .env | xargs cat",
+        "echo x > .env",
+        "python3 -c \"print(open('.env').read())\"",
+        "node -e 'console.log(require(\"fs\").readFileSync(\"./.env\"))'",
+    ] {
+        assert!(is_denied(line), "{line}");
+    }
+    for line in [
+        "ls",
+        "cat *",
+        "cat *.md src/*.rs",
+        "cat .env.example",
+        "ls .e*.md",
+        "echo .env >> .gitignore",
+        "printf '%s\\n' .env >> .gitignore",
+        "python3 -c \"print('env')\"",
+    ] {
+        assert!(!is_denied(line), "{line}");
+    }
+}
