@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use contexture::files::argument_names::path_in;
 use contexture::item::FunctionCall;
 use contexture::transcript::{Record, Transcript};
 use memchr::memmem;
@@ -200,8 +201,7 @@ fn path_of(call: &Call<'_>) -> Option<String> {
         collect_strings(&call.arguments, &mut texts);
         return texts.into_iter().flat_map(str::lines).find_map(patched_path).map(str::to_owned);
     }
-    let keys = ["file_path", "path", "filePath", "filename", "file"];
-    keys.into_iter().find_map(|key| call.arguments.get(key)?.as_str()).map(str::to_owned)
+    path_in(&call.arguments).map(str::to_owned)
 }
 
 fn patched_path(line: &str) -> Option<&str> {

@@ -3,28 +3,8 @@
 use contexture_core::host::relative_path;
 use serde_json::Value;
 
+use crate::files::argument_names::{COMMAND_LIST_NAMES, COMMAND_NAMES, WORD_NAMES, holds_text};
 use crate::files::shell::{Expands, Redirect, Simple, Word, parse, parse_all};
-
-/// The names of arguments that hold command lines.
-const COMMAND_NAMES: &[&str] =
-    &["command", "cmd", "script", "commandLine", "command_line", "shell_command", "shellCommand", "bash_command"];
-/// The names of arguments that hold several command lines.
-const COMMAND_LIST_NAMES: &[&str] = &["commands", "cmds"];
-/// The names of arguments that hold the words after a program.
-const WORD_NAMES: &[&str] = &["args", "argv", "arguments", "parameters"];
-/// The names of arguments that hold texts, which are no paths whatever is in them.
-const TEXT_NAMES: &[&str] = &[
-    "content",
-    "file_text",
-    "contents",
-    "text",
-    "old_string",
-    "new_string",
-    "old_str",
-    "new_str",
-    "insert_text",
-    "patch",
-];
 
 /// A command in arguments.
 #[derive(Debug, PartialEq, Eq)]
@@ -108,13 +88,25 @@ fn collect<'a>(value: &'a Value, name: &'a str, texts: &mut Vec<(&'a str, &'a st
 pub(crate) fn maybe_paths(arguments: &Value) -> Vec<String> {
     let mut paths = Vec::new();
     for (name, text) in texts(arguments) {
+        paths.extend(patched_paths(text).map(str::to_owned));
         match name {
             name if is_command(name) => paths.extend(command_words(text)),
-            name if TEXT_NAMES.contains(&name) => {}
+            name if holds_text(name) => {}
             _ => paths.push(text.to_owned()),
         }
     }
     paths
+}
+
+/// The files that a text changes if it is a patch.
+fn patched_paths(text: &str) -> impl Iterator<Item = &str> {
+    const HEADERS: [&str; 6] =
+        ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ", "+++ ", "--- "];
+    let headers = text.lines().filter_map(|line| HEADERS.iter().find_map(|header| line.strip_prefix(header)));
+    headers.map(|path| {
+        let path = path.split('\t').next().unwrap_or_default().trim();
+        path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path)
+    })
 }
 
 /// The signs of patterns for names.

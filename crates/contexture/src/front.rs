@@ -17,6 +17,10 @@ use crate::store::Place;
 ///
 /// # Errors
 /// The file cannot be opened, or is not a store; the address is not one of PostgreSQL, or the feature `postgres` is off.
+#[cfg_attr(
+    not(any(feature = "sqlite", feature = "postgres")),
+    expect(unused_variables, reason = "without a store there is nothing to build an engine with")
+)]
 pub fn open<Ls>(
     place: impl AsRef<std::path::Path>,
     memory: MemoryConfig<Ls>,

@@ -13,7 +13,7 @@ const CRATES: [(&str, &[&str]); 10] = [
     ("contexture-text", &["contexture-core"]),
     ("contexture-files", &["contexture-core", "contexture-text"]),
     ("contexture-fold", &["contexture-core", "contexture-files", "contexture-text"]),
-    ("contexture-wire", &["contexture-core"]),
+    ("contexture-wire", &["contexture-core", "contexture-text"]),
     ("contexture-memory", &["contexture-core", "contexture-files", "contexture-text"]),
     ("contexture-store", &["contexture-core"]),
     (

@@ -325,3 +325,14 @@ fn a_rule_about_a_path_sees_patterns_and_code() {
         assert!(!is_denied(line), "{line}");
     }
 }
+
+#[test]
+fn a_rule_about_a_path_sees_the_files_of_a_patch() {
+    let rule = Pattern::deny("env", "No.").path("**/.env");
+    let is_denied = |arguments: Value| rule.likeness("apply_patch", &arguments, &[]) != super::command::Likeness::No;
+    assert!(is_denied(json!({ "input": "*** Begin Patch\n*** Update File: app/.env\n@@\n-a\n+b\n*** End Patch" })));
+    assert!(is_denied(json!({ "patch": "--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-a\n+b\n" })));
+    assert!(is_denied(json!({ "old": "a", "new": ".env" })), "a tool may call paths so");
+    assert!(!is_denied(json!({ "input": "*** Begin Patch\n*** Update File: .gitignore\n@@\n+.env\n*** End Patch" })));
+    assert!(!is_denied(json!({ "path": ".gitignore", "content": ".env" })));
+}
