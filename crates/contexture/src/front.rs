@@ -49,7 +49,7 @@ pub fn open<Ls>(
 /// Returns the builder of an engine without durable storage.
 pub fn in_memory<Ls>(memory: MemoryConfig<Ls>) -> EngineBuilder<Ls> {
     let builder = Engine::builder(memory, Arc::new(SystemClock::new()), Arc::new(UuidIds));
-    let builder = builder.search(Arc::new(contexture_core::search::MemoryIndex::new()));
+    let builder = builder.search(Arc::new(contexture_text::search::MemoryIndex::new()));
     let builder = builder.owner(format!("process {}", std::process::id()));
     #[cfg(feature = "bpe")]
     let builder = builder.counter(Arc::new(crate::bpe::Bpe::o200k()));

@@ -15,7 +15,7 @@ const CRATES: [(&str, &[&str]); 10] = [
     ("contexture-fold", &["contexture-core", "contexture-files", "contexture-text"]),
     ("contexture-wire", &["contexture-core", "contexture-text"]),
     ("contexture-memory", &["contexture-core", "contexture-files", "contexture-text"]),
-    ("contexture-store", &["contexture-core"]),
+    ("contexture-store", &["contexture-core", "contexture-text"]),
     (
         "contexture",
         &[

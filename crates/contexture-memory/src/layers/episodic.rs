@@ -30,8 +30,8 @@ use std::time::Duration;
 
 use contexture_core::item::{FunctionCallOutput, Item, Role};
 use contexture_core::layer::*;
-use contexture_core::search::terms;
 use contexture_core::{ItemLog, LayerId, Slot};
+use contexture_text::search::terms;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
