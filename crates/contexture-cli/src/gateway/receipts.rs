@@ -80,7 +80,8 @@ fn name_of(by: By, record: &RequestRecord) -> String {
 
 fn table(receipts: &[(String, Receipt)]) -> String {
     let titles = ["", "requests", "came", "sent", "billed", "pass-through", "less", "folds"];
-    let mut table = TextTable::new(titles.map(|title| (title, if title.is_empty() { Align::Left } else { Align::Right })));
+    let mut table =
+        TextTable::new(titles.map(|title| (title, if title.is_empty() { Align::Left } else { Align::Right })));
     for (name, receipt) in receipts {
         table.row([
             name.clone(),

@@ -65,8 +65,12 @@ pub(super) fn note_as_json(note: &Note) -> Value {
 fn as_text(kept: &[Kept], notes: &[Note], is_listed: impl Fn(&&Fact) -> bool, screen: Screen) -> String {
     let mut text = String::new();
     for (place, facts) in kept {
-        let mut table =
-            TextTable::new([("fact", Align::Left), ("since", Align::Left), ("said by", Align::Left), ("", Align::Name)]);
+        let mut table = TextTable::new([
+            ("fact", Align::Left),
+            ("since", Align::Left),
+            ("said by", Align::Left),
+            ("", Align::Name),
+        ]);
         let listed: Vec<&Fact> = facts.all().filter(|fact| is_listed(fact)).collect();
         if listed.is_empty() {
             continue;
