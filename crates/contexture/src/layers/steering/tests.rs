@@ -57,12 +57,12 @@ fn outputs(model: &ScriptedModel) -> Vec<String> {
     outputs
 }
 
-fn ledger(execution: &Execution<(Steering,)>) -> Vec<Entry> {
+fn ledger(execution: &Execution<(Steering,)>) -> Vec<LedgerEntry> {
     execution.memory().read(Steering::LEDGER).unwrap()
 }
 
 /// The result of a command under some rules.
-async fn ran(layer: Steering, judge: impl Model, command: &str) -> (String, Vec<Entry>) {
+async fn ran(layer: Steering, judge: impl Model, command: &str) -> (String, Vec<LedgerEntry>) {
     let model = ScriptedModel::new().calls("Bash", json!({ "command": command }).to_string()).says("ok");
     let engine = agent(layer, &model, judge);
     let mut execution = engine.execution("thread").start().await.unwrap();
