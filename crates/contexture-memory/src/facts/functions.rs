@@ -64,7 +64,8 @@ pub struct Forget {
 
 /// What `history` is given.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct History {
+#[schemars(rename = "History")]
+pub struct FactHistory {
     /// What it is about.
     pub entity: String,
     /// Which property; empty for all.
@@ -106,7 +107,7 @@ impl FactLayer {
         );
         let history = layer_fn(
             "Tells what was true of something and when, with what is no longer true.",
-            |input: History, facts: Arc<Facts>, _| async move {
+            |input: FactHistory, facts: Arc<Facts>, _| async move {
                 let lines: Vec<String> =
                     facts.history(&input.entity, &input.attribute).into_iter().map(|fact| line(fact, false)).collect();
                 let from = lines.len().saturating_sub(MAX_HISTORY);

@@ -12,7 +12,7 @@ use contexture_files::dialect::Dialects;
 
 use super::extract::Kind;
 use super::fact::Fact;
-use super::functions::{Forget, History, Remember, Update};
+use super::functions::{FactHistory, Forget, Remember, Update};
 use super::layer::FactLayer;
 use super::learner::Extraction;
 use super::set::Facts;
@@ -74,7 +74,7 @@ impl<K: FactKind> FactMemory<K> {
     /// Forgets a fact.
     pub const FORGET: LayerFunction<Self, Forget, String> = LayerFunction::new("forget");
     /// Tells what was true and when.
-    pub const HISTORY: LayerFunction<Self, History, String> = LayerFunction::new("history");
+    pub const HISTORY: LayerFunction<Self, FactHistory, String> = LayerFunction::new("history");
 
     /// Creates the layer for the facts of a user, without extraction.
     pub fn new() -> Self {

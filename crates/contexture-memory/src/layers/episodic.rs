@@ -122,7 +122,8 @@ pub struct EpisodicState {
 
 /// What `episodic/forget` is given.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Forget {
+#[schemars(rename = "Forget")]
+pub struct ForgetEpisodes {
     /// A text that the records have.
     pub text: String,
 }
@@ -131,7 +132,7 @@ impl Episodic {
     /// Returns the records, oldest first.
     pub const EPISODES: LayerData<Episodic, Vec<Episode>> = LayerData::new("episodes");
     /// Removes records; returns how many.
-    pub const FORGET: LayerFunction<Episodic, Forget, String> = LayerFunction::new("forget");
+    pub const FORGET: LayerFunction<Episodic, ForgetEpisodes, String> = LayerFunction::new("forget");
 
     /// Creates the layer.
     pub fn new() -> Self {
@@ -302,7 +303,7 @@ impl MemoryLayer for Episodic {
     fn provides(&self) -> LayerProvides<EpisodicState> {
         let forget = layer_fn(
             "Removes the records of earlier runs that have a text, because the user wants them forgotten.",
-            |input: Forget, state: Arc<EpisodicState>, _| async move {
+            |input: ForgetEpisodes, state: Arc<EpisodicState>, _| async move {
                 let (state, count) = state.without(&input.text)?;
                 Ok(FnResult::new(format!("{count} records removed")).with_state(state))
             },
