@@ -15,7 +15,7 @@ use super::refusal::Refusal;
 use super::render::{TITLES, line};
 use super::spent::Spent;
 use super::tombstone::Tombstone;
-use contexture_text::state_version::Version;
+use contexture_text::state_version::StateVersion;
 
 mod merge;
 
@@ -45,7 +45,7 @@ const REPEATED_FACT: f64 = 0.7;
 /// returns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
-    version: Version<1>,
+    version: StateVersion<1>,
     /// Oldest first.
     facts: Vec<Arc<Fact>>,
     tombstones: Vec<Tombstone>,

@@ -41,7 +41,7 @@ use contexture_files::observer::Observer;
 use crate::redact::redact;
 use contexture_text::block::{QUOTED, fit_parts, flat, quoted, start_of};
 use contexture_text::date::minute;
-use contexture_text::state_version::Version;
+use contexture_text::state_version::StateVersion;
 
 /// The id of the layer.
 pub const ID: &str = "episodic";
@@ -111,7 +111,7 @@ pub struct Episode {
 /// The layer's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EpisodicState {
-    version: Version<1>,
+    version: StateVersion<1>,
     episodes: Vec<Episode>,
     /// Ids of records that were removed, so that a merge does not bring them back.
     forgotten: BTreeSet<String>,

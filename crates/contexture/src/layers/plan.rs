@@ -50,7 +50,7 @@ use crate::files::dialect::{Dialects, Does};
 use contexture_text::block::changed_lines;
 use contexture_text::one_line::one_line;
 use contexture_text::pattern::name_matches;
-use contexture_text::state_version::Version;
+use contexture_text::state_version::StateVersion;
 
 /// The id of the layer.
 pub const ID: &str = "plan";
@@ -104,7 +104,7 @@ pub enum Phase {
 /// The layer's state: the plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanState {
-    version: Version<1>,
+    version: StateVersion<1>,
     goal: String,
     phase: Phase,
     steps: Steps,

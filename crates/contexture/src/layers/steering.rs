@@ -61,7 +61,7 @@ use self::late::Late;
 pub use self::pattern::{Pattern, RuleAction};
 use crate::files::dialect::Dialects;
 use contexture_text::block::{fit_parts, flat, start_of};
-use contexture_text::state_version::Version;
+use contexture_text::state_version::StateVersion;
 
 /// The id of the layer.
 pub const ID: &str = "steering";
@@ -94,7 +94,7 @@ pub struct Steering {
 /// The layer's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SteeringState {
-    version: Version<1>,
+    version: StateVersion<1>,
     ledger: VecDeque<LedgerEntry>,
     /// The number of the last late verdict that was delivered.
     delivered: u64,
