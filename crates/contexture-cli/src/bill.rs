@@ -17,7 +17,7 @@ pub struct Sizes {
 
 /// The requests of a policy, summed up.
 #[derive(Clone, Debug)]
-pub struct Bill {
+pub struct ReplayBill {
     prices: Prices,
     account: Account,
     requests: u64,
@@ -28,7 +28,7 @@ pub struct Bill {
     last_passed_through: u64,
 }
 
-impl Bill {
+impl ReplayBill {
     /// An empty bill, at a provider's prices.
     pub fn new(prices: Prices) -> Self {
         let account = Account::default();

@@ -12,16 +12,16 @@ use serde::Serialize;
 
 use crate::config::{ConfigFlags, OfCompare};
 use crate::failure::Failure;
-use crate::judge::{Judge, Measures};
+use crate::judge::{Measures, WindowJudge};
 use crate::plot::short_count;
 use crate::policies::own::Own;
-use crate::policies::{KNOWN, Policy};
-use crate::progress::Progress;
-use crate::recorded::Recorded;
+use crate::policies::{KNOWN, WindowPolicy};
+use crate::progress::ProgressCounter;
+use crate::recorded::RecordedSession;
 use crate::replay::example;
 use crate::replay::settings::Settings;
-use crate::source::{self, Source, Unread};
-use crate::table::{Align, Table, counted};
+use crate::source::{self, RecordingSource, Unread};
+use crate::table::{Align, TextTable, counted};
 use crate::terminal::Screen;
 use crate::work::in_parallel;
 
@@ -95,8 +95,8 @@ pub fn run(compare: &Compare, screen: Screen) -> Result<(), Failure> {
         given => given.unwrap_or_else(|| config.get(&keys::BUDGET)),
     };
     let own = Own { settings: Settings::new(&config, budget, Counter::Estimate) };
-    let known = KNOWN.iter().map(|known| known as &dyn Policy);
-    let policies: Vec<&dyn Policy> = std::iter::once(&own as &dyn Policy).chain(known).collect();
+    let known = KNOWN.iter().map(|known| known as &dyn WindowPolicy);
+    let policies: Vec<&dyn WindowPolicy> = std::iter::once(&own as &dyn WindowPolicy).chain(known).collect();
     let field = Field { policies: &policies, budget, prices: own.settings.policy.prices };
     let comparison = if is_example {
         let (transcript, report) = example::transcript();
@@ -124,7 +124,7 @@ pub fn run(compare: &Compare, screen: Screen) -> Result<(), Failure> {
 
 /// The recordings to compare, and the settings.
 struct Field<'a> {
-    policies: &'a [&'a dyn Policy],
+    policies: &'a [&'a dyn WindowPolicy],
     budget: u64,
     prices: Prices,
 }
@@ -136,8 +136,8 @@ struct Judged {
 }
 
 impl Field<'_> {
-    fn compare(&self, sources: &[Source]) -> Result<Comparison, Failure> {
-        let progress = Progress::new("comparing", sources.len());
+    fn compare(&self, sources: &[RecordingSource]) -> Result<Comparison, Failure> {
+        let progress = ProgressCounter::new("comparing", sources.len());
         let judged = in_parallel(sources, |source| {
             let read = source.transcript();
             let judged = read.and_then(|(transcript, report)| self.judge(&transcript, report));
@@ -167,9 +167,9 @@ impl Field<'_> {
     }
 
     fn judge(&self, transcript: &Transcript, report: Report) -> Result<Judged, Unread> {
-        let (recorded, budget) = (Recorded::new(transcript), self.budget as f64);
-        let judge_one = |policy: &&dyn Policy| {
-            let mut judge = Judge::new(&recorded, self.prices);
+        let (recorded, budget) = (RecordedSession::new(transcript), self.budget as f64);
+        let judge_one = |policy: &&dyn WindowPolicy| {
+            let mut judge = WindowJudge::new(&recorded, self.prices);
             for request in policy.requests(transcript, &recorded, budget) {
                 judge.take(request.map_err(Unread::Failed)?);
             }
@@ -222,10 +222,10 @@ impl Comparison {
         format!("{}\n\n{}", screen.wrap(&heading, 0), self.table().fit(screen))
     }
 
-    fn table(&self) -> Table {
+    fn table(&self) -> TextTable {
         let numbers = ["recall", "cost", "said", "told", "used", "peak", "over", "stale", "above"];
         let numbers = numbers.map(|title| (title, Align::Right));
-        let mut table = Table::new([("policy", Align::Left)].into_iter().chain(numbers));
+        let mut table = TextTable::new([("policy", Align::Left)].into_iter().chain(numbers));
         for (index, row) in self.policies.iter().enumerate() {
             table.row([
                 row.policy.clone(),

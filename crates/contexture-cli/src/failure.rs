@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use contexture::store::Place;
 
 use crate::harmless::written_out;
-use crate::terminal::{Screen, Style};
+use crate::terminal::{Screen, TextStyle};
 
 /// The exit code of work that failed.
 const FAILED_WORK: u8 = 1;
@@ -100,9 +100,9 @@ impl Failure {
         let screen = Screen::of_errors();
         // A sentence may quote a provider, a file or an argument.
         let shown = |text: &str| written_out(&without_passwords(text));
-        eprintln!("{} {}", screen.paint(Style::Error, "error:"), shown(&self.sentence));
+        eprintln!("{} {}", screen.paint(TextStyle::Error, "error:"), shown(&self.sentence));
         if let Some(hint) = &self.hint {
-            eprintln!("{} {}", screen.paint(Style::Hint, "hint:"), shown(hint));
+            eprintln!("{} {}", screen.paint(TextStyle::Hint, "hint:"), shown(hint));
         }
         ExitCode::from(if matches!(self.kind, Kind::Usage) { BAD_USAGE } else { FAILED_WORK })
     }

@@ -1,5 +1,6 @@
 //! The commands of the gateway.
 
+mod yaml;
 mod configured;
 mod agents;
 pub(crate) mod place;

@@ -11,9 +11,9 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::names::Names;
-use crate::progress::Progress;
-use crate::source::{self, Source, Unread, say};
-use crate::table::{Align, Table, counted};
+use crate::progress::ProgressCounter;
+use crate::source::{self, RecordingSource, Unread, say};
+use crate::table::{Align, TextTable, counted};
 use crate::terminal::Screen;
 
 /// Convert recorded sessions of agents to one plain form, with one message per line
@@ -21,7 +21,7 @@ use crate::terminal::Screen;
 /// The format is detected from the content: Claude Code, Codex, OpenCode, Copilot CLI, OpenAI chat, Anthropic messages,
 /// or the plain form itself. Invalid lines are reported and skipped.
 #[derive(Args)]
-pub struct Import {
+pub struct ImportCommand {
     /// Files, directories to search, or - for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -55,7 +55,7 @@ struct Skipped {
 }
 
 /// Runs the command.
-pub fn run(import: &Import, screen: Screen) -> Result<(), Failure> {
+pub fn run(import: &ImportCommand, screen: Screen) -> Result<(), Failure> {
     let sources = source::find(&import.files)?;
     let mut skipped = Skipped::default();
     let count = match &import.out {
@@ -72,7 +72,7 @@ pub fn run(import: &Import, screen: Screen) -> Result<(), Failure> {
 }
 
 /// Writes the only recording among the sources to standard output, and returns how many there were.
-fn to_output(sources: &[Source], skipped: &mut Skipped) -> Result<usize, Failure> {
+fn to_output(sources: &[RecordingSource], skipped: &mut Skipped) -> Result<usize, Failure> {
     let mut found = Vec::new();
     for source in sources {
         // A single source need not be read twice; standard input cannot be.
@@ -94,8 +94,12 @@ fn to_output(sources: &[Source], skipped: &mut Skipped) -> Result<usize, Failure
     Ok(report.iter().count())
 }
 
-fn to_directory(sources: &[Source], directory: &Path, skipped: &mut Skipped) -> Result<Vec<Imported>, Failure> {
-    let progress = Progress::new("importing", sources.len());
+fn to_directory(
+    sources: &[RecordingSource],
+    directory: &Path,
+    skipped: &mut Skipped,
+) -> Result<Vec<Imported>, Failure> {
+    let progress = ProgressCounter::new("importing", sources.len());
     let mut taken = HashSet::new();
     let mut imported = Vec::new();
     for source in sources {
@@ -112,7 +116,7 @@ fn to_directory(sources: &[Source], directory: &Path, skipped: &mut Skipped) -> 
 }
 
 /// Writes one recording to a new file. Existing files are not overwritten, and no file is created for other sources.
-fn to_file(source: &Source, out: &Path, skipped: &mut Skipped) -> Result<Option<Report>, Failure> {
+fn to_file(source: &RecordingSource, out: &Path, skipped: &mut Skipped) -> Result<Option<Report>, Failure> {
     let mut writer = NewFile { path: out, writer: None };
     let copied = copy(source, &mut writer, skipped).and_then(|report| writer.flush().map(|()| report));
     let failed = |error: io::Error| {
@@ -151,7 +155,7 @@ impl Write for NewFile<'_> {
 }
 
 /// Copies a recording to a writer; other sources are reported and return nothing.
-fn copy(source: &Source, writer: &mut impl Write, skipped: &mut Skipped) -> io::Result<Option<Report>> {
+fn copy(source: &RecordingSource, writer: &mut impl Write, skipped: &mut Skipped) -> io::Result<Option<Report>> {
     let mut written = Ok(());
     let result = source.read(&mut |record| {
         if written.is_ok() {
@@ -186,7 +190,7 @@ fn print(imported: &[Imported], directory: &Path, as_json: bool, screen: Screen)
     }
     let titles = [("recording", Align::Name), ("format", Align::Left), ("messages", Align::Right)];
     let counts = [("broken", Align::Right), ("unanswered", Align::Right), ("written to", Align::Name)];
-    let mut table = Table::new(titles.into_iter().chain(counts));
+    let mut table = TextTable::new(titles.into_iter().chain(counts));
     let names = Names::of(imported.iter().map(|row| row.file.as_str()));
     for row in imported {
         let Imported { file, format, messages, broken, unanswered, orphans: _, out } = row;
@@ -201,7 +205,7 @@ fn print(imported: &[Imported], directory: &Path, as_json: bool, screen: Screen)
 }
 
 impl Imported {
-    fn new(source: &Source, report: &Report, out: &Path) -> Self {
+    fn new(source: &RecordingSource, report: &Report, out: &Path) -> Self {
         Self {
             file: source.to_string(),
             format: report.format.to_string(),

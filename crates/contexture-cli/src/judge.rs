@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use contexture::fold::Prices;
 use serde::Serialize;
 
-use crate::bill::{Bill, Sizes};
+use crate::bill::{ReplayBill, Sizes};
 use crate::pauses::Pauses;
-use crate::policies::{Entry, HEAD_BYTES, Request, STUB_BYTES, Shown};
-use crate::recorded::Recorded;
+use crate::policies::{HEAD_BYTES, STUB_BYTES, ShownMessage, WindowChange, WindowEntry};
+use crate::recorded::RecordedSession;
 use crate::said::with_single_spaces;
 
 /// Bytes that count as one token.
@@ -135,10 +135,10 @@ fn ratio(part: f64, whole: f64) -> f64 {
 }
 
 /// Measures a policy's requests one by one.
-pub struct Judge<'a> {
-    recorded: &'a Recorded<'a>,
+pub struct WindowJudge<'a> {
+    recorded: &'a RecordedSession<'a>,
     window: Window<'a>,
-    bill: Bill,
+    bill: ReplayBill,
     pauses: Pauses,
     /// How many messages were processed.
     processed: usize,
@@ -147,13 +147,13 @@ pub struct Judge<'a> {
     measures: Measures,
 }
 
-impl<'a> Judge<'a> {
+impl<'a> WindowJudge<'a> {
     /// Starts with an empty window, at a provider's prices.
-    pub fn new(recorded: &'a Recorded<'a>, prices: Prices) -> Self {
+    pub fn new(recorded: &'a RecordedSession<'a>, prices: Prices) -> Self {
         Self {
             recorded,
             window: Window::new(recorded),
-            bill: Bill::new(prices),
+            bill: ReplayBill::new(prices),
             pauses: Pauses::new(prices.cache_life),
             processed: 0,
             unsaid_bytes: 0,
@@ -162,8 +162,8 @@ impl<'a> Judge<'a> {
     }
 
     /// Measures the next request.
-    pub fn take(&mut self, request: Request) {
-        let Request { before, keep, added } = request;
+    pub fn take(&mut self, request: WindowChange) {
+        let WindowChange { before, keep, added } = request;
         let shared = self.window.advance(keep, added);
         self.recorded.records[self.processed..before].iter().for_each(|record| self.pauses.note(record));
         self.processed = before;
@@ -218,8 +218,8 @@ impl<'a> Judge<'a> {
             let writes = self.recorded.writes[path].iter();
             let mut later = writes.filter(|write| read_at < write.message && write.message < before);
             let is_hidden = match entry {
-                Entry::Recorded { .. } => later.any(|write| self.window.whole[write.message] == 0),
-                Entry::Made(_) => later.any(|write| !self.window.made_calls.contains_key(write.call_id)),
+                WindowEntry::RecordedSession { .. } => later.any(|write| self.window.whole[write.message] == 0),
+                WindowEntry::Made(_) => later.any(|write| !self.window.made_calls.contains_key(write.call_id)),
             };
             if is_hidden {
                 self.measures.stale_bytes += bytes;
@@ -251,8 +251,8 @@ impl<'a> Judge<'a> {
 
 /// The entries of the current request, with data for fast lookups.
 struct Window<'a> {
-    recorded: &'a Recorded<'a>,
-    entries: Vec<Entry>,
+    recorded: &'a RecordedSession<'a>,
+    entries: Vec<WindowEntry>,
     /// The bytes of all entries before each one, and the total at the end.
     bytes_before: Vec<u64>,
     /// For each recorded message, how often it is shown whole.
@@ -277,7 +277,7 @@ struct Shared {
 }
 
 impl<'a> Window<'a> {
-    fn new(recorded: &'a Recorded<'a>) -> Self {
+    fn new(recorded: &'a RecordedSession<'a>) -> Self {
         let whole = vec![0; recorded.records.len()];
         let said = vec![0; recorded.said.len()];
         let (lines, words) = recorded.told.len();
@@ -299,7 +299,7 @@ impl<'a> Window<'a> {
     }
 
     /// Advances to the next request and returns what it shares with the last one.
-    fn advance(&mut self, keep: usize, added: Vec<Entry>) -> Shared {
+    fn advance(&mut self, keep: usize, added: Vec<WindowEntry>) -> Shared {
         let last_len = self.entries.len();
         let keep = keep.min(last_len);
         let removed = self.entries.split_off(keep);
@@ -314,15 +314,15 @@ impl<'a> Window<'a> {
         Shared { bytes: self.bytes_before[keep + same], is_all: last_len > 0 && keep + same == last_len }
     }
 
-    fn count(&mut self, entry: &Entry) {
+    fn count(&mut self, entry: &WindowEntry) {
         self.note_told(entry, |count| *count += 1);
         match entry {
-            Entry::Recorded { index, shown: Shown::Full } => {
+            WindowEntry::RecordedSession { index, shown: ShownMessage::Full } => {
                 self.whole[*index] += 1;
                 self.recorded.said.lines_of(*index).iter().for_each(|&line| self.said[line] += 1);
             }
-            Entry::Recorded { .. } => {}
-            Entry::Made(made) => {
+            WindowEntry::RecordedSession { .. } => {}
+            WindowEntry::Made(made) => {
                 self.made += 1;
                 self.recorded.said.ids_in(&made.plain).into_iter().for_each(|line| self.said[line] += 1);
                 for call in made.record.calls() {
@@ -332,15 +332,15 @@ impl<'a> Window<'a> {
         }
     }
 
-    fn uncount(&mut self, entry: &Entry) {
+    fn uncount(&mut self, entry: &WindowEntry) {
         self.note_told(entry, |count| *count -= 1);
         match entry {
-            Entry::Recorded { index, shown: Shown::Full } => {
+            WindowEntry::RecordedSession { index, shown: ShownMessage::Full } => {
                 self.whole[*index] -= 1;
                 self.recorded.said.lines_of(*index).iter().for_each(|&line| self.said[line] -= 1);
             }
-            Entry::Recorded { .. } => {}
-            Entry::Made(made) => {
+            WindowEntry::RecordedSession { .. } => {}
+            WindowEntry::Made(made) => {
                 self.made -= 1;
                 self.recorded.said.ids_in(&made.plain).into_iter().for_each(|line| self.said[line] -= 1);
                 for call in made.record.calls() {
@@ -356,12 +356,12 @@ impl<'a> Window<'a> {
     }
 
     /// Counts what an entry shows of what the agent said, and its words.
-    fn note_told(&mut self, entry: &Entry, change: impl Fn(&mut u32)) {
+    fn note_told(&mut self, entry: &WindowEntry, change: impl Fn(&mut u32)) {
         let told = &self.recorded.told;
         let marks = match entry {
-            Entry::Recorded { shown: Shown::Stub, .. } => return,
-            Entry::Recorded { index, .. } => Cow::Borrowed(told.shown(*index)),
-            Entry::Made(made) => Cow::Owned(told.marks(&made.plain)),
+            WindowEntry::RecordedSession { shown: ShownMessage::Stub, .. } => return,
+            WindowEntry::RecordedSession { index, .. } => Cow::Borrowed(told.shown(*index)),
+            WindowEntry::Made(made) => Cow::Owned(told.marks(&made.plain)),
         };
         marks.lines.iter().for_each(|line| change(&mut self.told[*line]));
         marks.words.iter().for_each(|word| change(&mut self.words[*word]));
@@ -370,11 +370,11 @@ impl<'a> Window<'a> {
     /// The read that an entry shows, if any: its position in the transcript, and the file.
     ///
     /// A message that the policy wrote shows a read if it contains most of it.
-    fn shown_read(&self, entry: &Entry) -> Option<(usize, usize)> {
+    fn shown_read(&self, entry: &WindowEntry) -> Option<(usize, usize)> {
         let index = match entry {
-            Entry::Recorded { index, shown: Shown::Full } => *index,
-            Entry::Recorded { .. } => return None,
-            Entry::Made(made) => {
+            WindowEntry::RecordedSession { index, shown: ShownMessage::Full } => *index,
+            WindowEntry::RecordedSession { .. } => return None,
+            WindowEntry::Made(made) => {
                 let index = self.recorded.output_of(&made.record.output()?.call_id)?;
                 if 2 * made.chars <= self.recorded.facts[index].chars {
                     return None;
@@ -390,7 +390,9 @@ impl<'a> Window<'a> {
         let absent: Vec<usize> = (0..count).filter(|&line| self.said[line] == 0).collect();
         let is_searched = !absent.is_empty() && self.made > 0;
         let joined: Vec<String> = match is_searched {
-            true => self.entries.iter().filter_map(Entry::made).map(|made| with_single_spaces(&made.plain)).collect(),
+            true => {
+                self.entries.iter().filter_map(WindowEntry::made).map(|made| with_single_spaces(&made.plain)).collect()
+            }
             false => Vec::new(),
         };
         let said = &self.recorded.said;
@@ -408,16 +410,18 @@ impl<'a> Window<'a> {
             return false;
         }
         let finder = memchr::memmem::Finder::new(text);
-        let holds = |entry: &Entry| matches!(entry, Entry::Made(made) if finder.find(made.plain.as_bytes()).is_some());
+        let holds = |entry: &WindowEntry| matches!(entry, WindowEntry::Made(made) if finder.find(made.plain.as_bytes()).is_some());
         self.entries.iter().rev().any(holds)
     }
 }
 
-fn entry_bytes(recorded: &Recorded<'_>, entry: &Entry) -> u64 {
+fn entry_bytes(recorded: &RecordedSession<'_>, entry: &WindowEntry) -> u64 {
     match entry {
-        Entry::Recorded { index, shown: Shown::Full } => recorded.facts[*index].bytes,
-        Entry::Recorded { index, shown: Shown::Head } => recorded.facts[*index].bytes.min(HEAD_BYTES),
-        Entry::Recorded { shown: Shown::Stub, .. } => STUB_BYTES,
-        Entry::Made(made) => made.bytes,
+        WindowEntry::RecordedSession { index, shown: ShownMessage::Full } => recorded.facts[*index].bytes,
+        WindowEntry::RecordedSession { index, shown: ShownMessage::Head } => {
+            recorded.facts[*index].bytes.min(HEAD_BYTES)
+        }
+        WindowEntry::RecordedSession { shown: ShownMessage::Stub, .. } => STUB_BYTES,
+        WindowEntry::Made(made) => made.bytes,
     }
 }

@@ -8,14 +8,14 @@ use contexture::layers::{BuiltIn, built_in};
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::table::{Align, Table};
+use crate::table::{Align, TextTable};
 use crate::terminal::Screen;
 
 /// List the built-in layers
 ///
 /// Slot, scope and budget are those of each layer out of the box. docs/layers has a page for each.
 #[derive(Args)]
-pub struct Layers {
+pub struct LayersCommand {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -25,7 +25,7 @@ pub struct Layers {
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn run(command: &Layers, screen: Screen) -> Result<(), Failure> {
+pub fn run(command: &LayersCommand, screen: Screen) -> Result<(), Failure> {
     let layers = built_in();
     let text = if command.json { format!("{:#}\n", json!({ "layers": layers })) } else { as_table(&layers, screen) };
     Ok(io::stdout().write_all(text.as_bytes())?)
@@ -39,7 +39,7 @@ fn as_table(layers: &[BuiltIn], screen: Screen) -> String {
         ("budget", Align::Left),
         ("", Align::Name),
     ];
-    let mut table = Table::new(columns);
+    let mut table = TextTable::new(columns);
     for layer in layers {
         let budget = budget_in_words(layer.budget);
         let cells = [layer.id.to_string(), layer.slot.0.to_string(), layer.scope.as_str().to_owned(), budget];

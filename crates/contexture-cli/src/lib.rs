@@ -58,17 +58,17 @@ enum Command {
     Run(gateway::run::Run),
     Serve(gateway::serve::Serve),
     Receipts(gateway::receipts::Receipts),
-    Status(gateway::status::Status),
+    Status(gateway::status::StatusCommand),
     Doctor(gateway::doctor::Doctor),
     Inspect(gateway::inspect::Inspect),
-    Show(gateway::show::Show),
-    Forget(gateway::forget::Forget),
+    Show(gateway::show::ShowCommand),
+    Forget(gateway::forget::ForgetCommand),
     Store(store::StoreCommand),
     Window(window::WindowCommand),
-    Replay(replay::Replay),
+    Replay(replay::ReplayCommand),
     Compare(compare::Compare),
-    Import(import::Import),
-    Layers(layers::Layers),
+    Import(import::ImportCommand),
+    Layers(layers::LayersCommand),
     Memory(memory::Memory),
     Mcp(mcp::Mcp),
     Config(config::command::ConfigCommand),
@@ -137,7 +137,7 @@ fn short_help(screen: Screen) -> String {
     let mut text = screen.wrap("contexture builds the context window of an LLM agent.", 0);
     text.push_str("\n\n");
     for (command, shows) in EXAMPLES {
-        text.push_str(&format!("  {}\n", screen.paint(terminal::Style::Bold, command)));
+        text.push_str(&format!("  {}\n", screen.paint(terminal::TextStyle::Bold, command)));
         text.push_str(&format!("{}\n", screen.wrap(&format!("      {shows}"), 6)));
     }
     let more = "`contexture help` lists all commands, `contexture help COMMAND` explains one.";

@@ -30,15 +30,15 @@ pub struct Memory {
 
 #[derive(Subcommand)]
 enum MemoryCommand {
-    Show(show::Show),
-    Search(search::Search),
+    Show(show::MemoryShow),
+    Search(search::MemorySearch),
     Why(why::Why),
-    Edit(edit::Edit),
+    Edit(edit::MemoryEdit),
     Undo(undo::Undo),
-    Forget(forget::Forget),
+    Forget(forget::MemoryForget),
     Stats(stats::Stats),
     Export(export::Export),
-    Import(import::Import),
+    Import(import::MemoryImport),
 }
 
 /// Runs the command.

@@ -13,7 +13,7 @@ use contexture::item::Role;
 use contexture::transcript::{Record, Transcript};
 
 use crate::record_text::plain_text;
-use crate::recorded::{Recorded, sent_bytes};
+use crate::recorded::{RecordedSession, sent_bytes};
 
 /// The size of a stub that replaces an output.
 pub const STUB_BYTES: u64 = 120;
@@ -25,7 +25,7 @@ pub const HEAD_BYTES: u64 = 8_000;
 const TOKEN_BYTES: f64 = 4.0;
 
 /// Decides before every model call what is sent.
-pub trait Policy: Sync {
+pub trait WindowPolicy: Sync {
     /// The name of the policy in tables.
     fn name(&self) -> &str;
 
@@ -35,49 +35,49 @@ pub trait Policy: Sync {
     fn requests<'a>(
         &'a self,
         transcript: &'a Transcript,
-        recorded: &'a Recorded<'a>,
+        recorded: &'a RecordedSession<'a>,
         budget: f64,
-    ) -> Box<dyn Iterator<Item = anyhow::Result<Request>> + 'a>;
+    ) -> Box<dyn Iterator<Item = anyhow::Result<WindowChange>> + 'a>;
 }
 
 /// One request, as its difference to the previous one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Request {
+pub struct WindowChange {
     /// The position of the assistant message that is the response to it.
     pub before: usize,
     /// How many leading entries of the last request it begins with.
     pub keep: usize,
     /// What follows them.
-    pub added: Vec<Entry>,
+    pub added: Vec<WindowEntry>,
 }
 
 /// One element of a request.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Entry {
+pub enum WindowEntry {
     /// A message of the transcript.
-    Recorded {
+    RecordedSession {
         /// Its position.
         index: usize,
         /// How much of it.
-        shown: Shown,
+        shown: ShownMessage,
     },
     /// A message that the policy wrote.
-    Made(Arc<Made>),
+    Made(Arc<MadeMessage>),
 }
 
-impl Entry {
+impl WindowEntry {
     /// The message, if the policy wrote it.
-    pub fn made(&self) -> Option<&Made> {
+    pub fn made(&self) -> Option<&MadeMessage> {
         match self {
-            Entry::Recorded { .. } => None,
-            Entry::Made(made) => Some(made),
+            WindowEntry::RecordedSession { .. } => None,
+            WindowEntry::Made(made) => Some(made),
         }
     }
 }
 
 /// How much of a recorded message is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum ShownMessage {
     /// All.
     Full,
     /// A note that it was there.
@@ -88,7 +88,7 @@ pub enum Shown {
 
 /// A message that a policy wrote, with the facts that the judge needs.
 #[derive(Debug)]
-pub struct Made {
+pub struct MadeMessage {
     /// The message.
     pub record: Record,
     /// Its size when it is sent.
@@ -99,7 +99,7 @@ pub struct Made {
     pub plain: String,
 }
 
-impl Made {
+impl MadeMessage {
     /// Computes the facts of a message.
     pub fn new(record: Record) -> Arc<Self> {
         // Numbered lines in what people say are their own.
@@ -108,7 +108,7 @@ impl Made {
     }
 }
 
-impl PartialEq for Made {
+impl PartialEq for MadeMessage {
     /// Whether a provider would get the same message.
     fn eq(&self, other: &Self) -> bool {
         let (one, two) = (&self.record, &other.record);
@@ -123,7 +123,7 @@ impl PartialEq for Made {
 
 /// The policies of other tools.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Known {
+pub enum KnownPolicy {
     /// Everything, every time.
     PassThrough,
     /// The first user message and the newest messages; over budget, the oldest are dropped until a share of it is left.
@@ -151,45 +151,45 @@ pub enum Known {
 }
 
 /// All of them, in the order of tables.
-pub const KNOWN: [Known; 6] = [
-    Known::PassThrough,
-    Known::Sliding { slack: 1.0 },
-    Known::Sliding { slack: 0.5 },
-    Known::Mask { keep: 10 },
-    Known::Clear { keep: 3 },
-    Known::Prune { protect: 40_000, least: 20_000 },
+pub const KNOWN: [KnownPolicy; 6] = [
+    KnownPolicy::PassThrough,
+    KnownPolicy::Sliding { slack: 1.0 },
+    KnownPolicy::Sliding { slack: 0.5 },
+    KnownPolicy::Mask { keep: 10 },
+    KnownPolicy::Clear { keep: 3 },
+    KnownPolicy::Prune { protect: 40_000, least: 20_000 },
 ];
 
-impl Policy for Known {
+impl WindowPolicy for KnownPolicy {
     fn name(&self) -> &str {
         match self {
-            Known::PassThrough => "pass-through",
-            Known::Sliding { slack } if *slack < 1.0 => "half-window drop",
-            Known::Sliding { .. } => "sliding window",
-            Known::Mask { .. } => "keep the last 10",
-            Known::Clear { .. } => "clear all but 3",
-            Known::Prune { .. } => "prune beyond 40k",
+            KnownPolicy::PassThrough => "pass-through",
+            KnownPolicy::Sliding { slack } if *slack < 1.0 => "half-window drop",
+            KnownPolicy::Sliding { .. } => "sliding window",
+            KnownPolicy::Mask { .. } => "keep the last 10",
+            KnownPolicy::Clear { .. } => "clear all but 3",
+            KnownPolicy::Prune { .. } => "prune beyond 40k",
         }
     }
 
     fn requests<'a>(
         &'a self,
         _transcript: &'a Transcript,
-        recorded: &'a Recorded<'a>,
+        recorded: &'a RecordedSession<'a>,
         budget: f64,
-    ) -> Box<dyn Iterator<Item = anyhow::Result<Request>> + 'a> {
+    ) -> Box<dyn Iterator<Item = anyhow::Result<WindowChange>> + 'a> {
         match *self {
-            Known::PassThrough => play(recorded, Stubs::new(recorded, |_, _| 0)),
-            Known::Sliding { slack } => play(recorded, Sliding::new(recorded, budget, slack)),
-            Known::Mask { keep } => play(recorded, Stubs::new(recorded, move |stubs, _| stubs.live_beyond(keep))),
-            Known::Clear { keep } => play(
+            KnownPolicy::PassThrough => play(recorded, Stubs::new(recorded, |_, _| 0)),
+            KnownPolicy::Sliding { slack } => play(recorded, Sliding::new(recorded, budget, slack)),
+            KnownPolicy::Mask { keep } => play(recorded, Stubs::new(recorded, move |stubs, _| stubs.live_beyond(keep))),
+            KnownPolicy::Clear { keep } => play(
                 recorded,
                 Stubs::new(recorded, move |stubs, _| {
                     let is_over = stubs.bytes as f64 / TOKEN_BYTES > budget;
                     if is_over { stubs.live_beyond(keep) } else { 0 }
                 }),
             ),
-            Known::Prune { protect, least } => {
+            KnownPolicy::Prune { protect, least } => {
                 let mut protected = Protected { bytes: 0, start: 0, beyond_bytes: 0, seen: 0 };
                 play(
                     recorded,
@@ -202,25 +202,25 @@ impl Policy for Known {
 
 /// A running policy: what is sent before each step.
 trait Player {
-    fn request(&mut self, before: usize) -> Request;
+    fn request(&mut self, before: usize) -> WindowChange;
 }
 
 fn play<'a>(
-    recorded: &'a Recorded<'a>,
+    recorded: &'a RecordedSession<'a>,
     mut player: impl Player + 'a,
-) -> Box<dyn Iterator<Item = anyhow::Result<Request>> + 'a> {
+) -> Box<dyn Iterator<Item = anyhow::Result<WindowChange>> + 'a> {
     Box::new(recorded.steps.iter().map(move |&step| Ok(player.request(step))))
 }
 
-fn whole(range: Range<usize>) -> impl Iterator<Item = Entry> {
-    range.map(|index| Entry::Recorded { index, shown: Shown::Full })
+fn whole(range: Range<usize>) -> impl Iterator<Item = WindowEntry> {
+    range.map(|index| WindowEntry::RecordedSession { index, shown: ShownMessage::Full })
 }
 
 /// Shows every message in its place, and stubs for the oldest outputs of tools.
 ///
 /// `stub` returns before each step how many more of the oldest outputs become stubs.
 struct Stubs<'a, F> {
-    recorded: &'a Recorded<'a>,
+    recorded: &'a RecordedSession<'a>,
     stub: F,
     state: Stubbed,
 }
@@ -244,15 +244,15 @@ impl Stubbed {
     }
 }
 
-impl<'a, F: FnMut(&Stubbed, &Recorded<'a>) -> usize> Stubs<'a, F> {
-    fn new(recorded: &'a Recorded<'a>, stub: F) -> Self {
+impl<'a, F: FnMut(&Stubbed, &RecordedSession<'a>) -> usize> Stubs<'a, F> {
+    fn new(recorded: &'a RecordedSession<'a>, stub: F) -> Self {
         let state = Stubbed { outputs: Vec::new(), gone: 0, len: 0, bytes: 0 };
         Self { recorded, stub, state }
     }
 }
 
-impl<'a, F: FnMut(&Stubbed, &Recorded<'a>) -> usize> Player for Stubs<'a, F> {
-    fn request(&mut self, before: usize) -> Request {
+impl<'a, F: FnMut(&Stubbed, &RecordedSession<'a>) -> usize> Player for Stubs<'a, F> {
+    fn request(&mut self, before: usize) -> WindowChange {
         let Self { recorded, stub, state } = self;
         let sent = state.len;
         state.outputs.extend((sent..before).filter(|&index| recorded.is_output(index)));
@@ -268,10 +268,10 @@ impl<'a, F: FnMut(&Stubbed, &Recorded<'a>) -> usize> Player for Stubs<'a, F> {
         let first_whole = state.outputs.get(state.gone).copied().unwrap_or(before);
         let shown = |index| {
             let is_stub = index < first_whole && recorded.is_output(index);
-            if is_stub { Shown::Stub } else { Shown::Full }
+            if is_stub { ShownMessage::Stub } else { ShownMessage::Full }
         };
-        let added = (keep..before).map(|index| Entry::Recorded { index, shown: shown(index) }).collect();
-        Request { before, keep, added }
+        let added = (keep..before).map(|index| WindowEntry::RecordedSession { index, shown: shown(index) }).collect();
+        WindowChange { before, keep, added }
     }
 }
 
@@ -289,7 +289,7 @@ struct Protected {
 
 impl Protected {
     /// How many of the oldest shown outputs become stubs now.
-    fn prunable(&mut self, stubs: &Stubbed, recorded: &Recorded<'_>, protect: u64, least: u64) -> usize {
+    fn prunable(&mut self, stubs: &Stubbed, recorded: &RecordedSession<'_>, protect: u64, least: u64) -> usize {
         for &output in &stubs.outputs[self.seen..] {
             self.bytes += recorded.facts[output].bytes;
         }
@@ -310,7 +310,7 @@ impl Protected {
 
 /// The first user message and the newest messages.
 struct Sliding<'a> {
-    recorded: &'a Recorded<'a>,
+    recorded: &'a RecordedSession<'a>,
     budget: f64,
     slack: f64,
     first: usize,
@@ -323,7 +323,7 @@ struct Sliding<'a> {
 }
 
 impl<'a> Sliding<'a> {
-    fn new(recorded: &'a Recorded<'a>, budget: f64, slack: f64) -> Self {
+    fn new(recorded: &'a RecordedSession<'a>, budget: f64, slack: f64) -> Self {
         Self { recorded, budget, slack, first: recorded.first_said(), start: 0, sent: 0, len: 0 }
     }
 
@@ -345,7 +345,7 @@ impl<'a> Sliding<'a> {
 }
 
 impl Player for Sliding<'_> {
-    fn request(&mut self, before: usize) -> Request {
+    fn request(&mut self, before: usize) -> WindowChange {
         let start = self.start;
         let has_first = self.first < self.start;
         let first_bytes = if has_first { self.recorded.facts[self.first].bytes } else { 0 };
@@ -355,10 +355,10 @@ impl Player for Sliding<'_> {
         let keep = if self.start == start { self.len } else { 0 };
         let head = (keep == 0 && self.first < self.start).then_some(self.first);
         let from = if keep == 0 { self.start } else { self.sent };
-        let added: Vec<Entry> =
+        let added: Vec<WindowEntry> =
             head.into_iter().flat_map(|first| whole(first..first + 1)).chain(whole(from..before)).collect();
         self.len = keep + added.len();
         self.sent = before;
-        Request { before, keep, added }
+        WindowChange { before, keep, added }
     }
 }

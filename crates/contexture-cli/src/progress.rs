@@ -12,7 +12,7 @@ const REFRESH: Duration = Duration::from_millis(100);
 const CLEAR_LINE: &str = "\r\x1b[2K";
 
 /// Shows how many of a known number of steps are done. May be shared between threads.
-pub struct Progress {
+pub struct ProgressCounter {
     verb: &'static str,
     total: usize,
     done: AtomicUsize,
@@ -20,7 +20,7 @@ pub struct Progress {
     shown: Option<Mutex<Option<Instant>>>,
 }
 
-impl Progress {
+impl ProgressCounter {
     /// Starts work of `total` steps, shown as `VERB 3/107` if standard error is a terminal.
     pub fn new(verb: &'static str, total: usize) -> Self {
         let shown = (total > 1 && io::stderr().is_terminal()).then(|| Mutex::new(None));
@@ -42,12 +42,12 @@ impl Progress {
 }
 
 /// A line that says how far something is, where the number of steps is not known before.
-pub struct Line {
+pub struct ProgressLine {
     /// When the line was last written; `None` without a terminal.
     shown: Option<Option<Instant>>,
 }
 
-impl Line {
+impl ProgressLine {
     /// A line that is empty until something is shown.
     #[expect(clippy::new_without_default, reason = "it depends on the terminal")]
     pub fn new() -> Self {
@@ -65,7 +65,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         if self.shown.is_some() {
             write(CLEAR_LINE);
@@ -73,7 +73,7 @@ impl Drop for Line {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressCounter {
     fn drop(&mut self) {
         if self.shown.is_some() {
             write(CLEAR_LINE);

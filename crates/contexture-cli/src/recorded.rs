@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use contexture::files::argument_names::path_in;
 use contexture::item::FunctionCall;
 use contexture::transcript::{Record, Transcript};
 use memchr::memmem;
@@ -9,18 +10,18 @@ use serde_json::Value;
 
 use crate::record_text::{collect_strings, plain_text, unix_lines};
 use crate::said::Said;
-use crate::told::Told;
+use crate::told::ToldTexts;
 
 /// The shortest text, in characters, that is searched in a window: shorter ones occur everywhere.
 const MIN_TARGET_CHARS: usize = 20;
 
 /// A transcript with the facts that policies and the judge need.
 #[derive(Debug)]
-pub struct Recorded<'a> {
+pub struct RecordedSession<'a> {
     /// The messages.
     pub records: &'a [Record],
     /// Facts about each message.
-    pub facts: Vec<Fact>,
+    pub facts: Vec<RecordedFact>,
     /// Positions of the assistant messages: there is a request before each of them.
     pub steps: Vec<usize>,
     /// For each path that is written: the calls that write it, in order.
@@ -28,7 +29,7 @@ pub struct Recorded<'a> {
     /// What people said.
     pub said: Said,
     /// What the agent said and used.
-    pub told: Told,
+    pub told: ToldTexts,
     /// The bytes of all messages before each one, and the total at the end.
     bytes_before: Vec<u64>,
     /// The texts that the edits of a step replace, by the position of the step.
@@ -39,12 +40,12 @@ pub struct Recorded<'a> {
 
 /// Facts about one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fact {
+pub struct RecordedFact {
     /// Its size when it is sent.
     pub bytes: u64,
     /// The characters of its text.
     pub chars: usize,
-    /// For the output of a call that reads a file: the file, as a position in [`Recorded::writes`].
+    /// For the output of a call that reads a file: the file, as a position in [`RecordedSession::writes`].
     pub read: Option<usize>,
 }
 
@@ -74,7 +75,7 @@ enum Deed {
     Other,
 }
 
-impl<'a> Recorded<'a> {
+impl<'a> RecordedSession<'a> {
     /// Computes the facts of a transcript.
     pub fn new(transcript: &'a Transcript) -> Self {
         let records = transcript.records.as_slice();
@@ -89,7 +90,7 @@ impl<'a> Recorded<'a> {
             }
             let read = record.output().and_then(|output| paths.read_by(calls.get(&*output.call_id)?));
             let bytes = sent_bytes(record);
-            facts.push(Fact { bytes, chars: record.text().chars().count(), read });
+            facts.push(RecordedFact { bytes, chars: record.text().chars().count(), read });
             bytes_before.push(bytes_before[index] + bytes);
         }
         let all = || records.iter().enumerate();
@@ -100,7 +101,7 @@ impl<'a> Recorded<'a> {
             steps: all().filter(|(_, record)| record.is_response()).map(|(index, _)| index).collect(),
             writes: paths.writes,
             said: Said::new(records),
-            told: Told::new(records),
+            told: ToldTexts::new(records),
             bytes_before,
             targets: find_targets(records),
             outputs: outputs.collect(),
@@ -200,8 +201,7 @@ fn path_of(call: &Call<'_>) -> Option<String> {
         collect_strings(&call.arguments, &mut texts);
         return texts.into_iter().flat_map(str::lines).find_map(patched_path).map(str::to_owned);
     }
-    let keys = ["file_path", "path", "filePath", "filename", "file"];
-    keys.into_iter().find_map(|key| call.arguments.get(key)?.as_str()).map(str::to_owned)
+    path_in(&call.arguments).map(str::to_owned)
 }
 
 fn patched_path(line: &str) -> Option<&str> {

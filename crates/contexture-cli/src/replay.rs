@@ -19,27 +19,27 @@ use serde_json::{Value, json};
 
 use crate::config::{ConfigFlags, OfReplay};
 use crate::failure::Failure;
-use crate::progress::Progress;
-use crate::source::{self, Source};
+use crate::progress::ProgressCounter;
+use crate::source::{self, RecordingSource};
 use crate::terminal::Screen;
 use crate::work::in_parallel;
 
 use player::Player;
 use settings::Settings;
-use summary::{Summaries, Summary};
+use summary::{ReplaySummary, Summaries};
 
 /// Play recorded sessions and show what would have been sent to the model
 ///
 /// Without a file, a small built-in example is played.
 #[derive(Args)]
-pub struct Replay {
+pub struct ReplayCommand {
     /// Recordings, directories to search, or - for standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     config: ConfigFlags<OfReplay>,
     /// What to print
-    #[arg(long, value_enum, default_value_t = Emit::Summary)]
+    #[arg(long, value_enum, default_value_t = Emit::ReplaySummary)]
     emit: Emit,
     /// Print the summary as JSON; windows and decisions always are
     #[arg(long)]
@@ -49,7 +49,7 @@ pub struct Replay {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Emit {
     /// Tokens, bill, folds and files, for people
-    Summary,
+    ReplaySummary,
     /// Every request as its difference to the previous one, one per line
     Windows,
     /// Every decision, one per line
@@ -57,7 +57,7 @@ enum Emit {
 }
 
 /// Runs the command.
-pub fn run(replay: &Replay, screen: Screen) -> Result<(), Failure> {
+pub fn run(replay: &ReplayCommand, screen: Screen) -> Result<(), Failure> {
     if replay.files.is_empty() {
         return replay.play_example(screen);
     }
@@ -65,7 +65,7 @@ pub fn run(replay: &Replay, screen: Screen) -> Result<(), Failure> {
     let settings = Settings::new(&config, config.get(&keys::BUDGET), config.get(&keys::COUNTER));
     let sources = source::find(&replay.files)?;
     match replay.emit {
-        Emit::Summary => {
+        Emit::ReplaySummary => {
             let summaries = sum_up(&sources, &settings)?;
             replay.print(&summaries, &config, screen)
         }
@@ -73,7 +73,7 @@ pub fn run(replay: &Replay, screen: Screen) -> Result<(), Failure> {
     }
 }
 
-impl Replay {
+impl ReplayCommand {
     fn config(&self) -> Result<Config, Failure> {
         self.config.load(Command::Replay, Path::new("."))
     }
@@ -83,7 +83,7 @@ impl Replay {
         let budget = config.given(&keys::BUDGET).unwrap_or(example::BUDGET);
         let settings = Settings::new(&config, budget, config.get(&keys::COUNTER));
         let (transcript, report) = example::transcript();
-        if self.emit != Emit::Summary {
+        if self.emit != Emit::ReplaySummary {
             let mut writer = BufWriter::new(io::stdout().lock());
             emit_one(transcript, &settings, self.emit, &mut Lines { writer: &mut writer, recording: None })?;
             return Ok(writer.flush()?);
@@ -91,7 +91,7 @@ impl Replay {
         if !self.json {
             io::stdout().write_all(example::introduction(screen).as_bytes())?;
         }
-        let summary = Summary::new(example::NAME.to_owned(), &report, transcript, &settings);
+        let summary = ReplaySummary::new(example::NAME.to_owned(), &report, transcript, &settings);
         self.print(
             &Summaries { budget: settings.policy.budget, recordings: vec![summary], skipped: 0 },
             &config,
@@ -117,12 +117,12 @@ impl Replay {
     }
 }
 
-fn sum_up(sources: &[Source], settings: &Settings) -> Result<Summaries, Failure> {
-    let progress = Progress::new("replaying", sources.len());
+fn sum_up(sources: &[RecordingSource], settings: &Settings) -> Result<Summaries, Failure> {
+    let progress = ProgressCounter::new("replaying", sources.len());
     let played = in_parallel(sources, |source| {
         let read = source.transcript();
         let played = read.map(|(transcript, report)| {
-            let summary = Summary::new(source.to_string(), &report, transcript, settings);
+            let summary = ReplaySummary::new(source.to_string(), &report, transcript, settings);
             (summary, report)
         });
         progress.advance();
@@ -146,7 +146,7 @@ fn sum_up(sources: &[Source], settings: &Settings) -> Result<Summaries, Failure>
 }
 
 /// Prints the windows or decisions of one source after the other, so that only one is in memory at a time.
-fn emit_all(sources: &[Source], settings: &Settings, emit: Emit) -> Result<(), Failure> {
+fn emit_all(sources: &[RecordingSource], settings: &Settings, emit: Emit) -> Result<(), Failure> {
     let mut writer = BufWriter::new(io::stdout().lock());
     let mut is_any_read = false;
     for source in sources {

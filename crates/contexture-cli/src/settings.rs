@@ -45,10 +45,10 @@ mod tests;
 
 pub use error::ConfigError;
 pub use file::{ConfigFile, PROJECT_FILE};
-pub use kind::{Choice, Field, Kind};
-pub use origin::{Origin, Owner};
+pub use kind::{Choice, Field, ValueKind};
+pub use origin::{Owner, SettingOrigin};
 pub use page::page;
 pub use resolved::{Config, Flag, Resolved, Sources, resolve};
-pub use row::{Command, Fallback, Key, Row, SetBy, VARIABLE_PREFIX};
+pub use row::{Command, Fallback, SetBy, SettingKey, SettingRow, VARIABLE_PREFIX};
 pub use setting::Setting;
 pub use variables::FILE_VARIABLE;

@@ -26,7 +26,7 @@ pub const KNOWN_FORMATS: &str = "name recordings of Claude Code, Codex, OpenCode
 
 /// One file that may be a recording.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Source {
+pub struct RecordingSource {
     /// Its path.
     pub path: PathBuf,
     /// Its path below the named directory, or its file name.
@@ -35,7 +35,7 @@ pub struct Source {
     pub is_named: bool,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for RecordingSource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.path.display().fmt(formatter)
     }
@@ -63,7 +63,7 @@ impl Unread {
     }
 }
 
-impl Source {
+impl RecordingSource {
     /// Reads the recording message by message.
     pub fn read(&self, sink: &mut impl FnMut(Record)) -> Result<Report, Unread> {
         let result = if self.path == Path::new(STANDARD_INPUT) {
@@ -114,11 +114,11 @@ pub(crate) fn say(line: &str) {
 }
 
 /// All files of the named paths, those of a directory in the order of their names.
-pub fn find(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
+pub fn find(paths: &[PathBuf]) -> Result<Vec<RecordingSource>, Failure> {
     let mut sources = Vec::new();
     for path in paths {
         if path.as_os_str() == STANDARD_INPUT {
-            sources.push(Source { path: path.clone(), short: PathBuf::from("stdin"), is_named: true });
+            sources.push(RecordingSource { path: path.clone(), short: PathBuf::from("stdin"), is_named: true });
             continue;
         }
         let kind = fs::metadata(path).map_err(|error| missing(path, &error))?;
@@ -128,7 +128,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
             sources[start..].sort();
         } else {
             let short = PathBuf::from(path.file_name().unwrap_or(OsStr::new("recording")));
-            sources.push(Source { path: path.clone(), short, is_named: true });
+            sources.push(RecordingSource { path: path.clone(), short, is_named: true });
         }
     }
     let sources = each_once(sources);
@@ -140,9 +140,9 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
 }
 
 /// Removes sources that are the same file as an earlier one. A file that was also named counts as named.
-fn each_once(sources: Vec<Source>) -> Vec<Source> {
+fn each_once(sources: Vec<RecordingSource>) -> Vec<RecordingSource> {
     let mut places: HashMap<PathBuf, usize> = HashMap::new();
-    let mut once: Vec<Source> = Vec::new();
+    let mut once: Vec<RecordingSource> = Vec::new();
     for source in sources {
         // A source without a canonical path, such as standard input, is identified by its name.
         let place = fs::canonicalize(&source.path).unwrap_or_else(|_| source.path.clone());
@@ -168,7 +168,7 @@ fn missing(path: &Path, error: &io::Error) -> Failure {
 }
 
 /// Collects the files below a directory. Links to directories are not followed, to avoid cycles.
-fn walk(base: &Path, directory: &Path, sources: &mut Vec<Source>) -> Result<(), Failure> {
+fn walk(base: &Path, directory: &Path, sources: &mut Vec<RecordingSource>) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::work(format!("list `{}`: {error}", directory.display()));
     for entry in fs::read_dir(directory).map_err(failed)? {
         let entry = entry.map_err(failed)?;
@@ -177,7 +177,7 @@ fn walk(base: &Path, directory: &Path, sources: &mut Vec<Source>) -> Result<(), 
             walk(base, &path, sources)?;
         } else if fs::metadata(&path).is_ok_and(|target| target.is_file()) {
             let short = path.strip_prefix(base).unwrap_or(&path).to_owned();
-            sources.push(Source { path, short, is_named: false });
+            sources.push(RecordingSource { path, short, is_named: false });
         }
     }
     Ok(())

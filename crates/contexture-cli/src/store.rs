@@ -13,7 +13,7 @@ use contexture_gateway::percent;
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::progress::Line;
+use crate::progress::ProgressLine;
 use crate::table::counted;
 use crate::terminal::Screen;
 
@@ -67,7 +67,7 @@ pub fn run(command: &StoreCommand, screen: Screen) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     match &command.work {
         Work::Copy { from, to, json } => {
-            let mut line = Line::new();
+            let mut line = ProgressLine::new();
             let copied = runtime.block_on(store::copy(from, to, &mut |at| {
                 let doing = if at.is_checking { "comparing" } else { "copying" };
                 line.show(&format!("{doing} {}/{}", at.done, at.total));
@@ -77,7 +77,7 @@ pub fn run(command: &StoreCommand, screen: Screen) -> Result<(), Failure> {
             Ok(io::stdout().write_all(as_copied(&copied, from, to, *json, screen).as_bytes())?)
         }
         Work::Check { store, json } => {
-            let mut line = Line::new();
+            let mut line = ProgressLine::new();
             let checked = runtime
                 .block_on(store::check(store, &mut |done, total| line.show(&format!("checking {done}/{total}"))));
             drop(line);

@@ -1,7 +1,7 @@
 //! Text tables that fit the screen.
 
 use crate::harmless::written_out;
-use crate::terminal::{Screen, Style};
+use crate::terminal::{Screen, TextStyle};
 
 /// Spaces between two columns.
 const GAP: usize = 2;
@@ -27,14 +27,14 @@ pub enum Align {
 ///
 /// The widths are counted in characters.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct TextTable {
     columns: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
     /// A row that is shown in bold.
     strong: Option<usize>,
 }
 
-impl Table {
+impl TextTable {
     /// An empty table with these titles.
     pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
         let columns = columns.into_iter().map(|(title, align)| (title.to_owned(), align)).collect();
@@ -98,7 +98,7 @@ impl Table {
             let line = cells.collect::<Vec<_>>().join(&" ".repeat(GAP));
             let is_bold = index == 0 || self.strong.is_some_and(|strong| strong + 1 == index);
             match is_bold {
-                true => text.push_str(&screen.paint(Style::Bold, line.trim_end())),
+                true => text.push_str(&screen.paint(TextStyle::Bold, line.trim_end())),
                 false => text.push_str(line.trim_end()),
             }
             text.push('\n');
@@ -114,7 +114,7 @@ impl Table {
                 Some((title, Align::Right)) => format!("{title} {name}"),
                 _ => name.to_owned(),
             };
-            text.push_str(&screen.paint(Style::Bold, &shortened(&name, screen.columns)));
+            text.push_str(&screen.paint(TextStyle::Bold, &shortened(&name, screen.columns)));
             text.push('\n');
             let mut line = " ".repeat(INDENT);
             for (value, (title, _)) in
@@ -166,8 +166,8 @@ pub fn counted(count: usize, noun: &str) -> String {
 mod tests {
     use super::*;
 
-    fn table() -> Table {
-        let mut table = Table::new([("policy", Align::Name), ("cost", Align::Right), ("why", Align::Left)]);
+    fn table() -> TextTable {
+        let mut table = TextTable::new([("policy", Align::Name), ("cost", Align::Right), ("why", Align::Left)]);
         table.row(["mask".to_owned(), "1.33".to_owned(), "so".to_owned()]);
         table.row(["größer als alles andere hier".to_owned(), "0.5".to_owned(), String::new()]);
         table
@@ -208,7 +208,7 @@ größe…ndere hier   0.5
 
     #[test]
     fn no_cell_controls_the_terminal_or_reads_differently() {
-        let mut table = Table::new([("name", Align::Name)]);
+        let mut table = TextTable::new([("name", Align::Name)]);
         table.row(["a\u{202e}b\x1b[2J\nc".to_owned()]);
         assert_eq!(table.render(), "name\na\\u{202e}b\\u{1b}[2J c\n");
     }

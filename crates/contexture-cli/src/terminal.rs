@@ -21,7 +21,7 @@ pub struct Screen {
 
 /// The style of a text, if there are colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
+pub enum TextStyle {
     /// Titles and important text.
     Bold,
     /// Unimportant text.
@@ -34,14 +34,14 @@ pub enum Style {
     Hint,
 }
 
-impl Style {
+impl TextStyle {
     fn code(self) -> &'static str {
         match self {
-            Style::Bold => "1",
-            Style::Dim => "2",
-            Style::Own => "32",
-            Style::Error => "1;31",
-            Style::Hint => "1;36",
+            TextStyle::Bold => "1",
+            TextStyle::Dim => "2",
+            TextStyle::Own => "32",
+            TextStyle::Error => "1;31",
+            TextStyle::Hint => "1;36",
         }
     }
 }
@@ -64,7 +64,7 @@ impl Screen {
     }
 
     /// Returns a text in a style.
-    pub fn paint(&self, style: Style, text: &str) -> String {
+    pub fn paint(&self, style: TextStyle, text: &str) -> String {
         match self.has_colours && !text.is_empty() {
             true => format!("\x1b[{}m{text}\x1b[0m", style.code()),
             false => text.to_owned(),
@@ -107,7 +107,7 @@ impl Screen {
     /// The last lines of an output: what to do next.
     pub fn next(&self, text: &str) -> String {
         let line = self.wrap(&format!("next: {text}"), 2);
-        format!("\n{}\n", self.paint(Style::Dim, &line))
+        format!("\n{}\n", self.paint(TextStyle::Dim, &line))
     }
 }
 
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn painted_text_is_reset() {
         let screen = Screen { columns: 20, has_colours: true };
-        assert_eq!(screen.paint(Style::Error, "no"), "\x1b[1;31mno\x1b[0m");
-        assert_eq!(Screen { has_colours: false, ..screen }.paint(Style::Error, "no"), "no");
+        assert_eq!(screen.paint(TextStyle::Error, "no"), "\x1b[1;31mno\x1b[0m");
+        assert_eq!(Screen { has_colours: false, ..screen }.paint(TextStyle::Error, "no"), "no");
     }
 }

@@ -19,7 +19,7 @@ const MIN_WORD_BYTES: usize = 6;
 
 /// What the agent said and used.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct ToldTexts {
     lines: HashMap<String, usize>,
     words: HashMap<String, usize>,
     /// The number of lines that the agent said before each message, and the total at the end.
@@ -41,7 +41,7 @@ pub struct Marks {
     pub words: Vec<usize>,
 }
 
-impl Told {
+impl ToldTexts {
     /// Collects the lines and words of a recording.
     pub fn new(records: &[Record]) -> Self {
         let mut told = Self { bytes_before: vec![0], ..Self::default() };

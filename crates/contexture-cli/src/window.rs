@@ -22,8 +22,8 @@ use crate::config::{ConfigFlags, OfWindow};
 use crate::failure::Failure;
 use crate::harmless::for_output;
 use crate::plot::short_count;
-use crate::table::{Align, Table};
-use crate::terminal::{Screen, Style};
+use crate::table::{Align, TextTable};
+use crate::terminal::{Screen, TextStyle};
 
 /// How often `--watch` checks the files.
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);
@@ -182,7 +182,7 @@ fn as_text(window: &Window, screen: Screen) -> String {
     for section in &window.sections {
         let layer = section.layer.as_ref().map_or(String::new(), |layer| format!(" · {layer}"));
         let heading = format!("── {}{layer} · {} tokens", band_name(section.band), short_count(section.tokens));
-        text.push_str(&screen.paint(Style::Bold, &heading));
+        text.push_str(&screen.paint(TextStyle::Bold, &heading));
         text.push('\n');
         for item in items.by_ref().take(section.items) {
             text.push_str(&format!("[{}] {}\n\n", kind_of(item), for_output(text_of(item).trim_end())));
@@ -195,7 +195,7 @@ fn as_text(window: &Window, screen: Screen) -> String {
 /// The window as a table by band and layer, with the state of each reference.
 fn as_map(shown: &Shown, screen: Screen) -> String {
     let usage = &shown.window.usage;
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("band", Align::Left),
         ("layer", Align::Left),
         ("items", Align::Right),
@@ -230,7 +230,7 @@ fn reference_table(references: &[FileReport], screen: Screen) -> String {
     if references.is_empty() {
         return String::new();
     }
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("file", Align::Name),
         ("state", Align::Left),
         ("priority", Align::Right),

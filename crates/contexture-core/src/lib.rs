@@ -30,6 +30,7 @@ pub mod model;
 pub mod tool;
 pub mod host;
 pub mod words;
+pub mod percent;
 pub mod search;
 pub mod clock;
 pub mod event;

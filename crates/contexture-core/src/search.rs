@@ -1,22 +1,17 @@
 //! Full-text search, a capability of the host like files and shell.
 //!
-//! How a text is split ([`terms`]) and how documents are ranked ([`Ranking`], BM25) is defined here, so that every
-//! [`SearchIndex`] finds the same documents in the same order. `contexture_core::testing::search_conformance` checks it.
+//! How documents are ranked ([`Ranking`], BM25) is defined here. How a text is split into terms is a matter of languages
+//! and in `contexture_text::search`, which has an index in memory too. With both, every [`SearchIndex`] finds the same
+//! documents in the same order; `contexture_text::testing::search_conformance` checks it.
 
-mod irregular;
-mod stem;
-mod terms;
 mod ranking;
-mod memory;
 
 use std::collections::BTreeMap;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-pub use memory::MemoryIndex;
 pub use ranking::{Posting, Ranking};
-pub use terms::{MAX_QUERY_TERMS, SPLITTING_VERSION, count_terms, for_each_term, query_terms, terms};
 
 /// The longest id and the longest scope, in bytes.
 pub const MAX_SEARCH_NAME_BYTES: usize = 16 * 1024;
@@ -80,7 +75,7 @@ pub struct SearchHit {
     pub score: f64,
 }
 
-/// The terms that a search is for, each with its weight. [`query_terms`] makes terms of a text.
+/// The terms that a search is for, each with its weight. `contexture_text::search::query_terms` makes terms of a text.
 pub type TermWeights = BTreeMap<String, f64>;
 
 /// The result of [`SearchIndex::find`].
@@ -128,12 +123,13 @@ pub enum SearchError {
 /// its `init` gets, so that no other layer, user or thread can find its documents.
 ///
 /// Requirements for an implementation:
-/// - Documents are found by terms in [`terms`] of their text, ranked by [`Ranking`] over the
-///   documents of their scope only, best first, equal ones by id in byte order.
+/// - Documents are found by the terms of their text, as `contexture_text::search::terms` splits it, ranked by
+///   [`Ranking`] over the documents of their scope only, best first, equal ones by id in byte order.
 /// - `add`, `remove` and `clear` change everything or nothing, and their changes are visible once they have returned;
 ///   in an index on disk they survive a crash.
 /// - A query is plain text: no character has a special meaning, and no query is an error.
-/// - A stored index records the [`SPLITTING_VERSION`] it was built with, and is rebuilt if the version differs.
+/// - A stored index records the `contexture_text::search::SPLITTING_VERSION` it was built with, and is rebuilt if the
+///   version differs.
 pub trait SearchIndex: Send + Sync {
     /// Adds documents to a scope; a document with a known id replaces the previous one. Of two with the same id, the
     /// later one is kept.
@@ -157,19 +153,14 @@ pub trait SearchIndex: Send + Sync {
     /// Returns the documents with these ids, in this order; those that do not exist are left out.
     fn get<'a>(&'a self, scope: &'a str, ids: &'a [String]) -> BoxFuture<'a, Result<Vec<SearchDocument>, SearchError>>;
 
-    /// Returns the documents that match a text best, at most `limit`: [`find`](Self::find) with its [`query_terms`],
-    /// which all have the weight 1.
+    /// Returns the documents that match a text best, at most `limit`: [`find`](Self::find) with the terms of the text,
+    /// which all have the weight 1. `contexture_text::search::find_text` does that.
     fn search<'a>(
         &'a self,
         scope: &'a str,
         query: &'a str,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>> {
-        Box::pin(async move {
-            let terms: TermWeights = query_terms(query).into_iter().map(|term| (term, 1.0)).collect();
-            Ok(self.find(scope, &terms, limit).await?.hits)
-        })
-    }
+    ) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>>;
 
     /// Returns the number of documents of a scope.
     fn count<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<usize, SearchError>>;
@@ -201,6 +192,10 @@ impl SearchIndex for NoSearch {
     }
 
     fn get<'a>(&'a self, _: &'a str, _: &'a [String]) -> BoxFuture<'a, Result<Vec<SearchDocument>, SearchError>> {
+        refused()
+    }
+
+    fn search<'a>(&'a self, _: &'a str, _: &'a str, _: usize) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>> {
         refused()
     }
 

@@ -30,7 +30,6 @@ mod manual_clock;
 mod memory_fs;
 mod recorder;
 mod scripted_model;
-mod search_conformance;
 mod store_conformance;
 
 use std::sync::Arc;
@@ -46,7 +45,6 @@ pub use manual_clock::{CountingIds, ManualClock};
 pub use memory_fs::MemoryFs;
 pub use recorder::Recorder;
 pub use scripted_model::ScriptedModel;
-pub use search_conformance::search_conformance;
 pub use store_conformance::{durable_store_conformance, store_conformance};
 
 /// An engine builder for tests: the clock skips every sleep, names count up, nothing is durable.

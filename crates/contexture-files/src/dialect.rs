@@ -6,6 +6,11 @@ use contexture_core::item::{FunctionCall, FunctionCallOutput};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::argument_names::{
+    ALL_NAMES, COMMAND_NAMES, CONTENT_NAMES, EDITS_NAMES, FROM_NAMES, IDLE_NAMES, INSERT_NAMES, LIMIT_NAMES,
+    MODE_NAMES, NEW_NAMES, OFFSET_NAMES, OLD_NAMES, PATCH_NAMES, PATH_NAMES, RANGE_NAMES, REHEARSAL_NAMES, START_NAMES,
+    TO_NAMES, WORKDIR_NAMES,
+};
 use super::commands::everything;
 use super::completion::{self, Completion};
 use super::framing::{Framed, framed};
@@ -166,80 +171,6 @@ const TABLE: &[(Does, &[&str])] = &[
     (Does::Delete, &["delete_file"]),
     (Does::Move, &["move_file", "rename_file"]),
 ];
-
-const PATH_NAMES: &[&str] = &[
-    "file_path",
-    "path",
-    "filePath",
-    "filename",
-    "file",
-    "absolute_path",
-    "target_file",
-    "notebook_path",
-    "relative_path",
-    "file_name",
-    "uri",
-];
-const CONTENT_NAMES: &[&str] = &["content", "file_text", "contents", "text", "new_source", "code"];
-/// Arguments that say nothing about what a tool does to a file.
-const IDLE_NAMES: &[&str] = &[
-    "ai_proposed_content",
-    "comment",
-    "createDirectories",
-    "create_directories",
-    "description",
-    "expectedReplacements",
-    "expected_replacements",
-    "explanation",
-    "instruction",
-    "instructions",
-    "intent",
-    "is_background",
-    "language",
-    "line_count",
-    "message",
-    "modified_by_user",
-    "overwrite",
-    "reason",
-    "reasoning",
-    "requires_approval",
-    "security_risk",
-    "summary",
-    "task_progress",
-    "thought",
-    "timeout",
-    "timeout_ms",
-    "title",
-];
-const MODE_NAMES: &[&str] = &["mode", "append", "command"];
-const FROM_NAMES: &[&str] = &["source", "from", "old_path", "oldPath", "source_path", "sourcePath", "src"];
-const TO_NAMES: &[&str] =
-    &["destination", "to", "new_path", "newPath", "destination_path", "destinationPath", "dst", "dest"];
-const INSERT_NAMES: &[&str] = &["insert_text", "content", "new_str", "text"];
-const PATCH_NAMES: &[&str] = &["input", "patchText", "patch", "diff", "patch_text"];
-const OLD_NAMES: &[&str] = &["old_string", "oldString", "old_str", "oldText", "old_text", "old", "search", "find"];
-const NEW_NAMES: &[&str] =
-    &["new_string", "newString", "new_str", "newText", "new_text", "new", "replace", "replacement"];
-const EDITS_NAMES: &[&str] = &["edits", "edit"];
-const ALL_NAMES: &[&str] = &["replace_all", "replaceAll", "allow_multiple"];
-const REHEARSAL_NAMES: &[&str] = &["dryRun", "dry_run"];
-const COMMAND_NAMES: &[&str] = &["command", "cmd", "script", "commandLine"];
-const OFFSET_NAMES: &[&str] = &["offset", "line_offset"];
-const START_NAMES: &[&str] = &["start_line", "startLine", "line_start", "from_line", "start_line_one_indexed"];
-const LIMIT_NAMES: &[&str] = &[
-    "limit",
-    "n_lines",
-    "length",
-    "max_lines",
-    "end_line",
-    "endLine",
-    "line_end",
-    "to_line",
-    "end_line_one_indexed_inclusive",
-    "head",
-];
-const RANGE_NAMES: &[&str] = &["view_range", "line_range"];
-const WORKDIR_NAMES: &[&str] = &["workdir", "cwd", "directory", "working_directory"];
 
 /// The tools of all dialects that are understood.
 #[derive(Clone, Debug)]

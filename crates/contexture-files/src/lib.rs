@@ -6,6 +6,7 @@
 
 pub mod observation;
 pub mod observer;
+pub mod argument_names;
 pub mod dialect;
 mod completion;
 mod framing;

@@ -15,7 +15,6 @@ mod past;
 
 pub use embed::Embedder;
 pub use pack::{Recollection, Shown};
-pub(crate) use passage::PATHS;
 pub use passage::Passage;
 pub use past::{Extent, PastIndex, PastQuery};
 pub(crate) use thesaurus::is_stop_term;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::decision::Decision;
 use contexture_core::item::Item;
-use contexture_core::search::count_terms;
+use contexture_text::search::count_terms;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -11,6 +11,9 @@ pub mod one_line;
 pub mod pattern;
 pub mod united;
 pub mod words;
+pub mod search;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod front_matter;
 pub mod packed;
 pub mod revised;

@@ -3,7 +3,7 @@
 //! `cargo run -p contexture --example plan`
 
 use contexture::layers::Plan;
-use contexture::layers::plan::Approve;
+use contexture::layers::plan::ApprovePlan;
 use contexture::prelude::*;
 use contexture::testing::ScriptedModel;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ async fn main() -> Result<(), Error> {
     println!("too early: {}", refused.map_or("", |output| output.output.as_str()));
 
     // The user says yes, and the program says so to the layer.
-    execution.memory().call(Plan::APPROVE, Approve {}).await?;
+    execution.memory().call(Plan::APPROVE, ApprovePlan {}).await?;
     println!("{}", execution.turn("Yes, please.").await?.text());
     execution.turn("And now?").await?;
     println!("{}", model.last_texts().join("\n"));

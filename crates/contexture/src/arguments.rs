@@ -3,28 +3,8 @@
 use contexture_core::host::relative_path;
 use serde_json::Value;
 
-use crate::files::shell::{Redirect, parse};
-
-/// The names of arguments that hold command lines.
-const COMMAND_NAMES: &[&str] =
-    &["command", "cmd", "script", "commandLine", "command_line", "shell_command", "shellCommand", "bash_command"];
-/// The names of arguments that hold several command lines.
-const COMMAND_LIST_NAMES: &[&str] = &["commands", "cmds"];
-/// The names of arguments that hold the words after a program.
-const WORD_NAMES: &[&str] = &["args", "argv", "arguments", "parameters"];
-/// The names of arguments that hold texts, which are no paths whatever is in them.
-const TEXT_NAMES: &[&str] = &[
-    "content",
-    "file_text",
-    "contents",
-    "text",
-    "old_string",
-    "new_string",
-    "old_str",
-    "new_str",
-    "insert_text",
-    "patch",
-];
+use crate::files::argument_names::{COMMAND_LIST_NAMES, COMMAND_NAMES, WORD_NAMES, holds_text};
+use crate::files::shell::{Expands, Redirect, Simple, Word, parse, parse_all};
 
 /// A command in arguments.
 #[derive(Debug, PartialEq, Eq)]
@@ -108,37 +88,95 @@ fn collect<'a>(value: &'a Value, name: &'a str, texts: &mut Vec<(&'a str, &'a st
 pub(crate) fn maybe_paths(arguments: &Value) -> Vec<String> {
     let mut paths = Vec::new();
     for (name, text) in texts(arguments) {
+        paths.extend(patched_paths(text).map(str::to_owned));
         match name {
             name if is_command(name) => paths.extend(command_words(text)),
-            name if TEXT_NAMES.contains(&name) => {}
+            name if holds_text(name) => {}
             _ => paths.push(text.to_owned()),
         }
     }
     paths
 }
 
+/// The files that a text changes if it is a patch.
+fn patched_paths(text: &str) -> impl Iterator<Item = &str> {
+    const HEADERS: [&str; 6] =
+        ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ", "+++ ", "--- "];
+    let headers = text.lines().filter_map(|line| HEADERS.iter().find_map(|header| line.strip_prefix(header)));
+    headers.map(|path| {
+        let path = path.split('\t').next().unwrap_or_default().trim();
+        path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path)
+    })
+}
+
+/// The signs of patterns for names.
+const SIGNS: [char; 4] = ['*', '?', '[', '{'];
+
+/// The words of the commands in arguments that a shell replaces by the names of files: `cat .e*`.
+pub(crate) fn name_patterns(arguments: &Value) -> Vec<String> {
+    let lines = texts(arguments).into_iter().filter(|(name, _)| is_command(name));
+    let mut patterns = Vec::new();
+    for (_, line) in lines {
+        // The words of a loop belong to no command: `for f in .e*`.
+        let plain = line.split([' ', '\t', '\n', ';', '(', ')']).filter(|word| !word.contains(['"', '\'', '\\']));
+        patterns.extend(plain.filter(|word| word.contains(SIGNS)).map(str::to_owned));
+        let script = parse_all(line);
+        for command in script.iter().flat_map(|script| script.commands()) {
+            let words = command.words.iter().chain(command.redirects.iter().filter_map(target));
+            let expands = words.filter(|word| word.expands != Expands::Never);
+            patterns.extend(expands.filter(|word| word.text.contains(SIGNS)).map(|word| word.text.clone()));
+        }
+    }
+    patterns
+}
+
 /// The words of a command line, also those that redirections lead to and those after an equals sign.
 fn command_words(line: &str) -> Vec<String> {
-    let Some(script) = parse(line) else {
-        return line.split_whitespace().map(|word| word.trim_matches(['"', '\'', ';']).to_owned()).collect();
-    };
-    let mut words = Vec::new();
+    let written = || line.split_whitespace().map(|word| word.trim_matches(['"', '\'', ';']).to_owned());
+    let Some(script) = parse(line) else { return written().collect() };
+    // The words of a loop belong to no command.
+    let has_loop = line.split_whitespace().any(|word| matches!(word, "for" | "select" | "case"));
+    let mut words: Vec<String> = written().filter(|_| has_loop).collect();
     for command in script.commands() {
-        words.extend(command.words.iter().map(|word| word.text.clone()));
-        words.extend(command.redirects.iter().filter_map(target).map(str::to_owned));
+        if !only_prints(command, line) {
+            words.extend(command.words.iter().map(|word| word.text.clone()));
+        }
+        words.extend(
+            command.assigned.iter().chain(command.redirects.iter().filter_map(target)).map(|word| word.text.clone()),
+        );
     }
+    let code: Vec<String> = words.iter().filter(|word| is_code(word)).flat_map(|word| strings_in(word)).collect();
+    words.extend(code);
     let values: Vec<String> = words.iter().filter_map(|word| Some(word.split_once('=')?.1.to_owned())).collect();
     words.extend(values);
     words
 }
 
+/// Whether the words of a command are only text, which no other program gets.
+fn only_prints(command: &Simple, line: &str) -> bool {
+    let is_plain = command.words.iter().all(|word| word.plain().is_some());
+    matches!(command.program(), Some("echo" | "printf")) && is_plain && !line.contains(['|', '`', '$'])
+}
+
+/// Whether a word is a program in another language, as after `python3 -c`.
+fn is_code(word: &str) -> bool {
+    word.contains('(') && word.contains(['"', '\''])
+}
+
+/// What is between the quotes of such a program.
+fn strings_in(code: &str) -> Vec<String> {
+    code.split(['"', '\'', '`']).filter(|text| !text.is_empty()).map(str::to_owned).collect()
+}
+
 /// The file that a redirection leads to.
-fn target(redirect: &Redirect) -> Option<&str> {
+fn target(redirect: &Redirect) -> Option<&Word> {
     match redirect {
-        Redirect::Write(word) | Redirect::Append(word) | Redirect::Errors(word) | Redirect::Both(word) => {
-            Some(&word.text)
-        }
-        Redirect::Other(word) | Redirect::Read(word) => Some(&word.text),
+        Redirect::Write(word)
+        | Redirect::Append(word)
+        | Redirect::Errors(word)
+        | Redirect::Both(word)
+        | Redirect::Other(word)
+        | Redirect::Read(word) => Some(word),
         Redirect::ErrorsToOutput | Redirect::Copy | Redirect::Document { .. } => None,
     }
 }

@@ -17,6 +17,10 @@ use crate::store::Place;
 ///
 /// # Errors
 /// The file cannot be opened, or is not a store; the address is not one of PostgreSQL, or the feature `postgres` is off.
+#[cfg_attr(
+    not(any(feature = "sqlite", feature = "postgres")),
+    expect(unused_variables, reason = "without a store there is nothing to build an engine with")
+)]
 pub fn open<Ls>(
     place: impl AsRef<std::path::Path>,
     memory: MemoryConfig<Ls>,
@@ -45,7 +49,7 @@ pub fn open<Ls>(
 /// Returns the builder of an engine without durable storage.
 pub fn in_memory<Ls>(memory: MemoryConfig<Ls>) -> EngineBuilder<Ls> {
     let builder = Engine::builder(memory, Arc::new(SystemClock::new()), Arc::new(UuidIds));
-    let builder = builder.search(Arc::new(contexture_core::search::MemoryIndex::new()));
+    let builder = builder.search(Arc::new(contexture_text::search::MemoryIndex::new()));
     let builder = builder.owner(format!("process {}", std::process::id()));
     #[cfg(feature = "bpe")]
     let builder = builder.counter(Arc::new(crate::bpe::Bpe::o200k()));

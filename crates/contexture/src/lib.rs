@@ -82,17 +82,18 @@
 //! `sqlite` and `bpe` (both on by default) bring the embedded store and real token counts; see `Cargo.toml` for the
 //! others. [`fs::LocalFs`] reads files on Unix systems only.
 
-#[cfg(feature = "testing")]
-pub use contexture_core::testing;
 pub use contexture_core::{
     BoxFuture, BudgetConfig, Content, Engine, Error, Execution, ExecutionContext, ExecutionId, History, HookResult,
     Item, ItemLog, LayerId, LayerSpec, LlmResponse, MemoryConfig, MemoryLayer, MemoryScope, MemoryStore, Model,
     ModelRequest, Placement, RecallMode, ResourceId, Role, Slot, SpecError, StorageAdapter, ThreadId, Tool, budget,
-    clock, decision, engine, error, event, history, id, item, layer, log, memory, model, schema, schemars, search,
-    slot, state, tokens, tool, usage, window,
+    clock, decision, engine, error, event, history, id, item, layer, log, memory, model, schema, schemars, slot, state,
+    tokens, tool, usage, window,
 };
 
 pub mod host;
+pub mod search;
+#[cfg(feature = "testing")]
+pub mod testing;
 #[cfg(unix)]
 pub mod fs;
 #[cfg(not(unix))]

@@ -31,12 +31,12 @@ mod execute_bash;
 mod toolset;
 mod mcp;
 
-pub use approve::{Action, AllowAll, Approval, Approve, NoCommands};
+pub use approve::{AllowAll, Approval, Approve, NoCommands, ToolAction};
 pub use edit_file::EditFile;
 pub use execute_bash::ExecuteBash;
 pub use list_files::ListFiles;
 pub use mcp::{McpError, McpServer, McpTool};
 pub use read_file::ReadFile;
 pub use search_files::SearchFiles;
-pub use workspace::{Change, Workspace};
+pub use workspace::{FileChange, Workspace};
 pub use write_file::WriteFile;

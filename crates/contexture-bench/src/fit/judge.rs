@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use contexture::fold::fitting::{WEIGHT_COUNT, WEIGHTS};
-use contexture_cli::progress::Progress;
+use contexture_cli::progress::ProgressCounter;
 use contexture_cli::work::in_parallel;
 
 use super::capture::Capture;
@@ -135,7 +135,7 @@ pub(super) fn judge(played: &[Played], used: &Used) -> Judgement {
     let held_out: Vec<Option<usize>> = (0..groups.names.len()).map(Some).collect();
     let fitted_without = in_parallel(&held_out, |group| regression::fit(groups.without(*group), used, &fitted));
     let variants = Variant::all(used);
-    let progress = Progress::new("judging", variants.len());
+    let progress = ProgressCounter::new("judging", variants.len());
     let captures = in_parallel(&variants, |variant| {
         let captures = captures(&groups, *variant, used, &current, &fitted_without);
         progress.advance();

@@ -2,8 +2,8 @@
 
 use contexture::transcript::Record;
 use contexture_cli::failure::Failure;
-use contexture_cli::progress::Progress;
-use contexture_cli::source::{self, Source};
+use contexture_cli::progress::ProgressCounter;
+use contexture_cli::source::{self, RecordingSource};
 use contexture_cli::work::in_parallel;
 
 use super::options::Options;
@@ -34,8 +34,8 @@ pub(super) struct Played {
 pub(super) fn play_all(options: &Options) -> Result<Vec<Played>, Failure> {
     let sources = evenly(source::find(&options.paths)?, MOST_RECORDINGS);
     let requests = (MOST_REQUESTS / sources.len()).clamp(1, MOST_REQUESTS_OF_ONE);
-    let progress = Progress::new("playing recordings", sources.len());
-    let indexed: Vec<(usize, Source)> = sources.into_iter().enumerate().collect();
+    let progress = ProgressCounter::new("playing recordings", sources.len());
+    let indexed: Vec<(usize, RecordingSource)> = sources.into_iter().enumerate().collect();
     let played = in_parallel(&indexed, |(index, source)| {
         let sampling = Sampling { budget: options.budget, requests, seed: *index as u64 };
         let played = play(source, &sampling);
@@ -60,7 +60,7 @@ pub(super) fn play_all(options: &Options) -> Result<Vec<Played>, Failure> {
     Ok(played)
 }
 
-fn play(source: &Source, sampling: &Sampling) -> Option<Played> {
+fn play(source: &RecordingSource, sampling: &Sampling) -> Option<Played> {
     let transcript = match source.transcript() {
         Ok((transcript, _)) => transcript,
         Err(unread) => {
@@ -74,7 +74,7 @@ fn play(source: &Source, sampling: &Sampling) -> Option<Played> {
 }
 
 /// The project of a recording: from its name, or else the working directory of the agent.
-fn project_of(source: &Source, records: &[Record]) -> String {
+fn project_of(source: &RecordingSource, records: &[Record]) -> String {
     let name = source.short.file_name().unwrap_or_default().to_string_lossy();
     if let Some((project, _)) = name.split_once(PROJECT_MARK) {
         return project.to_owned();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use contexture::fold::fitting::WEIGHTS;
-use contexture_cli::table::{Align, Table};
+use contexture_cli::table::{Align, TextTable};
 use serde_json::{Value, json};
 
 use super::capture::{Capture, FILLS};
@@ -91,7 +91,7 @@ impl Report {
     fn weights(&self) -> String {
         let titles = ["now", "refitted", "least", "greatest", "loss without", "noise"];
         let titles = titles.map(|title| (title, Align::Right));
-        let mut table = Table::new([("weight", Align::Left)].into_iter().chain(titles).chain([("", Align::Left)]));
+        let mut table = TextTable::new([("weight", Align::Left)].into_iter().chain(titles).chain([("", Align::Left)]));
         for (index, (name, now)) in WEIGHTS.into_iter().enumerate() {
             let without = || self.judgement.fitted_without.iter().map(|weights| weights[index]);
             let Some(tested) = self.tested(Variant::Without(index)) else { continue };
@@ -113,7 +113,7 @@ impl Report {
         let fills = FILLS.map(|fill| format!("{:.0} kB", fill / 1_000.0));
         let titles = fills.iter().map(String::as_str).chain(["mean", "loss", "noise"]);
         let titles = titles.map(|title| (title, Align::Right));
-        let mut table = Table::new([("chunks ranked by", Align::Left)].into_iter().chain(titles));
+        let mut table = TextTable::new([("chunks ranked by", Align::Left)].into_iter().chain(titles));
         for tested in &self.judgement.tested {
             let shares = tested.capture.shares().map(|share| share.map_or("-".into(), percent));
             let rest = [tested.capture.mean(), tested.loss, tested.noise].map(percent);
@@ -124,7 +124,7 @@ impl Report {
 
     fn groups(&self) -> String {
         let groups = self.judgement.groups.iter().map(|name| (name.as_str(), Align::Right));
-        let mut table = Table::new([("chunks ranked by", Align::Left)].into_iter().chain(groups));
+        let mut table = TextTable::new([("chunks ranked by", Align::Left)].into_iter().chain(groups));
         for tested in &self.judgement.tested {
             let means = tested.by_group.iter().map(Capture::mean).map(percent);
             table.row([tested.variant.name()].into_iter().chain(means));

@@ -23,7 +23,7 @@ use super::undo::Undone;
 use crate::failure::Failure;
 use crate::harmless::written_out;
 use crate::plot::short_count;
-use crate::table::{Align, Table};
+use crate::table::{Align, TextTable};
 use crate::terminal::Screen;
 
 /// The cells of the widest bar.
@@ -88,7 +88,7 @@ pub(super) async fn run(session: &mut Session, text: &str, screen: Screen) -> Re
 }
 
 fn help(screen: Screen) -> String {
-    let mut table = Table::new([("command", Align::Left), ("what it does", Align::Name)]);
+    let mut table = TextTable::new([("command", Align::Left), ("what it does", Align::Name)]);
     HELP.iter().for_each(|(name, says)| table.row([(*name).to_owned(), (*says).to_owned()]));
     table.fit(screen)
 }
@@ -117,7 +117,7 @@ fn context(session: &Session, screen: Screen) -> String {
 /// A request by band and layer, with bars.
 fn bands(usage: &StepUsage, screen: Screen) -> String {
     let mut table =
-        Table::new([("band", Align::Left), ("layer", Align::Left), ("tokens", Align::Right), ("", Align::Left)]);
+        TextTable::new([("band", Align::Left), ("layer", Align::Left), ("tokens", Align::Right), ("", Align::Left)]);
     let bands = [
         ("system", usage.system),
         ("tools", usage.tools),
@@ -160,7 +160,7 @@ fn files(session: &Session, screen: Screen) -> String {
         folder.push([(Arc::new(item.clone()), 0)]);
     }
     let model = folder.model();
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("file", Align::Name),
         ("lines", Align::Right),
         ("known", Align::Left),

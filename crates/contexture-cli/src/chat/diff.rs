@@ -4,7 +4,7 @@ use similar::{ChangeTag, TextDiff};
 
 use super::happening::Edit;
 use crate::harmless::written_out;
-use crate::terminal::{Screen, Style};
+use crate::terminal::{Screen, TextStyle};
 
 /// The most lines of a difference.
 const MAX_LINES: usize = 40;
@@ -37,7 +37,7 @@ fn counted(edit: &Edit) -> Option<(usize, usize)> {
 
 /// A change as lines with signs, of at most a screen.
 pub(super) fn coloured(edit: &Edit, screen: Screen) -> Vec<String> {
-    let mut lines = vec![screen.paint(Style::Bold, &counts(edit))];
+    let mut lines = vec![screen.paint(TextStyle::Bold, &counts(edit))];
     let before = edit.before.as_deref().unwrap_or_default();
     if before.len() + edit.after.len() > MAX_BYTES {
         return lines;
@@ -46,13 +46,13 @@ pub(super) fn coloured(edit: &Edit, screen: Screen) -> Vec<String> {
     let mut all = Vec::new();
     for (index, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
         if index > 0 {
-            all.push(screen.paint(Style::Dim, "  ⋮"));
+            all.push(screen.paint(TextStyle::Dim, "  ⋮"));
         }
         for change in group.iter().flat_map(|operation| diff.iter_changes(operation)) {
             let (sign, style, number) = match change.tag() {
-                ChangeTag::Insert => ('+', Style::Own, change.new_index()),
-                ChangeTag::Delete => ('-', Style::Error, change.old_index()),
-                ChangeTag::Equal => (' ', Style::Dim, change.new_index()),
+                ChangeTag::Insert => ('+', TextStyle::Own, change.new_index()),
+                ChangeTag::Delete => ('-', TextStyle::Error, change.old_index()),
+                ChangeTag::Equal => (' ', TextStyle::Dim, change.new_index()),
             };
             let number = number.map_or(0, |index| index + 1);
             let text = written_out(change.value()).replace('\t', "    ");
@@ -62,7 +62,7 @@ pub(super) fn coloured(edit: &Edit, screen: Screen) -> Vec<String> {
     let rest = all.len().saturating_sub(MAX_LINES);
     lines.extend(all.into_iter().take(MAX_LINES));
     if rest > 0 {
-        lines.push(screen.paint(Style::Dim, &format!("  … and {rest} more lines")));
+        lines.push(screen.paint(TextStyle::Dim, &format!("  … and {rest} more lines")));
     }
     lines
 }

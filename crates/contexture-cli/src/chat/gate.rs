@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use contexture::BoxFuture;
 use contexture::item::FunctionCall;
 use contexture::layers::Steering;
-use contexture::tools::{Action, Approval, Approve};
+use contexture::tools::{Approval, Approve, ToolAction};
 use serde_json::json;
 use tokio::sync::oneshot;
 
@@ -110,14 +110,14 @@ impl Gate {
 }
 
 impl Approve for Gate {
-    fn approve<'a>(&'a self, action: Action<'a>) -> BoxFuture<'a, Approval> {
+    fn approve<'a>(&'a self, action: ToolAction<'a>) -> BoxFuture<'a, Approval> {
         let intent = match action {
-            Action::Write { path, before, after } => Intent::Write(Edit {
+            ToolAction::Write { path, before, after } => Intent::Write(Edit {
                 path: path.to_owned(),
                 before: before.map(str::to_owned),
                 after: after.to_owned(),
             }),
-            Action::Run { command } => Intent::Run(command.to_owned()),
+            ToolAction::Run { command } => Intent::Run(command.to_owned()),
             _ => return Box::pin(std::future::ready(Approval::Denied("it is not known what this does".to_owned()))),
         };
         Box::pin(self.decide(intent))

@@ -12,7 +12,7 @@ use super::keyboard::terminated;
 use super::session::{Session, failure_of};
 use crate::failure::Failure;
 use crate::harmless::{spoken, written_out};
-use crate::terminal::{Screen, Style};
+use crate::terminal::{Screen, TextStyle};
 
 /// Goes on with an unfinished turn, and then runs one with the text.
 pub(super) async fn run(mut session: Session, text: Option<String>) -> Result<(), Failure> {
@@ -36,7 +36,7 @@ pub(super) async fn run(mut session: Session, text: Option<String>) -> Result<()
             Err(error) => return Err(failure_of_turn(&error)),
         };
         if session.has_shortened_message(&shortened) {
-            eprintln!("{}", Screen::of_errors().paint(Style::Dim, SHORTENED));
+            eprintln!("{}", Screen::of_errors().paint(TextStyle::Dim, SHORTENED));
         }
     }
     session.execution.complete().await.map_err(|error| failure_of(&error))
@@ -124,7 +124,7 @@ impl Printer {
             Happening::Asked(_) => return Ok(()),
         };
         self.end()?;
-        eprintln!("{}", self.screen.paint(Style::Dim, &note));
+        eprintln!("{}", self.screen.paint(TextStyle::Dim, &note));
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use super::keyboard::{Key, Keyboard, TERMINATED};
 use super::session::{Session, chain, failure_of};
 use crate::failure::Failure;
 use crate::harmless::{on_one_line, spoken, written_out};
-use crate::terminal::{Screen, Style};
+use crate::terminal::{Screen, TextStyle};
 
 /// What a person writes after.
 const PROMPT: &str = "› ";
@@ -145,7 +145,7 @@ impl Talk {
     }
 
     fn note(&self, text: &str) -> Result<(), Failure> {
-        self.print(&format!("{}\n", Screen::of_output().paint(Style::Dim, text)))
+        self.print(&format!("{}\n", Screen::of_output().paint(TextStyle::Dim, text)))
     }
 
     /// Reads what the person says; `None` if that was the end.
@@ -261,8 +261,8 @@ impl Talk {
         for (index, path) in offer.paths.iter().enumerate().filter(|_| offer.is_open()) {
             let path = shortened(&written_out(path), columns.saturating_sub(6));
             lines.push(match index == offer.chosen {
-                true => screen.paint(Style::Bold, &format!("  ▸ {path}")),
-                false => screen.paint(Style::Dim, &format!("    {path}")),
+                true => screen.paint(TextStyle::Bold, &format!("  ▸ {path}")),
+                false => screen.paint(TextStyle::Dim, &format!("    {path}")),
             });
         }
         let mut text = self.to_start();
@@ -369,7 +369,7 @@ impl Talk {
             Err(Error::Aborted) => self.note("Interrupted. An empty line goes on with it; or say something else."),
             Err(error) => {
                 let text = on_one_line(&chain(&error));
-                self.print(&format!("{} {text}\n", screen.paint(Style::Error, "error:")))?;
+                self.print(&format!("{} {text}\n", screen.paint(TextStyle::Error, "error:")))?;
                 self.note("An empty line tries again.")
             }
         }
@@ -430,7 +430,7 @@ impl Talk {
                 if showing.called.as_ref() != Some(&call.id) {
                     self.show_call(call, showing)?;
                 }
-                self.print(&format!("{}\n", screen.paint(Style::Dim, &format!("  failed: {why}"))))
+                self.print(&format!("{}\n", screen.paint(TextStyle::Dim, &format!("  failed: {why}"))))
             }
             Happening::Edited(edit) => self.print(&format!("{}\n", diff::coloured(&edit, screen).join("\n"))),
             Happening::Fault(line) => self.note(&format!("  {}", one_line(&line, 200))),
@@ -444,7 +444,7 @@ impl Talk {
 
     fn show_call(&self, call: Call, showing: &mut Showing) -> Result<(), Failure> {
         showing.called = Some(call.id);
-        self.print(&format!("{}\n", Screen::of_output().paint(Style::Hint, &format!("● {}", call.line))))
+        self.print(&format!("{}\n", Screen::of_output().paint(TextStyle::Hint, &format!("● {}", call.line))))
     }
 
     fn end_line(&self, showing: &mut Showing) -> Result<(), Failure> {
@@ -475,13 +475,13 @@ fn asked(intent: &Intent, screen: Screen) -> String {
         }
         Intent::Run(command) => {
             let lines: Vec<String> = written_out(command).lines().map(|line| format!("  $ {line}\n")).collect();
-            (screen.paint(Style::Bold, &lines.concat()), "run it?".to_owned())
+            (screen.paint(TextStyle::Bold, &lines.concat()), "run it?".to_owned())
         }
         Intent::Call(tool, arguments) => {
             (format!("  {}\n", one_line(arguments, 400)), format!("call {}?", written_out(tool)))
         }
     };
-    format!("{shown}{} [y]es, [a]lways, [n]o: ", screen.paint(Style::Bold, &question))
+    format!("{shown}{} [y]es, [a]lways, [n]o: ", screen.paint(TextStyle::Bold, &question))
 }
 
 /// The columns and rows of the terminal.

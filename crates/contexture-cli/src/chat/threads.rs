@@ -9,7 +9,7 @@ use contexture::store::{Batch, Key, StorageAdapter, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::table::{Align, Table};
+use crate::table::{Align, TextTable};
 use crate::terminal::Screen;
 
 /// The most characters of a title.
@@ -102,7 +102,7 @@ impl Threads {
         if threads.is_empty() {
             return Ok("There is no thread of this directory yet.\n".to_owned());
         }
-        let mut table = Table::new([("thread", Align::Left), ("used", Align::Right), ("begins with", Align::Name)]);
+        let mut table = TextTable::new([("thread", Align::Left), ("used", Align::Right), ("begins with", Align::Name)]);
         for thread in &threads {
             let age = now().saturating_sub(Duration::from_millis(thread.used_ms));
             table.row([thread.id.clone(), ago(age), thread.title.clone()]);

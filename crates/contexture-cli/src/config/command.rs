@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::files::{Files, Place};
 use super::flags::{ConfigFlags, Everything};
 use crate::failure::{Failure, without_passwords};
-use crate::table::{Align, Table};
+use crate::table::{Align, TextTable};
 use crate::terminal::Screen;
 
 /// Print the configuration with the source of each value
@@ -48,7 +48,7 @@ pub fn run(command: &ConfigCommand, screen: Screen) -> Result<(), Failure> {
 }
 
 fn as_table(resolved: &Resolved, files: &Files, screen: Screen) -> String {
-    let mut table = Table::new([("key", Align::Left), ("value", Align::Name), ("from", Align::Left)]);
+    let mut table = TextTable::new([("key", Align::Left), ("value", Align::Name), ("from", Align::Left)]);
     // Before they are fitted: of what is cut off nobody could tell that it was a password.
     resolved.lines().into_iter().for_each(|line| table.row(line.map(|cell| without_passwords(&cell))));
     let mut text = format!("{}\n{}", table.fit(screen), files_as_table(files, screen));
@@ -61,7 +61,7 @@ fn as_table(resolved: &Resolved, files: &Files, screen: Screen) -> String {
 }
 
 fn files_as_table(files: &Files, screen: Screen) -> String {
-    let mut table = Table::new([("file", Align::Left), ("path", Align::Name), ("state", Align::Left)]);
+    let mut table = TextTable::new([("file", Align::Left), ("path", Align::Name), ("state", Align::Left)]);
     for place in files.places() {
         table.row([place.owner.name().to_owned(), place.shown_path(), place.state()]);
     }

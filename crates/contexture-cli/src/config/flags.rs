@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
-use crate::settings::{Command, Flag, Kind, Row, keys};
+use crate::settings::{Command, Flag, SettingRow, ValueKind, keys};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, value_parser};
 use serde_json::Value;
@@ -81,8 +81,8 @@ impl FlagsOf for Everything {
 }
 
 /// The keys that have a flag in a command.
-fn rows<C: FlagsOf>() -> impl Iterator<Item = &'static Row> {
-    let is_used = |row: &Row| row.used_by.iter().any(|command| C::COMMANDS.contains(command));
+fn rows<C: FlagsOf>() -> impl Iterator<Item = &'static SettingRow> {
+    let is_used = |row: &SettingRow| row.used_by.iter().any(|command| C::COMMANDS.contains(command));
     keys::ALL.iter().copied().filter(move |row| row.has_flag && is_used(row))
 }
 
@@ -102,7 +102,7 @@ impl<C: FlagsOf> Args for ConfigFlags<C> {
 
 impl<C: FlagsOf> FromArgMatches for ConfigFlags<C> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let value = |row: &'static Row| Some(Flag::new(row, matches.get_one::<Value>(row.name)?.clone()));
+        let value = |row: &'static SettingRow| Some(Flag::new(row, matches.get_one::<Value>(row.name)?.clone()));
         let files = FileFlags {
             file: matches.get_one::<PathBuf>("config").cloned(),
             are_ignored: matches.get_flag("no-config"),
@@ -117,10 +117,10 @@ impl<C: FlagsOf> FromArgMatches for ConfigFlags<C> {
 }
 
 /// The flag of a key.
-fn argument<C: FlagsOf>(row: &'static Row) -> Arg {
+fn argument<C: FlagsOf>(row: &'static SettingRow) -> Arg {
     let flag = row.flag().unwrap_or_default();
     let value_name = match row.kind {
-        Kind::Whole { .. } => "N".to_owned(),
+        ValueKind::Whole { .. } => "N".to_owned(),
         _ => row.place().1.to_uppercase(),
     };
     let says = row.says.trim_end_matches('.');
@@ -129,12 +129,12 @@ fn argument<C: FlagsOf>(row: &'static Row) -> Arg {
         _ => says.to_owned(),
     };
     let argument = Arg::new(row.name).long(flag.trim_start_matches('-').to_owned());
-    let is_number = matches!(row.kind, Kind::Whole { .. });
+    let is_number = matches!(row.kind, ValueKind::Whole { .. });
     // So that the error for a negative number is about the number, not about an unknown flag.
     argument.allow_negative_numbers(is_number).value_name(value_name).value_parser(reader(row)).help(help)
 }
 
-fn reader(row: &'static Row) -> ValueParser {
+fn reader(row: &'static SettingRow) -> ValueParser {
     let choices = row.kind.choices();
     if choices.is_empty() {
         return ValueParser::new(move |text: &str| row.read_flag(text));

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::yaml;
 use crate::failure::Failure;
 
 /// Largest file of settings that is read.
@@ -148,7 +149,7 @@ fn settings_of(path: &Path) -> Result<Option<Value>, String> {
     let kind = path.extension().and_then(|extension| extension.to_str()).unwrap_or("env");
     let read = match kind {
         "toml" => toml::from_str(&text).map_err(|error| error.message().to_owned()),
-        "yaml" | "yml" => Ok(of_yaml(&text)),
+        "yaml" | "yml" => yaml::read(&text),
         "json" | "jsonc" if text.trim().is_empty() => Ok(Value::Null),
         "json" | "jsonc" => {
             let plain = || serde_json::from_str(&without_comments(&text));
@@ -157,18 +158,6 @@ fn settings_of(path: &Path) -> Result<Option<Value>, String> {
         _ => Ok(of_variables(&text)),
     };
     read.map(Some)
-}
-
-/// The values at the outermost level of a YAML file. Lists and maps are there, but not read.
-fn of_yaml(text: &str) -> Value {
-    let mut settings = Map::new();
-    for line in text.lines().filter(|line| !line.starts_with([' ', '\t', '#', '-'])) {
-        let Some((name, value)) = line.split_once(':') else { continue };
-        let value = unquoted(value);
-        let value = if value.is_empty() { "(more than one value)".to_owned() } else { value };
-        settings.insert(unquoted(name), Value::String(value));
-    }
-    Value::Object(settings)
 }
 
 /// The values of a file of variables.
@@ -278,12 +267,6 @@ mod tests {
 
     #[test]
     fn files_are_read_as_agents_read_them() {
-        let yaml =
-            of_yaml("# a\nOPENAI_HOST: https://h.example # here\nGOOSE_PROVIDER: 'x'\nnested:\n  OPENAI_HOST: no\n");
-        assert_eq!(
-            yaml,
-            json!({"OPENAI_HOST": "https://h.example", "GOOSE_PROVIDER": "x", "nested": "(more than one value)"})
-        );
         let variables = of_variables("#A=1\nexport A=\"b c\" # d\nB='e'\n C = f # g\nnothing\n");
         assert_eq!(variables, json!({"A": "b c", "B": "e", "C": "f"}));
         let text = "{ // one\n \"a\": \"http://x/*y*/\", /* two */ \"b\": [1, 2,],\n}";

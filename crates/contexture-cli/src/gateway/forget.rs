@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 /// Delete what the gateway stored about a conversation, or everything
 #[derive(Args)]
-pub struct Forget {
+pub struct ForgetCommand {
     /// The conversation; the first characters are enough
     #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
     id: Option<String>,
@@ -25,7 +25,7 @@ pub struct Forget {
 ///
 /// # Errors
 /// Nothing of that name is kept, or the store cannot be written.
-pub fn run(command: &Forget) -> Result<(), Failure> {
+pub fn run(command: &ForgetCommand) -> Result<(), Failure> {
     let fail = |error: contexture_gateway::StoreError| Failure::work(error.to_string());
     let Some(store) = command.store.existing()? else {
         return Ok(io::stdout().write_all(b"nothing is kept\n")?);
@@ -49,7 +49,7 @@ pub fn run(command: &Forget) -> Result<(), Failure> {
 }
 
 /// Forgets the windows that the inspector kept.
-fn forget_windows(command: &Forget, conversation: Option<&str>) -> Result<(), Failure> {
+fn forget_windows(command: &ForgetCommand, conversation: Option<&str>) -> Result<(), Failure> {
     if let Some(path) = command.store.archive()?.filter(|path| path.exists()) {
         let forget = Archive::open(&path).and_then(|archive| archive.forget(conversation));
         forget.map_err(|error| Failure::work(error.to_string()))?;

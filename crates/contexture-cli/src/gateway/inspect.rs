@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use super::place::store_path;
 use super::start::cannot_start;
 use crate::failure::Failure;
-use crate::source::{self, Source};
+use crate::source::{self, RecordingSource};
 
 /// How every SQLite file begins.
 const SQLITE: &[u8] = b"SQLite format 3\0";
@@ -41,7 +41,7 @@ pub struct Inspect {
 /// What is looked at.
 enum Subject {
     /// Recordings.
-    Recordings(Vec<Source>),
+    Recordings(Vec<RecordingSource>),
     /// What the gateway kept.
     Gateway(PathBuf),
     /// What a library kept.
@@ -114,7 +114,7 @@ async fn nothing_played(playing: Option<JoinHandle<usize>>) -> Failure {
 }
 
 /// Plays recordings one after the other; the page fills meanwhile. Returns how many there were.
-fn play(sources: &[Source], played: &Played, inspector: &Arc<Inspector>) -> usize {
+fn play(sources: &[RecordingSource], played: &Played, inspector: &Arc<Inspector>) -> usize {
     let mut count = 0;
     for (number, source) in sources.iter().enumerate() {
         let transcript = match source.transcript() {

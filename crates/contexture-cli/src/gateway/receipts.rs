@@ -11,7 +11,7 @@ use serde_json::json;
 use super::place::StoreFlag;
 use super::print::{self, thousands};
 use crate::failure::Failure;
-use crate::table::{Align, Table};
+use crate::table::{Align, TextTable};
 
 /// Print what passed through the gateway, what it cost, and what it would have cost without it
 ///
@@ -80,7 +80,8 @@ fn name_of(by: By, record: &RequestRecord) -> String {
 
 fn table(receipts: &[(String, Receipt)]) -> String {
     let titles = ["", "requests", "came", "sent", "billed", "pass-through", "less", "folds"];
-    let mut table = Table::new(titles.map(|title| (title, if title.is_empty() { Align::Left } else { Align::Right })));
+    let mut table =
+        TextTable::new(titles.map(|title| (title, if title.is_empty() { Align::Left } else { Align::Right })));
     for (name, receipt) in receipts {
         table.row([
             name.clone(),

@@ -15,7 +15,7 @@ use crate::harmless::for_output;
 ///
 /// Shortened outputs name a hash, and receipts name conversations; the first characters are enough.
 #[derive(Args)]
-pub struct Show {
+pub struct ShowCommand {
     /// The hash or the conversation; also as it is written where an output was shortened
     #[arg(value_name = "ID", required = true)]
     id: Vec<String>,
@@ -37,7 +37,7 @@ struct Asked {
 ///
 /// # Errors
 /// Nothing of that name is kept.
-pub fn run(command: &Show) -> Result<(), Failure> {
+pub fn run(command: &ShowCommand) -> Result<(), Failure> {
     let asked = asked(&command.id.join(" "), command.from_line);
     let unknown = || {
         Failure::work(format!("nothing is kept under `{}`", asked.id))

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 ///
 /// With --line, print one line about the newest one, for an agent's status bar.
 #[derive(Args)]
-pub struct Status {
+pub struct StatusCommand {
     /// One short line about the newest gateway
     #[arg(long, conflicts_with = "json")]
     line: bool,
@@ -30,7 +30,7 @@ pub struct Status {
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn run(command: &Status) -> Result<(), Failure> {
+pub fn run(command: &StatusCommand) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut running = Vec::new();
     let mut elsewhere = Vec::new();

@@ -13,7 +13,7 @@ use crate::harmless::written_out;
 ///
 /// What you write is kept as said by the user and confirmed; the old fact stays in its history.
 #[derive(Args)]
-pub struct Edit {
+pub struct MemoryEdit {
     /// The fact; the first characters are enough
     #[arg(value_name = "FACT")]
     id: String,
@@ -43,7 +43,7 @@ pub struct Edit {
 }
 
 /// Runs the command.
-pub(super) fn run(edit: &Edit) -> Result<(), Failure> {
+pub(super) fn run(edit: &MemoryEdit) -> Result<(), Failure> {
     let told = match &edit.move_to {
         Some(resource) => wait(moved(edit, resource))?,
         None => wait(changed(edit))?,
@@ -51,7 +51,7 @@ pub(super) fn run(edit: &Edit) -> Result<(), Failure> {
     Ok(writeln!(io::stdout(), "{}", written_out(&told))?)
 }
 
-async fn changed(edit: &Edit) -> Result<String, Failure> {
+async fn changed(edit: &MemoryEdit) -> Result<String, Failure> {
     let change = Change {
         text: edit.text.clone(),
         entity: edit.entity.clone(),
@@ -67,7 +67,7 @@ async fn changed(edit: &Edit) -> Result<String, Failure> {
     Ok(format!("{id} is now {}", changed.map_err(not_changed)?))
 }
 
-async fn moved(edit: &Edit, resource: &str) -> Result<String, Failure> {
+async fn moved(edit: &MemoryEdit, resource: &str) -> Result<String, Failure> {
     let remembered = edit.whose.open().await?;
     let (from, _, id) = edit.whose.fact(&remembered, &edit.id).await?;
     let layer = from.layer.strip_suffix("-project").unwrap_or(&from.layer);

@@ -16,7 +16,7 @@ use crate::table::counted;
 /// Facts also leave the search over past conversations and the episodes, and are not learned again from the same messages.
 /// The conversations themselves are kept.
 #[derive(Args)]
-pub struct Forget {
+pub struct MemoryForget {
     /// The facts, of which the first characters are enough, or paths beneath /memories
     #[arg(value_name = "FACT", required = true)]
     ids: Vec<String>,
@@ -28,7 +28,7 @@ pub struct Forget {
 const FILES: &str = "/memories";
 
 /// Runs the command.
-pub(super) fn run(forget: &Forget) -> Result<(), Failure> {
+pub(super) fn run(forget: &MemoryForget) -> Result<(), Failure> {
     let (count, files) = wait(async {
         let remembered = forget.whose.open().await?;
         // All are looked for first, so that a wrong name changes nothing.
@@ -68,7 +68,7 @@ pub(super) fn run(forget: &Forget) -> Result<(), Failure> {
 }
 
 /// Where a file or directory is kept.
-async fn file(forget: &Forget, remembered: &Remembered, path: &str) -> Result<Place, Failure> {
+async fn file(forget: &MemoryForget, remembered: &Remembered, path: &str) -> Result<Place, Failure> {
     let path = path.trim_end_matches('/');
     let is_in = |name: &str| name == path || name.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
     let mut places: Vec<Place> = forget

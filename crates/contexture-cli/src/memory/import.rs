@@ -28,7 +28,7 @@ use crate::store;
 /// and passwords are replaced by their kind. Of a folder that `contexture memory export` wrote, what you changed in its
 /// files is taken over.
 #[derive(Args)]
-pub struct Import {
+pub struct MemoryImport {
     /// A file of JSON lines, - for standard input, or an exported folder
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -60,7 +60,7 @@ struct Line {
 }
 
 /// Runs the command.
-pub(super) fn run(import: &Import) -> Result<(), Failure> {
+pub(super) fn run(import: &MemoryImport) -> Result<(), Failure> {
     if import.file.is_dir() {
         return mirror::run(&import.file, &import.whose, import.forget_missing, import.json);
     }

@@ -21,7 +21,7 @@ const LARGE_BUDGET: u64 = 100_000;
 ///
 /// It is what the layer semantic-recall would show, but as much as there is room for.
 #[derive(Args)]
-pub struct Search {
+pub struct MemorySearch {
     /// The text, as a user would write it
     #[arg(value_name = "TEXT")]
     text: String,
@@ -36,7 +36,7 @@ pub struct Search {
 }
 
 /// Runs the command.
-pub(super) fn run(search: &Search, screen: Screen) -> Result<(), Failure> {
+pub(super) fn run(search: &MemorySearch, screen: Screen) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(search.place.must_exist())?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -81,7 +81,7 @@ enum Missing {
 }
 
 impl Missing {
-    fn in_words(&self, search: &Search) -> String {
+    fn in_words(&self, search: &MemorySearch) -> String {
         match self {
             Missing::Everything => {
                 let whose = on_one_line(&search.place.in_words());

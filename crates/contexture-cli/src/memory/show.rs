@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::whose::{Kept, Whose, in_words, wait};
 use crate::failure::Failure;
 use crate::harmless::on_one_line;
-use crate::table::{Align, Table};
+use crate::table::{Align, TextTable};
 use crate::terminal::Screen;
 
 /// List what is remembered, with who said it and since when
@@ -18,7 +18,7 @@ use crate::terminal::Screen;
 /// Of everyone in the store, or of one conversation, user or project: facts, the files that models keep beneath /memories,
 /// and their notes.
 #[derive(Args)]
-pub struct Show {
+pub struct MemoryShow {
     #[command(flatten)]
     whose: Whose,
     /// Also list what is no longer true
@@ -33,7 +33,7 @@ pub struct Show {
 const MAX_NOTE_CHARS: usize = 400;
 
 /// Runs the command.
-pub(super) fn run(show: &Show, screen: Screen) -> Result<(), Failure> {
+pub(super) fn run(show: &MemoryShow, screen: Screen) -> Result<(), Failure> {
     let (kept, notes) = wait(async {
         let (remembered, _looked) = show.whose.look().await?;
         Ok((show.whose.all(&remembered).await?, show.whose.notes(&remembered).await?))
@@ -65,8 +65,12 @@ pub(super) fn note_as_json(note: &Note) -> Value {
 fn as_text(kept: &[Kept], notes: &[Note], is_listed: impl Fn(&&Fact) -> bool, screen: Screen) -> String {
     let mut text = String::new();
     for (place, facts) in kept {
-        let mut table =
-            Table::new([("fact", Align::Left), ("since", Align::Left), ("said by", Align::Left), ("", Align::Name)]);
+        let mut table = TextTable::new([
+            ("fact", Align::Left),
+            ("since", Align::Left),
+            ("said by", Align::Left),
+            ("", Align::Name),
+        ]);
         let listed: Vec<&Fact> = facts.all().filter(|fact| is_listed(fact)).collect();
         if listed.is_empty() {
             continue;
@@ -79,7 +83,7 @@ fn as_text(kept: &[Kept], notes: &[Note], is_listed: impl Fn(&&Fact) -> bool, sc
         text.push_str(&format!("{}\n{}\n", on_one_line(&in_words(place)), table.fit(screen)));
     }
     for notes in notes.chunk_by(|one, other| one.place == other.place) {
-        let mut table = Table::new([("file", Align::Left), ("bytes", Align::Right), ("", Align::Name)]);
+        let mut table = TextTable::new([("file", Align::Left), ("bytes", Align::Right), ("", Align::Name)]);
         for note in notes {
             let text: String = note.text.chars().take(MAX_NOTE_CHARS).collect();
             table.row([note.name.clone(), note.text.len().to_string(), text]);

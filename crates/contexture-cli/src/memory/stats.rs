@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::whose::{Kept, Whose, in_words, wait};
 use crate::failure::Failure;
-use crate::table::{Align, Table};
+use crate::table::{Align, TextTable};
 use crate::terminal::Screen;
 
 /// Count what is remembered, and what learning it cost
@@ -52,7 +52,7 @@ fn note_sizes(notes: &[Note]) -> Vec<(&Place, usize, usize)> {
 }
 
 fn notes_table(notes: &[Note], screen: Screen) -> Option<String> {
-    let mut table = Table::new([("", Align::Name), ("files", Align::Right), ("bytes", Align::Right)]);
+    let mut table = TextTable::new([("", Align::Name), ("files", Align::Right), ("bytes", Align::Right)]);
     for (place, count, bytes) in note_sizes(notes) {
         table.row([in_words(place), count.to_string(), bytes.to_string()]);
     }
@@ -84,7 +84,7 @@ fn as_json(kept: &[Kept], notes: &[Note]) -> Value {
 
 fn as_table(kept: &[Kept], screen: Screen) -> String {
     let columns = ["facts", "old", "confirmed", "forgotten", "by user", "by tools", "calls", "tokens"];
-    let mut table = Table::new([("", Align::Name)].into_iter().chain(columns.map(|name| (name, Align::Right))));
+    let mut table = TextTable::new([("", Align::Name)].into_iter().chain(columns.map(|name| (name, Align::Right))));
     for (place, facts) in kept {
         let (current, spent) = (facts.current().count(), facts.spent());
         let numbers = [

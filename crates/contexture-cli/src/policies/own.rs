@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use contexture::transcript::{Record, Transcript};
 
-use super::{Entry, Made, Policy, Request};
-use crate::recorded::Recorded;
-use crate::replay::player::{Player, Sent, Step};
+use super::{MadeMessage, WindowChange, WindowEntry, WindowPolicy};
+use crate::recorded::RecordedSession;
+use crate::replay::player::{Player, ReplayStep, SentMessage};
 use crate::replay::settings::Settings;
 
 /// The folder, as in `contexture replay`.
@@ -15,7 +15,7 @@ pub struct Own {
     pub settings: Settings,
 }
 
-impl Policy for Own {
+impl WindowPolicy for Own {
     fn name(&self) -> &str {
         "contexture"
     }
@@ -23,9 +23,9 @@ impl Policy for Own {
     fn requests<'a>(
         &'a self,
         transcript: &'a Transcript,
-        _recorded: &'a Recorded<'a>,
+        _recorded: &'a RecordedSession<'a>,
         budget: f64,
-    ) -> Box<dyn Iterator<Item = anyhow::Result<Request>> + 'a> {
+    ) -> Box<dyn Iterator<Item = anyhow::Result<WindowChange>> + 'a> {
         let player = self.settings.clone().with_budget(budget as u64).play(transcript.records.iter().cloned());
         let mut own = Playing { player, made: vec![None; transcript.records.len()] };
         Box::new(std::iter::from_fn(move || own.request().map(Ok)))
@@ -35,23 +35,23 @@ impl Policy for Own {
 /// A transcript that is being played, with the messages that were created so far.
 struct Playing<I> {
     player: Player<I>,
-    /// Recorded messages for the judge, each created once.
-    made: Vec<Option<Arc<Made>>>,
+    /// RecordedSession messages for the judge, each created once.
+    made: Vec<Option<Arc<MadeMessage>>>,
 }
 
 impl<I: Iterator<Item = Record>> Playing<I> {
-    fn request(&mut self) -> Option<Request> {
-        let Step { before, keep, .. } = self.player.step()?;
+    fn request(&mut self) -> Option<WindowChange> {
+        let ReplayStep { before, keep, .. } = self.player.step()?;
         let Self { player, made } = self;
-        let added = player.window()[keep..].iter().map(|sent| Entry::Made(entry(sent, made)));
-        Some(Request { before, keep, added: added.collect() })
+        let added = player.window()[keep..].iter().map(|sent| WindowEntry::Made(entry(sent, made)));
+        Some(WindowChange { before, keep, added: added.collect() })
     }
 }
 
 /// A sent message as one that the policy wrote, so that it is measured like the output of any other program.
-fn entry(sent: &Sent, made: &mut [Option<Arc<Made>>]) -> Arc<Made> {
+fn entry(sent: &SentMessage, made: &mut [Option<Arc<MadeMessage>>]) -> Arc<MadeMessage> {
     match sent.position.filter(|_| sent.is_whole) {
-        Some(at) => made[at].get_or_insert_with(|| Made::new(sent.record())).clone(),
-        None => Made::new(sent.record()),
+        Some(at) => made[at].get_or_insert_with(|| MadeMessage::new(sent.record())).clone(),
+        None => MadeMessage::new(sent.record()),
     }
 }

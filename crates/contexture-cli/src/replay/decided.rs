@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::harmless::on_one_line;
 use crate::plot::short_count;
-use crate::table::{Align, Table, counted};
+use crate::table::{Align, TextTable, counted};
 use crate::terminal::Screen;
 
 /// The largest number of folds in the table.
@@ -19,7 +19,7 @@ const MAX_PATHS_SHOWN: usize = 10;
 
 /// The decisions, without the texts.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Decided {
+pub struct DecidedCounts {
     /// The folds, in order.
     pub folds: Vec<FoldRow>,
     /// Files with changes of the agent's own that a fold had no room for.
@@ -40,7 +40,7 @@ pub struct Decided {
     cold_requests: usize,
 }
 
-impl Decided {
+impl DecidedCounts {
     /// Adds the decisions up to a step, with what is known of files then.
     pub fn note(&mut self, step: usize, decisions: Vec<FoldDecision>, model: &FileModel) {
         for decision in decisions {
@@ -76,7 +76,7 @@ impl Decided {
         };
         let columns = [("before", Align::Right), ("after", Align::Right), ("price", Align::Right)];
         let columns = [("step", Align::Right)].into_iter().chain(columns).chain([("why", Align::Name)]);
-        let mut table = Table::new(columns);
+        let mut table = TextTable::new(columns);
         for fold in self.folds.iter().take(MAX_FOLDS_SHOWN) {
             let FoldRow { step, reason, before_tokens, after_tokens, price } = fold;
             let tokens = [*before_tokens, *after_tokens, price.round() as u64].map(short_count);
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn the_name_of_a_file_is_written_out() {
         let left_out = BTreeSet::from(["a\x1b[2J\u{202e}\u{e0041}b".to_owned()]);
-        let notes = Decided { left_out, ..Decided::default() }.notes().join("\n");
+        let notes = DecidedCounts { left_out, ..DecidedCounts::default() }.notes().join("\n");
         assert!(notes.ends_with("  a\\u{1b}[2J\\u{202e}\\u{e0041}b"), "{notes}");
     }
 }

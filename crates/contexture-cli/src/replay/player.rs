@@ -32,13 +32,13 @@ pub struct Player<I> {
     taken: usize,
     /// The response to the last request, not added yet.
     response: Option<Record>,
-    window: Vec<Sent>,
+    window: Vec<SentMessage>,
     pauses: Pauses,
 }
 
 /// One message of a window.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct SentMessage {
     /// The record that it shows, as it is or shortened; `None` for a message that replaces others.
     pub position: Option<usize>,
     /// Whether it shows all of the record as it is.
@@ -46,7 +46,7 @@ pub struct Sent {
     items: Vec<Arc<Item>>,
 }
 
-impl Sent {
+impl SentMessage {
     fn new(position: Option<usize>, shown: &ShownItem) -> Self {
         Self { position, is_whole: shown.is_logged, items: vec![shown.item.clone()] }
     }
@@ -61,7 +61,7 @@ impl Sent {
     }
 
     /// Whether a provider would get the same bytes.
-    fn is_same(&self, other: &Sent) -> bool {
+    fn is_same(&self, other: &SentMessage) -> bool {
         let is_same = |(one, two): (&Arc<Item>, &Arc<Item>)| Arc::ptr_eq(one, two) || one == two;
         self.position == other.position
             && self.items.len() == other.items.len()
@@ -71,7 +71,7 @@ impl Sent {
 
 /// One request, as its difference to the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct ReplayStep {
     /// The position of the assistant message that is the response to it.
     pub before: usize,
     /// How many leading messages of the last request it begins with.
@@ -115,7 +115,7 @@ impl<I: Iterator<Item = Record>> Player<I> {
     }
 
     /// Advances to the next request. Returns `None` at the end of the recording.
-    pub fn step(&mut self) -> Option<Step> {
+    pub fn step(&mut self) -> Option<ReplayStep> {
         if let Some(response) = self.response.take() {
             self.pauses.note(&response);
             self.push(response);
@@ -151,12 +151,13 @@ impl<I: Iterator<Item = Record>> Player<I> {
         self.folder.push(items.collect::<Vec<_>>());
     }
 
-    fn ask(&mut self) -> Step {
+    fn ask(&mut self) -> ReplayStep {
         let is_cold = self.pauses.has_expired();
         if is_cold {
             self.folder.cache_is_cold();
         }
-        let mut window: Vec<Sent> = self.system.items().iter().map(|shown| Sent::new(shown.position, shown)).collect();
+        let mut window: Vec<SentMessage> =
+            self.system.items().iter().map(|shown| SentMessage::new(shown.position, shown)).collect();
         for shown in self.folder.request() {
             let position = shown.position.map(|at| self.record_of[at]);
             match window.last_mut() {
@@ -164,7 +165,7 @@ impl<I: Iterator<Item = Record>> Player<I> {
                     sent.is_whole &= shown.is_logged;
                     sent.items.push(shown.item.clone());
                 }
-                _ => window.push(Sent::new(position, shown)),
+                _ => window.push(SentMessage::new(position, shown)),
             }
         }
         // A text of the agent may be shown without its calls.
@@ -173,11 +174,11 @@ impl<I: Iterator<Item = Record>> Player<I> {
         }
         let keep = self.window.iter().zip(&window).take_while(|(old, new)| old.is_same(new)).count();
         self.window = window;
-        Step { before: self.taken, keep, is_cold }
+        ReplayStep { before: self.taken, keep, is_cold }
     }
 
     /// The window of the last request.
-    pub fn window(&self) -> &[Sent] {
+    pub fn window(&self) -> &[SentMessage] {
         &self.window
     }
 

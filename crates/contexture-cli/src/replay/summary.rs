@@ -6,16 +6,16 @@ use contexture::transcript::{Report, Transcript};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::decided::{Decided, GradedLines};
-use super::player::{Sent, Step};
+use super::decided::{DecidedCounts, GradedLines};
+use super::player::{ReplayStep, SentMessage};
 use super::ruler::Ruler;
 use super::settings::Settings;
-use crate::bill::{Bill, Sizes};
+use crate::bill::{ReplayBill, Sizes};
 use crate::harmless::on_one_line;
 use crate::names::Names;
 use crate::plot::{Series, plot, short_count};
-use crate::table::{Align, Table, counted, shortened};
-use crate::terminal::{Screen, Style};
+use crate::table::{Align, TextTable, counted, shortened};
+use crate::terminal::{Screen, TextStyle};
 
 /// The widest plot.
 const MAX_PLOT_WIDTH: usize = 100;
@@ -28,7 +28,7 @@ const MAX_FILES: usize = 10;
 
 /// The result of playing one recording.
 #[derive(Clone, Debug, Serialize)]
-pub struct Summary {
+pub struct ReplaySummary {
     file: String,
     format: String,
     messages: u64,
@@ -40,7 +40,7 @@ pub struct Summary {
     passed_through_tokens: Vec<u64>,
     bill: Billed,
     #[serde(flatten)]
-    decided: Decided,
+    decided: DecidedCounts,
     files_known: usize,
     /// The files used last, the newest first.
     files: Vec<FileRow>,
@@ -65,13 +65,13 @@ struct FileRow {
     last_step: usize,
 }
 
-impl Summary {
+impl ReplaySummary {
     /// Plays a recording to its end.
     pub fn new(file: String, report: &Report, transcript: Transcript, settings: &Settings) -> Self {
         let mut counts = Counts::new(&transcript, settings);
         let mut player = settings.play(transcript.records);
         let mut steps = Vec::new();
-        let mut decided = Decided::default();
+        let mut decided = DecidedCounts::default();
         while let Some(step) = player.step() {
             steps.push(player.folded_records());
             let decisions = player.take_decisions();
@@ -113,7 +113,7 @@ impl Summary {
     }
 
     fn render_totals(&self, screen: Screen) -> String {
-        let mut table = Table::new([
+        let mut table = TextTable::new([
             (counted(self.requests, "request").as_str(), Align::Left),
             ("contexture", Align::Right),
             ("pass-through", Align::Right),
@@ -143,7 +143,7 @@ impl Summary {
         }
         let mut text = "\nfiles in use at the end\n".to_owned();
         let numbers = ["lines known", "reads", "edits", "last at step"].map(|title| (title, Align::Right));
-        let mut table = Table::new([("file", Align::Name)].into_iter().chain(numbers));
+        let mut table = TextTable::new([("file", Align::Name)].into_iter().chain(numbers));
         for FileRow { path, lines, is_whole, reads, edits, last_step } in &self.files {
             let lines = if *is_whole { format!("all {lines}") } else { lines.to_string() };
             table.row([path.clone(), lines, reads.to_string(), edits.to_string(), last_step.to_string()]);
@@ -163,7 +163,7 @@ struct Counts<'a> {
     recorded: Vec<u64>,
     /// The same for the messages of the last window.
     shown: Vec<u64>,
-    bill: Bill,
+    bill: ReplayBill,
     window_tokens: Vec<u64>,
     passed_through_tokens: Vec<u64>,
 }
@@ -174,12 +174,12 @@ impl<'a> Counts<'a> {
         for record in &transcript.records {
             recorded.push(recorded[recorded.len() - 1] + settings.ruler.size(record));
         }
-        let bill = Bill::new(settings.policy.prices);
+        let bill = ReplayBill::new(settings.policy.prices);
         let (window_tokens, passed_through_tokens) = (Vec::new(), Vec::new());
         Self { ruler: &settings.ruler, recorded, shown: vec![0], bill, window_tokens, passed_through_tokens }
     }
 
-    fn note(&mut self, step: Step, window: &[Sent]) {
+    fn note(&mut self, step: ReplayStep, window: &[SentMessage]) {
         self.shown.truncate(step.keep + 1);
         let cached = self.shown[step.keep];
         let mut sent = cached;
@@ -220,7 +220,7 @@ pub struct Summaries {
     /// The most tokens of a window.
     pub budget: u64,
     /// One for each recording, in the order in which they were named.
-    pub recordings: Vec<Summary>,
+    pub recordings: Vec<ReplaySummary>,
     /// Files that are not recordings.
     pub skipped: usize,
 }
@@ -234,10 +234,10 @@ impl Summaries {
         }
     }
 
-    fn render_table(&self, summaries: &[Summary], screen: Screen) -> String {
+    fn render_table(&self, summaries: &[ReplaySummary], screen: Screen) -> String {
         let numbers = ["requests", "folds", "peak", "unfolded", "tokens", "bill"];
         let numbers = numbers.map(|title| (title, Align::Right));
-        let mut table = Table::new([("recording", Align::Name)].into_iter().chain(numbers));
+        let mut table = TextTable::new([("recording", Align::Name)].into_iter().chain(numbers));
         let names = Names::of(summaries.iter().map(|summary| summary.file.as_str()));
         for summary in summaries {
             table.row(Totals::of([summary]).cells(names.short(&summary.file)));
@@ -281,7 +281,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn of<'a>(summaries: impl IntoIterator<Item = &'a Summary>) -> Self {
+    fn of<'a>(summaries: impl IntoIterator<Item = &'a ReplaySummary>) -> Self {
         let mut totals = Self::default();
         for summary in summaries {
             totals.requests += summary.requests;
@@ -331,8 +331,8 @@ fn painted(picture: &str, screen: Screen) -> String {
         return picture.to_owned();
     }
     let style = |cell: char| match cell {
-        '░' => Some(Style::Dim),
-        '▁'..='█' => Some(Style::Own),
+        '░' => Some(TextStyle::Dim),
+        '▁'..='█' => Some(TextStyle::Own),
         _ => None,
     };
     let cells: Vec<char> = picture.chars().collect();

@@ -1,6 +1,6 @@
 //! Why a configuration cannot be used.
 
-use super::origin::Origin;
+use super::origin::SettingOrigin;
 
 /// Why a configuration cannot be used: a message ([`Display`](std::fmt::Display)) and a hint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,12 +12,12 @@ pub struct ConfigError {
 
 impl ConfigError {
     /// A problem in one source. The message begins with the file and line, or names the variable or flag.
-    pub(super) fn new(origin: &Origin, problem: &str, hint: impl Into<String>) -> Self {
+    pub(super) fn new(origin: &SettingOrigin, problem: &str, hint: impl Into<String>) -> Self {
         let sentence = match origin {
-            Origin::File { name, line, .. } => format!("`{name}`, line {line}: {problem}"),
-            Origin::Variable(name) => format!("variable `{name}`: {problem}"),
-            Origin::Flag(name) => format!("flag `{name}`: {problem}"),
-            Origin::Default => problem.to_owned(),
+            SettingOrigin::File { name, line, .. } => format!("`{name}`, line {line}: {problem}"),
+            SettingOrigin::Variable(name) => format!("variable `{name}`: {problem}"),
+            SettingOrigin::Flag(name) => format!("flag `{name}`: {problem}"),
+            SettingOrigin::Default => problem.to_owned(),
         };
         Self { sentence: printable(&sentence), hint: printable(&hint.into()) }
     }

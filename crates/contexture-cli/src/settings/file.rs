@@ -7,10 +7,10 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::error::{ConfigError, clip};
-use super::kind::{Field, Kind};
+use super::kind::{Field, ValueKind};
 use super::nearest::nearest;
-use super::origin::{Origin, Owner};
-use super::row::{Row, SetBy};
+use super::origin::{Owner, SettingOrigin};
+use super::row::{SetBy, SettingRow};
 use super::setting::{Given, Setting};
 
 /// The name of a project's configuration file.
@@ -43,7 +43,7 @@ impl fmt::Debug for ConfigFile {
 }
 
 /// Reads a file.
-pub(super) fn read(rows: &[&'static Row], file: &ConfigFile, owner: Owner) -> Result<Vec<Given>, ConfigError> {
+pub(super) fn read(rows: &[&'static SettingRow], file: &ConfigFile, owner: Owner) -> Result<Vec<Given>, ConfigError> {
     let reader = Reader { rows, file, owner };
     let document = DeTable::parse(&file.text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
@@ -59,7 +59,7 @@ pub(super) fn read(rows: &[&'static Row], file: &ConfigFile, owner: Owner) -> Re
 type Pair<'a, 'text> = (&'a Spanned<DeString<'text>>, &'a Spanned<DeValue<'text>>);
 
 struct Reader<'a> {
-    rows: &'a [&'static Row],
+    rows: &'a [&'static SettingRow],
     file: &'a ConfigFile,
     owner: Owner,
 }
@@ -78,7 +78,7 @@ impl Reader<'_> {
                 self.table(&beneath, inner, given)?;
             } else {
                 let secret = self.rows.iter().find(|row| row.name.starts_with(&beneath) && row.kind.is_secret());
-                let found = self.found(secret.map_or(Kind::Text, |row| row.kind), value);
+                let found = self.found(secret.map_or(ValueKind::Text, |row| row.kind), value);
                 let problem = format!("`{name}` is {found}, but must be a table");
                 return Err(self.refuse(key.span().start, &problem, format!("begin it with `[{name}]`")));
             }
@@ -89,7 +89,7 @@ impl Reader<'_> {
     /// Reads the value of a known key.
     fn value(
         &self,
-        row: &'static Row,
+        row: &'static SettingRow,
         key: &Spanned<DeString<'_>>,
         value: &Spanned<DeValue<'_>>,
         given: &mut Vec<Given>,
@@ -98,7 +98,7 @@ impl Reader<'_> {
         if self.owner == Owner::Project && row.set_by == SetBy::UserOnly {
             return Err(self.not_allowed(row, at));
         }
-        if let Kind::Entries(fields) = row.kind {
+        if let ValueKind::Entries(fields) = row.kind {
             return self.entries(row, fields, value, given);
         }
         let Some(read) = row.kind.read_toml(value.get_ref()) else {
@@ -115,7 +115,7 @@ impl Reader<'_> {
     /// Reads a list of tables. No two entries of one file have the same name.
     fn entries(
         &self,
-        row: &'static Row,
+        row: &'static SettingRow,
         fields: &[Field],
         value: &Spanned<DeValue<'_>>,
         given: &mut Vec<Given>,
@@ -134,7 +134,7 @@ impl Reader<'_> {
             let read = Value::Object(self.entry(row, fields, at, table)?);
             let value = row.accept(read).map_err(|problem| self.refuse(at, &problem, LIST_HINT))?;
             let twin = given[start..].iter().find(|other| other.setting.value["name"] == value["name"]);
-            if let Some(Given { setting: Setting { origin: Origin::File { line, .. }, .. }, .. }) = twin {
+            if let Some(Given { setting: Setting { origin: SettingOrigin::File { line, .. }, .. }, .. }) = twin {
                 let problem = format!("[[{}]] describes {} twice", row.name, value["name"]);
                 return Err(self.refuse(at, &problem, format!("the other one is on line {line}; remove one of them")));
             }
@@ -146,7 +146,7 @@ impl Reader<'_> {
     /// Reads one table of a list.
     fn entry(
         &self,
-        row: &Row,
+        row: &SettingRow,
         fields: &[Field],
         at: usize,
         table: &DeTable<'_>,
@@ -199,7 +199,7 @@ impl Reader<'_> {
         }
     }
 
-    fn not_allowed(&self, row: &Row, at: usize) -> ConfigError {
+    fn not_allowed(&self, row: &SettingRow, at: usize) -> ConfigError {
         let variable = row.variable().map(|name| format!(", in the variable `{name}`")).unwrap_or_default();
         let flag = row.flag().map(|name| format!(", with `{name}`")).unwrap_or_default();
         let hint =
@@ -211,14 +211,14 @@ impl Reader<'_> {
         ConfigError::new(&self.origin(at), problem, hint)
     }
 
-    fn origin(&self, at: usize) -> Origin {
+    fn origin(&self, at: usize) -> SettingOrigin {
         let before = self.file.text.as_bytes().iter().take(at);
         let line = before.filter(|byte| **byte == b'\n').count() + 1;
-        Origin::File { owner: self.owner, name: self.file.name.clone(), line }
+        SettingOrigin::File { owner: self.owner, name: self.file.name.clone(), line }
     }
 
     /// A value as it is written in the file, short enough for a message.
-    fn found(&self, kind: Kind, value: &Spanned<DeValue<'_>>) -> String {
+    fn found(&self, kind: ValueKind, value: &Spanned<DeValue<'_>>) -> String {
         match value.get_ref() {
             DeValue::Table(_) => "a table".to_owned(),
             _ if kind.is_secret() => "something else".to_owned(),

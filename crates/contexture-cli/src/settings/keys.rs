@@ -4,9 +4,9 @@ use contexture::item::Role;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::kind::{Choice, Field, Kind};
+use super::kind::{Choice, Field, ValueKind};
 use super::row::Command::{Chat, Compare, Replay, Run, Serve, Window};
-use super::row::{Fallback, Key, Row, SetBy};
+use super::row::{Fallback, SetBy, SettingKey, SettingRow};
 use contexture::files::dialect::ToolEntry;
 use contexture::fold::FoldWhen;
 use contexture::layers::file_reference::{MAX_FILE_SIZE, MAX_READ_CONCURRENCY};
@@ -23,24 +23,24 @@ macro_rules! keys {
     ($($key:ident: $type:ty = $name:literal, $says:literal, { $($field:ident: $value:expr,)* };)*) => {
         $(
             #[doc = $says]
-            pub static $key: Key<$type> = Key::new(Row { name: $name, says: $says, $($field: $value,)* ..Row::EMPTY });
+            pub static $key: SettingKey<$type> = SettingKey::new(SettingRow { name: $name, says: $says, $($field: $value,)* ..SettingRow::EMPTY });
         )*
 
         /// All keys, in the order in which they are explained.
-        pub static ALL: &[&Row] = &[$(&$key.row),*];
+        pub static ALL: &[&SettingRow] = &[$(&$key.row),*];
     };
 }
 
 keys! {
     INSTRUCTIONS: String = "instructions", "The system prompt, which is the first part of every window.", {
-        kind: Kind::Text,
+        kind: ValueKind::Text,
         default: Fallback::Value(|| json!("")),
         used_by: &[Window, Chat],
         example: r#""You are a careful engineer.""#,
     };
 
     BUDGET: u64 = "budget", "How many tokens a window may have.", {
-        kind: Kind::Whole { min: 1, max: MAX_TOKENS as i64, unit: "tokens" },
+        kind: ValueKind::Whole { min: 1, max: MAX_TOKENS as i64, unit: "tokens" },
         default: Fallback::Value(|| json!(64_000)),
         used_by: &[Window, Replay, Compare, Chat],
         has_flag: true,
@@ -48,7 +48,7 @@ keys! {
     };
 
     OVERFLOW: Overflow = "overflow", "What happens to history that does not fit in the window.", {
-        kind: Kind::Choice(&[
+        kind: ValueKind::Choice(&[
             Choice { name: "truncate", says: "the oldest large items are shortened, then the oldest are dropped" },
             Choice { name: "summarize", says: "a summary replaces the oldest items" },
             Choice { name: "sliding_window", says: "only the newest items are shown" },
@@ -59,7 +59,7 @@ keys! {
     };
 
     COUNTER: Counter = "counter", "How tokens are counted.", {
-        kind: Kind::Choice(&[
+        kind: ValueKind::Choice(&[
             Choice { name: "o200k", says: "exactly, in the vocabulary of newer models of OpenAI" },
             Choice { name: "estimate", says: "bytes divided by four" },
         ]),
@@ -70,7 +70,7 @@ keys! {
     };
 
     PROVIDER: Provider = "provider", "Whose prices for cached input are used for the bill.", {
-        kind: Kind::Choice(&[
+        kind: ValueKind::Choice(&[
             Choice { name: "anthropic", says: "cached input costs a tenth, writing to the cache a quarter more than plain input" },
             Choice { name: "openai", says: "cached input costs a tenth, writing to the cache nothing extra" },
             Choice { name: "none", says: "no cache" },
@@ -82,7 +82,7 @@ keys! {
     };
 
     FOLD: FoldWhen = "fold", "When the past is folded, that is, replaced by what the agent still needs of it.", {
-        kind: Kind::Choice(&[
+        kind: ValueKind::Choice(&[
             Choice { name: "forced", says: "only when the window is full" },
             Choice { name: "free", says: "also when the provider's cache has expired, so that it costs nothing" },
             Choice { name: "pays", says: "also when the expected saving has paid for it" },
@@ -94,7 +94,7 @@ keys! {
     };
 
     VERBATIM: bool = "verbatim", "Whether outputs of tools are sent as they are, for as long as they fit.", {
-        kind: Kind::Switch,
+        kind: ValueKind::Switch,
         default: Fallback::Value(|| json!(false)),
         used_by: &[Replay, Compare, Chat],
         example: "true",
@@ -102,7 +102,7 @@ keys! {
 
     PIN_ROLES: Vec<Role> = "pin.roles",
         "The roles whose messages are kept as they are: `system`, `developer`, `user` or `assistant`.", {
-        kind: Kind::Texts,
+        kind: ValueKind::Texts,
         default: Fallback::Value(|| json!([])),
         check: check_roles,
         used_by: &[Replay, Compare, Run, Serve, Chat],
@@ -110,7 +110,7 @@ keys! {
     };
 
     PIN_TOOLS: Vec<String> = "pin.tools", "The tools whose calls and outputs are kept as they are.", {
-        kind: Kind::Texts,
+        kind: ValueKind::Texts,
         default: Fallback::Value(|| json!([])),
         used_by: &[Replay, Compare, Run, Serve, Chat],
         example: r#"["Skill"]"#,
@@ -118,7 +118,7 @@ keys! {
 
     PIN_PATHS: Vec<String> = "pin.paths",
         "The files that stay in view, as far as they are known; `*` and `**` as in `docs/**/*.md`.", {
-        kind: Kind::Texts,
+        kind: ValueKind::Texts,
         default: Fallback::Value(|| json!([])),
         used_by: &[Replay, Compare, Run, Serve, Chat],
         example: r#"["docs/PLAN.md", "schema/*.sql"]"#,
@@ -126,7 +126,7 @@ keys! {
 
     FILE_SLOT: Slot = "file-reference.slot",
         "Where the referenced files are among the layers of the window; lower numbers come first.", {
-        kind: Kind::Whole { min: i32::MIN as i64, max: i32::MAX as i64, unit: "" },
+        kind: ValueKind::Whole { min: i32::MIN as i64, max: i32::MAX as i64, unit: "" },
         default: Fallback::Value(|| json!(FileReferenceOptions::default().slot)),
         used_by: &[Window, Chat],
         example: "350",
@@ -134,7 +134,7 @@ keys! {
 
     MAX_FILE_BYTES: u64 = "file-reference.max_file_size",
         "The size in bytes of the largest file that is read; larger ones are only named.", {
-        kind: Kind::Whole { min: 1, max: MAX_FILE_SIZE as i64, unit: "bytes" },
+        kind: ValueKind::Whole { min: 1, max: MAX_FILE_SIZE as i64, unit: "bytes" },
         default: Fallback::Value(|| json!(FileReferenceOptions::default().max_file_size)),
         used_by: &[Window, Chat],
         example: "262144",
@@ -142,7 +142,7 @@ keys! {
 
     FOLLOW_SYMLINKS: bool = "file-reference.follow_symlinks",
         "Whether symbolic links are followed if they stay below the base directory.", {
-        kind: Kind::Switch,
+        kind: ValueKind::Switch,
         default: Fallback::Value(|| json!(FileReferenceOptions::default().follow_symlinks)),
         used_by: &[Window, Chat],
         example: "true",
@@ -150,7 +150,7 @@ keys! {
 
     ALLOWED_EXTENSIONS: Option<Vec<String>> = "file-reference.allowed_extensions",
         "The extensions and whole names of files that are read; other files are refused.", {
-        kind: Kind::Texts,
+        kind: ValueKind::Texts,
         default: Fallback::Nothing("common extensions of code and text are allowed"),
         check: check_extensions,
         used_by: &[Window, Chat],
@@ -158,14 +158,14 @@ keys! {
     };
 
     READ_CONCURRENCY: usize = "file-reference.read_concurrency", "How many files are read at the same time.", {
-        kind: Kind::Whole { min: 1, max: MAX_READ_CONCURRENCY as i64, unit: "files" },
+        kind: ValueKind::Whole { min: 1, max: MAX_READ_CONCURRENCY as i64, unit: "files" },
         default: Fallback::Value(|| json!(FileReferenceOptions::default().read_concurrency)),
         used_by: &[Window, Chat],
         example: "4",
     };
 
     WORKING_MEMORY_TEXT: Option<String> = "working-memory.text", "What the agent keeps in mind, as free text.", {
-        kind: Kind::Text,
+        kind: ValueKind::Text,
         default: Fallback::Nothing("the window has no working memory"),
         used_by: &[Window],
         example: r#""The release is on Friday.""#,
@@ -173,7 +173,7 @@ keys! {
 
     INSTRUCTION_FILES: bool = "layers.instructions.files",
         "Whether the window has the layer `instructions`: AGENTS.md and CLAUDE.md beneath the base directory.", {
-        kind: Kind::Switch,
+        kind: ValueKind::Switch,
         default: Fallback::Value(|| json!(false)),
         used_by: &[Window],
         example: "true",
@@ -181,7 +181,7 @@ keys! {
 
     SKILLS: bool = "layers.procedural.skills",
         "Whether the window has the layer `procedural`: the skills beneath the base directory.", {
-        kind: Kind::Switch,
+        kind: ValueKind::Switch,
         default: Fallback::Value(|| json!(false)),
         used_by: &[Window],
         example: "true",
@@ -189,14 +189,14 @@ keys! {
 
     REMINDER_TIME: bool = "layers.reminder.time",
         "Whether the window has the layer `reminder`, which tells the date and the time.", {
-        kind: Kind::Switch,
+        kind: ValueKind::Switch,
         default: Fallback::Value(|| json!(false)),
         used_by: &[Window],
         example: "true",
     };
 
     REMINDERS: Vec<ReminderEntry> = "layers.reminder.entry", "A reminder of the layer `reminder`.", {
-        kind: Kind::Entries(REMINDER_FIELDS),
+        kind: ValueKind::Entries(REMINDER_FIELDS),
         default: Fallback::Value(|| json!([])),
         check: check_reminder,
         used_by: &[Window],
@@ -205,7 +205,7 @@ keys! {
 
     STEERING_DEFAULT: bool = "layers.steering.deny_by_default",
         "Whether a tool call runs only if a rule of the layer `steering` allows it.", {
-        kind: Kind::Switch,
+        kind: ValueKind::Switch,
         default: Fallback::Value(|| json!(false)),
         // A project must not lift what its user forbade.
         set_by: SetBy::UserOnly,
@@ -215,7 +215,7 @@ keys! {
 
     STEERING_RULES: Vec<Pattern> = "layers.steering.rule",
         "A rule of the layer `steering`: which tool calls are allowed, denied, or to be done differently.", {
-        kind: Kind::Entries(RULE_FIELDS),
+        kind: ValueKind::Entries(RULE_FIELDS),
         default: Fallback::Value(|| json!([])),
         // A project must not lift what its user forbade.
         set_by: SetBy::UserOnly,
@@ -225,7 +225,7 @@ keys! {
 
     TOOLS: Vec<ToolEntry> = "tool",
         "A tool of an agent that the built-in table does not have, or describes wrongly.", {
-        kind: Kind::Entries(TOOL_FIELDS),
+        kind: ValueKind::Entries(TOOL_FIELDS),
         default: Fallback::Value(|| json!([])),
         used_by: &[Replay, Compare, Run, Serve, Chat],
         example: "name = \"open_file\"\ndoes = \"read\"\npath = \"target\"",
@@ -233,7 +233,7 @@ keys! {
 
     GATEWAY_BUDGET: Option<u64> = "gateway.budget",
         "The most tokens of a request that passes through the gateway; the flag `--budget` wins.", {
-        kind: Kind::Whole { min: 4_000, max: MAX_TOKENS as i64, unit: "tokens" },
+        kind: ValueKind::Whole { min: 4_000, max: MAX_TOKENS as i64, unit: "tokens" },
         default: Fallback::Nothing("a request may have what its model takes"),
         used_by: &[Run, Serve],
         example: "100000",
@@ -241,14 +241,14 @@ keys! {
 
     GATEWAY_HOLDOUT: f64 = "gateway.holdout",
         "The share of conversations that pass as they are, for comparison; the flag `--holdout` wins.", {
-        kind: Kind::Number { min: 0.0, max: 1.0 },
+        kind: ValueKind::Number { min: 0.0, max: 1.0 },
         default: Fallback::Value(|| json!(0.0)),
         used_by: &[Run, Serve],
         example: "0.1",
     };
 
     GATEWAY_LISTEN: String = "gateway.listen", "Where the gateway listens; the flag `--listen` wins.", {
-        kind: Kind::Name,
+        kind: ValueKind::Name,
         default: Fallback::Value(|| json!("127.0.0.1:7717")),
         set_by: SetBy::UserOnly,
         check: check_address,
@@ -258,7 +258,7 @@ keys! {
 
     GATEWAY_STORE: u64 = "gateway.store_megabytes",
         "How large the gateway's store may be; beyond it the conversations that were used longest ago go.", {
-        kind: Kind::Whole { min: 1, max: 1_000_000, unit: "megabytes" },
+        kind: ValueKind::Whole { min: 1, max: 1_000_000, unit: "megabytes" },
         default: Fallback::Value(|| json!(1_024)),
         set_by: SetBy::UserOnly,
         used_by: &[Run, Serve],
@@ -267,7 +267,7 @@ keys! {
 
     GATEWAY_ANTHROPIC: Option<String> = "gateway.upstream.anthropic",
         "Where requests in Anthropic's format go; the flag `--upstream`, and an address that is set for the agent, win.", {
-        kind: Kind::Name,
+        kind: ValueKind::Name,
         default: Fallback::Nothing("they go to Anthropic"),
         set_by: SetBy::UserOnly,
         check: check_url,
@@ -277,7 +277,7 @@ keys! {
 
     GATEWAY_OPENAI: Option<String> = "gateway.upstream.openai",
         "Where requests in OpenAI's formats go; the flag `--upstream`, and an address that is set for the agent, win.", {
-        kind: Kind::Name,
+        kind: ValueKind::Name,
         default: Fallback::Nothing("they go to OpenAI"),
         set_by: SetBy::UserOnly,
         check: check_url,
@@ -287,7 +287,7 @@ keys! {
 
     GATEWAY_CHAT: Option<String> = "gateway.upstream.chat",
         "Where chat completions go, if not where other requests in OpenAI's formats go.", {
-        kind: Kind::Name,
+        kind: ValueKind::Name,
         default: Fallback::Nothing("they go where `gateway.upstream.openai` says"),
         set_by: SetBy::UserOnly,
         check: check_url,
@@ -297,7 +297,7 @@ keys! {
 
     GATEWAY_RESPONSES: Option<String> = "gateway.upstream.responses",
         "Where requests in the format of responses go, if not where other requests in OpenAI's formats go.", {
-        kind: Kind::Name,
+        kind: ValueKind::Name,
         default: Fallback::Nothing("they go where `gateway.upstream.openai` says"),
         set_by: SetBy::UserOnly,
         check: check_url,
@@ -307,14 +307,14 @@ keys! {
 
     MODELS: Vec<ModelEntry> = "model",
         "What the gateway is to know of models whose name begins so: prices and sizes; what is left out is taken from the built-in table.", {
-        kind: Kind::Entries(MODEL_FIELDS),
+        kind: ValueKind::Entries(MODEL_FIELDS),
         default: Fallback::Value(|| json!([])),
         used_by: &[Run, Serve],
         example: "name = \"claude-sonnet-4\"\ncontext = 1000000\ninput = 3.0\noutput = 15.0",
     };
 
     CHAT_URL: Option<String> = "chat.url", "The address of the server whose model `chat` talks to.", {
-        kind: Kind::Name,
+        kind: ValueKind::Name,
         default: Fallback::Nothing("that of the provider whose key is in the environment, or of Ollama on this machine"),
         // Whoever sets it is sent what is said, and the key.
         set_by: SetBy::UserOnly,
@@ -323,7 +323,7 @@ keys! {
     };
 
     CHAT_FORMAT: Option<ModelFormat> = "chat.format", "How that server is spoken to.", {
-        kind: Kind::Choice(&[
+        kind: ValueKind::Choice(&[
             Choice { name: "messages", says: "messages of Anthropic" },
             Choice { name: "chat", says: "chat completions, as OpenAI, Ollama, llama.cpp, vLLM and OpenRouter offer them" },
             Choice { name: "responses", says: "responses of OpenAI" },
@@ -335,7 +335,7 @@ keys! {
     };
 
     CHAT_MODEL: Option<String> = "chat.model", "The name of the model that `chat` talks to.", {
-        kind: Kind::Name,
+        kind: ValueKind::Name,
         default: Fallback::Nothing("one that the provider has"),
         used_by: &[Chat],
         example: r#""qwen3-coder""#,
@@ -343,7 +343,7 @@ keys! {
 
     CHAT_KEY_ENV: Option<String> = "chat.key_env",
         "The environment variable that has the key for `chat.url`; without it no key is sent there.", {
-        kind: Kind::Name,
+        kind: ValueKind::Name,
         default: Fallback::Nothing("no key is sent to `chat.url`"),
         set_by: SetBy::UserOnly,
         used_by: &[Chat],
@@ -351,7 +351,7 @@ keys! {
     };
 
     CHAT_KEY: Option<String> = "chat.key", "The key for `chat.url`, or for the provider of `chat.format`.", {
-        kind: Kind::Secret,
+        kind: ValueKind::Secret,
         default: Fallback::Nothing("the key that `chat.key_env` names"),
         set_by: SetBy::UserOnly,
         used_by: &[Chat],
@@ -360,7 +360,7 @@ keys! {
 
     CHAT_ENVIRONMENT: Vec<String> = "chat.environment",
         "The environment variables that commands and MCP servers get besides the usual ones, which hold no secrets; `*` stands for any characters.", {
-        kind: Kind::Texts,
+        kind: ValueKind::Texts,
         default: Fallback::Value(|| json!([])),
         set_by: SetBy::UserOnly,
         used_by: &[Chat],
@@ -368,7 +368,7 @@ keys! {
     };
 
     MCP: Vec<McpEntry> = "mcp", "A program that offers tools over the Model Context Protocol.", {
-        kind: Kind::Entries(MCP_FIELDS),
+        kind: ValueKind::Entries(MCP_FIELDS),
         default: Fallback::Value(|| json!([])),
         check: check_mcp,
         set_by: SetBy::UserOnly,
@@ -379,27 +379,37 @@ keys! {
 
 /// The fields of a `[[mcp]]`.
 const MCP_FIELDS: &[Field] = &[
-    Field { name: "name", kind: Kind::Name, is_required: true, says: "What its tools are named after: `name/tool`." },
-    Field { name: "command", kind: Kind::Name, is_required: true, says: "The program." },
-    Field { name: "args", kind: Kind::Texts, is_required: false, says: "Its arguments." },
-    Field { name: "env", kind: Kind::Variables, is_required: false, says: "Its variables, as `NAME=value`." },
+    Field {
+        name: "name",
+        kind: ValueKind::Name,
+        is_required: true,
+        says: "What its tools are named after: `name/tool`.",
+    },
+    Field { name: "command", kind: ValueKind::Name, is_required: true, says: "The program." },
+    Field { name: "args", kind: ValueKind::Texts, is_required: false, says: "Its arguments." },
+    Field { name: "env", kind: ValueKind::Variables, is_required: false, says: "Its variables, as `NAME=value`." },
 ];
 
 /// The fields of a `[[layers.reminder.entry]]`.
 const REMINDER_FIELDS: &[Field] = &[
-    Field { name: "name", kind: Kind::Name, is_required: true, says: "The reminder's name." },
-    Field { name: "text", kind: Kind::Name, is_required: true, says: "What it says." },
+    Field { name: "name", kind: ValueKind::Name, is_required: true, says: "The reminder's name." },
+    Field { name: "text", kind: ValueKind::Name, is_required: true, says: "What it says." },
     Field { name: "every_turns", kind: OFTEN, is_required: false, says: "It fires every so many turns." },
     Field { name: "every_minutes", kind: OFTEN, is_required: false, says: "It fires every so many minutes." },
-    Field { name: "done_by", kind: Kind::Texts, is_required: false, says: "The tools that do the thing." },
+    Field { name: "done_by", kind: ValueKind::Texts, is_required: false, says: "The tools that do the thing." },
 ];
 
-const OFTEN: Kind = Kind::Whole { min: 1, max: 1_000_000, unit: "" };
+const OFTEN: ValueKind = ValueKind::Whole { min: 1, max: 1_000_000, unit: "" };
 
 /// The fields of a `[[layers.steering.rule]]`.
 const RULE_FIELDS: &[Field] = &[
-    Field { name: "name", kind: Kind::Name, is_required: true, says: "The rule's name." },
-    Field { name: "action", kind: Kind::Choice(ACTIONS), is_required: true, says: "What follows when it matches." },
+    Field { name: "name", kind: ValueKind::Name, is_required: true, says: "The rule's name." },
+    Field {
+        name: "action",
+        kind: ValueKind::Choice(ACTIONS),
+        is_required: true,
+        says: "What follows when it matches.",
+    },
     argument("tool", "The tool; `*` stands for any characters."),
     argument("path", "A path that the call names; `**` stands for any number of names."),
     argument("command", "A command with its arguments, as in `git push*`."),
@@ -415,8 +425,8 @@ const ACTIONS: &[Choice] = &[
 
 /// The fields of a `[[tool]]`.
 const TOOL_FIELDS: &[Field] = &[
-    Field { name: "name", kind: Kind::Name, is_required: true, says: "The tool's name." },
-    Field { name: "does", kind: Kind::Choice(DOES), is_required: true, says: "What the tool does." },
+    Field { name: "name", kind: ValueKind::Name, is_required: true, says: "The tool's name." },
+    Field { name: "does", kind: ValueKind::Choice(DOES), is_required: true, says: "What the tool does." },
     argument("path", "The argument that holds the path."),
     argument("content", "The argument that holds a file's text, or a patch."),
     argument("old", "The argument that holds the text to be replaced."),
@@ -425,7 +435,7 @@ const TOOL_FIELDS: &[Field] = &[
 ];
 
 const fn argument(name: &'static str, says: &'static str) -> Field {
-    Field { name, kind: Kind::Name, is_required: false, says }
+    Field { name, kind: ValueKind::Name, is_required: false, says }
 }
 
 /// What a tool can do.
@@ -448,10 +458,10 @@ const DOES: &[Choice] = &[
 
 /// The fields of a `[[model]]`.
 const MODEL_FIELDS: &[Field] = &[
-    Field { name: "name", kind: Kind::Name, is_required: true, says: "How the model's name begins." },
+    Field { name: "name", kind: ValueKind::Name, is_required: true, says: "How the model's name begins." },
     number(
         "context",
-        Kind::Whole { min: 1_000, max: MAX_TOKENS as i64, unit: "tokens" },
+        ValueKind::Whole { min: 1_000, max: MAX_TOKENS as i64, unit: "tokens" },
         "What the model takes, the answer included.",
     ),
     number("input", PRICE, "Dollars for a million tokens of input."),
@@ -461,16 +471,16 @@ const MODEL_FIELDS: &[Field] = &[
     number("write_hour", SHARE, "The share for writing to a cache that holds for an hour."),
     number(
         "least",
-        Kind::Whole { min: 0, max: MAX_TOKENS as i64, unit: "tokens" },
+        ValueKind::Whole { min: 0, max: MAX_TOKENS as i64, unit: "tokens" },
         "The shortest prefix that is cached.",
     ),
-    number("life", Kind::Whole { min: 1, max: 31_536_000, unit: "seconds" }, "How long a prefix is held."),
+    number("life", ValueKind::Whole { min: 1, max: 31_536_000, unit: "seconds" }, "How long a prefix is held."),
 ];
 
-const PRICE: Kind = Kind::Number { min: 0.0, max: 1_000_000.0 };
-const SHARE: Kind = Kind::Number { min: 0.0, max: 100.0 };
+const PRICE: ValueKind = ValueKind::Number { min: 0.0, max: 1_000_000.0 };
+const SHARE: ValueKind = ValueKind::Number { min: 0.0, max: 100.0 };
 
-const fn number(name: &'static str, kind: Kind, says: &'static str) -> Field {
+const fn number(name: &'static str, kind: ValueKind, says: &'static str) -> Field {
     Field { name, kind, is_required: false, says }
 }
 

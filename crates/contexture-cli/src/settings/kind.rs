@@ -8,7 +8,7 @@ const NOT_SHOWN: &str = "(not shown)";
 
 /// What kind of value a key has.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum ValueKind {
     /// Any text.
     Text,
     /// A text that is not blank.
@@ -57,49 +57,49 @@ pub struct Choice {
 pub struct Field {
     /// Its name.
     pub name: &'static str,
-    /// What kind of value it has; not [`Kind::Entries`].
-    pub kind: Kind,
+    /// What kind of value it has; not [`ValueKind::Entries`].
+    pub kind: ValueKind,
     /// Whether an entry must have it.
     pub is_required: bool,
     /// What it is for, in one sentence.
     pub says: &'static str,
 }
 
-impl Kind {
+impl ValueKind {
     /// Whether one word or text is the whole value, so that a variable or a flag can hold it.
     pub fn is_scalar(&self) -> bool {
-        !matches!(self, Kind::Texts | Kind::Variables | Kind::Entries(_))
+        !matches!(self, ValueKind::Texts | ValueKind::Variables | ValueKind::Entries(_))
     }
 
     /// What is accepted, to be read after "must be".
     pub fn wanted(&self) -> String {
         match self {
-            Kind::Text => "a text in quotes".to_owned(),
-            Kind::Name | Kind::Secret => "a text in quotes that is not blank".to_owned(),
-            Kind::Switch => "`true` or `false`".to_owned(),
-            Kind::Whole { min, max, unit: "" } => format!("a whole number from {min} to {max}"),
-            Kind::Whole { min, max, unit } => format!("a whole number of {unit} from {min} to {max}"),
-            Kind::Number { min, max } => format!("a number from {min} to {max}"),
-            Kind::Choice(choices) => one_of(choices),
-            Kind::Texts => "a list of texts, as in `[\"a\", \"b\"]`".to_owned(),
-            Kind::Variables => "a list of texts, as in `[\"NAME=value\"]`".to_owned(),
-            Kind::Entries(_) => "a list of tables".to_owned(),
+            ValueKind::Text => "a text in quotes".to_owned(),
+            ValueKind::Name | ValueKind::Secret => "a text in quotes that is not blank".to_owned(),
+            ValueKind::Switch => "`true` or `false`".to_owned(),
+            ValueKind::Whole { min, max, unit: "" } => format!("a whole number from {min} to {max}"),
+            ValueKind::Whole { min, max, unit } => format!("a whole number of {unit} from {min} to {max}"),
+            ValueKind::Number { min, max } => format!("a number from {min} to {max}"),
+            ValueKind::Choice(choices) => one_of(choices),
+            ValueKind::Texts => "a list of texts, as in `[\"a\", \"b\"]`".to_owned(),
+            ValueKind::Variables => "a list of texts, as in `[\"NAME=value\"]`".to_owned(),
+            ValueKind::Entries(_) => "a list of tables".to_owned(),
         }
     }
 
     /// Whether values of this kind, or parts of them, are never shown.
     pub fn is_secret(&self) -> bool {
-        matches!(self, Kind::Secret | Kind::Variables)
+        matches!(self, ValueKind::Secret | ValueKind::Variables)
     }
 
     /// A value as it may be shown.
     pub(super) fn shown(&self, value: &Value) -> Value {
         match (self, value) {
             (_, Value::Null) => Value::Null,
-            (Kind::Secret, _) => json!(NOT_SHOWN),
-            (Kind::Variables, Value::Array(texts)) => texts.iter().map(without_value).collect(),
-            (Kind::Variables, _) => json!(NOT_SHOWN),
-            (Kind::Entries(fields), Value::Object(entry)) => {
+            (ValueKind::Secret, _) => json!(NOT_SHOWN),
+            (ValueKind::Variables, Value::Array(texts)) => texts.iter().map(without_value).collect(),
+            (ValueKind::Variables, _) => json!(NOT_SHOWN),
+            (ValueKind::Entries(fields), Value::Object(entry)) => {
                 let kind = |name: &str| fields.iter().find(|field| field.name == name).map(|field| field.kind);
                 let shown = entry.iter().map(|(name, value)| {
                     (name.clone(), kind(name).map_or_else(|| value.clone(), |kind| kind.shown(value)))
@@ -112,39 +112,43 @@ impl Kind {
 
     /// The words that can be chosen; empty for other kinds.
     pub fn choices(&self) -> &'static [Choice] {
-        if let Kind::Choice(choices) = self { choices } else { &[] }
+        if let ValueKind::Choice(choices) = self { choices } else { &[] }
     }
 
     /// The value that a variable or a flag holds, if it is one of this kind.
     pub(super) fn read_text(&self, text: &str) -> Option<Value> {
         match self {
-            Kind::Text => Some(json!(text)),
-            Kind::Name | Kind::Secret => (!text.trim().is_empty()).then(|| json!(text)),
-            Kind::Switch => text.parse::<bool>().ok().map(|switch| json!(switch)),
-            Kind::Whole { min, max, .. } => {
+            ValueKind::Text => Some(json!(text)),
+            ValueKind::Name | ValueKind::Secret => (!text.trim().is_empty()).then(|| json!(text)),
+            ValueKind::Switch => text.parse::<bool>().ok().map(|switch| json!(switch)),
+            ValueKind::Whole { min, max, .. } => {
                 let number = text.replace('_', "").parse().ok()?;
                 (*min..=*max).contains(&number).then(|| json!(number))
             }
-            Kind::Number { .. } => self.number(text.replace('_', "").parse().ok()?),
-            Kind::Choice(choices) => choices.iter().find(|choice| choice.name == text).map(|choice| json!(choice.name)),
-            Kind::Texts | Kind::Variables | Kind::Entries(_) => None,
+            ValueKind::Number { .. } => self.number(text.replace('_', "").parse().ok()?),
+            ValueKind::Choice(choices) => {
+                choices.iter().find(|choice| choice.name == text).map(|choice| json!(choice.name))
+            }
+            ValueKind::Texts | ValueKind::Variables | ValueKind::Entries(_) => None,
         }
     }
 
     /// The value that a file holds, if it is one of this kind. Lists of tables are read entry by entry instead.
     pub(super) fn read_toml(&self, value: &DeValue<'_>) -> Option<Value> {
         match (self, value) {
-            (Kind::Text | Kind::Name | Kind::Secret | Kind::Choice(_), DeValue::String(text)) => self.read_text(text),
-            (Kind::Switch, DeValue::Boolean(switch)) => Some(json!(switch)),
-            (Kind::Whole { min, max, .. }, DeValue::Integer(integer)) => {
+            (ValueKind::Text | ValueKind::Name | ValueKind::Secret | ValueKind::Choice(_), DeValue::String(text)) => {
+                self.read_text(text)
+            }
+            (ValueKind::Switch, DeValue::Boolean(switch)) => Some(json!(switch)),
+            (ValueKind::Whole { min, max, .. }, DeValue::Integer(integer)) => {
                 let number = i64::from_str_radix(integer.as_str(), integer.radix()).ok()?;
                 (*min..=*max).contains(&number).then(|| json!(number))
             }
-            (Kind::Number { .. }, DeValue::Float(float)) => self.read_text(float.as_str()),
-            (Kind::Number { .. }, DeValue::Integer(integer)) => {
+            (ValueKind::Number { .. }, DeValue::Float(float)) => self.read_text(float.as_str()),
+            (ValueKind::Number { .. }, DeValue::Integer(integer)) => {
                 self.number(i64::from_str_radix(integer.as_str(), integer.radix()).ok()? as f64)
             }
-            (Kind::Texts | Kind::Variables, DeValue::Array(array)) => {
+            (ValueKind::Texts | ValueKind::Variables, DeValue::Array(array)) => {
                 let texts: Option<Vec<&str>> = array.iter().map(|value| value.get_ref().as_str()).collect();
                 texts.map(|texts| json!(texts))
             }
@@ -154,7 +158,7 @@ impl Kind {
 
     /// A number that is accepted.
     fn number(&self, number: f64) -> Option<Value> {
-        let Kind::Number { min, max } = self else { return None };
+        let ValueKind::Number { min, max } = self else { return None };
         (*min..=*max).contains(&number).then(|| json!(number))
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// Where a value came from. `Display` gives it in a few words: `project file, line 2`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Origin {
+pub enum SettingOrigin {
     /// Nobody set it.
     Default,
     /// A configuration file.
@@ -44,25 +44,25 @@ impl Owner {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Default => f.write_str("default"),
-            Origin::File { owner, line, .. } => write!(f, "{} file, line {line}", owner.name()),
-            Origin::Variable(name) | Origin::Flag(name) => f.write_str(name),
+            SettingOrigin::Default => f.write_str("default"),
+            SettingOrigin::File { owner, line, .. } => write!(f, "{} file, line {line}", owner.name()),
+            SettingOrigin::Variable(name) | SettingOrigin::Flag(name) => f.write_str(name),
         }
     }
 }
 
-impl Origin {
+impl SettingOrigin {
     /// The origin as JSON: an object with `source` (`default`, `user`, `project`, `environment` or `flag`), and what is
     /// known beyond it.
     pub fn to_json(&self) -> Value {
         match self {
-            Origin::Default => json!({ "source": "default" }),
-            Origin::File { owner, name, line } => json!({ "source": owner.name(), "file": name, "line": line }),
-            Origin::Variable(name) => json!({ "source": "environment", "variable": name }),
-            Origin::Flag(name) => json!({ "source": "flag", "flag": name }),
+            SettingOrigin::Default => json!({ "source": "default" }),
+            SettingOrigin::File { owner, name, line } => json!({ "source": owner.name(), "file": name, "line": line }),
+            SettingOrigin::Variable(name) => json!({ "source": "environment", "variable": name }),
+            SettingOrigin::Flag(name) => json!({ "source": "flag", "flag": name }),
         }
     }
 }

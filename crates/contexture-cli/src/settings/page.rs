@@ -1,9 +1,9 @@
 //! The page `docs/configuration.md`, made from the table of keys.
 
 use super::keys;
-use super::kind::{Field, Kind};
+use super::kind::{Field, ValueKind};
 use super::resolved::default_in_words;
-use super::row::{Fallback, Row, SetBy};
+use super::row::{Fallback, SetBy, SettingRow};
 
 /// What the page says before it lists the keys.
 const INTRODUCTION: &str = r#"# Configuration
@@ -40,7 +40,7 @@ pub fn page() -> String {
     page_of(keys::ALL)
 }
 
-pub(super) fn page_of(rows: &[&Row]) -> String {
+pub(super) fn page_of(rows: &[&SettingRow]) -> String {
     let mut page = INTRODUCTION.to_owned();
     let are_all_free = rows.iter().all(|row| row.set_by == SetBy::Anyone);
     if are_all_free {
@@ -60,7 +60,7 @@ pub(super) fn page_of(rows: &[&Row]) -> String {
     page
 }
 
-fn section(row: &Row) -> String {
+fn section(row: &SettingRow) -> String {
     let mut text = format!("\n## `{}`\n\n{}\n\n| | |\n| --- | --- |\n", row.name, row.says);
     let mut line = |name: &str, value: String| text.push_str(&format!("| {name} | {value} |\n"));
     line("type", row.kind.wanted());
@@ -79,7 +79,7 @@ fn section(row: &Row) -> String {
         text.push_str(if choice.name == row.kind.choices()[0].name { "\n" } else { "" });
         text.push_str(&format!("- `{}`: {}\n", choice.name, choice.says));
     }
-    if let Kind::Entries(fields) = row.kind {
+    if let ValueKind::Entries(fields) = row.kind {
         text.push_str(&fields_table(fields));
     }
     text.push_str(&format!("\n```toml\n{}\n```\n", example(row)));
@@ -101,15 +101,15 @@ fn fields_table(fields: &[Field]) -> String {
 }
 
 /// The lines that one would write in a file.
-fn example(row: &Row) -> String {
+fn example(row: &SettingRow) -> String {
     match (row.kind, row.place()) {
-        (Kind::Entries(_), _) => format!("[[{}]]\n{}", row.name, row.example),
+        (ValueKind::Entries(_), _) => format!("[[{}]]\n{}", row.name, row.example),
         (_, (None, key)) => format!("{key} = {}", row.example),
         (_, (Some(table), key)) => format!("[{table}]\n{key} = {}", row.example),
     }
 }
 
-fn default_in_code(row: &Row) -> String {
+fn default_in_code(row: &SettingRow) -> String {
     match row.default {
         Fallback::Value(_) => format!("`{}`", default_in_words(row)),
         _ => default_in_words(row),

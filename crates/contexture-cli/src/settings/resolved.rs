@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 use super::error::{ConfigError, printable};
 use super::file::{self, ConfigFile};
 use super::keys;
-use super::kind::Kind;
-use super::origin::{Origin, Owner};
-use super::row::{Command, Fallback, Key, Row};
+use super::kind::ValueKind;
+use super::origin::{Owner, SettingOrigin};
+use super::row::{Command, Fallback, SettingKey, SettingRow};
 use super::setting::{Given, Setting};
 use super::variables;
 
@@ -40,13 +40,13 @@ impl fmt::Debug for Sources {
 /// A flag of the command line that sets a key.
 #[derive(Clone, Debug)]
 pub struct Flag {
-    row: &'static Row,
+    row: &'static SettingRow,
     value: Value,
 }
 
 impl Flag {
-    /// The flag of a key, with a value that [`Row::read_flag`] returned.
-    pub fn new(row: &'static Row, value: Value) -> Self {
+    /// The flag of a key, with a value that [`SettingRow::read_flag`] returned.
+    pub fn new(row: &'static SettingRow, value: Value) -> Self {
         Self { row, value }
     }
 }
@@ -64,7 +64,7 @@ pub fn resolve(sources: &Sources) -> Result<Resolved, ConfigError> {
 }
 
 /// Does the same for another table of keys.
-pub(super) fn resolve_with(rows: &'static [&'static Row], sources: &Sources) -> Result<Resolved, ConfigError> {
+pub(super) fn resolve_with(rows: &'static [&'static SettingRow], sources: &Sources) -> Result<Resolved, ConfigError> {
     let read = |file: &Option<ConfigFile>, owner| match file {
         Some(file) => file::read(rows, file, owner),
         None => Ok(Vec::new()),
@@ -86,7 +86,7 @@ pub(super) fn resolve_with(rows: &'static [&'static Row], sources: &Sources) -> 
 fn put(settings: &mut BTreeMap<&'static str, Vec<Setting>>, source: Vec<Given>) {
     for Given { row, setting } in source {
         let existing = settings.entry(row.name).or_default();
-        if matches!(row.kind, Kind::Entries(_)) {
+        if matches!(row.kind, ValueKind::Entries(_)) {
             existing.retain(|other| other.value["name"] != setting.value["name"]);
         } else {
             existing.clear();
@@ -97,7 +97,7 @@ fn put(settings: &mut BTreeMap<&'static str, Vec<Setting>>, source: Vec<Given>) 
 
 impl Flag {
     fn given(&self) -> Given {
-        let origin = Origin::Flag(self.row.flag().unwrap_or_else(|| self.row.name.to_owned()));
+        let origin = SettingOrigin::Flag(self.row.flag().unwrap_or_else(|| self.row.name.to_owned()));
         Given { row: self.row, setting: Setting { value: self.value.clone(), origin } }
     }
 }
@@ -105,7 +105,7 @@ impl Flag {
 /// The values of all keys, with where they came from.
 #[derive(Clone, Debug)]
 pub struct Resolved {
-    rows: &'static [&'static Row],
+    rows: &'static [&'static SettingRow],
     settings: BTreeMap<&'static str, Vec<Setting>>,
     unknown_variables: Vec<(String, Option<String>)>,
 }
@@ -117,7 +117,7 @@ impl Resolved {
     }
 
     /// What was set for a key: nothing, one value, or one for each entry of a list of tables.
-    pub fn settings(&self, row: &Row) -> &[Setting] {
+    pub fn settings(&self, row: &SettingRow) -> &[Setting] {
         self.settings.get(row.name).map_or(&[], Vec::as_slice)
     }
 
@@ -134,7 +134,7 @@ impl Resolved {
             let name = row.name.to_owned();
             let settings = self.settings(row);
             if settings.is_empty() {
-                lines.push([name, default_in_words(row), Origin::Default.to_string()]);
+                lines.push([name, default_in_words(row), SettingOrigin::Default.to_string()]);
                 continue;
             }
             let line = |Setting { value, origin }: &Setting| {
@@ -151,28 +151,32 @@ impl Resolved {
         self.rows.iter().map(|row| self.key_to_json(row)).collect()
     }
 
-    fn key_to_json(&self, row: &Row) -> Value {
+    fn key_to_json(&self, row: &SettingRow) -> Value {
         let settings = self.settings(row);
         let mut object = Map::new();
         object.insert("key".to_owned(), json!(row.name));
         let shown = match (self.value(row), row.kind) {
-            (Value::Array(entries), Kind::Entries(_)) => entries.iter().map(|entry| row.kind.shown(entry)).collect(),
+            (Value::Array(entries), ValueKind::Entries(_)) => {
+                entries.iter().map(|entry| row.kind.shown(entry)).collect()
+            }
             (value, kind) => kind.shown(&value),
         };
         object.insert("value".to_owned(), shown);
         let mut origins = settings.iter().map(|setting| setting.origin.to_json());
-        let from = if matches!(row.kind, Kind::Entries(_)) {
+        let from = if matches!(row.kind, ValueKind::Entries(_)) {
             origins.collect()
         } else {
-            origins.next().unwrap_or_else(|| Origin::Default.to_json())
+            origins.next().unwrap_or_else(|| SettingOrigin::Default.to_json())
         };
         object.insert("from".to_owned(), from);
         Value::Object(object)
     }
 
-    fn value(&self, row: &Row) -> Value {
+    fn value(&self, row: &SettingRow) -> Value {
         match (self.settings(row), row.kind) {
-            (settings @ [_, ..], Kind::Entries(_)) => settings.iter().map(|setting| setting.value.clone()).collect(),
+            (settings @ [_, ..], ValueKind::Entries(_)) => {
+                settings.iter().map(|setting| setting.value.clone()).collect()
+            }
             ([setting, ..], _) => setting.value.clone(),
             ([], _) => row.default_value(),
         }
@@ -192,8 +196,8 @@ impl Config {
     /// # Panics
     /// The row of the key does not list the command that asks. So what `docs/configuration.md` says about which
     /// commands use a key is true.
-    pub fn get<T: DeserializeOwned>(&self, key: &'static Key<T>) -> T {
-        let Row { name, used_by, .. } = key.row;
+    pub fn get<T: DeserializeOwned>(&self, key: &'static SettingKey<T>) -> T {
+        let SettingRow { name, used_by, .. } = key.row;
         assert!(used_by.contains(&self.command), "the row of `{name}` does not list `{}`", self.command);
         let value = self.resolved.value(&key.row);
         T::deserialize(value).expect("values are checked when they are read, and defaults by a test")
@@ -203,7 +207,7 @@ impl Config {
     ///
     /// # Panics
     /// As for [`get`](Self::get).
-    pub fn given<T: DeserializeOwned>(&self, key: &'static Key<T>) -> Option<T> {
+    pub fn given<T: DeserializeOwned>(&self, key: &'static SettingKey<T>) -> Option<T> {
         (!self.resolved.settings(&key.row).is_empty()).then(|| self.get(key))
     }
 }
@@ -226,7 +230,7 @@ fn in_words(value: &Value) -> String {
 }
 
 /// The value of a key that nobody set, in words.
-pub(super) fn default_in_words(row: &Row) -> String {
+pub(super) fn default_in_words(row: &SettingRow) -> String {
     match row.default {
         Fallback::Nothing(_) => "not set".to_owned(),
         Fallback::Value(value) => in_words(&value()),

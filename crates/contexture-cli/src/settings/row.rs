@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::kind::Kind;
+use super::kind::ValueKind;
 use super::nearest::nearest;
 
 /// What the names of all variables begin with.
@@ -14,21 +14,21 @@ pub const VARIABLE_PREFIX: &str = "CONTEXTURE_";
 
 /// A key and the type of its value.
 #[derive(Debug)]
-pub struct Key<T> {
+pub struct SettingKey<T> {
     /// What is known about the key.
-    pub row: Row,
+    pub row: SettingRow,
     value: PhantomData<fn() -> T>,
 }
 
 /// What is known about a key. Everything that reads, checks, shows or explains the key is derived from this.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct SettingRow {
     /// Its name in a file; a dot separates the table from the key, as in `working-memory.text`.
     pub name: &'static str,
     /// What it is for, in one plain sentence.
     pub says: &'static str,
     /// What kind of value it has.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// The value when nobody sets it.
     pub default: Fallback,
     /// Who may set it.
@@ -81,19 +81,19 @@ pub enum Command {
     Chat,
 }
 
-impl<T: DeserializeOwned> Key<T> {
+impl<T: DeserializeOwned> SettingKey<T> {
     /// The key of a row, whose values have the type `T`.
-    pub const fn new(row: Row) -> Self {
-        Self { row: Row { fits: fits::<T>, ..row }, value: PhantomData }
+    pub const fn new(row: SettingRow) -> Self {
+        Self { row: SettingRow { fits: fits::<T>, ..row }, value: PhantomData }
     }
 }
 
-impl Row {
-    /// A row with nothing in it, to be filled with `..Row::EMPTY`.
-    pub const EMPTY: Row = Row {
+impl SettingRow {
+    /// A row with nothing in it, to be filled with `..SettingRow::EMPTY`.
+    pub const EMPTY: SettingRow = SettingRow {
         name: "",
         says: "",
-        kind: Kind::Text,
+        kind: ValueKind::Text,
         default: Fallback::Nothing(""),
         set_by: SetBy::Anyone,
         has_flag: false,
@@ -142,7 +142,7 @@ impl Row {
     /// Checks a value of the right kind.
     pub(super) fn accept(&self, value: Value) -> Result<Value, String> {
         (self.check)(&value)?;
-        let has_type = if matches!(self.kind, Kind::Entries(_)) {
+        let has_type = if matches!(self.kind, ValueKind::Entries(_)) {
             (self.fits)(&Value::Array(vec![value.clone()]))
         } else {
             (self.fits)(&value)

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::origin::Origin;
-use super::row::Row;
+use super::origin::SettingOrigin;
+use super::row::SettingRow;
 
 /// A value and where it came from. Its `Debug` does not show the value, which may be a key.
 #[derive(Clone, PartialEq)]
@@ -13,7 +13,7 @@ pub struct Setting {
     /// The value.
     pub value: Value,
     /// Where it came from.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 impl fmt::Debug for Setting {
@@ -25,6 +25,6 @@ impl fmt::Debug for Setting {
 /// What one source says about a key. For a list of tables there is one for each entry.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
-    pub(super) row: &'static Row,
+    pub(super) row: &'static SettingRow,
     pub(super) setting: Setting,
 }

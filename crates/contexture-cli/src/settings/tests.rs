@@ -10,32 +10,32 @@ use super::*;
 use contexture_gateway::models::ModelEntry;
 
 /// A table with kinds and rules that the real one does not have yet.
-static PIN_ROLES: Key<Vec<String>> = Key::new(Row {
+static PIN_ROLES: SettingKey<Vec<String>> = SettingKey::new(SettingRow {
     name: "pin.roles",
-    kind: Kind::Texts,
+    kind: ValueKind::Texts,
     default: Fallback::Value(|| json!([])),
     used_by: &[Command::Replay],
     example: r#"["user"]"#,
-    ..Row::EMPTY
+    ..SettingRow::EMPTY
 });
-static PIN_TOOLS: Key<Vec<String>> = Key::new(Row {
+static PIN_TOOLS: SettingKey<Vec<String>> = SettingKey::new(SettingRow {
     name: "pin.tools",
-    kind: Kind::Texts,
+    kind: ValueKind::Texts,
     default: Fallback::Value(|| json!(["Read"])),
     used_by: &[Command::Replay],
     example: r#"["Read"]"#,
-    ..Row::EMPTY
+    ..SettingRow::EMPTY
 });
-static UPSTREAM: Key<Option<String>> = Key::new(Row {
+static UPSTREAM: SettingKey<Option<String>> = SettingKey::new(SettingRow {
     name: "gateway.upstream",
-    kind: Kind::Name,
+    kind: ValueKind::Name,
     set_by: SetBy::UserOnly,
     has_flag: true,
     used_by: &[Command::Replay],
     example: r#""https://example.com""#,
-    ..Row::EMPTY
+    ..SettingRow::EMPTY
 });
-static OTHERS: &[&Row] = &[&PIN_ROLES.row, &PIN_TOOLS.row, &UPSTREAM.row];
+static OTHERS: &[&SettingRow] = &[&PIN_ROLES.row, &PIN_TOOLS.row, &UPSTREAM.row];
 
 fn file(text: &str) -> Option<ConfigFile> {
     Some(ConfigFile::new("contexture.toml", text))
@@ -47,7 +47,7 @@ fn user(text: &str) -> Option<ConfigFile> {
 
 /// Resolves a project's file and returns the sentence and the hint of what is wrong with it.
 #[track_caller]
-fn refused(rows: &'static [&'static Row], text: &str) -> (String, String) {
+fn refused(rows: &'static [&'static SettingRow], text: &str) -> (String, String) {
     let sources = Sources { project: file(text), ..Sources::default() };
     let error = resolve_with(rows, &sources).expect_err(text);
     (error.to_string(), error.hint().to_owned())
@@ -286,7 +286,7 @@ fn lists_of_texts_in_a_table_replace_each_other_key_by_key() {
         ..Sources::default()
     };
     let resolved = resolve_with(OTHERS, &sources).unwrap();
-    let line = |owner, name: &str, line| Origin::File { owner, name: name.to_owned(), line };
+    let line = |owner, name: &str, line| SettingOrigin::File { owner, name: name.to_owned(), line };
     assert_eq!(resolved.settings(&PIN_ROLES.row)[0].origin, line(Owner::Project, "contexture.toml", 2));
     assert_eq!(resolved.settings(&PIN_TOOLS.row)[0].origin, line(Owner::User, "config.toml", 3));
     let config = resolved.for_command(Command::Replay);
@@ -328,19 +328,21 @@ fn entries_of_different_names_are_all_kept() {
 }
 
 /// Two values of a key, different from each other, as they are written in a file.
-fn two_values(row: &Row) -> [String; 2] {
+fn two_values(row: &SettingRow) -> [String; 2] {
     match row.kind {
         // Some names are checked further, and are still right with another digit.
-        Kind::Text | Kind::Name | Kind::Secret => {
+        ValueKind::Text | ValueKind::Name | ValueKind::Secret => {
             [row.example.to_owned(), format!("{}2\"", &row.example[..row.example.len() - 1])]
         }
-        Kind::Switch => ["true", "false"].map(str::to_owned),
-        Kind::Whole { min, .. } => [min.max(7), min.max(7) + 1].map(|number| number.to_string()),
-        Kind::Number { min, max } => [min, max].map(|number| format!("{number:?}")),
-        Kind::Choice(choices) => [0, 1].map(|index| format!("\"{}\"", choices[index].name)),
-        Kind::Texts if row.name == keys::PIN_ROLES.row.name => ["[\"user\"]", "[\"assistant\"]"].map(str::to_owned),
-        Kind::Texts | Kind::Variables => ["[\"one\"]", "[\"two\"]"].map(str::to_owned),
-        Kind::Entries(fields) => {
+        ValueKind::Switch => ["true", "false"].map(str::to_owned),
+        ValueKind::Whole { min, .. } => [min.max(7), min.max(7) + 1].map(|number| number.to_string()),
+        ValueKind::Number { min, max } => [min, max].map(|number| format!("{number:?}")),
+        ValueKind::Choice(choices) => [0, 1].map(|index| format!("\"{}\"", choices[index].name)),
+        ValueKind::Texts if row.name == keys::PIN_ROLES.row.name => {
+            ["[\"user\"]", "[\"assistant\"]"].map(str::to_owned)
+        }
+        ValueKind::Texts | ValueKind::Variables => ["[\"one\"]", "[\"two\"]"].map(str::to_owned),
+        ValueKind::Entries(fields) => {
             // What else some tables need.
             let has = |name: &str| fields.iter().any(|field| field.name == name);
             let rest = match (has("every_turns"), has("action")) {
@@ -350,7 +352,7 @@ fn two_values(row: &Row) -> [String; 2] {
             };
             let entry = |second: &str| format!("[{{ name = \"x\", {second}{rest} }}]");
             match fields.iter().find(|field| field.is_required && field.name != "name") {
-                Some(Field { name, kind: Kind::Choice(choices), .. }) => {
+                Some(Field { name, kind: ValueKind::Choice(choices), .. }) => {
                     [0, 1].map(|index| entry(&format!("{name} = \"{}\"", choices[index].name)))
                 }
                 Some(Field { name, .. }) => ["one", "two"].map(|text| entry(&format!("{name} = \"{text}\""))),
@@ -361,14 +363,14 @@ fn two_values(row: &Row) -> [String; 2] {
 }
 
 /// The value that a text of [`two_values`] stands for.
-fn value_of(row: &'static Row, text: &str) -> Value {
+fn value_of(row: &'static SettingRow, text: &str) -> Value {
     let sources = Sources { user: user(&format!("{} = {text}", row.name)), ..Sources::default() };
     resolve(&sources).unwrap().settings(row)[0].value.clone()
 }
 
 /// Sources in which a key is set by those of the subset, weakest first: user, project, variable, flag. The stronger
 /// half has other values than the weaker half, and neighbours differ as well.
-fn subset_sources(row: &'static Row, subset: [bool; 4], values: &[String; 4]) -> Sources {
+fn subset_sources(row: &'static SettingRow, subset: [bool; 4], values: &[String; 4]) -> Sources {
     let text = |index: usize| format!("{} = {}", row.name, values[index]);
     let variable = row.variable().filter(|_| subset[2]);
     Sources {
@@ -411,7 +413,7 @@ fn for_every_key_and_every_subset_of_sources_the_strongest_wins() {
 fn every_row_is_complete_and_no_two_share_a_name() {
     let mut names = std::collections::HashSet::from([FILE_VARIABLE.to_owned()]);
     for row in keys::ALL {
-        let Row { name, says, .. } = row;
+        let SettingRow { name, says, .. } = row;
         assert!(!row.used_by.is_empty() && says.ends_with('.') && !row.example.is_empty(), "{name}");
         assert!(names.insert((*name).to_owned()), "{name} is declared twice");
         assert!(row.variable().is_none_or(|variable| names.insert(variable)), "{name} shares its variable");
@@ -426,7 +428,7 @@ fn every_default_and_example_has_the_type_of_its_key() {
     for row in keys::ALL {
         assert!((row.fits)(&row.default_value()), "the default of `{}`", row.name);
         let text = match (row.kind, row.place()) {
-            (Kind::Entries(_), _) => format!("[[{}]]\n{}", row.name, row.example),
+            (ValueKind::Entries(_), _) => format!("[[{}]]\n{}", row.name, row.example),
             _ => format!("{} = {}", row.name, row.example),
         };
         let resolved = resolve(&Sources { user: user(&text), ..Sources::default() }).expect(row.name);
@@ -444,20 +446,20 @@ fn choices_are_those_of_their_types() {
     let names = |choices: &[Choice]| choices.iter().map(|choice| choice.name.to_owned()).collect::<Vec<_>>();
     let none = json!("?");
     let message = |error: serde_json::Error| known_to_serde(&error.to_string());
-    let of = |row: &Row| names(row.kind.choices());
+    let of = |row: &SettingRow| names(row.kind.choices());
     assert_eq!(of(&keys::COUNTER.row), message(serde_json::from_value::<keys::Counter>(none.clone()).unwrap_err()));
     assert_eq!(of(&keys::PROVIDER.row), message(serde_json::from_value::<keys::Provider>(none.clone()).unwrap_err()));
     assert_eq!(
         of(&keys::OVERFLOW.row),
         message(serde_json::from_value::<contexture::window::Overflow>(none.clone()).unwrap_err())
     );
-    let Kind::Entries(fields) = keys::TOOLS.row.kind else { panic!("tools are entries") };
+    let ValueKind::Entries(fields) = keys::TOOLS.row.kind else { panic!("tools are entries") };
     let does = fields.iter().find(|field| field.name == "does").unwrap();
     let known = serde_json::from_value::<contexture::files::dialect::Does>(none).unwrap_err();
     assert_eq!(names(does.kind.choices()), message(known));
     let unknown = serde_json::from_value::<contexture::files::dialect::ToolEntry>(json!({"?": 1})).unwrap_err();
     assert_eq!(fields.iter().map(|field| field.name.to_owned()).collect::<Vec<_>>(), message(unknown));
-    let Kind::Entries(fields) = keys::MODELS.row.kind else { panic!("models are entries") };
+    let ValueKind::Entries(fields) = keys::MODELS.row.kind else { panic!("models are entries") };
     let unknown = serde_json::from_value::<ModelEntry>(json!({"?": 1})).unwrap_err();
     assert_eq!(fields.iter().map(|field| field.name.to_owned()).collect::<Vec<_>>(), message(unknown));
 }

@@ -2,8 +2,8 @@
 
 use super::error::{ConfigError, clip};
 use super::nearest::nearest;
-use super::origin::Origin;
-use super::row::{Row, VARIABLE_PREFIX};
+use super::origin::SettingOrigin;
+use super::row::{SettingRow, VARIABLE_PREFIX};
 use super::setting::{Given, Setting};
 
 /// The variable that names a file which is used instead of the project's.
@@ -11,14 +11,14 @@ pub const FILE_VARIABLE: &str = "CONTEXTURE_CONFIG";
 
 /// Reads the variables that belong to keys. An empty variable counts as not set, as shells have no other way to unset
 /// one for a single command.
-pub(super) fn read(rows: &[&'static Row], variables: &[(String, String)]) -> Result<Vec<Given>, ConfigError> {
+pub(super) fn read(rows: &[&'static SettingRow], variables: &[(String, String)]) -> Result<Vec<Given>, ConfigError> {
     let mut given = Vec::new();
     for row in rows {
         let Some(name) = row.variable() else { continue };
         let Some((_, text)) = variables.iter().find(|(other, text)| *other == name && !text.is_empty()) else {
             continue;
         };
-        let origin = Origin::Variable(name.clone());
+        let origin = SettingOrigin::Variable(name.clone());
         let value = match row.kind.read_text(text).map(|value| row.accept(value)) {
             Some(Ok(value)) => value,
             refused => {
@@ -36,7 +36,7 @@ pub(super) fn read(rows: &[&'static Row], variables: &[(String, String)]) -> Res
 }
 
 /// The variables that look as if they set a key and do not, each with the variable that was probably meant.
-pub(super) fn unknown(rows: &[&'static Row], variables: &[(String, String)]) -> Vec<(String, Option<String>)> {
+pub(super) fn unknown(rows: &[&'static SettingRow], variables: &[(String, String)]) -> Vec<(String, Option<String>)> {
     let known: Vec<String> = rows.iter().filter_map(|row| row.variable()).chain([FILE_VARIABLE.to_owned()]).collect();
     let names = variables.iter().map(|(name, _)| name);
     let names = names.filter(|name| name.starts_with(VARIABLE_PREFIX) && !known.contains(name));
@@ -50,7 +50,7 @@ pub(super) fn unknown(rows: &[&'static Row], variables: &[(String, String)]) -> 
     unknown
 }
 
-fn hint(row: &Row, name: &str, text: &str) -> String {
+fn hint(row: &SettingRow, name: &str, text: &str) -> String {
     match nearest(text, row.kind.choices().iter().map(|choice| choice.name)) {
         Some(choice) => format!("did you mean `{choice}`?"),
         None => format!("write it as `{name}={}`", row.example.trim_matches('"')),

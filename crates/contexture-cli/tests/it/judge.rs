@@ -5,9 +5,9 @@ use std::sync::Arc;
 use contexture::fold::Prices;
 use contexture::item::{FunctionCall, Item, Role};
 use contexture::transcript::{Record, Transcript};
-use contexture_cli::judge::{Judge, Measures};
-use contexture_cli::policies::{Entry, KNOWN, Made, Policy, Request, Shown};
-use contexture_cli::recorded::Recorded;
+use contexture_cli::judge::{Measures, WindowJudge};
+use contexture_cli::policies::{KNOWN, MadeMessage, ShownMessage, WindowChange, WindowEntry, WindowPolicy};
+use contexture_cli::recorded::RecordedSession;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -27,22 +27,22 @@ fn answers(id: &str, text: &str) -> Record {
     Item::output(id, text).into()
 }
 
-fn full(index: usize) -> Entry {
-    Entry::Recorded { index, shown: Shown::Full }
+fn full(index: usize) -> WindowEntry {
+    WindowEntry::RecordedSession { index, shown: ShownMessage::Full }
 }
 
-fn stub(index: usize) -> Entry {
-    Entry::Recorded { index, shown: Shown::Stub }
+fn stub(index: usize) -> WindowEntry {
+    WindowEntry::RecordedSession { index, shown: ShownMessage::Stub }
 }
 
-fn made(record: &Record) -> Entry {
-    Entry::Made(Made::new(record.clone()))
+fn made(record: &Record) -> WindowEntry {
+    WindowEntry::Made(MadeMessage::new(record.clone()))
 }
 
-fn measure(records: &[Record], requests: impl IntoIterator<Item = Request>) -> Measures {
+fn measure(records: &[Record], requests: impl IntoIterator<Item = WindowChange>) -> Measures {
     let transcript = Transcript { records: records.to_vec() };
-    let recorded = Recorded::new(&transcript);
-    let mut judge = Judge::new(&recorded, Prices::ANTHROPIC);
+    let recorded = RecordedSession::new(&transcript);
+    let mut judge = WindowJudge::new(&recorded, Prices::ANTHROPIC);
     requests.into_iter().for_each(|request| judge.take(request));
     judge.finish(1_000.0)
 }
@@ -61,12 +61,12 @@ fn conversation() -> [Record; 6] {
 }
 
 /// The requests that show the recorded messages of `shown` before messages 1, 3 and 5.
-fn requests(shown: [Vec<Entry>; 3]) -> Vec<Request> {
-    shown.into_iter().zip([1, 3, 5]).map(|(added, before)| Request { before, keep: 0, added }).collect()
+fn requests(shown: [Vec<WindowEntry>; 3]) -> Vec<WindowChange> {
+    shown.into_iter().zip([1, 3, 5]).map(|(added, before)| WindowChange { before, keep: 0, added }).collect()
 }
 
 #[track_caller]
-fn check_last(shown: Vec<Entry>, hits: u64, stale_bytes: u64) {
+fn check_last(shown: Vec<WindowEntry>, hits: u64, stale_bytes: u64) {
     let first = [vec![full(0)], (0..3).map(full).collect(), shown];
     let measures = measure(&conversation(), requests(first));
     assert_eq!((measures.targets, measures.hits, measures.stale_bytes), (2, 1 + hits, stale_bytes));
@@ -77,7 +77,7 @@ fn an_edit_finds_its_text_without_the_line_numbers() {
     check_last((0..5).map(full).collect(), 1, 0);
     check_last(vec![full(0), full(3), full(4)], 0, 0);
     check_last(vec![full(0), full(1), stub(2), full(3), full(4)], 0, 0);
-    let head = Entry::Recorded { index: 2, shown: Shown::Head };
+    let head = WindowEntry::RecordedSession { index: 2, shown: ShownMessage::Head };
     check_last(vec![full(0), full(1), head, full(3), full(4)], 0, 0);
 }
 
@@ -107,7 +107,7 @@ fn patches_are_looked_for_hunk_by_hunk() {
         said(Role::User, "one line of context\none line taken\nonly added here"),
         calls("p", "apply_patch", json!({ "input": patch })),
     ];
-    let request = Request { before: 1, keep: 0, added: vec![full(0)] };
+    let request = WindowChange { before: 1, keep: 0, added: vec![full(0)] };
     let measures = measure(&records, [request]);
     assert_eq!((measures.targets, measures.hits), (1, 1));
 }
@@ -120,8 +120,8 @@ fn what_a_request_shares_with_the_last_one_is_cheap() {
         said(Role::User, "0123456789"),
         said(Role::Assistant, ""),
     ];
-    let first = Request { before: 1, keep: 0, added: vec![full(0)] };
-    let second = |keep, added| measure(&records, [first.clone(), Request { before: 3, keep, added }]);
+    let first = WindowChange { before: 1, keep: 0, added: vec![full(0)] };
+    let second = |keep, added| measure(&records, [first.clone(), WindowChange { before: 3, keep, added }]);
     let whole = second(1, vec![full(1), full(2)]);
     assert_eq!(whole, second(0, vec![full(0), full(1), full(2)]), "what is kept is found, not believed");
     assert_eq!((whole.bytes, whole.peak_bytes, whole.cost), (40, 30, 12.5 + 1.0 + 25.0));
@@ -134,9 +134,9 @@ fn what_a_request_shares_with_the_last_one_is_cheap() {
 fn equal_messages_of_a_policy_are_one_to_the_cache() {
     let record = said(Role::User, "0123456789");
     let records = [record.clone(), said(Role::Assistant, ""), said(Role::Assistant, "")];
-    let shared = Made::new(record.clone());
-    let request = |before, entry| Request { before, keep: 0, added: vec![entry] };
-    let same = [request(1, Entry::Made(Arc::clone(&shared))), request(2, Entry::Made(shared))];
+    let shared = MadeMessage::new(record.clone());
+    let request = |before, entry| WindowChange { before, keep: 0, added: vec![entry] };
+    let same = [request(1, WindowEntry::Made(Arc::clone(&shared))), request(2, WindowEntry::Made(shared))];
     let equal = [request(1, made(&record)), request(2, made(&record))];
     let other = [request(1, made(&record)), request(2, made(&said(Role::User, "9876543210")))];
     assert_eq!(measure(&records, same.clone()).cost, 12.5 + 1.0);
@@ -149,7 +149,7 @@ fn sizes_are_those_of_spaced_json() {
     let check = |arguments: Value, bytes: u64| {
         let records = [calls("a", "t", arguments), said(Role::Assistant, "")];
         let transcript = Transcript { records: records.to_vec() };
-        assert_eq!(Recorded::new(&transcript).bytes_before(1), 1 + bytes);
+        assert_eq!(RecordedSession::new(&transcript).bytes_before(1), 1 + bytes);
     };
     check(json!({}), 2);
     check(json!("text as it is"), 13);
@@ -161,15 +161,15 @@ proptest! {
     #[test]
     fn it_does_not_matter_how_much_of_a_request_is_told(shape in shape(), budget in 0_u32..4_000) {
         let transcript = transcript_of(&shape);
-        let recorded = Recorded::new(&transcript);
+        let recorded = RecordedSession::new(&transcript);
         for policy in &KNOWN {
-            let (mut told, mut repeated) = (Judge::new(&recorded, Prices::ANTHROPIC), Judge::new(&recorded, Prices::ANTHROPIC));
-            let mut window: Vec<Entry> = Vec::new();
+            let (mut told, mut repeated) = (WindowJudge::new(&recorded, Prices::ANTHROPIC), WindowJudge::new(&recorded, Prices::ANTHROPIC));
+            let mut window: Vec<WindowEntry> = Vec::new();
             for request in policy.requests(&transcript, &recorded, f64::from(budget)) {
                 let request = request.expect("these policies cannot fail");
                 window.truncate(request.keep);
                 window.extend(request.added.iter().cloned());
-                repeated.take(Request { before: request.before, keep: 0, added: window.clone() });
+                repeated.take(WindowChange { before: request.before, keep: 0, added: window.clone() });
                 told.take(request);
             }
             prop_assert_eq!(told.finish(100.0), repeated.finish(100.0));
@@ -185,9 +185,11 @@ fn what_the_agent_said_and_what_it_draws_on_are_measured() {
         said(Role::User, "ok"),
         said(Role::Assistant, "I will change src/parser_core.rs now."),
     ];
-    let check = |shown: Vec<Entry>, told: f64, used: u64| {
-        let requests =
-            [Request { before: 1, keep: 0, added: vec![full(0)] }, Request { before: 3, keep: 0, added: shown }];
+    let check = |shown: Vec<WindowEntry>, told: f64, used: u64| {
+        let requests = [
+            WindowChange { before: 1, keep: 0, added: vec![full(0)] },
+            WindowChange { before: 3, keep: 0, added: shown },
+        ];
         let measures = measure(&records, requests);
         // Before the first request the agent had said nothing, and none of its words had occurred.
         assert_eq!((measures.told_requests, measures.needed), (1, 1));

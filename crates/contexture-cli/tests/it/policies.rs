@@ -2,13 +2,13 @@
 
 use contexture::item::{FunctionCall, Item, Role};
 use contexture::transcript::{Record, Transcript};
-use contexture_cli::policies::{Entry, Known, Policy, STUB_BYTES, Shown};
-use contexture_cli::recorded::Recorded;
+use contexture_cli::policies::{KnownPolicy, STUB_BYTES, ShownMessage, WindowEntry, WindowPolicy};
+use contexture_cli::recorded::RecordedSession;
 use proptest::prelude::*;
 use serde_json::json;
 
 /// What is sent before a step: the step, and each message with whether it is whole.
-type Windows = Vec<(usize, Vec<(usize, Shown)>)>;
+type Windows = Vec<(usize, Vec<(usize, ShownMessage)>)>;
 
 /// What one record of a conversation is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,9 +48,9 @@ pub fn shape() -> impl Strategy<Value = Vec<(Kind, usize)>> {
 }
 
 /// The windows of a policy, from what it says that changed.
-fn windows(policy: Known, transcript: &Transcript, budget: f64) -> Windows {
-    let recorded = Recorded::new(transcript);
-    let mut window: Vec<(usize, Shown)> = Vec::new();
+fn windows(policy: KnownPolicy, transcript: &Transcript, budget: f64) -> Windows {
+    let recorded = RecordedSession::new(transcript);
+    let mut window: Vec<(usize, ShownMessage)> = Vec::new();
     let requests = policy.requests(transcript, &recorded, budget);
     requests
         .map(|request| {
@@ -58,8 +58,8 @@ fn windows(policy: Known, transcript: &Transcript, budget: f64) -> Windows {
             assert!(request.keep <= window.len(), "more is kept than there was");
             window.truncate(request.keep);
             window.extend(request.added.into_iter().map(|entry| match entry {
-                Entry::Recorded { index, shown } => (index, shown),
-                Entry::Made(_) => panic!("these policies write nothing"),
+                WindowEntry::RecordedSession { index, shown } => (index, shown),
+                WindowEntry::Made(_) => panic!("these policies write nothing"),
             }));
             (request.before, window.clone())
         })
@@ -102,7 +102,7 @@ impl Sizes {
         let mut gone = vec![false; self.bytes.len()];
         let window = |&step: &usize| {
             gone_before(step, &mut gone);
-            let shown = |index: usize| if gone[index] { Shown::Stub } else { Shown::Full };
+            let shown = |index: usize| if gone[index] { ShownMessage::Stub } else { ShownMessage::Full };
             (step, (0..step).map(|index| (index, shown(index))).collect())
         };
         self.steps.iter().map(window).collect()
@@ -121,8 +121,8 @@ impl Sizes {
                     start += 1;
                 }
             }
-            let head = (self.first < start).then_some((self.first, Shown::Full));
-            (step, head.into_iter().chain((start..step).map(|index| (index, Shown::Full))).collect())
+            let head = (self.first < start).then_some((self.first, ShownMessage::Full));
+            (step, head.into_iter().chain((start..step).map(|index| (index, ShownMessage::Full))).collect())
         };
         self.steps.iter().map(window).collect()
     }
@@ -168,11 +168,11 @@ proptest! {
         let transcript = transcript_of(&shape);
         let (sizes, budget) = (Sizes::new(&transcript), f64::from(budget));
         let known = |policy| windows(policy, &transcript, budget);
-        prop_assert_eq!(known(Known::PassThrough), sizes.mask(usize::MAX));
-        prop_assert_eq!(known(Known::Sliding { slack: 1.0 }), sizes.sliding(budget, 1.0));
-        prop_assert_eq!(known(Known::Sliding { slack: 0.5 }), sizes.sliding(budget, 0.5));
-        prop_assert_eq!(known(Known::Mask { keep: 3 }), sizes.mask(3));
-        prop_assert_eq!(known(Known::Clear { keep: 3 }), sizes.clear(budget, 3));
-        prop_assert_eq!(known(Known::Prune { protect: 900, least: 400 }), sizes.prune(900, 400));
+        prop_assert_eq!(known(KnownPolicy::PassThrough), sizes.mask(usize::MAX));
+        prop_assert_eq!(known(KnownPolicy::Sliding { slack: 1.0 }), sizes.sliding(budget, 1.0));
+        prop_assert_eq!(known(KnownPolicy::Sliding { slack: 0.5 }), sizes.sliding(budget, 0.5));
+        prop_assert_eq!(known(KnownPolicy::Mask { keep: 3 }), sizes.mask(3));
+        prop_assert_eq!(known(KnownPolicy::Clear { keep: 3 }), sizes.clear(budget, 3));
+        prop_assert_eq!(known(KnownPolicy::Prune { protect: 900, least: 400 }), sizes.prune(900, 400));
     }
 }

@@ -2,9 +2,9 @@
 
 use contexture::fold::Prices;
 use contexture::transcript::{Record, Transcript};
-use contexture_cli::judge::{Judge, Measures};
-use contexture_cli::policies::{Entry, Made, Request, Shown};
-use contexture_cli::recorded::Recorded;
+use contexture_cli::judge::{Measures, WindowJudge};
+use contexture_cli::policies::{MadeMessage, ShownMessage, WindowChange, WindowEntry};
+use contexture_cli::recorded::RecordedSession;
 use serde_json::{Value, json};
 
 /// Two lines of 30 bytes each.
@@ -24,26 +24,26 @@ fn assistant(text: &str) -> Value {
     json!({"role": "assistant", "text": text})
 }
 
-fn full(index: usize) -> Entry {
-    Entry::Recorded { index, shown: Shown::Full }
+fn full(index: usize) -> WindowEntry {
+    WindowEntry::RecordedSession { index, shown: ShownMessage::Full }
 }
 
-fn made(line: &Value) -> Entry {
+fn made(line: &Value) -> WindowEntry {
     let record: Record = transcript(std::slice::from_ref(line)).records.swap_remove(0);
-    Entry::Made(Made::new(record))
+    WindowEntry::Made(MadeMessage::new(record))
 }
 
-fn measure(lines: &[Value], requests: Vec<(usize, Vec<Entry>)>) -> Measures {
+fn measure(lines: &[Value], requests: Vec<(usize, Vec<WindowEntry>)>) -> Measures {
     let transcript = transcript(lines);
-    let recorded = Recorded::new(&transcript);
-    let mut judge = Judge::new(&recorded, Prices::ANTHROPIC);
-    requests.into_iter().for_each(|(before, added)| judge.take(Request { before, keep: 0, added }));
+    let recorded = RecordedSession::new(&transcript);
+    let mut judge = WindowJudge::new(&recorded, Prices::ANTHROPIC);
+    requests.into_iter().for_each(|(before, added)| judge.take(WindowChange { before, keep: 0, added }));
     judge.finish(1_000.0)
 }
 
 /// Checks how much is found of what was said before a response, in a window of these entries.
 #[track_caller]
-fn check(said: &[Value], window: Vec<Entry>, expected: f64) {
+fn check(said: &[Value], window: Vec<WindowEntry>, expected: f64) {
     let lines: Vec<Value> = said.iter().cloned().chain([assistant("ok")]).collect();
     let measures = measure(&lines, vec![(said.len(), window)]);
     assert_eq!(measures.said_requests, 1);
@@ -124,11 +124,11 @@ fn it_does_not_matter_who_shows_it_unless_lines_are_numbered() {
 
 #[test]
 fn stubs_and_heads_show_nothing() {
-    let entry = |shown| vec![Entry::Recorded { index: 0, shown }, full(1)];
+    let entry = |shown| vec![WindowEntry::RecordedSession { index: 0, shown }, full(1)];
     let said = [user(FIRST), user(SECOND)];
-    check(&said, entry(Shown::Full), 1.0);
-    check(&said, entry(Shown::Stub), 0.5);
-    check(&said, entry(Shown::Head), 0.5);
+    check(&said, entry(ShownMessage::Full), 1.0);
+    check(&said, entry(ShownMessage::Stub), 0.5);
+    check(&said, entry(ShownMessage::Head), 0.5);
 }
 
 #[test]

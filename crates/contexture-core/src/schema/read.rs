@@ -8,6 +8,7 @@ use super::check::{is_within_depth, size};
 use super::compare::{float, whole};
 use super::mismatch::show;
 use super::{Bound, Limit, MAX_SCHEMA_DEPTH, MAX_SCHEMA_PARTS, MAX_VALUE_DEPTH, Measure, Part, PartId, Rule, Type};
+use crate::percent;
 
 /// The keywords that are checked, in this order: those with the most helpful messages come first.
 const ASSERTIONS: &[&str] = &[
@@ -377,7 +378,7 @@ impl Keyword<'_> {
         if !target.starts_with('#') {
             return Err(format!("`{}` points outside of the schema, to {}", self.place, show(self.value)));
         }
-        let target = percent_decoded(target).ok_or_else(|| self.misfit("a place within the schema"))?;
+        let target = percent::decoded(target).ok_or_else(|| self.misfit("a place within the schema"))?;
         Ok(Reference { part: self.part, place: self.place.clone(), target })
     }
 }
@@ -415,18 +416,4 @@ fn type_named(name: &str) -> Option<Type> {
 /// A name escaped for a JSON pointer.
 fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
-}
-
-/// Decodes a pointer from a URI fragment; `None` if it is not text.
-fn percent_decoded(fragment: &str) -> Option<String> {
-    let mut bytes = fragment.bytes();
-    let mut decoded = Vec::with_capacity(fragment.len());
-    while let Some(byte) = bytes.next() {
-        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-        decoded.push(match byte {
-            b'%' => u8::try_from(digit(bytes.next())? * 16 + digit(bytes.next())?).ok()?,
-            plain => plain,
-        });
-    }
-    String::from_utf8(decoded).ok()
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Record, StorageAdapter, StoreError, escape_segment};
+use crate::percent;
 
 /// The records of one layer in one scope.
 ///
@@ -118,17 +119,5 @@ pub fn unescape_segment(segment: &str) -> Option<String> {
     if segment == "%" {
         return Some(String::new());
     }
-    let mut bytes = Vec::with_capacity(segment.len());
-    let mut rest = segment.as_bytes();
-    while let [first, tail @ ..] = rest {
-        rest = if *first == b'%' {
-            let hex = std::str::from_utf8(tail.get(..2)?).ok()?;
-            bytes.push(u8::from_str_radix(hex, 16).ok()?);
-            &tail[2..]
-        } else {
-            bytes.push(*first);
-            tail
-        };
-    }
-    String::from_utf8(bytes).ok()
+    percent::decoded(segment)
 }

@@ -13,9 +13,9 @@ const CRATES: [(&str, &[&str]); 11] = [
     ("contexture-text", &["contexture-core"]),
     ("contexture-files", &["contexture-core", "contexture-text"]),
     ("contexture-fold", &["contexture-core", "contexture-files", "contexture-text"]),
-    ("contexture-wire", &["contexture-core"]),
+    ("contexture-wire", &["contexture-core", "contexture-text"]),
     ("contexture-memory", &["contexture-core", "contexture-files", "contexture-text"]),
-    ("contexture-store", &["contexture-core"]),
+    ("contexture-store", &["contexture-core", "contexture-text"]),
     (
         "contexture",
         &[

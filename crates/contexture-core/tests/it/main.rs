@@ -27,7 +27,6 @@ mod recall;
 mod rerender;
 mod responses;
 mod restore;
-mod searching;
 mod specs;
 mod state;
 mod states;

@@ -211,8 +211,8 @@ fn tells(episode: &Value, fact: &Fact) -> bool {
 mod tests {
     use std::sync::Arc;
 
-    use contexture_core::search::MemoryIndex;
     use contexture_core::store::MemoryStore;
+    use contexture_text::search::MemoryIndex;
     use serde_json::json;
 
     use super::super::{Edit, Facts};

@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 
 use contexture_core::ThreadId;
+use contexture_core::item::FunctionCall;
 use contexture_core::item::{Item, Outcome, Role};
 use contexture_core::log::ItemLog;
 use contexture_core::tokens::floor_boundary;
-use serde_json::Value;
+use contexture_files::argument_names::path_in;
+use contexture_files::dialect::Dialects;
 
 use super::fact::{MAX_QUOTE_BYTES, Source, Speaker, coverage, hashes, normal};
 use super::refusal::Refusal;
-use crate::recall::PATHS;
 use crate::redact::{redact_part, redacted_start};
 
 /// How many items back a quote is looked for.
@@ -36,7 +37,7 @@ pub(super) struct Evidence<'a> {
 impl<'a> Evidence<'a> {
     /// The item at a position. `None` for what layers and harnesses made, what developers and the system wrote, and what
     /// the model thought and called: nothing is learned from these.
-    pub(super) fn at(log: &'a ItemLog, position: usize) -> Option<Self> {
+    pub(super) fn at(log: &'a ItemLog, dialects: &Dialects, position: usize) -> Option<Self> {
         let entry = log.get(position)?;
         let meta = entry.item.meta()?;
         if !meta.origin.is_said() {
@@ -47,7 +48,7 @@ impl<'a> Evidence<'a> {
             Item::Message(message) if message.role == Role::Assistant => (Speaker::Assistant, None, message.text_cow()),
             Item::FunctionCallOutput(output) if !matches!(output.outcome, Outcome::Denied | Outcome::Interrupted) => {
                 let call = log.get(entry.call?)?.item.as_call()?;
-                let (said_by, name) = speaker_of(&call.name, &call.parsed_arguments());
+                let (said_by, name) = speaker_of(call, dialects);
                 (said_by, Some(name), Cow::Borrowed(output.output.as_str()))
             }
             _ => return None,
@@ -98,11 +99,10 @@ fn sentence_around(text: &str, start: usize, end: usize) -> &str {
 }
 
 /// A tool, or the file that it read.
-fn speaker_of(tool: &str, arguments: &Value) -> (Speaker, String) {
-    let path = PATHS.iter().find_map(|name| arguments.get(*name)?.as_str());
-    match path {
+fn speaker_of(call: &FunctionCall, dialects: &Dialects) -> (Speaker, String) {
+    match path_in(&dialects.common_arguments(&call.name, call.parsed_arguments())) {
         Some(path) => (Speaker::File, path.to_owned()),
-        None => (Speaker::Tool, tool.to_owned()),
+        None => (Speaker::Tool, call.name.to_string()),
     }
 }
 
@@ -123,12 +123,12 @@ pub(super) fn kept_quote(quote: &str) -> String {
 }
 
 /// Finds a quote: in the newest message of the user that has it, else in the newest answer, else in the newest output.
-pub(super) fn find_quote(log: &ItemLog, thread: &ThreadId, quote: &str) -> Result<Found, Refusal> {
+pub(super) fn find_quote(log: &ItemLog, dialects: &Dialects, thread: &ThreadId, quote: &str) -> Result<Found, Refusal> {
     let quote = quote.trim();
     check_quote(quote)?;
     let mut best: Option<(Speaker, Found)> = None;
     for position in (log.len().saturating_sub(MAX_LOOK_BACK)..log.len()).rev() {
-        let Some(evidence) = Evidence::at(log, position) else { continue };
+        let Some(evidence) = Evidence::at(log, dialects, position) else { continue };
         let rank = evidence.said_by;
         if best.as_ref().is_some_and(|(known, _)| *known >= rank) {
             continue;
@@ -151,11 +151,11 @@ pub(super) fn check_quote(quote: &str) -> Result<(), Refusal> {
 
 /// Where what the model says in its own words comes from: the output that it repeats, unless the user said the same. That
 /// the model said it before, too, makes it no less the output's.
-pub(super) fn find_repeated(log: &ItemLog, thread: &ThreadId, text: &str) -> Option<Found> {
+pub(super) fn find_repeated(log: &ItemLog, dialects: &Dialects, thread: &ThreadId, text: &str) -> Option<Found> {
     let words = hashes(text);
     let mut best: Option<(f64, Found)> = None;
     for position in log.len().saturating_sub(MAX_COMPARED)..log.len() {
-        let Some(evidence) = Evidence::at(log, position) else { continue };
+        let Some(evidence) = Evidence::at(log, dialects, position) else { continue };
         let share = coverage(&words, &hashes(evidence.read()));
         if share < REPEATED || evidence.said_by == Speaker::Assistant {
             continue;
@@ -187,14 +187,14 @@ pub(super) struct Batch {
 
 impl Batch {
     /// The items from a position on, of about so many tokens.
-    pub(super) fn next(log: &ItemLog, thread: &ThreadId, from: usize, tokens: u64) -> Self {
+    pub(super) fn next(log: &ItemLog, dialects: &Dialects, thread: &ThreadId, from: usize, tokens: u64) -> Self {
         let (mut items, mut used, mut end) = (Vec::new(), 0, from);
         for (position, entry) in log.range(from..log.len()) {
             if used >= tokens {
                 break;
             }
             end = position + 1;
-            if let Some(evidence) = Evidence::at(log, position) {
+            if let Some(evidence) = Evidence::at(log, dialects, position) {
                 used += entry.tokens.min(MAX_READ_BYTES as u64 / 4);
                 items.push(Evidence { text: Cow::Owned(evidence.text.into_owned()), ..evidence });
             }

@@ -5,8 +5,8 @@ use std::hash::BuildHasher;
 use std::sync::OnceLock;
 
 use contexture_core::ThreadId;
-use contexture_core::search::terms;
 use contexture_core::tokens::floor_boundary;
+use contexture_text::search::terms;
 use serde::{Deserialize, Serialize};
 
 /// The longest text of a fact, in bytes.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use contexture_core::LayerId;
 use contexture_core::error::BoxError;
 use contexture_core::layer::*;
 use schemars::JsonSchema;
@@ -65,7 +64,8 @@ pub struct Forget {
 
 /// What `history` is given.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct History {
+#[schemars(rename = "History")]
+pub struct FactHistory {
     /// What it is about.
     pub entity: String,
     /// Which property; empty for all.
@@ -80,16 +80,16 @@ impl FactLayer {
         let remember = layer_fn(
             "Remembers a fact beyond this conversation. Quote who said it; without a quote it is your own statement.",
             move |input: Remember, facts: Arc<Facts>, ctx: ExecutionContext| {
-                let id = layer.id().clone();
-                async move { remember(&id, input, facts, &ctx) }
+                let layer = layer.clone();
+                async move { remember(&layer, input, facts, &ctx) }
             },
         );
         let layer = self.clone();
         let update = layer_fn(
             "Corrects a remembered fact, or ends one that is no longer true. The old one stays in its history.",
             move |input: Update, facts: Arc<Facts>, ctx: ExecutionContext| {
-                let id = layer.id().clone();
-                async move { update(&id, input, facts, &ctx) }
+                let layer = layer.clone();
+                async move { update(&layer, input, facts, &ctx) }
             },
         );
         let layer = self.clone();
@@ -107,7 +107,7 @@ impl FactLayer {
         );
         let history = layer_fn(
             "Tells what was true of something and when, with what is no longer true.",
-            |input: History, facts: Arc<Facts>, _| async move {
+            |input: FactHistory, facts: Arc<Facts>, _| async move {
                 let lines: Vec<String> =
                     facts.history(&input.entity, &input.attribute).into_iter().map(|fact| line(fact, false)).collect();
                 let from = lines.len().saturating_sub(MAX_HISTORY);
@@ -124,7 +124,7 @@ impl FactLayer {
 }
 
 fn remember(
-    layer: &LayerId,
+    layer: &FactLayer,
     input: Remember,
     facts: Arc<Facts>,
     ctx: &ExecutionContext,
@@ -152,7 +152,7 @@ fn remember(
 }
 
 fn update(
-    layer: &LayerId,
+    layer: &FactLayer,
     input: Update,
     facts: Arc<Facts>,
     ctx: &ExecutionContext,
@@ -204,26 +204,26 @@ fn draft(
 
 /// Who says a statement: the one who is quoted, if the quote carries it; else the model, if it makes this call; else the
 /// program.
-fn origin(layer: &LayerId, ctx: &ExecutionContext, statement: Statement<'_>, quote: &str) -> Result<Found, Refusal> {
+fn origin(layer: &FactLayer, ctx: &ExecutionContext, statement: Statement<'_>, quote: &str) -> Result<Found, Refusal> {
     let found = quoted(layer, ctx, statement.text, quote)?;
     if quote.trim().is_empty() {
         return Ok(found);
     }
     let names: Vec<&str> = ctx.resource_id.iter().map(|id| id.as_str()).collect();
     let statement = Statement { names: &names.join(" "), ..statement };
-    Ok(owned_in(&ctx.log(), &ctx.thread_id, found, &statement))
+    Ok(owned_in(&ctx.log(), layer.dialects(), &ctx.thread_id, found, &statement))
 }
 
 /// Who is quoted; without a quote the model, if it makes this call, or the program.
 ///
 /// A model that says in its own words what a tool or a file just told it does not make it its own: that stays the
 /// statement of the tool or the file.
-fn quoted(layer: &LayerId, ctx: &ExecutionContext, text: &str, quote: &str) -> Result<Found, Refusal> {
+fn quoted(layer: &FactLayer, ctx: &ExecutionContext, text: &str, quote: &str) -> Result<Found, Refusal> {
     let (log, thread) = (ctx.log(), &ctx.thread_id);
     if !quote.trim().is_empty() {
-        return find_quote(&log, thread, quote);
+        return find_quote(&log, layer.dialects(), thread, quote);
     }
-    let prefix = format!("{layer}/");
+    let prefix = format!("{}/", layer.id());
     let is_own = |position: &usize| {
         let call = log.get(*position).and_then(|entry| entry.item.as_call());
         call.is_some_and(|call| call.name.starts_with(&prefix))
@@ -234,7 +234,7 @@ fn quoted(layer: &LayerId, ctx: &ExecutionContext, text: &str, quote: &str) -> R
     let Some(item) = log.open_calls().find(is_own) else {
         return Ok(by(Speaker::User, Source::Hand));
     };
-    if let Some(repeated) = find_repeated(&log, thread, text) {
+    if let Some(repeated) = find_repeated(&log, layer.dialects(), thread, text) {
         return Ok(repeated);
     }
     let end = log.get(item).and_then(|entry| entry.item.as_call()).map_or(0, |call| call.arguments.len());

@@ -8,6 +8,7 @@ use contexture_core::error::BoxError;
 use contexture_core::id::{LayerId, ResourceId, ResourceKind};
 use contexture_core::layer::*;
 use contexture_core::store::StorageAdapter;
+use contexture_files::dialect::Dialects;
 
 use super::elsewhere::{Scope, forget_in, repeats};
 use super::evidence::names;
@@ -37,6 +38,8 @@ pub(crate) struct FactLayer {
     resource: ResourceKind,
     kind: Kind,
     extraction: Option<Extraction>,
+    /// Under which names the arguments of tools are.
+    dialects: Arc<Dialects>,
     learner: Option<SharedLearner>,
     /// The engine's store, known since the first execution.
     store: Arc<OnceLock<Arc<dyn StorageAdapter>>>,
@@ -57,6 +60,7 @@ impl FactLayer {
             resource: ResourceKind::user(),
             kind,
             extraction: None,
+            dialects: Arc::default(),
             learner: None,
             store: Arc::default(),
             has_forgotten: Arc::default(),
@@ -75,8 +79,18 @@ impl FactLayer {
         Self { extraction: Some(extraction), ..self }.with_learner()
     }
 
+    pub(crate) fn with_dialects(self, dialects: Dialects) -> Self {
+        Self { dialects: Arc::new(dialects), ..self }.with_learner()
+    }
+
+    pub(super) fn dialects(&self) -> &Dialects {
+        &self.dialects
+    }
+
     fn with_learner(mut self) -> Self {
-        let learner = |extraction: &Extraction| Arc::new(Learner::new(extraction.clone(), self.kind, self.id.clone()));
+        let learner = |extraction: &Extraction| {
+            Arc::new(Learner::new(extraction.clone(), self.kind, self.id.clone(), self.dialects.clone()))
+        };
         self.learner = self.extraction.as_ref().map(learner);
         self
     }

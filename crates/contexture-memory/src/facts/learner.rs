@@ -8,6 +8,7 @@ use contexture_core::layer::ExecutionContext;
 use contexture_core::log::ItemLog;
 use contexture_core::model::{LlmResponse, MemoryCallModelRequest, Usage};
 use contexture_core::{ExecutionId, LayerId, ThreadId};
+use contexture_files::dialect::Dialects;
 use futures_util::future::{Either, select};
 use tokio::task::JoinHandle;
 
@@ -94,6 +95,7 @@ pub(super) struct Learner {
     options: Extraction,
     kind: Kind,
     own: LayerId,
+    dialects: Arc<Dialects>,
     running: Mutex<HashMap<ExecutionId, JoinHandle<Outcome>>>,
     /// When a thread was last at work, and until when a failed model is left alone.
     threads: Mutex<HashMap<ThreadId, Activity>>,
@@ -129,8 +131,8 @@ pub(super) enum Moment {
 }
 
 impl Learner {
-    pub(super) fn new(options: Extraction, kind: Kind, own: LayerId) -> Self {
-        Self { options, kind, own, running: Mutex::default(), threads: Mutex::default() }
+    pub(super) fn new(options: Extraction, kind: Kind, own: LayerId, dialects: Arc<Dialects>) -> Self {
+        Self { options, kind, own, dialects, running: Mutex::default(), threads: Mutex::default() }
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<ExecutionId, JoinHandle<Outcome>>> {
@@ -165,7 +167,7 @@ impl Learner {
         };
         let from = facts.read_until(&ctx.thread_id);
         if log.range_tokens(from..log.len()) >= least.min(self.options.batch_tokens) {
-            let batch = Batch::next(log, &ctx.thread_id, from, self.options.batch_tokens);
+            let batch = Batch::next(log, &self.dialects, &ctx.thread_id, from, self.options.batch_tokens);
             let request = question(self.kind, &self.options.model, &batch, facts);
             self.begin(ctx, facts, Work::Extract(batch), request);
         } else if self.kind == Kind::Observations {

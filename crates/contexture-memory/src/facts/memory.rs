@@ -8,10 +8,11 @@ use contexture_core::id::ResourceKind;
 use contexture_core::item::Item;
 use contexture_core::layer::*;
 use contexture_core::{LayerId, Slot};
+use contexture_files::dialect::Dialects;
 
 use super::extract::Kind;
 use super::fact::Fact;
-use super::functions::{Forget, History, Remember, Update};
+use super::functions::{FactHistory, Forget, Remember, Update};
 use super::layer::FactLayer;
 use super::learner::Extraction;
 use super::set::Facts;
@@ -73,7 +74,7 @@ impl<K: FactKind> FactMemory<K> {
     /// Forgets a fact.
     pub const FORGET: LayerFunction<Self, Forget, String> = LayerFunction::new("forget");
     /// Tells what was true and when.
-    pub const HISTORY: LayerFunction<Self, History, String> = LayerFunction::new("history");
+    pub const HISTORY: LayerFunction<Self, FactHistory, String> = LayerFunction::new("history");
 
     /// Creates the layer for the facts of a user, without extraction.
     pub fn new() -> Self {
@@ -98,6 +99,12 @@ impl<K: FactKind> FactMemory<K> {
     /// Learns facts with a model.
     pub fn with_extraction(self, extraction: Extraction) -> Self {
         Self::of(self.layer.with_extraction(extraction))
+    }
+
+    /// Sets the table of tools, which says under which names the arguments of a tool are: a file that it read is known by
+    /// it. Default: the built-in table.
+    pub fn with_dialects(self, dialects: Dialects) -> Self {
+        Self::of(self.layer.with_dialects(dialects))
     }
 
     fn of(layer: FactLayer) -> Self {

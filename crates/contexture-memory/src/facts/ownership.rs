@@ -10,6 +10,7 @@
 
 use contexture_core::ThreadId;
 use contexture_core::log::ItemLog;
+use contexture_files::dialect::Dialects;
 
 use super::attribute::is_single;
 use super::evidence::{Evidence, Found, find_repeated};
@@ -86,13 +87,19 @@ pub(super) fn owned<'a>(
 }
 
 /// The same, in the newest items of a log.
-pub(super) fn owned_in(log: &ItemLog, thread: &ThreadId, found: Found, statement: &Statement<'_>) -> Found {
+pub(super) fn owned_in(
+    log: &ItemLog,
+    dialects: &Dialects,
+    thread: &ThreadId,
+    found: Found,
+    statement: &Statement<'_>,
+) -> Found {
     // What the model said may be what it read.
     if found.said_by == Speaker::Assistant {
-        return find_repeated(log, thread, statement.text).unwrap_or(found);
+        return find_repeated(log, dialects, thread, statement.text).unwrap_or(found);
     }
     let newest = log.len().saturating_sub(MAX_COMPARED)..log.len();
-    owned(found, statement, thread, newest.filter_map(|position| Evidence::at(log, position)))
+    owned(found, statement, thread, newest.filter_map(|position| Evidence::at(log, dialects, position)))
 }
 
 /// Whether the user said, after a fact, that it is no longer true: in another message that speaks of it.

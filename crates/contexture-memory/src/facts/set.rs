@@ -15,7 +15,7 @@ use super::refusal::Refusal;
 use super::render::{TITLES, line};
 use super::spent::Spent;
 use super::tombstone::Tombstone;
-use contexture_text::state_version::Version;
+use contexture_text::state_version::StateVersion;
 
 mod merge;
 
@@ -45,11 +45,11 @@ const REPEATED_FACT: f64 = 0.7;
 /// returns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
-    version: Version<1>,
+    version: StateVersion<1>,
     /// Oldest first.
     facts: Vec<Arc<Fact>>,
     tombstones: Vec<Tombstone>,
-    changes: VecDeque<Change>,
+    changes: VecDeque<FactChange>,
     /// How far each thread was read, the newest last.
     read: VecDeque<(ThreadId, usize)>,
     spent: Spent,
@@ -60,7 +60,7 @@ pub struct Facts {
 /// A change that can be undone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Change {
+pub struct FactChange {
     /// When, in milliseconds since the Unix epoch.
     pub at_ms: u64,
     /// What was done, as `remembered 1a2b3c`.
@@ -115,7 +115,7 @@ impl Facts {
     }
 
     /// The changes that can be undone, oldest first.
-    pub fn changes(&self) -> impl DoubleEndedIterator<Item = &Change> {
+    pub fn changes(&self) -> impl DoubleEndedIterator<Item = &FactChange> {
         self.changes.iter()
     }
 
@@ -159,7 +159,7 @@ impl Facts {
         let mut fact = draft.into_fact(id.clone());
         let before = self.supersede(&mut fact, false);
         self.facts.push(Arc::new(fact));
-        self.note(Change { at_ms, what: format!("remembered {id}"), before, added: vec![id.clone()] });
+        self.note(FactChange { at_ms, what: format!("remembered {id}"), before, added: vec![id.clone()] });
         Ok(Added::New(id))
     }
 
@@ -194,7 +194,7 @@ impl Facts {
         before.extend(self.supersede(&mut fact, true));
         self.facts.push(Arc::new(fact));
         let what = format!("changed {id} to {new}");
-        self.note(Change { at_ms, what, before, added: vec![new.clone()] });
+        self.note(FactChange { at_ms, what, before, added: vec![new.clone()] });
         self.drop_surplus();
         Ok(new)
     }
@@ -209,7 +209,7 @@ impl Facts {
             return Err(Refusal::UsersOwn(id.clone()));
         }
         let before = self.end_at(id, at_ms, None).into_iter().collect();
-        self.note(Change { at_ms, what: format!("ended {id}"), before, added: Vec::new() });
+        self.note(FactChange { at_ms, what: format!("ended {id}"), before, added: Vec::new() });
         Ok(())
     }
 
@@ -225,7 +225,7 @@ impl Facts {
         let newest = added.last().cloned();
         let before = ids.iter().filter_map(|id| self.end_at(id, at_ms, newest.clone())).collect();
         let what = format!("condensed {} into {}", ids.len(), added.len());
-        self.note(Change { at_ms, what, before, added: added.clone() });
+        self.note(FactChange { at_ms, what, before, added: added.clone() });
         self.drop_surplus();
         Ok(added)
     }
@@ -260,8 +260,9 @@ impl Facts {
     /// # Errors
     /// There is nothing to undo.
     pub fn undo(&mut self, id: Option<&FactId>, at_ms: u64) -> Result<String, Refusal> {
-        let concerns =
-            |change: &Change, id: &FactId| change.added.contains(id) || change.before.iter().any(|fact| fact.id == *id);
+        let concerns = |change: &FactChange, id: &FactId| {
+            change.added.contains(id) || change.before.iter().any(|fact| fact.id == *id)
+        };
         let at = self.changes.iter().rposition(|change| id.is_none_or(|id| concerns(change, id)));
         let change = at.and_then(|at| self.changes.remove(at)).ok_or(Refusal::NothingToUndo)?;
         for id in &change.added {
@@ -439,7 +440,7 @@ impl Facts {
         self.changes.retain(|change| !change.before.is_empty() || !change.added.is_empty());
     }
 
-    fn note(&mut self, change: Change) {
+    fn note(&mut self, change: FactChange) {
         self.changes.push_back(change);
         self.bound_changes();
     }

@@ -1,6 +1,7 @@
 use contexture_core::ThreadId;
 use contexture_core::item::{Item, Meta, Origin};
 use contexture_core::log::ItemLog;
+use contexture_files::dialect::{Dialects, Does, ToolEntry};
 use proptest::prelude::*;
 
 use super::attribute::is_single;
@@ -178,9 +179,9 @@ fn a_quote_is_redacted_before_it_is_cut() {
     let mut log = ItemLog::new();
     log.append(Item::user(text.clone()), 9);
     log.append(Item::user(password), 9);
-    let found = find_quote(&log, &"t".into(), &text).unwrap();
+    let found = find_quote(&log, &Dialects::builtin(), &"t".into(), &text).unwrap();
     assert!(found.quote.len() <= MAX_QUOTE_BYTES && !found.quote.contains("ghp_"), "{}", found.quote);
-    let found = find_quote(&log, &"t".into(), "hunter2-Xq9").unwrap();
+    let found = find_quote(&log, &Dialects::builtin(), &"t".into(), "hunter2-Xq9").unwrap();
     assert_eq!(found.quote, "[redacted: password]", "the name that tells what it is was not quoted");
     let mut facts = Facts::default();
     let edit = Edit { text: Some(text), ..Edit::default() };
@@ -276,7 +277,8 @@ fn log() -> ItemLog {
 #[test]
 fn a_quote_is_found_with_its_speaker_or_refused() {
     let (log, thread) = (log(), ThreadId::from("t"));
-    let found = |quote: &str| find_quote(&log, &thread, quote).map(|found| (found.said_by, found.source));
+    let found =
+        |quote: &str| find_quote(&log, &Dialects::builtin(), &thread, quote).map(|found| (found.said_by, found.source));
     let item = |item, start, end, name: Option<&str>| Source::Item {
         thread: "t".into(),
         item,
@@ -297,24 +299,44 @@ fn a_quote_is_found_with_its_speaker_or_refused() {
     assert_eq!(found("I"), Err(Refusal::QuoteTooShort));
 }
 
+/// A tool of the configuration has its own name for the path.
+#[test]
+fn a_file_that_a_configured_tool_read_is_the_source() {
+    let mut log = ItemLog::default();
+    log.append(Item::call("1", "peek", r#"{"where": "notes.txt"}"#), 5);
+    log.append(Item::output("1", "The service listens on port 9090."), 20);
+    let entry = ToolEntry { path: Some("where".to_owned()), ..ToolEntry::new("peek", Does::Read) };
+    let speaker = |dialects: &Dialects| {
+        let found = find_quote(&log, dialects, &"t".into(), "port 9090").unwrap();
+        let Source::Item { name, .. } = found.source else { panic!("{:?}", found.source) };
+        (found.said_by, name)
+    };
+    assert_eq!(speaker(&Dialects::builtin()), (Speaker::Tool, Some("peek".to_owned())));
+    assert_eq!(speaker(&Dialects::builtin().with(entry)), (Speaker::File, Some("notes.txt".to_owned())));
+}
+
 #[test]
 fn what_the_model_repeats_stays_the_statement_of_the_file() {
     let (log, thread) = (log(), ThreadId::from("t"));
-    let repeated = find_repeated(&log, &thread, "The service listens on port 8080.").unwrap();
+    let repeated = find_repeated(&log, &Dialects::builtin(), &thread, "The service listens on port 8080.").unwrap();
     assert_eq!(
         (repeated.said_by, repeated.quote.as_str()),
         (Speaker::File, "The service listens on port 8080 by default.")
     );
-    assert_eq!(find_repeated(&log, &thread, "You moved to Paris last year"), None, "the user said it");
-    assert_eq!(find_repeated(&log, &thread, "Ada prefers tabs"), None);
+    assert_eq!(
+        find_repeated(&log, &Dialects::builtin(), &thread, "You moved to Paris last year"),
+        None,
+        "the user said it"
+    );
+    assert_eq!(find_repeated(&log, &Dialects::builtin(), &thread, "Ada prefers tabs"), None);
 }
 
 #[test]
 fn only_what_was_said_answered_or_returned_is_read() {
-    let batch = Batch::next(&log(), &"t".into(), 0, 1_000_000);
+    let batch = Batch::next(&log(), &Dialects::builtin(), &"t".into(), 0, 1_000_000);
     assert_eq!(batch.items.iter().map(|item| item.position).collect::<Vec<_>>(), [0, 1, 3, 8]);
     assert_eq!(batch.end, 9);
-    assert_eq!(Batch::next(&log(), &"t".into(), 0, 30).end, 2, "a batch ends when it has enough");
+    assert_eq!(Batch::next(&log(), &Dialects::builtin(), &"t".into(), 0, 30).end, 2, "a batch ends when it has enough");
 }
 
 #[test]
@@ -335,7 +357,7 @@ fn answers_are_read_as_models_write_them() {
 
 #[test]
 fn a_fact_without_its_quote_is_refused() {
-    let batch = Batch::next(&log(), &"t".into(), 0, 1_000_000);
+    let batch = Batch::next(&log(), &Dialects::builtin(), &"t".into(), 0, 1_000_000);
     let answer = r#"{"facts":[{"text":"Ada lives in Rome.","entity":"Ada","item":0,"quote":"I moved to Rome"},
         {"text":"Ada moved.","entity":"Ada","item":99,"quote":"moved to Paris"}]}"#;
     let drafts: Vec<_> =
@@ -589,7 +611,7 @@ proptest! {
         let quote: String = text.chars().skip(start).take(len).collect();
         let mut log = ItemLog::new();
         log.append(Item::user(text), 9);
-        if let Ok(found) = find_quote(&log, &"t".into(), &quote) {
+        if let Ok(found) = find_quote(&log, &Dialects::builtin(), &"t".into(), &quote) {
             let Source::Item { item: 0, start, end, .. } = found.source else { panic!("{found:?}") };
             prop_assert!(text[start..end].starts_with(&found.quote));
         }

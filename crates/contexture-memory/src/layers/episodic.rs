@@ -30,8 +30,8 @@ use std::time::Duration;
 
 use contexture_core::item::{FunctionCallOutput, Item, Role};
 use contexture_core::layer::*;
-use contexture_core::search::terms;
 use contexture_core::{ItemLog, LayerId, Slot};
+use contexture_text::search::terms;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ use contexture_files::observer::Observer;
 use crate::redact::redact;
 use contexture_text::block::{QUOTED, fit_parts, flat, quoted, start_of};
 use contexture_text::date::minute;
-use contexture_text::state_version::Version;
+use contexture_text::state_version::StateVersion;
 
 /// The id of the layer.
 pub const ID: &str = "episodic";
@@ -111,7 +111,7 @@ pub struct Episode {
 /// The layer's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EpisodicState {
-    version: Version<1>,
+    version: StateVersion<1>,
     episodes: Vec<Episode>,
     /// Ids of records that were removed, so that a merge does not bring them back.
     forgotten: BTreeSet<String>,
@@ -122,7 +122,8 @@ pub struct EpisodicState {
 
 /// What `episodic/forget` is given.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Forget {
+#[schemars(rename = "Forget")]
+pub struct ForgetEpisodes {
     /// A text that the records have.
     pub text: String,
 }
@@ -131,7 +132,7 @@ impl Episodic {
     /// Returns the records, oldest first.
     pub const EPISODES: LayerData<Episodic, Vec<Episode>> = LayerData::new("episodes");
     /// Removes records; returns how many.
-    pub const FORGET: LayerFunction<Episodic, Forget, String> = LayerFunction::new("forget");
+    pub const FORGET: LayerFunction<Episodic, ForgetEpisodes, String> = LayerFunction::new("forget");
 
     /// Creates the layer.
     pub fn new() -> Self {
@@ -302,7 +303,7 @@ impl MemoryLayer for Episodic {
     fn provides(&self) -> LayerProvides<EpisodicState> {
         let forget = layer_fn(
             "Removes the records of earlier runs that have a text, because the user wants them forgotten.",
-            |input: Forget, state: Arc<EpisodicState>, _| async move {
+            |input: ForgetEpisodes, state: Arc<EpisodicState>, _| async move {
                 let (state, count) = state.without(&input.text)?;
                 Ok(FnResult::new(format!("{count} records removed")).with_state(state))
             },

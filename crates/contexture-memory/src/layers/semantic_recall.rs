@@ -43,7 +43,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::recall::{Embedder, Extent, PastIndex, PastQuery};
-use contexture_text::state_version::Version;
+use contexture_text::state_version::StateVersion;
 
 /// The id of the layer.
 pub const ID: &str = "semantic-recall";
@@ -70,7 +70,7 @@ pub struct SemanticRecall {
 /// The layer's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SemanticRecallState {
-    version: Version<1>,
+    version: StateVersion<1>,
     /// The scope of the documents.
     scope_key: String,
     /// How many items of each thread were added.

@@ -1,6 +1,7 @@
 //! The part of a long passage that fits a question.
 
-use contexture_core::search::{TermWeights, terms};
+use contexture_core::search::TermWeights;
+use contexture_text::search::terms;
 
 use contexture_text::block::flat;
 
@@ -67,7 +68,7 @@ fn value(piece: &str, wanted: &TermWeights) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use contexture_core::search::query_terms;
+    use contexture_text::search::query_terms;
     use proptest::prelude::*;
 
     use super::*;

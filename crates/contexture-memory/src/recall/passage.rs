@@ -9,6 +9,7 @@ use contexture_core::tokens::{ceil_boundary, floor_boundary};
 use serde_json::{Value, json};
 
 use crate::redact::{redact, redact_part};
+use contexture_files::argument_names::path_in;
 use contexture_text::date::{MONTHS, civil, day};
 use contexture_text::one_line::one_line;
 
@@ -21,8 +22,6 @@ const MAX_SPEAKER_BYTES: usize = 120;
 
 /// The speaker of what tools returned.
 const TOOL: &str = "tool";
-/// The names of arguments that hold the path of a file.
-pub(crate) const PATHS: &[&str] = &["path", "file_path", "filename", "file", "notebook_path", "uri"];
 
 /// One item of a past conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +93,7 @@ impl Passage {
         let call = self.text.lines().next().unwrap_or_default();
         let (name, arguments) = call.split_once(' ').unwrap_or((call, ""));
         let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
-        let path = PATHS.iter().find_map(|name| arguments.get(*name)?.as_str());
+        let path = path_in(&arguments);
         let shown = |name: &str| one_line(&one_line_name(name)).into_owned();
         Some(match path {
             Some(path) => format!("tool `{}`, file `{}`", shown(name), shown(path)),

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use contexture_core::search::{Found, for_each_term};
+use contexture_core::search::Found;
+use contexture_text::search::for_each_term;
 use foldhash::fast::FixedState;
 
 use super::passage::Passage;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-use contexture_core::search::terms;
+use contexture_text::search::terms;
 
 /// See its first lines.
 const TABLE: &str = include_str!("thesaurus.txt");

@@ -167,7 +167,9 @@ fn is_before(word: &str, before: &str) -> bool {
     match before {
         "" => false,
         // Options of one letter may be joined: `-bc`.
-        "-b" => word.starts_with('-') && !word.starts_with("--") && word.contains('b'),
+        "-b" | "-nb" => {
+            word.starts_with('-') && !word.starts_with("--") && before[1..].chars().all(|letter| word.contains(letter))
+        }
         _ => word == before,
     }
 }
@@ -189,6 +191,8 @@ fn given(
             let is_key = how == How::Word(at) || read.contains(|c: char| c.is_ascii_digit());
             ((!is_option && words == at && is_key && !read.contains('=')).then(|| word.clone()), None)
         }
+        How::AfterWord(name) => (None, next(text, word.end, How::Next).filter(|_| read == name)),
+        How::Login => (login(read).filter(|_| words == 0).map(|at| word.start + at.start..word.start + at.end), None),
         _ if read == option || (option == "/user:" && joined().is_some()) => (None, next(text, word.end, how)),
         How::Joined | How::Either => (joined(), None),
         How::After(_) if !option.starts_with("--") => (joined().and_then(|value| after_sign(text, value, how)), None),
@@ -198,6 +202,13 @@ fn given(
             (value.and_then(|value| after_sign(text, value.start + 1..value.end, how)), None)
         }
     }
+}
+
+/// Where the password of `ada/password@host` is.
+fn login(word: &str) -> Option<Range<usize>> {
+    let at = word.find('@').unwrap_or(word.len());
+    let slash = word[..at].find('/').filter(|slash| *slash > 0)?;
+    (!word.starts_with(['/', '.', '-', '@'])).then_some(slash + 1..at)
 }
 
 /// How the word after an option gives a password: not if only the option is quoted, as in `` `-p` ``.
@@ -223,7 +234,7 @@ fn after_sign(text: &str, value: Range<usize>, how: How) -> Option<Range<usize>>
 }
 
 fn secret(text: &str, value: Range<usize>) -> Option<Secret> {
-    let trimmed = text[value.clone()].trim_end_matches([',', ']', '}']);
+    let trimmed = text[value.clone()].trim_end_matches([',', ']', '}', '\\']);
     let is_word = SENTENCE.contains(&trimmed);
     let is_password = (MIN_VALUE..=MAX_VALUE).contains(&trimmed.len()) && !is_stand_in(trimmed) && !is_word;
     is_password.then(|| Secret { range: value.start..value.start + trimmed.len(), kind: PASSWORD })

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::random::is_name_of_words;
+use super::random::{alternates, is_name_of_words};
 use super::signs::Signs;
 use super::table::{FORMATS, Format, PASSWORD, SHAPES, Shape};
 use super::value::is_stand_in;
@@ -11,6 +11,9 @@ use super::{Secret, begins_word};
 const WEB_TOKEN: &str = "web token";
 const BOT_TOKEN: &str = "bot token";
 const DISCORD_TOKEN: &str = "Discord token";
+const LABELLED: &str = "labelled key";
+/// What begins a part of a label whose value is no secret.
+const OPEN_LABELS: [&str; 6] = ["sha", "md", "pk", "pub", "hash", "etag"];
 /// By how many characters a key is judged. It may be longer.
 const MAX_JUDGED: usize = 512;
 /// A beginning of at most so many characters may begin a name, too.
@@ -21,7 +24,13 @@ const ENCODED: usize = 48;
 /// What secrets of these formats are called.
 pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
     let formats = FORMATS.iter().map(|Format(.., kind)| *kind);
-    formats.chain(SHAPES.iter().map(|Shape(.., kind)| *kind)).chain([WEB_TOKEN, BOT_TOKEN, DISCORD_TOKEN, PASSWORD])
+    formats.chain(SHAPES.iter().map(|Shape(.., kind)| *kind)).chain([
+        WEB_TOKEN,
+        BOT_TOKEN,
+        DISCORD_TOKEN,
+        LABELLED,
+        PASSWORD,
+    ])
 }
 
 /// The formats by the first byte of a key.
@@ -56,7 +65,42 @@ pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
 fn key_from(bytes: &[u8], at: usize, dots: &mut Dots) -> Option<Secret> {
     let formats = &BY_FIRST[usize::from(bytes[at])];
     let key = formats.iter().find_map(|format| key_at(bytes, at, format));
-    key.or_else(|| web_token(bytes, at, dots)).or_else(|| bot_token(bytes, at)).or_else(|| address_password(bytes, at))
+    key.or_else(|| web_token(bytes, at, dots))
+        .or_else(|| bot_token(bytes, at))
+        .or_else(|| address_password(bytes, at))
+        .or_else(|| labelled(bytes, at))
+}
+
+/// A random text after a label, as most makers of tokens write them by now: `acme_…`. Identifiers are shorter, checksums have
+/// one kind of letters or the name of their function, and a key whose label says that it is public is no secret.
+fn labelled(bytes: &[u8], at: usize) -> Option<Secret> {
+    const LABEL: std::ops::RangeInclusive<usize> = 2..=16;
+    const LEAST: usize = 36;
+    const LEAST_OF_EACH: usize = 2;
+    const LEAST_WORD: usize = 5;
+    const LEAST_RANDOM: usize = 12;
+    let rest = &bytes[at..];
+    let is_label = |byte: &&u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || **byte == b'_';
+    let len = rest.iter().take(LABEL.end() + 1).take_while(is_label).count();
+    let end =
+        if rest.get(len) == Some(&b'-') { len + 1 } else { rest[..len].iter().rposition(|byte| *byte == b'_')? + 1 };
+    let label = std::str::from_utf8(&rest[..end]).ok().filter(|label| LABEL.contains(&(label.len() - 1)))?;
+    let is_open = OPEN_LABELS.iter().any(|open| label.split(['_', '-']).any(|part| part.starts_with(open)));
+    // After a dash, it is the middle of a name; after a backslash, the letter of an escape.
+    let is_inside = matches!(bytes[..at].last(), Some(b'-' | b'.' | b'\\'));
+    if is_open || is_inside || !rest[0].is_ascii_lowercase() || is_encoded(&bytes[..at]) {
+        return None;
+    }
+    let key = &rest[end..end + Signs::Word.run(&rest[end..], MAX_JUDGED)];
+    let count = |test: fn(&u8) -> bool| key.iter().filter(|byte| test(byte)).count();
+    let is_random = [u8::is_ascii_digit, u8::is_ascii_lowercase, u8::is_ascii_uppercase];
+    let is_key = key.len() >= LEAST && is_random.into_iter().all(|test| count(test) >= LEAST_OF_EACH);
+    let after = rest.get(end + key.len());
+    let parts = || key.split(|byte| matches!(byte, b'-' | b'_'));
+    let is_word = |part: &[u8]| part.len() >= LEAST_WORD && part.iter().all(u8::is_ascii_lowercase);
+    let has_random = parts().any(|part| part.len() >= LEAST_RANDOM && alternates(part)) && !parts().any(is_word);
+    (is_key && !is_name_of_words(key) && has_random && !matches!(after, Some(b'+' | b'/' | b'=')))
+        .then(|| Secret { range: at..at + end + key.len(), kind: LABELLED })
 }
 
 fn key_at(bytes: &[u8], at: usize, format: &Format) -> Option<Secret> {
@@ -71,8 +115,9 @@ fn key_at(bytes: &[u8], at: usize, format: &Format) -> Option<Secret> {
         _ => has(u8::is_ascii_digit) || has(u8::is_ascii_uppercase),
     };
     // Branches, classes and files begin so too: `sk-1234-fix-the-parser`, `sk-SK-translations-2024`.
-    let may_be_words =
-        matches!(signs, Signs::Word | Signs::Wide) && begin.len() <= WORDLIKE && !begin.starts_with("xo");
+    let may_be_words = matches!(signs, Signs::Word | Signs::Tilde | Signs::Wide)
+        && begin.len() <= WORDLIKE
+        && !begin.starts_with("xo");
     let is_key = len >= least && is_random && !(may_be_words && is_name_of_words(&judged[..len]));
     if !is_key || is_encoded(&bytes[..at]) {
         return None;

@@ -5,9 +5,12 @@ use std::sync::LazyLock;
 
 use contexture_core::tokens::{ceil_boundary, floor_boundary};
 
-use super::random::is_word;
-use super::table::{AUTH, LINKS, NAMES, Name, OTHER_NAMES, PASS, PASSWORD, SIGNATURE, STAGES};
-use super::value::{Form, is_key, is_password};
+use super::random::{alternates, is_word};
+use super::table::{
+    AUTH, CREDS, KEY, LINKS, NAMES, Name, OPEN_KEYS, OTHER_NAMES, PASS, PASSWORD, SCHEMES, SESSION, SETTERS,
+    SHORT_NAMES, SIGNATURE, STAGES,
+};
+use super::value::{Form, is_key, is_password, is_uuid};
 use super::{Secret, mark_len};
 
 /// How many characters there may be between a name and its value.
@@ -20,6 +23,10 @@ const MAX_JUDGED: usize = 256;
 const MAX_SUFFIX: usize = 64;
 /// The shortest signature.
 const MIN_SIGNATURE: usize = 16;
+/// The shortest key of a name that says no more than that.
+const MIN_KEY: usize = 20;
+/// The shortest value that is a password because it is random.
+const MIN_RANDOM: usize = 8;
 /// The first character of scripts without spaces between words.
 const CJK: char = '\u{2E80}';
 
@@ -95,11 +102,12 @@ struct Gap {
     /// The last sign among these.
     sign: Option<char>,
     quote: Option<char>,
+    /// Whether the name is that of a function which sets the value: `setPassword("…")`.
+    is_call: bool,
 }
 
 /// The value after a name: past quotes, links and spaces.
 fn value_after(text: &str, name: Range<usize>, entry: &Name) -> Option<Range<usize>> {
-    let Name(telling, kind) = *entry;
     let after_name = name.end + suffix_len(text, &name)?;
     let gap = gap(text, &name, after_name)?;
     let rest = &text[gap.start..ceil_boundary(text, gap.start + MAX_JUDGED)];
@@ -127,29 +135,89 @@ fn value_after(text: &str, name: Range<usize>, entry: &Name) -> Option<Range<usi
         Form::Line | Form::Assigned => rest[..end].trim_end_matches(['.', ':']),
         Form::Loose | Form::Quoted => rest[..end].trim_end_matches(['.', ':', '!', '?']),
     };
-    let is_secret = match kind {
-        // `"password": "Passwort1 eingeben"` is a label.
-        PASSWORD if quoted.is_none() && gap.quote.is_some() && after.starts_with(' ') && is_word(value) => false,
-        PASSWORD => {
-            let is_given =
-                gap.is_linked || form >= Form::Quoted || is_line_of_login(before, after) || before.contains("define(");
-            let form = if quoted.is_some() && is_given { form.max(Form::Quoted) } else { form };
-            is_given && (telling != PASS || is_last_part(before, &text[name])) && is_password(value, form)
-        }
-        SIGNATURE => form == Form::Assigned && value.len() >= MIN_SIGNATURE && is_key(value, form),
-        _ if telling == AUTH => {
-            let is_whole = before.ends_with(['"', '\'', '_']) && gap.is_linked;
-            is_whole && value.len() >= MIN_SIGNATURE && is_key(value, form)
-        }
-        _ => is_key(value, form),
-    };
+    let is_secret =
+        Candidate { entry, before, after, value, form, gap: &gap, is_quoted: quoted.is_some() }.is_secret(&text[name]);
     let rest = &text[gap.start..];
     let len = if end == MAX_JUDGED { rest.find(is_end).unwrap_or(rest.len()) } else { value.len() };
     is_secret.then(|| gap.start..gap.start + len)
 }
 
+/// A value after a telling name, and what is around the two.
+struct Candidate<'a> {
+    entry: &'a Name,
+    before: &'a str,
+    after: &'a str,
+    value: &'a str,
+    form: Form,
+    gap: &'a Gap,
+    is_quoted: bool,
+}
+
+impl Candidate<'_> {
+    fn is_secret(&self, name: &str) -> bool {
+        let Candidate { before, value, form, .. } = *self;
+        let Name(telling, kind) = *self.entry;
+        match kind {
+            PASSWORD => self.is_password(name),
+            // `PublicKeyToken=b77a5c561934e089` identifies a key that everybody may have.
+            _ if is_public(before) => false,
+            SIGNATURE => form == Form::Assigned && value.len() >= MIN_SIGNATURE && is_key(value, form),
+            _ if telling == KEY => {
+                let is_open = OPEN_KEYS.iter().any(|open| before.ends_with(open));
+                form == Form::Assigned
+                    && before.ends_with('_')
+                    && !is_open
+                    && value.len() >= MIN_KEY
+                    && is_key(value, form)
+            }
+            _ if telling == AUTH => {
+                let is_whole = before.ends_with(['"', '\'', '_']) && self.gap.is_linked;
+                is_whole && value.len() >= MIN_SIGNATURE && is_key(value, form)
+            }
+            // Agents and editors number their sessions so.
+            _ if telling == SESSION && is_uuid(value) => false,
+            _ => is_key(value, form),
+        }
+    }
+
+    fn is_password(&self, name: &str) -> bool {
+        let Candidate { before, after, value, form, .. } = *self;
+        let telling = self.entry.0;
+        // `"password": "Passwort1 eingeben"` is a label.
+        if !self.is_quoted && self.gap.quote.is_some() && after.starts_with(' ') && is_word(value) {
+            return false;
+        }
+        let is_given = self.gap.is_linked
+            || form >= Form::Quoted
+            || is_line_of_login(before, after)
+            || before.contains("define(")
+            || (self.gap.is_call && self.is_quoted && after[1..].starts_with(')'))
+            || is_plainly_random(value);
+        let form = if self.is_quoted && is_given && !self.gap.is_call { form.max(Form::Quoted) } else { form };
+        let is_name = match telling {
+            PASS => is_last_part(before, name),
+            // What is logged there is a user's name too: `creds: user=%q`.
+            CREDS => value.split_once(':').is_some_and(|(_, password)| is_password(password, Form::Loose)),
+            _ if SHORT_NAMES.contains(&telling) => !before.ends_with(|c: char| c.is_alphanumeric()),
+            _ => true,
+        };
+        is_given && is_name && is_password(value, form)
+    }
+}
+
+/// Whether nobody would take a value for a word: `the password uH9AA3Z2`.
+fn is_plainly_random(value: &str) -> bool {
+    let has = |test: fn(&u8) -> bool| value.bytes().any(|byte| test(&byte));
+    value.len() >= MIN_RANDOM
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_uppercase)
+        && alternates(value.as_bytes())
+}
+
 fn gap(text: &str, name: &Range<usize>, at: usize) -> Option<Gap> {
-    let mut gap = Gap { start: at, is_linked: false, sign: None, quote: None };
+    let is_call = text[at..].starts_with('(');
+    let mut gap = Gap { start: at + usize::from(is_call), is_linked: false, sign: None, quote: None, is_call };
     if is_tag(&text[..name.start], &text[at..ceil_boundary(text, at + MAX_JUDGED)]) {
         gap = Gap { start: at + 1, is_linked: true, ..gap };
     }
@@ -160,7 +228,10 @@ fn gap(text: &str, name: &Range<usize>, at: usize) -> Option<Gap> {
     }
     while gap.start - at <= MAX_GAP {
         let rest = &text[gap.start..ceil_boundary(text, gap.start + 2 * MAX_GAP)];
+        // What follows an escaped end of line is another line.
+        let is_end = ["\\n", "\\r"].iter().any(|end| rest.starts_with(end));
         let skipped = rest.len() - rest.trim_start_matches([' ', '\t', '"', '\'', '`', '\\', '*', ',']).len();
+        let skipped = if is_end && !gap.is_linked { 0 } else { skipped };
         // Nothing between quotes is an empty value, and what follows is another one.
         if gap.is_linked && gap.quote.is_none() && (rest.starts_with("\"\"") || rest.starts_with("''")) {
             return None;
@@ -168,6 +239,8 @@ fn gap(text: &str, name: &Range<usize>, at: usize) -> Option<Gap> {
         if skipped > 0 {
             gap.quote = rest[..skipped].chars().rev().find(|c| matches!(c, '"' | '\'' | '`')).or(gap.quote);
             gap.start += skipped;
+        } else if let Some(scheme) = SCHEMES.iter().find(|scheme| rest.starts_with(**scheme)) {
+            gap.start += scheme.len();
         } else if let Some(link) = LINKS.iter().find(|link| begins_with_link(rest, link)) {
             (gap.is_linked, gap.quote) = (true, None);
             gap.sign = link.chars().next().filter(|c| !c.is_alphabetic());
@@ -218,13 +291,22 @@ fn is_pair_before(before: &str) -> bool {
 
 /// Whether a name after this is that of an option: `--password x`.
 fn is_option(before: &str) -> bool {
-    let words = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '-');
+    let words = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "-._".contains(c));
     before[words.len()..].starts_with("--")
 }
 
 /// `DB_PASS` and `dbPass` rather than `pass`.
 fn is_last_part(before: &str, name: &str) -> bool {
     before.ends_with('_') || (name.starts_with('P') && before.ends_with(|c: char| c.is_ascii_lowercase()))
+}
+
+/// Whether the name is the end of that of something public.
+fn is_public(before: &str) -> bool {
+    let name = before.trim_end_matches(['_', '-', ' ']);
+    let name = name.strip_suffix("key").or_else(|| name.strip_suffix("Key")).unwrap_or(name);
+    let name = name.trim_end_matches(['_', '-', ' ']);
+    name.get(floor_boundary(name, name.len().saturating_sub("public".len()))..)
+        .is_some_and(|end| end.eq_ignore_ascii_case("public"))
 }
 
 /// The length of a value up to its closing quote, if it is one word.
@@ -272,7 +354,9 @@ fn is_line_of_login(before: &str, after: &str) -> bool {
 fn suffix_len(text: &str, name: &Range<usize>) -> Option<usize> {
     let rest = &text[name.end..ceil_boundary(text, name.end + MAX_SUFFIX)];
     if rest.starts_with('(') {
-        return None;
+        let before = &text[floor_boundary(text, name.start.saturating_sub(MAX_SUFFIX))..name.start];
+        let is_setter = SETTERS.iter().any(|setter| before.ends_with(setter));
+        return is_setter.then_some(0);
     }
     if !text[name.clone()].is_ascii() {
         return Some(0);

@@ -18,6 +18,11 @@ pub(super) fn is_name_of_words(bytes: &[u8]) -> bool {
     parts.all(|part| part.len() < LONG && std::str::from_utf8(part).is_ok_and(is_word))
 }
 
+/// Whether letters, capital letters and digits take turns as often as at random; words of a name do not.
+pub(super) fn alternates(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok_and(|text| turns(text) * 10 >= text.len() * 3)
+}
+
 /// Whether all parts of a path, a dotted name or a name with dashes are words.
 pub(super) fn is_name(value: &str) -> bool {
     let parts = || value.split(SEPARATORS).filter(|part| !part.is_empty());

@@ -22,6 +22,8 @@ pub(super) enum Signs {
     Tilde,
     /// The same, `=`, `/`, `+` and `$`.
     Wide,
+    /// Letters, digits, `+`, `/` and `=`.
+    Base64,
     /// Letters, digits and escapes such as `%3D`, of which there is one.
     Percent,
     /// The name of a host, with `/`.
@@ -45,6 +47,7 @@ impl Signs {
             Signs::Word => is_alnum || matches!(byte, b'-' | b'_'),
             Signs::Tilde => is_alnum || b"-_.~".contains(&byte),
             Signs::Wide => is_alnum || b"-_.=/+~$".contains(&byte),
+            Signs::Base64 => is_alnum || b"+/=".contains(&byte),
             Signs::Percent => is_alnum || byte == b'%',
             Signs::Host => is_alnum || b"-./".contains(&byte),
             Signs::Path => is_alnum || b"-./@".contains(&byte),

@@ -194,9 +194,10 @@ fn a_part_of_a_text_has_no_part_of_a_secret() {
 fn every_telling_name_is_looked_for() {
     for name in super::named::names() {
         for name in [name.to_owned(), name.to_uppercase()] {
-            // Some are telling only in the query of an address, or as a whole.
+            // Some are telling only in the query of an address, as a whole, in a variable, or with a user's name.
+            let upper = name.to_uppercase();
             let text = format!(
-                "https://x.example/?x-{name}=Zq9Xw7Kp3Lm5Nv1Tb8Rd \"{name}\": \"Zq9Xw7Kp3Lm5Nv1Tb8Rd\" DB_{name}: Zq9Xw7Kp3Lm5Nv1Tb8Rd"
+                "APP_{upper}=Zq9Xw7Kp3Lm5Nv1Tb8Rd {name}: ada:Zq9Xw7Kp3Lm5Nv1Tb8Rd https://x.example/?x-{name}=Zq9Xw7Kp3Lm5Nv1Tb8Rd \"{name}\": \"Zq9Xw7Kp3Lm5Nv1Tb8Rd\" DB_{name}: Zq9Xw7Kp3Lm5Nv1Tb8Rd"
             );
             assert_ne!(redact(&text), text, "{name}");
         }

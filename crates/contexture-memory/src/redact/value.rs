@@ -44,6 +44,7 @@ pub(super) fn is_password(value: &str, form: Form) -> bool {
         || is_place(value)
         || is_field(value)
         || is_rule(value)
+        || is_number(value)
     {
         return false;
     }
@@ -82,7 +83,7 @@ pub(super) fn is_key(value: &str, form: Form) -> bool {
 }
 
 /// Some providers' keys have this form, which is that of many harmless things.
-fn is_uuid(value: &str) -> bool {
+pub(super) fn is_uuid(value: &str) -> bool {
     let lens = value.split('-').map(str::len);
     lens.eq([8, 4, 4, 4, 12]) && value.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
@@ -150,6 +151,15 @@ fn is_field(value: &str) -> bool {
     parts.len() > 1
         && parts.iter().all(is_name)
         && (parts.len() > 2 || parts.iter().any(tells) || OBJECTS.contains(&parts[0]))
+}
+
+/// A number of a program: `0xc0a8`, `65535i32`.
+fn is_number(value: &str) -> bool {
+    let digits = value.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_typed = digits.len() < value.len()
+        && ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "usize", "UL", "px", "ms"].contains(&digits);
+    let hex = value.strip_prefix("0x");
+    is_typed || hex.is_some_and(|hex| hex.len() <= 8 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// What a password must be like, as `12-characters`.

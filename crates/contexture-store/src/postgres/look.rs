@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use contexture_core::search::SPLITTING_VERSION;
 use contexture_core::store::StoreError;
+use contexture_text::search::SPLITTING_VERSION;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error};
 

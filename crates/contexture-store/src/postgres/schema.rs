@@ -1,6 +1,6 @@
 //! The tables, and how they are created.
 
-use contexture_core::search::SPLITTING_VERSION;
+use contexture_text::search::SPLITTING_VERSION;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use contexture_core::search::{
-    Found, Posting, Ranking, SPLITTING_VERSION, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights,
-    check_scope, count_terms,
+    Found, Posting, Ranking, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights, check_scope,
 };
 use contexture_core::store::StoreError;
+use contexture_text::search::{SPLITTING_VERSION, count_terms, find_text};
 use futures_util::future::BoxFuture;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
@@ -435,6 +435,15 @@ impl SearchIndex for PostgresIndex {
             }
             Ok(ids.iter().filter_map(|id| by_id.get(id).cloned()).collect())
         })
+    }
+
+    fn search<'a>(
+        &'a self,
+        scope: &'a str,
+        query: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>> {
+        find_text(self, scope, query, limit)
     }
 
     fn count<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<usize, SearchError>> {

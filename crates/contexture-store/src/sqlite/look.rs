@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use contexture_core::search::{SPLITTING_VERSION, count_terms};
+use contexture_text::search::{SPLITTING_VERSION, count_terms};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::search::find_term;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use contexture_core::search::{
-    Found, Posting, Ranking, SPLITTING_VERSION, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights,
-    check_scope, count_terms,
+    Found, Posting, Ranking, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights, check_scope,
 };
+use contexture_text::search::{SPLITTING_VERSION, count_terms, find_text};
 use foldhash::fast::FixedState;
 use futures_util::future::BoxFuture;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
@@ -433,6 +433,15 @@ impl SearchIndex for SqliteIndex {
     fn get<'a>(&'a self, scope: &'a str, ids: &'a [String]) -> BoxFuture<'a, Result<Vec<SearchDocument>, SearchError>> {
         let (scope, ids) = (scope.to_owned(), ids.to_vec());
         Box::pin(self.with("read from the search index", move |connection| get(connection, &scope, &ids)))
+    }
+
+    fn search<'a>(
+        &'a self,
+        scope: &'a str,
+        query: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>> {
+        find_text(self, scope, query, limit)
     }
 
     fn count<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<usize, SearchError>> {

@@ -1,5 +1,7 @@
 //! Points in time as recordings write them.
 
+use contexture_text::date::days;
+
 /// Milliseconds since the Unix epoch of a time in the form `2025-01-31T12:34:56.789Z`, with or without the fraction.
 ///
 /// Returns `None` for other forms, other zones and times before the epoch; the recording is then used without the time.
@@ -8,11 +10,11 @@ pub(super) fn milliseconds(text: &str) -> Option<u64> {
     let [year, month, day] = numbers(date, '-')?;
     let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
     let [hour, minute, second] = numbers(time, ':')?;
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
+    if hour > 23 || minute > 59 || second > 60 {
         return None;
     }
     let thousandths: u64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
-    let seconds = days_since_epoch(year, month, day)? * 86_400 + hour * 3_600 + minute * 60 + second;
+    let seconds = days(year, month, day)? * 86_400 + hour * 3_600 + minute * 60 + second;
     Some(seconds * 1_000 + thousandths)
 }
 
@@ -20,18 +22,6 @@ fn numbers(text: &str, separator: char) -> Option<[u64; 3]> {
     let mut parts = text.split(separator).map(|part| part.parse::<u64>().ok());
     let numbers = [parts.next()??, parts.next()??, parts.next()??];
     parts.next().is_none().then_some(numbers)
-}
-
-/// Days from 1970-01-01 to a day of the Gregorian calendar. Years are counted from March, so that the leap day is the
-/// last day of its year.
-fn days_since_epoch(year: u64, month: u64, day: u64) -> Option<u64> {
-    const BEFORE_EPOCH: u64 = 719_468;
-    if !(1970..=9999).contains(&year) {
-        return None;
-    }
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let of_year = (153 * month + 2) / 5 + day - 1;
-    Some(year * 365 + year / 4 - year / 100 + year / 400 + of_year - BEFORE_EPOCH)
 }
 
 #[cfg(test)]
@@ -54,6 +44,7 @@ mod tests {
         {
             check(odd, None);
         }
+        check("2025-02-29T00:00:00Z", None);
         for odd in ["1969-12-31T23:59:59Z", "2025-09-30T23:59:59.xZ", "2025-09-30T23:59:59.äöZ", "2025-09-30T24:00:00Z"]
         {
             check(odd, None);

@@ -49,7 +49,7 @@ use serde::{Deserialize, Serialize};
 use self::read::Shelf;
 use self::render::Section;
 use crate::arguments::{maybe_paths, normal_path};
-use contexture_text::state_version::Version;
+use contexture_text::state_version::StateVersion;
 
 /// The id of the layer.
 pub const ID: &str = "instructions";
@@ -82,7 +82,7 @@ pub struct Instructions {
 /// The layer's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InstructionsState {
-    version: Version<1>,
+    version: StateVersion<1>,
     /// The thread that touched a file last is last.
     threads: VecDeque<Touched>,
 }

@@ -50,7 +50,7 @@ use crate::files::dialect::{Dialects, Does};
 use contexture_text::block::changed_lines;
 use contexture_text::one_line::one_line;
 use contexture_text::pattern::name_matches;
-use contexture_text::state_version::Version;
+use contexture_text::state_version::StateVersion;
 
 /// The id of the layer.
 pub const ID: &str = "plan";
@@ -104,20 +104,20 @@ pub enum Phase {
 /// The layer's state: the plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanState {
-    version: Version<1>,
+    version: StateVersion<1>,
     goal: String,
     phase: Phase,
     steps: Steps,
     /// The number of changes.
     revision: u64,
     /// When it was approved, in seconds since the Unix epoch, and in which revision.
-    approved: Option<Approval>,
-    changes: VecDeque<Change>,
+    approved: Option<PlanApproval>,
+    changes: VecDeque<PlanChange>,
 }
 
 /// The approval of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Approval {
+pub struct PlanApproval {
     /// When, in seconds since the Unix epoch.
     pub at_s: u64,
     /// Which revision.
@@ -126,7 +126,7 @@ pub struct Approval {
 
 /// A change of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Change {
+pub struct PlanChange {
     /// The revision that it created.
     pub revision: u64,
     /// When, in seconds since the Unix epoch.
@@ -172,17 +172,18 @@ pub struct Revise {
 
 /// What `plan/approve` is given: nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Approve {}
+#[schemars(rename = "Approve")]
+pub struct ApprovePlan {}
 
 impl Plan {
     /// Returns the current plan.
     pub const PLAN: LayerData<Plan, PlanState> = LayerData::new("plan");
     /// Returns the changes, oldest first.
-    pub const HISTORY: LayerData<Plan, Vec<Change>> = LayerData::new("history");
+    pub const HISTORY: LayerData<Plan, Vec<PlanChange>> = LayerData::new("history");
     /// Proposes a plan.
     pub const PROPOSE: LayerFunction<Plan, Propose, String> = LayerFunction::new("propose");
     /// Approves the plan.
-    pub const APPROVE: LayerFunction<Plan, Approve, String> = LayerFunction::new("approve");
+    pub const APPROVE: LayerFunction<Plan, ApprovePlan, String> = LayerFunction::new("approve");
     /// Sets the status of a step.
     pub const UPDATE: LayerFunction<Plan, UpdateStep, String> = LayerFunction::new("update");
     /// Adds, drops and rewords steps.
@@ -275,7 +276,7 @@ impl PlanState {
     }
 
     /// When it was approved, and in which revision.
-    pub fn approved(&self) -> Option<Approval> {
+    pub fn approved(&self) -> Option<PlanApproval> {
         self.approved
     }
 
@@ -286,7 +287,7 @@ impl PlanState {
 
     fn note(&mut self, at_s: u64, what: String) {
         self.revision += 1;
-        self.changes.push_back(Change { revision: self.revision, at_s, what });
+        self.changes.push_back(PlanChange { revision: self.revision, at_s, what });
         while self.changes.len() > MAX_CHANGES {
             self.changes.pop_front();
         }
@@ -317,7 +318,7 @@ impl PlanState {
         let mut plan = self.clone();
         plan.phase = if plan.steps.are_over() { Phase::Finished } else { Phase::Executing };
         plan.note(at_s, "approved".to_owned());
-        plan.approved = Some(Approval { at_s, revision: plan.revision });
+        plan.approved = Some(PlanApproval { at_s, revision: plan.revision });
         Ok(plan)
     }
 
@@ -379,9 +380,10 @@ impl MemoryLayer for Plan {
             "Proposes a plan, or another in its place. Until it is approved only reading tools run.",
             PlanState::propose,
         );
-        let approve = function("Approves the plan, so that work can begin.", |plan: &PlanState, _: Approve, at_s| {
-            plan.approve(at_s)
-        });
+        let approve =
+            function("Approves the plan, so that work can begin.", |plan: &PlanState, _: ApprovePlan, at_s| {
+                plan.approve(at_s)
+            });
         let update = function("Sets the status of a step of the plan.", PlanState::update);
         let asks = self.asks;
         let revise =

@@ -43,7 +43,7 @@ use serde::{Deserialize, Serialize};
 use self::find::{Shelf, Skill};
 use contexture_text::block::added_text;
 use contexture_text::one_line::one_line;
-use contexture_text::state_version::Version;
+use contexture_text::state_version::StateVersion;
 
 /// The id of the layer.
 pub const ID: &str = "procedural";
@@ -77,7 +77,7 @@ pub struct Procedural {
 /// The layer's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProceduralState {
-    version: Version<1>,
+    version: StateVersion<1>,
     /// The most recently opened skill is last.
     opened: VecDeque<Opened>,
 }

@@ -58,7 +58,7 @@ use contexture_text::block::{fit_parts, flat, start_of};
 use contexture_text::date::{about, minute, weekday};
 use contexture_text::one_line::one_line;
 use contexture_text::revised::Revised;
-use contexture_text::state_version::Version;
+use contexture_text::state_version::StateVersion;
 
 /// The id of the layer.
 pub const ID: &str = "reminder";
@@ -116,7 +116,7 @@ pub struct Moment<'a> {
 /// The layer's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReminderState {
-    version: Version<1>,
+    version: StateVersion<1>,
     turn: u64,
     /// The time of the last activity, in seconds since the Unix epoch.
     active_s: Option<u64>,

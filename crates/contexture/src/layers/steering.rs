@@ -58,10 +58,10 @@ use serde::{Deserialize, Serialize};
 use self::command::Likeness;
 pub use self::judge::Judge;
 use self::late::Late;
-pub use self::pattern::{Action, Pattern};
+pub use self::pattern::{Pattern, RuleAction};
 use crate::files::dialect::Dialects;
 use contexture_text::block::{fit_parts, flat, start_of};
-use contexture_text::state_version::Version;
+use contexture_text::state_version::StateVersion;
 
 /// The id of the layer.
 pub const ID: &str = "steering";
@@ -94,8 +94,8 @@ pub struct Steering {
 /// The layer's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SteeringState {
-    version: Version<1>,
-    ledger: VecDeque<Entry>,
+    version: StateVersion<1>,
+    ledger: VecDeque<LedgerEntry>,
     /// The number of the last late verdict that was delivered.
     delivered: u64,
 }
@@ -103,7 +103,7 @@ pub struct SteeringState {
 /// A verdict other than a plain pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Entry {
+pub struct LedgerEntry {
     /// The step of the execution.
     pub step: u64,
     /// What was judged: `call Bash`, or `response`.
@@ -150,7 +150,7 @@ fn united(verdicts: &[Verdict]) -> SteeringDecision {
 
 impl Steering {
     /// Returns the verdicts other than a plain pass, oldest first.
-    pub const LEDGER: LayerData<Steering, Vec<Entry>> = LayerData::new("ledger");
+    pub const LEDGER: LayerData<Steering, Vec<LedgerEntry>> = LayerData::new("ledger");
 
     /// Creates the layer without rules: everything passes.
     pub fn new() -> Self {
@@ -213,7 +213,7 @@ impl Steering {
     /// that paths are relative to.
     pub fn doubt(&self, tool: &str, call: &FunctionCall, bases: &[String]) -> Option<&Pattern> {
         let arguments = self.dialects.common_arguments(tool, call.parsed_arguments());
-        let mut denying = self.patterns.iter().filter(|pattern| pattern.action != Action::Allow);
+        let mut denying = self.patterns.iter().filter(|pattern| pattern.action != RuleAction::Allow);
         denying.find(|pattern| pattern.likeness(tool, &arguments, bases) == Likeness::Unclear)
     }
 
@@ -222,14 +222,14 @@ impl Steering {
         let arguments = self.dialects.common_arguments(name, call.parsed_arguments());
         let found = self.patterns.iter().map(|pattern| (pattern, pattern.likeness(name, &arguments, bases)));
         let found: Vec<(&Pattern, Likeness)> = found.filter(|(_, likeness)| *likeness != Likeness::No).collect();
-        let is_allowed = found.iter().any(|(pattern, _)| pattern.action == Action::Allow);
+        let is_allowed = found.iter().any(|(pattern, _)| pattern.action == RuleAction::Allow);
         let own = self.call_rules.iter().map(|(rule, judge)| Verdict::new(rule, judge(name, call)));
         let mut verdicts: Vec<Verdict> = own.collect();
         let is_asked = self.asks_about.as_ref().is_some_and(|asks| asks(name));
         for (pattern, likeness) in found {
             let decision = match (pattern.action, likeness) {
-                (Action::Allow, _) => continue,
-                (Action::Guide, _) if is_allowed => continue,
+                (RuleAction::Allow, _) => continue,
+                (RuleAction::Guide, _) if is_allowed => continue,
                 (_, Likeness::Unclear) if is_asked => continue,
                 (_, Likeness::Unclear) => pattern.decision_in_doubt(),
                 (_, _) => pattern.decision(),
@@ -273,7 +273,8 @@ impl Steering {
 
     /// The rules as lines for the model.
     fn lines(&self) -> Vec<String> {
-        let patterns = self.patterns.iter().filter(|pattern| pattern.action != Action::Allow).map(Pattern::in_words);
+        let patterns =
+            self.patterns.iter().filter(|pattern| pattern.action != RuleAction::Allow).map(Pattern::in_words);
         let judges = self.judges.iter().map(|judge| format!("- {}", flat(&judge.question)));
         patterns.chain(judges).collect()
     }
@@ -283,7 +284,7 @@ impl SteeringState {
     fn add(&mut self, step: u64, what: &str, verdicts: Vec<Verdict>) {
         let told = verdicts.into_iter().filter(|verdict| verdict.decision != SteeringDecision::Allow);
         let entries =
-            told.map(|Verdict { rule, decision }| Entry { step, what: what.to_owned(), rule, verdict: decision });
+            told.map(|Verdict { rule, decision }| LedgerEntry { step, what: what.to_owned(), rule, verdict: decision });
         self.ledger.extend(entries);
         while self.ledger.len() > MAX_LEDGER {
             self.ledger.pop_front();

@@ -35,7 +35,7 @@ use serde_json::{Map, Value, json};
 use contexture_text::block::{changed_lines, fit_parts, flat, start_of};
 use contexture_text::one_line::one_line;
 use contexture_text::revised::Revised;
-use contexture_text::state_version::Version;
+use contexture_text::state_version::StateVersion;
 
 /// The id of the layer.
 pub const ID: &str = "task-state";
@@ -62,7 +62,7 @@ pub struct TaskState;
 /// The layer's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TaskRecord {
-    version: Version<1>,
+    version: StateVersion<1>,
     checkpoints: VecDeque<Checkpoint>,
     /// How many earlier checkpoints were dropped, in this execution and its parents.
     dropped: u64,

@@ -42,7 +42,7 @@ pub use self::commands::MemoryCommand;
 use contexture_text::block::{changed_lines, fit_parts, start_of};
 use contexture_text::one_line::one_line;
 use contexture_text::revised::Revised;
-use contexture_text::state_version::Version;
+use contexture_text::state_version::StateVersion;
 use contexture_text::united::united;
 
 /// The id of the layer.
@@ -70,7 +70,7 @@ pub struct ToolMemory {
 /// The layer's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolMemoryState {
-    version: Version<1>,
+    version: StateVersion<1>,
     files: Revised<String>,
     states: Revised<Value>,
 }
@@ -229,7 +229,7 @@ impl MemoryLayer for ToolMemory {
     async fn on_spawn(&self, params: SpawnParams<ToolMemoryState>) -> HookResult<SpawnResult<ToolMemoryState>> {
         let parent = &params.parent_state;
         let (files, states) = (parent.files.for_child(), parent.states.for_child());
-        Ok(SpawnResult::state(ToolMemoryState { version: Version, files, states }))
+        Ok(SpawnResult::state(ToolMemoryState { version: StateVersion, files, states }))
     }
 
     async fn on_return(&self, params: ReturnParams<ToolMemoryState>) -> HookResult<ReturnResult<ToolMemoryState>> {
@@ -241,7 +241,7 @@ impl MemoryLayer for ToolMemory {
 
     fn merge(&self, ours: &ToolMemoryState, theirs: &ToolMemoryState) -> Option<ToolMemoryState> {
         let (files, states) = (ours.files.merged(&theirs.files), ours.states.merged(&theirs.states));
-        Some(ToolMemoryState { version: Version, files, states })
+        Some(ToolMemoryState { version: StateVersion, files, states })
     }
 
     fn merge_since(
@@ -253,7 +253,7 @@ impl MemoryLayer for ToolMemory {
         let Some(base) = base else { return self.merge(ours, theirs) };
         let files =
             ours.files.merged_since(&base.files, &theirs.files, |base, ours, theirs| united(base, ours, theirs));
-        Some(ToolMemoryState { version: Version, files, states: ours.states.merged(&theirs.states) })
+        Some(ToolMemoryState { version: StateVersion, files, states: ours.states.merged(&theirs.states) })
     }
 }
 

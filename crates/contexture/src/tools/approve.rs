@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 /// An action that a tool is about to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Action<'a> {
+pub enum ToolAction<'a> {
     /// Writes a file.
     Write {
         /// The file, relative to the directory.
@@ -34,7 +34,7 @@ pub enum Approval {
 /// Decides what tools may do. Called before every change and every command, each time just before it happens.
 pub trait Approve: Send + Sync + 'static {
     /// Decides about an action. It may take as long as a user needs; the future is dropped if the turn is cancelled.
-    fn approve<'a>(&'a self, action: Action<'a>) -> BoxFuture<'a, Approval>;
+    fn approve<'a>(&'a self, action: ToolAction<'a>) -> BoxFuture<'a, Approval>;
 }
 
 /// Allows changes of files but no commands. The default.
@@ -42,10 +42,10 @@ pub trait Approve: Send + Sync + 'static {
 pub struct NoCommands;
 
 impl Approve for NoCommands {
-    fn approve<'a>(&'a self, action: Action<'a>) -> BoxFuture<'a, Approval> {
+    fn approve<'a>(&'a self, action: ToolAction<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(std::future::ready(match action {
-            Action::Write { .. } => Approval::Allowed,
-            Action::Run { .. } => Approval::Denied("commands are not allowed in this session".to_owned()),
+            ToolAction::Write { .. } => Approval::Allowed,
+            ToolAction::Run { .. } => Approval::Denied("commands are not allowed in this session".to_owned()),
         }))
     }
 }
@@ -55,7 +55,7 @@ impl Approve for NoCommands {
 pub struct AllowAll;
 
 impl Approve for AllowAll {
-    fn approve<'a>(&'a self, _: Action<'a>) -> BoxFuture<'a, Approval> {
+    fn approve<'a>(&'a self, _: ToolAction<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(std::future::ready(Approval::Allowed))
     }
 }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, timeout_at};
 
-use super::approve::Action;
+use super::approve::ToolAction;
 use super::arguments::{parse, schema_of};
 use super::output::Output;
 use super::workspace::Workspace;
@@ -63,7 +63,7 @@ impl Tool for ExecuteBash {
 
     async fn call(&self, arguments: Value, _: ToolContext<'_>) -> Result<String, BoxError> {
         let Arguments { command, timeout_seconds } = parse(arguments)?;
-        self.0.ask(Action::Run { command: &command }).await?;
+        self.0.ask(ToolAction::Run { command: &command }).await?;
         let seconds = timeout_seconds.unwrap_or(DEFAULT_SECONDS).clamp(1, MAX_SECONDS);
         run(&command, &self.0, Duration::from_secs(seconds)).await
     }

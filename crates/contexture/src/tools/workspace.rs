@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use contexture_core::error::BoxError;
 use contexture_core::host::{FileError, FileErrorCode, FileText, FsAdapter, ReadLimits, relative_path};
 
-use super::approve::{Action, Approval, Approve, NoCommands};
+use super::approve::{Approval, Approve, NoCommands, ToolAction};
 use crate::fs::{Expected, LocalFs};
 use crate::host::ProgramEnvironment;
 
@@ -34,12 +34,12 @@ struct Shared {
     directory: PathBuf,
     /// The digest of each file's text as the agent last read or wrote it.
     known: Mutex<HashMap<String, blake3::Hash>>,
-    changes: Mutex<Vec<Change>>,
+    changes: Mutex<Vec<FileChange>>,
 }
 
 /// A change that a tool made to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct FileChange {
     /// The file, relative to the directory.
     pub path: String,
     /// Its text before; `None` if it did not exist.
@@ -96,7 +96,7 @@ impl Workspace {
     }
 
     /// Returns the changes made by tools, oldest first, and clears them.
-    pub fn take_changes(&self) -> Vec<Change> {
+    pub fn take_changes(&self) -> Vec<FileChange> {
         std::mem::take(&mut *lock(&self.shared.changes))
     }
 
@@ -140,20 +140,20 @@ impl Workspace {
     /// Writes a file, if that is allowed and its text is still `before`.
     pub(super) async fn write(&self, path: &str, before: Option<FileText>, after: String) -> Result<(), BoxError> {
         let text_before = before.as_ref().map(|file| file.text.as_str());
-        let action = Action::Write { path, before: text_before, after: &after };
+        let action = ToolAction::Write { path, before: text_before, after: &after };
         self.ask(action).await?;
         let expected = before.as_ref().map_or(Expected::Missing, |file| Expected::Unchanged(file.stamp));
         self.shared.files.write(path, &after, expected).await.map_err(hinted)?;
         lock(&self.shared.known).insert(path.to_owned(), blake3::hash(after.as_bytes()));
         let mut changes = lock(&self.shared.changes);
         if changes.len() < MAX_CHANGES {
-            changes.push(Change { path: path.to_owned(), before: before.map(|file| file.text), after });
+            changes.push(FileChange { path: path.to_owned(), before: before.map(|file| file.text), after });
         }
         Ok(())
     }
 
     /// Asks whether an action is allowed.
-    pub(super) async fn ask(&self, action: Action<'_>) -> Result<(), BoxError> {
+    pub(super) async fn ask(&self, action: ToolAction<'_>) -> Result<(), BoxError> {
         match self.approve.approve(action).await {
             Approval::Allowed => Ok(()),
             Approval::Denied(reason) => Err(format!("not done: {reason}").into()),

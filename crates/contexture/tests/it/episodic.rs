@@ -5,7 +5,7 @@ use std::sync::Arc;
 use contexture::engine::Engine;
 use contexture::error::BoxError;
 use contexture::layers::Episodic;
-use contexture::layers::episodic::{Episode, EpisodeOutcome, Forget, MAX_EPISODES};
+use contexture::layers::episodic::{Episode, EpisodeOutcome, ForgetEpisodes, MAX_EPISODES};
 use contexture::memory::memory;
 use contexture::testing::{Recorder, ScriptedModel, engine};
 use contexture::tool::{Tool, ToolContext};
@@ -117,13 +117,14 @@ fn records_are_shown_by_words_in_common_and_count_their_use() {
         let uses: Vec<u32> =
             execution.memory().read(Episodic::EPISODES).unwrap().iter().map(|episode| episode.uses).collect();
         assert_eq!(uses, [1, 0, 0]);
-        let removed = execution.memory().call(Episodic::FORGET, Forget { text: "PARSER".into() }).await.unwrap();
+        let removed =
+            execution.memory().call(Episodic::FORGET, ForgetEpisodes { text: "PARSER".into() }).await.unwrap();
         assert_eq!(removed.result, "1 records removed");
         execution.turn("The parser?").await.unwrap();
         // The block of this epoch is as it was; the newest word about it counts.
         let newest = model.last_texts().into_iter().rfind(|text| text.contains("layer=\"episodic\"")).unwrap();
         assert!(newest.starts_with("<updates>") && !newest.contains("of headers"), "{newest}");
-        execution.memory().call(Episodic::FORGET, Forget { text: " ".into() }).await.unwrap_err();
+        execution.memory().call(Episodic::FORGET, ForgetEpisodes { text: " ".into() }).await.unwrap_err();
     });
 }
 

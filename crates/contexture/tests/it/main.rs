@@ -66,6 +66,7 @@ mod references;
 #[cfg(feature = "sqlite")]
 mod reopened;
 #[cfg(feature = "sqlite")]
+mod searching;
 mod semantic_recall;
 #[cfg(unix)]
 mod shell_lines;

@@ -14,7 +14,7 @@ use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
 use contexture::layers::FileHistory;
 use contexture::prelude::*;
 use contexture::testing::{ScriptedModel, engine};
-use contexture::tools::{Action, AllowAll, Approval, Approve, McpServer, Workspace};
+use contexture::tools::{AllowAll, Approval, Approve, McpServer, ToolAction, Workspace};
 use serde_json::{Value, json};
 
 /// Has the model call tools one after the other; returns what they returned.
@@ -380,10 +380,10 @@ async fn what_a_command_leaves_running_does_not_hold_the_turn() {
 struct Person(Arc<Mutex<Vec<String>>>);
 
 impl Approve for Person {
-    fn approve<'a>(&'a self, action: Action<'a>) -> BoxFuture<'a, Approval> {
+    fn approve<'a>(&'a self, action: ToolAction<'a>) -> BoxFuture<'a, Approval> {
         let asked = match action {
-            Action::Write { path, before, after } => format!("{path}: {before:?} to {after:?}"),
-            Action::Run { command } => command.to_owned(),
+            ToolAction::Write { path, before, after } => format!("{path}: {before:?} to {after:?}"),
+            ToolAction::Run { command } => command.to_owned(),
             _ => unreachable!("there are no others yet"),
         };
         let is_denied = asked.contains("no");

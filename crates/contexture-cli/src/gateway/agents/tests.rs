@@ -109,6 +109,8 @@ fn an_address_in_the_files_of_an_agent_becomes_the_upstream() {
     check("pi", &[("home/.pi/agent/models.json", pi)], &[], ("https://a.example", "https://o.example/v1"));
     let goose = "OPENAI_HOST: https://o.example\nANTHROPIC_HOST: \"https://a.example/\"\nGOOSE_PROVIDER: openai\n";
     check("goose", &[("home/.config/goose/config.yaml", goose)], &[], ("https://a.example", "https://o.example"));
+    let nested = "extensions:\n  mine:\n    enabled: true\n    envs: {}\n    OPENAI_HOST: https://x.example\nOPENAI_HOST: https://o.example\n";
+    check("goose", &[("home/.config/goose/config.yaml", nested)], &[], ("", "https://o.example"));
     let aider = "# mine\nopenai-api-base: https://o.example/v1  # there\n";
     for file in ["home/.aider.conf.yml", "work/.aider.conf.yml", "work/deep/.aider.conf.yml"] {
         check("aider", &[(file, aider)], &[("OPENAI_API_BASE", "https://v.example")], ("", "https://o.example/v1"));
@@ -156,6 +158,9 @@ fn what_would_not_reach_the_gateway_is_refused() {
     check_refused("pi", &[], &[], &["--provider", "google"], "`google`");
     check_refused("goose", &[("home/.config/goose/config.yaml", "GOOSE_PROVIDER: custom_x\n")], &[], &[], "`custom_x`");
     check_refused("goose", &[], &[("GOOSE_PROVIDER", "databricks")], &[], "`databricks`");
+    check_refused("goose", &[], &[("GOOSE_LEAD_PROVIDER", "databricks")], &[], "`databricks`");
+    let planner = "GOOSE_PROVIDER: openai\nGOOSE_PLANNER_PROVIDER: groq\n";
+    check_refused("goose", &[("home/.config/goose/config.yaml", planner)], &[], &[], "`groq`");
     check_refused("codex", &[("home/.codex/config.toml", "model_provider = \"azure\"\n")], &[], &[], "`azure`");
     check_refused("codex", &[], &[], &["-c", "model_provider=\"azure\""], "azure");
     check_refused("codex", &[], &[], &["exec", "--oss"], "`--oss`");
@@ -172,6 +177,8 @@ fn what_would_not_reach_the_gateway_is_refused() {
     check_refused("aider", &[("home/.env", "ANTHROPIC_API_BASE=https://a.example")], &[], &[], "ANTHROPIC_API_BASE");
     check_refused("aider", &[], &[], &["--openai-api-base", "https://x.example"], "--openai-api-base");
     check_refused("aider", &[("home/.aider.conf.yml", "set-env:\n  - OPENAI_API_BASE=x\n")], &[], &[], "set-env");
+    check_refused("aider", &[("home/.aider.conf.yml", "set-env:\n- OPENAI_API_BASE=x\n")], &[], &[], "set-env");
+    check("aider", &[("home/.aider.conf.yml", "set-env:\nmodel: x\n")], &[], ("", ""));
     check_refused("mini", &[], &[], &["-c", "mine.yaml"], "mine.yaml");
     check_refused("claude", &[], &[("CLAUDE_CODE_USE_BEDROCK", "1")], &[], "CLAUDE_CODE_USE_BEDROCK");
     check("claude", &[], &[("CLAUDE_CODE_USE_BEDROCK", "0")], ("", ""));
@@ -188,6 +195,8 @@ fn what_would_not_reach_the_gateway_is_refused() {
 fn what_cannot_be_understood_is_refused() {
     check_refused("codex", &[("home/.codex/config.toml", "what = is = this")], &[], &[], "cannot be read");
     check_refused("pi", &[("home/.pi/agent/models.json", "{\"providers\": ")], &[], &[], "cannot be read");
+    let shared = "mine: &mine\n  OPENAI_HOST: https://x.example\n<<: *mine\n";
+    check_refused("goose", &[("home/.config/goose/config.yaml", shared)], &[], &[], "cannot be read");
     check_refused("claude", &[], &[("ANTHROPIC_BASE_URL", "$PROXY/v1")], &[], "no address");
     check_refused("goose", &[], &[("OPENAI_HOST", "ftp://x")], &[], "no address");
     for agent in ["copilot", "kimi"] {

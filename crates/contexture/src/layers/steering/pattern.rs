@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::command::{self, Likeness};
-use crate::arguments::{ArgumentCommand, commands, maybe_paths, normal_path};
+use crate::arguments::{ArgumentCommand, commands, maybe_paths, name_patterns, normal_path};
 use contexture_text::block::flat;
-use contexture_text::pattern::{name_matches, path_matches};
+use contexture_text::pattern::{name_matches, path_matches, patterns_meet};
 
 /// The effect of a matching pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum RuleAction {
     /// The call runs, regardless of guidance from other rules.
     Allow,
     /// The call does not run.
@@ -29,7 +29,7 @@ pub struct Pattern {
     /// The rule's name, for the ledger.
     pub name: String,
     /// The effect when it matches.
-    pub action: Action,
+    pub action: RuleAction,
     /// The tool's public name; `*` matches any characters.
     #[serde(default)]
     pub tool: Option<String>,
@@ -52,12 +52,12 @@ impl Pattern {
 
     /// Creates a rule that guides every call, until it is narrowed.
     pub fn guide(name: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { action: Action::Guide, ..Self::deny(name, message) }
+        Self { action: RuleAction::Guide, ..Self::deny(name, message) }
     }
 
     /// Creates a rule that allows every call, until it is narrowed.
     pub fn allow(name: impl Into<String>) -> Self {
-        Self { action: Action::Allow, ..Self::deny(name, "") }
+        Self { action: RuleAction::Allow, ..Self::deny(name, "") }
     }
 
     /// Limits it to one tool.
@@ -96,8 +96,11 @@ impl Pattern {
         let has_command = !commands(arguments).is_empty();
         let matches = |path: &String| path_matches(pattern, &normal_path(path, bases));
         match self.action {
-            Action::Allow => !paths.is_empty() && !has_command && paths.iter().all(matches),
-            Action::Deny | Action::Guide => paths.iter().any(matches),
+            RuleAction::Allow => !paths.is_empty() && !has_command && paths.iter().all(matches),
+            RuleAction::Deny | RuleAction::Guide => {
+                paths.iter().any(matches)
+                    || name_patterns(arguments).iter().any(|given| patterns_meet(pattern, &normal_path(given, bases)))
+            }
         }
     }
 
@@ -113,18 +116,18 @@ impl Pattern {
             ArgumentCommand::Words(words) => command::words_likeness(pattern, words),
         };
         match self.action {
-            Action::Allow if !commands.is_empty() && commands.iter().all(is_allowed) => Likeness::Yes,
-            Action::Allow => Likeness::No,
-            Action::Deny | Action::Guide => commands.iter().map(likeness).max().unwrap_or(Likeness::No),
+            RuleAction::Allow if !commands.is_empty() && commands.iter().all(is_allowed) => Likeness::Yes,
+            RuleAction::Allow => Likeness::No,
+            RuleAction::Deny | RuleAction::Guide => commands.iter().map(likeness).max().unwrap_or(Likeness::No),
         }
     }
 
     pub(super) fn decision(&self) -> SteeringDecision {
         let message = if self.message.trim().is_empty() { "this is not allowed here" } else { &self.message };
         match self.action {
-            Action::Allow => SteeringDecision::Allow,
-            Action::Deny => SteeringDecision::deny(message),
-            Action::Guide => SteeringDecision::guide(message),
+            RuleAction::Allow => SteeringDecision::Allow,
+            RuleAction::Deny => SteeringDecision::deny(message),
+            RuleAction::Guide => SteeringDecision::guide(message),
         }
     }
 
@@ -141,7 +144,7 @@ impl Pattern {
 
     /// The rule in words for the model.
     pub(super) fn in_words(&self) -> String {
-        let verb = if self.action == Action::Deny { "not allowed" } else { "to be done differently" };
+        let verb = if self.action == RuleAction::Deny { "not allowed" } else { "to be done differently" };
         let parts = [("tool", &self.tool), ("path", &self.path), ("command", &self.command)];
         let named: Vec<String> =
             parts.iter().filter_map(|(kind, text)| Some(format!("{kind} `{}`", flat(text.as_ref()?)))).collect();

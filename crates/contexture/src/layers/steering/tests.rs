@@ -57,12 +57,12 @@ fn outputs(model: &ScriptedModel) -> Vec<String> {
     outputs
 }
 
-fn ledger(execution: &Execution<(Steering,)>) -> Vec<Entry> {
+fn ledger(execution: &Execution<(Steering,)>) -> Vec<LedgerEntry> {
     execution.memory().read(Steering::LEDGER).unwrap()
 }
 
 /// The result of a command under some rules.
-async fn ran(layer: Steering, judge: impl Model, command: &str) -> (String, Vec<Entry>) {
+async fn ran(layer: Steering, judge: impl Model, command: &str) -> (String, Vec<LedgerEntry>) {
     let model = ScriptedModel::new().calls("Bash", json!({ "command": command }).to_string()).says("ok");
     let engine = agent(layer, &model, judge);
     let mut execution = engine.execution("thread").start().await.unwrap();
@@ -284,4 +284,55 @@ async fn rules_know_the_arguments_of_a_configured_tool() {
     assert!(run(push().with_dialects(dialects.clone()), both).await.contains("rule `push`"));
     let write = json!({ "where": "docs/a.md", "line": "ls" });
     assert!(run(secrets().with_dialects(dialects), write).await.contains("no rule allows"));
+}
+
+/// What a shell makes of a pattern, and what a program in another language opens, is a path too; what is only printed is not.
+#[test]
+fn a_rule_about_a_path_sees_patterns_and_code() {
+    let rule = Pattern::deny("env", "No.").path("**/.env");
+    let is_denied = |line: &str| {
+        rule.likeness("Bash", &json!({ "command": line }), &["/work".to_owned()]) != super::command::Likeness::No
+    };
+    for line in [
+        "cat .env",
+        "cat .e*",
+        "cat sub/.en?",
+        "cat .[e]nv",
+        "cat .{env,x}",
+        "cat < .e*",
+        "for f in .e*; do cat $f; done",
+        "for f in .env; do cat $f; done",
+        "f=.env; cat $f",
+        "F=.env make show",
+        "echo $(cat .env)",
+        "echo .env | xargs cat",
+        "echo x > .env",
+        "python3 -c \"print(open('.env').read())\"",
+        "node -e 'console.log(require(\"fs\").readFileSync(\"./.env\"))'",
+    ] {
+        assert!(is_denied(line), "{line}");
+    }
+    for line in [
+        "ls",
+        "cat *",
+        "cat *.md src/*.rs",
+        "cat .env.example",
+        "ls .e*.md",
+        "echo .env >> .gitignore",
+        "printf '%s\\n' .env >> .gitignore",
+        "python3 -c \"print('env')\"",
+    ] {
+        assert!(!is_denied(line), "{line}");
+    }
+}
+
+#[test]
+fn a_rule_about_a_path_sees_the_files_of_a_patch() {
+    let rule = Pattern::deny("env", "No.").path("**/.env");
+    let is_denied = |arguments: Value| rule.likeness("apply_patch", &arguments, &[]) != super::command::Likeness::No;
+    assert!(is_denied(json!({ "input": "*** Begin Patch\n*** Update File: app/.env\n@@\n-a\n+b\n*** End Patch" })));
+    assert!(is_denied(json!({ "patch": "--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-a\n+b\n" })));
+    assert!(is_denied(json!({ "old": "a", "new": ".env" })), "a tool may call paths so");
+    assert!(!is_denied(json!({ "input": "*** Begin Patch\n*** Update File: .gitignore\n@@\n+.env\n*** End Patch" })));
+    assert!(!is_denied(json!({ "path": ".gitignore", "content": ".env" })));
 }

@@ -166,6 +166,8 @@ const DATA: &[&str] = &[
     "cloc",
     "tokei",
     "scc",
+    "apt-cache",
+    "dpkg-query",
     "jobs",
     "disown",
     "fg",

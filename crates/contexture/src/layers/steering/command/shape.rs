@@ -138,7 +138,10 @@ fn loosely(wanted: &Wanted<'_>, name: &str, words: &[Option<&str>]) -> Likeness 
         return Likeness::No;
     }
     let known: Vec<&str> = words.iter().flatten().copied().collect();
-    let has_all = options.iter().all(|option| has_option(option, &known));
+    // `+main` says `--force` for one branch.
+    let is_forced = name == "git" && known.contains(&"push") && known.iter().any(|word| word.starts_with('+'));
+    let given: Vec<&str> = known.iter().copied().chain(is_forced.then_some("--force")).collect();
+    let has_all = options.iter().all(|option| has_option(option, &given));
     let positional = |all: Vec<&str>| all.into_iter().filter(|word| !is_option(word)).collect::<Vec<_>>().join(" ");
     let pattern = positional(wanted.pattern.split_whitespace().collect());
     let text = positional(std::iter::once(name).chain(known.iter().copied()).collect());
@@ -157,6 +160,9 @@ const LONG: [(char, &str); 4] = [('f', "--force"), ('r', "--recursive"), ('R', "
 
 /// Whether an option is among words, alone, among others, or by its other name.
 fn has_option(option: &str, words: &[&str]) -> bool {
+    // `-f*` is a letter, whatever follows it.
+    let letters = option.trim_end_matches('*');
+    let option = if letters.len() > 1 && !letters.starts_with("--") { letters } else { option };
     let is_long = option.starts_with("--") || option.contains(['*', '?']);
     let short = |word: &&&str| word.starts_with('-') && !word.starts_with("--");
     if is_long {
@@ -169,6 +175,8 @@ fn has_option(option: &str, words: &[&str]) -> bool {
     }
     option.chars().skip(1).all(|letter| {
         let long = LONG.iter().find(|(other, _)| *other == letter).map(|(_, long)| *long);
-        words.iter().filter(short).any(|word| word.contains(letter)) || words.iter().any(|word| Some(*word) == long)
+        let is_same =
+            |other: char| other == letter || LONG.iter().any(|(known, name)| *known == other && Some(*name) == long);
+        words.iter().filter(short).any(|word| word.contains(is_same)) || words.iter().any(|word| Some(*word) == long)
     })
 }

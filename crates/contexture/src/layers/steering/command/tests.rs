@@ -518,3 +518,17 @@ fn any_line_has_a_likeness() {
         assert_ne!(line_likeness("git push*", line), Likeness::No, "{line}");
     }
 }
+
+#[test]
+fn options_have_other_letters_and_signs() {
+    for (pattern, line) in [
+        ("rm -rf *", "rm -Rf x"),
+        ("rm -rf *", "rm x -f -R"),
+        ("git push --force*", "git push origin +main"),
+        ("git push -f*", "git push origin +HEAD:main"),
+    ] {
+        assert_eq!(line_likeness(pattern, line), Likeness::Yes, "{line}");
+    }
+    assert_eq!(line_likeness("git push --force*", "git push origin main"), Likeness::No);
+    assert_eq!(line_likeness("curl *", "apt-cache show curl"), Likeness::No);
+}

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::search::{
+use contexture_core::search::{
     MAX_DOCUMENT_BYTES, MAX_METADATA_BYTES, MAX_SEARCH_NAME_BYTES, SearchDocument, SearchError, SearchHit, SearchIndex,
-    query_terms, terms,
 };
+
+use crate::search::{query_terms, terms};
 
 type Index = Arc<dyn SearchIndex>;
 
@@ -87,8 +88,8 @@ const ODD_QUERIES: &[&str] = &[
 ///
 /// ```
 /// use std::sync::Arc;
-/// use contexture_core::search::MemoryIndex;
-/// use contexture_core::testing::search_conformance;
+/// use contexture_text::search::MemoryIndex;
+/// use contexture_text::testing::search_conformance;
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(async {
 /// search_conformance(async |_name| Arc::new(MemoryIndex::new())).await;

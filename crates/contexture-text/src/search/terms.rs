@@ -7,7 +7,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::irregular;
 use super::stem::stem;
-use crate::words::{parts, words};
+use contexture_core::words::{parts, words};
 
 /// The version of the splitting. An index built with another version has other terms.
 pub const SPLITTING_VERSION: u32 = 2;
@@ -25,7 +25,7 @@ const MAX_TERM_BYTES: usize = 64;
 /// adjacent characters, and every single one that is a Chinese character.
 ///
 /// ```
-/// use contexture_core::search::terms;
+/// use contexture_text::search::terms;
 /// assert_eq!(terms("Parsing files"), ["pars", "file"]);
 /// assert_eq!(terms("parseHTTPHeader2"), ["parsehttpheader2", "pars", "http", "header", "2"]);
 /// assert_eq!(terms("東京都 café"), ["東", "東京", "京", "京都", "都", "cafe"]);

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use contexture_core::layer::*;
-use contexture_core::search::{Found, MemoryIndex, SearchDocument, SearchError, SearchIndex, TermWeights};
-use contexture_core::testing::{ScriptedModel, engine, search_conformance};
-use contexture_core::{Slot, memory};
+use contexture::layer::*;
+use contexture::search::{
+    Found, MemoryIndex, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights, find_text,
+};
+use contexture::testing::{ScriptedModel, engine, search_conformance};
+use contexture::{Slot, memory};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
@@ -89,6 +91,15 @@ impl SearchIndex for Broken {
             Flaw::ForgetsScopes => self.0.get("", ids),
             _ => self.0.get(scope, ids),
         }
+    }
+
+    fn search<'a>(
+        &'a self,
+        scope: &'a str,
+        query: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>> {
+        find_text(self, scope, query, limit)
     }
 
     fn count<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<usize, SearchError>> {

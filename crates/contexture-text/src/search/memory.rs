@@ -5,9 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::{BoxFuture, ready};
 
-use super::ranking::{Posting, Ranking};
+use contexture_core::search::{
+    Found, Posting, Ranking, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights, check_scope,
+};
+
+use super::find_text;
 use super::terms::count_terms;
-use super::{Found, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights, check_scope};
 
 /// Keeps documents and their terms in memory.
 #[derive(Debug, Default)]
@@ -144,6 +147,15 @@ impl SearchIndex for MemoryIndex {
     fn get<'a>(&'a self, scope: &'a str, ids: &'a [String]) -> BoxFuture<'a, Result<Vec<SearchDocument>, SearchError>> {
         let documents = self.scopes().get(scope).map(|scope| scope.get(ids));
         Box::pin(ready(Ok(documents.unwrap_or_default())))
+    }
+
+    fn search<'a>(
+        &'a self,
+        scope: &'a str,
+        query: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SearchHit>, SearchError>> {
+        find_text(self, scope, query, limit)
     }
 
     fn count<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<usize, SearchError>> {
