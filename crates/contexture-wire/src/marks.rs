@@ -10,6 +10,9 @@ use super::error::WireError;
 use super::fields::Fields;
 use super::plan::{Plan, Segment};
 
+/// The most marks that the provider accepts in a request.
+pub(super) const MOST: usize = 4;
+
 /// The marks of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheMarks {
@@ -61,6 +64,28 @@ pub(super) fn last<'a>(messages: &[&'a RawValue], plan: &Plan) -> Result<Option<
     let Some((unit, mark)) = marks_of(message.get())?.pop() else { return Ok(None) };
     let is_sent = unit + 1 == blocks.len() && sends(plan, messages.len() - 1, unit);
     Ok(is_sent.then_some(mark))
+}
+
+/// Puts a mark, one that is to spare, at the end of what stays at the start of a plan: the client marks the end of the
+/// request, which a fold rewrites, and without an entry at what stays the provider would bill that again too.
+///
+/// A request that changes the plan reads there what was marked before; later ones mark what stays from then on.
+pub(super) fn stand<'a>(
+    messages: &[&'a RawValue],
+    plan: &Plan,
+    marks: &mut [Option<&'a str>],
+) -> Result<(), WireError> {
+    let is_new = plan.covered() == messages.len();
+    let standing = if is_new && plan.stayed() > 0 { plan.stayed() } else { plan.standing() };
+    let before = plan.segments().get(..standing).unwrap_or_default();
+    let is_made = |segment: &Segment| matches!(segment, Segment::Made(_) | Segment::Told(_));
+    let Some(place) = before.iter().rposition(is_made).filter(|place| marks[*place].is_none()) else { return Ok(()) };
+    // A client that marks no message wants none of them cached.
+    let Some(newest) = messages.iter().rev().find(|raw| has_mark(raw.get())) else { return Ok(()) };
+    if let Some((_, mark)) = marks_of(newest.get())?.pop() {
+        marks[place] = Some(mark);
+    }
+    Ok(())
 }
 
 /// Whether a JSON text may have a mark.

@@ -23,10 +23,13 @@ pub(super) fn made(format: Format, text: &str, mark: Option<&str>) -> String {
 }
 
 /// A text of the model as a message of its own. It has no id, since providers expect what belongs to an id with it.
-pub(super) fn told(format: Format, text: &str) -> String {
+pub(super) fn told(format: Format, text: &str, mark: Option<&str>) -> String {
     let text = quoted(text);
+    let mark = mark.map(|mark| format!(",\"{MARK}\":{mark}")).unwrap_or_default();
     match format {
-        Format::Messages => format!("{{\"role\":\"assistant\",\"content\":[{{\"type\":\"text\",\"text\":{text}}}]}}"),
+        Format::Messages => {
+            format!("{{\"role\":\"assistant\",\"content\":[{{\"type\":\"text\",\"text\":{text}{mark}}}]}}")
+        }
         Format::Chat => format!("{{\"role\":\"assistant\",\"content\":{text}}}"),
         Format::Responses => {
             let content = format!("[{{\"type\":\"output_text\",\"text\":{text}}}]");
