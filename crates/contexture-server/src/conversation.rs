@@ -1,43 +1,47 @@
 //! A conversation that passes through the gateway.
 
+pub(crate) mod plan_history;
+pub(crate) mod reading;
+pub(crate) mod folder;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use contexture::fold::{FoldDecision, Pins};
 use contexture::wire::{Digest, Format};
 use serde::{Deserialize, Serialize};
 
-use crate::account::Account;
-use crate::known::Known;
-use crate::live::{Live, Rested};
-use crate::reading::Attached;
-use crate::record::DecidedNote;
-use crate::steps::PlanSteps;
+use crate::account::bill::Account;
+use crate::account::record::DecidedNote;
+use crate::conversation::folder::{ConversationFolder, FolderSnapshot};
+use crate::conversation::plan_history::PlanHistory;
+use crate::conversation::reading::Attached;
+use crate::find::hashes::MessageHashes;
 
 /// The key under which conversations are looked up: their format, and how they begin.
-pub type Key = Digest;
+pub type ConversationKey = Digest;
 
 /// A conversation.
 pub struct Conversation {
     /// What does not change during the conversation.
     pub beginning: Beginning,
-    state: Mutex<State>,
+    state: Mutex<ConversationState>,
     /// Locked while a decision is made. Every wait for it has a timeout.
-    live: Mutex<Option<Live>>,
+    live: Mutex<Option<ConversationFolder>>,
 }
 
 /// The part of a conversation that changes.
 #[derive(Clone, Default)]
-pub struct State {
+pub struct ConversationState {
     /// The messages of the newest request.
-    pub known: Vec<Known>,
+    pub known: Vec<MessageHashes>,
     /// How often the messages changed.
     pub generation: u64,
     /// The message count of each request that was sent, in order.
     pub points: Vec<usize>,
     /// The changes of its plan.
-    pub steps: PlanSteps,
+    pub steps: PlanHistory,
     /// The decisions, each with the message count of the request with which it took effect.
-    pub decisions: Vec<Decided>,
+    pub decisions: Vec<DecisionEntry>,
     /// The bill.
     pub account: Account,
     /// Why no more decisions are made, if that is so.
@@ -51,7 +55,7 @@ pub struct State {
     /// Texts that are sent after messages that name files.
     pub attached: Attached,
     /// Its folder as a snapshot, from some requests ago.
-    pub rested: Option<Arc<Rested>>,
+    pub rested: Option<Arc<FolderSnapshot>>,
     /// What a user pinned in it.
     pub pins: Pins,
     /// The id of its newest response since this gateway started.
@@ -68,7 +72,7 @@ pub struct State {
 
 /// A decision with the request for which it was made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Decided {
+pub struct DecisionEntry {
     /// The message count of the request with which it took effect.
     pub messages: usize,
     /// The decision.
@@ -89,7 +93,7 @@ pub struct Beginning {
     /// Its name.
     pub id: Arc<str>,
     /// The key under which it is looked up.
-    pub key: Key,
+    pub key: ConversationKey,
     /// A hash of the client's session.
     pub scope: Digest,
     /// The conversation that it branched off from.
@@ -104,7 +108,7 @@ pub struct Beginning {
 
 impl Conversation {
     /// Creates a conversation from its state.
-    pub fn new(beginning: Beginning, state: State) -> Self {
+    pub fn new(beginning: Beginning, state: ConversationState) -> Self {
         Self { beginning, state: Mutex::new(state), live: Mutex::new(None) }
     }
 
@@ -114,12 +118,12 @@ impl Conversation {
     }
 
     /// Its state. The lock is only held briefly.
-    pub fn state(&self) -> MutexGuard<'_, State> {
+    pub fn state(&self) -> MutexGuard<'_, ConversationState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its folder, if nothing else is using it. A folder that a panic left behind is discarded.
-    pub fn live(&self) -> MutexGuard<'_, Option<Live>> {
+    pub fn live(&self) -> MutexGuard<'_, Option<ConversationFolder>> {
         self.live.lock().unwrap_or_else(|poisoned| {
             self.live.clear_poison();
             let mut live = poisoned.into_inner();
@@ -156,7 +160,7 @@ impl Conversation {
     }
 }
 
-impl State {
+impl ConversationState {
     /// Marks everything as written to the store.
     pub fn note_saved(&mut self) {
         self.saved_version = self.version;

@@ -10,20 +10,20 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::access::{Access, Key};
-use crate::decide::Decider;
-use crate::handle::handle;
+use crate::accept::access::{Access, Key};
+use crate::accept::handle::handle;
+use crate::accept::serving::serve;
+use crate::account::record::RequestRecord;
+use crate::account::session::Session;
+use crate::decide::decider::Decider;
 use crate::inspect::InspectServer;
 use crate::inspect::controls::Controls;
 use crate::options::Options;
-use crate::record::RequestRecord;
-use crate::serving::serve;
-use crate::sessions::Session;
+use crate::send::prepare_tls;
 use crate::shared::{Diagnosing, Shared};
 use crate::start_error::StartError;
-use crate::store::{RunningGateway, Store};
-use crate::tls::prepare_tls;
 use crate::watching;
+use crate::write::{RunningGateway, Store};
 
 /// How long an idle connection to a provider is kept: providers close them after about 15 s.
 const IDLE: Duration = Duration::from_secs(10);

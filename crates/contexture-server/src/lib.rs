@@ -1,63 +1,42 @@
 //! The gateway of Contexture: a proxy between an agent and its model that sends only what is still needed of the past.
 //!
-//! [`Gateway::start`](gateway::Gateway::start) listens on an address. A request to a model is split into its messages
-//! (`contexture::wire`), its conversation is looked up (`table`), a folder decides what of it is sent (`decide`), and
-//! the response is forwarded byte for byte (`exchange`) while its usage is read (`passing`). If anything fails, the
-//! earlier decisions are applied again, so that the provider's cache stays valid.
+//! [`Gateway::start`](gateway::Gateway::start) listens on an address. A request goes through the folders in this order:
+//! it is accepted (`accept`), its conversation is found (`find`), what is sent of it is decided (`decide`), the
+//! decisions are written (`write`), it is sent and its response forwarded byte for byte (`send`), and it is accounted
+//! for (`account`). `conversation` has what is known of a conversation. If anything fails, the earlier decisions are
+//! applied again, so that the provider's cache stays valid.
 
-pub mod models;
-pub mod upstream;
+pub mod accept;
+pub mod find;
+pub mod conversation;
+pub mod decide;
+pub mod write;
+pub mod send;
 pub mod account;
-pub mod record;
-pub mod access;
-mod serving;
-pub mod options;
-pub mod receipt;
-pub mod metrics;
-mod steps;
-mod known;
-mod referenced;
-mod reading;
-mod live;
-mod conversation;
-pub mod store;
-mod table;
-mod asked;
-mod decide;
-mod tls;
-mod guard;
-mod headers;
-mod coding;
-mod passing;
-mod routes;
-mod refusal;
-mod sessions;
+pub mod simulate;
 pub mod percent;
+pub mod options;
 mod start_error;
 mod shared;
-mod own;
-pub mod day;
-pub mod cache;
-pub mod recorded;
 pub mod inspect;
 mod watching;
-mod exchange;
-mod handle;
 pub mod gateway;
-pub mod answerer;
 pub mod remote;
-#[cfg(feature = "otlp")]
-pub mod otlp;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use access::Key;
+pub use accept::access;
+pub use accept::access::Key;
+#[cfg(feature = "otlp")]
+pub use account::otlp;
+pub use account::receipt::Receipt;
+pub use account::record::RequestRecord;
+pub use account::{day, models};
 pub use gateway::Gateway;
 pub use options::{Options, Watcher};
-pub use receipt::Receipt;
-pub use record::RequestRecord;
+pub use send::prepare_tls;
+pub use send::upstream::Upstreams;
+pub use simulate::answerer;
 pub use start_error::StartError;
-pub use store::{Store, StoreError};
-pub use tls::prepare_tls;
-pub use upstream::Upstreams;
 pub use watching::ARCHIVE_NAME;
+pub use write::{Store, StoreError};

@@ -10,11 +10,11 @@ use contexture::fold::Pins;
 use contexture::host::SystemClock;
 use contexture::tokens::{Estimate, TokenCounter};
 
-use crate::access::Key;
-use crate::models::Models;
-use crate::record::RequestRecord;
-use crate::serving::HEADER_TIME;
-use crate::upstream::Upstreams;
+use crate::accept::access::Key;
+use crate::accept::serving::HEADER_TIME;
+use crate::account::models::Models;
+use crate::account::record::RequestRecord;
+use crate::send::upstream::Upstreams;
 
 /// How long the gateway may work on a request before it makes no new decisions about it.
 const OWN_WORK: Duration = Duration::from_millis(50);

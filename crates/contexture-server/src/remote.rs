@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::receipt::Receipt;
-use crate::store::RunningGateway;
-use crate::tls::prepare_tls;
+use crate::account::receipt::Receipt;
+use crate::send::prepare_tls;
+use crate::write::RunningGateway;
 
 /// Timeout for a gateway on this machine.
 const PATIENCE: Duration = Duration::from_secs(2);

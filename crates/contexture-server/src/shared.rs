@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::access::Access;
-use crate::decide::Decider;
+use crate::accept::access::Access;
+use crate::account::session::Session;
+use crate::decide::decider::Decider;
 use crate::inspect::Inspector;
 use crate::options::Options;
-use crate::sessions::Session;
-use crate::store::Store;
+use crate::write::Store;
 
 /// State that all requests share.
 pub(crate) struct Shared {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::store::StoreError;
+use crate::write::StoreError;
 
 /// Why a gateway cannot start.
 #[derive(Debug, thiserror::Error)]

@@ -3,4 +3,4 @@
 
 pub mod rules;
 
-pub use crate::{cache, recorded};
+pub use crate::simulate::{cache, recorded};

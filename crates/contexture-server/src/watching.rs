@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use contexture::store::Place;
 
-use crate::asked::{Asked, Ready};
+use crate::accept::incoming::{IncomingRequest, Ready};
+use crate::account::record::RequestRecord;
 use crate::inspect::view::About;
 use crate::inspect::{ASIDE, Archive, InspectServer, Seen, Ticket};
 use crate::options::Options;
-use crate::record::RequestRecord;
 use crate::shared::Shared;
 use crate::start_error::StartError;
 
@@ -51,7 +51,7 @@ pub(crate) struct Watched {
 
 impl Watched {
     /// Reports a request that is about to be sent, if there is an inspector. Nothing waits for it.
-    pub(crate) fn begin(shared: &Arc<Shared>, asked: &Asked, ready: &Ready) -> Option<Self> {
+    pub(crate) fn begin(shared: &Arc<Shared>, asked: &IncomingRequest, ready: &Ready) -> Option<Self> {
         let inspector = shared.inspector.clone()?;
         let ticket = Arc::new(Mutex::new(None));
         let record = RequestRecord {

@@ -22,13 +22,13 @@ use contexture::wire::Format;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::timeline::Timeline;
-use crate::models::Models;
-use crate::record::RequestRecord;
-use crate::store::StoreError;
-use crate::store::content::Content;
+use crate::account::models::Models;
+use crate::account::record::RequestRecord;
+use crate::write::StoreError;
+use crate::write::content::Content;
 pub use blocks::PREVIEW_CHARS;
 use noting::Last;
-pub use reading::Asked;
+pub use reading::WindowQuery;
 
 /// Conversations whose newest window is kept in memory.
 const MAX_HELD: usize = 64;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::archive::Archive;
 use super::view::{BillLine, Dear};
-use crate::day::day_of;
-use crate::receipt::Receipt;
-use crate::record::RequestRecord;
-use crate::store::StoreError;
+use crate::account::day::day_of;
+use crate::account::receipt::Receipt;
+use crate::account::record::RequestRecord;
+use crate::write::StoreError;
 
 /// How many of its most expensive requests each line lists.
 const DEAREST: usize = 3;

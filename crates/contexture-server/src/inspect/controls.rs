@@ -6,8 +6,8 @@ use contexture::fold::Pins;
 
 use super::block::{Kind, Source};
 use super::view::BlockText;
-use crate::decide::Decider;
-use crate::store::Store;
+use crate::decide::decider::Decider;
+use crate::write::Store;
 
 /// The reason shown when a user has stopped folding.
 pub const STOPPED: &str = "no new folds: asked for in the inspector";

@@ -11,7 +11,7 @@ use super::archive::{Archive, PREVIEW_CHARS};
 use super::page;
 use super::text::{floor, preview};
 use super::view::{About, Form};
-use crate::store::StoreError;
+use crate::write::StoreError;
 
 /// Most bytes of a block's text that are exported.
 const MOST_TEXT: usize = 200 << 10;

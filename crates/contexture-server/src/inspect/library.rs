@@ -13,8 +13,8 @@ use serde_json::Value;
 use super::archive::Seen;
 use super::block::{Draft, Kind, Source, item_draft};
 use super::server::Inspector;
+use crate::account::record::{DecidedNote, RequestRecord};
 use crate::percent::decoded;
-use crate::record::{DecidedNote, RequestRecord};
 
 /// The key prefix of all threads.
 const THREADS: &str = "threads/";

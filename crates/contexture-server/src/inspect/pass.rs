@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, Method};
 
-use crate::access::{bearer, is_same};
+use crate::accept::access::{bearer, is_same};
 
 /// The header that the page sends with changes. A form of another site cannot send it.
 pub const ACT_HEADER: &str = "x-contexture";

@@ -11,14 +11,14 @@ use futures_util::future::BoxFuture;
 
 use super::archive::Seen;
 use super::server::Inspector;
-use crate::account::Sent;
-use crate::asked::{Asked, Progress, Ready};
-use crate::cache::Cache;
-use crate::decide::Decider;
+use crate::accept::incoming::{IncomingRequest, Progress, Ready};
+use crate::account::bill::Sent;
+use crate::account::record::RequestRecord;
+use crate::decide::decider::Decider;
+use crate::find::index::RequestScope;
 use crate::options::Options;
-use crate::record::RequestRecord;
-use crate::recorded::Recorded;
-use crate::table::Scope;
+use crate::simulate::cache::Cache;
+use crate::simulate::recorded::Recorded;
 
 /// Time between two requests if the recording has no times, in milliseconds.
 const USUAL_PAUSE_MS: u64 = 20_000;
@@ -77,8 +77,13 @@ impl Played {
             newest = recorded.time_ms(number).unwrap_or(newest + USUAL_PAUSE_MS).max(newest);
             clock.now_ms.store(newest, Ordering::SeqCst);
             let body = recorded.request(number);
-            let asked =
-                Asked { body: body.into(), format, scope: Scope::default(), is_count: false, is_compaction: false };
+            let asked = IncomingRequest {
+                body: body.into(),
+                format,
+                scope: RequestScope::default(),
+                is_count: false,
+                is_compaction: false,
+            };
             let ready = decider.decide(&asked, &Progress::default());
             let output = recorded.answer_bytes(number) / BYTES_PER_TOKEN;
             note(inspector, conversation, &asked, &ready, &mut cache, newest, output);
@@ -90,7 +95,7 @@ impl Played {
 fn note(
     inspector: &Inspector,
     conversation: &str,
-    asked: &Asked,
+    asked: &IncomingRequest,
     ready: &Ready,
     cache: &mut Cache,
     now_ms: u64,

@@ -9,14 +9,14 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::answer::{self, refused};
-use super::archive::Asked;
+use super::archive::WindowQuery;
 use super::bill::{By, bill};
 use super::controls::can_pin;
 use super::export::export;
 use super::server::Inspector;
 use super::view::{BlockText, Form};
 use crate::percent::decoded;
-use crate::store::StoreError;
+use crate::write::StoreError;
 
 /// Most rows per page.
 const MOST_ROWS: u64 = 500;
@@ -97,7 +97,7 @@ fn read_conversation(
             };
             let block = query.number("block").and_then(|block| block.try_into().ok());
             let by_size = query.get("order") == Some("size");
-            let asked = Asked { form, by_size, from: query.from(), limit: query.limit(), block };
+            let asked = WindowQuery { form, by_size, from: query.from(), limit: query.limit(), block };
             archive.window(id, n.parse().unwrap_or(0), asked)?.map(|window| answer::json(&window))
         }
         ["blocks", block] => {

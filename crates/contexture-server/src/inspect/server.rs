@@ -15,10 +15,10 @@ use super::archive::{Archive, Seen, Ticket};
 use super::controls::Controls;
 use super::pass::Pass;
 use super::view::About;
-use crate::access::fresh_secret;
-use crate::guard;
-use crate::record::RequestRecord;
-use crate::serving::{HEADER_TIME, serve};
+use crate::accept::access::fresh_secret;
+use crate::accept::guard;
+use crate::accept::serving::{HEADER_TIME, serve};
+use crate::account::record::RequestRecord;
 use crate::start_error::StartError;
 
 /// How many events are buffered for a slow page.
@@ -68,7 +68,7 @@ impl Inspector {
     }
 
     /// Deletes a conversation everywhere it is stored.
-    pub(super) fn forget(&self, conversation: &str) -> Result<(), crate::store::StoreError> {
+    pub(super) fn forget(&self, conversation: &str) -> Result<(), crate::write::StoreError> {
         if let Some(controls) = self.controls() {
             controls.forget(conversation);
         }

@@ -44,7 +44,7 @@ pub fn of(line: &RequestLine, before: Option<&RequestLine>) -> Vec<Verdict> {
     verdicts
 }
 
-fn fold_text(note: &crate::record::DecidedNote) -> String {
+fn fold_text(note: &crate::account::record::DecidedNote) -> String {
     let less = note.before_tokens.saturating_sub(note.after_tokens);
     let paid_back = (note.saves_per_request > 0.0).then(|| (note.cost / note.saves_per_request).ceil() as u64);
     match paid_back {
@@ -96,7 +96,7 @@ mod tests {
     use contexture::wire::Usage;
 
     use super::*;
-    use crate::record::{DecidedNote, RequestRecord};
+    use crate::account::record::{DecidedNote, RequestRecord};
 
     fn line(time_ms: u64, usage: Usage, decided: Vec<DecidedNote>) -> RequestLine {
         let record = RequestRecord { status: 200, time_ms, usage: Some(usage), decided, ..RequestRecord::default() };

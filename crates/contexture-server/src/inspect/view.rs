@@ -6,8 +6,8 @@ use contexture::wire::Format;
 use serde::{Deserialize, Serialize};
 
 use super::block::{Kind, Source};
-use crate::receipt::Receipt;
-use crate::record::RequestRecord;
+use crate::account::receipt::Receipt;
+use crate::account::record::RequestRecord;
 
 /// What is inspected.
 #[derive(Clone, Debug, Default, Serialize)]

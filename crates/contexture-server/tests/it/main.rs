@@ -7,6 +7,7 @@ mod agent;
 mod provider;
 
 mod bills;
+mod compared;
 mod compressed;
 mod diagnosis;
 mod disk;

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::super::block::{Draft, Kind, Source};
 use super::super::text::preview;
-use crate::store::StoreError;
+use crate::write::StoreError;
 
 /// Characters of a block that lists show.
 pub const PREVIEW_CHARS: usize = 160;

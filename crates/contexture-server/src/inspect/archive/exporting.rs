@@ -12,7 +12,7 @@ use super::super::window::{Compared, boundary, first_difference};
 use super::Archive;
 use super::lists;
 use super::reading::{Reasons, state_name};
-use crate::store::StoreError;
+use crate::write::StoreError;
 
 /// What the export needs to know of each block.
 struct Known {

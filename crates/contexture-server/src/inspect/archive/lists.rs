@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params};
 
-use crate::store::StoreError;
+use crate::write::StoreError;
 
 /// Requests after which a list is stored whole.
 pub const REQUESTS_PER_WHOLE: u64 = 64;

@@ -13,8 +13,8 @@ use super::super::view::RequestLine;
 use super::blocks;
 use super::lists::{self, Lists, REQUESTS_PER_WHOLE, shared};
 use super::{Archive, MAX_HELD, Seen, Ticket};
-use crate::record::RequestRecord;
-use crate::store::StoreError;
+use crate::account::record::RequestRecord;
+use crate::write::StoreError;
 
 /// Characters of a user's message that a list shows.
 const SAID_CHARS: usize = 120;

@@ -15,8 +15,8 @@ use super::super::window::{Compared, Shown, boundary, first_difference};
 use super::Archive;
 use super::blocks::{self, BlockRow, COLUMNS};
 use super::lists::{self, Lists};
-use crate::models::Models;
-use crate::store::StoreError;
+use crate::account::models::Models;
+use crate::write::StoreError;
 
 /// Most conversations whose files are kept in memory.
 const MAX_TIMELINES: usize = 8;
@@ -26,7 +26,7 @@ const AROUND_CHARS: usize = 60;
 
 /// A request for a page of a window.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct WindowQuery {
     /// The form of the window.
     pub form: Form,
     /// Whether the largest blocks come first.
@@ -160,7 +160,7 @@ impl Archive {
     ///
     /// # Errors
     /// The archive cannot be read.
-    pub fn window(&self, conversation: &str, n: u64, asked: Asked) -> Result<Option<WindowPage>, StoreError> {
+    pub fn window(&self, conversation: &str, n: u64, asked: WindowQuery) -> Result<Option<WindowPage>, StoreError> {
         let Some(line) = self.requests(conversation, n, 1)?.items.pop().filter(|line| line.n == n) else {
             return Ok(None);
         };

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use crate::store::StoreError;
+use crate::write::StoreError;
 
 /// The schema version.
 const VERSION: i64 = 1;

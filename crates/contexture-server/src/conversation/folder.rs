@@ -1,0 +1,303 @@
+//! A conversation together with its folder.
+
+use std::sync::Arc;
+
+use contexture::files::dialect::Dialects;
+use contexture::files::disk::Gate;
+use contexture::fold::cap::short_hash;
+use contexture::fold::decision::{Piece, Records};
+use contexture::fold::{Asking, FoldDecision, Folder, Meter, Policy, Replay, Rest, ShownItem};
+use contexture::host::FsAdapter;
+use contexture::item::{Item, Role};
+use contexture::tokens::TokenCounter;
+use contexture::wire::{Format, Plan, WireError};
+use serde_json::value::RawValue;
+
+use crate::conversation::reading::{Attached, ItemPlace, Reading};
+
+/// How an agent with a shell can show the whole of a shortened text.
+const SHOW_COMMAND: &str = "`contexture show`";
+
+/// The settings of a folder.
+#[derive(Clone)]
+pub struct FolderSettings {
+    /// What tools do.
+    pub dialects: Dialects,
+    /// The working directory of the agent.
+    pub directory: Option<Arc<str>>,
+    /// Whether shortened texts can be shown in full again.
+    pub can_show: bool,
+    /// Counts tokens.
+    pub counter: Arc<dyn TokenCounter>,
+}
+
+/// A folder, with the position of its items in the requests.
+pub struct ConversationFolder {
+    folder: Folder,
+    reading: Reading,
+    /// The agent's files as they were last seen on the disk.
+    gate: Gate,
+    /// Decisions that are in the folder but were made too late to be sent.
+    late: Option<LateDecisions>,
+}
+
+/// Decisions that were made too late for their request. They take effect with the next one.
+#[derive(Clone, Debug, Default)]
+pub struct LateDecisions {
+    /// The plan with them.
+    pub plan: Plan,
+    /// The decisions.
+    pub decisions: Vec<FoldDecision>,
+    /// The texts for files that messages name, each with its message.
+    pub named: Vec<(usize, Arc<str>)>,
+}
+
+/// A snapshot of a folder.
+#[derive(Clone, Debug)]
+pub struct FolderSnapshot {
+    /// The folder.
+    pub rest: Rest,
+    /// The message count of the request after which it was taken.
+    pub messages: usize,
+}
+
+/// The decisions of a folder for a request.
+pub struct FoldOutcome {
+    /// The plan of what is sent.
+    pub plan: Plan,
+    /// The new decisions.
+    pub decisions: Vec<FoldDecision>,
+    /// Whether there was a fold.
+    pub has_folded: bool,
+}
+
+impl ConversationFolder {
+    /// Creates an empty folder.
+    pub fn new(format: Format, lead: usize, policy: Policy, settings: &FolderSettings, attached: Attached) -> Self {
+        let folder = Folder::new(policy, Meter::new(settings.counter.clone())).with_dialects(settings.dialects.clone());
+        let folder = if settings.can_show { folder.with_output_tool(SHOW_COMMAND) } else { folder };
+        let (directory, counter) = (settings.directory.clone(), settings.counter.clone());
+        let reading = Reading::new(format, lead, directory, counter, attached);
+        Self { folder, reading, gate: Gate::default(), late: None }
+    }
+
+    /// Restores the folder from a snapshot.
+    ///
+    /// # Errors
+    /// A message has a part of an unknown kind, or the snapshot is of other messages.
+    pub fn woken(self, messages: &[&RawValue], rested: &FolderSnapshot) -> Result<Self, WireError> {
+        let Self { folder, mut reading, gate, late } = self;
+        reading.take(messages, rested.messages)?;
+        let folder = folder.wake(&rested.rest, reading.log()).map_err(|_| WireError::OtherRequest)?;
+        Ok(Self { folder, reading, gate, late })
+    }
+
+    /// Replays requests since the last one that it knows, from their message counts and the decisions made for them.
+    ///
+    /// # Errors
+    /// A message has a part of an unknown kind.
+    pub fn rebuilt(
+        self,
+        messages: &[&RawValue],
+        points: &[usize],
+        decisions: Vec<FoldDecision>,
+    ) -> Result<Self, WireError> {
+        let Self { folder, mut reading, gate, late } = self;
+        let mut replay = Replay::new(folder, decisions);
+        for point in points {
+            for message in reading.take(messages, *point)? {
+                replay.push(message);
+            }
+            replay.request();
+        }
+        let mut folder = replay.go_on();
+        // These decisions are stored already.
+        folder.take_decisions();
+        Ok(Self { folder, reading, gate, late })
+    }
+
+    /// Keeps decisions that were made too late for the next request.
+    pub fn with_late(mut self, late: LateDecisions) -> Self {
+        self.late = Some(late);
+        self
+    }
+
+    /// Whether it has decisions that were made too late.
+    pub fn is_late(&self) -> bool {
+        self.late.is_some()
+    }
+
+    /// Takes the decisions that were made too late.
+    pub fn take_late(&mut self) -> LateDecisions {
+        self.late.take().unwrap_or_default()
+    }
+
+    /// Whether the files that decisions made too late show are still as they show them. Files that newer messages name
+    /// are not looked at: those messages tell what became of them.
+    pub fn holds_on(&mut self, disk: Option<&dyn FsAdapter>, newer: &[&RawValue]) -> bool {
+        let Some((disk, runtime)) = disk.zip(tokio::runtime::Handle::try_current().ok()) else { return true };
+        let decisions = self.late.as_ref().map(|late| late.decisions.as_slice()).unwrap_or_default();
+        let mut wanted = self.folder.files_of(decisions);
+        wanted.retain(|wanted| {
+            let name = wanted.path.rsplit(['/', '\\']).next().unwrap_or_default();
+            !newer.iter().any(|message| message.get().contains(name))
+        });
+        // This runs on a blocking thread, so it may wait.
+        let found = runtime.block_on(self.gate.look(disk, &wanted));
+        !self.folder.differs(found)
+    }
+
+    /// Takes a snapshot of the folder. There is none while decisions are not in effect yet.
+    pub fn rest(&self) -> Option<FolderSnapshot> {
+        if self.is_late() {
+            return None;
+        }
+        let rest = self.folder.rest(self.reading.log()).ok()?;
+        Some(FolderSnapshot { rest, messages: self.messages() })
+    }
+
+    /// How many messages it has read.
+    pub fn messages(&self) -> usize {
+        self.reading.messages()
+    }
+
+    /// Adds a text to be sent after a message that has not been read yet.
+    pub fn attach(&mut self, message: usize, text: Arc<str>) {
+        self.reading.attach(message, text);
+    }
+
+    /// Reads all new messages of a request.
+    ///
+    /// # Errors
+    /// A message has a part of an unknown kind. Then nothing was read.
+    pub fn catch_up(&mut self, messages: &[&RawValue]) -> Result<(), WireError> {
+        for message in self.reading.take(messages, messages.len())? {
+            self.folder.push(message);
+        }
+        Ok(())
+    }
+
+    /// Decides what to send for the current request. Files about to be shown are checked on the disk, if there is one.
+    pub fn request(&mut self, policy: Policy, is_cold: bool, disk: Option<&dyn FsAdapter>) -> FoldOutcome {
+        self.folder.set_policy(policy);
+        if is_cold {
+            self.folder.cache_is_cold();
+        }
+        self.ask(disk);
+        let decisions = self.folder.take_decisions();
+        let has_folded = decisions.iter().any(|decision| matches!(decision, FoldDecision::Fold(_)));
+        FoldOutcome { plan: self.plan(), decisions, has_folded }
+    }
+
+    fn ask(&mut self, disk: Option<&dyn FsAdapter>) {
+        let Self { folder, gate, .. } = self;
+        // This runs on a blocking thread, so it may wait.
+        let Some((disk, runtime)) = disk.zip(tokio::runtime::Handle::try_current().ok()) else {
+            folder.request();
+            return;
+        };
+        let mut asking = Asking::new(folder);
+        loop {
+            let wanted = asking.wanted();
+            if wanted.is_empty() {
+                asking.window();
+                return;
+            }
+            asking.found(runtime.block_on(gate.look(disk, &wanted)));
+        }
+    }
+
+    /// The plan of what is sent.
+    pub fn plan(&self) -> Plan {
+        let mut plan = Plan::default();
+        plan.push_kept(0..self.reading.lead());
+        let window = self.folder.window();
+        for (index, shown) in window.iter().enumerate() {
+            match shown.position.and_then(|at| self.reading.place(at)) {
+                Some(place) if self.is_told_alone(window, index, place) => plan.push_told(text_of(shown)),
+                // In formats in which text and images are one part, the part cannot be kept without them.
+                Some(_) if self.leaves_out_others(shown) => plan.push_made(text_of(shown)),
+                Some(place) if !place.is_attached() => {
+                    let text = if shown.is_logged { place.text.clone() } else { Some(text_of(shown)) };
+                    plan.push_unit(place.message, place.unit, place.of, text);
+                }
+                _ => plan.push_made(text_of(shown)),
+            }
+        }
+        plan.cover(self.messages());
+        plan
+    }
+
+    /// Whether a text of the model is shown without the calls or the reasoning that came with it, so that its message
+    /// cannot be sent as it came.
+    fn is_told_alone(&self, window: &[ShownItem], index: usize, place: &ItemPlace) -> bool {
+        let ShownItem { position: Some(at), item, is_logged, .. } = &window[index] else { return false };
+        let Some(message) = item.as_message().filter(|message| message.role == Role::Assistant) else { return false };
+        if *at >= self.folder.start() {
+            return false;
+        }
+        let shows = |other: usize| {
+            let at = index.checked_add_signed(other as isize - place.unit as isize);
+            let place_of =
+                |shown: &ShownItem| self.reading.place(shown.position?).map(|place| (place.message, place.unit));
+            at.and_then(|at| window.get(at)).and_then(place_of) == Some((place.message, other))
+        };
+        // An id belongs to a response that may have had reasoning.
+        !is_logged || message.id.is_some() || !(0..place.of).all(shows)
+    }
+
+    /// Whether images and other contents that are no text are left out of a message that is shown.
+    fn leaves_out_others(&self, shown: &ShownItem) -> bool {
+        let others = |item: &Item| {
+            let contents = item.as_message().map(|message| message.content.as_slice()).unwrap_or_default();
+            contents.iter().filter(|content| content.as_text().is_none()).count()
+        };
+        let logged = shown.position.and_then(|at| self.reading.log().get(at));
+        self.reading.format() != Format::Messages && logged.is_some_and(|(item, _)| others(item) > others(&shown.item))
+    }
+
+    /// Tokens sent, and tokens received.
+    pub fn tokens(&self) -> (u64, u64) {
+        (self.folder.tokens(), self.folder.passed_through_tokens() - self.reading.attached_tokens())
+    }
+
+    /// The message of an item, and the part of that message.
+    pub fn place_of(&self, position: usize) -> Option<(usize, usize)> {
+        self.reading.place(position).map(|place| (place.message, place.unit))
+    }
+
+    /// The outputs that records name by their hash, each with it.
+    pub fn recorded_outputs(&self, piece: &Piece) -> Vec<(String, String)> {
+        let Piece::Records(Records { from, to, text }) = piece else { return Vec::new() };
+        let log = self.reading.log().get(*from..*to).unwrap_or_default();
+        let outputs = log.iter().filter_map(|(item, _)| item.as_output());
+        let named = outputs.map(|output| (short_hash(&output.output), output.output.clone()));
+        named.filter(|(hash, _)| text.contains(hash.as_str())).collect()
+    }
+
+    /// Whether every call in the window has its output and every output its call. Providers refuse anything else.
+    pub fn is_paired(&self) -> bool {
+        let mut open: Vec<&str> = Vec::new();
+        for shown in self.folder.window() {
+            match &*shown.item {
+                Item::FunctionCall(call) => open.push(&call.call_id),
+                Item::FunctionCallOutput(output) => match open.iter().position(|id| *id == &*output.call_id) {
+                    Some(at) => {
+                        open.swap_remove(at);
+                    }
+                    None => return false,
+                },
+                _ => {}
+            }
+        }
+        open.is_empty()
+    }
+}
+
+fn text_of(shown: &ShownItem) -> Arc<str> {
+    match &*shown.item {
+        Item::Message(message) => message.text_cow().into(),
+        Item::FunctionCallOutput(output) => output.output.as_str().into(),
+        Item::FunctionCall(_) | Item::Reasoning(_) | Item::Opaque(_) => "".into(),
+    }
+}

@@ -1,0 +1,8 @@
+//! Sends a request to its provider, and forwards the response.
+
+pub mod upstream;
+mod tls;
+pub(crate) mod passing;
+pub(crate) mod exchange;
+
+pub use tls::prepare_tls;

@@ -1,0 +1,51 @@
+//! Why the store cannot be used.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why the store cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The file or its directory cannot be created.
+    #[error("open the store `{path}`")]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is something else in the file, which is not changed.
+    #[error("`{}` is no store of the gateway but something else, so it is left as it is", .0.display())]
+    Foreign(PathBuf),
+    /// It was written by a newer version of the program.
+    #[error("the store was written by a newer version ({0}) of the program")]
+    Newer(i64),
+    /// The database returned an error.
+    #[error("the store: {0}")]
+    Database(#[from] rusqlite::Error),
+    /// Something in it cannot be read.
+    #[error("something in the store cannot be read")]
+    Unreadable(#[from] serde_json::Error),
+    /// Another gateway continued the conversation.
+    #[error("another gateway went on with the conversation")]
+    Conflict,
+    /// An address of PostgreSQL was given to a program without it.
+    #[error("this program was built without PostgreSQL\nhint: build it with the feature `postgres`")]
+    WithoutPostgres,
+    /// The shared database cannot be used.
+    #[cfg(feature = "postgres")]
+    #[error(transparent)]
+    Postgres(#[from] contexture::store::PostgresError),
+    /// An operation of the shared database failed.
+    #[error(transparent)]
+    Shared(#[from] contexture::store::StoreError),
+    /// The shared database did not respond in time.
+    #[error("the store's database does not respond")]
+    Away,
+    /// The runtime for the shared database could not be started.
+    #[error("start what waits for the store's database")]
+    Waiting(#[source] io::Error),
+}

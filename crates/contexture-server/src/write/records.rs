@@ -1,0 +1,453 @@
+//! The records of gateways in a store that many machines share, and how they are read and written.
+//!
+//! | key | value |
+//! | --- | --- |
+//! | `gateway/conversations/ID/row` | everything small about a conversation, and how many of the others there are |
+//! | `gateway/conversations/ID/known` | 16 bytes for each message of its newest request |
+//! | `gateway/conversations/ID/steps/N`, `…/decisions/N` | changes of its plan; decisions |
+//! | `gateway/conversations/ID/attached/N` | a text that is sent after message N |
+//! | `gateway/conversations/ID/texts/HASH` | the whole of a text that was shortened |
+//! | `gateway/conversations/ID/rest`, `…/pins` | its folder, beginning with 8 bytes: its messages; what is pinned |
+//! | `gateway/keys/KEY/ID` | the version of a conversation and when it was used, by how it begins |
+//! | `gateway/hashes/HASH/ID` | nothing: which conversation has the text of a hash |
+//! | `gateway/requests/ID/UUID` | a request, by its conversation (`-` without one) |
+//! | `gateway/running/ID` | a gateway |
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use contexture::fold::{FoldDecision, Rest};
+use contexture::store::{Batch, PostgresStore, Record, StorageAdapter, Version};
+use contexture::wire::{Digest, Format};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::error::StoreError;
+use super::tables::{RunningGateway, ShownText};
+use crate::account::bill::Account;
+use crate::account::record::RequestRecord;
+use crate::conversation::folder::FolderSnapshot;
+use crate::conversation::plan_history::{PlanHistory, PlanStep};
+use crate::conversation::{Beginning, ConversationKey, ConversationState, DecisionEntry};
+use crate::find::hashes::MessageHashes;
+
+const CONVERSATIONS: &str = "gateway/conversations/";
+const KEYS: &str = "gateway/keys/";
+const HASHES: &str = "gateway/hashes/";
+const REQUESTS: &str = "gateway/requests/";
+const RUNNING: &str = "gateway/running/";
+
+/// What requests without a conversation are filed under.
+const NONE: &str = "-";
+
+/// The newest format of a row that is known, and the one that is written.
+const FORMAT: u32 = 1;
+
+/// Most records that are read or deleted at once.
+const MOST_AT_ONCE: usize = 500;
+
+/// The small part of a conversation.
+#[derive(Serialize, Deserialize)]
+struct Row {
+    /// The version of this format.
+    row: u32,
+    key: Digest,
+    scope: Digest,
+    parent: Option<String>,
+    format: Format,
+    lead: usize,
+    is_held_out: bool,
+    points: Vec<usize>,
+    account: Account,
+    stopped: Option<String>,
+    version: u64,
+    /// How many steps and decisions there are.
+    steps: usize,
+    decisions: usize,
+    /// Messages with a text after them, each with the hash of that text.
+    attached: BTreeMap<usize, String>,
+}
+
+/// What is listed under the key of a conversation.
+#[derive(Serialize, Deserialize)]
+struct Listed {
+    version: u64,
+    used_ms: u64,
+}
+
+/// A conversation to be written.
+pub(super) struct Writing {
+    id: String,
+    row: Row,
+    saved_version: u64,
+    saved_steps: usize,
+    saved_decisions: usize,
+    used_ms: u64,
+    known: Vec<u8>,
+    steps: Vec<String>,
+    decisions: Vec<String>,
+    attached: BTreeMap<usize, Arc<str>>,
+    texts: Vec<(String, String)>,
+}
+
+impl Writing {
+    pub(super) fn new(
+        beginning: &Beginning,
+        state: &ConversationState,
+        texts: &[(String, String)],
+        used_ms: u64,
+    ) -> Result<Self, StoreError> {
+        let steps = state.steps.steps().iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        let decided = |decided: &DecisionEntry| {
+            let stored = decided.decision.to_stored();
+            serde_json::json!({ "messages": decided.messages, "decision": stored }).to_string()
+        };
+        let decisions: Vec<String> = state.decisions.iter().map(decided).collect();
+        let hash = |text: &Arc<str>| blake3::hash(text.as_bytes()).to_hex()[..16].to_owned();
+        let row = Row {
+            row: FORMAT,
+            key: beginning.key,
+            scope: beginning.scope,
+            parent: beginning.parent.as_deref().map(str::to_owned),
+            format: beginning.format,
+            lead: beginning.lead,
+            is_held_out: beginning.is_held_out,
+            points: state.points.clone(),
+            account: state.account,
+            stopped: state.stopped.clone(),
+            version: state.version,
+            steps: steps.len(),
+            decisions: decisions.len(),
+            attached: state.attached.iter().map(|(message, text)| (*message, hash(text))).collect(),
+        };
+        Ok(Self {
+            id: beginning.id.to_string(),
+            row,
+            saved_version: state.saved_version,
+            saved_steps: state.saved_steps,
+            saved_decisions: state.saved_decisions,
+            used_ms,
+            known: state.known.iter().flat_map(|known| known.plain.0).collect(),
+            steps,
+            decisions,
+            attached: state.attached.clone(),
+            texts: texts.to_vec(),
+        })
+    }
+
+    /// Everything that is new since the stored row, in one batch.
+    fn batch(self, stored: Option<(Row, Version)>) -> Result<Batch, StoreError> {
+        let of = |part: &str| format!("{CONVERSATIONS}{}/{part}", self.id);
+        let (stored, version) = stored.map_or((None, None), |(row, version)| (Some(row), Some(version)));
+        // A conversation that was deleted meanwhile is written again.
+        let saved = stored.as_ref().map_or((0, 0), |_| (self.saved_steps, self.saved_decisions));
+        let listed = serde_json::to_vec(&Listed { version: self.row.version, used_ms: self.used_ms })?;
+        let mut batch = Batch::new()
+            .expect(of("row"), version)
+            .set(of("row"), serde_json::to_vec(&self.row)?)
+            .set(format!("{KEYS}{}/{}", self.row.key, self.id), listed)
+            .set(of("known"), self.known.clone());
+        let parts = [("steps", &self.steps, saved.0), ("decisions", &self.decisions, saved.1)];
+        for (part, texts, from) in parts {
+            for (n, text) in texts.iter().enumerate().skip(from) {
+                batch = batch.set(of(&numbered(part, n)), text.as_bytes());
+            }
+        }
+        if let Some(stored) = &stored {
+            // What was reverted.
+            let gone = (self.row.steps..stored.steps).map(|n| numbered("steps", n));
+            let gone = gone.chain((self.row.decisions..stored.decisions).map(|n| numbered("decisions", n)));
+            batch = gone.fold(batch, |batch, part| batch.delete(of(&part)));
+        }
+        let is_stored = |message: &usize| {
+            stored.as_ref().is_some_and(|stored| stored.attached.get(message) == self.row.attached.get(message))
+        };
+        for (message, text) in self.attached.iter().filter(|(message, _)| !is_stored(message)) {
+            batch = batch.set(of(&numbered("attached", *message)), text.as_bytes());
+        }
+        for (hash, text) in &self.texts {
+            batch = batch.set(of(&format!("texts/{hash}")), text.as_bytes());
+            batch = batch.set(format!("{HASHES}{hash}/{}", self.id), Vec::new());
+        }
+        Ok(batch)
+    }
+}
+
+fn numbered(part: &str, n: usize) -> String {
+    format!("{part}/{n:08}")
+}
+
+/// The records of gateways. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Records {
+    pub(super) store: PostgresStore,
+}
+
+impl Records {
+    pub(super) async fn versions(self, key: ConversationKey, most: usize) -> Result<Vec<(String, u64)>, StoreError> {
+        let mut listed = self.listed(&format!("{KEYS}{key}/")).await?;
+        listed.truncate(most);
+        Ok(listed.into_iter().map(|(id, listed)| (id, listed.version)).collect())
+    }
+
+    /// Ids below a prefix of keys, most recently used first.
+    async fn listed(&self, prefix: &str) -> Result<Vec<(String, Listed)>, StoreError> {
+        let keys = self.store.list(prefix).await?;
+        let mut listed = Vec::new();
+        for (key, record) in keys.iter().zip(self.many(&keys).await?) {
+            let id = key.rsplit('/').next().unwrap_or_default().to_owned();
+            // It was deleted in between, or is of a newer version.
+            let Some(read) = record.and_then(|record| serde_json::from_slice(&record.value).ok()) else { continue };
+            listed.push((id, read));
+        }
+        listed.sort_by_key(|(_, listed): &(String, Listed)| std::cmp::Reverse(listed.used_ms));
+        Ok(listed)
+    }
+
+    async fn many(&self, keys: &[String]) -> Result<Vec<Option<Record>>, StoreError> {
+        let mut records = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(MOST_AT_ONCE) {
+            records.extend(self.store.get_many(keys).await?);
+        }
+        Ok(records)
+    }
+
+    /// The row of a conversation. `None` if there is none, or if it is of a newer version.
+    async fn row(&self, id: &str) -> Result<Option<(Row, Version)>, StoreError> {
+        let record = self.store.get(&format!("{CONVERSATIONS}{id}/row")).await?;
+        Ok(record.and_then(|record| Some((row_of(&record)?, record.version))))
+    }
+
+    pub(super) async fn version(self, id: String) -> Result<Option<u64>, StoreError> {
+        Ok(self.row(&id).await?.map(|(row, _)| row.version))
+    }
+
+    pub(super) async fn key_of(self, id: String) -> Result<Option<ConversationKey>, StoreError> {
+        Ok(self.row(&id).await?.map(|(row, _)| row.key))
+    }
+
+    pub(super) async fn conversations(
+        self,
+        key: ConversationKey,
+        most: usize,
+    ) -> Result<Vec<(Beginning, ConversationState)>, StoreError> {
+        let mut ids: Vec<String> = self.listed(&format!("{KEYS}{key}/")).await?.into_iter().map(|(id, _)| id).collect();
+        ids.truncate(most);
+        let keys: Vec<String> = ids.iter().map(|id| format!("{CONVERSATIONS}{id}/row")).collect();
+        let rows = self.many(&keys).await?;
+        let mut conversations = Vec::new();
+        for (id, record) in ids.into_iter().zip(rows) {
+            // A conversation that cannot be read is treated as unknown.
+            let Some(row) = record.and_then(|record| row_of(&record)) else { continue };
+            conversations.extend(self.conversation(id, row).await?);
+        }
+        Ok(conversations)
+    }
+
+    /// Reads what belongs to a row. `None` if some of it is missing or cannot be read.
+    async fn conversation(&self, id: String, row: Row) -> Result<Option<(Beginning, ConversationState)>, StoreError> {
+        let singles = ["known", "pins", "rest"].map(str::to_owned).into_iter();
+        let parts = singles
+            .chain((0..row.steps).map(|n| numbered("steps", n)))
+            .chain((0..row.decisions).map(|n| numbered("decisions", n)))
+            .chain(row.attached.keys().map(|n| numbered("attached", *n)));
+        let keys: Vec<String> = parts.map(|part| format!("{CONVERSATIONS}{id}/{part}")).collect();
+        let mut values = self.many(&keys).await?.into_iter().map(|record| record.map(|record| record.value));
+        let (known, pins, rest) = (values.next().flatten(), values.next().flatten(), values.next().flatten());
+        let Some(others) = values.collect::<Option<Vec<Vec<u8>>>>() else { return Ok(None) };
+        Ok(state_of(&row, known, pins, rest, &others).map(|state| (beginning_of(id, &row), state)))
+    }
+
+    pub(super) async fn save(self, writing: Writing) -> Result<(), StoreError> {
+        let stored = self.row(&writing.id).await?;
+        if stored.as_ref().is_some_and(|(row, _)| row.version != writing.saved_version) {
+            return Err(StoreError::Conflict);
+        }
+        match self.store.apply(writing.batch(stored)?).await {
+            Ok(_) => Ok(()),
+            Err(contexture::store::StoreError::Conflict { .. }) => Err(StoreError::Conflict),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(super) async fn save_rest(self, id: String, messages: usize, bytes: Vec<u8>) -> Result<(), StoreError> {
+        let mut value = (messages as u64).to_be_bytes().to_vec();
+        value.extend(bytes);
+        self.store.set(&format!("{CONVERSATIONS}{id}/rest"), value).await?;
+        Ok(())
+    }
+
+    pub(super) async fn save_pins(self, id: String, pins: String) -> Result<(), StoreError> {
+        let of = |part: &str| format!("{CONVERSATIONS}{id}/{part}");
+        self.store.apply(Batch::new().set(of("pins"), pins).delete(of("rest"))).await?;
+        Ok(())
+    }
+
+    pub(super) async fn save_request(self, conversation: Option<String>, record: String) -> Result<(), StoreError> {
+        let id = conversation.unwrap_or_else(|| NONE.to_owned());
+        let key = format!("{REQUESTS}{id}/{}", uuid::Uuid::now_v7().simple());
+        self.store.set(&key, record.into_bytes()).await?;
+        Ok(())
+    }
+
+    pub(super) async fn requests(self, session: Option<String>) -> Result<Vec<RequestRecord>, StoreError> {
+        let mut keys = self.store.list(REQUESTS).await?;
+        // The last part of a key begins with the time.
+        keys.sort_by(|one, other| one.rsplit('/').next().cmp(&other.rsplit('/').next()));
+        let mut requests = Vec::new();
+        for record in self.many(&keys).await?.into_iter().flatten() {
+            let request: RequestRecord = serde_json::from_slice(&record.value)?;
+            if session.as_ref().is_none_or(|session| request.session == *session) {
+                requests.push(request);
+            }
+        }
+        Ok(requests)
+    }
+
+    pub(super) async fn text(self, hash: String) -> Result<Option<ShownText>, StoreError> {
+        let keys = self.store.list(&format!("{HASHES}{}", hash.to_ascii_lowercase())).await?;
+        let Some((hash, conversation)) = keys.first().and_then(|key| key[HASHES.len()..].split_once('/')) else {
+            return Ok(None);
+        };
+        let record = self.store.get(&format!("{CONVERSATIONS}{conversation}/texts/{hash}")).await?;
+        let text = record.map(|record| String::from_utf8_lossy(&record.value).into_owned());
+        Ok(text.map(|text| ShownText { text, conversation: conversation.to_owned() }))
+    }
+
+    pub(super) async fn decisions(self, id: String) -> Result<Vec<DecisionEntry>, StoreError> {
+        let Some((row, _)) = self.row(&id).await? else { return Ok(Vec::new()) };
+        Ok(self.conversation(id, row).await?.map(|(_, state)| state.decisions).unwrap_or_default())
+    }
+
+    pub(super) async fn names(self, start: String) -> Result<Vec<String>, StoreError> {
+        let listed = self.listed(KEYS).await?;
+        Ok(listed.into_iter().map(|(id, _)| id).filter(|id| id.starts_with(&start)).collect())
+    }
+
+    pub(super) async fn forget(self, conversation: Option<String>) -> Result<usize, StoreError> {
+        let Some(id) = conversation else {
+            let count = self.store.list(KEYS).await?.len();
+            for prefix in [KEYS, REQUESTS, HASHES, CONVERSATIONS] {
+                self.delete(self.store.list(prefix).await?).await?;
+            }
+            return Ok(count);
+        };
+        let row = self.row(&id).await?;
+        let prefix = format!("{CONVERSATIONS}{id}/");
+        let mut keys = self.store.list(&prefix).await?;
+        let hashes = keys.iter().filter_map(|key| key[prefix.len()..].strip_prefix("texts/"));
+        let hashes: Vec<String> = hashes.map(|hash| format!("{HASHES}{hash}/{id}")).collect();
+        keys.extend(hashes);
+        keys.extend(row.as_ref().map(|(row, _)| format!("{KEYS}{}/{id}", row.key)));
+        keys.extend(self.store.list(&format!("{REQUESTS}{id}/")).await?);
+        self.delete(keys).await?;
+        Ok(usize::from(row.is_some()))
+    }
+
+    async fn delete(&self, keys: Vec<String>) -> Result<(), StoreError> {
+        for keys in keys.chunks(MOST_AT_ONCE) {
+            self.store.apply(keys.iter().fold(Batch::new(), |batch, key| batch.delete(key))).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes the least recently used conversations until the records have at most this many bytes.
+    pub(super) async fn shrink(self, most_bytes: u64) -> Result<(), StoreError> {
+        loop {
+            let bytes = self.store.bytes("gateway/").await?;
+            let mut listed = self.listed(KEYS).await?;
+            if bytes <= most_bytes || listed.is_empty() {
+                return Ok(());
+            }
+            // As many as would do if all were of one size: measuring is slower than deleting.
+            let share = (bytes - most_bytes) as f64 / bytes as f64;
+            let kept = listed.len() - ((listed.len() as f64 * share).floor() as usize).clamp(1, listed.len());
+            for (id, _) in listed.drain(kept..).rev() {
+                self.clone().forget(Some(id)).await?;
+            }
+        }
+    }
+
+    pub(super) async fn note_gateway(self, gateway: RunningGateway) -> Result<(), StoreError> {
+        self.store.set(&format!("{RUNNING}{}", gateway.id), serde_json::to_vec(&gateway)?).await?;
+        Ok(())
+    }
+
+    pub(super) async fn forget_gateway(self, id: String) -> Result<(), StoreError> {
+        self.store.delete(&format!("{RUNNING}{id}")).await?;
+        Ok(())
+    }
+
+    pub(super) async fn gateways(self) -> Result<Vec<RunningGateway>, StoreError> {
+        let keys = self.store.list(RUNNING).await?;
+        let records = self.many(&keys).await?.into_iter().flatten();
+        Ok(records.filter_map(|record| serde_json::from_slice(&record.value).ok()).collect())
+    }
+}
+
+fn row_of(record: &Record) -> Option<Row> {
+    serde_json::from_slice(&record.value).ok().filter(|row: &Row| row.row <= FORMAT)
+}
+
+fn beginning_of(id: String, row: &Row) -> Beginning {
+    Beginning {
+        id: id.into(),
+        key: row.key,
+        scope: row.scope,
+        parent: row.parent.as_deref().map(Arc::from),
+        format: row.format,
+        lead: row.lead,
+        is_held_out: row.is_held_out,
+    }
+}
+
+/// `others` are the steps, the decisions and the texts after messages, in this order.
+fn state_of(
+    row: &Row,
+    known: Option<Vec<u8>>,
+    pins: Option<Vec<u8>>,
+    rest: Option<Vec<u8>>,
+    others: &[Vec<u8>],
+) -> Option<ConversationState> {
+    let known = known?;
+    let known = known.as_chunks::<16>().0.iter().map(|plain| MessageHashes { raw: None, plain: Digest(*plain) });
+    let (steps, others) = others.split_at_checked(row.steps)?;
+    let (decisions, attached) = others.split_at_checked(row.decisions)?;
+    let steps = steps.iter().map(|step| serde_json::from_slice(step).ok()).collect::<Option<Vec<PlanStep>>>()?;
+    let mut state = ConversationState {
+        known: known.collect(),
+        points: row.points.clone(),
+        account: row.account,
+        stopped: row.stopped.clone(),
+        version: row.version,
+        saved_version: row.version,
+        saved_steps: steps.len(),
+        steps: PlanHistory::of(steps),
+        pins: pins.and_then(|pins| serde_json::from_slice(&pins).ok()).unwrap_or_default(),
+        rested: rest.and_then(|rest| rested_of(&rest)).map(Arc::new),
+        ..ConversationState::default()
+    };
+    for decided in decisions {
+        let stored: Value = serde_json::from_slice(decided).ok()?;
+        match FoldDecision::from_stored(&stored["decision"]) {
+            Ok(decision) => {
+                let messages = usize::try_from(stored["messages"].as_u64()?).ok()?;
+                state.decisions.push(DecisionEntry { messages, decision });
+            }
+            // The plan still determines what is sent; only new decisions are not possible.
+            Err(error) => state.stopped = Some(error.to_string()),
+        }
+    }
+    state.saved_decisions = state.decisions.len();
+    for (message, text) in row.attached.keys().zip(attached) {
+        state.attached.insert(*message, std::str::from_utf8(text).ok()?.into());
+    }
+    Some(state)
+}
+
+/// A folder that cannot be read is replayed.
+fn rested_of(value: &[u8]) -> Option<FolderSnapshot> {
+    let (messages, bytes) = value.split_first_chunk::<8>()?;
+    let messages = usize::try_from(u64::from_be_bytes(*messages)).ok()?;
+    Some(FolderSnapshot { rest: Rest::from_bytes(bytes.to_vec()).ok()?, messages })
+}

@@ -1,0 +1,151 @@
+//! The store of gateways on many machines, in PostgreSQL.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use contexture::fold::Pins;
+use contexture::store::PostgresStore;
+
+use super::error::StoreError;
+use super::records::{Records, Writing};
+use super::tables::{RunningGateway, ShownText, Tables, is_hash};
+use super::waiting::Waiting;
+use crate::account::record::RequestRecord;
+use crate::conversation::folder::FolderSnapshot;
+use crate::conversation::{Beginning, Conversation, ConversationKey, ConversationState, DecisionEntry};
+
+/// How long a request waits for what is known of its conversation.
+const FINDING: Duration = Duration::from_millis(400);
+
+/// How long a write may take.
+const WRITING: Duration = Duration::from_secs(2);
+
+/// How long something may take that only a command waits for.
+const ASKING: Duration = Duration::from_secs(60);
+
+/// Most bytes of all records of gateways, unless another limit is set.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// Writes between two checks of the size.
+const WRITES_PER_LOOK: u64 = 500;
+
+/// The store of gateways in a database.
+pub(super) struct SharedTables {
+    records: Records,
+    waiting: Waiting,
+    writes: AtomicU64,
+    most_bytes: u64,
+}
+
+impl SharedTables {
+    pub(super) fn open(url: &str) -> Result<Self, StoreError> {
+        let records = Records { store: PostgresStore::open(url)? };
+        let waiting = Waiting::new()?;
+        let store = records.store.clone();
+        waiting.wait(ASKING, async move { Ok(store.check().await?) })?;
+        Ok(Self { records, waiting, writes: AtomicU64::new(0), most_bytes: MOST_BYTES })
+    }
+
+    fn records(&self) -> Records {
+        self.records.clone()
+    }
+}
+
+impl Tables for SharedTables {
+    fn limit_bytes(&mut self, most_bytes: u64) {
+        self.most_bytes = most_bytes;
+    }
+
+    fn versions(&self, key: ConversationKey, most: usize) -> Result<Vec<(String, u64)>, StoreError> {
+        self.waiting.wait(FINDING, self.records().versions(key, most))
+    }
+
+    fn version(&self, id: &str) -> Result<Option<u64>, StoreError> {
+        self.waiting.wait(FINDING, self.records().version(id.to_owned()))
+    }
+
+    fn conversations(
+        &self,
+        key: ConversationKey,
+        most: usize,
+    ) -> Result<Vec<(Beginning, ConversationState)>, StoreError> {
+        self.waiting.wait(FINDING, self.records().conversations(key, most))
+    }
+
+    fn save(
+        &self,
+        conversation: &Conversation,
+        state: &ConversationState,
+        texts: &[(String, String)],
+        now_ms: u64,
+    ) -> Result<(), StoreError> {
+        let writing = Writing::new(&conversation.beginning, state, texts, now_ms)?;
+        self.waiting.wait(WRITING, self.records().save(writing))?;
+        if (self.writes.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(WRITES_PER_LOOK) {
+            let shrink = self.records().shrink(self.most_bytes);
+            self.waiting.begin(async move {
+                // What could not be deleted is deleted next time.
+                let _ = shrink.await;
+            });
+        }
+        Ok(())
+    }
+
+    fn save_rest(&self, conversation: &Conversation, rested: &FolderSnapshot) -> Result<(), StoreError> {
+        let (id, bytes) = (conversation.id().to_string(), rested.rest.as_bytes().to_vec());
+        self.waiting.wait(WRITING, self.records().save_rest(id, rested.messages, bytes))
+    }
+
+    fn save_pins(&self, conversation: &str, pins: &Pins) -> Result<(), StoreError> {
+        let pins = serde_json::to_string(pins)?;
+        self.waiting.wait(WRITING, self.records().save_pins(conversation.to_owned(), pins))
+    }
+
+    fn key_of(&self, conversation: &str) -> Result<Option<ConversationKey>, StoreError> {
+        self.waiting.wait(FINDING, self.records().key_of(conversation.to_owned()))
+    }
+
+    fn save_request(&self, record: &RequestRecord) -> Result<(), StoreError> {
+        let text = serde_json::to_string(record)?;
+        self.waiting.wait(WRITING, self.records().save_request(record.conversation.clone(), text))
+    }
+
+    fn requests(&self, session: Option<&str>) -> Result<Vec<RequestRecord>, StoreError> {
+        self.waiting.wait(ASKING, self.records().requests(session.map(str::to_owned)))
+    }
+
+    fn text(&self, hash: &str) -> Result<Option<ShownText>, StoreError> {
+        match is_hash(hash) {
+            true => self.waiting.wait(ASKING, self.records().text(hash.to_owned())),
+            false => Ok(None),
+        }
+    }
+
+    fn decisions(&self, conversation: &str) -> Result<Vec<DecisionEntry>, StoreError> {
+        self.waiting.wait(ASKING, self.records().decisions(conversation.to_owned()))
+    }
+
+    fn names(&self, start: &str) -> Result<Vec<String>, StoreError> {
+        self.waiting.wait(ASKING, self.records().names(start.to_owned()))
+    }
+
+    fn forget(&self, conversation: Option<&str>) -> Result<usize, StoreError> {
+        self.waiting.wait(ASKING, self.records().forget(conversation.map(str::to_owned)))
+    }
+
+    fn shrink(&self, most_bytes: u64) -> Result<(), StoreError> {
+        self.waiting.wait(ASKING, self.records().shrink(most_bytes))
+    }
+
+    fn note_gateway(&self, gateway: &RunningGateway) -> Result<(), StoreError> {
+        self.waiting.wait(WRITING, self.records().note_gateway(gateway.clone()))
+    }
+
+    fn forget_gateway(&self, id: &str) -> Result<(), StoreError> {
+        self.waiting.wait(WRITING, self.records().forget_gateway(id.to_owned()))
+    }
+
+    fn gateways(&self) -> Result<Vec<RunningGateway>, StoreError> {
+        self.waiting.wait(ASKING, self.records().gateways())
+    }
+}

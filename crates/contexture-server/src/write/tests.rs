@@ -1,0 +1,260 @@
+//! What every store of gateways does, in a file and in a database.
+
+// Clippy allows `unwrap` in test functions but not in what they call.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "../../../contexture/tests/it/postgres/server.rs"]
+mod server;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use contexture::fold::{FoldDecision, Pins};
+use contexture::wire::{Digest, Format};
+
+use super::{RunningGateway, Store, StoreError};
+use crate::account::record::RequestRecord;
+use crate::conversation::plan_history::{PlanHistory, PlanStep};
+use crate::conversation::{Beginning, Conversation, ConversationState, DecisionEntry};
+use crate::find::hashes::MessageHashes;
+use server::Server;
+
+fn conversation(id: &str, key: u8) -> Conversation {
+    let beginning = Beginning {
+        id: id.into(),
+        key: Digest([key; 16]),
+        scope: Digest([9; 16]),
+        parent: Some("before".into()),
+        format: Format::Messages,
+        lead: 2,
+        is_held_out: true,
+    };
+    Conversation::new(beginning, ConversationState::default())
+}
+
+fn step(messages: usize) -> PlanStep {
+    PlanStep { messages, keep: 1, segments: Vec::new(), covered: messages }
+}
+
+fn decided(messages: usize) -> DecisionEntry {
+    let decision = FoldDecision::Shorten { position: messages, text: "short".into(), reason: "it is long".into() };
+    DecisionEntry { messages, decision }
+}
+
+/// A state after some requests.
+fn state(messages: usize) -> ConversationState {
+    let known = |n: usize| MessageHashes { raw: None, plain: Digest([n as u8; 16]) };
+    ConversationState {
+        known: (0..messages).map(known).collect(),
+        points: vec![messages],
+        steps: PlanHistory::of((1..=messages).map(step).collect()),
+        decisions: (1..=messages).map(decided).collect(),
+        attached: BTreeMap::from([(1, Arc::from("a text \u{fc}"))]),
+        version: messages as u64,
+        ..ConversationState::default()
+    }
+}
+
+/// What can be compared of a state.
+fn shape(state: &ConversationState) -> String {
+    let known: Vec<Digest> = state.known.iter().map(|known| known.plain).collect();
+    let (points, steps, decisions) = (&state.points, state.steps.steps(), &state.decisions);
+    format!("{known:?} {points:?} {steps:?} {decisions:?} {:?} {}", state.attached, state.version)
+}
+
+/// Runs the suite against stores in both places. `open` opens the same one each time.
+fn check(place: &Path) {
+    let store = Store::open(place).unwrap();
+    conversations_come_back(&store);
+    a_writer_that_is_outdated_is_refused(place);
+    what_was_reverted_is_gone(&store);
+    requests_and_texts_are_found(&store);
+    gateways_are_listed(&store);
+    what_is_forgotten_is_gone(&store);
+    the_least_recently_used_go_first(&store);
+}
+
+fn conversations_come_back(store: &Store) {
+    let (one, two) = (conversation("c-one", 1), conversation("c-two", 1));
+    store.save(&one, &state(3), &[], 10).unwrap();
+    store.save(&two, &state(2), &[], 20).unwrap();
+    store.save_pins("c-one", &Pins::default()).unwrap();
+    let key = Digest([1; 16]);
+    assert_eq!(store.versions(key, 9).unwrap(), [("c-two".to_owned(), 2), ("c-one".to_owned(), 3)]);
+    assert_eq!(store.versions(key, 1).unwrap().len(), 1);
+    assert_eq!(store.versions(Digest([7; 16]), 9).unwrap(), []);
+    assert_eq!((store.version("c-one").unwrap(), store.version("c").unwrap()), (Some(3), None));
+    assert_eq!(store.key_of("c-two").unwrap(), Some(key));
+    let read = store.conversations(key, 9).unwrap();
+    assert_eq!(read.iter().map(|(beginning, _)| &*beginning.id).collect::<Vec<_>>(), ["c-two", "c-one"]);
+    let (beginning, found) = &read[1];
+    assert_eq!(shape(found), shape(&state(3)));
+    assert_eq!((found.saved_version, found.saved_steps, found.saved_decisions), (3, 3, 3));
+    assert_eq!((beginning.key, beginning.scope, beginning.lead), (key, Digest([9; 16]), 2));
+    assert_eq!((beginning.parent.as_deref(), beginning.format), (Some("before"), Format::Messages));
+    assert!(beginning.is_held_out);
+    assert_eq!(store.decisions("c-one").unwrap().len(), 3);
+    assert_eq!(store.names("c-").unwrap(), ["c-two", "c-one"]);
+    assert_eq!(store.names("c-o").unwrap(), ["c-one"]);
+    assert_eq!(store.names("d").unwrap(), Vec::<String>::new());
+}
+
+fn a_writer_that_is_outdated_is_refused(place: &Path) {
+    let (here, there) = (Store::open(place).unwrap(), Store::open(place).unwrap());
+    let one = conversation("c-shared", 2);
+    let mut ours = state(1);
+    here.save(&one, &ours, &[], 30).unwrap();
+    ours.note_saved();
+    let mut theirs = there.conversations(Digest([2; 16]), 9).unwrap().remove(0).1;
+    theirs.version += 1;
+    there.save(&one, &theirs, &[], 31).unwrap();
+    ours.version += 1;
+    assert!(matches!(here.save(&one, &ours, &[], 32), Err(StoreError::Conflict)));
+    assert_eq!(here.version("c-shared").unwrap(), Some(2));
+}
+
+fn what_was_reverted_is_gone(store: &Store) {
+    let one = conversation("c-reverted", 3);
+    let mut held = state(4);
+    store.save(&one, &held, &[], 40).unwrap();
+    held.note_saved();
+    held.take_back(3, "the provider refused it");
+    store.save(&one, &held, &[], 41).unwrap();
+    let (_, found) = store.conversations(Digest([3; 16]), 9).unwrap().remove(0);
+    assert_eq!(found.stopped.as_deref(), Some("the provider refused it"));
+    assert_eq!((found.decisions.len(), found.steps.steps().len()), (held.decisions.len(), held.steps.steps().len()));
+    assert_eq!(store.decisions("c-reverted").unwrap().len(), 2);
+}
+
+fn requests_and_texts_are_found(store: &Store) {
+    let one = conversation("c-texts", 4);
+    let texts = [("0123456789ab".to_owned(), "the whole text".to_owned())];
+    store.save(&one, &state(1), &texts, 50).unwrap();
+    for start in ["012345", "0123456789ab", "0123456789AB"] {
+        let shown = store.text(start).unwrap().unwrap();
+        assert_eq!((shown.text.as_str(), shown.conversation.as_str()), ("the whole text", "c-texts"));
+    }
+    assert_eq!(store.text("01234").unwrap(), None, "too short");
+    assert_eq!(store.text("ffffff").unwrap(), None);
+    assert_eq!(store.text("%%%%%%").unwrap(), None);
+    for n in 0..3_u64 {
+        let conversation = (n > 0).then(|| "c-texts".to_owned());
+        let session = if n == 2 { "second" } else { "first" }.to_owned();
+        store.save_request(&RequestRecord { session, conversation, time_ms: n, ..RequestRecord::default() }).unwrap();
+    }
+    let times = |session| store.requests(session).unwrap().iter().map(|request| request.time_ms).collect::<Vec<_>>();
+    assert_eq!((times(None), times(Some("first")), times(Some("x"))), (vec![0, 1, 2], vec![0, 1], vec![]));
+}
+
+fn gateways_are_listed(store: &Store) {
+    let gateway = |id: &str| RunningGateway {
+        id: id.to_owned(),
+        address: "127.0.0.1:1".to_owned(),
+        token: "token".to_owned(),
+        pid: 7,
+        host: String::new(),
+    };
+    store.note_gateway(&gateway("a")).unwrap();
+    store.note_gateway(&gateway("b")).unwrap();
+    assert_eq!(store.gateways().unwrap(), [gateway("a"), gateway("b")]);
+    store.forget_gateway("a").unwrap();
+    assert_eq!(store.gateways().unwrap(), [gateway("b")]);
+}
+
+fn what_is_forgotten_is_gone(store: &Store) {
+    assert_eq!(store.forget(Some("c-texts")).unwrap(), 1);
+    assert_eq!(store.forget(Some("c-texts")).unwrap(), 0);
+    assert_eq!(store.text("012345").unwrap(), None);
+    assert_eq!(store.requests(None).unwrap().len(), 1, "the one without a conversation is left");
+    assert_eq!(store.conversations(Digest([4; 16]), 9).unwrap().len(), 0);
+    // Written again after it was forgotten, it is whole.
+    let one = conversation("c-one", 1);
+    store.forget(Some("c-one")).unwrap();
+    let mut held = state(3);
+    held.note_saved();
+    held.version += 1;
+    store.save(&one, &held, &[], 60).unwrap();
+    let (_, found) = store.conversations(Digest([1; 16]), 9).unwrap().remove(0);
+    assert_eq!(found.decisions.len(), 3);
+    assert!(store.forget(None).unwrap() >= 3);
+    assert_eq!(store.requests(None).unwrap().len() + store.names("").unwrap().len(), 0);
+    assert_eq!(store.gateways().unwrap().len(), 1, "what runs is not forgotten");
+}
+
+fn the_least_recently_used_go_first(store: &Store) {
+    for n in 0..40_u64 {
+        let texts = [(format!("{n:012x}"), "x".repeat(20_000))];
+        store.save(&conversation(&format!("s-{n:02}"), 5), &state(1), &texts, n).unwrap();
+    }
+    store.shrink(400_000).unwrap();
+    let mut names = store.names("s-").unwrap();
+    names.sort();
+    assert!((3..30).contains(&names.len()), "{names:?}");
+    assert_eq!(names.last().map(String::as_str), Some("s-39"));
+    let first: usize = names[0][2..].parse().unwrap();
+    assert_eq!(names.len(), 40 - first, "those that were used last are left: {names:?}");
+}
+
+#[test]
+fn a_file_does_what_every_store_does() {
+    let directory = tempfile::tempdir().unwrap();
+    check(&directory.path().join("gateway.db"));
+}
+
+#[test]
+fn a_database_does_what_every_store_does() {
+    let Some(server) = Server::start() else { return };
+    check(&PathBuf::from(server.url(&server.make_database())));
+}
+
+#[test]
+fn a_database_that_is_away_delays_little_and_comes_back() {
+    let Some(mut server) = Server::start() else { return };
+    let store = Store::open(&PathBuf::from(server.url(&server.make_database()))).unwrap();
+    store.save(&conversation("c-one", 1), &state(1), &[], 1).unwrap();
+    server.pause();
+    let begun = std::time::Instant::now();
+    for _ in 0..50 {
+        assert!(matches!(store.version("c-one"), Err(StoreError::Away)));
+    }
+    assert!(begun.elapsed() < std::time::Duration::from_secs(1), "{:?}", begun.elapsed());
+    server.go_on();
+    let begun = std::time::Instant::now();
+    while store.version("c-one").ok() != Some(Some(1)) {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(20), "it does not come back");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    server.restart_hard();
+    let begun = std::time::Instant::now();
+    while store.version("c-one").ok() != Some(Some(1)) {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(20), "it does not come back");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_file_of_somebody_else_is_not_written_into() {
+    let directory = tempfile::tempdir().unwrap();
+    let check = |name: &str, sql: &str| {
+        let path = directory.path().join(name);
+        rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        assert!(matches!(Store::open(&path), Err(StoreError::Foreign(_))), "{name}");
+        assert!(matches!(crate::inspect::Archive::open(&path), Err(StoreError::Foreign(_))), "{name}");
+        assert!(!Store::is_at(&path), "{name}");
+        assert!(before == std::fs::read(&path).unwrap(), "{name} is as it was");
+    };
+    check("notes.db", "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('mine');");
+    check("alike.db", "CREATE TABLE conversations (id TEXT); CREATE TABLE requests (id TEXT);");
+    check("marked.db", "PRAGMA user_version = 7;");
+    let text = directory.path().join("letter.txt");
+    std::fs::write(&text, "Dear Ann, this is no database. ".repeat(100)).unwrap();
+    assert!(matches!(Store::open(&text), Err(StoreError::Foreign(_))));
+    assert!(std::fs::read_to_string(&text).unwrap().starts_with("Dear Ann"));
+    // An empty file, and a store that is there already, are taken.
+    let own = directory.path().join("own.db");
+    std::fs::write(&own, "").unwrap();
+    drop(Store::open(&own).unwrap());
+    assert!(Store::is_at(&own) && Store::open(&own).is_ok());
+}
