@@ -47,6 +47,11 @@ impl<'a> Request<'a> {
         self.format
     }
 
+    /// The whole of it, as it came.
+    pub fn body(&self) -> &'a str {
+        self.body
+    }
+
     /// Its messages, as they came.
     pub fn messages(&self) -> &[&'a RawValue] {
         &self.messages

@@ -198,6 +198,7 @@ fn asked(headers: &HeaderMap, body: Bytes, route: &Route, scope: RequestScope) -
         scope,
         is_count: route.is_count,
         is_compaction: headers::is_compaction(headers),
+        asks: headers::asks(headers),
     }
 }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use contexture::fold::Prices;
 use contexture::wire::Format;
 
-use crate::account::models::Model;
+use crate::account::models::{Asks, Known};
 use crate::account::record::DecidedNote;
 use crate::conversation::Conversation;
 use crate::find::index::{FoundConversation, RequestScope};
@@ -25,6 +25,8 @@ pub struct IncomingRequest {
     pub is_count: bool,
     /// Whether its headers say that the client is summarising the conversation.
     pub is_compaction: bool,
+    /// What its headers say about the model's window.
+    pub asks: Asks,
 }
 
 /// What is sent, and what is needed to bill it.
@@ -36,7 +38,7 @@ pub struct Ready {
     /// How many messages it has.
     pub messages: usize,
     /// The requested model.
-    pub model: Model,
+    pub known: Known,
     /// The model's name as the client wrote it.
     pub model_name: String,
     /// The provider's prices for it.

@@ -4,6 +4,7 @@ use contexture::wire::{Format, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::account::bill::Bill;
+use crate::account::models::Source;
 
 /// The record of one request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -35,10 +36,16 @@ pub struct RequestRecord {
     pub usage: Option<Usage>,
     /// Its bill.
     pub bill: Option<Bill>,
-    /// Dollars per million input and output tokens, where known.
+    /// Dollars per million input and output tokens for what was sent, where known.
     pub dollars: Option<(f64, f64)>,
+    /// The same for what pass-through would have sent: large requests may cost more.
+    pub dollars_through: Option<(f64, f64)>,
+    /// Where the prices were learnt.
+    pub price_from: Option<Source>,
     /// The model's context window in tokens.
     pub context: Option<u64>,
+    /// Where the window was learnt.
+    pub context_from: Option<Source>,
     /// Tokens that would have been sent, in observe mode.
     pub would_send: Option<u64>,
     /// What the provider reported about its cache, if asked.

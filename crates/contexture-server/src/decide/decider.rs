@@ -1,5 +1,6 @@
 //! Decides what is sent for a request.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use contexture::fold::{FoldDecision, FoldWhen, Pins, Policy};
 use contexture::fs::LocalFs;
 use contexture::host::FsAdapter;
 use contexture::item::{Item, Role};
-use contexture::wire::{Format, Plan, Request, WireError, read};
+use contexture::wire::{Format, Plan, Request, WireError, read, rules};
 
 use crate::accept::incoming::{IncomingRequest, Progress, Ready};
 use crate::account::models::Caching;
@@ -129,15 +130,15 @@ impl Decider {
 
     fn ready(&self, asked: &IncomingRequest, request: Option<&Request<'_>>) -> Ready {
         let model_name = request.and_then(|request| request.model()).unwrap_or_default().into_owned();
-        let model = self.options.models.get(&model_name).clone();
+        let known = self.options.models.find(&model_name).asked(&asked.asks);
         let caching = request.map_or(Caching::None, caching);
         let tokens = asked.body.len() as u64 / 4;
         Ready {
             body: None,
             conversation: None,
             messages: request.map_or(0, |request| request.messages().len()),
-            prices: model.prices(caching),
-            model,
+            prices: known.model.prices(caching),
+            known,
             model_name,
             sent_tokens: tokens,
             came_tokens: tokens,
@@ -216,7 +217,7 @@ impl Decider {
         if plan.is_as_it_came() || self.options.observe {
             return Ready { passed, ..ready };
         }
-        match request.rewritten(plan) {
+        match allowed(request, plan) {
             Ok(body) => {
                 let body = Bytes::from(body.into_owned().into_bytes());
                 Ready { sent_tokens: body.len() as u64 / 4, body: Some(body), passed, ..ready }
@@ -259,8 +260,8 @@ impl Decider {
         };
         let outcome = awake.request(policy, is_cold, disk);
         let is_valid = !outcome.has_folded || awake.is_paired();
-        let body =
-            request.rewritten(&outcome.plan).and_then(|body| is_valid.then_some(body).ok_or(WireError::OtherRequest));
+        let body = allowed(request, &outcome.plan)
+            .and_then(|body| is_valid.then_some(body).ok_or_else(|| WireError::OtherRequest.to_string()));
         let body = match body {
             Ok(body) => body,
             Err(error) => {
@@ -340,7 +341,7 @@ impl Decider {
     }
 
     /// Notes that a request could not be written as decided. Returns why nothing new is decided for it.
-    fn note_failure(&self, conversation: &Conversation, error: &WireError) -> String {
+    fn note_failure(&self, conversation: &Conversation, error: &str) -> String {
         let mut state = conversation.state();
         state.failures += 1;
         if state.failures < MOST_FAILURES {
@@ -362,7 +363,7 @@ impl Decider {
 
     fn policy(&self, request: &Request<'_>, conversation: &Conversation, ready: &Ready, head: u64) -> Policy {
         let output = request.most_output().unwrap_or(USUAL_OUTPUT).min(MOST_OUTPUT);
-        let usual = (ready.model.context.saturating_sub(output) as f64 * USED_SHARE) as u64;
+        let usual = (ready.known.model.context.saturating_sub(output) as f64 * USED_SHARE) as u64;
         let (ratio, is_dearer) = {
             let account = conversation.state().account;
             (account.ratio(), account.is_dearer(MOST_EXCESS))
@@ -517,6 +518,20 @@ impl Decider {
     /// The time, in milliseconds since the Unix epoch.
     pub fn now_ms(&self) -> u64 {
         self.options.clock.now().as_millis() as u64
+    }
+}
+
+/// A request as a plan says, if its provider accepts it like that.
+fn allowed<'a>(request: &Request<'a>, plan: &Plan) -> Result<Cow<'a, str>, String> {
+    let body = request.rewritten(plan).map_err(|error| error.to_string())?;
+    let Some(broken) = rules::broken(request.format(), &body).filter(|_| !plan.is_as_it_came()) else {
+        return Ok(body);
+    };
+    // What the client sends itself is the provider's to judge.
+    let own = rules::broken(request.format(), request.body());
+    match own.is_some_and(|own| std::ptr::eq(own.rule, broken.rule)) {
+        true => Ok(body),
+        false => Err(format!("the provider would refuse {broken}")),
     }
 }
 

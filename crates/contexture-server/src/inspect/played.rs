@@ -83,6 +83,7 @@ impl Played {
                 scope: RequestScope::default(),
                 is_count: false,
                 is_compaction: false,
+                asks: Default::default(),
             };
             let ready = decider.decide(&asked, &Progress::default());
             let output = recorded.answer_bytes(number) / BYTES_PER_TOKEN;
@@ -129,10 +130,10 @@ fn note(
     let bill = ready
         .conversation
         .as_ref()
-        .map(|conversation| conversation.state().account.note(&ready.model, &ready.prices, sent, &usage, now_ms));
+        .map(|conversation| conversation.state().account.note(&ready.known.model, &ready.prices, sent, &usage, now_ms));
     record.status = 200;
     (record.usage, record.bill) = (Some(usage), bill);
-    record.dollars = ready.model.input.zip(ready.model.output);
-    record.context = Some(ready.model.context);
+    record.dollars = ready.known.model.dollars(took.total());
+    record.context = Some(ready.known.model.context);
     inspector.note_over(&ticket, &record);
 }

@@ -164,10 +164,10 @@ impl Exchange {
             Some(conversation) => {
                 let mut state = conversation.state();
                 state.answer_id = answered.id.clone();
-                state.account.note(&ready.model, &ready.prices, sent, &usage, now_ms)
+                state.account.note(&ready.known.model, &ready.prices, sent, &usage, now_ms)
             }
             // Without a conversation it was sent as it came, so pass-through would have cost the same.
-            None => Account::default().note(&ready.model, &ready.prices, sent, &usage, now_ms),
+            None => Account::default().note(&ready.known.model, &ready.prices, sent, &usage, now_ms),
         });
         let record = RequestRecord {
             session: shared.session.id().to_owned(),
@@ -183,8 +183,11 @@ impl Exchange {
             decided: ready.decided.clone(),
             usage: billed,
             bill,
-            dollars: ready.model.input.zip(ready.model.output),
-            context: Some(ready.model.context),
+            dollars: bill.and_then(|bill| ready.known.model.dollars(bill.sent)),
+            dollars_through: bill.and_then(|bill| ready.known.model.dollars(bill.came)),
+            price_from: Some(ready.known.price.clone()),
+            context: Some(ready.known.model.context),
+            context_from: Some(ready.known.window.clone()),
             would_send: ready.would_send,
             diagnosis: answered.diagnosis.clone(),
             own_us: self.own.as_micros() as u64,

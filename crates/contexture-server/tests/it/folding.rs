@@ -107,6 +107,31 @@ async fn what_is_sent_is_valid_and_moves_only_with_a_fold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn system_messages_inside_a_conversation_stay_where_the_provider_accepts_them() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    let mut agent = long(Format::Messages, 24);
+    agent.has_reminders = true;
+    let sent = play(&gateway, &provider, &agent).await;
+    assert_eq!(provider.refused(), Vec::<String>::new());
+    let records = records(&gateway, sent.len()).await;
+    let folds = records.iter().filter(|record| record.decided.iter().any(|note| note.what == "fold")).count();
+    assert!(folds >= 2, "{folds} folds");
+    for (n, body) in sent.iter().enumerate() {
+        // What the client calls a reminder is still one, in one role or the other.
+        let last = texts_of(body, "system").len()
+            + texts_of(body, "user").iter().filter(|text| text.contains("Reminder ")).count();
+        assert!(last > 0, "request {n}");
+        if n > 0 && !records[n].decided.iter().any(|note| note.what == "fold") {
+            let (before, now) = (digests(agent.format, &sent[n - 1]), digests(agent.format, body));
+            assert!(now.starts_with(&before), "request {n} moved without a fold");
+        }
+    }
+    let folded = sent.iter().filter(|body| body.contains("<system-reminder>\\nReminder")).count();
+    assert!(folded > 0, "some of them lost the messages around them");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn instructions_tools_options_and_what_is_kept_keep_their_bytes() {
     let provider = Provider::start().await;
     let gateway = provider.gateway(small()).await;

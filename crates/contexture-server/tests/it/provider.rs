@@ -10,6 +10,7 @@ use contexture_server::{Gateway, Options, Upstreams};
 use serde_json::{Value, json};
 
 use contexture_server::testing::cache::{Cache, Took};
+use contexture_server::testing::rules;
 
 /// What the provider got.
 #[derive(Clone, Debug)]
@@ -38,6 +39,10 @@ struct Inner {
     got: Vec<Got>,
     cache: Cache,
     fault: Option<Fault>,
+    /// Whether requests that break a rule of the provider's are refused.
+    is_strict: bool,
+    /// Why requests were refused.
+    refused: Vec<String>,
 }
 
 /// A provider.
@@ -51,7 +56,8 @@ impl Provider {
     pub async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let inner = Arc::new(Mutex::new(Inner { cache: Cache::with_life(300_000), ..Inner::default() }));
+        let inner = Inner { cache: Cache::with_life(300_000), is_strict: true, ..Inner::default() };
+        let inner = Arc::new(Mutex::new(inner));
         let app = axum::Router::new().fallback(serve).with_state(inner.clone());
         tokio::spawn(async move { axum::serve(listener, app).await });
         Self { url, inner }
@@ -63,6 +69,16 @@ impl Provider {
 
     pub fn last(&self) -> Got {
         self.inner.lock().unwrap().got.last().cloned().unwrap()
+    }
+
+    /// What it said to requests that break its rules.
+    pub fn refused(&self) -> Vec<String> {
+        self.inner.lock().unwrap().refused.clone()
+    }
+
+    /// Accepts whatever comes from now on.
+    pub fn be_kind(&self) {
+        self.inner.lock().unwrap().is_strict = false;
     }
 
     pub fn set_fault(&self, fault: Option<Fault>) {
@@ -121,12 +137,19 @@ async fn serve(State(inner): State<Arc<Mutex<Inner>>>, request: Request) -> Resp
     let format = Format::of_path(parts.uri.path());
     let mut inner = inner.lock().unwrap();
     let fault = inner.fault.clone().filter(|fault| fault.only_with.is_none_or(|text| body.contains(text)));
-    let took = match (format, &fault) {
-        (Some(format), None) => inner.cache.serve(format, &body, 0),
+    let broken = format.filter(|_| fault.is_none() && inner.is_strict);
+    let broken = broken.and_then(|format| Some((format, rules::check(format, &body).err()?)));
+    let took = match (format, &fault, &broken) {
+        (Some(format), None, None) => inner.cache.serve(format, &body, 0),
         _ => Took::default(),
     };
     let is_stream = serde_json::from_str::<Value>(&body).is_ok_and(|body| body["stream"] == true);
     inner.got.push(Got { path, headers: parts.headers, raw, body, took });
+    if let Some((format, message)) = broken {
+        inner.refused.push(message.clone());
+        let body = Body::from(rules::refusal(format, &message));
+        return Response::builder().status(StatusCode::BAD_REQUEST).body(body).unwrap();
+    }
     if let Some(fault) = fault {
         let mut response = Response::builder().status(fault.status);
         for (name, value) in &fault.headers {
