@@ -1,4 +1,13 @@
 //! Decides what is sent for a request.
 
-pub(crate) mod referenced;
+pub(crate) mod reason;
+pub(crate) mod outgoing;
+pub(crate) mod prepared;
+pub(crate) mod progress;
+mod compaction;
+mod policy;
+mod referenced;
+mod notes;
+mod texts;
+mod folding;
 pub(crate) mod decider;

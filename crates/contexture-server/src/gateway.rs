@@ -2,9 +2,10 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -23,10 +24,13 @@ use crate::send::prepare_tls;
 use crate::shared::{Diagnosing, Shared};
 use crate::start_error::StartError;
 use crate::watching;
-use crate::write::{RunningGateway, Store};
+use crate::write::{RunningGateway, open_limited_store};
 
 /// How long an idle connection to a provider is kept: providers close them after about 15 s.
 const IDLE: Duration = Duration::from_secs(10);
+
+/// How long a gateway that stops waits for responses in progress, and again for their records.
+const STOPPING: Duration = Duration::from_secs(2);
 
 /// A running gateway.
 pub struct Gateway {
@@ -44,8 +48,8 @@ impl Gateway {
     /// # Errors
     /// The address is in use, the store cannot be opened, or the gateway would send requests to itself.
     pub async fn start(listen: &str, options: Options) -> Result<Self, StartError> {
-        let store = options.store.as_deref().map(Store::open).transpose()?;
-        let store = store.map(|store| Arc::new(store.with_most_bytes(options.store_bytes)));
+        let open = |place: &Path| open_limited_store(place, options.store_bytes);
+        let store = options.store.as_deref().map(open).transpose()?;
         let fail = |source| StartError::Listen { address: listen.to_owned(), source };
         let listener = TcpListener::bind(listen).await.map_err(fail)?;
         let address = listener.local_addr().map_err(fail)?;
@@ -139,12 +143,9 @@ impl Gateway {
         // Dropping it stops the listener.
         drop(self.stop.take());
         // Connections that clients keep open would prevent it from ending.
-        let _ = tokio::time::timeout(Duration::from_secs(2), &mut self.serving).await;
+        let _ = tokio::time::timeout(STOPPING, &mut self.serving).await;
         self.serving.abort();
-        let until = Instant::now() + Duration::from_secs(2);
-        while !self.shared.session.is_complete() && Instant::now() < until {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        self.shared.session.complete(STOPPING).await;
         let shared = self.shared.clone();
         let last = tokio::task::spawn_blocking(move || {
             shared.session.write();

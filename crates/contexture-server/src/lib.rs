@@ -39,4 +39,4 @@ pub use send::upstream::Upstreams;
 pub use simulate::answerer;
 pub use start_error::StartError;
 pub use watching::ARCHIVE_NAME;
-pub use write::{Store, StoreError};
+pub use write::{Store, StoreError, is_store, open_store};

@@ -20,7 +20,7 @@ pub(crate) struct Shared {
     pub(crate) access: Access,
     /// How many requests came without a key.
     pub(crate) refused: AtomicU64,
-    pub(crate) store: Option<Arc<Store>>,
+    pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) client: reqwest::Client,
     pub(crate) address: SocketAddr,
     /// Keeps and shows requests, if enabled.

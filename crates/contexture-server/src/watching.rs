@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use contexture::store::Place;
 
-use crate::accept::incoming::{IncomingRequest, Ready};
+use crate::accept::incoming::IncomingRequest;
 use crate::account::record::RequestRecord;
+use crate::decide::prepared::PreparedRequest;
 use crate::inspect::view::About;
 use crate::inspect::{ASIDE, Archive, InspectServer, Seen, Ticket};
 use crate::options::Options;
@@ -51,22 +52,16 @@ pub(crate) struct Watched {
 
 impl Watched {
     /// Reports a request that is about to be sent, if there is an inspector. Nothing waits for it.
-    pub(crate) fn begin(shared: &Arc<Shared>, asked: &IncomingRequest, ready: &Ready) -> Option<Self> {
+    pub(crate) fn begin(shared: &Arc<Shared>, incoming: &IncomingRequest, prepared: &PreparedRequest) -> Option<Self> {
         let inspector = shared.inspector.clone()?;
         let ticket = Arc::new(Mutex::new(None));
         let record = RequestRecord {
-            session: shared.session.id().to_owned(),
-            conversation: ready.conversation.as_ref().map(|conversation| conversation.id().to_string()),
-            time_ms: shared.decider.now_ms(),
-            format: Some(asked.format),
-            model: ready.model_name.clone(),
-            is_changed: ready.body.is_some(),
-            passed: ready.passed.clone(),
-            decided: ready.decided.clone(),
-            ..RequestRecord::default()
+            format: Some(incoming.format),
+            ..prepared.record(shared.session.id(), shared.decider.now_ms())
         };
-        let parent = ready.conversation.as_ref().and_then(|conversation| conversation.beginning.parent.clone());
-        let (format, came, sent, noted) = (asked.format, asked.body.clone(), ready.body.clone(), ticket.clone());
+        let parent = prepared.conversation().and_then(|conversation| conversation.beginning().parent.clone());
+        let (format, came, sent, noted) =
+            (incoming.format, incoming.body.clone(), prepared.body().cloned(), ticket.clone());
         let hiding = shared.clone();
         let noting = tokio::task::spawn_blocking(move || {
             let conversation = record.conversation.clone().unwrap_or_else(|| ASIDE.to_owned());

@@ -1,12 +1,14 @@
 //! Reads the usage from a response while it is passed on.
 
-use memchr::memchr2;
+use std::convert::Infallible;
+
 use serde_json::Value;
 
 use super::diagnosis::{diagnosis_of, id_of};
+use super::events::{BadEvent, EventParser};
 use super::usage::Usage;
 
-/// The longest response, or line of one, that is read.
+/// The longest response that is read, unless it is a stream.
 const MAX_BYTES: usize = 32 << 20;
 
 /// What a response reports about itself.
@@ -23,89 +25,84 @@ pub struct Answered {
 /// Reads a response while it is passed on: one JSON value, or a stream of events.
 #[derive(Debug, Default)]
 pub struct AnswerReader {
-    is_stream: bool,
-    /// The bytes since the last end of a line.
-    pending: Vec<u8>,
-    /// The lines of data of the current event.
-    data: String,
+    /// `None` for one JSON value.
+    events: Option<EventParser>,
+    /// The JSON value so far.
+    whole: Vec<u8>,
     is_too_long: bool,
-    /// Whether the last byte was a carriage return, with which a line feed would be one end of a line.
-    is_after_return: bool,
+    reported: Reported,
+    bytes: u64,
+}
+
+/// What was read so far.
+#[derive(Debug, Default)]
+struct Reported {
     answered: Answered,
     has_ended: bool,
-    bytes: u64,
 }
 
 impl AnswerReader {
     /// A reader of events (`text/event-stream`) or of one value.
     pub fn new(is_stream: bool) -> Self {
-        Self { is_stream, ..Self::default() }
+        Self { events: is_stream.then(EventParser::default), ..Self::default() }
     }
 
     /// Adds the next bytes.
-    pub fn push(&mut self, mut bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
-        if !self.is_stream {
-            return self.keep(bytes);
-        }
-        if let Some(last) = bytes.last() {
-            if self.is_after_return && bytes[0] == b'\n' {
-                bytes = &bytes[1..];
-            }
-            self.is_after_return = *last == b'\r';
-        }
-        while let Some(end) = memchr2(b'\n', b'\r', bytes) {
-            match self.pending.is_empty() {
-                true => self.line(&bytes[..end]),
-                false => {
-                    self.keep(&bytes[..end]);
-                    let line = std::mem::take(&mut self.pending);
-                    self.line(&line);
-                }
-            }
-            self.is_too_long = false;
-            let length = if bytes[end..].starts_with(b"\r\n") { 2 } else { 1 };
-            bytes = &bytes[end + length..];
-        }
-        self.keep(bytes);
+        let Self { events: Some(events), reported, .. } = self else { return self.keep(bytes) };
+        let Ok(()) = events.push(bytes, &mut |data| reported.event(data));
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        if self.is_too_long || self.pending.len() + bytes.len() > MAX_BYTES {
-            self.pending = Vec::new();
+        if self.is_too_long || self.whole.len() + bytes.len() > MAX_BYTES {
+            self.whole = Vec::new();
             self.is_too_long = true;
             return;
         }
-        self.pending.extend_from_slice(bytes);
+        self.whole.extend_from_slice(bytes);
     }
 
-    fn line(&mut self, line: &[u8]) {
-        if line.is_empty() {
-            return self.end_event();
+    /// Ends the response; returns what it reported about itself.
+    pub fn finish(&mut self) -> Answered {
+        let Self { events, reported, .. } = self;
+        match events {
+            Some(events) => {
+                let Ok(()) = events.finish(&mut |data| reported.event(data));
+            }
+            None => {
+                reported.read(std::str::from_utf8(&std::mem::take(&mut self.whole)).unwrap_or_default());
+            }
         }
-        let Some(data) = line.strip_prefix(b"data:") else { return };
-        let data = std::str::from_utf8(data).unwrap_or_default().trim();
-        if self.data.len() + data.len() > MAX_BYTES {
-            return;
-        }
-        if !self.data.is_empty() {
-            self.data.push('\n');
-        }
-        self.data.push_str(data);
+        self.reported.answered.clone()
     }
 
-    fn end_event(&mut self) {
-        let data = std::mem::take(&mut self.data);
+    /// Whether the stream has reported its end.
+    pub fn has_ended(&self) -> bool {
+        self.reported.has_ended
+    }
+
+    /// The number of bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Reported {
+    /// Reads the data of an event. What cannot be read reports nothing.
+    fn event(&mut self, data: Result<&str, BadEvent>) -> Result<(), Infallible> {
+        let Ok(data) = data else { return Ok(()) };
         let ends =
             ["[DONE]", "\"message_stop\"", "\"response.completed\"", "\"response.incomplete\"", "\"response.failed\""];
         let start = |line: &str| line[..line.floor_char_boundary(200)].to_owned();
         self.has_ended |= data.lines().map(start).any(|start| ends.iter().any(|end| start.contains(end)));
         // Some providers leave out the empty lines between events.
-        if data.contains("\"usage\"") && !self.read(&data) {
+        if data.contains("\"usage\"") && !self.read(data) {
             data.lines().filter(|line| line.contains("\"usage\"")).for_each(|line| {
                 self.read(line);
             });
         }
+        Ok(())
     }
 
     /// Returns whether it is a JSON value.
@@ -122,31 +119,6 @@ impl AnswerReader {
             self.answered.diagnosis = diagnosis_of(value).or(self.answered.diagnosis.take());
         }
         value.is_ok()
-    }
-
-    /// Ends the response; returns what it reported about itself.
-    pub fn finish(&mut self) -> Answered {
-        let rest = std::mem::take(&mut self.pending);
-        match self.is_stream {
-            true => {
-                self.line(&rest);
-                self.end_event();
-            }
-            false => {
-                self.read(std::str::from_utf8(&rest).unwrap_or_default());
-            }
-        }
-        self.answered.clone()
-    }
-
-    /// Whether the stream has reported its end.
-    pub fn has_ended(&self) -> bool {
-        self.has_ended
-    }
-
-    /// The number of bytes.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
     }
 }
 

@@ -87,6 +87,11 @@ impl<'a> Request<'a> {
         self.fields.text("prompt_cache_key")
     }
 
+    /// The response that it continues, if the provider keeps the history.
+    pub fn previous_response(&self) -> Option<Cow<'a, str>> {
+        self.fields.text("previous_response_id").filter(|_| self.format == Format::Responses)
+    }
+
     /// The most tokens that the answer may have.
     pub fn most_output(&self) -> Option<u64> {
         let names = ["max_tokens", "max_completion_tokens", "max_output_tokens"];

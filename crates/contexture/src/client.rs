@@ -24,7 +24,6 @@
 mod key;
 mod error;
 mod retry;
-mod sse;
 mod turns;
 mod decode;
 mod messages;

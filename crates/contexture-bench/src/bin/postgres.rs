@@ -35,27 +35,50 @@ impl Model for Echo {
     }
 }
 
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Measure {
+    /// All but `Open`, which is measured by itself, since memory that was used before is used again.
+    All,
+    Commits,
+    Turns,
+    Threads,
+    Open,
+}
+
+impl Measure {
+    fn named(name: &str) -> Done<Self> {
+        Ok(match name {
+            "all" => Self::All,
+            "commits" => Self::Commits,
+            "turns" => Self::Turns,
+            "threads" => Self::Threads,
+            "open" => Self::Open,
+            other => return Err(format!("`{other}` is none of commits, turns, threads and open").into()),
+        })
+    }
+}
+
 fn main() -> Done<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let url = words.first().ok_or("name a database: postgres://user:password@host/database")?;
-    let what = words.get(1).map_or("all", String::as_str);
+    let measure = words.get(1).map_or(Ok(Measure::All), |name| Measure::named(name))?;
     let count = words.get(2).map(|count| count.parse()).transpose()?.unwrap_or(100_000);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
-        if matches!(what, "all" | "commits") {
+        if matches!(measure, Measure::All | Measure::Commits) {
             commits(url).await?;
             round_trips(url).await?;
         }
-        if matches!(what, "all" | "turns") {
+        if matches!(measure, Measure::All | Measure::Turns) {
             for workers in [1, 8] {
                 turns(url, workers).await?;
             }
         }
-        if matches!(what, "all" | "threads") {
+        if matches!(measure, Measure::All | Measure::Threads) {
             threads(url, count).await?;
         }
-        // By itself, since memory that was used before is used again.
-        if what == "open" {
+        if measure == Measure::Open {
             open(url, count).await?;
         }
         Ok(())

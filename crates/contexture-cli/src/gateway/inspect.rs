@@ -9,7 +9,7 @@ use clap::Args;
 use contexture::store::SqliteStore;
 use contexture_server::inspect::view::About;
 use contexture_server::inspect::{Archive, InspectServer, Inspector, Played, library};
-use contexture_server::{ARCHIVE_NAME, Store};
+use contexture_server::{ARCHIVE_NAME, is_store, open_store};
 use tokio::task::JoinHandle;
 
 use super::place::store_path;
@@ -83,7 +83,7 @@ async fn inspect(command: &Inspect, subject: Subject) -> Result<(), Failure> {
         Subject::Gateway(path) => {
             inspector.on_forget(move |id| {
                 // What cannot be opened holds nothing of it.
-                let _ = Store::open(&path).and_then(|store| store.forget(Some(id)));
+                let _ = open_store(&path).and_then(|store| store.forget(Some(id)));
             });
         }
         Subject::Library(path) => {
@@ -142,7 +142,7 @@ impl Subject {
     fn of(files: &[PathBuf]) -> Result<Self, Failure> {
         match files {
             [] => Ok(Subject::Gateway(store_path()?)),
-            [file] if is_sqlite(file) => match Store::is_at(file) {
+            [file] if is_sqlite(file) => match is_store(file) {
                 true => Ok(Subject::Gateway(file.clone())),
                 false => Ok(Subject::Library(file.clone())),
             },
@@ -174,7 +174,7 @@ fn kept(store: &Path) -> Result<Archive, Failure> {
             .hint("start one with `contexture run --inspect AGENT`, or name a recording"));
     }
     let archive = Archive::temporary().map_err(unreadable)?;
-    let records = Store::open(store).and_then(|store| store.requests(None)).map_err(unreadable)?;
+    let records = open_store(store).and_then(|store| store.requests(None)).map_err(unreadable)?;
     for record in &records {
         archive.note_record(record).map_err(unreadable)?;
     }

@@ -2,10 +2,11 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use contexture::store::Place;
-use contexture_server::{ARCHIVE_NAME, Store, StoreError};
+use contexture_server::{ARCHIVE_NAME, Store, StoreError, is_store, open_store};
 
 use crate::failure::Failure;
 use crate::store;
@@ -27,7 +28,7 @@ pub(super) fn store_path() -> Result<PathBuf, Failure> {
 }
 
 /// The gateway's store in the user's state directory, if there is one.
-pub(crate) fn existing_store() -> Result<Option<Store>, Failure> {
+pub(crate) fn existing_store() -> Result<Option<Arc<dyn Store>>, Failure> {
     StoreFlag::default().existing()
 }
 
@@ -37,9 +38,7 @@ pub(super) fn unopened(path: &Path, error: &StoreError) -> Failure {
     let shown = path.display();
     match error {
         StoreError::Newer(_) => failure.hint("use that version of the program, or name another file with --store"),
-        _ if Store::is_at(path) => {
-            failure.hint(format!("`{shown}` can be deleted: it holds only what the gateway kept"))
-        }
+        _ if is_store(path) => failure.hint(format!("`{shown}` can be deleted: it holds only what the gateway kept")),
         _ => failure.hint(format!(
             "name a store of the gateway with --store; `contexture inspect '{shown}'` shows what others hold"
         )),
@@ -61,12 +60,12 @@ impl StoreFlag {
     }
 
     /// The store, if there is one.
-    pub(super) fn existing(&self) -> Result<Option<Store>, Failure> {
+    pub(super) fn existing(&self) -> Result<Option<Arc<dyn Store>>, Failure> {
         let path = self.path()?;
         match Place::new(&path) {
             Place::File(path) if !path.exists() => Ok(None),
-            Place::File(path) => Ok(Some(Store::open(&path).map_err(|error| unopened(&path, &error))?)),
-            Place::Postgres(_) => Ok(Some(Store::open(&path).map_err(|error| Failure::of(&error))?)),
+            Place::File(path) => Ok(Some(open_store(&path).map_err(|error| unopened(&path, &error))?)),
+            Place::Postgres(_) => Ok(Some(open_store(&path).map_err(|error| Failure::of(&error))?)),
         }
     }
 

@@ -52,7 +52,7 @@ pub fn run(command: &Show) -> Result<(), Failure> {
     let names = store.names(&asked.id).map_err(fail)?;
     match names.as_slice() {
         [] => Err(unknown()),
-        [name] => Ok(io::stdout().write_all(for_output(&decisions(&store, name)?).as_bytes())?),
+        [name] => Ok(io::stdout().write_all(for_output(&decisions(&*store, name)?).as_bytes())?),
         several => Err(Failure::usage(format!("{} conversations begin with `{}`", several.len(), asked.id))
             .hint("write some more characters")),
     }
@@ -73,7 +73,7 @@ fn asked(text: &str, from_line: Option<usize>) -> Asked {
     asked
 }
 
-fn decisions(store: &Store, name: &str) -> Result<String, Failure> {
+fn decisions(store: &dyn Store, name: &str) -> Result<String, Failure> {
     let decided = store.decisions(name).map_err(|error| Failure::work(error.to_string()))?;
     let mut text = format!("conversation {name}: {} decisions\n", decided.len());
     for decided in decided {

@@ -24,6 +24,20 @@ pub enum Coding {
     Unknown,
 }
 
+/// Why a body is forwarded without being read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unread {
+    /// It has more bytes than are read.
+    #[error("the request is too large to be looked into")]
+    TooLarge,
+    /// It cannot be decompressed.
+    #[error("its compression is broken")]
+    Broken,
+    /// Its encoding is not known.
+    #[error("it is compressed in a way that is not known")]
+    UnknownCoding,
+}
+
 impl Coding {
     /// Reads the encoding from the headers of a request.
     pub fn of(headers: &HeaderMap) -> Self {
@@ -39,16 +53,16 @@ impl Coding {
     /// Returns the decoded body, which has at most `most` bytes.
     ///
     /// # Errors
-    /// Returns why the body is forwarded unchanged, worded to follow "because".
-    pub async fn text(self, body: &Bytes, most: usize) -> Result<Bytes, &'static str> {
+    /// The body cannot be read, so it is forwarded unchanged.
+    pub async fn text(self, body: &Bytes, most: usize) -> Result<Bytes, Unread> {
         match self {
-            Self::None if body.len() > most => Err(TOO_LARGE),
+            Self::None if body.len() > most => Err(Unread::TooLarge),
             Self::None => Ok(body.clone()),
-            Self::Unknown => Err("it is compressed in a way that is not known"),
+            Self::Unknown => Err(Unread::UnknownCoding),
             Self::Zstd => {
                 let body = body.clone();
                 let text = tokio::task::spawn_blocking(move || unpacked(&body, most)).await;
-                text.unwrap_or(Err(BROKEN)).map(Bytes::from)
+                text.unwrap_or(Err(Unread::Broken)).map(Bytes::from)
             }
         }
     }
@@ -70,11 +84,8 @@ impl Coding {
     }
 }
 
-const TOO_LARGE: &str = "the request is too large to be looked into";
-const BROKEN: &str = "its compression is broken";
-
 /// Decodes a compressed body. Never holds more than `most` bytes, whatever the body claims.
-fn unpacked(mut body: &[u8], most: usize) -> Result<Vec<u8>, &'static str> {
+fn unpacked(mut body: &[u8], most: usize) -> Result<Vec<u8>, Unread> {
     let mut text = Vec::new();
     for _ in 0..MAX_FRAMES {
         if body.is_empty() {
@@ -87,28 +98,28 @@ fn unpacked(mut body: &[u8], most: usize) -> Result<Vec<u8>, &'static str> {
         let mut decoder = FrameDecoder::new();
         // A single-segment frame claims a window of its whole size.
         decoder.set_max_window_size(MAX_WINDOW.max(most as u64));
-        let mut frame = StreamingDecoder::new_with_decoder(&mut body, decoder).map_err(|_| BROKEN)?;
+        let mut frame = StreamingDecoder::new_with_decoder(&mut body, decoder).map_err(|_| Unread::Broken)?;
         let room = most - text.len();
-        frame.by_ref().take(room as u64 + 1).read_to_end(&mut text).map_err(|_| BROKEN)?;
+        frame.by_ref().take(room as u64 + 1).read_to_end(&mut text).map_err(|_| Unread::Broken)?;
         if text.len() > most {
-            return Err(TOO_LARGE);
+            return Err(Unread::TooLarge);
         }
         let (written, counted) = (frame.decoder.get_checksum_from_data(), frame.decoder.get_calculated_checksum());
         if written.is_some() && written != counted {
-            return Err(BROKEN);
+            return Err(Unread::Broken);
         }
     }
-    if body.is_empty() { Ok(text) } else { Err(BROKEN) }
+    if body.is_empty() { Ok(text) } else { Err(Unread::Broken) }
 }
 
 /// Returns what follows a skippable frame, if the body begins with one.
-fn after_skipped(body: &[u8]) -> Result<Option<&[u8]>, &'static str> {
+fn after_skipped(body: &[u8]) -> Result<Option<&[u8]>, Unread> {
     let Some((head, rest)) = body.split_first_chunk::<8>() else { return Ok(None) };
     let [a, b, c, d, size @ ..] = *head;
     if u32::from_le_bytes([a, b, c, d]) & 0xFFFF_FFF0 != 0x184D_2A50 {
         return Ok(None);
     }
-    rest.get(u32::from_le_bytes(size) as usize..).map(Some).ok_or(BROKEN)
+    rest.get(u32::from_le_bytes(size) as usize..).map(Some).ok_or(Unread::Broken)
 }
 
 /// Compresses a text. Returns `None` if it does not decompress to the same text.
@@ -132,7 +143,7 @@ mod tests {
             let packed = packed(&text).expect("it can be read again");
             assert_eq!(unpacked(&packed, length).as_deref(), Ok(&*text), "{length}");
             if length > 0 {
-                assert_eq!(unpacked(&packed, length - 1), Err(TOO_LARGE), "{length}");
+                assert_eq!(unpacked(&packed, length - 1), Err(Unread::TooLarge), "{length}");
             }
         }
     }
@@ -143,14 +154,14 @@ mod tests {
         body.extend([0x50, 0x2A, 0x4D, 0x18, 3, 0, 0, 0, 1, 2, 3]);
         body.extend(packed(b"two").unwrap());
         assert_eq!(unpacked(&body, 100).as_deref(), Ok(&b"one two"[..]));
-        assert_eq!(unpacked(&packed(b"").unwrap().repeat(MAX_FRAMES + 1), 100), Err(BROKEN));
+        assert_eq!(unpacked(&packed(b"").unwrap().repeat(MAX_FRAMES + 1), 100), Err(Unread::Broken));
     }
 
     #[test]
     fn what_is_broken_is_told_and_never_panics() {
         let whole = packed(&text(50_000)).unwrap();
         for cut in 1..whole.len().min(400) {
-            assert_eq!(unpacked(&whole[..cut], 100_000), Err(BROKEN), "{cut}");
+            assert_eq!(unpacked(&whole[..cut], 100_000), Err(Unread::Broken), "{cut}");
         }
         for at in 0..whole.len() {
             let mut broken = whole.clone();
@@ -158,6 +169,6 @@ mod tests {
             // It may also decode to something else, which is then not a valid request.
             let _ = unpacked(&broken, 100_000);
         }
-        assert_eq!(unpacked(b"{\"model\":\"m\"}", 100), Err(BROKEN));
+        assert_eq!(unpacked(b"{\"model\":\"m\"}", 100), Err(Unread::Broken));
     }
 }

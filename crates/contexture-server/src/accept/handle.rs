@@ -6,17 +6,21 @@ use std::time::{Duration, Instant};
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request as Incoming, State};
-use axum::http::{HeaderMap, Method, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use bytes::Bytes;
 
 use crate::accept::access::Caller;
 use crate::accept::coding::Coding;
-use crate::accept::incoming::{IncomingRequest, Progress, Ready};
+use crate::accept::incoming::{IncomingRequest, RequestScope};
 use crate::accept::refusal::{ErrorForm, refusal};
 use crate::accept::{guard, headers, own, routes};
+use crate::account::models::said;
 use crate::account::record::RequestRecord;
-use crate::find::index::{FoundConversation, RequestScope};
-use crate::send::exchange::{Exchange, unreachable_upstream};
+use crate::conversation::health::StopReason;
+use crate::decide::prepared::PreparedRequest;
+use crate::decide::progress::Progress;
+use crate::decide::reason::PassReason;
+use crate::send::exchange::{Bodies, Exchange, Target, Timing, unreachable_upstream};
 use crate::send::upstream::{Route, rest_of};
 use crate::shared::Shared;
 use crate::watching::Watched;
@@ -104,11 +108,18 @@ async fn other(
 ) -> Response<Body> {
     let (began, why) = (Instant::now(), why_passed(&method, path));
     let has_body = headers.contains_key(header::CONTENT_LENGTH) || headers.contains_key(header::TRANSFER_ENCODING);
-    let mut request = shared.client.request(method, &route.url).headers(plain_headers(&headers));
+    let is_list = method == Method::GET && rest_of(path).contains("/models");
+    let mut headers_sent = plain_headers(&headers);
+    if is_list {
+        // It is read for the windows of models.
+        headers_sent.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    }
+    let mut request = shared.client.request(method, &route.url).headers(headers_sent);
     if has_body {
         request = request.body(reqwest::Body::wrap_stream(body.into_data_stream()));
     }
     let response = match request.send().await {
+        Ok(answer) if is_list => listed(shared, answer).await,
         Ok(answer) => passed_on(answer),
         Err(error) => unreachable_upstream(route, &error),
     };
@@ -154,6 +165,22 @@ fn plain_headers(headers: &HeaderMap) -> HeaderMap {
     passed
 }
 
+/// Forwards a list of models, and notes what it says about their windows.
+async fn listed(shared: &Shared, answer: reqwest::Response) -> Response<Body> {
+    let (status, headers, extensions) = (answer.status(), headers::kept(answer.headers()), answer.extensions().clone());
+    let Ok(body) = answer.bytes().await else {
+        return refusal(None, StatusCode::BAD_GATEWAY, "the provider broke off");
+    };
+    if let Ok(list) = serde_json::from_slice(&body) {
+        for (name, window) in said::windows_in_list(&list) {
+            shared.options.models.note_window(&name, window);
+        }
+    }
+    let mut response = Response::new(Body::from(body));
+    (*response.status_mut(), *response.headers_mut(), *response.extensions_mut()) = (status, headers, extensions);
+    response
+}
+
 fn passed_on(answer: reqwest::Response) -> Response<Body> {
     let (status, headers, extensions) = (answer.status(), headers::kept(answer.headers()), answer.extensions().clone());
     let mut response = Response::new(Body::from_stream(answer.bytes_stream()));
@@ -177,21 +204,19 @@ async fn model(
     let coding = Coding::of(&headers);
     let text = coding.text(&came, shared.options.read_bytes).await;
     let unread = text.as_ref().err().copied();
-    let asked = asked(&headers, text.unwrap_or_else(|_| came.clone()), &route, scope);
-    let ready = match unread {
-        Some(why) => shared.decider.unread(&asked, why),
-        None => decided(&shared, &asked).await,
+    let incoming = incoming(&headers, text.unwrap_or_else(|_| came.clone()), &route, scope);
+    let prepared = match unread {
+        Some(why) => shared.decider.unread(&incoming, PassReason::Unread(why)),
+        None => decided(&shared, &incoming).await,
     };
-    let sent = match &ready.body {
-        Some(body) => coding.packed(body.clone()).await,
-        None => came.clone(),
-    };
-    let (own, headers) = (received.elapsed(), headers::forwarded(&headers));
-    let watched = Watched::begin(&shared, &asked, &ready);
-    Exchange { shared, route, headers, coding, ready, came, sent, text: asked.body, began, own, watched }.send().await
+    let bodies = Bodies::new(came, incoming.body.clone(), &prepared, coding).await;
+    let timing = Timing { began, own: received.elapsed() };
+    let target = Target { route, headers: headers::forwarded(&headers), coding };
+    let watched = Watched::begin(&shared, &incoming, &prepared);
+    Exchange::new(shared, target, prepared, bodies, timing, watched).send().await
 }
 
-fn asked(headers: &HeaderMap, body: Bytes, route: &Route, scope: RequestScope) -> IncomingRequest {
+fn incoming(headers: &HeaderMap, body: Bytes, route: &Route, scope: RequestScope) -> IncomingRequest {
     IncomingRequest {
         body,
         format: route.format.expect("only requests with a format are decided about"),
@@ -203,40 +228,36 @@ fn asked(headers: &HeaderMap, body: Bytes, route: &Route, scope: RequestScope) -
 }
 
 /// Returns what is sent: with new decisions if they are made in time, otherwise with the earlier ones.
-async fn decided(shared: &Arc<Shared>, asked: &IncomingRequest) -> Ready {
+async fn decided(shared: &Arc<Shared>, incoming: &IncomingRequest) -> PreparedRequest {
     let progress = Arc::new(Progress::default());
     let mut deciding = tokio::task::spawn_blocking({
-        let (shared, progress, asked) = (shared.clone(), progress.clone(), asked.clone());
-        move || shared.decider.decide(&asked, &progress)
+        let (shared, progress, incoming) = (shared.clone(), progress.clone(), incoming.clone());
+        move || shared.decider.decide(&incoming, &progress)
     });
-    let why = match tokio::time::timeout(shared.options.own_work, &mut deciding).await {
-        Ok(Ok(ready)) => return ready,
-        Ok(Err(_)) => "something went wrong inside the gateway",
-        Err(_) if !progress.end() => match deciding.await {
-            Ok(ready) => return ready,
-            Err(_) => "something went wrong inside the gateway",
-        },
-        Err(_) => "deciding took too long",
-    };
-    let found = found_by(&progress).await;
-    if let Some(found) = found.as_ref().filter(|_| why.starts_with("something")) {
-        found.conversation.state().stopped = Some(format!("nothing more is folded: {why}"));
-    }
-    let settling = tokio::task::spawn_blocking({
-        let (shared, asked) = (shared.clone(), asked.clone());
-        move || shared.decider.fallback(&asked, found, why)
-    });
-    settling.await.unwrap_or_else(|_| shared.decider.unread(asked, "something went wrong inside the gateway"))
-}
-
-/// Returns the conversation of a request if it is found soon. Without it, the earlier decisions would not be applied.
-async fn found_by(progress: &Progress) -> Option<FoundConversation> {
-    let until = Instant::now() + FINDING;
-    loop {
-        let found = progress.take_found();
-        if found.is_some() || progress.is_passed() || Instant::now() > until {
-            return found;
+    let in_time = match tokio::time::timeout(shared.options.own_work, &mut deciding).await {
+        Ok(decided) => Some(decided),
+        Err(_) => {
+            // What it needs is known when its conversation is found.
+            progress.found(FINDING).await;
+            // Above the provider's limit the alternative is a certain refusal.
+            let is_waited_for = progress.is_needed() || !progress.end();
+            if is_waited_for { Some(deciding.await) } else { None }
         }
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    };
+    let (found, why) = match in_time {
+        Some(Ok(prepared)) => return prepared,
+        Some(Err(_)) => {
+            let found = progress.found(FINDING).await;
+            if let Some(found) = &found {
+                found.conversation.state().health_mut().stop(StopReason::WentWrong);
+            }
+            (found, PassReason::WentWrong)
+        }
+        None => (progress.found(FINDING).await, PassReason::TooLong),
+    };
+    let settling = tokio::task::spawn_blocking({
+        let (shared, incoming) = (shared.clone(), incoming.clone());
+        move || shared.decider.fallback(&incoming, found, why)
+    });
+    settling.await.unwrap_or_else(|_| shared.decider.unread(incoming, PassReason::WentWrong))
 }

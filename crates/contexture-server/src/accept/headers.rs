@@ -73,7 +73,7 @@ pub fn asks(headers: &HeaderMap) -> Asks {
     let betas: Vec<String> = values.flat_map(|value| value.split(',')).map(|beta| beta.trim().to_owned()).collect();
     let token = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let is_login = token.starts_with("Bearer sk-ant-oat") || betas.iter().any(|beta| beta.starts_with("oauth-"));
-    Asks { betas, is_login, said: None }
+    Asks { betas, is_login }
 }
 
 /// Whether a request looks like one for Anthropic.

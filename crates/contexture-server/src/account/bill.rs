@@ -11,23 +11,26 @@ use crate::account::models::Model;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Account {
     /// Billed so far.
-    pub billed: f64,
+    billed: f64,
     /// What pass-through would have cost.
-    pub passed_through: f64,
+    passed_through: f64,
     /// Tokens sent.
-    pub sent: u64,
+    sent: u64,
     /// Tokens that pass-through would have sent.
-    pub came: u64,
+    came: u64,
     /// Output tokens.
-    pub output: u64,
+    output: u64,
     /// Requests that were billed.
-    pub requests: u64,
+    requests: u64,
     /// Whether any request was ever sent changed.
-    pub is_changed: bool,
+    is_changed: bool,
     /// Tokens that pass-through would have sent with the last request.
     last_came: u64,
+    /// Tokens that were sent with the last request.
+    #[serde(default)]
+    last_sent: u64,
     /// When the last response arrived, in milliseconds since the Unix epoch.
-    pub last_ms: u64,
+    last_ms: u64,
     /// How many tokens the provider counts for one of our own estimate.
     ratio: f64,
     /// Tokens of the last request that the provider should have in its cache.
@@ -39,7 +42,7 @@ pub struct Account {
 
 /// One request as it was sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sent {
+pub struct SentRequest {
     /// Tokens sent, by our own count.
     pub sent_tokens: u64,
     /// Tokens received from the client, by our own count.
@@ -74,8 +77,13 @@ impl Account {
 
     /// The account of a new branch: nothing is billed yet, but the provider's cache is that of the original.
     pub fn branch(&self) -> Self {
-        let Self { is_changed, last_came, last_ms, last_held, ratio, found, .. } = *self;
-        Self { is_changed, last_came, last_ms, last_held, ratio, found, ..Self::default() }
+        let Self { is_changed, last_came, last_sent, last_ms, last_held, ratio, found, .. } = *self;
+        Self { is_changed, last_came, last_sent, last_ms, last_held, ratio, found, ..Self::default() }
+    }
+
+    /// Tokens of the last request as it was sent, by the provider's count; 0 if that is not known.
+    pub fn last_sent(&self) -> u64 {
+        self.last_sent
     }
 
     /// Whether the provider's cache entry for the last request has expired.
@@ -90,7 +98,7 @@ impl Account {
     }
 
     /// Adds a request with the usage that the provider reported.
-    pub fn note(&mut self, model: &Model, prices: &Prices, sent: Sent, usage: &Usage, now_ms: u64) -> Bill {
+    pub fn note(&mut self, model: &Model, prices: &Prices, sent: SentRequest, usage: &Usage, now_ms: u64) -> Bill {
         let total = usage.total_input();
         let ratio = if sent.sent_tokens > 0 { (total as f64 / sent.sent_tokens as f64).clamp(0.25, 4.0) } else { 1.0 };
         self.is_changed |= sent.is_changed;
@@ -115,13 +123,13 @@ impl Account {
         self.requests += 1;
         // Where cache writes have a price, the usage says what was cached; elsewhere everything is.
         self.last_held = if prices.write > 1.0 { total - usage.input } else { total };
-        (self.last_came, self.last_ms, self.ratio) = (came, now_ms, ratio);
+        (self.last_came, self.last_sent, self.last_ms, self.ratio) = (came, total, now_ms, ratio);
         bill
     }
 
     /// What pass-through would have cost: the previous request is read from the cache and the rest is written to it,
     /// except for the part that the actual request did not ask to be cached either.
-    fn pass_through(&self, least: u64, prices: &Prices, sent: Sent, usage: &Usage, came: u64) -> f64 {
+    fn pass_through(&self, least: u64, prices: &Prices, sent: SentRequest, usage: &Usage, came: u64) -> f64 {
         let is_cold = self.is_cold(prices, sent.time_ms);
         let is_cached = !is_cold && self.last_came >= least && prices.read < 1.0;
         // A provider that finds less than was sent would find the same share without the gateway.

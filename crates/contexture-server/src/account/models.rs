@@ -1,8 +1,11 @@
 //! Known models: their context windows and prices, and where each of these was learnt.
 
 mod name;
+pub mod said;
 
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use contexture::fold::Prices;
@@ -33,6 +36,9 @@ pub struct ModelEntry {
     /// How many seconds a prefix is held.
     pub life: Option<u64>,
 }
+
+/// Most windows that are kept of what providers say.
+const MAX_SAID: usize = 10_000;
 
 /// The built-in table.
 const TABLE: &str = include_str!("models.toml");
@@ -165,8 +171,6 @@ pub struct Asks {
     pub betas: Vec<String>,
     /// Whether it comes with a login instead of a key.
     pub is_login: bool,
-    /// The window, if the provider has said it.
-    pub said: Option<u64>,
 }
 
 impl Known {
@@ -176,11 +180,10 @@ impl Known {
             return self;
         }
         let beta = self.by_request.beta.take().filter(|(beta, _)| asks.betas.contains(beta));
-        match (beta, asks.said, self.by_request.login.filter(|_| asks.is_login)) {
-            (_, Some(said), _) => (self.model.context, self.window) = (said, Source::Provider),
-            (Some((beta, context)), ..) => (self.model.context, self.window) = (context, Source::Asked(beta)),
-            (None, None, Some(context)) => self.model.context = context,
-            (None, None, None) => {}
+        match (beta, self.by_request.login.filter(|_| asks.is_login && self.window != Source::Provider)) {
+            (Some((beta, context)), _) => (self.model.context, self.window) = (context, Source::Asked(beta)),
+            (None, Some(context)) => self.model.context = context,
+            (None, None) => {}
         }
         self
     }
@@ -263,6 +266,9 @@ pub struct Models {
     /// What the user's configuration says.
     #[serde(skip)]
     configured: Vec<ModelEntry>,
+    /// Windows that providers have said since the program started, by name.
+    #[serde(skip)]
+    said: Arc<Mutex<HashMap<String, u64>>>,
 }
 
 impl Models {
@@ -311,10 +317,21 @@ impl Models {
     pub fn find(&self, name: &str) -> Known {
         let name = plain(name);
         let mut known = self.in_table(&name);
+        if let Some(window) = self.said.lock().unwrap_or_else(PoisonError::into_inner).get(&name) {
+            (known.model.context, known.window) = (*window, Source::Provider);
+        }
         for entry in self.configured.iter().filter(|entry| name.starts_with(&entry.name)) {
             configure(&mut known, entry);
         }
         known
+    }
+
+    /// Notes the window of a model as its provider says it.
+    pub fn note_window(&self, name: &str, tokens: u64) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.len() < MAX_SAID || said.contains_key(&plain(name)) {
+            said.insert(plain(name), tokens);
+        }
     }
 
     fn in_table(&self, name: &str) -> Known {

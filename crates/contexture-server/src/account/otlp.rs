@@ -188,7 +188,7 @@ fn attributes(record: &RequestRecord) -> Vec<Value> {
     if let Some(why) = &record.passed {
         list.push(attribute("contexture.passed_because", text(why)));
     }
-    for fold in record.decided.iter().filter(|note| note.what == "fold") {
+    for fold in record.decided.iter().filter(|note| note.is_fold()) {
         list.push(attribute("contexture.fold.before_tokens", number(fold.before_tokens)));
         list.push(attribute("contexture.fold.after_tokens", number(fold.after_tokens)));
         list.push(attribute("contexture.fold.reason", text(&fold.reason)));

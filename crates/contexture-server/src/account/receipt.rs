@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::account::models::Source;
-use crate::account::record::{DecidedNote, RequestRecord};
+use crate::account::record::{DecidedNote, DecisionKind, RequestRecord};
 
 /// What the figures about a model rest on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -114,8 +114,8 @@ impl Receipt {
             *self.would_send.get_or_insert_default() += would;
         }
         for note in &record.decided {
-            match note.what.as_str() {
-                "fold" => self.folds.push(note.clone()),
+            match note.what {
+                DecisionKind::Fold => self.folds.push(note.clone()),
                 _ => *self.decided.entry(note.reason.clone()).or_default() += 1,
             }
         }

@@ -60,11 +60,60 @@ pub struct RequestRecord {
     pub quota: Vec<(String, String)>,
 }
 
+/// What kind of decision it is. It is stored as its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum DecisionKind {
+    /// Work of the past was folded.
+    Fold,
+    /// A text was shortened.
+    Shorten,
+    /// A text was brought back, because it is needed again.
+    BringBack,
+    /// The provider's cache had expired.
+    Cold,
+    /// A file was checked on the disk.
+    Disk,
+    /// Files that a message names were added.
+    Reference,
+    /// A kind that is known by its name only: of a thread of the library, or of another version.
+    Other(String),
+}
+
+impl DecisionKind {
+    const NAMED: [Self; 6] = [Self::Fold, Self::Shorten, Self::BringBack, Self::Cold, Self::Disk, Self::Reference];
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Fold => "fold",
+            Self::Shorten => "shorten",
+            Self::BringBack => "bring back",
+            Self::Cold => "cold",
+            Self::Disk => "disk",
+            Self::Reference => "reference",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+impl From<String> for DecisionKind {
+    fn from(name: String) -> Self {
+        Self::NAMED.into_iter().find(|kind| kind.name() == name).unwrap_or(Self::Other(name))
+    }
+}
+
+impl From<DecisionKind> for String {
+    fn from(kind: DecisionKind) -> Self {
+        kind.name().to_owned()
+    }
+}
+
 /// A decision in plain words.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DecidedNote {
-    /// `fold`, `shorten`, `bring back` or `cold`.
-    pub what: String,
+    /// Its kind.
+    pub what: DecisionKind,
     /// Why.
     pub reason: String,
     /// Tokens before it.
@@ -77,4 +126,33 @@ pub struct DecidedNote {
     /// What it saves in every later request.
     #[serde(default)]
     pub saves_per_request: f64,
+}
+
+impl DecidedNote {
+    /// A decision without figures.
+    pub fn new(what: DecisionKind, reason: impl Into<String>) -> Self {
+        Self { what, reason: reason.into(), before_tokens: 0, after_tokens: 0, cost: 0.0, saves_per_request: 0.0 }
+    }
+
+    /// Whether it is a fold.
+    pub fn is_fold(&self) -> bool {
+        self.what == DecisionKind::Fold
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_written_as_they_were_before_there_were_kinds() {
+        let text = r#"{"what":"bring back","reason":"a file was touched","before_tokens":0,"after_tokens":0,"cost":0.0,"saves_per_request":0.0}"#;
+        let note = DecidedNote::new(DecisionKind::BringBack, "a file was touched");
+        assert_eq!(serde_json::to_string(&note).unwrap(), text);
+        assert_eq!(serde_json::from_str::<DecidedNote>(text).unwrap(), note);
+        for name in DecisionKind::NAMED.map(|kind| kind.name().to_owned()).into_iter().chain(["of tomorrow".to_owned()])
+        {
+            assert_eq!(DecisionKind::from(name.clone()).name(), name);
+        }
+    }
 }

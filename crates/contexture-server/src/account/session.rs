@@ -1,8 +1,10 @@
 //! The requests of one run of a gateway.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
+
+use tokio::sync::watch;
 
 use crate::account::record::RequestRecord;
 use crate::write::Store;
@@ -13,12 +15,12 @@ const MAX_RECORDS: usize = 20_000;
 /// One run of a gateway.
 pub struct Session {
     id: String,
-    store: Option<Arc<Store>>,
+    store: Option<Arc<dyn Store>>,
     records: Mutex<Records>,
     /// Locked while records are written to the store.
     writing: Mutex<()>,
     /// Requests that have finished but are not recorded yet.
-    pending: AtomicUsize,
+    pending: watch::Sender<usize>,
 }
 
 #[derive(Default)]
@@ -30,8 +32,8 @@ struct Records {
 
 impl Session {
     /// Starts a run.
-    pub fn new(id: String, store: Option<Arc<Store>>) -> Self {
-        Self { id, store, records: Mutex::default(), writing: Mutex::default(), pending: AtomicUsize::new(0) }
+    pub fn new(id: String, store: Option<Arc<dyn Store>>) -> Self {
+        Self { id, store, records: Mutex::default(), writing: Mutex::default(), pending: watch::Sender::new(0) }
     }
 
     /// Its name.
@@ -41,12 +43,14 @@ impl Session {
 
     /// Announces that a finished request is about to be recorded.
     pub fn expect(&self) {
-        self.pending.fetch_add(1, Ordering::SeqCst);
+        self.pending.send_modify(|pending| *pending += 1);
     }
 
-    /// Whether all finished requests are recorded.
-    pub fn is_complete(&self) -> bool {
-        self.pending.load(Ordering::SeqCst) == 0
+    /// Waits until all finished requests are recorded, for a limited time.
+    pub async fn complete(&self, time: Duration) {
+        let mut pending = self.pending.subscribe();
+        // Those that are not recorded by then are not on the receipt.
+        let _ = tokio::time::timeout(time, pending.wait_for(|pending| *pending == 0)).await;
     }
 
     /// Records a request that was announced with `expect`.
@@ -65,7 +69,7 @@ impl Session {
             // There is no room to keep it until the store works again.
             let _ = store.save_request(&record);
         }
-        self.pending.fetch_sub(1, Ordering::SeqCst);
+        self.pending.send_modify(|pending| *pending -= 1);
     }
 
     /// Writes all records that are not in the store yet, as far as it can be written. The others stay in this run's

@@ -37,19 +37,31 @@ pub struct ConversationFolder {
     reading: Reading,
     /// The agent's files as they were last seen on the disk.
     gate: Gate,
-    /// Decisions that are in the folder but were made too late to be sent.
-    late: Option<LateDecisions>,
+    /// Decisions that are in the folder but were made too late to be sent. They take effect with the next request.
+    late: Option<NewDecisions>,
 }
 
-/// Decisions that were made too late for their request. They take effect with the next one.
+/// New decisions about a request, and what follows from them.
 #[derive(Clone, Debug, Default)]
-pub struct LateDecisions {
+pub struct NewDecisions {
     /// The plan with them.
     pub plan: Plan,
     /// The decisions.
     pub decisions: Vec<FoldDecision>,
     /// The texts for files that messages name, each with its message.
     pub named: Vec<(usize, Arc<str>)>,
+}
+
+impl NewDecisions {
+    /// Whether there is a fold among them.
+    pub fn has_folded(&self) -> bool {
+        self.decisions.iter().any(|decision| matches!(decision, FoldDecision::Fold(_)))
+    }
+
+    /// Whether there is nothing new.
+    pub fn is_empty(&self) -> bool {
+        self.decisions.is_empty() && self.named.is_empty()
+    }
 }
 
 /// A snapshot of a folder.
@@ -59,16 +71,6 @@ pub struct FolderSnapshot {
     pub rest: Rest,
     /// The message count of the request after which it was taken.
     pub messages: usize,
-}
-
-/// The decisions of a folder for a request.
-pub struct FoldOutcome {
-    /// The plan of what is sent.
-    pub plan: Plan,
-    /// The new decisions.
-    pub decisions: Vec<FoldDecision>,
-    /// Whether there was a fold.
-    pub has_folded: bool,
 }
 
 impl ConversationFolder {
@@ -85,10 +87,10 @@ impl ConversationFolder {
     ///
     /// # Errors
     /// A message has a part of an unknown kind, or the snapshot is of other messages.
-    pub fn woken(self, messages: &[&RawValue], rested: &FolderSnapshot) -> Result<Self, WireError> {
+    pub fn restored(self, messages: &[&RawValue], snapshot: &FolderSnapshot) -> Result<Self, WireError> {
         let Self { folder, mut reading, gate, late } = self;
-        reading.take(messages, rested.messages)?;
-        let folder = folder.wake(&rested.rest, reading.log()).map_err(|_| WireError::OtherRequest)?;
+        reading.take(messages, snapshot.messages)?;
+        let folder = folder.wake(&snapshot.rest, reading.log()).map_err(|_| WireError::OtherRequest)?;
         Ok(Self { folder, reading, gate, late })
     }
 
@@ -117,7 +119,7 @@ impl ConversationFolder {
     }
 
     /// Keeps decisions that were made too late for the next request.
-    pub fn with_late(mut self, late: LateDecisions) -> Self {
+    pub fn with_late(mut self, late: NewDecisions) -> Self {
         self.late = Some(late);
         self
     }
@@ -128,7 +130,7 @@ impl ConversationFolder {
     }
 
     /// Takes the decisions that were made too late.
-    pub fn take_late(&mut self) -> LateDecisions {
+    pub fn take_late(&mut self) -> NewDecisions {
         self.late.take().unwrap_or_default()
     }
 
@@ -148,7 +150,7 @@ impl ConversationFolder {
     }
 
     /// Takes a snapshot of the folder. There is none while decisions are not in effect yet.
-    pub fn rest(&self) -> Option<FolderSnapshot> {
+    pub fn snapshot(&self) -> Option<FolderSnapshot> {
         if self.is_late() {
             return None;
         }
@@ -178,15 +180,14 @@ impl ConversationFolder {
     }
 
     /// Decides what to send for the current request. Files about to be shown are checked on the disk, if there is one.
-    pub fn request(&mut self, policy: Policy, is_cold: bool, disk: Option<&dyn FsAdapter>) -> FoldOutcome {
+    pub fn request(&mut self, policy: Policy, is_cold: bool, disk: Option<&dyn FsAdapter>) -> NewDecisions {
         self.folder.set_policy(policy);
         if is_cold {
             self.folder.cache_is_cold();
         }
         self.ask(disk);
         let decisions = self.folder.take_decisions();
-        let has_folded = decisions.iter().any(|decision| matches!(decision, FoldDecision::Fold(_)));
-        FoldOutcome { plan: self.plan(), decisions, has_folded }
+        NewDecisions { plan: self.plan(), decisions, named: Vec::new() }
     }
 
     fn ask(&mut self, disk: Option<&dyn FsAdapter>) {
@@ -211,8 +212,21 @@ impl ConversationFolder {
     pub fn plan(&self) -> Plan {
         let mut plan = Plan::default();
         plan.push_kept(0..self.reading.lead());
-        let window = self.folder.window();
+        let (window, start) = (self.folder.window(), self.folder.start());
+        // Messages without any part are nothing to a folder; where nothing was folded they stay.
+        let mut empty = self.reading.empty().peekable();
+        let mut is_head = start > 0;
         for (index, shown) in window.iter().enumerate() {
+            if is_head && shown.position.is_some_and(|at| at >= start) {
+                is_head = false;
+                plan.stand(plan.segments().len());
+                let first = shown.position.and_then(|at| self.reading.place(at)).map_or(0, |place| place.message);
+                while empty.next_if(|message| *message < first).is_some() {}
+            }
+            let place = shown.position.and_then(|at| self.reading.place(at)).filter(|_| !is_head);
+            while let Some(message) = empty.next_if(|message| place.is_some_and(|place| *message < place.message)) {
+                plan.push_kept(message..message + 1);
+            }
             match shown.position.and_then(|at| self.reading.place(at)) {
                 Some(place) if self.is_told_alone(window, index, place) => plan.push_told(text_of(shown)),
                 // In formats in which text and images are one part, the part cannot be kept without them.
@@ -224,6 +238,7 @@ impl ConversationFolder {
                 _ => plan.push_made(text_of(shown)),
             }
         }
+        empty.for_each(|message| plan.push_kept(message..message + 1));
         plan.cover(self.messages());
         plan
     }

@@ -1,11 +1,13 @@
-//! The known conversations, and the lookup of the one to which a request belongs.
+//! The index of known conversations, by which the one is found to which a request belongs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use contexture::wire::{Digest, Plan, Request, WireError, raw_digest};
 
-use crate::conversation::{Beginning, Conversation, ConversationKey, ConversationState};
+use crate::accept::incoming::RequestScope;
+use crate::conversation::state::ConversationState;
+use crate::conversation::{Beginning, Conversation, ConversationKey};
 use crate::find::hashes::{ArrivingMessages, Hashing, MessageHashes};
 use crate::write::Store;
 
@@ -13,7 +15,7 @@ use crate::write::Store;
 const MAX_CONVERSATIONS: usize = 512;
 
 /// Most folders in memory.
-const MAX_AWAKE: usize = 64;
+const MAX_FOLDERS: usize = 64;
 
 /// Most conversations with the same beginning that are compared with a request.
 const MAX_ALIKE: usize = 16;
@@ -21,7 +23,7 @@ const MAX_ALIKE: usize = 16;
 /// All known conversations.
 pub struct ConversationIndex {
     inner: Mutex<Inner>,
-    store: Option<Arc<Store>>,
+    store: Option<Arc<dyn Store>>,
     holdout: f64,
     hashing: Hashing,
 }
@@ -42,15 +44,6 @@ struct Best {
     generation: u64,
 }
 
-/// Whose a request is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RequestScope {
-    /// The name of its key, if the gateway has several. Conversations of one owner are never found by another.
-    pub owner: String,
-    /// The client's session, if its headers name one.
-    pub session: String,
-}
-
 /// The conversation of a request.
 #[derive(Clone)]
 pub struct FoundConversation {
@@ -62,7 +55,7 @@ pub struct FoundConversation {
 
 impl ConversationIndex {
     /// Creates a table with the conversations of a store, if there is one.
-    pub fn new(store: Option<Arc<Store>>, holdout: f64) -> Self {
+    pub fn new(store: Option<Arc<dyn Store>>, holdout: f64) -> Self {
         Self { inner: Mutex::default(), store, holdout, hashing: Hashing::default() }
     }
 
@@ -89,25 +82,24 @@ impl ConversationIndex {
                 break self.begin(key, scope, request, known);
             };
             let mut state = conversation.state();
-            if state.generation != generation {
+            if state.seen().generation() != generation {
                 // Another request came in between and may have made it longer.
                 drop(state);
                 best = self.best(key, scope, &mut ArrivingMessages::new(request, messages, &self.hashing))?;
                 continue;
             }
-            let is_same = conversation.beginning.scope == scope;
-            if is_same && shared == messages && state.points.contains(&messages) {
+            let is_same = conversation.beginning().scope == scope;
+            if is_same && shared == messages && state.decisions().points().contains(&messages) {
                 // The client repeats a request, maybe an old one: there is nothing new in it.
                 drop(state);
                 break conversation;
             }
-            if is_same && shared == state.known.len() {
-                state.known = known;
-                state.generation += 1;
+            if is_same && shared == state.seen().hashes().len() {
+                state.seen_mut().replace(known);
                 drop(state);
                 break conversation;
             }
-            let begun = ConversationState { known, ..state.until(shared) };
+            let begun = state.branch(shared, known);
             drop(state);
             break self.branch(&conversation, scope, begun);
         };
@@ -122,6 +114,16 @@ impl ConversationIndex {
             let key = self.store.as_ref()?.key_of(id).ok()??;
             self.alike(key).into_iter().find(|conversation| &**conversation.id() == id)
         })
+    }
+
+    /// Returns the conversation of a session whose newest response has an id, if it is in memory.
+    pub fn answered(&self, response: &str, scope: &RequestScope) -> Option<Arc<Conversation>> {
+        let session = raw_digest(scope.session.as_bytes());
+        let is_it = |conversation: &Arc<Conversation>| {
+            conversation.beginning().scope == session && conversation.state().billed().answer_id() == Some(response)
+        };
+        let known = self.lock().order.clone();
+        known.into_iter().rev().find(is_it)
     }
 
     /// Removes a conversation from memory. Returns whether it was there.
@@ -141,7 +143,7 @@ impl ConversationIndex {
         let mut arriving = ArrivingMessages::new(request, request.messages().len(), &self.hashing);
         let (key, scope) = (key_of(request, &scope.owner, &mut arriving)?, raw_digest(scope.session.as_bytes()));
         let best = self.best(key, scope, &mut arriving)?;
-        Ok(best.map(|best| best.conversation.state().steps.plan_for(best.shared)))
+        Ok(best.map(|best| best.conversation.state().decisions().plan_for(best.shared)))
     }
 
     /// The conversation that shares the most messages with a request.
@@ -155,8 +157,9 @@ impl ConversationIndex {
         for conversation in self.alike(key) {
             let (shared, generation, goes_on) = {
                 let state = conversation.state();
-                let shared = arriving.shared_with(&state.known)?;
-                (shared, state.generation, shared == state.known.len() && conversation.beginning.scope == scope)
+                let shared = arriving.shared_with(state.seen().hashes())?;
+                let goes_on = shared == state.seen().hashes().len() && conversation.beginning().scope == scope;
+                (shared, state.seen().generation(), goes_on)
             };
             let is_better = match &best {
                 Some(best) => shared > best.shared || (shared == best.shared && goes_on),
@@ -175,21 +178,21 @@ impl ConversationIndex {
         let Some(store) = &self.store else { return held };
         let written = store.versions(key, MAX_ALIKE).unwrap_or_default();
         let is_current = |(id, version): &(String, u64)| {
-            held.iter().any(|held| &**held.id() == id && held.state().saved_version >= *version)
+            held.iter().any(|held| &**held.id() == id && held.state().stored().saved() >= *version)
         };
         if written.iter().all(is_current) {
             return held;
         }
-        self.reread(store, key, &held);
+        self.reread(&**store, key, &held);
         self.lock().by_key.get(&key).into_iter().flatten().rev().take(MAX_ALIKE).cloned().collect()
     }
 
     /// Loads what the store has and memory does not: after a restart, or because another gateway wrote it.
-    fn reread(&self, store: &Store, key: ConversationKey, held: &[Arc<Conversation>]) {
+    fn reread(&self, store: &dyn Store, key: ConversationKey, held: &[Arc<Conversation>]) {
         let read = store.conversations(key, MAX_ALIKE).unwrap_or_default();
         for (beginning, state) in read.into_iter().rev() {
             let old = held.iter().find(|held| *held.id() == beginning.id);
-            if old.is_some_and(|old| old.state().saved_version >= state.saved_version) {
+            if old.is_some_and(|old| old.state().stored().saved() >= state.stored().saved()) {
                 continue;
             }
             let mut inner = self.lock();
@@ -204,12 +207,12 @@ impl ConversationIndex {
     fn branch(&self, parent: &Conversation, scope: Digest, state: ConversationState) -> Arc<Conversation> {
         let beginning = Beginning {
             id: fresh_id(),
-            key: parent.beginning.key,
+            key: parent.beginning().key,
             scope,
             parent: Some(parent.id().clone()),
-            format: parent.beginning.format,
-            lead: parent.beginning.lead,
-            is_held_out: parent.beginning.is_held_out,
+            format: parent.beginning().format,
+            lead: parent.beginning().lead,
+            is_held_out: parent.beginning().is_held_out,
         };
         let conversation = Arc::new(Conversation::new(beginning, state));
         self.lock().insert(conversation.clone());
@@ -233,8 +236,7 @@ impl ConversationIndex {
             format: request.format(),
             lead: request.leading_instructions(),
         };
-        let conversation =
-            Arc::new(Conversation::new(beginning, ConversationState { known, ..ConversationState::default() }));
+        let conversation = Arc::new(Conversation::new(beginning, ConversationState::new(known)));
         self.lock().insert(conversation.clone());
         conversation
     }
@@ -249,25 +251,26 @@ impl ConversationIndex {
         for conversation in &gone {
             inner.remove(conversation);
         }
-        let awake: Vec<_> = inner.order.iter().filter(|conversation| conversation.is_awake()).cloned().collect();
+        let with_folder: Vec<_> =
+            inner.order.iter().filter(|conversation| conversation.has_folder()).cloned().collect();
         drop(inner);
-        for conversation in &awake[..awake.len().saturating_sub(MAX_AWAKE)] {
-            conversation.put_to_rest();
+        for conversation in &with_folder[..with_folder.len().saturating_sub(MAX_FOLDERS)] {
+            conversation.evict_folder();
         }
     }
 }
 
 impl Inner {
     fn insert(&mut self, conversation: Arc<Conversation>) {
-        self.by_key.entry(conversation.beginning.key).or_default().push(conversation.clone());
+        self.by_key.entry(conversation.beginning().key).or_default().push(conversation.clone());
         self.order.push(conversation);
     }
 
     fn remove(&mut self, conversation: &Arc<Conversation>) {
-        if let Some(alike) = self.by_key.get_mut(&conversation.beginning.key) {
+        if let Some(alike) = self.by_key.get_mut(&conversation.beginning().key) {
             alike.retain(|other| !Arc::ptr_eq(other, conversation));
             if alike.is_empty() {
-                self.by_key.remove(&conversation.beginning.key);
+                self.by_key.remove(&conversation.beginning().key);
             }
         }
     }

@@ -9,18 +9,15 @@ use super::view::BlockText;
 use crate::decide::decider::Decider;
 use crate::write::Store;
 
-/// The reason shown when a user has stopped folding.
-pub const STOPPED: &str = "no new folds: asked for in the inspector";
-
 /// Changes the conversations of a gateway.
 pub struct Controls {
     decider: Arc<Decider>,
-    store: Option<Arc<Store>>,
+    store: Option<Arc<dyn Store>>,
 }
 
 impl Controls {
     /// Creates controls for the conversations of a gateway.
-    pub(crate) fn new(decider: Arc<Decider>, store: Option<Arc<Store>>) -> Self {
+    pub(crate) fn new(decider: Arc<Decider>, store: Option<Arc<dyn Store>>) -> Self {
         Self { decider, store }
     }
 
@@ -30,13 +27,8 @@ impl Controls {
         let conversation = self.decider.conversation(conversation)?;
         let stopped = {
             let mut state = conversation.state();
-            match (is_allowed, state.stopped.as_deref()) {
-                (false, None) => state.stopped = Some(STOPPED.to_owned()),
-                (true, Some(STOPPED)) => state.stopped = None,
-                // Folding that stopped for another reason stays stopped.
-                _ => {}
-            }
-            state.stopped.clone()
+            state.health_mut().allow(is_allowed);
+            state.health().stopped().map(ToString::to_string)
         };
         self.decider.save(&conversation);
         Some(stopped)

@@ -217,5 +217,5 @@ fn note_of(made: &Decision) -> DecidedNote {
     let (cost, saves_per_request) =
         made.price.as_ref().map_or((0.0, 0.0), |price| (price.cost, price.saves_per_request));
     let reason = format!("{layer}{}", made.reason);
-    DecidedNote { what: what.to_owned(), reason, cost, saves_per_request, ..DecidedNote::default() }
+    DecidedNote { cost, saves_per_request, ..DecidedNote::new(what.to_owned().into(), reason) }
 }

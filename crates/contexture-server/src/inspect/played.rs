@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use contexture::clock::Clock;
 use contexture::transcript::Record;
-use contexture::wire::Format;
+use contexture::wire::{Answered, Format};
 use futures_util::future::BoxFuture;
 
 use super::archive::Seen;
 use super::server::Inspector;
-use crate::accept::incoming::{IncomingRequest, Progress, Ready};
-use crate::account::bill::Sent;
+use crate::accept::incoming::{IncomingRequest, RequestScope};
 use crate::account::record::RequestRecord;
 use crate::decide::decider::Decider;
-use crate::find::index::RequestScope;
+use crate::decide::prepared::PreparedRequest;
+use crate::decide::progress::Progress;
 use crate::options::Options;
 use crate::simulate::cache::Cache;
 use crate::simulate::recorded::Recorded;
@@ -77,7 +77,7 @@ impl Played {
             newest = recorded.time_ms(number).unwrap_or(newest + USUAL_PAUSE_MS).max(newest);
             clock.now_ms.store(newest, Ordering::SeqCst);
             let body = recorded.request(number);
-            let asked = IncomingRequest {
+            let incoming = IncomingRequest {
                 body: body.into(),
                 format,
                 scope: RequestScope::default(),
@@ -85,9 +85,9 @@ impl Played {
                 is_compaction: false,
                 asks: Default::default(),
             };
-            let ready = decider.decide(&asked, &Progress::default());
+            let prepared = decider.decide(&incoming, &Progress::default());
             let output = recorded.answer_bytes(number) / BYTES_PER_TOKEN;
-            note(inspector, conversation, &asked, &ready, &mut cache, newest, output);
+            note(inspector, conversation, &incoming, &prepared, &mut cache, newest, output);
         }
         recorded.len()
     }
@@ -96,44 +96,29 @@ impl Played {
 fn note(
     inspector: &Inspector,
     conversation: &str,
-    asked: &IncomingRequest,
-    ready: &Ready,
+    incoming: &IncomingRequest,
+    prepared: &PreparedRequest,
     cache: &mut Cache,
     now_ms: u64,
     output: u64,
 ) {
-    let came = std::str::from_utf8(&asked.body).unwrap_or_default();
-    let sent = ready.body.as_deref().and_then(|sent| std::str::from_utf8(sent).ok());
-    let mut record = RequestRecord {
-        session: "recorded".to_owned(),
+    let came = std::str::from_utf8(&incoming.body).unwrap_or_default();
+    let sent = prepared.body().and_then(|sent| std::str::from_utf8(sent).ok());
+    let named = |record: RequestRecord| RequestRecord {
         conversation: Some(conversation.to_owned()),
-        time_ms: now_ms,
-        format: Some(asked.format),
-        model: ready.model_name.clone(),
-        is_changed: sent.is_some(),
-        passed: ready.passed.clone(),
-        decided: ready.decided.clone(),
-        ..RequestRecord::default()
+        format: Some(incoming.format),
+        ..record
     };
-    let seen = Seen { conversation, parent: None, format: asked.format, came, sent, record: record.clone() };
+    let record = named(prepared.record("recorded", now_ms));
+    let seen = Seen { conversation, parent: None, format: incoming.format, came, sent, record };
     let Some(ticket) = inspector.note_sent(seen) else { return };
-    let took = cache.serve(asked.format, sent.unwrap_or(came), now_ms);
+    let took = cache.serve(incoming.format, sent.unwrap_or(came), now_ms);
     let mut usage = contexture::wire::Usage::default();
-    usage.take(&serde_json::json!({"usage": took.usage(asked.format, output)}));
-    let sent = Sent {
-        sent_tokens: ready.sent_tokens,
-        came_tokens: ready.came_tokens,
-        is_changed: ready.body.is_some(),
-        has_moved: ready.decided.iter().any(|note| note.what == "fold"),
-        time_ms: now_ms,
-    };
-    let bill = ready
-        .conversation
-        .as_ref()
-        .map(|conversation| conversation.state().account.note(&ready.known.model, &ready.prices, sent, &usage, now_ms));
-    record.status = 200;
-    (record.usage, record.bill) = (Some(usage), bill);
-    record.dollars = ready.known.model.dollars(took.total());
-    record.context = Some(ready.known.model.context);
+    usage.take(&serde_json::json!({"usage": took.usage(incoming.format, output)}));
+    let has_conversation = prepared.conversation().is_some();
+    let bill = has_conversation.then(|| prepared.bill(now_ms, &usage, &Answered::default(), now_ms));
+    let record = named(prepared.whole_record("recorded", now_ms));
+    let [dollars, dollars_through] = bill.map_or([None; 2], |bill| prepared.dollars(&bill));
+    let record = RequestRecord { status: 200, usage: Some(usage), bill, dollars, dollars_through, ..record };
     inspector.note_over(&ticket, &record);
 }

@@ -10,7 +10,7 @@ use contexture::files::observer::Observer;
 use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
 
 use super::text::cut;
-use super::view::{FileEvent, FileLine};
+use super::view::{FileEvent, FileEventKind, FileGrade, FileLine, ShownGrade};
 
 /// Characters of a command that a history shows.
 const COMMAND_CHARS: usize = 120;
@@ -53,8 +53,8 @@ pub struct Deed {
 
 /// How reliable the lines that a block shows were at a request.
 pub struct BlockGrade {
-    /// The name of the grade.
-    pub grade: &'static str,
+    /// The grade.
+    pub grade: ShownGrade,
     /// Why it is not higher.
     pub reason: Option<String>,
 }
@@ -107,7 +107,7 @@ impl Timeline {
             if events.last() != Some(&event) {
                 events.push(event);
             }
-            if what == "read" {
+            if what == FileEventKind::Read {
                 self.shows.entry(block).or_default().push(path.to_owned());
             }
         }
@@ -125,7 +125,11 @@ impl Timeline {
             let by = claim.as_ref().and_then(|claim| claim.by.first()).map(|cause| cut(&cause.by, COMMAND_CHARS));
             let line = FileLine {
                 path: file.path.clone(),
-                grade: if file.deleted { "deleted" } else { claim.map_or("unknown", |claim| grade_name(claim.grade)) },
+                grade: match claim {
+                    _ if file.deleted => FileGrade::Deleted,
+                    Some(claim) => file_grade(claim.grade),
+                    None => FileGrade::Unknown,
+                },
                 reason: by.unwrap_or_default(),
                 lines: lines as u64,
                 is_whole: file.whole,
@@ -148,65 +152,72 @@ impl Timeline {
     pub fn grade(&self, block: u32, n: u64) -> Option<BlockGrade> {
         let path = self.shows.get(&block)?.first()?;
         let events = self.events.get(path)?;
-        let read = events.iter().rposition(|event| event.block == block && event.what == "read")?;
+        let read = events.iter().rposition(|event| event.block == block && event.what == FileEventKind::Read)?;
         let later = events[read + 1..].iter().filter(|event| event.n <= n);
-        let mut grade = BlockGrade { grade: "sure", reason: None };
+        let mut grade = BlockGrade { grade: ShownGrade::Sure, reason: None };
         for event in later {
-            let (name, words) = match event.what {
-                "changed" | "written" | "deleted" | "moved" => ("overtaken", event.what),
-                "in_doubt" => ("in_doubt", "may have changed"),
-                "read" if grade.grade == "sure" => ("read_again", "read again"),
-                _ => continue,
+            let (later, words) = match event.what {
+                FileEventKind::Changed => (ShownGrade::Overtaken, "changed"),
+                FileEventKind::Written => (ShownGrade::Overtaken, "written"),
+                FileEventKind::Deleted => (ShownGrade::Overtaken, "deleted"),
+                FileEventKind::Moved => (ShownGrade::Overtaken, "moved"),
+                FileEventKind::InDoubt => (ShownGrade::InDoubt, "may have changed"),
+                FileEventKind::Read if grade.grade == ShownGrade::Sure => (ShownGrade::ReadAgain, "read again"),
+                FileEventKind::Read | FileEventKind::Searched | FileEventKind::Named => continue,
             };
-            grade = BlockGrade { grade: name, reason: Some(format!("{words} before request {}", event.n)) };
-            if name == "overtaken" {
+            grade = BlockGrade { grade: later, reason: Some(format!("{words} before request {}", event.n)) };
+            if later == ShownGrade::Overtaken {
                 return Some(grade);
             }
         }
         let since = events[read].n;
         let sweep = self.sweeps.iter().find(|(at, _)| *at > since && *at <= n);
-        if let Some((at, by)) = sweep.filter(|_| grade.grade == "sure") {
+        if let Some((at, by)) = sweep.filter(|_| grade.grade == ShownGrade::Sure) {
             let by = cut(by, COMMAND_CHARS);
-            return Some(BlockGrade { grade: "in_doubt", reason: Some(format!("`{by}` before request {at}")) });
+            return Some(BlockGrade {
+                grade: ShownGrade::InDoubt,
+                reason: Some(format!("`{by}` before request {at}")),
+            });
         }
         Some(grade)
     }
 }
 
-fn grade_name(grade: Grade) -> &'static str {
+fn file_grade(grade: Grade) -> FileGrade {
     match grade {
-        Grade::InDoubt => "in_doubt",
-        Grade::Presumed => "presumed",
-        Grade::Sure => "sure",
-        Grade::Verified => "verified",
+        Grade::InDoubt => FileGrade::InDoubt,
+        Grade::Presumed => FileGrade::Presumed,
+        Grade::Sure => FileGrade::Sure,
+        Grade::Verified => FileGrade::Verified,
     }
 }
 
 /// Converts an observation to an event.
-fn told(observation: &Observation) -> Option<(&'static str, String)> {
+fn told(observation: &Observation) -> Option<(FileEventKind, String)> {
+    use FileEventKind::{Changed, Deleted, InDoubt, Moved, Named, Read, Searched, Written};
     Some(match observation {
-        Observation::Read { block, whole: true, .. } => ("read", format!("all {} lines", block.lines.len())),
-        Observation::Read { block, .. } => ("read", lines(block)),
+        Observation::Read { block, whole: true, .. } => (Read, format!("all {} lines", block.lines.len())),
+        Observation::Read { block, .. } => (Read, lines(block)),
         Observation::Found { blocks, .. } | Observation::Old { blocks, .. } => {
             let count: usize = blocks.iter().map(|block| block.lines.len()).sum();
-            ("searched", format!("{count} lines"))
+            (Searched, format!("{count} lines"))
         }
-        Observation::Write { text, .. } => ("written", format!("{} lines", text.lines().count())),
-        Observation::Append { text, .. } => ("changed", format!("{} lines added at its end", text.lines().count())),
+        Observation::Write { text, .. } => (Written, format!("{} lines", text.lines().count())),
+        Observation::Append { text, .. } => (Changed, format!("{} lines added at its end", text.lines().count())),
         Observation::Edit { old, new, .. } => {
-            ("changed", format!("{} lines became {}", old.lines().count(), new.lines().count()))
+            (Changed, format!("{} lines became {}", old.lines().count(), new.lines().count()))
         }
         Observation::Insert { after, text, .. } => {
-            ("changed", format!("{} lines put in after line {after}", text.lines().count()))
+            (Changed, format!("{} lines put in after line {after}", text.lines().count()))
         }
-        Observation::Patch { hunks, .. } => ("changed", format!("{} places", hunks.len())),
-        Observation::Rewrite { by, .. } => ("changed", by.clone()),
-        Observation::Made { .. } => ("written", "made".to_owned()),
-        Observation::Changed { by, .. } | Observation::Swept { under: Some(_), by, .. } => ("in_doubt", by.clone()),
-        Observation::Copy { from, to, .. } => ("written", format!("{from} copied to {to}")),
-        Observation::Delete { .. } => ("deleted", String::new()),
-        Observation::Move { from, to } => ("moved", format!("{from} to {to}")),
-        Observation::Mentioned { line, .. } => ("named", line.map_or_else(String::new, |line| format!("line {line}"))),
+        Observation::Patch { hunks, .. } => (Changed, format!("{} places", hunks.len())),
+        Observation::Rewrite { by, .. } => (Changed, by.clone()),
+        Observation::Made { .. } => (Written, "made".to_owned()),
+        Observation::Changed { by, .. } | Observation::Swept { under: Some(_), by, .. } => (InDoubt, by.clone()),
+        Observation::Copy { from, to, .. } => (Written, format!("{from} copied to {to}")),
+        Observation::Delete { .. } => (Deleted, String::new()),
+        Observation::Move { from, to } => (Moved, format!("{from} to {to}")),
+        Observation::Mentioned { line, .. } => (Named, line.map_or_else(String::new, |line| format!("line {line}"))),
         Observation::Printed { .. }
         | Observation::Linked { .. }
         | Observation::Presumed { .. }

@@ -3,6 +3,7 @@
 use super::block::Source;
 use super::text::about;
 use super::view::{RequestLine, Verdict};
+use crate::account::record::{DecidedNote, DecisionKind};
 
 /// The share of the previous request that must be read from the cache for a request to count as a cache hit.
 const FOUND_SHARE: f64 = 0.5;
@@ -28,9 +29,9 @@ pub fn of(line: &RequestLine, before: Option<&RequestLine>) -> Vec<Verdict> {
         );
     }
     for note in &record.decided {
-        match note.what.as_str() {
-            "fold" => say("fold", fold_text(note)),
-            "bring back" => say("brought_back", note.reason.clone()),
+        match note.what {
+            DecisionKind::Fold => say("fold", fold_text(note)),
+            DecisionKind::BringBack => say("brought_back", note.reason.clone()),
             _ => {}
         }
     }
@@ -44,7 +45,7 @@ pub fn of(line: &RequestLine, before: Option<&RequestLine>) -> Vec<Verdict> {
     verdicts
 }
 
-fn fold_text(note: &crate::account::record::DecidedNote) -> String {
+fn fold_text(note: &DecidedNote) -> String {
     let less = note.before_tokens.saturating_sub(note.after_tokens);
     let paid_back = (note.saves_per_request > 0.0).then(|| (note.cost / note.saves_per_request).ceil() as u64);
     match paid_back {
@@ -57,7 +58,7 @@ fn fold_text(note: &crate::account::record::DecidedNote) -> String {
 /// Why the provider did not find the previous request in its cache.
 fn missed(line: &RequestLine, before: &RequestLine) -> Option<(&'static str, String)> {
     let (usage, held) = (line.record.usage?, before.record.usage?.total_input());
-    let has_moved = line.record.decided.iter().any(|note| note.what == "fold") || !line.verdicts.is_empty();
+    let has_moved = line.record.decided.iter().any(|note| note.is_fold()) || !line.verdicts.is_empty();
     let was_held =
         before.record.usage.is_some_and(|usage| usage.cache_read + usage.cache_write + usage.cache_write_hour > 0);
     if has_moved || !was_held || held < LEAST_TOKENS || usage.cache_read as f64 >= FOUND_SHARE * held as f64 {
@@ -96,7 +97,7 @@ mod tests {
     use contexture::wire::Usage;
 
     use super::*;
-    use crate::account::record::{DecidedNote, RequestRecord};
+    use crate::account::record::RequestRecord;
 
     fn line(time_ms: u64, usage: Usage, decided: Vec<DecidedNote>) -> RequestLine {
         let record = RequestRecord { status: 200, time_ms, usage: Some(usage), decided, ..RequestRecord::default() };
@@ -119,12 +120,11 @@ mod tests {
         check(&line(7 * 60_000, lost, Vec::new()), &["expired after 7 minutes"]);
         check(&line(1_000, lost, Vec::new()), &["the cache missed: 40k billed again"]);
         let fold = DecidedNote {
-            what: "fold".to_owned(),
             before_tokens: 60_000,
             after_tokens: 19_000,
             cost: 12_000.0,
             saves_per_request: 4_100.0,
-            ..DecidedNote::default()
+            ..DecidedNote::new(DecisionKind::Fold, "")
         };
         check(&line(1_000, lost, vec![fold]), &["fold: 41k less, paid back in 3 requests"]);
     }

@@ -215,9 +215,9 @@ pub struct BlockLine {
     /// The reason for its state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How reliable the file lines that it shows are: `sure`, `in_doubt`, `overtaken`, `read_again`.
+    /// How reliable the file lines that it shows are.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub grade: Option<&'static str>,
+    pub grade: Option<ShownGrade>,
     /// Why the grade is not higher.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grade_reason: Option<String>,
@@ -286,8 +286,8 @@ pub struct BlockText {
 pub struct FileLine {
     /// Its path as the agent wrote it.
     pub path: String,
-    /// How reliable its known lines are: `verified`, `sure`, `presumed`, `in_doubt`, `deleted` or `unknown`.
-    pub grade: &'static str,
+    /// How reliable its known lines are.
+    pub grade: FileGrade,
     /// Why the grade is not higher.
     pub reason: String,
     /// The number of known lines.
@@ -302,13 +302,67 @@ pub struct FileLine {
     pub last: u64,
 }
 
+/// What happened to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileEventKind {
+    /// Lines of it were read.
+    Read,
+    /// A search showed lines of it.
+    Searched,
+    /// The agent changed it.
+    Changed,
+    /// The agent wrote it whole.
+    Written,
+    /// It was deleted.
+    Deleted,
+    /// It was renamed.
+    Moved,
+    /// Something may have changed it.
+    InDoubt,
+    /// It was named.
+    Named,
+}
+
+/// How reliable the lines of a file that a block shows are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShownGrade {
+    /// Nothing is known to have changed them.
+    Sure,
+    /// Something may have changed them.
+    InDoubt,
+    /// The file was changed since.
+    Overtaken,
+    /// The file was read again since.
+    ReadAgain,
+}
+
+/// How reliable the known lines of a file are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileGrade {
+    /// The disk has the same.
+    Verified,
+    /// Nothing is known to have changed them.
+    Sure,
+    /// They follow from a change that was not shown.
+    Presumed,
+    /// Something may have changed them.
+    InDoubt,
+    /// The file was deleted.
+    Deleted,
+    /// No line is known.
+    Unknown,
+}
+
 /// An event in the history of a file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileEvent {
     /// The request that first showed it.
     pub n: u64,
-    /// `read`, `searched`, `changed`, `written`, `deleted`, `moved`, `in_doubt` or `named`.
-    pub what: &'static str,
+    /// What happened.
+    pub what: FileEventKind,
     /// The lines, or the cause.
     pub detail: String,
     /// The block that shows it.

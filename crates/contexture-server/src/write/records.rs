@@ -23,13 +23,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::StoreError;
-use super::tables::{RunningGateway, ShownText};
+use super::store::{RunningGateway, ShownText};
 use crate::account::bill::Account;
 use crate::account::record::RequestRecord;
+use crate::conversation::billed::Billed;
+use crate::conversation::decisions::{DecisionEntry, Decisions};
 use crate::conversation::folder::FolderSnapshot;
-use crate::conversation::plan_history::{PlanHistory, PlanStep};
-use crate::conversation::{Beginning, ConversationKey, ConversationState, DecisionEntry};
-use crate::find::hashes::MessageHashes;
+use crate::conversation::health::StopReason;
+use crate::conversation::plan_history::PlanStep;
+use crate::conversation::reading::Attached;
+use crate::conversation::seen::SeenMessages;
+use crate::conversation::state::ConversationState;
+use crate::conversation::{Beginning, ConversationKey};
 
 const CONVERSATIONS: &str = "gateway/conversations/";
 const KEYS: &str = "gateway/keys/";
@@ -80,8 +85,8 @@ pub(super) struct Writing {
     id: String,
     row: Row,
     saved_version: u64,
-    saved_steps: usize,
-    saved_decisions: usize,
+    /// How many steps and decisions are in the store.
+    saved_counts: (usize, usize),
     used_ms: u64,
     known: Vec<u8>,
     steps: Vec<String>,
@@ -97,12 +102,13 @@ impl Writing {
         texts: &[(String, String)],
         used_ms: u64,
     ) -> Result<Self, StoreError> {
-        let steps = state.steps.steps().iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        let made = state.decisions();
+        let steps = made.steps().iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
         let decided = |decided: &DecisionEntry| {
             let stored = decided.decision.to_stored();
             serde_json::json!({ "messages": decided.messages, "decision": stored }).to_string()
         };
-        let decisions: Vec<String> = state.decisions.iter().map(decided).collect();
+        let decisions: Vec<String> = made.entries().iter().map(decided).collect();
         let hash = |text: &Arc<str>| blake3::hash(text.as_bytes()).to_hex()[..16].to_owned();
         let row = Row {
             row: FORMAT,
@@ -112,25 +118,24 @@ impl Writing {
             format: beginning.format,
             lead: beginning.lead,
             is_held_out: beginning.is_held_out,
-            points: state.points.clone(),
-            account: state.account,
-            stopped: state.stopped.clone(),
-            version: state.version,
+            points: made.points().to_vec(),
+            account: *state.billed().account(),
+            stopped: state.health().stopped().map(ToString::to_string),
+            version: state.stored().version(),
             steps: steps.len(),
             decisions: decisions.len(),
-            attached: state.attached.iter().map(|(message, text)| (*message, hash(text))).collect(),
+            attached: made.attached().iter().map(|(message, text)| (*message, hash(text))).collect(),
         };
         Ok(Self {
             id: beginning.id.to_string(),
             row,
-            saved_version: state.saved_version,
-            saved_steps: state.saved_steps,
-            saved_decisions: state.saved_decisions,
+            saved_version: state.stored().saved(),
+            saved_counts: state.stored().saved_counts(),
             used_ms,
-            known: state.known.iter().flat_map(|known| known.plain.0).collect(),
+            known: state.seen().to_bytes(),
             steps,
             decisions,
-            attached: state.attached.clone(),
+            attached: made.attached().clone(),
             texts: texts.to_vec(),
         })
     }
@@ -140,7 +145,7 @@ impl Writing {
         let of = |part: &str| format!("{CONVERSATIONS}{}/{part}", self.id);
         let (stored, version) = stored.map_or((None, None), |(row, version)| (Some(row), Some(version)));
         // A conversation that was deleted meanwhile is written again.
-        let saved = stored.as_ref().map_or((0, 0), |_| (self.saved_steps, self.saved_decisions));
+        let saved = stored.as_ref().map_or((0, 0), |_| self.saved_counts);
         let listed = serde_json::to_vec(&Listed { version: self.row.version, used_ms: self.used_ms })?;
         let mut batch = Batch::new()
             .expect(of("row"), version)
@@ -270,7 +275,7 @@ impl Records {
         }
     }
 
-    pub(super) async fn save_rest(self, id: String, messages: usize, bytes: Vec<u8>) -> Result<(), StoreError> {
+    pub(super) async fn save_snapshot(self, id: String, messages: usize, bytes: Vec<u8>) -> Result<(), StoreError> {
         let mut value = (messages as u64).to_be_bytes().to_vec();
         value.extend(bytes);
         self.store.set(&format!("{CONVERSATIONS}{id}/rest"), value).await?;
@@ -316,7 +321,7 @@ impl Records {
 
     pub(super) async fn decisions(self, id: String) -> Result<Vec<DecisionEntry>, StoreError> {
         let Some((row, _)) = self.row(&id).await? else { return Ok(Vec::new()) };
-        Ok(self.conversation(id, row).await?.map(|(_, state)| state.decisions).unwrap_or_default())
+        Ok(self.conversation(id, row).await?.map(|(_, state)| state.decisions().entries().to_vec()).unwrap_or_default())
     }
 
     pub(super) async fn names(self, start: String) -> Result<Vec<String>, StoreError> {
@@ -409,44 +414,35 @@ fn state_of(
     rest: Option<Vec<u8>>,
     others: &[Vec<u8>],
 ) -> Option<ConversationState> {
-    let known = known?;
-    let known = known.as_chunks::<16>().0.iter().map(|plain| MessageHashes { raw: None, plain: Digest(*plain) });
     let (steps, others) = others.split_at_checked(row.steps)?;
-    let (decisions, attached) = others.split_at_checked(row.decisions)?;
+    let (decisions, texts) = others.split_at_checked(row.decisions)?;
     let steps = steps.iter().map(|step| serde_json::from_slice(step).ok()).collect::<Option<Vec<PlanStep>>>()?;
-    let mut state = ConversationState {
-        known: known.collect(),
-        points: row.points.clone(),
-        account: row.account,
-        stopped: row.stopped.clone(),
-        version: row.version,
-        saved_version: row.version,
-        saved_steps: steps.len(),
-        steps: PlanHistory::of(steps),
-        pins: pins.and_then(|pins| serde_json::from_slice(&pins).ok()).unwrap_or_default(),
-        rested: rest.and_then(|rest| rested_of(&rest)).map(Arc::new),
-        ..ConversationState::default()
-    };
+    let mut stopped = row.stopped.clone().map(StopReason::from_text);
+    let mut entries = Vec::with_capacity(decisions.len());
     for decided in decisions {
         let stored: Value = serde_json::from_slice(decided).ok()?;
         match FoldDecision::from_stored(&stored["decision"]) {
             Ok(decision) => {
                 let messages = usize::try_from(stored["messages"].as_u64()?).ok()?;
-                state.decisions.push(DecisionEntry { messages, decision });
+                entries.push(DecisionEntry { messages, decision });
             }
             // The plan still determines what is sent; only new decisions are not possible.
-            Err(error) => state.stopped = Some(error.to_string()),
+            Err(error) => stopped = Some(StopReason::Other(error.to_string())),
         }
     }
-    state.saved_decisions = state.decisions.len();
-    for (message, text) in row.attached.keys().zip(attached) {
-        state.attached.insert(*message, std::str::from_utf8(text).ok()?.into());
+    let mut attached = Attached::new();
+    for (message, text) in row.attached.keys().zip(texts) {
+        attached.insert(*message, std::str::from_utf8(text).ok()?.into());
     }
-    Some(state)
+    let pins = pins.and_then(|pins| serde_json::from_slice(&pins).ok()).unwrap_or_default();
+    let decisions = Decisions::restored(row.points.clone(), steps, entries, attached)
+        .with_folder(pins, rest.and_then(|rest| snapshot_of(&rest)));
+    let (seen, billed) = (SeenMessages::from_bytes(&known?), Billed::restored(row.account));
+    Some(ConversationState::restored(seen, decisions, billed, stopped, row.version))
 }
 
 /// A folder that cannot be read is replayed.
-fn rested_of(value: &[u8]) -> Option<FolderSnapshot> {
+fn snapshot_of(value: &[u8]) -> Option<FolderSnapshot> {
     let (messages, bytes) = value.split_first_chunk::<8>()?;
     let messages = usize::try_from(u64::from_be_bytes(*messages)).ok()?;
     Some(FolderSnapshot { rest: Rest::from_bytes(bytes.to_vec()).ok()?, messages })

@@ -8,11 +8,13 @@ use contexture::store::PostgresStore;
 
 use super::error::StoreError;
 use super::records::{Records, Writing};
-use super::tables::{RunningGateway, ShownText, Tables, is_hash};
+use super::store::{RunningGateway, ShownText, Store, is_hash};
 use super::waiting::Waiting;
 use crate::account::record::RequestRecord;
+use crate::conversation::decisions::DecisionEntry;
 use crate::conversation::folder::FolderSnapshot;
-use crate::conversation::{Beginning, Conversation, ConversationKey, ConversationState, DecisionEntry};
+use crate::conversation::state::ConversationState;
+use crate::conversation::{Beginning, Conversation, ConversationKey};
 
 /// How long a request waits for what is known of its conversation.
 const FINDING: Duration = Duration::from_millis(400);
@@ -23,27 +25,24 @@ const WRITING: Duration = Duration::from_secs(2);
 /// How long something may take that only a command waits for.
 const ASKING: Duration = Duration::from_secs(60);
 
-/// Most bytes of all records of gateways, unless another limit is set.
-const MOST_BYTES: u64 = 1 << 30;
-
 /// Writes between two checks of the size.
 const WRITES_PER_LOOK: u64 = 500;
 
 /// The store of gateways in a database.
-pub(super) struct SharedTables {
+pub(super) struct SharedStore {
     records: Records,
     waiting: Waiting,
     writes: AtomicU64,
     most_bytes: u64,
 }
 
-impl SharedTables {
-    pub(super) fn open(url: &str) -> Result<Self, StoreError> {
+impl SharedStore {
+    pub(super) fn open(url: &str, most_bytes: u64) -> Result<Self, StoreError> {
         let records = Records { store: PostgresStore::open(url)? };
         let waiting = Waiting::new()?;
         let store = records.store.clone();
         waiting.wait(ASKING, async move { Ok(store.check().await?) })?;
-        Ok(Self { records, waiting, writes: AtomicU64::new(0), most_bytes: MOST_BYTES })
+        Ok(Self { records, waiting, writes: AtomicU64::new(0), most_bytes })
     }
 
     fn records(&self) -> Records {
@@ -51,11 +50,7 @@ impl SharedTables {
     }
 }
 
-impl Tables for SharedTables {
-    fn limit_bytes(&mut self, most_bytes: u64) {
-        self.most_bytes = most_bytes;
-    }
-
+impl Store for SharedStore {
     fn versions(&self, key: ConversationKey, most: usize) -> Result<Vec<(String, u64)>, StoreError> {
         self.waiting.wait(FINDING, self.records().versions(key, most))
     }
@@ -79,7 +74,7 @@ impl Tables for SharedTables {
         texts: &[(String, String)],
         now_ms: u64,
     ) -> Result<(), StoreError> {
-        let writing = Writing::new(&conversation.beginning, state, texts, now_ms)?;
+        let writing = Writing::new(conversation.beginning(), state, texts, now_ms)?;
         self.waiting.wait(WRITING, self.records().save(writing))?;
         if (self.writes.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(WRITES_PER_LOOK) {
             let shrink = self.records().shrink(self.most_bytes);
@@ -91,9 +86,9 @@ impl Tables for SharedTables {
         Ok(())
     }
 
-    fn save_rest(&self, conversation: &Conversation, rested: &FolderSnapshot) -> Result<(), StoreError> {
-        let (id, bytes) = (conversation.id().to_string(), rested.rest.as_bytes().to_vec());
-        self.waiting.wait(WRITING, self.records().save_rest(id, rested.messages, bytes))
+    fn save_snapshot(&self, conversation: &Conversation, snapshot: &FolderSnapshot) -> Result<(), StoreError> {
+        let (id, bytes) = (conversation.id().to_string(), snapshot.rest.as_bytes().to_vec());
+        self.waiting.wait(WRITING, self.records().save_snapshot(id, snapshot.messages, bytes))
     }
 
     fn save_pins(&self, conversation: &str, pins: &Pins) -> Result<(), StoreError> {

@@ -12,20 +12,19 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::content::Content;
 use super::error::StoreError;
-use super::read::{read_conversation, read_decided};
-use super::tables::{RunningGateway, ShownText, Tables, is_hash};
+use super::read::{read_conversation, read_entries};
+use super::store::{RunningGateway, ShownText, Store, is_hash};
 use crate::account::record::RequestRecord;
+use crate::conversation::decisions::DecisionEntry;
 use crate::conversation::folder::FolderSnapshot;
-use crate::conversation::{Beginning, Conversation, ConversationKey, ConversationState, DecisionEntry};
+use crate::conversation::state::ConversationState;
+use crate::conversation::{Beginning, Conversation, ConversationKey};
 
 /// How long a write waits for another process.
 const BUSY: Duration = Duration::from_millis(100);
 
 /// The schema version.
 const VERSION: i64 = 1;
-
-/// Largest store, unless another limit is set.
-const MOST_BYTES: u64 = 1 << 30;
 
 /// Writes between two checks of the store's size.
 const WRITES_PER_LOOK: u64 = 500;
@@ -64,7 +63,7 @@ const KNOWN_BY: &[(&str, &str)] =
     &[("conversations", "held_out"), ("steps", "step"), ("decisions", "decision"), ("requests", "record")];
 
 /// The store of a gateway in a file.
-pub(super) struct SqliteTables {
+pub(super) struct SqliteStore {
     connection: Mutex<Connection>,
     /// A separate connection, so that reads do not wait for writes.
     reading: Mutex<Connection>,
@@ -72,12 +71,12 @@ pub(super) struct SqliteTables {
     most_bytes: u64,
 }
 
-impl SqliteTables {
+impl SqliteStore {
     /// Opens a store, and creates it if it does not exist.
     ///
     /// # Errors
     /// The file cannot be created or read.
-    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+    pub(super) fn open(path: &Path, most_bytes: u64) -> Result<Self, StoreError> {
         let fail = |source| StoreError::Open { path: path.to_owned(), source };
         if Content::of(path, KNOWN_BY) == Content::Other {
             return Err(StoreError::Foreign(path.to_owned()));
@@ -97,7 +96,7 @@ impl SqliteTables {
         // All or nothing, so that a store that was only begun is not mistaken for somebody else's file.
         connection.execute_batch(&format!("BEGIN IMMEDIATE;{TABLES}PRAGMA user_version = {VERSION};COMMIT;"))?;
         let reading = Mutex::new(opened(path)?);
-        Ok(Self { connection: Mutex::new(connection), reading, writes: Mutex::new(0), most_bytes: MOST_BYTES })
+        Ok(Self { connection: Mutex::new(connection), reading, writes: Mutex::new(0), most_bytes })
     }
 
     /// Whether a file is a store of the gateway. The file is not changed.
@@ -131,11 +130,7 @@ impl SqliteTables {
     }
 }
 
-impl Tables for SqliteTables {
-    fn limit_bytes(&mut self, most_bytes: u64) {
-        self.most_bytes = most_bytes;
-    }
-
+impl Store for SqliteStore {
     fn versions(&self, key: ConversationKey, most: usize) -> Result<Vec<(String, u64)>, StoreError> {
         let connection = self.reading();
         let sql = "SELECT id, version FROM conversations WHERE key = ?1 ORDER BY used_ms DESC LIMIT ?2";
@@ -164,9 +159,8 @@ impl Tables for SqliteTables {
         let mut conversations = Vec::new();
         for row in rows {
             // A conversation that cannot be read is treated as unknown.
-            if let Ok((beginning, mut state)) = row? {
-                read_decided(&connection, &beginning.id, &mut state)?;
-                conversations.push((beginning, state));
+            if let Ok(row) = row? {
+                conversations.push(row.with_decisions(&connection)?);
             }
         }
         Ok(conversations)
@@ -184,14 +178,14 @@ impl Tables for SqliteTables {
         let id = &**conversation.id();
         let sql = "SELECT version FROM conversations WHERE id = ?1";
         let stored = transaction.prepare_cached(sql)?.query_row(params![id], |row| row.get::<_, i64>(0)).optional()?;
-        if stored.is_some_and(|version| version as u64 != state.saved_version) {
+        if stored.is_some_and(|version| version as u64 != state.stored().saved()) {
             return Err(StoreError::Conflict);
         }
         // A conversation that was deleted meanwhile is written again.
-        let (steps, decisions) = stored.map_or((0, 0), |_| (state.saved_steps, state.saved_decisions));
+        let (steps, decisions) = stored.map_or((0, 0), |_| state.stored().saved_counts());
         write_conversation(&transaction, conversation, state, now_ms)?;
         write_decided(&transaction, id, state, steps, decisions)?;
-        for (message, text) in &state.attached {
+        for (message, text) in state.decisions().attached() {
             transaction.prepare_cached("INSERT OR REPLACE INTO behind VALUES (?1, ?2, ?3)")?.execute(params![
                 id,
                 *message as i64,
@@ -208,11 +202,11 @@ impl Tables for SqliteTables {
         self.look_at_size()
     }
 
-    fn save_rest(&self, conversation: &Conversation, rested: &FolderSnapshot) -> Result<(), StoreError> {
+    fn save_snapshot(&self, conversation: &Conversation, snapshot: &FolderSnapshot) -> Result<(), StoreError> {
         self.lock().prepare_cached("INSERT OR REPLACE INTO rests VALUES (?1, ?2, ?3)")?.execute(params![
             conversation.id(),
-            rested.messages as i64,
-            rested.rest.as_bytes()
+            snapshot.messages as i64,
+            snapshot.rest.as_bytes()
         ])?;
         Ok(())
     }
@@ -267,9 +261,7 @@ impl Tables for SqliteTables {
     }
 
     fn decisions(&self, conversation: &str) -> Result<Vec<DecisionEntry>, StoreError> {
-        let mut state = ConversationState::default();
-        read_decided(&self.lock(), conversation, &mut state)?;
-        Ok(state.decisions)
+        Ok(read_entries(&self.lock(), conversation)?.0)
     }
 
     fn names(&self, start: &str) -> Result<Vec<String>, StoreError> {
@@ -346,8 +338,7 @@ fn write_conversation(
     state: &ConversationState,
     now_ms: u64,
 ) -> Result<(), StoreError> {
-    let Beginning { id, key, scope, parent, format, lead, is_held_out } = &conversation.beginning;
-    let known: Vec<u8> = state.known.iter().flat_map(|known| known.plain.0).collect();
+    let Beginning { id, key, scope, parent, format, lead, is_held_out } = conversation.beginning();
     let sql = "INSERT INTO conversations VALUES (?1, ?2, ?13, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
                ON CONFLICT (id) DO UPDATE SET known = ?7, points = ?8, account = ?9, stopped = ?10, version = ?11,
                used_ms = ?12";
@@ -358,11 +349,11 @@ fn write_conversation(
         serde_json::to_string(format)?,
         *lead as i64,
         is_held_out,
-        known,
-        serde_json::to_string(&state.points)?,
-        serde_json::to_string(&state.account)?,
-        state.stopped,
-        state.version as i64,
+        state.seen().to_bytes(),
+        serde_json::to_string(state.decisions().points())?,
+        serde_json::to_string(state.billed().account())?,
+        state.health().stopped().map(ToString::to_string),
+        state.stored().version() as i64,
         now_ms as i64,
         scope.0,
     ])?;
@@ -377,17 +368,18 @@ fn write_decided(
     steps: usize,
     decisions: usize,
 ) -> Result<(), StoreError> {
-    for (table, count) in [("steps", state.steps.steps().len()), ("decisions", state.decisions.len())] {
+    for (table, count) in [("steps", state.decisions().steps().len()), ("decisions", state.decisions().entries().len())]
+    {
         // Deletes what was reverted.
         let sql = format!("DELETE FROM {table} WHERE conversation = ?1 AND n >= ?2");
         transaction.prepare_cached(&sql)?.execute(params![id, count as i64])?;
     }
-    for (n, step) in state.steps.steps().iter().enumerate().skip(steps) {
+    for (n, step) in state.decisions().steps().iter().enumerate().skip(steps) {
         let step = serde_json::to_string(step)?;
         let sql = "INSERT OR REPLACE INTO steps VALUES (?1, ?2, ?3)";
         transaction.prepare_cached(sql)?.execute(params![id, n as i64, step])?;
     }
-    for (n, decided) in state.decisions.iter().enumerate().skip(decisions) {
+    for (n, decided) in state.decisions().entries().iter().enumerate().skip(decisions) {
         let stored = decided.decision.to_stored().to_string();
         let sql = "INSERT OR REPLACE INTO decisions VALUES (?1, ?2, ?3, ?4)";
         transaction.prepare_cached(sql)?.execute(params![id, n as i64, decided.messages as i64, stored])?;

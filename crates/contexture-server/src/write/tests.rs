@@ -13,10 +13,15 @@ use std::sync::Arc;
 use contexture::fold::{FoldDecision, Pins};
 use contexture::wire::{Digest, Format};
 
-use super::{RunningGateway, Store, StoreError};
+use super::{RunningGateway, Store, StoreError, is_store, open_store};
 use crate::account::record::RequestRecord;
-use crate::conversation::plan_history::{PlanHistory, PlanStep};
-use crate::conversation::{Beginning, Conversation, ConversationState, DecisionEntry};
+use crate::conversation::billed::Billed;
+use crate::conversation::decisions::{DecisionEntry, Decisions};
+use crate::conversation::health::StopReason;
+use crate::conversation::plan_history::PlanStep;
+use crate::conversation::seen::SeenMessages;
+use crate::conversation::state::ConversationState;
+use crate::conversation::{Beginning, Conversation};
 use crate::find::hashes::MessageHashes;
 use server::Server;
 
@@ -34,7 +39,7 @@ fn conversation(id: &str, key: u8) -> Conversation {
 }
 
 fn step(messages: usize) -> PlanStep {
-    PlanStep { messages, keep: 1, segments: Vec::new(), covered: messages }
+    PlanStep { messages, keep: 1, segments: Vec::new(), covered: messages, standing: 1, stayed: 0 }
 }
 
 fn decided(messages: usize) -> DecisionEntry {
@@ -45,37 +50,33 @@ fn decided(messages: usize) -> DecisionEntry {
 /// A state after some requests.
 fn state(messages: usize) -> ConversationState {
     let known = |n: usize| MessageHashes { raw: None, plain: Digest([n as u8; 16]) };
-    ConversationState {
-        known: (0..messages).map(known).collect(),
-        points: vec![messages],
-        steps: PlanHistory::of((1..=messages).map(step).collect()),
-        decisions: (1..=messages).map(decided).collect(),
-        attached: BTreeMap::from([(1, Arc::from("a text \u{fc}"))]),
-        version: messages as u64,
-        ..ConversationState::default()
-    }
+    let (steps, entries) = ((1..=messages).map(step).collect(), (1..=messages).map(decided).collect());
+    let attached = BTreeMap::from([(1, Arc::from("a text \u{fc}"))]);
+    let decisions = Decisions::restored(vec![messages], steps, entries, attached);
+    let seen = SeenMessages::new((0..messages).map(known).collect());
+    ConversationState::restored(seen, decisions, Billed::default(), None, messages as u64)
 }
 
 /// What can be compared of a state.
 fn shape(state: &ConversationState) -> String {
-    let known: Vec<Digest> = state.known.iter().map(|known| known.plain).collect();
-    let (points, steps, decisions) = (&state.points, state.steps.steps(), &state.decisions);
-    format!("{known:?} {points:?} {steps:?} {decisions:?} {:?} {}", state.attached, state.version)
+    let (seen, made) = (state.seen().to_bytes(), state.decisions());
+    let (points, steps, entries) = (made.points(), made.steps(), made.entries());
+    format!("{seen:?} {points:?} {steps:?} {entries:?} {:?} {}", made.attached(), state.stored().version())
 }
 
 /// Runs the suite against stores in both places. `open` opens the same one each time.
 fn check(place: &Path) {
-    let store = Store::open(place).unwrap();
-    conversations_come_back(&store);
+    let store = open_store(place).unwrap();
+    conversations_come_back(&*store);
     a_writer_that_is_outdated_is_refused(place);
-    what_was_reverted_is_gone(&store);
-    requests_and_texts_are_found(&store);
-    gateways_are_listed(&store);
-    what_is_forgotten_is_gone(&store);
-    the_least_recently_used_go_first(&store);
+    what_was_reverted_is_gone(&*store);
+    requests_and_texts_are_found(&*store);
+    gateways_are_listed(&*store);
+    what_is_forgotten_is_gone(&*store);
+    the_least_recently_used_go_first(&*store);
 }
 
-fn conversations_come_back(store: &Store) {
+fn conversations_come_back(store: &dyn Store) {
     let (one, two) = (conversation("c-one", 1), conversation("c-two", 1));
     store.save(&one, &state(3), &[], 10).unwrap();
     store.save(&two, &state(2), &[], 20).unwrap();
@@ -90,7 +91,7 @@ fn conversations_come_back(store: &Store) {
     assert_eq!(read.iter().map(|(beginning, _)| &*beginning.id).collect::<Vec<_>>(), ["c-two", "c-one"]);
     let (beginning, found) = &read[1];
     assert_eq!(shape(found), shape(&state(3)));
-    assert_eq!((found.saved_version, found.saved_steps, found.saved_decisions), (3, 3, 3));
+    assert_eq!((found.stored().saved(), found.stored().saved_counts()), (3, (3, 3)));
     assert_eq!((beginning.key, beginning.scope, beginning.lead), (key, Digest([9; 16]), 2));
     assert_eq!((beginning.parent.as_deref(), beginning.format), (Some("before"), Format::Messages));
     assert!(beginning.is_held_out);
@@ -101,33 +102,34 @@ fn conversations_come_back(store: &Store) {
 }
 
 fn a_writer_that_is_outdated_is_refused(place: &Path) {
-    let (here, there) = (Store::open(place).unwrap(), Store::open(place).unwrap());
+    let (here, there) = (open_store(place).unwrap(), open_store(place).unwrap());
     let one = conversation("c-shared", 2);
     let mut ours = state(1);
     here.save(&one, &ours, &[], 30).unwrap();
     ours.note_saved();
     let mut theirs = there.conversations(Digest([2; 16]), 9).unwrap().remove(0).1;
-    theirs.version += 1;
+    assert!(theirs.note_point(50));
     there.save(&one, &theirs, &[], 31).unwrap();
-    ours.version += 1;
+    assert!(ours.note_point(60));
     assert!(matches!(here.save(&one, &ours, &[], 32), Err(StoreError::Conflict)));
     assert_eq!(here.version("c-shared").unwrap(), Some(2));
 }
 
-fn what_was_reverted_is_gone(store: &Store) {
+fn what_was_reverted_is_gone(store: &dyn Store) {
     let one = conversation("c-reverted", 3);
     let mut held = state(4);
     store.save(&one, &held, &[], 40).unwrap();
     held.note_saved();
-    held.take_back(3, "the provider refused it");
+    held.note_refusal(3);
     store.save(&one, &held, &[], 41).unwrap();
     let (_, found) = store.conversations(Digest([3; 16]), 9).unwrap().remove(0);
-    assert_eq!(found.stopped.as_deref(), Some("the provider refused it"));
-    assert_eq!((found.decisions.len(), found.steps.steps().len()), (held.decisions.len(), held.steps.steps().len()));
+    assert_eq!(found.health().stopped(), Some(&StopReason::Refused));
+    let counts = |state: &ConversationState| (state.decisions().entries().len(), state.decisions().steps().len());
+    assert_eq!(counts(&found), counts(&held));
     assert_eq!(store.decisions("c-reverted").unwrap().len(), 2);
 }
 
-fn requests_and_texts_are_found(store: &Store) {
+fn requests_and_texts_are_found(store: &dyn Store) {
     let one = conversation("c-texts", 4);
     let texts = [("0123456789ab".to_owned(), "the whole text".to_owned())];
     store.save(&one, &state(1), &texts, 50).unwrap();
@@ -147,7 +149,7 @@ fn requests_and_texts_are_found(store: &Store) {
     assert_eq!((times(None), times(Some("first")), times(Some("x"))), (vec![0, 1, 2], vec![0, 1], vec![]));
 }
 
-fn gateways_are_listed(store: &Store) {
+fn gateways_are_listed(store: &dyn Store) {
     let gateway = |id: &str| RunningGateway {
         id: id.to_owned(),
         address: "127.0.0.1:1".to_owned(),
@@ -162,7 +164,7 @@ fn gateways_are_listed(store: &Store) {
     assert_eq!(store.gateways().unwrap(), [gateway("b")]);
 }
 
-fn what_is_forgotten_is_gone(store: &Store) {
+fn what_is_forgotten_is_gone(store: &dyn Store) {
     assert_eq!(store.forget(Some("c-texts")).unwrap(), 1);
     assert_eq!(store.forget(Some("c-texts")).unwrap(), 0);
     assert_eq!(store.text("012345").unwrap(), None);
@@ -173,16 +175,16 @@ fn what_is_forgotten_is_gone(store: &Store) {
     store.forget(Some("c-one")).unwrap();
     let mut held = state(3);
     held.note_saved();
-    held.version += 1;
+    assert!(held.note_point(70));
     store.save(&one, &held, &[], 60).unwrap();
     let (_, found) = store.conversations(Digest([1; 16]), 9).unwrap().remove(0);
-    assert_eq!(found.decisions.len(), 3);
+    assert_eq!(found.decisions().entries().len(), 3);
     assert!(store.forget(None).unwrap() >= 3);
     assert_eq!(store.requests(None).unwrap().len() + store.names("").unwrap().len(), 0);
     assert_eq!(store.gateways().unwrap().len(), 1, "what runs is not forgotten");
 }
 
-fn the_least_recently_used_go_first(store: &Store) {
+fn the_least_recently_used_go_first(store: &dyn Store) {
     for n in 0..40_u64 {
         let texts = [(format!("{n:012x}"), "x".repeat(20_000))];
         store.save(&conversation(&format!("s-{n:02}"), 5), &state(1), &texts, n).unwrap();
@@ -211,7 +213,7 @@ fn a_database_does_what_every_store_does() {
 #[test]
 fn a_database_that_is_away_delays_little_and_comes_back() {
     let Some(mut server) = Server::start() else { return };
-    let store = Store::open(&PathBuf::from(server.url(&server.make_database()))).unwrap();
+    let store = open_store(&PathBuf::from(server.url(&server.make_database()))).unwrap();
     store.save(&conversation("c-one", 1), &state(1), &[], 1).unwrap();
     server.pause();
     let begun = std::time::Instant::now();
@@ -240,9 +242,9 @@ fn a_file_of_somebody_else_is_not_written_into() {
         let path = directory.path().join(name);
         rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
         let before = std::fs::read(&path).unwrap();
-        assert!(matches!(Store::open(&path), Err(StoreError::Foreign(_))), "{name}");
+        assert!(matches!(open_store(&path), Err(StoreError::Foreign(_))), "{name}");
         assert!(matches!(crate::inspect::Archive::open(&path), Err(StoreError::Foreign(_))), "{name}");
-        assert!(!Store::is_at(&path), "{name}");
+        assert!(!is_store(&path), "{name}");
         assert!(before == std::fs::read(&path).unwrap(), "{name} is as it was");
     };
     check("notes.db", "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('mine');");
@@ -250,11 +252,11 @@ fn a_file_of_somebody_else_is_not_written_into() {
     check("marked.db", "PRAGMA user_version = 7;");
     let text = directory.path().join("letter.txt");
     std::fs::write(&text, "Dear Ann, this is no database. ".repeat(100)).unwrap();
-    assert!(matches!(Store::open(&text), Err(StoreError::Foreign(_))));
+    assert!(matches!(open_store(&text), Err(StoreError::Foreign(_))));
     assert!(std::fs::read_to_string(&text).unwrap().starts_with("Dear Ann"));
     // An empty file, and a store that is there already, are taken.
     let own = directory.path().join("own.db");
     std::fs::write(&own, "").unwrap();
-    drop(Store::open(&own).unwrap());
-    assert!(Store::is_at(&own) && Store::open(&own).is_ok());
+    drop(open_store(&own).unwrap());
+    assert!(is_store(&own) && open_store(&own).is_ok());
 }

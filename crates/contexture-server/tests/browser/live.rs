@@ -125,7 +125,7 @@ async fn a_message_that_is_pinned_is_kept() {
         .records()
         .iter()
         .flat_map(|record| record.decided.clone())
-        .filter(|note| note.what == "fold")
+        .filter(|note| note.is_fold())
         .map(|note| serde_json::json!(note.reason))
         .collect();
     assert!(!folds.is_empty(), "nothing was folded, so nothing was kept");

@@ -116,7 +116,7 @@ async fn folds_that_were_decided_late_are_on_the_receipt_of_the_request_that_the
             tokio::time::sleep(Duration::from_millis(150)).await;
         }
         let records = records(&gateway, agent.requests().len()).await;
-        let has_fold = |n: &usize| records[*n].decided.iter().any(|note| note.what == "fold");
+        let has_fold = |n: &usize| records[*n].decided.iter().any(|note| note.is_fold());
         let folded: Vec<usize> = (0..records.len()).filter(has_fold).collect();
         assert!(!moved.is_empty(), "{format:?}");
         assert_eq!(folded, moved, "{format:?}");

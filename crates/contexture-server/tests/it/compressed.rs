@@ -39,7 +39,7 @@ async fn compressed_requests_are_folded_and_sent_compressed() {
         rules::check(agent.format, &got.body).unwrap();
     }
     let records = records(&gateway, expected.len()).await;
-    assert!(records.iter().any(|record| record.decided.iter().any(|note| note.what == "fold")));
+    assert!(records.iter().any(|record| record.decided.iter().any(|note| note.is_fold())));
     assert!(records.last().unwrap().is_changed);
 }
 

@@ -232,7 +232,7 @@ async fn records_that_could_not_be_written_are_written_later() {
     other.execute_batch("ROLLBACK").unwrap();
     play_some(&gateway, &provider, &agent, &requests[4..]).await;
     gateway.stop().await;
-    let kept = contexture_server::Store::open(&path).unwrap().requests(None).unwrap();
+    let kept = contexture_server::open_store(&path).unwrap().requests(None).unwrap();
     assert_eq!(kept.len(), requests.len());
     let times: Vec<u64> = kept.iter().map(|record| record.time_ms).collect();
     assert!(times.is_sorted(), "in order: {times:?}");
@@ -243,7 +243,7 @@ async fn a_store_that_is_damaged_is_told_and_one_that_is_locked_does_not_stop_re
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("gateway.db");
     std::fs::write(&path, "this is no database, but long enough to be taken for one".repeat(100)).unwrap();
-    assert!(contexture_server::Store::open(&path).is_err());
+    assert!(contexture_server::open_store(&path).is_err());
     std::fs::remove_file(&path).unwrap();
     let provider = Provider::start().await;
     let gateway = provider.gateway(Options { store: Some(path.clone()), ..small() }).await;

@@ -93,7 +93,7 @@ async fn what_is_sent_is_valid_and_moves_only_with_a_fold() {
         for (n, body) in sent.iter().enumerate() {
             assert!(has_whole_thoughts(body), "request {n} in {format:?}: a thought was altered");
             rules::check(format, body).unwrap_or_else(|error| panic!("request {n} in {format:?}: {error}"));
-            let has_folded = records[n].decided.iter().any(|note| note.what == "fold");
+            let has_folded = records[n].decided.iter().any(|note| note.is_fold());
             folds += usize::from(has_folded);
             if n > 0 && !has_folded {
                 let (before, now) = (digests(format, &sent[n - 1]), digests(format, body));
@@ -115,14 +115,14 @@ async fn system_messages_inside_a_conversation_stay_where_the_provider_accepts_t
     let sent = play(&gateway, &provider, &agent).await;
     assert_eq!(provider.refused(), Vec::<String>::new());
     let records = records(&gateway, sent.len()).await;
-    let folds = records.iter().filter(|record| record.decided.iter().any(|note| note.what == "fold")).count();
+    let folds = records.iter().filter(|record| record.decided.iter().any(|note| note.is_fold())).count();
     assert!(folds >= 2, "{folds} folds");
     for (n, body) in sent.iter().enumerate() {
         // What the client calls a reminder is still one, in one role or the other.
         let last = texts_of(body, "system").len()
             + texts_of(body, "user").iter().filter(|text| text.contains("Reminder ")).count();
         assert!(last > 0, "request {n}");
-        if n > 0 && !records[n].decided.iter().any(|note| note.what == "fold") {
+        if n > 0 && !records[n].decided.iter().any(|note| note.is_fold()) {
             let (before, now) = (digests(agent.format, &sent[n - 1]), digests(agent.format, body));
             assert!(now.starts_with(&before), "request {n} moved without a fold");
         }
@@ -225,7 +225,7 @@ async fn a_branch_shares_what_was_decided_before_it() {
     let requests = agent.requests();
     let sent = play(&gateway, &provider, &agent).await;
     let records = records(&gateway, sent.len()).await;
-    let fold = records.iter().position(|record| record.decided.iter().any(|note| note.what == "fold")).unwrap();
+    let fold = records.iter().position(|record| record.decided.iter().any(|note| note.is_fold())).unwrap();
     // The user goes back to some requests after the fold, and says something else.
     let at = fold + 3;
     let mut other = agent.clone();
@@ -357,7 +357,7 @@ async fn images_that_do_not_fit_are_left_out_and_folding_goes_on() {
         let records = records(&gateway, agent.requests().len()).await;
         let ended = records.iter().filter_map(|record| record.passed.as_deref()).find(|why| !why.is_empty());
         assert_eq!(ended, None, "{format:?}");
-        assert!(records.iter().any(|record| record.decided.iter().any(|note| note.what == "fold")));
+        assert!(records.iter().any(|record| record.decided.iter().any(|note| note.is_fold())));
         assert!(sent.contains("[Left out for lack of room: an image]"), "{format:?}");
         assert!((0..6).all(|n| sent.contains(&format!("Look at picture {n}."))), "{format:?}");
         let whole = sent.matches(&"QUJD".repeat(200)).count();
@@ -404,7 +404,7 @@ async fn what_is_only_watched_or_held_out_is_sent_as_it_came() {
         }
         let records = records(&gateway, agent.requests().len()).await;
         let would: Vec<u64> = records.iter().filter_map(|record| record.would_send).collect();
-        let has_folds = records.iter().any(|record| record.decided.iter().any(|note| note.what == "fold"));
+        let has_folds = records.iter().any(|record| record.decided.iter().any(|note| note.is_fold()));
         assert_eq!((would.len() == records.len(), has_folds), (is_watched, is_watched));
     }
 }
@@ -526,7 +526,7 @@ async fn a_fold_shows_what_the_disk_holds_now() {
     rules::check(agent.format, &sent).unwrap();
     let records = records(&gateway, requests.len()).await;
     let decided: Vec<_> =
-        records.iter().flat_map(|record| &record.decided).map(|note| (&note.what, &note.reason)).collect();
+        records.iter().flat_map(|record| &record.decided).map(|note| (note.what.name(), &note.reason)).collect();
     assert!(decided.iter().any(|(what, _)| *what == "disk"), "{decided:?}");
     assert!(!sent.contains("was altered by somebody"), "the agent has not seen it: {decided:?}");
     assert!(sent.contains("changed on disk since you read it"), "{decided:?}");
@@ -565,7 +565,7 @@ async fn a_fold_that_was_decided_late_is_held_against_the_disk_when_it_takes_eff
         read(&mut agent, n);
         play_some(&gateway, &provider, &agent, &[agent.steps.len()]).await;
         let records = records(&gateway, n + 1).await;
-        if records[n].decided.iter().any(|note| note.what == "fold") {
+        if records[n].decided.iter().any(|note| note.is_fold()) {
             let sent = provider.last().body;
             assert!(!sent.contains("was altered by somebody"), "{:?}", records[n].decided);
             assert!(sent.contains("changed on disk since you read it"), "{:?}", records[n].decided);

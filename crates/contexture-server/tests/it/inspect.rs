@@ -186,10 +186,7 @@ async fn what_is_pinned_is_kept() {
     let json = serde_json::to_string(&text).unwrap();
     assert!(sent.last().unwrap().contains(&call) && sent.last().unwrap().contains(&json[1..json.len() - 1]));
     let all = records(&gateway, requests.len()).await;
-    assert!(
-        all.iter().skip(8).any(|record| record.decided.iter().any(|note| note.what == "fold")),
-        "nothing was folded"
-    );
+    assert!(all.iter().skip(8).any(|record| record.decided.iter().any(|note| note.is_fold())), "nothing was folded");
     gateway.stop().await;
 }
 
@@ -464,7 +461,7 @@ async fn allowing_folds_again_changes_nothing_that_was_sent() {
         sent.extend(super::folding::play_some(&gateway, &provider, &agent, &requests[9..]).await);
         let records = records(&gateway, requests.len()).await;
         for (n, record) in records.iter().enumerate().skip(1) {
-            let has_folded = record.decided.iter().any(|note| note.what == "fold");
+            let has_folded = record.decided.iter().any(|note| note.is_fold());
             let digests = |n: usize| super::folding::digests(format, &sent[n]);
             assert!(has_folded || digests(n).starts_with(&digests(n - 1)), "{format:?}: request {n} moved");
         }

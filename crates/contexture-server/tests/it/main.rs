@@ -15,6 +15,7 @@ mod faults;
 mod folding;
 mod inspect;
 mod kills;
+mod limits;
 mod passing;
 mod privacy;
 mod recordings;

@@ -1,7 +1,7 @@
 //! A gateway that ends and starts again goes on with the same bytes.
 
 use contexture::wire::Format;
-use contexture_server::{Options, Store};
+use contexture_server::{Options, open_store};
 
 use super::folding::{long, play, play_some, small};
 use super::provider::Provider;
@@ -57,7 +57,7 @@ async fn what_is_forgotten_is_gone_from_the_file() {
     agent.call("Logs.", "Bash", serde_json::json!({"command": "cat log"}), &format!("{output}{secret}\n{output}"));
     play(&gateway, &provider, &agent).await;
     gateway.stop().await;
-    let store = Store::open(&path).unwrap();
+    let store = open_store(&path).unwrap();
     let holds = || {
         let files =
             std::fs::read_dir(directory.path()).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap());

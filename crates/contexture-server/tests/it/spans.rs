@@ -75,7 +75,7 @@ async fn every_request_is_a_span_with_the_names_of_the_conventions() {
         assert_eq!(number("gen_ai.usage.cache_read.input_tokens"), Some(usage.cache_read));
         assert_eq!(number("gen_ai.usage.output_tokens"), Some(usage.output));
         assert_eq!(attribute(span, "gen_ai.provider.name").unwrap()["stringValue"], "anthropic");
-        let fold = record.decided.iter().find(|note| note.what == "fold");
+        let fold = record.decided.iter().find(|note| note.is_fold());
         assert_eq!(number("contexture.fold.after_tokens"), fold.map(|fold| fold.after_tokens));
     }
     assert!(spans.iter().any(|span| attribute(span, "contexture.fold.reason").is_some()), "something was folded");

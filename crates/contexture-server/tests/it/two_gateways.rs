@@ -44,7 +44,7 @@ async fn goes_on(format: Format, store: &Path) {
                 assert_eq!(status, 200);
                 asked[which] += 1;
                 let records = records(&gateways[which], asked[which]).await;
-                has_folded |= records.last().unwrap().decided.iter().any(|note| note.what == "fold");
+                has_folded |= records.last().unwrap().decided.iter().any(|note| note.is_fold());
                 sent.push(provider.last().body);
             }
             assert_eq!(sent[0], sent[1], "request {n} in {format:?}, repeated at the other gateway");
@@ -92,6 +92,6 @@ async fn lose_nothing(store: &Path) {
     for gateway in gateways {
         seen += gateway.stop().await.len();
     }
-    let kept = contexture_server::Store::open(store).unwrap().requests(None).unwrap();
+    let kept = contexture_server::open_store(store).unwrap().requests(None).unwrap();
     assert_eq!((seen, kept.len()), (agent.requests().len() * 2, agent.requests().len() * 2));
 }

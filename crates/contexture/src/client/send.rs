@@ -17,8 +17,7 @@ use super::key::ApiKey;
 use super::messages::{self, MessagesDecoder};
 use super::responses::{self, ResponsesDecoder};
 use super::retry::{RetryPolicy, Verdict, asked_wait, is_transient};
-use super::sse::SseParser;
-use crate::wire::Format;
+use crate::wire::{BadEvent, EventParser, Format};
 
 /// The largest response that is read.
 const MAX_RESPONSE_BYTES: usize = 64 << 20;
@@ -179,8 +178,9 @@ impl Shared {
             Format::Chat => Box::new(ChatDecoder::default()),
             Format::Responses => Box::new(ResponsesDecoder::default()),
         };
-        let (mut parser, mut bill, mut is_over) = (SseParser::default(), Bill::default(), false);
-        let mut take = |data: &str| {
+        let (mut parser, mut bill, mut is_over) = (EventParser::default(), Bill::default(), false);
+        let mut take = |data: Result<&str, BadEvent>| {
+            let data = data.map_err(|bad| malformed(bad.to_string()))?;
             is_over |= data.trim() == "[DONE]";
             if is_over || data.trim().is_empty() {
                 return Ok(());

@@ -38,9 +38,13 @@ fn a_window_is_what_the_request_and_the_provider_say() {
     assert_eq!(asked("claude-sonnet-4-5", beta()), (1_000_000, by_beta()));
     assert_eq!(asked("claude-sonnet-4-5", Asks::default()).0, 200_000);
     assert_eq!(asked("claude-opus-4-5", beta()).0, 200_000, "the beta is not for it");
-    assert_eq!(asked("x", Asks { said: Some(8_192), ..Asks::default() }), (8_192, Source::Provider));
     let own = ModelEntry { name: "x".to_owned(), context: Some(9_000), ..ModelEntry::default() };
-    let known = Models::builtin().knowing([own]).find("x-1").asked(&Asks { said: Some(1), ..Asks::default() });
+    let models = Models::builtin().knowing([own]);
+    models.note_window("y/Z", 8_192);
+    models.note_window("x-1", 1);
+    let said = models.find("z").asked(&Asks { is_login: true, ..Asks::default() });
+    assert_eq!((said.model.context, said.window), (8_192, Source::Provider));
+    let known = models.find("x-1").asked(&Asks::default());
     assert_eq!((known.model.context, known.window), (9_000, Source::Configured));
 }
 

@@ -11,7 +11,7 @@ use super::super::view::Form;
 use super::super::window::{Compared, boundary, first_difference};
 use super::Archive;
 use super::lists;
-use super::reading::{Reasons, state_name};
+use super::reading::{Reasons, api_name};
 use crate::write::StoreError;
 
 /// What the export needs to know of each block.
@@ -50,9 +50,9 @@ impl Archive {
                 let (since, left) = place.map_or((0, None), |known| (known.since, known.left));
                 let reason = reasons.of(block.state, since, left)?;
                 let grade = timeline.grade(block.id, line.n);
-                let (grade, why) = grade.map_or((None, None), |grade| (Some(grade.grade.to_owned()), grade.reason));
+                let (grade, why) = grade.map_or((None, None), |grade| (Some(api_name(grade.grade)), grade.reason));
                 let (reason, grade, why) = (words.place(reason), words.place(grade), words.place(why));
-                rows.push(Row(block.id, state_name(block.state), reason, grade, why, block.other.unwrap_or(0)));
+                rows.push(Row(block.id, api_name(block.state), reason, grade, why, block.other.unwrap_or(0)));
             }
             let tokens = |id: u32| known.get(&id).map_or(0, |known| known.tokens);
             let cached = line.cached_tokens.filter(|_| form != Form::Came);

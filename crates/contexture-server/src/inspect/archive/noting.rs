@@ -480,7 +480,7 @@ fn add_to_conversation(connection: &Connection, conversation: &str, record: &Req
         let output = usage.output as f64 * output;
         ((bill.billed * input + output) / 1e6, (bill.passed_through * input + output) / 1e6)
     });
-    let folds = record.decided.iter().filter(|note| note.what == "fold").count();
+    let folds = record.decided.iter().filter(|note| note.is_fold()).count();
     let sql = "UPDATE conversations SET came = came + ?2, sent = sent + ?3, billed = billed + ?4,
                passed_through = passed_through + ?5, paid = paid + ?6, would_pay = would_pay + ?7,
                unpriced = unpriced + ?8, folds = folds + ?9, failed = failed + ?10 WHERE id = ?1";

@@ -16,6 +16,7 @@ use super::Archive;
 use super::blocks::{self, BlockRow, COLUMNS};
 use super::lists::{self, Lists};
 use crate::account::models::Models;
+use crate::account::record::DecisionKind;
 use crate::write::StoreError;
 
 /// Most conversations whose files are kept in memory.
@@ -173,7 +174,7 @@ impl Archive {
         let tokens = |id: u32| facts.get(&id).map_or(0, |fact| fact.tokens);
         let mut states: BTreeMap<String, u64> = BTreeMap::new();
         for block in &shown {
-            *states.entry(state_name(block.state)).or_default() += 1;
+            *states.entry(api_name(block.state)).or_default() += 1;
         }
         let cached = line.cached_tokens.filter(|_| asked.form != Form::Came);
         let mut places: Vec<usize> = (0..shown.len()).collect();
@@ -418,9 +419,9 @@ fn place_of(connection: &Connection, conversation: &str, block: u32) -> Result<(
     Ok(place.unwrap_or((0, None)))
 }
 
-/// The name of a state in the API.
-pub fn state_name(state: State) -> String {
-    serde_json::to_value(state).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+/// The name that the API has for a state or a grade.
+pub fn api_name(value: impl serde::Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 fn block_line(
@@ -469,23 +470,24 @@ impl<'a> Reasons<'a> {
 
     /// Why a block is in its state.
     pub fn of(&mut self, state: State, since: u64, left: Option<u64>) -> Result<Option<String>, StoreError> {
+        use DecisionKind::{BringBack, Disk, Fold, Reference, Shorten};
         Ok(match state {
-            State::Made => self.told(since, &["fold", "bring back", "reference", "disk"], "for")?,
-            State::Shortened => self.told(since, &["shorten", "fold"], "for")?,
+            State::Made => self.told(since, &[Fold, BringBack, Reference, Disk], "for")?,
+            State::Shortened => self.told(since, &[Shorten, Fold], "for")?,
             State::LeftOut => match left {
-                Some(left) => self.told(left, &["fold"], "since")?,
+                Some(left) => self.told(left, &[Fold], "since")?,
                 None => None,
             },
             State::Behind => Some("unchanged, but after a change".to_owned()),
             State::Gone => match left {
-                Some(left) => self.told(left, &["fold"], "since")?,
+                Some(left) => self.told(left, &[Fold], "since")?,
                 None => None,
             },
             State::Kept | State::Same | State::New => None,
         })
     }
 
-    fn told(&mut self, n: u64, whats: &[&str], words: &str) -> Result<Option<String>, StoreError> {
+    fn told(&mut self, n: u64, whats: &[DecisionKind], words: &str) -> Result<Option<String>, StoreError> {
         if !self.read.contains_key(&n) {
             let sql = "SELECT line FROM requests WHERE conversation = ?1 AND n = ?2";
             let mut statement = self.connection.prepare_cached(sql)?;

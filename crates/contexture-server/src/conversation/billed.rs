@@ -1,0 +1,50 @@
+//! What was billed for a conversation.
+
+use contexture::fold::Prices;
+use contexture::wire::{Answered, Usage};
+
+use crate::account::bill::{Account, Bill, SentRequest};
+use crate::account::models::Model;
+
+/// The bill of a conversation, and the response that was billed last.
+#[derive(Clone, Debug, Default)]
+pub struct Billed {
+    account: Account,
+    /// The id of the newest response since this gateway started.
+    answer_id: Option<String>,
+}
+
+impl Billed {
+    /// The bill from a store.
+    pub fn restored(account: Account) -> Self {
+        Self { account, answer_id: None }
+    }
+
+    /// The bill of a branch.
+    pub fn branch(&self) -> Self {
+        Self { account: self.account.branch(), answer_id: None }
+    }
+
+    /// The bill.
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// The id of the newest response since this gateway started.
+    pub fn answer_id(&self) -> Option<&str> {
+        self.answer_id.as_deref()
+    }
+
+    /// Adds a request with the usage that its response reported.
+    pub fn note(
+        &mut self,
+        (model, prices): (&Model, &Prices),
+        sent: SentRequest,
+        usage: &Usage,
+        answered: &Answered,
+        now_ms: u64,
+    ) -> Bill {
+        self.answer_id = answered.id.clone();
+        self.account.note(model, prices, sent, usage, now_ms)
+    }
+}

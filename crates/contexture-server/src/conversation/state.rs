@@ -1,0 +1,131 @@
+//! The part of a conversation that changes.
+
+use super::billed::Billed;
+use super::decisions::Decisions;
+use super::health::{Health, StopReason};
+use super::seen::SeenMessages;
+use super::stored::StoredVersion;
+use crate::find::hashes::MessageHashes;
+
+/// What was seen, decided, billed and stored of a conversation, and whether it is healthy.
+#[derive(Clone, Default)]
+pub struct ConversationState {
+    seen: SeenMessages,
+    decisions: Decisions,
+    billed: Billed,
+    health: Health,
+    stored: StoredVersion,
+}
+
+impl ConversationState {
+    /// The state after a first request.
+    pub fn new(hashes: Vec<MessageHashes>) -> Self {
+        Self { seen: SeenMessages::new(hashes), ..Self::default() }
+    }
+
+    /// The state in a store, with its version there.
+    pub fn restored(
+        seen: SeenMessages,
+        decisions: Decisions,
+        billed: Billed,
+        stopped: Option<StopReason>,
+        version: u64,
+    ) -> Self {
+        let stored = StoredVersion::restored(version, decisions.steps().len(), decisions.entries().len());
+        Self { seen, decisions, billed, health: Health::restored(stopped), stored }
+    }
+
+    /// The state of a branch that continues after the first messages: the decisions before it.
+    pub fn branch(&self, messages: usize, hashes: Vec<MessageHashes>) -> Self {
+        Self {
+            seen: SeenMessages::new(hashes),
+            decisions: self.decisions.until(messages),
+            billed: self.billed.branch(),
+            health: self.health.branch(),
+            stored: StoredVersion::default(),
+        }
+    }
+
+    /// The messages of the newest request.
+    pub fn seen(&self) -> &SeenMessages {
+        &self.seen
+    }
+
+    /// The messages of the newest request, to be replaced.
+    pub fn seen_mut(&mut self) -> &mut SeenMessages {
+        &mut self.seen
+    }
+
+    /// What was decided.
+    pub fn decisions(&self) -> &Decisions {
+        &self.decisions
+    }
+
+    /// What was decided, to be changed.
+    pub fn decisions_mut(&mut self) -> &mut Decisions {
+        &mut self.decisions
+    }
+
+    /// What was billed.
+    pub fn billed(&self) -> &Billed {
+        &self.billed
+    }
+
+    /// What was billed, to be added to.
+    pub fn billed_mut(&mut self) -> &mut Billed {
+        &mut self.billed
+    }
+
+    /// Whether decisions may be made.
+    pub fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// Whether decisions may be made, to be changed.
+    pub fn health_mut(&mut self) -> &mut Health {
+        &mut self.health
+    }
+
+    /// What is in the store.
+    pub fn stored(&self) -> &StoredVersion {
+        &self.stored
+    }
+
+    /// Notes that a request with this many messages is sent. Returns whether that is new.
+    pub fn note_point(&mut self, messages: usize) -> bool {
+        let is_new = self.decisions.note_point(messages);
+        if is_new {
+            self.stored.note_change();
+        }
+        is_new
+    }
+
+    /// Notes that everything is in the store.
+    pub fn note_saved(&mut self) {
+        self.stored.note_saved(self.decisions.steps().len(), self.decisions.entries().len());
+    }
+
+    /// Handles that the provider refused a request with this many messages, and that nothing else was sent for it: what
+    /// was decided about it is reverted, and if it comes again it is new.
+    pub fn note_unanswered(&mut self, messages: usize) {
+        self.decisions.take_back(messages);
+        self.decisions.forget_points(messages);
+        self.health.note_unanswered();
+        self.stored.cut(self.decisions.steps().len(), self.decisions.entries().len());
+        self.stored.note_change();
+    }
+
+    /// Handles that the provider refused a request with this many messages as it was rewritten, and accepted it as it
+    /// came: the last decisions were at fault. They are reverted, and nothing more is folded. If that has happened
+    /// before, all decisions are reverted.
+    pub fn note_refusal(&mut self, messages: usize) {
+        let (from, why) = match self.health.note_refusal() {
+            true => (messages, StopReason::Refused),
+            false => (0, StopReason::RefusedTwice),
+        };
+        self.decisions.take_back(from);
+        self.health.stop(why);
+        self.stored.cut(self.decisions.steps().len(), self.decisions.entries().len());
+        self.stored.note_change();
+    }
+}

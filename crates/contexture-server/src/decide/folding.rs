@@ -1,0 +1,116 @@
+//! Brings the folder of a conversation up to a request.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use contexture::fold::Policy;
+use contexture::fs::LocalFs;
+use contexture::host::FsAdapter;
+use contexture::wire::{Request, WireError, read};
+
+use super::referenced::referenced;
+use crate::conversation::Conversation;
+use crate::conversation::folder::{ConversationFolder, FolderSettings};
+use crate::options::Options;
+
+/// Brings folders up to requests, and knows the files that they are about.
+pub struct Folding {
+    settings: FolderSettings,
+    /// The working directory of the agent.
+    disk: Option<LocalFs>,
+}
+
+/// A folder after all messages of a request.
+pub struct CurrentFolder {
+    /// The folder.
+    pub folder: ConversationFolder,
+    /// The text for files that the newest message names, with its message.
+    pub named: Vec<(usize, Arc<str>)>,
+}
+
+impl Folding {
+    /// Folders with the options of a gateway. `can_show` says whether shortened texts can be shown in full again.
+    pub fn new(options: &Options, can_show: bool) -> Self {
+        let disk = options.directory.as_deref().and_then(|directory| LocalFs::open(directory).ok());
+        let settings = FolderSettings {
+            dialects: options.dialects.clone(),
+            directory: options.directory.clone(),
+            can_show,
+            counter: options.counter.clone(),
+        };
+        Self { settings, disk }
+    }
+
+    /// The files of the agent, if its directory is known.
+    pub fn disk(&self) -> Option<&dyn FsAdapter> {
+        self.disk.as_ref().map(|disk| disk as &dyn FsAdapter)
+    }
+
+    /// The folder after all messages of a request, from one in memory if there is any.
+    ///
+    /// # Errors
+    /// A message has a part of an unknown kind.
+    pub fn caught_up(
+        &self,
+        request: &Request<'_>,
+        conversation: &Conversation,
+        held: Option<ConversationFolder>,
+        policy: &Policy,
+    ) -> Result<CurrentFolder, WireError> {
+        let mut folder = self.before(request, conversation, held, policy)?;
+        let newest = request.messages().len().saturating_sub(1);
+        let named: Vec<_> = self.named_files(request, &folder).map(|text| (newest, text)).into_iter().collect();
+        for (message, text) in &named {
+            folder.attach(*message, text.clone());
+        }
+        folder.catch_up(request.messages())?;
+        Ok(CurrentFolder { folder, named })
+    }
+
+    /// The text to send after the newest message for the files that it names.
+    fn named_files(&self, request: &Request<'_>, folder: &ConversationFolder) -> Option<Arc<str>> {
+        let directory = self.settings.directory.as_deref()?;
+        let messages = request.messages();
+        let newest = messages.last().filter(|raw| raw.get().contains('#') && folder.messages() < messages.len())?;
+        let units = read(request.format(), newest, None).ok()?;
+        referenced(Path::new(directory), &units, &*self.settings.counter).map(Arc::from)
+    }
+
+    /// The folder in its state after the last request before this one.
+    fn before(
+        &self,
+        request: &Request<'_>,
+        conversation: &Conversation,
+        held: Option<ConversationFolder>,
+        policy: &Policy,
+    ) -> Result<ConversationFolder, WireError> {
+        let decisions = conversation.state().decisions().clone();
+        let beginning = conversation.beginning();
+        // This request may be noted already.
+        let points: Vec<usize> =
+            decisions.points().iter().copied().filter(|point| *point < request.messages().len()).collect();
+        let newest = points.last().copied().unwrap_or(beginning.lead);
+        let is_point = |messages: usize| points.contains(&messages);
+        let held = held.filter(|held| held.messages() == newest || is_point(held.messages()));
+        let is_held = held.is_some();
+        let new = || {
+            let attached = decisions.attached().clone();
+            ConversationFolder::new(beginning.format, beginning.lead, policy.clone(), &self.settings, attached)
+        };
+        let snapshot = decisions.snapshot().filter(|snapshot| is_point(snapshot.messages));
+        let restored = || snapshot.and_then(|snapshot| new().restored(request.messages(), snapshot).ok());
+        let mut folder = held.or_else(restored).unwrap_or_else(new);
+        let messages = folder.messages();
+        if messages == newest {
+            return Ok(folder);
+        }
+        for (message, text) in decisions.attached().range(messages..) {
+            folder.attach(*message, text.clone());
+        }
+        let later: Vec<usize> = points.iter().copied().filter(|point| *point > messages).collect();
+        // A folder in memory has all decisions: each was made with it.
+        let entries = decisions.entries().iter().filter(|entry| !is_held && entry.messages > messages);
+        let entries = entries.map(|entry| entry.decision.clone()).collect();
+        folder.rebuilt(request.messages(), &later, entries)
+    }
+}

@@ -1,0 +1,178 @@
+//! A request that was decided about: what is sent, and what is needed to bill it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use contexture::fold::Prices;
+use contexture::wire::{Answered, Usage};
+
+use super::outgoing::Outgoing;
+use super::reason::PassReason;
+use crate::account::bill::{Account, Bill, SentRequest};
+use crate::account::models::Known;
+use crate::account::record::{DecidedNote, RequestRecord};
+use crate::conversation::Conversation;
+
+/// The model that a request names, and what it costs.
+#[derive(Clone, Debug)]
+pub struct RequestedModel {
+    /// The model, and where what is known of it was learnt.
+    pub known: Known,
+    /// Its name as the client wrote it.
+    pub name: String,
+    /// The provider's prices for the request.
+    pub prices: Prices,
+}
+
+/// Tokens of a request, by our own count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnCount {
+    /// Those that are sent.
+    pub sent: u64,
+    /// Those that were received.
+    pub came: u64,
+}
+
+/// A request that was decided about.
+pub struct PreparedRequest {
+    outgoing: Outgoing,
+    conversation: Option<Arc<Conversation>>,
+    /// How many messages it has.
+    messages: usize,
+    requested: RequestedModel,
+    tokens: OwnCount,
+    /// The decisions that take effect with it.
+    decided: Vec<DecidedNote>,
+    /// Whether the decisions could not be written to the store.
+    is_unsaved: bool,
+}
+
+impl PreparedRequest {
+    /// A request without a conversation, about which nothing new was decided.
+    pub fn new(outgoing: Outgoing, messages: usize, requested: RequestedModel, tokens: OwnCount) -> Self {
+        Self { outgoing, conversation: None, messages, requested, tokens, decided: Vec::new(), is_unsaved: false }
+    }
+
+    /// Sets its conversation.
+    pub fn of(self, conversation: Arc<Conversation>) -> Self {
+        Self { conversation: Some(conversation), ..self }
+    }
+
+    /// Sets the decisions that were made.
+    pub fn with_decisions(self, decided: Vec<DecidedNote>) -> Self {
+        Self { decided, ..self }
+    }
+
+    /// Sets whether decisions could not be written to the store.
+    pub fn unsaved(self, is_unsaved: bool) -> Self {
+        Self { is_unsaved, ..self }
+    }
+
+    /// What is sent.
+    pub fn outgoing(&self) -> &Outgoing {
+        &self.outgoing
+    }
+
+    /// The body to send; `None` sends the received one.
+    pub fn body(&self) -> Option<&Bytes> {
+        self.outgoing.body()
+    }
+
+    /// Its conversation.
+    pub fn conversation(&self) -> Option<&Arc<Conversation>> {
+        self.conversation.as_ref()
+    }
+
+    /// Frees the body, which is not sent again.
+    pub fn free_body(&mut self) {
+        self.outgoing.free();
+    }
+
+    /// Handles that it was sent as it came after the provider had refused it as rewritten. If the provider accepted
+    /// that, the last decisions are reverted.
+    pub fn give_up(&mut self, is_accepted: bool) {
+        self.tokens.sent = self.tokens.came;
+        let Some(conversation) = self.conversation.as_ref().filter(|_| is_accepted) else {
+            self.outgoing = Outgoing::GivenUp(PassReason::RefusedBoth);
+            self.decided.clear();
+            return;
+        };
+        conversation.state().note_refusal(self.messages);
+        self.decided.clear();
+        self.outgoing = Outgoing::GivenUp(PassReason::Refused);
+    }
+
+    /// Adds earlier decisions that took effect with this request.
+    pub fn take_adopted(&mut self) {
+        if let Some(conversation) = &self.conversation {
+            let adopted = conversation.state().decisions_mut().take_adopted(self.messages);
+            self.decided.splice(0..0, adopted);
+        }
+    }
+
+    /// Bills it with the usage that its response reported.
+    pub fn bill(&self, time_ms: u64, usage: &Usage, answered: &Answered, now_ms: u64) -> Bill {
+        let RequestedModel { known, prices, .. } = &self.requested;
+        let model = &known.model;
+        let sent = SentRequest {
+            sent_tokens: self.tokens.sent,
+            came_tokens: self.tokens.came,
+            is_changed: self.body().is_some(),
+            has_moved: self.decided.iter().any(DecidedNote::is_fold) || self.outgoing.has_given_up(),
+            time_ms,
+        };
+        match &self.conversation {
+            Some(conversation) => {
+                conversation.state().billed_mut().note((model, prices), sent, usage, answered, now_ms)
+            }
+            // Without a conversation it was sent as it came, so pass-through would have cost the same.
+            None => Account::default().note(model, prices, sent, usage, now_ms),
+        }
+    }
+
+    /// Dollars per million input and output tokens, for what was sent and for what pass-through would have sent.
+    pub fn dollars(&self, bill: &Bill) -> [Option<(f64, f64)>; 2] {
+        [bill.sent, bill.came].map(|tokens| self.requested.known.model.dollars(tokens))
+    }
+
+    /// The name of the model as the client wrote it.
+    pub fn model_name(&self) -> &str {
+        &self.requested.name
+    }
+
+    /// Notes that the provider refused it, and that nothing else was sent for it: if the client sends it again, it is
+    /// decided anew.
+    pub fn note_refused(&self) {
+        if let Some(conversation) = &self.conversation {
+            conversation.state().note_unanswered(self.messages);
+            *conversation.folder() = None;
+        }
+    }
+
+    /// What its record says before there is a response.
+    pub fn record(&self, session: &str, time_ms: u64) -> RequestRecord {
+        RequestRecord {
+            session: session.to_owned(),
+            conversation: self.conversation.as_ref().map(|conversation| conversation.id().to_string()),
+            time_ms,
+            model: self.requested.name.clone(),
+            is_changed: self.body().is_some(),
+            passed: self.outgoing.why().map(PassReason::to_string),
+            decided: self.decided.clone(),
+            ..RequestRecord::default()
+        }
+    }
+
+    /// What its record says when its response has ended, apart from the response itself.
+    pub fn whole_record(&self, session: &str, time_ms: u64) -> RequestRecord {
+        let known = &self.requested.known;
+        RequestRecord {
+            is_unsaved: self.is_unsaved,
+            price_from: Some(known.price.clone()),
+            context: Some(known.model.context),
+            context_from: Some(known.window.clone()),
+            would_send: self.outgoing.would_send(),
+            ..self.record(session, time_ms)
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What a gateway asks of its store, whichever database it is in.
+
+use contexture::fold::Pins;
+use serde::{Deserialize, Serialize};
+
+use super::error::StoreError;
+use crate::account::record::RequestRecord;
+use crate::conversation::decisions::DecisionEntry;
+use crate::conversation::folder::FolderSnapshot;
+use crate::conversation::state::ConversationState;
+use crate::conversation::{Beginning, Conversation, ConversationKey};
+
+/// A text that `contexture show` prints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownText {
+    /// The whole text.
+    pub text: String,
+    /// The conversation it is from.
+    pub conversation: String,
+}
+
+/// A gateway that is running, or was killed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningGateway {
+    /// Its name.
+    pub id: String,
+    /// The address it listens on.
+    pub address: String,
+    /// The token for its own routes.
+    pub token: String,
+    /// Its process id.
+    pub pid: u32,
+    /// The machine it runs on; empty in a store that only one machine can use.
+    pub host: String,
+}
+
+/// Conversations, decisions and receipts of gateways.
+///
+/// Methods block. In a database, they wait for a limited time, and fail at once for a moment after it could not be
+/// reached: a gateway goes on without its store. All errors are those of the database, apart from what is said.
+pub trait Store: Send + Sync {
+    /// Ids of the conversations under a key, each with its version, most recently used first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn versions(&self, key: ConversationKey, most: usize) -> Result<Vec<(String, u64)>, StoreError>;
+
+    /// The stored version of a conversation.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn version(&self, id: &str) -> Result<Option<u64>, StoreError>;
+
+    /// The conversations under a key, most recently used first. One that cannot be read is left out.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn conversations(
+        &self,
+        key: ConversationKey,
+        most: usize,
+    ) -> Result<Vec<(Beginning, ConversationState)>, StoreError>;
+
+    /// Writes the decisions of a conversation in one transaction. After this they are durable.
+    ///
+    /// # Errors
+    /// It could not be written, or another gateway continued the conversation. Then nothing was written.
+    fn save(
+        &self,
+        conversation: &Conversation,
+        state: &ConversationState,
+        texts: &[(String, String)],
+        now_ms: u64,
+    ) -> Result<(), StoreError>;
+
+    /// Writes the snapshot of a conversation's folder.
+    ///
+    /// # Errors
+    /// It could not be written.
+    fn save_snapshot(&self, conversation: &Conversation, snapshot: &FolderSnapshot) -> Result<(), StoreError>;
+
+    /// Writes what is pinned in a conversation, and deletes the snapshot of its folder, which lacks the new pins.
+    ///
+    /// # Errors
+    /// It could not be written. Then nothing was changed.
+    fn save_pins(&self, conversation: &str, pins: &Pins) -> Result<(), StoreError>;
+
+    /// The key of a conversation.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn key_of(&self, conversation: &str) -> Result<Option<ConversationKey>, StoreError>;
+
+    /// Writes the record of a request.
+    ///
+    /// # Errors
+    /// It could not be written.
+    fn save_request(&self, record: &RequestRecord) -> Result<(), StoreError>;
+
+    /// The records of one session, or of all, oldest first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn requests(&self, session: Option<&str>) -> Result<Vec<RequestRecord>, StoreError>;
+
+    /// The whole of a shortened text, by its hash or a prefix of at least 6 digits.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn text(&self, hash: &str) -> Result<Option<ShownText>, StoreError>;
+
+    /// The decisions of a conversation, oldest first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn decisions(&self, conversation: &str) -> Result<Vec<DecisionEntry>, StoreError>;
+
+    /// Ids of conversations that begin with a prefix, most recently used first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn names(&self, start: &str) -> Result<Vec<String>, StoreError>;
+
+    /// Deletes one conversation, or all. Returns how many were deleted.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    fn forget(&self, conversation: Option<&str>) -> Result<usize, StoreError>;
+
+    /// Deletes the least recently used conversations until the store has at most this many bytes.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    fn shrink(&self, most_bytes: u64) -> Result<(), StoreError>;
+
+    /// Registers a running gateway.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    fn note_gateway(&self, gateway: &RunningGateway) -> Result<(), StoreError>;
+
+    /// Removes a gateway that ended.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    fn forget_gateway(&self, id: &str) -> Result<(), StoreError>;
+
+    /// Gateways that are running or were killed.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn gateways(&self) -> Result<Vec<RunningGateway>, StoreError>;
+}
+
+/// Whether a text can be a hash, or the beginning of one.
+pub(super) fn is_hash(text: &str) -> bool {
+    text.len() >= 6 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
