@@ -80,7 +80,7 @@ fn whole(format: Format, model: &str) -> Value {
             "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "ok"}}],
             "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
         }),
-        Format::Responses => responded(model, json!([spoken("completed")])),
+        Format::Responses => responded(model, json!([spoken(true)])),
     }
 }
 
@@ -92,11 +92,10 @@ fn responded(model: &str, output: Value) -> Value {
     })
 }
 
-fn spoken(status: &str) -> Value {
-    let content = if status == "completed" {
-        json!([{"type": "output_text", "text": "ok", "annotations": []}])
-    } else {
-        json!([])
+fn spoken(is_complete: bool) -> Value {
+    let (status, content) = match is_complete {
+        true => ("completed", json!([{"type": "output_text", "text": "ok", "annotations": []}])),
+        false => ("in_progress", json!([])),
     };
     json!({"id": "msg_1", "type": "message", "role": "assistant", "status": status, "content": content})
 }
@@ -146,12 +145,12 @@ fn responses_events(model: &str) -> Vec<Value> {
     };
     vec![
         json!({"type": "response.created", "response": responded(model, json!([]))}),
-        json!({"type": "response.output_item.added", "output_index": 0, "item": spoken("in_progress")}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": spoken(false)}),
         with("response.content_part.added", "part", part("")),
         with("response.output_text.delta", "delta", json!("ok")),
         with("response.output_text.done", "text", json!("ok")),
         with("response.content_part.done", "part", part("ok")),
-        json!({"type": "response.output_item.done", "output_index": 0, "item": spoken("completed")}),
-        json!({"type": "response.completed", "response": responded(model, json!([spoken("completed")]))}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": spoken(true)}),
+        json!({"type": "response.completed", "response": responded(model, json!([spoken(true)]))}),
     ]
 }
