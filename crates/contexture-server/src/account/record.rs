@@ -109,6 +109,16 @@ impl From<DecisionKind> for String {
     }
 }
 
+impl RequestRecord {
+    /// Says of a fold what it was billed, in place of what was estimated before.
+    pub fn note_fold_bill(&mut self) {
+        let Some(fold) = self.bill.and_then(|bill| bill.fold) else { return };
+        if let Some(note) = self.decided.iter_mut().find(|note| note.is_fold()) {
+            (note.cost, note.saves_per_request) = (fold.cost.max(0.0), fold.saves_per_request);
+        }
+    }
+}
+
 /// A decision in plain words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DecidedNote {

@@ -163,13 +163,14 @@ impl Decider {
         outgoing: Outgoing,
     ) -> PreparedRequest {
         let messages = request.map_or(0, |request| request.messages().len());
-        let came = incoming.body.len() as u64 / 4;
+        let came_bytes = incoming.body.len() as u64;
+        let came = came_bytes / 4;
         let sent = outgoing.body().map_or(came, |body| body.len() as u64 / 4);
         PreparedRequest::new(
             outgoing,
             messages,
             requested_model(&self.options, &incoming.asks, request),
-            OwnCount { sent, came },
+            OwnCount { sent, came, is_counted: false, came_bytes },
         )
     }
 
@@ -255,7 +256,8 @@ impl Decider {
         let mut notes: Vec<_> = new.decisions.iter().map(note_of).collect();
         notes.extend(new.named.iter().map(|_| references_note()));
         let (sent, came) = folder.tokens();
-        let tokens = OwnCount { sent: sent + head, came: came + head };
+        let came_bytes = arrived.incoming.body.len() as u64;
+        let tokens = OwnCount { sent: sent + head, came: came + head, is_counted: true, came_bytes };
         if !progress.end() {
             *held = too_late(folder, new);
             // Usually it is noted already, since it was sent; an error is told with the next decision.

@@ -31,6 +31,10 @@ pub struct OwnCount {
     pub sent: u64,
     /// Those that were received.
     pub came: u64,
+    /// Whether they were counted, and not only estimated from bytes.
+    pub is_counted: bool,
+    /// Bytes that were received.
+    pub came_bytes: u64,
 }
 
 /// A request that was decided about.
@@ -41,6 +45,8 @@ pub struct PreparedRequest {
     messages: usize,
     requested: RequestedModel,
     tokens: OwnCount,
+    /// Bytes that are sent.
+    sent_bytes: u64,
     /// The decisions that take effect with it.
     decided: Vec<DecidedNote>,
     /// Whether the decisions could not be written to the store.
@@ -50,7 +56,17 @@ pub struct PreparedRequest {
 impl PreparedRequest {
     /// A request without a conversation, about which nothing new was decided.
     pub fn new(outgoing: Outgoing, messages: usize, requested: RequestedModel, tokens: OwnCount) -> Self {
-        Self { outgoing, conversation: None, messages, requested, tokens, decided: Vec::new(), is_unsaved: false }
+        let sent_bytes = outgoing.body().map_or(tokens.came_bytes, |body| body.len() as u64);
+        Self {
+            outgoing,
+            conversation: None,
+            messages,
+            requested,
+            tokens,
+            sent_bytes,
+            decided: Vec::new(),
+            is_unsaved: false,
+        }
     }
 
     /// Sets its conversation.
@@ -91,7 +107,7 @@ impl PreparedRequest {
     /// Handles that it was sent as it came after the provider had refused it as rewritten. If the provider accepted
     /// that, the last decisions are reverted.
     pub fn give_up(&mut self, is_accepted: bool) {
-        self.tokens.sent = self.tokens.came;
+        (self.tokens.sent, self.sent_bytes) = (self.tokens.came, self.tokens.came_bytes);
         let Some(conversation) = self.conversation.as_ref().filter(|_| is_accepted) else {
             self.outgoing = Outgoing::GivenUp(PassReason::RefusedBoth);
             self.decided.clear();
@@ -117,6 +133,9 @@ impl PreparedRequest {
         let sent = SentRequest {
             sent_tokens: self.tokens.sent,
             came_tokens: self.tokens.came,
+            is_counted: self.tokens.is_counted,
+            came_bytes: self.tokens.came_bytes,
+            sent_bytes: self.sent_bytes,
             is_changed: self.body().is_some(),
             has_moved: self.decided.iter().any(DecidedNote::is_fold) || self.outgoing.has_given_up(),
             time_ms,

@@ -119,6 +119,7 @@ fn note(
     let bill = has_conversation.then(|| prepared.bill(now_ms, &usage, &Answered::default(), now_ms));
     let record = named(prepared.whole_record("recorded", now_ms));
     let [dollars, dollars_through] = bill.map_or([None; 2], |bill| prepared.dollars(&bill));
-    let record = RequestRecord { status: 200, usage: Some(usage), bill, dollars, dollars_through, ..record };
+    let mut record = RequestRecord { status: 200, usage: Some(usage), bill, dollars, dollars_through, ..record };
+    record.note_fold_bill();
     inspector.note_over(&ticket, &record);
 }

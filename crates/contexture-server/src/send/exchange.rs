@@ -196,7 +196,7 @@ impl Exchange {
         let usage = answered.usage.filter(|_| !route.is_count);
         let bill = usage.map(|usage| prepared.bill(time_ms, &usage, answered, now_ms));
         let [dollars, dollars_through] = bill.map_or([None; 2], |bill| prepared.dollars(&bill));
-        let record = RequestRecord {
+        let mut record = RequestRecord {
             format: route.format,
             is_count: route.is_count,
             status,
@@ -211,6 +211,7 @@ impl Exchange {
             quota,
             ..prepared.whole_record(shared.session.id(), time_ms)
         };
+        record.note_fold_bill();
         if let Some(watcher) = &shared.options.watcher {
             watcher.seen(&record);
         }
