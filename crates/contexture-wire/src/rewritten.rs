@@ -1,5 +1,7 @@
 //! A request with its messages as a plan says.
 
+use std::borrow::Cow;
+
 use serde_json::value::RawValue;
 
 use super::entry::Entry;
@@ -45,9 +47,10 @@ fn entries<'a>(came: &Came<'_, 'a>, plan: &Plan) -> Result<Vec<Entry<'a>>, WireE
     if let Some(end) = moved.last_mut().filter(|_| last.is_some()) {
         *end = last;
     }
-    if format == Format::Messages && count < marks::MOST {
-        marks::stand(messages, plan, &mut moved)?;
-    }
+    let given_up = match format {
+        Format::Messages => marks::stand(messages, plan, &mut moved, count)?,
+        _ => None,
+    };
     let unmarked = messages.len() - usize::from(last.is_some());
     let mut entries = Vec::with_capacity(messages.len());
     for (segment, mark) in plan.segments().iter().zip(moved) {
@@ -73,5 +76,8 @@ fn entries<'a>(came: &Came<'_, 'a>, plan: &Plan) -> Result<Vec<Entry<'a>>, WireE
     }
     let rest = messages.iter().enumerate().skip(plan.covered());
     entries.extend(rest.map(|(at, raw)| Entry::kept(at, raw)));
+    for entry in entries.iter_mut().filter(|entry| given_up.is_some() && entry.from == given_up) {
+        entry.json = Cow::Owned(write::without_marks(&entry.json)?);
+    }
     Ok(entries)
 }

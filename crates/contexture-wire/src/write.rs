@@ -74,6 +74,16 @@ fn blocks(message: &str, units: &[ShownUnit]) -> Result<String, WireError> {
     Ok(fields.with("content", &list))
 }
 
+/// A message without any marks.
+pub(super) fn without_marks(message: &str) -> Result<String, WireError> {
+    let fields = Fields::parse(message)?;
+    let content = fields.get("content").ok_or(WireError::NoList("content"))?;
+    let Blocks::List(blocks) = Blocks::of(content)? else { return Ok(message.to_owned()) };
+    let plain: Result<Vec<String>, WireError> =
+        blocks.iter().map(|block| Ok(Fields::parse(block.get())?.without(MARK))).collect();
+    Ok(fields.with("content", &format!("[{}]", plain?.join(","))))
+}
+
 /// A message without the mark of its last block.
 pub(super) fn without_last_mark(message: &str) -> Result<String, WireError> {
     let fields = Fields::parse(message)?;

@@ -216,10 +216,13 @@ impl ConversationFolder {
         // Messages without any part are nothing to a folder; where nothing was folded they stay.
         let mut empty = self.reading.empty().peekable();
         let mut is_head = start > 0;
+        let standing = self.folder.standing();
         for (index, shown) in window.iter().enumerate() {
+            if index == standing {
+                plan.stand(plan.segments().len());
+            }
             if is_head && shown.position.is_some_and(|at| at >= start) {
                 is_head = false;
-                plan.stand(plan.segments().len());
                 let first = shown.position.and_then(|at| self.reading.place(at)).map_or(0, |place| place.message);
                 while empty.next_if(|message| *message < first).is_some() {}
             }

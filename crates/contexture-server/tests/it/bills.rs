@@ -62,6 +62,51 @@ async fn a_long_conversation_is_cheaper_and_never_much_dearer() {
     }
 }
 
+/// Tokens of the blocks with which two bodies both begin, as the provider counts them.
+fn shared_tokens(before: &str, now: &str) -> u64 {
+    let blocks = |body: &str| -> Vec<String> {
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+        let mut blocks = list(&body["tools"]);
+        blocks.extend(list(&body["system"]));
+        for message in list(&body["messages"]) {
+            blocks.extend(list(&message["content"]).into_iter().map(|mut block| {
+                block["role"] = message["role"].clone();
+                block
+            }));
+        }
+        blocks.iter_mut().for_each(|block| {
+            block.as_object_mut().map(|fields| fields.remove("cache_control"));
+        });
+        blocks.iter().map(ToString::to_string).collect()
+    };
+    let (before, now) = (blocks(before), blocks(now));
+    before.iter().zip(&now).take_while(|(one, two)| one == two).map(|(one, _)| one.len() as u64 / 4).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_fold_leaves_standing_is_read_from_the_cache() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    let mut agent = long(Format::Messages, 32);
+    agent.has_reminders = true;
+    let (mut before, mut read, mut stood, mut folds) = (String::new(), 0, 0, 0);
+    for at in agent.requests() {
+        let (status, answer) = post(&gateway, agent.format, agent.request(at, false)).await;
+        assert_eq!(status, 200, "{answer}");
+        let got = provider.last();
+        let has_moved =
+            !before.is_empty() && !digests(agent.format, &got.body).starts_with(&digests(agent.format, &before));
+        if has_moved {
+            folds += 1;
+            (read, stood) = (read + got.took.read, stood + shared_tokens(&before, &got.body));
+        }
+        before = got.body;
+    }
+    assert!(folds >= 4, "{folds} folds");
+    assert!(read as f64 >= 0.9 * stood as f64, "{read} of {stood} tokens that stood were read in {folds} folds");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn summaries_and_bodies_that_are_not_read_are_billed() {
     let provider = Provider::start().await;
