@@ -186,12 +186,13 @@ impl Decider {
         let Arrived { incoming, request } = arrived;
         let FoundConversation { mut conversation, messages } = found;
         // What took too long already does not wait for the disk; it is written with the next decision.
-        let mut noted = match why {
-            PassReason::TooLong => {
+        let is_late = matches!(why, PassReason::TooLong);
+        let mut noted = match is_late {
+            true => {
                 conversation.state().note_point(messages);
                 Ok(())
             }
-            _ => self.keeper.note_point(&conversation, messages),
+            false => self.keeper.note_point(&conversation, messages),
         };
         if let Err(StoreError::Conflict) = noted
             && let Ok(found) = self.index.take(request, messages, &incoming.scope)
@@ -205,7 +206,7 @@ impl Decider {
             (state.decisions().plan_for(messages), self.keeper.is_behind(&state))
         };
         let prepared = self.prepared(incoming, Some(request), self.applied(request, &plan, why));
-        prepared.of(conversation).unsaved(noted.is_err() || is_behind)
+        prepared.of(conversation).unsaved(noted.is_err() || (is_behind && !is_late))
     }
 
     /// What a plan makes of a request.
@@ -285,7 +286,8 @@ impl Decider {
         let Some(folder) = held.as_mut().filter(|folder| folder.is_late()) else { return Ok(()) };
         let newer = request.messages().get(folder.messages()..).unwrap_or_default();
         // Otherwise files have changed since, so it is decided anew.
-        let holds_on = folder.holds_on(self.folding.disk(), newer);
+        // Where reasoning is bound, that of the responses since then would be refused with it.
+        let holds_on = !folder.is_bound() && folder.holds_on(self.folding.disk(), newer);
         let mut state = conversation.state();
         if !holds_on || self.keeper.is_overtaken(conversation, &state) {
             *held = None;

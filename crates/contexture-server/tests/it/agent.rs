@@ -25,6 +25,8 @@ pub struct Agent {
     /// Whether it sends reminders in the role `system` inside the conversation, as Claude Code does with newer models:
     /// after what the user says and after every so many outputs.
     pub has_reminders: bool,
+    /// The model of Anthropic that is asked, if it is not the usual one.
+    pub model: Option<&'static str>,
     calls: usize,
 }
 
@@ -49,7 +51,7 @@ pub fn numbered(text: &str) -> String {
 impl Agent {
     pub fn new(format: Format, task: &str) -> Self {
         let steps = vec![Step::User(task.to_owned())];
-        Self { format, steps, is_careless: false, session: None, has_reminders: false, calls: 0 }
+        Self { format, steps, is_careless: false, session: None, has_reminders: false, model: None, calls: 0 }
     }
 
     /// A call with what it returned.
@@ -128,7 +130,8 @@ impl Agent {
         {
             block["cache_control"] = mark.clone();
         }
-        let model = if self.has_reminders { "claude-opus-4-8" } else { "claude-sonnet-4-5" };
+        let usual = if self.has_reminders { "claude-opus-4-8" } else { "claude-sonnet-4-5" };
+        let model = self.model.unwrap_or(usual);
         json!({
             "model": model, "max_tokens": 8000, "stream": stream,
             "system": [{"type": "text", "text": "You are a coding agent. ".repeat(200), "cache_control": mark}],
