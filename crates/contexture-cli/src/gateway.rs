@@ -12,6 +12,7 @@ mod telemetry;
 pub mod doctor;
 pub mod forget;
 pub mod inspect;
+pub mod models;
 pub mod receipts;
 pub mod run;
 mod start;

@@ -10,7 +10,7 @@ use super::plan;
 use super::policy::Policy;
 use super::price::Account;
 use super::settings::Settings;
-use super::shown::ShownItem;
+use super::shown::{Head, ShownItem};
 use super::state::State;
 use contexture_files::dialect::Dialects;
 use contexture_files::disk::{OnDisk, Wanted};
@@ -161,6 +161,14 @@ impl Folder {
     /// How many items it took in.
     pub fn len(&self) -> usize {
         self.state.conversation.len()
+    }
+
+    /// How many items at the start of the window will probably stay with the next fold: all that the newest one put
+    /// there, but for the views and notes at its end, which the next one writes anew.
+    pub fn standing(&self) -> usize {
+        let head = self.state.shown.head();
+        let is_said = |head: &Head| matches!(head, Head::Dialogue(_));
+        head.iter().rposition(is_said).map_or(0, |last| last + 1)
     }
 
     /// The first item that is shown in its own place; everything before it is folded.

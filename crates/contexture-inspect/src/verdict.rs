@@ -35,6 +35,9 @@ pub fn of(line: &RequestLine, before: Option<&RequestLine>) -> Vec<RequestVerdic
             _ => {}
         }
     }
+    if record.bill.is_some_and(|bill| bill.has_paid_back) {
+        say("paid_back", "what the folds so far have cost is paid back".to_owned());
+    }
     let passed_before = before.and_then(|before| before.record.passed.as_ref());
     if let Some(why) = record.passed.as_ref().filter(|why| Some(*why) != passed_before) {
         say("passed", format!("nothing new was decided: {why}"));
@@ -47,11 +50,10 @@ pub fn of(line: &RequestLine, before: Option<&RequestLine>) -> Vec<RequestVerdic
 
 fn fold_text(note: &DecidedNote) -> String {
     let less = note.before_tokens.saturating_sub(note.after_tokens);
-    let paid_back = (note.saves_per_request > 0.0).then(|| (note.cost / note.saves_per_request).ceil() as u64);
-    match paid_back {
-        Some(0 | 1) => format!("fold: {} less, paid back at once", about(less)),
-        Some(requests) => format!("fold: {} less, paid back in {requests} requests", about(less)),
-        None => format!("fold: {} less", about(less)),
+    // Whether it pays is told when it has: another fold may come sooner.
+    match note.cost >= 1.0 {
+        true => format!("fold: {} less, for {} billed again", about(less), about(note.cost as u64)),
+        false => format!("fold: {} less, for nothing", about(less)),
     }
 }
 
@@ -126,6 +128,6 @@ mod tests {
             saves_per_request: 4_100.0,
             ..DecidedNote::new(DecisionKind::Fold, "")
         };
-        check(&line(1_000, lost, vec![fold]), &["fold: 41k less, paid back in 3 requests"]);
+        check(&line(1_000, lost, vec![fold]), &["fold: 41k less, for 12k billed again"]);
     }
 }

@@ -18,6 +18,9 @@ pub enum WireError {
     /// A message or a part of it is of a kind that nothing is known about.
     #[error("`{0}` is of a kind that is not known")]
     UnknownKind(String),
+    /// The provider would refuse the result.
+    #[error("the provider would refuse {0}")]
+    Refused(&'static str),
     /// A plan speaks of messages or parts that the request does not have.
     #[error("the plan does not fit the request")]
     OtherRequest,

@@ -26,11 +26,15 @@ mod digest;
 mod plan;
 mod marks;
 mod write;
+mod entry;
+mod system_turns;
+mod rewritten;
 mod request;
 mod usage;
 mod diagnosis;
 mod events;
 mod answer;
+pub mod rules;
 pub mod transcript;
 
 pub use answer::{AnswerReader, Answered};

@@ -10,6 +10,9 @@ use super::error::WireError;
 use super::fields::Fields;
 use super::plan::{Plan, Segment};
 
+/// The most marks that the provider accepts in a request.
+pub(super) const MOST: usize = 4;
+
 /// The marks of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheMarks {
@@ -61,6 +64,36 @@ pub(super) fn last<'a>(messages: &[&'a RawValue], plan: &Plan) -> Result<Option<
     let Some((unit, mark)) = marks_of(message.get())?.pop() else { return Ok(None) };
     let is_sent = unit + 1 == blocks.len() && sends(plan, messages.len() - 1, unit);
     Ok(is_sent.then_some(mark))
+}
+
+/// Puts a mark at the end of what stays at the start of a plan: the client marks the end of the request, which a fold
+/// rewrites, and without an entry at what stays the provider would bill that again too. `count` is how many marks the
+/// request has. If none is to spare, returns the message that gives up its own: one that is marked before the newest.
+///
+/// A request that changes the plan reads there what was marked before; later ones mark what stays from then on.
+pub(super) fn stand<'a>(
+    messages: &[&'a RawValue],
+    plan: &Plan,
+    marks: &mut [Option<&'a str>],
+    count: usize,
+) -> Result<Option<usize>, WireError> {
+    let is_new = plan.covered() == messages.len();
+    let standing = if is_new && plan.stayed() > 0 { plan.stayed() } else { plan.standing() };
+    let before = plan.segments().get(..standing).unwrap_or_default();
+    let is_made = |segment: &Segment| matches!(segment, Segment::Made(_) | Segment::Told(_));
+    let Some(place) = before.iter().rposition(is_made).filter(|place| marks[*place].is_none()) else {
+        return Ok(None);
+    };
+    // A client that marks no message wants none of them cached.
+    let mut marked = (0..messages.len()).rev().filter(|at| has_mark(messages[*at].get()));
+    let Some(newest) = marked.next() else { return Ok(None) };
+    let Some((_, mark)) = marks_of(messages[newest].get())?.pop() else { return Ok(None) };
+    // One that the plan leaves out has been moved already.
+    let other = marked.find(|at| *at >= plan.covered() || is_kept(plan, *at)).filter(|_| count >= MOST);
+    if count < MOST || other.is_some() {
+        marks[place] = Some(mark);
+    }
+    Ok(other)
 }
 
 /// Whether a JSON text may have a mark.

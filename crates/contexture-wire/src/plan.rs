@@ -11,6 +11,12 @@ pub struct Plan {
     segments: Vec<Segment>,
     /// The number of messages that it covers.
     covered: usize,
+    /// How many segments at the start stay until the next fold, and perhaps after it.
+    #[serde(default)]
+    standing: usize,
+    /// How many segments at the start stayed when the plan was last changed, and had been standing before.
+    #[serde(default)]
+    stayed: usize,
 }
 
 /// A piece of what is sent.
@@ -45,13 +51,13 @@ pub struct ShownUnit {
 impl Plan {
     /// A plan of these segments for the first messages.
     pub fn of(segments: Vec<Segment>, covered: usize) -> Self {
-        Self { segments, covered }
+        Self { segments, covered, ..Self::default() }
     }
 
     /// Begins with the first messages as they came.
     pub fn keeping(messages: usize) -> Self {
         let segments = if messages == 0 { Vec::new() } else { vec![Segment::Keep(0..messages)] };
-        Self { segments, covered: messages }
+        Self { segments, covered: messages, ..Self::default() }
     }
 
     /// The segments, in order.
@@ -105,6 +111,33 @@ impl Plan {
     /// Says how many messages it speaks of.
     pub fn cover(&mut self, messages: usize) {
         self.covered = messages;
+    }
+
+    /// Says how many segments at the start stay until the next fold. A request that changes the plan should find them
+    /// in the provider's cache then.
+    pub fn stand(&mut self, segments: usize) {
+        self.standing = segments;
+    }
+
+    /// How many segments at the start stay until the next fold.
+    pub fn standing(&self) -> usize {
+        self.standing
+    }
+
+    /// Notes the plan that was in effect before: what both begin with can be read from the provider's cache.
+    pub fn follow(&mut self, before: &Plan) {
+        let same = self.segments.iter().zip(&before.segments).take_while(|(own, other)| own == other).count();
+        self.stayed = same.min(before.standing);
+    }
+
+    /// How many segments at the start stayed when the plan was last changed.
+    pub fn stayed(&self) -> usize {
+        self.stayed
+    }
+
+    /// Sets what [`follow`](Self::follow) notes, for a plan that is read from a store.
+    pub fn set_stayed(&mut self, segments: usize) {
+        self.stayed = segments;
     }
 
     /// Turns the last part into a kept message if it is one.

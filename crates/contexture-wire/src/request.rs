@@ -8,9 +8,9 @@ use serde_json::value::RawValue;
 use super::error::WireError;
 use super::fields::{Fields, Listed};
 use super::format::Format;
-use super::marks::{self, CacheMarks};
-use super::plan::{Plan, Segment};
-use super::write;
+use super::marks::CacheMarks;
+use super::plan::Plan;
+use super::rewritten::{self, Came};
 
 /// The body of a request to a model.
 pub struct Request<'a> {
@@ -47,6 +47,11 @@ impl<'a> Request<'a> {
         self.format
     }
 
+    /// The whole of it, as it came.
+    pub fn body(&self) -> &'a str {
+        self.body
+    }
+
     /// Its messages, as they came.
     pub fn messages(&self) -> &[&'a RawValue] {
         &self.messages
@@ -67,6 +72,11 @@ impl<'a> Request<'a> {
         self.fields.get(name).is_some()
     }
 
+    /// A field beside its messages.
+    pub(super) fn field(&self, name: &str) -> Option<&'a RawValue> {
+        self.fields.get(name)
+    }
+
     /// Whether it offers tools.
     pub fn has_tools(&self) -> bool {
         self.fields.get("tools").is_some_and(|tools| tools.get().len() > 2)
@@ -75,6 +85,11 @@ impl<'a> Request<'a> {
     /// The name under which the client wants it cached, which stays the same for a conversation.
     pub fn cache_key(&self) -> Option<Cow<'a, str>> {
         self.fields.text("prompt_cache_key")
+    }
+
+    /// The response that it continues, if the provider keeps the history.
+    pub fn previous_response(&self) -> Option<Cow<'a, str>> {
+        self.fields.text("previous_response_id").filter(|_| self.format == Format::Responses)
     }
 
     /// The most tokens that the answer may have.
@@ -124,51 +139,11 @@ impl<'a> Request<'a> {
         if plan.covered() > self.messages.len() || self.messages.is_empty() {
             return Err(WireError::OtherRequest);
         }
-        let (mut moved, last) = match self.format {
-            Format::Messages => (marks::moved(&self.messages, plan)?, marks::last(&self.messages, plan)?),
-            _ => (vec![None; plan.segments().len()], None),
+        let list = {
+            let marks = if self.format == Format::Messages { self.marks().count } else { 0 };
+            rewritten::list(&Came { format: self.format, messages: &self.messages, marks }, plan)?
         };
-        if let Some(end) = moved.last_mut().filter(|_| last.is_some()) {
-            *end = last;
-        }
-        let unmarked = self.messages.len() - usize::from(last.is_some());
-        let mut list = List(String::with_capacity(self.list.len() / 2));
-        for (segment, mark) in plan.segments().iter().zip(moved) {
-            match segment {
-                Segment::Keep(kept) => {
-                    list.keep(self.messages.get(kept.start..kept.end.min(unmarked)).ok_or(WireError::OtherRequest)?);
-                    if kept.end > unmarked {
-                        list.push(&write::without_last_mark(self.messages[unmarked].get())?);
-                    }
-                }
-                Segment::Made(text) => list.push(&write::made(self.format, text, mark)),
-                Segment::Told(text) => list.push(&write::told(self.format, text)),
-                Segment::Part { message, units } => {
-                    let raw = self.messages.get(*message).ok_or(WireError::OtherRequest)?;
-                    let part = write::part(self.format, raw.get(), units)?;
-                    let part = if *message == unmarked { write::without_last_mark(&part)? } else { part };
-                    list.push(&part);
-                }
-            }
-        }
-        list.keep(&self.messages[plan.covered()..]);
         let (before, behind) = (&self.body[..self.list.start], &self.body[self.list.end..]);
-        Ok(Cow::Owned([before, &list.0, behind].concat()))
-    }
-}
-
-/// Messages that are written one after the other.
-struct List(String);
-
-impl List {
-    fn push(&mut self, message: &str) {
-        if !self.0.is_empty() {
-            self.0.push(',');
-        }
-        self.0.push_str(message);
-    }
-
-    fn keep(&mut self, messages: &[&RawValue]) {
-        messages.iter().for_each(|raw| self.push(raw.get()));
+        Ok(Cow::Owned([before, &list, behind].concat()))
     }
 }

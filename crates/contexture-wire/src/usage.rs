@@ -41,7 +41,10 @@ impl Usage {
             } else {
                 let cached = details.and_then(|details| details["cached_tokens"].as_u64());
                 let cached = cached.or_else(|| number("prompt_cache_hit_tokens")).unwrap_or(0).min(total);
-                (self.input, self.cache_read) = (total - cached, cached);
+                // Newer models of OpenAI bill what they write to their cache, and say how much it was.
+                let written = details.and_then(|details| details["cache_write_tokens"].as_u64()).unwrap_or(0);
+                let written = written.min(total - cached);
+                (self.input, self.cache_read, self.cache_write) = (total - cached - written, cached, written);
             }
         }
         if anthropic {

@@ -23,10 +23,13 @@ pub(super) fn made(format: Format, text: &str, mark: Option<&str>) -> String {
 }
 
 /// A text of the model as a message of its own. It has no id, since providers expect what belongs to an id with it.
-pub(super) fn told(format: Format, text: &str) -> String {
+pub(super) fn told(format: Format, text: &str, mark: Option<&str>) -> String {
     let text = quoted(text);
+    let mark = mark.map(|mark| format!(",\"{MARK}\":{mark}")).unwrap_or_default();
     match format {
-        Format::Messages => format!("{{\"role\":\"assistant\",\"content\":[{{\"type\":\"text\",\"text\":{text}}}]}}"),
+        Format::Messages => {
+            format!("{{\"role\":\"assistant\",\"content\":[{{\"type\":\"text\",\"text\":{text}{mark}}}]}}")
+        }
         Format::Chat => format!("{{\"role\":\"assistant\",\"content\":{text}}}"),
         Format::Responses => {
             let content = format!("[{{\"type\":\"output_text\",\"text\":{text}}}]");
@@ -69,6 +72,16 @@ fn blocks(message: &str, units: &[ShownUnit]) -> Result<String, WireError> {
     }
     list.push(']');
     Ok(fields.with("content", &list))
+}
+
+/// A message without any marks.
+pub(super) fn without_marks(message: &str) -> Result<String, WireError> {
+    let fields = Fields::parse(message)?;
+    let content = fields.get("content").ok_or(WireError::NoList("content"))?;
+    let Blocks::List(blocks) = Blocks::of(content)? else { return Ok(message.to_owned()) };
+    let plain: Result<Vec<String>, WireError> =
+        blocks.iter().map(|block| Ok(Fields::parse(block.get())?.without(MARK))).collect();
+    Ok(fields.with("content", &format!("[{}]", plain?.join(","))))
 }
 
 /// A message without the mark of its last block.

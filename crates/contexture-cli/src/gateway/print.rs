@@ -1,6 +1,7 @@
 //! Receipts as people read them.
 
 use contexture_gateway::Receipt;
+use contexture_gateway::account::receipt::ModelNote;
 
 /// A receipt of some lines; without requests it says that nothing was seen.
 pub(super) fn receipt(receipt: &Receipt, is_watching: bool) -> String {
@@ -76,6 +77,11 @@ fn tokens(receipt: &Receipt, is_watching: bool) -> Vec<String> {
     let dollars = receipt
         .dollars
         .map_or(String::new(), |(paid, through)| format!("; ${paid:.2} against ${through:.2}, output included"));
+    let dollars = if receipt.has_guessed_prices() && !dollars.is_empty() {
+        format!("{dollars}, by guessed prices")
+    } else {
+        dollars
+    };
     lines.push(format!(
         "  billed     {} tokens at the plain input price, pass-through {} ({less}){dollars}",
         thousands(receipt.billed as u64),
@@ -85,15 +91,21 @@ fn tokens(receipt: &Receipt, is_watching: bool) -> Vec<String> {
         "  cached     {} of what was sent was read from the provider's cache",
         percent(receipt.cache_read as f64 / receipt.sent.max(1) as f64)
     ));
-    if receipt.dollars.is_some() {
-        lines.push(
-            "  prices     of a table that may be out of date; [[model]] in contexture.toml sets others".to_owned(),
-        );
-    }
+    lines.extend(receipt.models.iter().map(|(name, model)| model_line(name, model)));
     if receipt.without_usage > 0 {
         lines.push(format!("  unknown    {} said nothing of what they took", count(receipt.without_usage, "answer")));
     }
     lines
+}
+
+/// What the figures about a model rest on.
+fn model_line(name: &str, model: &ModelNote) -> String {
+    let window = format!("{} tokens ({})", thousands(model.context), model.context_from);
+    let price = match model.dollars {
+        Some((input, output)) => format!("${input} and ${output} a million ({})", model.dollars_from),
+        None => "price not known; [[model]] in contexture.toml sets it".to_owned(),
+    };
+    format!("  model      {name}: {window}, {price}")
 }
 
 fn folds(receipt: &Receipt, is_watching: bool) -> Vec<String> {

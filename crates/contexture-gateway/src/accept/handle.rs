@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request as Incoming, State};
-use axum::http::{HeaderMap, Method, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use bytes::Bytes;
 
 use crate::accept::access::Caller;
@@ -14,6 +14,7 @@ use crate::accept::coding::Coding;
 use crate::accept::incoming::{IncomingRequest, RequestScope};
 use crate::accept::refusal::{ErrorForm, refusal};
 use crate::accept::{guard, headers, own, routes};
+use crate::account::models::said;
 use crate::account::record::RequestRecord;
 use crate::conversation::health::StopReason;
 use crate::decide::prepared::PreparedRequest;
@@ -107,11 +108,18 @@ async fn other(
 ) -> Response<Body> {
     let (began, why) = (Instant::now(), why_passed(&method, path));
     let has_body = headers.contains_key(header::CONTENT_LENGTH) || headers.contains_key(header::TRANSFER_ENCODING);
-    let mut request = shared.client.request(method, &route.url).headers(plain_headers(&headers));
+    let is_list = method == Method::GET && rest_of(path).contains("/models");
+    let mut headers_sent = plain_headers(&headers);
+    if is_list {
+        // It is read for the windows of models.
+        headers_sent.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    }
+    let mut request = shared.client.request(method, &route.url).headers(headers_sent);
     if has_body {
         request = request.body(reqwest::Body::wrap_stream(body.into_data_stream()));
     }
     let response = match request.send().await {
+        Ok(answer) if is_list => listed(shared, answer).await,
         Ok(answer) => passed_on(answer),
         Err(error) => unreachable_upstream(route, &error),
     };
@@ -155,6 +163,22 @@ fn plain_headers(headers: &HeaderMap) -> HeaderMap {
     let mut passed = headers::kept(headers);
     passed.remove(header::HOST);
     passed
+}
+
+/// Forwards a list of models, and notes what it says about their windows.
+async fn listed(shared: &Shared, answer: reqwest::Response) -> Response<Body> {
+    let (status, headers, extensions) = (answer.status(), headers::kept(answer.headers()), answer.extensions().clone());
+    let Ok(body) = answer.bytes().await else {
+        return refusal(None, StatusCode::BAD_GATEWAY, "the provider broke off");
+    };
+    if let Ok(list) = serde_json::from_slice(&body) {
+        for (name, window) in said::windows_in_list(&list) {
+            shared.options.models.note_window(&name, window);
+        }
+    }
+    let mut response = Response::new(Body::from(body));
+    (*response.status_mut(), *response.headers_mut(), *response.extensions_mut()) = (status, headers, extensions);
+    response
 }
 
 fn passed_on(answer: reqwest::Response) -> Response<Body> {
@@ -208,6 +232,7 @@ fn incoming(headers: &HeaderMap, body: Bytes, route: &Route, scope: RequestScope
         scope,
         is_count: route.is_count,
         is_compaction: headers::is_compaction(headers),
+        asks: headers::asks(headers),
     }
 }
 
@@ -220,9 +245,13 @@ async fn decided(shared: &Arc<Shared>, incoming: &IncomingRequest) -> PreparedRe
     });
     let in_time = match tokio::time::timeout(shared.options.own_work, &mut deciding).await {
         Ok(decided) => Some(decided),
-        // It was decided in the last moment.
-        Err(_) if !progress.end() => Some(deciding.await),
-        Err(_) => None,
+        Err(_) => {
+            // What it needs is known when its conversation is found.
+            progress.found(FINDING).await;
+            // Above the provider's limit the alternative is a certain refusal.
+            let is_waited_for = progress.is_needed() || !progress.end();
+            if is_waited_for { Some(deciding.await) } else { None }
+        }
     };
     let (found, why) = match in_time {
         Some(Ok(prepared)) => return prepared,

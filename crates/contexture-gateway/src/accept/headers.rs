@@ -2,6 +2,8 @@
 
 use axum::http::{HeaderMap, HeaderName, header};
 
+use crate::account::models::Asks;
+
 /// Headers that concern one connection only, or that are set again.
 const HOP_BY_HOP: &[&str] = &[
     "connection",
@@ -63,6 +65,15 @@ pub fn is_compaction(headers: &HeaderMap) -> bool {
         headers.get(name).and_then(|value| value.to_str().ok()).is_some_and(|value| value.contains(words))
     };
     has("x-interaction-type", "compaction") || has("x-codex-turn-metadata", "\"request_kind\":\"compact")
+}
+
+/// What a request says about the window of its model.
+pub fn asks(headers: &HeaderMap) -> Asks {
+    let values = headers.get_all("anthropic-beta").iter().filter_map(|value| value.to_str().ok());
+    let betas: Vec<String> = values.flat_map(|value| value.split(',')).map(|beta| beta.trim().to_owned()).collect();
+    let token = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let is_login = token.starts_with("Bearer sk-ant-oat") || betas.iter().any(|beta| beta.starts_with("oauth-"));
+    Asks { betas, is_login }
 }
 
 /// Whether a request looks like one for Anthropic.

@@ -3,6 +3,8 @@
 use bytes::Bytes;
 use contexture::wire::Format;
 
+use crate::account::models::Asks;
+
 /// A request to a model, as received.
 #[derive(Clone, Debug)]
 pub struct IncomingRequest {
@@ -16,6 +18,8 @@ pub struct IncomingRequest {
     pub is_count: bool,
     /// Whether its headers say that the client is summarising the conversation.
     pub is_compaction: bool,
+    /// What its headers say about the model's window.
+    pub asks: Asks,
 }
 
 /// Whose a request is.

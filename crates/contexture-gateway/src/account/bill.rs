@@ -26,6 +26,35 @@ pub struct Account {
     is_changed: bool,
     /// Tokens that pass-through would have sent with the last request.
     last_came: u64,
+    /// Tokens that were sent with the last request.
+    #[serde(default)]
+    last_sent: u64,
+    /// The same two by our own count: sent, and received from the client.
+    #[serde(default)]
+    last_own: Option<(u64, u64)>,
+    /// What requests have grown by while nothing was folded: by our own count, and by the provider's.
+    #[serde(default)]
+    grown: (f64, f64),
+    /// The same by bytes, and the bytes that the client sent last.
+    #[serde(default)]
+    grown_bytes: (f64, f64),
+    #[serde(default)]
+    last_bytes: u64,
+    /// The bytes that were sent last.
+    #[serde(default)]
+    last_sent_bytes: u64,
+    /// Tokens of the last request that were not cached.
+    #[serde(default)]
+    last_plain: u64,
+    /// Tokens that it did not find then.
+    #[serde(default)]
+    missed: u64,
+    /// What folds have cost and not paid back yet.
+    #[serde(default)]
+    owed: f64,
+    /// Tokens that the folds spare with every request.
+    #[serde(default)]
+    spared: u64,
     /// When the last response arrived, in milliseconds since the Unix epoch.
     last_ms: u64,
     /// How many tokens the provider counts for one of our own estimate.
@@ -44,6 +73,12 @@ pub struct SentRequest {
     pub sent_tokens: u64,
     /// Tokens received from the client, by our own count.
     pub came_tokens: u64,
+    /// Whether these two were counted, and not only estimated from bytes.
+    pub is_counted: bool,
+    /// Bytes received from the client.
+    pub came_bytes: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
     /// Whether it was sent changed.
     pub is_changed: bool,
     /// Whether its prefix differs from what was sent before.
@@ -63,7 +98,31 @@ pub struct Bill {
     pub sent: u64,
     /// Tokens that pass-through would have sent.
     pub came: u64,
+    /// What a fold cost, if there was one.
+    #[serde(default)]
+    pub fold: Option<FoldBill>,
+    /// Whether what the folds so far have cost is paid back with this request.
+    #[serde(default)]
+    pub has_paid_back: bool,
 }
+
+/// What a fold cost, as it was billed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FoldBill {
+    /// What was billed more than without it.
+    pub cost: f64,
+    /// What it spares with every later request, as long as nothing else changes.
+    pub saves_per_request: f64,
+}
+
+/// Text has fewer bytes for a token.
+const MOST_BYTES_PER_TOKEN: f64 = 12.0;
+
+/// The share of a request that is found when its prefix has not changed.
+const FOUND: f64 = 0.9;
+
+/// Tokens by which requests must have grown before what is learnt from it counts.
+const LEAST_GROWN: f64 = 200.0;
 
 impl Account {
     /// How many tokens the provider counts for one of ours, rounded so that a budget is not exceeded.
@@ -74,8 +133,12 @@ impl Account {
 
     /// The account of a new branch: nothing is billed yet, but the provider's cache is that of the original.
     pub fn branch(&self) -> Self {
-        let Self { is_changed, last_came, last_ms, last_held, ratio, found, .. } = *self;
-        Self { is_changed, last_came, last_ms, last_held, ratio, found, ..Self::default() }
+        Self { billed: 0.0, passed_through: 0.0, sent: 0, came: 0, output: 0, requests: 0, ..*self }
+    }
+
+    /// Tokens of the last request as it was sent, by the provider's count; 0 if that is not known.
+    pub fn last_sent(&self) -> u64 {
+        self.last_sent
     }
 
     /// Whether the provider's cache entry for the last request has expired.
@@ -92,31 +155,142 @@ impl Account {
     /// Adds a request with the usage that the provider reported.
     pub fn note(&mut self, model: &Model, prices: &Prices, sent: SentRequest, usage: &Usage, now_ms: u64) -> Bill {
         let total = usage.total_input();
-        let ratio = if sent.sent_tokens > 0 { (total as f64 / sent.sent_tokens as f64).clamp(0.25, 4.0) } else { 1.0 };
         self.is_changed |= sent.is_changed;
-        let more = sent.came_tokens as f64 - sent.sent_tokens as f64;
-        let came = (total as f64 + more * ratio).max(0.0) as u64;
+        let came = self.came(&sent, total);
         let written = model.write * usage.cache_write as f64 + model.write_hour * usage.cache_write_hour as f64;
         let billed = usage.input as f64 + model.read * usage.cache_read as f64 + written;
         if !sent.has_moved && self.last_ms > 0 && !self.is_cold(prices, sent.time_ms) {
             let held = self.last_held as f64;
             self.found = Some(if held > 0.0 { (usage.cache_read as f64 / held).min(1.0) } else { 0.0 });
+            self.missed = self.last_held.saturating_sub(usage.cache_read);
         }
         let passed_through = match self.is_changed {
             false => billed,
             true => self.pass_through(model.least, prices, sent, usage, came),
         };
-        let bill = Bill { billed, passed_through, sent: total, came };
+        let fold = self.note_fold(prices, sent, total, came, billed);
+        let bill = Bill { billed, passed_through, sent: total, came, fold, has_paid_back: self.pay_back(prices, sent) };
         self.billed += bill.billed;
         self.passed_through += bill.passed_through;
         self.sent += total;
         self.came += came;
         self.output += usage.output;
         self.requests += 1;
-        // Where cache writes have a price, the usage says what was cached; elsewhere everything is.
-        self.last_held = if prices.write > 1.0 { total - usage.input } else { total };
-        (self.last_came, self.last_ms, self.ratio) = (came, now_ms, ratio);
+        // Where writing to the cache is reported, what is neither read nor written was not cached; elsewhere all is.
+        let is_told = usage.cache_write + usage.cache_write_hour > 0 || (prices.write > 1.0 && usage.cache_read > 0);
+        self.last_held = if is_told { total - usage.input } else { total };
+        self.last_plain = if is_told { usage.input } else { 0 };
+        self.learn(&sent, total);
+        (self.last_came, self.last_sent, self.last_ms) = (came, total, now_ms);
         bill
+    }
+
+    /// How many tokens pass-through would have sent, by the provider's count.
+    ///
+    /// A request that is sent as it came says it itself. While nothing is folded, what was sent grows by what came. Only
+    /// for what is new in a request with a fold, and for what is shortened before it is first sent, an estimate is needed:
+    /// from bytes, or from our own count, scaled by what the provider has counted for these in what was new before.
+    fn came(&self, sent: &SentRequest, total: u64) -> u64 {
+        if !sent.is_changed {
+            return total;
+        }
+        let own = |tokens: u64| tokens as f64;
+        if self.last_sent == 0 {
+            return (own(total) + (own(sent.came_tokens) - own(sent.sent_tokens)) * self.ratio()).max(0.0) as u64;
+        }
+        let last_own = self.last_own.filter(|_| sent.is_counted);
+        let more = match (last_own, sent.has_moved) {
+            (last_own, true) => {
+                let bytes = own(sent.came_bytes) - own(self.last_bytes);
+                let counted = last_own.map(|(_, last)| own(sent.came_tokens) - own(last));
+                // Pictures have many bytes and few tokens.
+                match counted.filter(|counted| counted * MOST_BYTES_PER_TOKEN < bytes) {
+                    Some(counted) => counted * self.marginal(),
+                    None => bytes * self.marginal_of_bytes(),
+                }
+            }
+            (_, false) => {
+                let shortened =
+                    (own(sent.came_bytes) - own(self.last_bytes)) - (own(sent.sent_bytes) - own(self.last_sent_bytes));
+                own(total) - own(self.last_sent) + shortened * self.marginal_of_bytes()
+            }
+        };
+        (own(self.last_came) + more).max(0.0) as u64
+    }
+
+    /// How many tokens the provider counts for one of ours in what is new.
+    fn marginal(&self) -> f64 {
+        let (own, counted) = self.grown;
+        match own >= LEAST_GROWN {
+            true => (counted / own).clamp(0.25, 4.0),
+            false if self.ratio > 0.0 => self.ratio,
+            false => 1.0,
+        }
+    }
+
+    /// How many tokens the provider counts for a byte of what is new.
+    fn marginal_of_bytes(&self) -> f64 {
+        let (bytes, counted) = self.grown_bytes;
+        if bytes >= LEAST_GROWN { (counted / bytes).clamp(0.05, 2.0) } else { 0.25 }
+    }
+
+    /// Learns what the provider counts for one of ours.
+    fn learn(&mut self, sent: &SentRequest, total: u64) {
+        if self.last_sent > 0 && !sent.has_moved {
+            let (bytes, counted) =
+                (sent.sent_bytes as f64 - self.last_sent_bytes as f64, total as f64 - self.last_sent as f64);
+            if bytes > 0.0 && counted > 0.0 {
+                self.grown_bytes = (self.grown_bytes.0 + bytes, self.grown_bytes.1 + counted);
+            }
+        }
+        (self.last_bytes, self.last_sent_bytes) = (sent.came_bytes, sent.sent_bytes);
+        if !sent.is_counted {
+            self.last_own = None;
+            return;
+        }
+        if sent.sent_tokens > 0 {
+            self.ratio = (total as f64 / sent.sent_tokens as f64).clamp(0.25, 4.0);
+        }
+        if let Some((last, _)) = self.last_own.filter(|_| !sent.has_moved && self.last_sent > 0) {
+            let (own, counted) = (sent.sent_tokens as f64 - last as f64, total as f64 - self.last_sent as f64);
+            if own > 0.0 && counted > 0.0 {
+                self.grown = (self.grown.0 + own, self.grown.1 + counted);
+            }
+        }
+        self.last_own = Some((sent.sent_tokens, sent.came_tokens));
+    }
+
+    /// What a fold cost as it was billed: more than the request would have cost with the same prefix as before.
+    fn note_fold(
+        &mut self,
+        prices: &Prices,
+        sent: SentRequest,
+        total: u64,
+        came: u64,
+        billed: f64,
+    ) -> Option<FoldBill> {
+        if !sent.has_moved || self.last_sent == 0 {
+            return None;
+        }
+        let new = came.saturating_sub(self.last_came);
+        let held = if self.is_cold(prices, sent.time_ms) { 0 } else { self.last_held };
+        let rest = (self.last_sent + new).saturating_sub(held);
+        let without = prices.read * held as f64 + prices.write * rest as f64;
+        let spared = (self.last_sent + new).saturating_sub(total);
+        let fold = FoldBill { cost: billed - without, saves_per_request: prices.read * spared as f64 };
+        // What an earlier fold has not paid back is still to be paid.
+        self.owed += fold.cost.max(0.0);
+        self.spared += spared;
+        Some(fold)
+    }
+
+    /// Whether what folds have cost is paid back with this request.
+    fn pay_back(&mut self, prices: &Prices, sent: SentRequest) -> bool {
+        if sent.has_moved || self.owed <= 0.0 {
+            return false;
+        }
+        self.owed -= prices.read * self.spared as f64;
+        self.owed <= 0.0
     }
 
     /// What pass-through would have cost: the previous request is read from the cache and the rest is written to it,
@@ -125,9 +299,13 @@ impl Account {
         let is_cold = self.is_cold(prices, sent.time_ms);
         let is_cached = !is_cold && self.last_came >= least && prices.read < 1.0;
         // A provider that finds less than was sent would find the same share without the gateway.
-        let found = self.found.unwrap_or(1.0) * self.last_came as f64;
-        let cached = if is_cached { (found as u64).min(came) } else { 0 };
-        let plain = if prices.write > 1.0 { usage.input.min(came - cached) } else { 0 };
+        let held = self.last_came.saturating_sub(self.last_plain);
+        let found = self.found.unwrap_or(1.0);
+        // Caches that hold whole pieces miss less than one at the end, however long a request is.
+        let found = if found >= FOUND { held.saturating_sub(self.missed) } else { (found * held as f64) as u64 };
+        let cached = if is_cached { found.min(came) } else { 0 };
+        let is_written = usage.cache_write + usage.cache_write_hour > 0;
+        let plain = if is_written { usage.input.min(came - cached) } else { came - cached };
         prices.read * cached as f64 + prices.write * (came - cached - plain) as f64 + plain as f64
     }
 }

@@ -4,7 +4,21 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::account::models::Source;
 use crate::account::record::{DecidedNote, DecisionKind, RequestRecord};
+
+/// What the figures about a model rest on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelNote {
+    /// Its context window in tokens.
+    pub context: u64,
+    /// Where that was learnt.
+    pub context_from: Source,
+    /// Dollars per million input and output tokens, where known.
+    pub dollars: Option<(f64, f64)>,
+    /// Where these were learnt.
+    pub dollars_from: Source,
+}
 
 /// The totals of a set of requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -56,6 +70,9 @@ pub struct Receipt {
     pub dependent: Vec<String>,
     /// Headers that report the use of a quota, as last received.
     pub quota: BTreeMap<String, String>,
+    /// The models that were asked, each with what its figures rest on.
+    #[serde(default)]
+    pub models: BTreeMap<String, ModelNote>,
 }
 
 impl Receipt {
@@ -114,6 +131,26 @@ impl Receipt {
             self.dependent.push(conversation.clone());
         }
         self.quota.extend(record.quota.iter().cloned());
+        self.note_model(record);
+    }
+
+    fn note_model(&mut self, record: &RequestRecord) {
+        let (Some(context), Some(context_from)) = (record.context, &record.context_from) else { return };
+        if record.model.is_empty() || record.bill.is_none() {
+            return;
+        }
+        let note = ModelNote {
+            context,
+            context_from: context_from.clone(),
+            dollars: record.dollars,
+            dollars_from: record.price_from.clone().unwrap_or_default(),
+        };
+        self.models.insert(record.model.clone(), note);
+    }
+
+    /// Whether the sums in dollars rest on a guess of some model's prices.
+    pub fn has_guessed_prices(&self) -> bool {
+        self.models.values().any(|model| model.dollars.is_some() && model.dollars_from.is_guess())
     }
 
     /// The savings as a share of pass-through's bill; negative if the gateway cost more.
@@ -133,9 +170,10 @@ fn dollars(records: &[RequestRecord]) -> Option<(f64, f64)> {
     for record in records {
         let Some((usage, bill)) = record.usage.zip(record.bill) else { continue };
         let (input, output) = record.dollars?;
-        let output = usage.output as f64 * output;
-        sums.0 += (bill.billed * input + output) / 1e6;
-        sums.1 += (bill.passed_through * input + output) / 1e6;
+        let (input_through, output_through) = record.dollars_through.unwrap_or((input, output));
+        let written = usage.output as f64;
+        sums.0 += (bill.billed * input + written * output) / 1e6;
+        sums.1 += (bill.passed_through * input_through + written * output_through) / 1e6;
     }
     (sums.0 > 0.0).then_some(sums)
 }

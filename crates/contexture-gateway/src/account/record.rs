@@ -4,6 +4,7 @@ use contexture::wire::{Format, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::account::bill::Bill;
+use crate::account::models::Source;
 
 /// The record of one request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -35,10 +36,16 @@ pub struct RequestRecord {
     pub usage: Option<Usage>,
     /// Its bill.
     pub bill: Option<Bill>,
-    /// Dollars per million input and output tokens, where known.
+    /// Dollars per million input and output tokens for what was sent, where known.
     pub dollars: Option<(f64, f64)>,
+    /// The same for what pass-through would have sent: large requests may cost more.
+    pub dollars_through: Option<(f64, f64)>,
+    /// Where the prices were learnt.
+    pub price_from: Option<Source>,
     /// The model's context window in tokens.
     pub context: Option<u64>,
+    /// Where the window was learnt.
+    pub context_from: Option<Source>,
     /// Tokens that would have been sent, in observe mode.
     pub would_send: Option<u64>,
     /// What the provider reported about its cache, if asked.
@@ -99,6 +106,16 @@ impl From<String> for DecisionKind {
 impl From<DecisionKind> for String {
     fn from(kind: DecisionKind) -> Self {
         kind.name().to_owned()
+    }
+}
+
+impl RequestRecord {
+    /// Says of a fold what it was billed, in place of what was estimated before.
+    pub fn note_fold_bill(&mut self) {
+        let Some(fold) = self.bill.and_then(|bill| bill.fold) else { return };
+        if let Some(note) = self.decided.iter_mut().find(|note| note.is_fold()) {
+            (note.cost, note.saves_per_request) = (fold.cost.max(0.0), fold.saves_per_request);
+        }
     }
 }
 

@@ -110,6 +110,11 @@ impl Decisions {
         true
     }
 
+    /// Forgets that requests with at least this many messages were sent.
+    pub(super) fn forget_points(&mut self, messages: usize) {
+        self.points.retain(|point| *point < messages);
+    }
+
     /// Adds decisions about a request with this many messages.
     pub fn add(&mut self, messages: usize, new: NewDecisions) {
         self.attached.extend(new.named);

@@ -39,6 +39,16 @@ pub struct ConversationFolder {
     gate: Gate,
     /// Decisions that are in the folder but were made too late to be sent. They take effect with the next request.
     late: Option<NewDecisions>,
+    bound: Bound,
+}
+
+/// Reasoning that the provider has bound to what was sent before it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bound {
+    /// Whether the provider binds it.
+    pub is_bound: bool,
+    /// It is from before the newest fold in this many messages, and refused since then.
+    pub messages: usize,
 }
 
 /// New decisions about a request, and what follows from them.
@@ -80,7 +90,7 @@ impl ConversationFolder {
         let folder = if settings.can_show { folder.with_output_tool(SHOW_COMMAND) } else { folder };
         let (directory, counter) = (settings.directory.clone(), settings.counter.clone());
         let reading = Reading::new(format, lead, directory, counter, attached);
-        Self { folder, reading, gate: Gate::default(), late: None }
+        Self { folder, reading, gate: Gate::default(), late: None, bound: Bound::default() }
     }
 
     /// Restores the folder from a snapshot.
@@ -88,10 +98,10 @@ impl ConversationFolder {
     /// # Errors
     /// A message has a part of an unknown kind, or the snapshot is of other messages.
     pub fn restored(self, messages: &[&RawValue], snapshot: &FolderSnapshot) -> Result<Self, WireError> {
-        let Self { folder, mut reading, gate, late } = self;
+        let Self { folder, mut reading, gate, late, bound } = self;
         reading.take(messages, snapshot.messages)?;
         let folder = folder.wake(&snapshot.rest, reading.log()).map_err(|_| WireError::OtherRequest)?;
-        Ok(Self { folder, reading, gate, late })
+        Ok(Self { folder, reading, gate, late, bound })
     }
 
     /// Replays requests since the last one that it knows, from their message counts and the decisions made for them.
@@ -104,7 +114,7 @@ impl ConversationFolder {
         points: &[usize],
         decisions: Vec<FoldDecision>,
     ) -> Result<Self, WireError> {
-        let Self { folder, mut reading, gate, late } = self;
+        let Self { folder, mut reading, gate, late, bound } = self;
         let mut replay = Replay::new(folder, decisions);
         for point in points {
             for message in reading.take(messages, *point)? {
@@ -115,7 +125,17 @@ impl ConversationFolder {
         let mut folder = replay.go_on();
         // These decisions are stored already.
         folder.take_decisions();
-        Ok(Self { folder, reading, gate, late })
+        Ok(Self { folder, reading, gate, late, bound })
+    }
+
+    /// Says what the provider does with reasoning from before the folds so far.
+    pub fn bind(&mut self, bound: Bound) {
+        self.bound = bound;
+    }
+
+    /// Whether reasoning from before a fold is refused.
+    pub fn is_bound(&self) -> bool {
+        self.bound.is_bound
     }
 
     /// Keeps decisions that were made too late for the next request.
@@ -187,6 +207,9 @@ impl ConversationFolder {
         }
         self.ask(disk);
         let decisions = self.folder.take_decisions();
+        if decisions.iter().any(|decision| matches!(decision, FoldDecision::Fold(_))) {
+            self.bound.messages = self.messages();
+        }
         NewDecisions { plan: self.plan(), decisions, named: Vec::new() }
     }
 
@@ -212,8 +235,27 @@ impl ConversationFolder {
     pub fn plan(&self) -> Plan {
         let mut plan = Plan::default();
         plan.push_kept(0..self.reading.lead());
-        let window = self.folder.window();
+        let (window, start) = (self.folder.window(), self.folder.start());
+        // Messages without any part are nothing to a folder; where nothing was folded they stay.
+        let mut empty = self.reading.empty().peekable();
+        let mut is_head = start > 0;
+        let standing = self.folder.standing();
         for (index, shown) in window.iter().enumerate() {
+            if index == standing {
+                plan.stand(plan.segments().len());
+            }
+            if is_head && shown.position.is_some_and(|at| at >= start) {
+                is_head = false;
+                let first = shown.position.and_then(|at| self.reading.place(at)).map_or(0, |place| place.message);
+                while empty.next_if(|message| *message < first).is_some() {}
+            }
+            if self.is_refused(shown) {
+                continue;
+            }
+            let place = shown.position.and_then(|at| self.reading.place(at)).filter(|_| !is_head);
+            while let Some(message) = empty.next_if(|message| place.is_some_and(|place| *message < place.message)) {
+                plan.push_kept(message..message + 1);
+            }
             match shown.position.and_then(|at| self.reading.place(at)) {
                 Some(place) if self.is_told_alone(window, index, place) => plan.push_told(text_of(shown)),
                 // In formats in which text and images are one part, the part cannot be kept without them.
@@ -225,8 +267,16 @@ impl ConversationFolder {
                 _ => plan.push_made(text_of(shown)),
             }
         }
+        empty.for_each(|message| plan.push_kept(message..message + 1));
         plan.cover(self.messages());
         plan
+    }
+
+    /// Whether an item is reasoning that the provider has bound to what was sent before a fold.
+    fn is_refused(&self, shown: &ShownItem) -> bool {
+        let place = shown.position.and_then(|at| self.reading.place(at));
+        let is_before = place.is_some_and(|place| place.message < self.bound.messages);
+        self.bound.is_bound && is_before && matches!(&*shown.item, Item::Reasoning(_))
     }
 
     /// Whether a text of the model is shown without the calls or the reasoning that came with it, so that its message

@@ -53,6 +53,8 @@ pub struct Health {
     stopped: Option<StopReason>,
     /// Whether the provider has refused a rewritten request and then accepted it as it came.
     is_refused: bool,
+    /// Whether the provider has refused a request in every form.
+    was_refused: bool,
     /// How many requests in a row could not be written as decided.
     failures: u32,
 }
@@ -102,6 +104,16 @@ impl Health {
     /// Notes that a request was written as decided.
     pub fn note_success(&mut self) {
         self.failures = 0;
+    }
+
+    /// Notes that the provider refused a request in every form.
+    pub fn note_unanswered(&mut self) {
+        self.was_refused = true;
+    }
+
+    /// Whether the provider has refused something: then only what is necessary is folded.
+    pub fn was_refused(&self) -> bool {
+        self.was_refused || self.is_refused
     }
 
     /// Notes that the provider refused a rewritten request and then accepted it as it came. Returns whether it is the

@@ -16,6 +16,12 @@ pub struct PlanStep {
     pub segments: Vec<Segment>,
     /// How many messages the plan covers.
     pub covered: usize,
+    /// How many segments stay until the next fold.
+    #[serde(default)]
+    pub standing: usize,
+    /// How many of the previous plan's segments stay that were standing in it.
+    #[serde(default)]
+    pub stayed: usize,
 }
 
 /// The changes of a plan, oldest first, and the resulting plan.
@@ -62,7 +68,7 @@ impl PlanHistory {
 
     /// Sets the plan for requests with at least this many messages. Returns the change, or `None` if the plan does not
     /// differ: messages that a plan does not cover are sent unchanged anyway.
-    pub fn push(&mut self, messages: usize, plan: Plan) -> Option<&PlanStep> {
+    pub fn push(&mut self, messages: usize, mut plan: Plan) -> Option<&PlanStep> {
         let mut implied = (*self.plan).clone();
         implied.push_kept(implied.covered()..plan.covered());
         if implied.segments() == plan.segments() {
@@ -70,7 +76,9 @@ impl PlanHistory {
         }
         let same = self.plan.segments().iter().zip(plan.segments()).take_while(|(old, new)| old == new).count();
         let segments = plan.segments()[same..].to_vec();
-        self.steps.push(PlanStep { messages, keep: same, segments, covered: plan.covered() });
+        plan.follow(&self.plan);
+        let (covered, standing, stayed) = (plan.covered(), plan.standing(), plan.stayed());
+        self.steps.push(PlanStep { messages, keep: same, segments, covered, standing, stayed });
         self.plan = Arc::new(plan);
         self.steps.last()
     }
@@ -82,5 +90,10 @@ fn applied(steps: &[PlanStep]) -> Plan {
         segments.truncate(step.keep);
         segments.extend(step.segments.iter().cloned());
     }
-    Plan::of(segments, steps.last().map_or(0, |step| step.covered))
+    let mut plan = Plan::of(segments, steps.last().map_or(0, |step| step.covered));
+    if let Some(last) = steps.last() {
+        plan.stand(last.standing);
+        plan.set_stayed(last.stayed);
+    }
+    plan
 }

@@ -34,6 +34,8 @@ pub struct Reading {
     attached: Attached,
     /// How many messages were read, including the leading instructions.
     messages: usize,
+    /// The messages that have no parts.
+    empty: Vec<usize>,
     log: Vec<(Arc<Item>, u64)>,
     /// The position of each item.
     places: Vec<ItemPlace>,
@@ -71,7 +73,17 @@ impl Reading {
         counter: Arc<dyn TokenCounter>,
         attached: Attached,
     ) -> Self {
-        Self { format, lead, directory, counter, attached, messages: lead, log: Vec::new(), places: Vec::new() }
+        Self {
+            format,
+            lead,
+            directory,
+            counter,
+            attached,
+            messages: lead,
+            empty: Vec::new(),
+            log: Vec::new(),
+            places: Vec::new(),
+        }
     }
 
     /// The format of the requests.
@@ -105,6 +117,11 @@ impl Reading {
         attached.map(|(_, (_, tokens))| tokens).sum()
     }
 
+    /// The messages that have no parts.
+    pub fn empty(&self) -> impl Iterator<Item = usize> {
+        self.empty.iter().copied()
+    }
+
     /// Adds a text to be sent after a message that has not been read yet.
     pub fn attach(&mut self, message: usize, text: Arc<str>) {
         self.attached.insert(message, text);
@@ -117,11 +134,15 @@ impl Reading {
     pub fn take(&mut self, messages: &[&RawValue], until: usize) -> Result<Groups, WireError> {
         let new = messages.get(self.messages..until).ok_or(WireError::OtherRequest)?;
         let mut units: Vec<(ItemPlace, Item)> = Vec::new();
+        let mut empty = Vec::new();
         for (at, raw) in (self.messages..).zip(new) {
             // The working directory is known at the start; later calls say where they run.
             let directory = self.directory.as_ref().filter(|_| at == self.lead);
             let read = read(self.format, raw, directory)?;
             let of = read.len();
+            if of == 0 {
+                empty.push(at);
+            }
             let place = |unit| ItemPlace { message: at, unit, of, text: None };
             units.extend(read.into_iter().enumerate().map(|(unit, read)| (place(unit), read.item)));
             if let Some(text) = self.attached.get(&at) {
@@ -130,6 +151,7 @@ impl Reading {
         }
         let groups = groups(units.iter().map(|(place, item)| (place.message, item)));
         self.messages = until;
+        self.empty.extend(empty);
         let first = self.log.len();
         for (mut place, mut item) in units {
             if let Some(text) = self.meant_by(&item) {

@@ -105,6 +105,16 @@ impl ConversationState {
         self.stored.note_saved(self.decisions.steps().len(), self.decisions.entries().len());
     }
 
+    /// Handles that the provider refused a request with this many messages, and that nothing else was sent for it: what
+    /// was decided about it is reverted, and if it comes again it is new.
+    pub fn note_unanswered(&mut self, messages: usize) {
+        self.decisions.take_back(messages);
+        self.decisions.forget_points(messages);
+        self.health.note_unanswered();
+        self.stored.cut(self.decisions.steps().len(), self.decisions.entries().len());
+        self.stored.note_change();
+    }
+
     /// Handles that the provider refused a request with this many messages as it was rewritten, and accepted it as it
     /// came: the last decisions were at fault. They are reverted, and nothing more is folded. If that has happened
     /// before, all decisions are reverted.

@@ -1,16 +1,17 @@
 //! Decides what is sent for a request.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use contexture::fold::Pins;
-use contexture::wire::{Plan, Request, WireError};
+use contexture::wire::{Plan, Request, WireError, rules};
 
-use super::compaction::is_compaction;
+use super::compaction::compaction;
 use super::folding::{CurrentFolder, Folding};
 use super::notes::{note_of, references_note};
 use super::outgoing::Outgoing;
-use super::policy::{head_tokens, policy, requested_model};
+use super::policy::{head_tokens, is_above, policy, requested_model};
 use super::prepared::{OwnCount, PreparedRequest};
 use super::progress::Progress;
 use super::reason::PassReason;
@@ -102,22 +103,52 @@ impl Decider {
         if incoming.is_count {
             return Ok(self.counted(arrived));
         }
-        let is_compaction = incoming.is_compaction || is_compaction(request);
+        if let Some(previous) = request.previous_response() {
+            progress.note_nothing();
+            let passed = self.passed(incoming, Some(request), PassReason::Elsewhere);
+            return Ok(match self.index.answered(&previous, &incoming.scope) {
+                Some(conversation) => passed.of(conversation),
+                None => passed,
+            });
+        }
+        let prompt =
+            compaction(request).or_else(|| request.messages().len().checked_sub(1).filter(|_| incoming.is_compaction));
         // The prompt for a summary is no part of the conversation: it goes on without it, or begins anew.
-        let messages = request.messages().len().saturating_sub(usize::from(is_compaction));
-        if is_compaction && messages == 0 {
+        let messages = prompt.unwrap_or(request.messages().len());
+        if prompt.is_some() && messages == 0 {
             return Err(PassReason::SummedUp);
         }
+        let found = self.found(arrived, messages, progress)?;
+        if found.conversation.beginning().is_held_out {
+            return Ok(self.passed(incoming, Some(request), PassReason::HeldOut).of(found.conversation));
+        }
+        let requested = requested_model(&self.options, &incoming.asks, Some(request));
+        let is_above = is_above(request, &found.conversation, &requested);
+        if is_above {
+            progress.note_needed();
+        }
+        match prompt {
+            Some(_) if !is_above => Ok(self.replayed(arrived, found, PassReason::SummedUp)),
+            // A summary must fit: what the provider refuses helps nobody.
+            Some(_) => {
+                let found = self.found(arrived, request.messages().len(), progress)?;
+                Ok(self.folded(arrived, found, progress, is_above))
+            }
+            None => Ok(self.folded(arrived, found, progress, is_above)),
+        }
+    }
+
+    /// The conversation that the first messages of a request continue.
+    fn found(
+        &self,
+        Arrived { incoming, request }: Arrived<'_, '_>,
+        messages: usize,
+        progress: &Progress,
+    ) -> Result<FoundConversation, PassReason> {
         let found = self.index.take(request, messages, &incoming.scope);
         let found = found.inspect_err(|_| progress.note_nothing()).map_err(PassReason::Misread)?;
         progress.note_found(&found);
-        Ok(if found.conversation.beginning().is_held_out {
-            self.passed(incoming, Some(request), PassReason::HeldOut).of(found.conversation)
-        } else if is_compaction {
-            self.replayed(arrived, found, PassReason::SummedUp)
-        } else {
-            self.folded(arrived, found, progress)
-        })
+        Ok(found)
     }
 
     /// A request that is sent unchanged.
@@ -132,9 +163,15 @@ impl Decider {
         outgoing: Outgoing,
     ) -> PreparedRequest {
         let messages = request.map_or(0, |request| request.messages().len());
-        let came = incoming.body.len() as u64 / 4;
+        let came_bytes = incoming.body.len() as u64;
+        let came = came_bytes / 4;
         let sent = outgoing.body().map_or(came, |body| body.len() as u64 / 4);
-        PreparedRequest::new(outgoing, messages, requested_model(&self.options, request), OwnCount { sent, came })
+        PreparedRequest::new(
+            outgoing,
+            messages,
+            requested_model(&self.options, &incoming.asks, request),
+            OwnCount { sent, came, is_counted: false, came_bytes },
+        )
     }
 
     /// Applies the earlier decisions to a request that only asks for a count, without changing any state.
@@ -148,7 +185,15 @@ impl Decider {
     fn replayed(&self, arrived: Arrived<'_, '_>, found: FoundConversation, why: PassReason) -> PreparedRequest {
         let Arrived { incoming, request } = arrived;
         let FoundConversation { mut conversation, messages } = found;
-        let mut noted = self.keeper.note_point(&conversation, messages);
+        // What took too long already does not wait for the disk; it is written with the next decision.
+        let is_late = matches!(why, PassReason::TooLong);
+        let mut noted = match is_late {
+            true => {
+                conversation.state().note_point(messages);
+                Ok(())
+            }
+            false => self.keeper.note_point(&conversation, messages),
+        };
         if let Err(StoreError::Conflict) = noted
             && let Ok(found) = self.index.take(request, messages, &incoming.scope)
         {
@@ -161,7 +206,7 @@ impl Decider {
             (state.decisions().plan_for(messages), self.keeper.is_behind(&state))
         };
         let prepared = self.prepared(incoming, Some(request), self.applied(request, &plan, why));
-        prepared.of(conversation).unsaved(noted.is_err() || is_behind)
+        prepared.of(conversation).unsaved(noted.is_err() || (is_behind && !is_late))
     }
 
     /// What a plan makes of a request.
@@ -169,15 +214,21 @@ impl Decider {
         if plan.is_as_it_came() || self.options.observe {
             return Outgoing::AsItCame(why);
         }
-        match request.rewritten(plan) {
+        match allowed(request, plan) {
             Ok(body) => Outgoing::Replayed { body: Bytes::from(body.into_owned().into_bytes()), why },
             Err(error) => Outgoing::AsItCame(PassReason::Unfit { why: Box::new(why), error }),
         }
     }
 
     /// A request for which new decisions may be made.
-    fn folded(&self, arrived: Arrived<'_, '_>, found: FoundConversation, progress: &Progress) -> PreparedRequest {
-        match self.try_fold(arrived, &found, progress) {
+    fn folded(
+        &self,
+        arrived: Arrived<'_, '_>,
+        found: FoundConversation,
+        progress: &Progress,
+        is_above: bool,
+    ) -> PreparedRequest {
+        match self.try_fold(arrived, &found, progress, is_above) {
             Ok(prepared) => prepared,
             Err(NotDecided::Because(why)) => self.replayed(arrived, found, why),
             Err(NotDecided::TooLate) => self.passed(arrived.incoming, Some(arrived.request), PassReason::TooLong),
@@ -189,13 +240,14 @@ impl Decider {
         arrived: Arrived<'_, '_>,
         found: &FoundConversation,
         progress: &Progress,
+        is_above: bool,
     ) -> Result<PreparedRequest, NotDecided> {
         let (request, conversation) = (arrived.request, &found.conversation);
         let mut held = conversation.folder();
-        may_decide(&conversation.state(), found.messages)?;
+        may_decide(&conversation.state(), found.messages, is_above)?;
         self.adopt(request, conversation, &mut held)?;
         let head = head_tokens(request, conversation.beginning().lead);
-        let requested = requested_model(&self.options, Some(request));
+        let requested = requested_model(&self.options, &arrived.incoming.asks, Some(request));
         let policy = policy(&self.options, request, conversation, &requested, head);
         let is_cold = conversation.state().billed().account().is_cold(&requested.prices, self.now_ms());
         let current = self.folding.caught_up(request, conversation, held.take(), &policy);
@@ -205,7 +257,8 @@ impl Decider {
         let mut notes: Vec<_> = new.decisions.iter().map(note_of).collect();
         notes.extend(new.named.iter().map(|_| references_note()));
         let (sent, came) = folder.tokens();
-        let tokens = OwnCount { sent: sent + head, came: came + head };
+        let came_bytes = arrived.incoming.body.len() as u64;
+        let tokens = OwnCount { sent: sent + head, came: came + head, is_counted: true, came_bytes };
         if !progress.end() {
             *held = too_late(folder, new);
             // Usually it is noted already, since it was sent; an error is told with the next decision.
@@ -233,7 +286,8 @@ impl Decider {
         let Some(folder) = held.as_mut().filter(|folder| folder.is_late()) else { return Ok(()) };
         let newer = request.messages().get(folder.messages()..).unwrap_or_default();
         // Otherwise files have changed since, so it is decided anew.
-        let holds_on = folder.holds_on(self.folding.disk(), newer);
+        // Where reasoning is bound, that of the responses since then would be refused with it.
+        let holds_on = !folder.is_bound() && folder.holds_on(self.folding.disk(), newer);
         let mut state = conversation.state();
         if !holds_on || self.keeper.is_overtaken(conversation, &state) {
             *held = None;
@@ -322,8 +376,10 @@ fn parsed(incoming: &IncomingRequest) -> Result<Request<'_>, PassReason> {
 }
 
 /// Whether new decisions may be made for a request with this many messages.
-fn may_decide(state: &ConversationState, messages: usize) -> Result<(), PassReason> {
-    if let Some(why) = state.health().stopped() {
+fn may_decide(state: &ConversationState, messages: usize, is_above: bool) -> Result<(), PassReason> {
+    // Above the provider's limit it would be refused once more.
+    let stopped = state.health().stopped().filter(|why| !(is_above && **why == StopReason::Refused));
+    if let Some(why) = stopped {
         return Err(PassReason::Stopped(why.clone()));
     }
     let points = state.decisions().points();
@@ -358,12 +414,26 @@ fn rewritten(
     folder: &ConversationFolder,
     new: &NewDecisions,
 ) -> Result<Option<Bytes>, WireError> {
-    let body = request.rewritten(&new.plan)?;
+    let body = allowed(request, &new.plan)?;
     if new.has_folded() && !folder.is_paired() {
         return Err(WireError::OtherRequest);
     }
     let is_changed = !new.plan.is_as_it_came();
     Ok(is_changed.then(|| Bytes::from(body.into_owned().into_bytes())))
+}
+
+/// A request as a plan says, if its provider accepts it like that.
+fn allowed<'a>(request: &Request<'a>, plan: &Plan) -> Result<Cow<'a, str>, WireError> {
+    let body = request.rewritten(plan)?;
+    let Some(broken) = rules::broken(request.format(), &body).filter(|_| !plan.is_as_it_came()) else {
+        return Ok(body);
+    };
+    // What the client sends itself is the provider's to judge.
+    let own = rules::broken(request.format(), request.body());
+    match own.is_some_and(|own| std::ptr::eq(own.rule, broken.rule)) {
+        true => Ok(body),
+        false => Err(WireError::Refused(broken.rule.refused)),
+    }
 }
 
 /// What stays of decisions that were made too late to be sent. A fold can take effect with the next request,

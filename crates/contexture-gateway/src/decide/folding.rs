@@ -3,14 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use contexture::fold::Policy;
+use contexture::fold::{FoldDecision, Policy};
 use contexture::fs::LocalFs;
 use contexture::host::FsAdapter;
+use contexture::wire::rules::binds_reasoning;
 use contexture::wire::{Request, WireError, read};
 
 use super::referenced::referenced;
 use crate::conversation::Conversation;
-use crate::conversation::folder::{ConversationFolder, FolderSettings};
+use crate::conversation::folder::{Bound, ConversationFolder, FolderSettings};
 use crate::options::Options;
 
 /// Brings folders up to requests, and knows the files that they are about.
@@ -58,6 +59,7 @@ impl Folding {
         policy: &Policy,
     ) -> Result<CurrentFolder, WireError> {
         let mut folder = self.before(request, conversation, held, policy)?;
+        folder.bind(bound(request, conversation));
         let newest = request.messages().len().saturating_sub(1);
         let named: Vec<_> = self.named_files(request, &folder).map(|text| (newest, text)).into_iter().collect();
         for (message, text) in &named {
@@ -113,4 +115,12 @@ impl Folding {
         let entries = entries.map(|entry| entry.decision.clone()).collect();
         folder.rebuilt(request.messages(), &later, entries)
     }
+}
+
+/// What the provider does with reasoning from before the folds of a conversation.
+fn bound(request: &Request<'_>, conversation: &Conversation) -> Bound {
+    let is_bound = binds_reasoning(request.format(), &request.model().unwrap_or_default());
+    let state = conversation.state();
+    let folds = state.decisions().entries().iter().filter(|entry| matches!(entry.decision, FoldDecision::Fold(_)));
+    Bound { is_bound, messages: folds.map(|entry| entry.messages).max().unwrap_or(0) }
 }

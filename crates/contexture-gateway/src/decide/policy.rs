@@ -4,7 +4,7 @@ use contexture::fold::{FoldWhen, Policy};
 use contexture::wire::{Format, Request};
 
 use super::prepared::RequestedModel;
-use crate::account::models::Caching;
+use crate::account::models::{Asks, Caching};
 use crate::conversation::Conversation;
 use crate::options::Options;
 
@@ -16,6 +16,9 @@ const USUAL_OUTPUT: u64 = 8_000;
 
 /// The part of a model's window that is used, because token counts are estimates.
 const USED_SHARE: f64 = 0.95;
+
+/// Bytes of a request for one token, about.
+const BYTES_PER_TOKEN: f64 = 4.0;
 
 /// The smallest budget.
 const LEAST_BUDGET: u64 = 4_000;
@@ -31,23 +34,48 @@ pub fn policy(
     requested: &RequestedModel,
     head: u64,
 ) -> Policy {
-    let output = request.most_output().unwrap_or(USUAL_OUTPUT).min(MOST_OUTPUT);
-    let usual = (requested.model.context.saturating_sub(output) as f64 * USED_SHARE) as u64;
+    let limit = limit(request, requested);
     let state = conversation.state();
     let account = state.billed().account();
-    let total = (options.budget.unwrap_or(usual) as f64 / account.ratio()) as u64;
+    // A window that is only guessed does not speak against what the user says.
+    let most = if requested.known.window.is_guess() { u64::MAX } else { limit };
+    let total = (options.budget.map_or(limit, |budget| budget.min(most)) as f64 / account.ratio()) as u64;
     let budget = total.saturating_sub(head).max(LEAST_BUDGET);
-    let when = if account.is_dearer(MOST_EXCESS) { FoldWhen::Forced } else { FoldWhen::Pays };
+    let is_forced = account.is_dearer(MOST_EXCESS) || state.health().was_refused();
+    let when = if is_forced { FoldWhen::Forced } else { FoldWhen::Pays };
     let pins = options.pins.clone().and(state.decisions().pins());
     Policy::new(budget).with_prices(requested.prices).when(when).with_pins(pins)
 }
 
+/// The most tokens that a request may have for its model: above that, the provider refuses it.
+pub fn limit(request: &Request<'_>, requested: &RequestedModel) -> u64 {
+    let output = request.most_output().unwrap_or(USUAL_OUTPUT).min(MOST_OUTPUT);
+    (requested.known.model.context.saturating_sub(output) as f64 * USED_SHARE) as u64
+}
+
+/// Whether a request would probably be above that limit if nothing new were decided about it. It is looked at before
+/// anything is decided, so it is an estimate from its size and from what was sent before.
+pub fn is_above(request: &Request<'_>, conversation: &Conversation, requested: &RequestedModel) -> bool {
+    let state = conversation.state();
+    let (account, decisions) = (state.billed().account(), state.decisions());
+    let sent = decisions.points().last().copied().unwrap_or(0);
+    let tokens = |bytes: usize| (bytes as f64 / BYTES_PER_TOKEN * account.ratio()) as u64;
+    let estimate = match account.last_sent() {
+        0 => tokens(request.body().len()),
+        last => {
+            let newer = request.messages().iter().skip(sent).map(|message| message.get().len()).sum();
+            last + tokens(newer)
+        }
+    };
+    estimate > limit(request, requested)
+}
+
 /// The model that a request names, with its prices.
-pub fn requested_model(options: &Options, request: Option<&Request<'_>>) -> RequestedModel {
+pub fn requested_model(options: &Options, asks: &Asks, request: Option<&Request<'_>>) -> RequestedModel {
     let name = request.and_then(|request| request.model()).unwrap_or_default().into_owned();
-    let model = options.models.get(&name).clone();
-    let prices = model.prices(request.map_or(Caching::None, caching));
-    RequestedModel { model, name, prices }
+    let known = options.models.find(&name).asked(asks);
+    let prices = known.model.prices(request.map_or(Caching::None, caching));
+    RequestedModel { known, name, prices }
 }
 
 /// What the client asks the provider to cache.

@@ -9,15 +9,15 @@ use contexture::wire::{Answered, Usage};
 use super::outgoing::Outgoing;
 use super::reason::PassReason;
 use crate::account::bill::{Account, Bill, SentRequest};
-use crate::account::models::Model;
+use crate::account::models::Known;
 use crate::account::record::{DecidedNote, RequestRecord};
 use crate::conversation::Conversation;
 
 /// The model that a request names, and what it costs.
 #[derive(Clone, Debug)]
 pub struct RequestedModel {
-    /// The model.
-    pub model: Model,
+    /// The model, and where what is known of it was learnt.
+    pub known: Known,
     /// Its name as the client wrote it.
     pub name: String,
     /// The provider's prices for the request.
@@ -31,6 +31,10 @@ pub struct OwnCount {
     pub sent: u64,
     /// Those that were received.
     pub came: u64,
+    /// Whether they were counted, and not only estimated from bytes.
+    pub is_counted: bool,
+    /// Bytes that were received.
+    pub came_bytes: u64,
 }
 
 /// A request that was decided about.
@@ -41,6 +45,8 @@ pub struct PreparedRequest {
     messages: usize,
     requested: RequestedModel,
     tokens: OwnCount,
+    /// Bytes that are sent.
+    sent_bytes: u64,
     /// The decisions that take effect with it.
     decided: Vec<DecidedNote>,
     /// Whether the decisions could not be written to the store.
@@ -50,7 +56,17 @@ pub struct PreparedRequest {
 impl PreparedRequest {
     /// A request without a conversation, about which nothing new was decided.
     pub fn new(outgoing: Outgoing, messages: usize, requested: RequestedModel, tokens: OwnCount) -> Self {
-        Self { outgoing, conversation: None, messages, requested, tokens, decided: Vec::new(), is_unsaved: false }
+        let sent_bytes = outgoing.body().map_or(tokens.came_bytes, |body| body.len() as u64);
+        Self {
+            outgoing,
+            conversation: None,
+            messages,
+            requested,
+            tokens,
+            sent_bytes,
+            decided: Vec::new(),
+            is_unsaved: false,
+        }
     }
 
     /// Sets its conversation.
@@ -91,9 +107,10 @@ impl PreparedRequest {
     /// Handles that it was sent as it came after the provider had refused it as rewritten. If the provider accepted
     /// that, the last decisions are reverted.
     pub fn give_up(&mut self, is_accepted: bool) {
-        self.tokens.sent = self.tokens.came;
+        (self.tokens.sent, self.sent_bytes) = (self.tokens.came, self.tokens.came_bytes);
         let Some(conversation) = self.conversation.as_ref().filter(|_| is_accepted) else {
             self.outgoing = Outgoing::GivenUp(PassReason::RefusedBoth);
+            self.decided.clear();
             return;
         };
         conversation.state().note_refusal(self.messages);
@@ -111,10 +128,14 @@ impl PreparedRequest {
 
     /// Bills it with the usage that its response reported.
     pub fn bill(&self, time_ms: u64, usage: &Usage, answered: &Answered, now_ms: u64) -> Bill {
-        let RequestedModel { model, prices, .. } = &self.requested;
+        let RequestedModel { known, prices, .. } = &self.requested;
+        let model = &known.model;
         let sent = SentRequest {
             sent_tokens: self.tokens.sent,
             came_tokens: self.tokens.came,
+            is_counted: self.tokens.is_counted,
+            came_bytes: self.tokens.came_bytes,
+            sent_bytes: self.sent_bytes,
             is_changed: self.body().is_some(),
             has_moved: self.decided.iter().any(DecidedNote::is_fold) || self.outgoing.has_given_up(),
             time_ms,
@@ -125,6 +146,25 @@ impl PreparedRequest {
             }
             // Without a conversation it was sent as it came, so pass-through would have cost the same.
             None => Account::default().note(model, prices, sent, usage, now_ms),
+        }
+    }
+
+    /// Dollars per million input and output tokens, for what was sent and for what pass-through would have sent.
+    pub fn dollars(&self, bill: &Bill) -> [Option<(f64, f64)>; 2] {
+        [bill.sent, bill.came].map(|tokens| self.requested.known.model.dollars(tokens))
+    }
+
+    /// The name of the model as the client wrote it.
+    pub fn model_name(&self) -> &str {
+        &self.requested.name
+    }
+
+    /// Notes that the provider refused it, and that nothing else was sent for it: if the client sends it again, it is
+    /// decided anew.
+    pub fn note_refused(&self) {
+        if let Some(conversation) = &self.conversation {
+            conversation.state().note_unanswered(self.messages);
+            *conversation.folder() = None;
         }
     }
 
@@ -144,11 +184,12 @@ impl PreparedRequest {
 
     /// What its record says when its response has ended, apart from the response itself.
     pub fn whole_record(&self, session: &str, time_ms: u64) -> RequestRecord {
-        let model = &self.requested.model;
+        let known = &self.requested.known;
         RequestRecord {
             is_unsaved: self.is_unsaved,
-            dollars: model.input.zip(model.output),
-            context: Some(model.context),
+            price_from: Some(known.price.clone()),
+            context: Some(known.model.context),
+            context_from: Some(known.window.clone()),
             would_send: self.outgoing.would_send(),
             ..self.record(session, time_ms)
         }

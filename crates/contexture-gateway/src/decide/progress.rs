@@ -24,12 +24,24 @@ enum Finding {
 pub struct Progress {
     finding: watch::Sender<Finding>,
     is_over: AtomicBool,
+    /// Whether the request is above its provider's limit, so that a decision is waited for.
+    is_needed: AtomicBool,
 }
 
 impl Progress {
     /// Sets the conversation of the request.
     pub fn note_found(&self, found: &FoundConversation) {
         self.finding.send_replace(Finding::Found(found.clone()));
+    }
+
+    /// Notes that the request is above its provider's limit: without a decision it would be refused.
+    pub fn note_needed(&self) {
+        self.is_needed.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether a decision is waited for, however long it takes.
+    pub fn is_needed(&self) -> bool {
+        self.is_needed.load(Ordering::SeqCst)
     }
 
     /// Notes that the request has no conversation.

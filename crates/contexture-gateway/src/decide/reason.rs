@@ -24,6 +24,9 @@ pub enum PassReason {
     /// Its conversation is passed through, so that others can be compared with it.
     #[error("held out for comparison")]
     HeldOut,
+    /// Its history is with the provider.
+    #[error("its history is with the provider (`previous_response_id`), so there is nothing to fold")]
+    Elsewhere,
     /// The client summarises the conversation.
     #[error("the client sums up the conversation by itself")]
     SummedUp,

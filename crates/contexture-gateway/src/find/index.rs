@@ -116,6 +116,16 @@ impl ConversationIndex {
         })
     }
 
+    /// Returns the conversation of a session whose newest response has an id, if it is in memory.
+    pub fn answered(&self, response: &str, scope: &RequestScope) -> Option<Arc<Conversation>> {
+        let session = raw_digest(scope.session.as_bytes());
+        let is_it = |conversation: &Arc<Conversation>| {
+            conversation.beginning().scope == session && conversation.state().billed().answer_id() == Some(response)
+        };
+        let known = self.lock().order.clone();
+        known.into_iter().rev().find(is_it)
+    }
+
     /// Removes a conversation from memory. Returns whether it was there.
     pub fn forget(&self, id: &str) -> bool {
         let mut inner = self.lock();

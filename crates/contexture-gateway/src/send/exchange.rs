@@ -11,6 +11,7 @@ use contexture::wire::{Answered, asking_for_diagnosis};
 use crate::accept::coding::Coding;
 use crate::accept::headers;
 use crate::accept::refusal::refusal;
+use crate::account::models::said;
 use crate::account::record::RequestRecord;
 use crate::decide::prepared::PreparedRequest;
 use crate::send::passing::Passing;
@@ -83,8 +84,13 @@ impl Exchange {
     pub(crate) async fn send(mut self) -> Response<Body> {
         let mut answer = self.ask().await;
         if self.prepared.body().is_some() && is_refused(&answer) {
+            // What it says about the size of the window is worth knowing.
+            let _ = self.heard(answer).await;
             answer = self.post(self.bodies.came.clone()).await;
             self.prepared.give_up(answer.as_ref().is_ok_and(|answer| answer.status().is_success()));
+        }
+        if is_refused(&answer) {
+            answer = self.heard(answer).await;
         }
         match answer {
             Ok(answer) => self.pass(answer),
@@ -94,6 +100,24 @@ impl Exchange {
                 response
             }
         }
+    }
+
+    /// Notes what a refusal says, and that a repetition is to be decided anew. Returns the same answer.
+    async fn heard(
+        &self,
+        answer: Result<reqwest::Response, reqwest::Error>,
+    ) -> Result<reqwest::Response, reqwest::Error> {
+        let answer = answer?;
+        let (status, version) = (answer.status(), answer.version());
+        let (headers, extensions) = (answer.headers().clone(), answer.extensions().clone());
+        let body = answer.bytes().await?;
+        if let Some(tokens) = said::window_in_refusal(&String::from_utf8_lossy(&body)) {
+            self.shared.options.models.note_window(self.prepared.model_name(), tokens);
+        }
+        let mut same = Response::new(body);
+        (*same.status_mut(), *same.version_mut()) = (status, version);
+        (*same.headers_mut(), *same.extensions_mut()) = (headers, extensions);
+        Ok(same.into())
     }
 
     /// Sends the request, with a query about the provider's cache if that is enabled.
@@ -137,6 +161,10 @@ impl Exchange {
     }
 
     fn pass(mut self, answer: reqwest::Response) -> Response<Body> {
+        let has_failed = matches!(answer.status().as_u16(), 400 | 413 | 422);
+        if has_failed {
+            self.prepared.note_refused();
+        }
         let (status, headers) = (answer.status(), headers::kept(answer.headers()));
         let is_stream = headers
             .get(header::CONTENT_TYPE)
@@ -167,12 +195,15 @@ impl Exchange {
         let time_ms = now_ms.saturating_sub(whole.as_millis() as u64);
         let usage = answered.usage.filter(|_| !route.is_count);
         let bill = usage.map(|usage| prepared.bill(time_ms, &usage, answered, now_ms));
-        let record = RequestRecord {
+        let [dollars, dollars_through] = bill.map_or([None; 2], |bill| prepared.dollars(&bill));
+        let mut record = RequestRecord {
             format: route.format,
             is_count: route.is_count,
             status,
             usage,
             bill,
+            dollars,
+            dollars_through,
             diagnosis: answered.diagnosis.clone(),
             own_us: timing.own.as_micros() as u64,
             first_byte_ms: first_byte.as_millis() as u64,
@@ -180,6 +211,7 @@ impl Exchange {
             quota,
             ..prepared.whole_record(shared.session.id(), time_ms)
         };
+        record.note_fold_bill();
         let (shared, watched) = (shared.clone(), self.watched.clone());
         let is_saved = bill.is_some() || prepared.outgoing().has_given_up();
         let conversation = prepared.conversation().filter(|_| is_saved).cloned();

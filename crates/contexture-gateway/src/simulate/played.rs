@@ -82,6 +82,7 @@ impl Played {
                 scope: RequestScope::default(),
                 is_count: false,
                 is_compaction: false,
+                asks: Default::default(),
             };
             let prepared = decider.decide(&incoming, &Progress::default());
             let output = recorded.answer_bytes(number) / BYTES_PER_TOKEN;
@@ -117,5 +118,8 @@ fn tell(
     let has_conversation = prepared.conversation().is_some();
     let bill = has_conversation.then(|| prepared.bill(now_ms, &usage, &Answered::default(), now_ms));
     let record = named(prepared.whole_record("recorded", now_ms));
-    watcher.finished(request.number, &RequestRecord { status: 200, usage: Some(usage), bill, ..record });
+    let [dollars, dollars_through] = bill.map_or([None; 2], |bill| prepared.dollars(&bill));
+    let mut record = RequestRecord { status: 200, usage: Some(usage), bill, dollars, dollars_through, ..record };
+    record.note_fold_bill();
+    watcher.finished(request.number, &record);
 }

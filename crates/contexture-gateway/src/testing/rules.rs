@@ -1,14 +1,19 @@
-//! What providers accept: roles, pairs, the first message, marks.
+//! What providers accept, written from their documentation and from the errors that people report, without the table
+//! that the gateway itself checks with.
+//!
+//! Anthropic: <https://platform.claude.com/docs/en/api/messages>, the pages on tool use, on thinking, on prompt caching
+//! and on mid-conversation system messages. OpenAI: the references of chat completions and responses, and the guides on
+//! function calling and reasoning. All read on 2026-11-17.
 
 use std::collections::HashSet;
 
 use contexture::wire::Format;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Checks whether a provider would accept a request.
 ///
 /// # Errors
-/// Returns what the provider would refuse.
+/// Returns what the provider would say.
 pub fn check(format: Format, body: &str) -> Result<(), String> {
     let body: Value = serde_json::from_str(body).map_err(|error| error.to_string())?;
     match format {
@@ -18,106 +23,295 @@ pub fn check(format: Format, body: &str) -> Result<(), String> {
     }
 }
 
-fn blocks(message: &Value) -> Vec<Value> {
-    match &message["content"] {
-        Value::String(text) => vec![serde_json::json!({"type": "text", "text": text})],
-        Value::Array(blocks) => blocks.clone(),
-        _ => Vec::new(),
+/// The body of the refusal of a provider.
+pub fn refusal(format: Format, message: &str) -> String {
+    match format {
+        Format::Messages => {
+            json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}}).to_string()
+        }
+        _ => json!({"error": {"message": message, "type": "invalid_request_error", "param": "messages", "code": null}})
+            .to_string(),
     }
+}
+
+fn blocks(content: &Value) -> Result<Vec<Value>, String> {
+    match content {
+        Value::String(text) if text.is_empty() => Ok(Vec::new()),
+        Value::String(text) => Ok(vec![json!({"type": "text", "text": text})]),
+        Value::Array(blocks) => Ok(blocks.clone()),
+        other => Err(format!("content: Input should be a valid list, not {other}")),
+    }
+}
+
+/// A turn: messages of one role in a row, which the provider joins.
+struct Turn {
+    role: String,
+    blocks: Vec<Value>,
 }
 
 fn messages(body: &Value) -> Result<(), String> {
-    let marks = body.to_string().matches("\"cache_control\":{").count();
-    if marks > 4 {
-        return Err(format!("{marks} cache marks"));
-    }
-    // A provider merges consecutive messages of one role.
-    let mut merged: Vec<(String, Vec<Value>)> = Vec::new();
-    for message in body["messages"].as_array().ok_or("no messages")? {
-        let (role, blocks) = (message["role"].as_str().ok_or("no role")?.to_owned(), blocks(message));
-        if blocks.is_empty() {
-            return Err("a message without content".into());
+    let list = body["messages"].as_array().ok_or("messages: Field required")?;
+    let model = body["model"].as_str().unwrap_or_default();
+    let mut turns: Vec<Turn> = Vec::new();
+    let roles: Vec<&str> = list.iter().map(|message| message["role"].as_str().unwrap_or_default()).collect();
+    for (at, message) in list.iter().enumerate() {
+        let blocks = blocks(&message["content"]).map_err(|error| format!("messages.{at}.{error}"))?;
+        let is_last = at + 1 == list.len();
+        match roles[at] {
+            "user" | "assistant" => {}
+            "system" => system_place(&roles, &turns, at)?,
+            role => return Err(format!("messages.{at}.role: Unexpected role {role:?}")),
         }
-        match merged.last_mut() {
-            Some((last, all)) if *last == role => all.extend(blocks),
-            _ => merged.push((role, blocks)),
+        if blocks.is_empty() && !(is_last && roles[at] == "assistant") {
+            let text = "all messages must have non-empty content except for the optional final assistant message";
+            return Err(format!("messages.{at}: {text}"));
+        }
+        texts(at, &blocks)?;
+        if roles[at] == "system" {
+            continue;
+        }
+        match turns.last_mut() {
+            Some(turn) if turn.role == roles[at] => turn.blocks.extend(blocks),
+            _ => turns.push(Turn { role: roles[at].to_owned(), blocks }),
         }
     }
-    // https://docs.claude.com/en/docs/build-with-claude/extended-thinking: the last message of the model has its
-    // thinking first.
-    let last = merged.iter().rev().find(|(role, _)| role == "assistant");
-    let thinks = |block: &Value| block["type"] == "thinking" || block["type"] == "redacted_thinking";
-    if last.is_some_and(|(_, blocks)| blocks.iter().any(thinks) && !thinks(&blocks[0])) {
-        return Err("thinking that is not at the start of a message".into());
+    if roles.first() != Some(&"user") {
+        return Err("messages: first message must use the \"user\" role".into());
     }
-    if merged.first().is_none_or(|(role, _)| role != "user") {
-        return Err("the first message is not the user's".into());
+    if roles.last() == Some(&"assistant") {
+        ends(model, turns.last())?;
     }
+    pairs(&turns)?;
+    thinking(&turns)?;
+    marks(body)
+}
+
+/// Where a message of role `system` may be.
+fn system_place(roles: &[&str], turns: &[Turn], at: usize) -> Result<(), String> {
+    let before = at.checked_sub(1).map(|before| roles[before]);
+    let is_server = |turn: &Turn| {
+        let last = turn.blocks.last().and_then(|block| block["type"].as_str()).unwrap_or_default();
+        last == "server_tool_use" || (last.ends_with("_tool_result") && last != "tool_result")
+    };
+    let follows = match before {
+        Some("user") => true,
+        Some("assistant") => turns.last().is_some_and(is_server),
+        _ => false,
+    };
+    if !follows {
+        return Err(format!("messages.{at}: role 'system' must follow a 'user' message"));
+    }
+    match roles.get(at + 1) {
+        None | Some(&"assistant") => Ok(()),
+        Some(_) => Err(format!("messages.{at}: role 'system' must precede an 'assistant' message or end the array")),
+    }
+}
+
+fn texts(at: usize, blocks: &[Value]) -> Result<(), String> {
+    for (n, block) in blocks.iter().enumerate().filter(|(_, block)| block["type"] == "text") {
+        let text = block["text"].as_str().ok_or_else(|| format!("messages.{at}.content.{n}.text: Field required"))?;
+        let marked = block.get("cache_control").is_some_and(|mark| !mark.is_null());
+        if text.is_empty() && marked {
+            return Err(format!("messages.{at}.content.{n}.text: cache_control cannot be set for empty text blocks"));
+        }
+        if text.is_empty() {
+            return Err("messages: text content blocks must be non-empty".into());
+        }
+        if text.trim().is_empty() {
+            return Err("messages: text content blocks must contain non-whitespace text".into());
+        }
+    }
+    Ok(())
+}
+
+/// Models from Claude 4.6 on do not continue a text that the request begins.
+fn ends(model: &str, last: Option<&Turn>) -> Result<(), String> {
+    let old =
+        ["claude-3", "claude-opus-4-1", "claude-opus-4-2", "claude-opus-4-5", "claude-sonnet-4-2", "claude-sonnet-4-5"];
+    let is_old = !model.contains("claude") || old.iter().any(|start| model.contains(start)) || model.ends_with("-4-0");
+    if !is_old && !model.contains("haiku-4-5") {
+        return Err(
+            "This model does not support assistant message prefill. The conversation must end with a user message."
+                .into(),
+        );
+    }
+    let text = last.and_then(|turn| turn.blocks.last()).and_then(|block| block["text"].as_str()).unwrap_or_default();
+    match text.ends_with(char::is_whitespace) {
+        true => Err("messages: final assistant content cannot end with trailing whitespace".into()),
+        false => Ok(()),
+    }
+}
+
+fn ids(blocks: &[Value], kind: &str, id: &str) -> Vec<String> {
+    let found = blocks.iter().filter(|block| block["type"] == kind);
+    found.map(|block| block[id].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+fn pairs(turns: &[Turn]) -> Result<(), String> {
+    let mut seen: HashSet<String> = HashSet::new();
     let mut asked: Vec<String> = Vec::new();
-    for (role, blocks) in &merged {
-        let results: Vec<String> = blocks
-            .iter()
-            .take_while(|block| block["type"] == "tool_result")
-            .map(|block| block["tool_use_id"].to_string())
-            .collect();
-        let all_results = blocks.iter().filter(|block| block["type"] == "tool_result").count();
-        if role == "user" {
-            if all_results != results.len() {
-                return Err("results after other blocks".into());
-            }
-            if results.iter().collect::<HashSet<_>>() != asked.iter().collect::<HashSet<_>>() {
-                return Err(format!("asked {asked:?}, returned {results:?}"));
-            }
+    for (at, turn) in turns.iter().enumerate() {
+        let results = ids(&turn.blocks, "tool_result", "tool_use_id");
+        let first = turn.blocks.iter().take_while(|block| block["type"] == "tool_result").count();
+        if let Some(id) = results.iter().find(|id| !asked.contains(id)) {
+            return Err(format!("messages.{at}: unexpected `tool_use_id` found in `tool_result` blocks: {id}"));
         }
-        for block in blocks {
-            if block["type"] == "text" && block["text"].as_str().unwrap_or_default().trim().is_empty() {
-                return Err("an empty text".into());
-            }
+        if let Some(id) = asked.iter().find(|id| !results.contains(id)) {
+            return Err(format!(
+                "messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after: {id}"
+            ));
         }
-        asked =
-            blocks.iter().filter(|block| block["type"] == "tool_use").map(|block| block["id"].to_string()).collect();
+        if first < results.len() {
+            return Err(format!("messages.{at}: `tool_result` blocks must come first in the content"));
+        }
+        if turn.role == "user" && turn.blocks.iter().any(|block| block["type"] == "tool_use") {
+            return Err(format!("messages.{at}: `tool_use` blocks can only be in `assistant` messages"));
+        }
+        asked = ids(&turn.blocks, "tool_use", "id");
+        if let Some(id) = asked.iter().find(|id| !seen.insert((*id).clone())) {
+            return Err(format!("messages.{at}: `tool_use` ids must be unique: {id}"));
+        }
     }
-    if asked.is_empty() { Ok(()) } else { Err("calls without results at the end".into()) }
+    match asked.first() {
+        Some(id) => Err(format!("`tool_use` ids were found without `tool_result` blocks immediately after: {id}")),
+        None => Ok(()),
+    }
+}
+
+fn thinking(turns: &[Turn]) -> Result<(), String> {
+    let thinks = |block: &Value| block["type"] == "thinking" || block["type"] == "redacted_thinking";
+    for (at, turn) in turns.iter().enumerate() {
+        for block in turn.blocks.iter().filter(|block| thinks(block)) {
+            let sign = if block["type"] == "thinking" { &block["signature"] } else { &block["data"] };
+            if sign.as_str().is_none_or(str::is_empty) {
+                return Err(format!("messages.{at}: Invalid `signature` in `thinking` block"));
+            }
+        }
+        if turn.role == "assistant" && turn.blocks.last().is_some_and(thinks) {
+            return Err(format!("messages.{at}: The final block in an assistant message cannot be `thinking`."));
+        }
+    }
+    let newest = turns.iter().rev().find(|turn| turn.role == "assistant");
+    match newest.is_some_and(|turn| turn.blocks.iter().any(thinks) && !thinks(&turn.blocks[0])) {
+        true => {
+            Err("`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified".into())
+        }
+        false => Ok(()),
+    }
+}
+
+/// Cache marks, in the order of the provider: tools, system, messages.
+fn marks(body: &Value) -> Result<(), String> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let mut blocks = list(&body["tools"]);
+    blocks.extend(list(&body["system"]));
+    blocks.extend(list(&body["messages"]).iter().flat_map(|message| list(&message["content"])));
+    let marked: Vec<&Value> =
+        blocks.iter().filter(|block| block.get("cache_control").is_some_and(|mark| !mark.is_null())).collect();
+    if marked.len() > 4 {
+        return Err(format!("A maximum of 4 blocks with cache_control may be provided. Found {}.", marked.len()));
+    }
+    if marked.iter().any(|block| block["type"] == "thinking" || block["type"] == "redacted_thinking") {
+        return Err("cache_control: Extra inputs are not permitted on thinking blocks".into());
+    }
+    let is_long = |block: &&&Value| block["cache_control"]["ttl"] == "1h";
+    let first_short = marked.iter().position(|block| !is_long(&block)).unwrap_or(marked.len());
+    match marked[first_short..].iter().any(|block| is_long(&block)) {
+        true => Err("a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block".into()),
+        false => Ok(()),
+    }
 }
 
 fn chat(body: &Value) -> Result<(), String> {
-    let mut open: HashSet<String> = HashSet::new();
-    for message in body["messages"].as_array().ok_or("no messages")? {
-        let role = message["role"].as_str().ok_or("no role")?;
-        if role == "tool" {
-            if !open.remove(&message["tool_call_id"].to_string()) {
-                return Err("an output without its call before it".into());
-            }
-            continue;
-        }
-        if !open.is_empty() {
-            return Err(format!("calls without outputs before a message of {role}"));
-        }
-        // https://platform.openai.com/docs/api-reference/chat/create: content is required unless there are calls.
-        let calls = message["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty());
-        if role == "assistant" && !calls && message["content"].is_null() {
-            return Err("a message of the model without content and calls".into());
-        }
-        let calls = message["tool_calls"].as_array().into_iter().flatten();
-        open.extend(calls.map(|call| call["id"].to_string()));
+    let list = body["messages"].as_array().ok_or("Missing required parameter: 'messages'.")?;
+    if list.is_empty() {
+        return Err("Invalid 'messages': empty array.".into());
     }
-    if open.is_empty() { Ok(()) } else { Err("calls without outputs at the end".into()) }
+    let mut open: HashSet<String> = HashSet::new();
+    for (at, message) in list.iter().enumerate() {
+        let role = message["role"].as_str().ok_or("Missing required parameter: 'messages[].role'.")?;
+        if !["developer", "system", "user", "assistant", "tool", "function"].contains(&role) {
+            return Err(format!("Invalid value: '{role}'."));
+        }
+        if role == "tool" {
+            if !open.remove(message["tool_call_id"].as_str().unwrap_or_default()) {
+                return Err(
+                    "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.".into()
+                );
+            }
+        } else if !open.is_empty() {
+            return Err(unanswered(&open));
+        }
+        let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
+        let is_empty = message["content"].is_null() || message["content"].as_array().is_some_and(Vec::is_empty);
+        let has_other = !calls.is_empty() || !message["function_call"].is_null() || !message["refusal"].is_null();
+        if is_empty && !(role == "assistant" && has_other) {
+            return Err(format!("Invalid value for 'content': expected a string, got null. messages[{at}]"));
+        }
+        open.extend(calls.iter().map(|call| call["id"].as_str().unwrap_or_default().to_owned()));
+    }
+    if open.is_empty() { Ok(()) } else { Err(unanswered(&open)) }
 }
 
+fn unanswered(open: &HashSet<String>) -> String {
+    let text =
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'";
+    format!("{text}: {open:?}")
+}
+
+/// Items that others answer, and what they are answered by.
+const CALLS: [(&str, &str); 4] = [
+    ("function_call", "function_call_output"),
+    ("custom_tool_call", "custom_tool_call_output"),
+    ("local_shell_call", "local_shell_call_output"),
+    ("shell_call", "shell_call_output"),
+];
+
 fn responses(body: &Value) -> Result<(), String> {
-    let items = body["input"].as_array().ok_or("no input")?;
-    let ids = |kind: &str| -> Vec<String> {
-        items.iter().filter(|item| item["type"] == kind).map(|item| item["call_id"].to_string()).collect()
-    };
-    let (calls, outputs) = (ids("function_call"), ids("function_call_output"));
-    if calls.iter().collect::<HashSet<_>>() != outputs.iter().collect::<HashSet<_>>() {
-        return Err("calls and outputs do not match".into());
+    let items = body["input"].as_array().ok_or("Missing required parameter: 'input'.")?;
+    let has_past = !body["previous_response_id"].is_null();
+    let mut seen: HashSet<&str> = HashSet::new();
+    for (call_kind, output_kind) in CALLS {
+        let of = |kind: &str| -> Vec<(usize, &Value)> {
+            items.iter().enumerate().filter(|(_, item)| item["type"] == kind).collect()
+        };
+        let (calls, outputs) = (of(call_kind), of(output_kind));
+        for (at, output) in &outputs {
+            let is_asked = calls.iter().any(|(asked, call)| asked < at && call["call_id"] == output["call_id"]);
+            if !is_asked && !has_past {
+                return Err(format!("No tool call found for function call output with call_id {}.", output["call_id"]));
+            }
+        }
+        for (_, call) in &calls {
+            if !outputs.iter().any(|(_, output)| output["call_id"] == call["call_id"]) {
+                return Err(format!("No tool output found for function call {}.", call["call_id"]));
+            }
+        }
     }
-    for (at, _) in items.iter().enumerate().filter(|(_, item)| item["type"] == "reasoning") {
-        let next = items.get(at + 1).ok_or("reasoning at the end")?;
-        let is_of_model = next["type"] == "function_call" || next["role"] == "assistant";
-        if !is_of_model {
-            return Err("reasoning without what it belongs to".into());
+    for (at, item) in items.iter().enumerate() {
+        let id = item["id"].as_str().filter(|_| item["type"] != "item_reference");
+        if id.is_some_and(|id| !seen.insert(id)) {
+            return Err(format!("Duplicate item found with id {}.", item["id"]));
+        }
+        if item["type"] == "reasoning" {
+            let next = items[at + 1..].iter().find(|next| next["type"] != "reasoning");
+            let is_of_model = |next: &Value| {
+                next["role"] == "assistant" || next["type"].as_str().is_some_and(|kind| kind.ends_with("_call"))
+            };
+            if !next.is_some_and(is_of_model) {
+                return Err(format!(
+                    "Item {} of type 'reasoning' was provided without its required following item.",
+                    item["id"]
+                ));
+            }
+        }
+        if item["type"].is_null() || item["type"] == "message" {
+            let start = if item["role"] == "assistant" { "output_" } else { "input_" };
+            let parts = item["content"].as_array().cloned().unwrap_or_default();
+            let kinds = parts.iter().filter_map(|part| part["type"].as_str()).filter(|kind| *kind != "refusal");
+            if let Some(kind) = kinds.into_iter().find(|kind| !kind.starts_with(start)) {
+                return Err(format!("Invalid value: '{kind}' in input[{at}]."));
+            }
         }
     }
     Ok(())

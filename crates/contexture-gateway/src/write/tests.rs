@@ -39,7 +39,7 @@ fn conversation(id: &str, key: u8) -> Conversation {
 }
 
 fn step(messages: usize) -> PlanStep {
-    PlanStep { messages, keep: 1, segments: Vec::new(), covered: messages }
+    PlanStep { messages, keep: 1, segments: Vec::new(), covered: messages, standing: 1, stayed: 0 }
 }
 
 fn decided(messages: usize) -> DecisionEntry {

@@ -22,6 +22,11 @@ pub struct Agent {
     /// Whether arguments are serialised anew, with other blanks, in every other request.
     pub is_careless: bool,
     pub session: Option<String>,
+    /// Whether it sends reminders in the role `system` inside the conversation, as Claude Code does with newer models:
+    /// after what the user says and after every so many outputs.
+    pub has_reminders: bool,
+    /// The model of Anthropic that is asked, if it is not the usual one.
+    pub model: Option<&'static str>,
     calls: usize,
 }
 
@@ -46,7 +51,7 @@ pub fn numbered(text: &str) -> String {
 impl Agent {
     pub fn new(format: Format, task: &str) -> Self {
         let steps = vec![Step::User(task.to_owned())];
-        Self { format, steps, is_careless: false, session: None, calls: 0 }
+        Self { format, steps, is_careless: false, session: None, has_reminders: false, model: None, calls: 0 }
     }
 
     /// A call with what it returned.
@@ -109,32 +114,51 @@ impl Agent {
 
     fn messages(&self, steps: &[Step], stream: bool) -> Value {
         let mark = json!({"type": "ephemeral"});
-        let mut messages: Vec<Value> = steps.iter().enumerate().map(|(at, step)| match step {
+        let mut messages: Vec<Value> = steps
+            .iter()
+            .enumerate()
+            .flat_map(|(at, step)| {
+                let message = self.message(at, step);
+                let is_reminded = self.has_reminders && (matches!(step, Step::User(_)) || at % 6 == 2);
+                let reminder = format!("Reminder {at}: keep to the conventions of this project, and be brief.");
+                let reminder = json!({"role": "system", "content": [{"type": "text", "text": reminder}]});
+                std::iter::once(message).chain((is_reminded && !matches!(step, Step::Model { .. })).then_some(reminder))
+            })
+            .collect();
+        if let Some(block) =
+            messages.last_mut().and_then(|last| last["content"].as_array_mut()).and_then(|blocks| blocks.last_mut())
+        {
+            block["cache_control"] = mark.clone();
+        }
+        let usual = if self.has_reminders { "claude-opus-4-8" } else { "claude-sonnet-4-5" };
+        let model = self.model.unwrap_or(usual);
+        json!({
+            "model": model, "max_tokens": 8000, "stream": stream,
+            "system": [{"type": "text", "text": "You are a coding agent. ".repeat(200), "cache_control": mark}],
+            "tools": tools("input_schema"), "messages": messages, "metadata": {"user_id": "somebody"},
+        })
+    }
+
+    fn message(&self, at: usize, step: &Step) -> Value {
+        match step {
             Step::User(text) => json!({"role": "user", "content": [
                 {"type": "text", "text": "<system-reminder>\nThe project's rules are in CLAUDE.md.\n</system-reminder>"},
                 {"type": "text", "text": text}]}),
             Step::Model { text, calls } => {
                 let mut blocks = vec![
                     json!({"type": "thinking", "thinking": format!("thought {at}"), "signature": format!("sig+{at}=")}),
-                    json!({"type": "text", "text": text})];
-                blocks.extend(calls.iter().map(|(id, name, arguments)| json!({"type": "tool_use", "id": id, "name": name, "input": arguments})));
+                    json!({"type": "text", "text": text}),
+                ];
+                blocks.extend(calls.iter().map(
+                    |(id, name, arguments)| json!({"type": "tool_use", "id": id, "name": name, "input": arguments}),
+                ));
                 json!({"role": "assistant", "content": blocks})
             }
             Step::Outputs(outputs) => {
                 let block = |(id, text, is_error): &(String, String, bool)| json!({"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error});
                 json!({"role": "user", "content": outputs.iter().map(block).collect::<Vec<_>>()})
             }
-        }).collect();
-        if let Some(block) =
-            messages.last_mut().and_then(|last| last["content"].as_array_mut()).and_then(|blocks| blocks.last_mut())
-        {
-            block["cache_control"] = mark.clone();
         }
-        json!({
-            "model": "claude-sonnet-4-5", "max_tokens": 8000, "stream": stream,
-            "system": [{"type": "text", "text": "You are a coding agent. ".repeat(200), "cache_control": mark}],
-            "tools": tools("input_schema"), "messages": messages, "metadata": {"user_id": "somebody"},
-        })
     }
 
     fn arguments(value: &Value, blanks: bool) -> String {

@@ -57,6 +57,7 @@ async fn what_is_not_changed_keeps_its_compressed_bytes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn broken_bombs_and_unknown_codings_pass_unchanged_and_say_why() {
     let provider = Provider::start().await;
+    provider.be_kind();
     let options = Options { read_bytes: 1 << 20, ..small() };
     let gateway = provider.gateway(options).await;
     let bomb = packed(&"0".repeat(50 << 20));

@@ -55,6 +55,62 @@ async fn what_is_sent_is_valid_and_moves_only_with_a_fold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn system_messages_inside_a_conversation_stay_where_the_provider_accepts_them() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    let mut agent = long(Format::Messages, 24);
+    agent.has_reminders = true;
+    let sent = play(&gateway, &provider, &agent).await;
+    assert_eq!(provider.refused(), Vec::<String>::new());
+    let records = records(&gateway, sent.len()).await;
+    let folds = records.iter().filter(|record| record.decided.iter().any(|note| note.is_fold())).count();
+    assert!(folds >= 2, "{folds} folds");
+    for (n, body) in sent.iter().enumerate() {
+        // What the client calls a reminder is still one, in one role or the other.
+        let last = texts_of(body, "system").len()
+            + texts_of(body, "user").iter().filter(|text| text.contains("Reminder ")).count();
+        assert!(last > 0, "request {n}");
+        if n > 0 && !records[n].decided.iter().any(|note| note.is_fold()) {
+            let (before, now) = (digests(agent.format, &sent[n - 1]), digests(agent.format, body));
+            assert!(now.starts_with(&before), "request {n} moved without a fold");
+        }
+    }
+    let folded = sent.iter().filter(|body| body.contains("<system-reminder>\\nReminder")).count();
+    assert!(folded > 0, "some of them lost the messages around them");
+}
+
+/// Thoughts of newer models are bound to everything that was sent before them: after a change of it they are refused.
+/// <https://platform.claude.com/docs/en/build-with-claude/preserved-thinking>
+#[tokio::test(flavor = "multi_thread")]
+async fn thoughts_that_are_bound_to_what_was_sent_before_them_are_left_out_after_a_fold() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    let mut agent = long(Format::Messages, 16);
+    (agent.has_reminders, agent.model) = (true, Some("claude-opus-5-5"));
+    let mut sent_before: std::collections::HashMap<String, Vec<_>> = std::collections::HashMap::new();
+    let (mut thoughts, mut folds, mut before) = (0, 0, Vec::new());
+    for at in agent.requests() {
+        let (status, answer) = post(&gateway, agent.format, agent.request(at, false)).await;
+        assert_eq!(status, 200, "{answer}");
+        let body = provider.last().body;
+        let now = digests(agent.format, &body);
+        folds += usize::from(!now.starts_with(&before));
+        for (index, message) in messages_of(&body).iter().enumerate() {
+            for block in message["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "thinking")
+            {
+                let prefix = &sent_before[block["signature"].as_str().unwrap()];
+                assert!(*prefix == now[..index], "a thought of another conversation in the request after step {at}");
+                thoughts += 1;
+            }
+        }
+        // What the model says next is bound to this.
+        sent_before.insert(format!("sig+{at}="), now.clone());
+        before = now;
+    }
+    assert!(folds >= 2 && thoughts > 50, "{folds} folds, {thoughts} thoughts");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn instructions_tools_options_and_what_is_kept_keep_their_bytes() {
     let provider = Provider::start().await;
     let gateway = provider.gateway(small()).await;

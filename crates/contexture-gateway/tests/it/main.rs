@@ -16,6 +16,7 @@ mod disk;
 mod faults;
 mod folding;
 mod kills;
+mod limits;
 mod own_routes;
 mod passing;
 mod recordings;

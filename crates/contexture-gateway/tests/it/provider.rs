@@ -10,6 +10,7 @@ use contexture_gateway::{Gateway, Options, Upstreams};
 use serde_json::{Value, json};
 
 use contexture_gateway::testing::cache::{Cache, Took};
+use contexture_gateway::testing::rules;
 
 /// What the provider got.
 #[derive(Clone, Debug)]
@@ -38,6 +39,14 @@ struct Inner {
     got: Vec<Got>,
     cache: Cache,
     fault: Option<Fault>,
+    /// Whether requests that break a rule of the provider's are refused.
+    is_strict: bool,
+    /// What it says when it is asked for its models.
+    list: Option<&'static str>,
+    /// The most tokens of a request, four bytes each.
+    window: Option<u64>,
+    /// Why requests were refused.
+    refused: Vec<String>,
 }
 
 /// A provider.
@@ -51,7 +60,8 @@ impl Provider {
     pub async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let inner = Arc::new(Mutex::new(Inner { cache: Cache::with_life(300_000), ..Inner::default() }));
+        let inner = Inner { cache: Cache::with_life(300_000), is_strict: true, ..Inner::default() };
+        let inner = Arc::new(Mutex::new(inner));
         let app = axum::Router::new().fallback(serve).with_state(inner.clone());
         tokio::spawn(async move { axum::serve(listener, app).await });
         Self { url, inner }
@@ -63,6 +73,26 @@ impl Provider {
 
     pub fn last(&self) -> Got {
         self.inner.lock().unwrap().got.last().cloned().unwrap()
+    }
+
+    /// What it said to requests that break its rules.
+    pub fn refused(&self) -> Vec<String> {
+        self.inner.lock().unwrap().refused.clone()
+    }
+
+    /// Sets its list of models.
+    pub fn set_list(&self, list: &'static str) {
+        self.inner.lock().unwrap().list = Some(list);
+    }
+
+    /// Refuses larger requests from now on, in the words of the providers.
+    pub fn set_window(&self, tokens: u64) {
+        self.inner.lock().unwrap().window = Some(tokens);
+    }
+
+    /// Accepts whatever comes from now on.
+    pub fn be_kind(&self) {
+        self.inner.lock().unwrap().is_strict = false;
     }
 
     pub fn set_fault(&self, fault: Option<Fault>) {
@@ -118,15 +148,24 @@ async fn serve(State(inner): State<Arc<Mutex<Inner>>>, request: Request) -> Resp
     let body = unpacked(&raw).filter(|_| is_packed).unwrap_or(raw.clone());
     let body = String::from_utf8_lossy(&body).into_owned();
     let path = parts.uri.to_string();
+    let parts_path = parts.uri.path().to_owned();
     let format = Format::of_path(parts.uri.path());
     let mut inner = inner.lock().unwrap();
     let fault = inner.fault.clone().filter(|fault| fault.only_with.is_none_or(|text| body.contains(text)));
-    let took = match (format, &fault) {
-        (Some(format), None) => inner.cache.serve(format, &body, 0),
+    let broken = format.filter(|_| fault.is_none() && inner.is_strict);
+    let large = |format| too_large(format, &body, inner.window?);
+    let broken = broken.and_then(|format| Some((format, large(format).or_else(|| rules::check(format, &body).err())?)));
+    let took = match (format, &fault, &broken) {
+        (Some(format), None, None) => inner.cache.serve(format, &body, 0),
         _ => Took::default(),
     };
     let is_stream = serde_json::from_str::<Value>(&body).is_ok_and(|body| body["stream"] == true);
     inner.got.push(Got { path, headers: parts.headers, raw, body, took });
+    if let Some((format, message)) = broken {
+        inner.refused.push(message.clone());
+        let body = Body::from(rules::refusal(format, &message));
+        return Response::builder().status(StatusCode::BAD_REQUEST).body(body).unwrap();
+    }
     if let Some(fault) = fault {
         let mut response = Response::builder().status(fault.status);
         for (name, value) in &fault.headers {
@@ -134,10 +173,22 @@ async fn serve(State(inner): State<Arc<Mutex<Inner>>>, request: Request) -> Resp
         }
         return response.body(Body::from(fault.body)).unwrap();
     }
+    if let Some(list) = inner.list.filter(|_| parts_path.ends_with("/models")) {
+        return Response::new(Body::from(list));
+    }
     let Some(format) = format else {
         return Response::builder().status(StatusCode::OK).header("x-kind", "other").body(Body::from("other")).unwrap();
     };
     answer(format, &took, is_stream)
+}
+
+/// What providers say to a request that is larger than the window.
+fn too_large(format: Format, body: &str, window: u64) -> Option<String> {
+    let tokens = body.len() as u64 / 4;
+    (tokens > window).then(|| match format {
+        Format::Messages => format!("prompt is too long: {tokens} tokens > {window} maximum"),
+        _ => format!("This model's maximum context length is {window} tokens. However, your messages resulted in {tokens} tokens."),
+    })
 }
 
 fn answer(format: Format, took: &Took, is_stream: bool) -> Response<Body> {

@@ -197,3 +197,40 @@ fn marks_move_to_what_replaces_their_place_and_behind_what_is_added() {
     ];
     assert_eq!(sent, json!({"messages": texts}));
 }
+
+#[test]
+fn a_mark_stands_at_what_stays_and_there_are_never_more_than_four() {
+    let mark = json!({"type": "ephemeral"});
+    let user = |text: &str, is_marked: bool| {
+        let mut block = json!({"type": "text", "text": text});
+        if is_marked {
+            block["cache_control"] = mark.clone();
+        }
+        json!({"role": "user", "content": [block]})
+    };
+    let check = |tools: usize, marked: &[usize], expected: &[&str]| {
+        let tools: Vec<Value> = (0..tools).map(|n| json!({"name": format!("t{n}"), "cache_control": mark})).collect();
+        let messages: Vec<Value> = (0..6).map(|n| user(&n.to_string(), marked.contains(&n))).collect();
+        let body = json!({"tools": tools, "messages": messages}).to_string();
+        let request = Request::parse(Format::Messages, &body).unwrap();
+        let mut plan = Plan::default();
+        plan.push_made("stays".into());
+        plan.push_made("changes".into());
+        plan.push_kept(2..3);
+        plan.cover(3);
+        plan.stand(1);
+        let sent: Value = serde_json::from_str(&request.rewritten(&plan).unwrap()).unwrap();
+        let blocks = sent["messages"].as_array().unwrap().iter().map(|message| &message["content"][0]);
+        let marked: Vec<&str> = blocks
+            .filter(|block| block.get("cache_control").is_some())
+            .map(|block| block["text"].as_str().unwrap())
+            .collect();
+        assert_eq!(marked, expected, "{sent}");
+    };
+    check(2, &[5], &["stays", "5"]);
+    check(3, &[5], &["5"]);
+    check(2, &[4, 5], &["stays", "5"]);
+    check(0, &[2, 4, 5], &["stays", "2", "4", "5"]);
+    check(1, &[2, 4, 5], &["stays", "2", "5"]);
+    check(2, &[], &[]);
+}

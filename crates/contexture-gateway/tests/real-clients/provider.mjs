@@ -1,47 +1,11 @@
 // A provider that has an agent work: it asks for one command after the other and then says that it is done.
-// It speaks Anthropic messages, OpenAI chat completions and OpenAI responses, and notes what is wrong with a request.
+// It speaks Anthropic messages, OpenAI chat completions and OpenAI responses, and refuses what breaks their rules.
 // It can have a fault, once, before the answer to the third request of the task.
 
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import * as zlib from "node:zlib";
-
-// What a provider would refuse.
-function faults(kind, body) {
-  const found = [];
-  const marks = (JSON.stringify(body).match(/"cache_control":\{/g) ?? []).length;
-  if (marks > 4) found.push(`${marks} cache marks`);
-  if (kind === "messages") {
-    const merged = [];
-    for (const message of body.messages) {
-      const blocks = typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content;
-      const before = merged.at(-1);
-      if (before?.role === message.role) before.blocks.push(...blocks);
-      else merged.push({ role: message.role, blocks: [...blocks] });
-    }
-    if (merged[0]?.role !== "user") found.push("the first message is not the user's");
-    let asked = [];
-    for (const { role, blocks } of merged.filter(({ role }) => role !== "system")) {
-      const returned = blocks.filter((block) => block.type === "tool_result").map((block) => block.tool_use_id);
-      if (role === "user" && String([...returned].sort()) !== String([...asked].sort())) found.push(`asked ${asked}, returned ${returned}`);
-      asked = blocks.filter((block) => block.type === "tool_use").map((block) => block.id);
-    }
-  } else if (kind === "chat") {
-    const open = new Set();
-    for (const message of body.messages) {
-      if (message.role === "tool") {
-        if (!open.delete(message.tool_call_id)) found.push("an output without its call");
-        continue;
-      }
-      if (open.size > 0) found.push("calls without outputs");
-      for (const call of message.tool_calls ?? []) open.add(call.id);
-    }
-  } else {
-    const ids = (end) => body.input.filter((item) => String(item.type).endsWith(end)).map((item) => item.call_id).sort();
-    if (String(ids("_call")) !== String(ids("_call_output"))) found.push("calls and outputs do not match");
-  }
-  return found;
-}
+import { broken } from "./rules.mjs";
 
 // Messages as a cache sees them.
 function plain(kind, body) {
@@ -131,8 +95,8 @@ const faults_by_name = {
   },
 };
 
-function refuse(response, kind, status, type, headers = {}) {
-  const error = { type, code: type, message: `a ${status} on purpose` };
+function refuse(response, kind, status, type, headers = {}, message = `a ${status} on purpose`) {
+  const error = { type, code: type, message };
   response.writeHead(status, { "content-type": "application/json", ...headers });
   response.end(JSON.stringify(kind === "messages" ? { type: "error", error } : { error }));
 }
@@ -159,7 +123,7 @@ export async function provide({ steps, fault, end, commands }) {
     const shared = now.findIndex((message, at) => message !== last[at]);
     const kept = shared === -1 ? now.length : Math.min(shared, last.length);
     const bytes = JSON.stringify(body).length;
-    const entry = { kind, isMain, streams: Boolean(body.stream), bytes, kept, before: last.length, done: outputs(kind, body), faults: faults(kind, body), headers: request.headers };
+    const entry = { kind, isMain, streams: Boolean(body.stream), bytes, kept, before: last.length, done: outputs(kind, body), faults: broken(kind, body), model: body.model, betas: request.headers["anthropic-beta"], headers: request.headers };
     entry.cached = isMain && last.length > 0 ? bytes - now.join(",").length + now.slice(0, kept).join(",").length : 0;
     if (isMain) last = now;
     requests.push(entry);
@@ -177,6 +141,8 @@ export async function provide({ steps, fault, end, commands }) {
     const body = JSON.parse(text);
     const entry = note(kind, request, body);
     count += 1;
+    // What breaks a rule is refused, as the provider would.
+    if (entry.faults.length > 0) return refuse(response, kind, 400, "invalid_request_error", {}, entry.faults[0]);
     const step = commands ? `${commands[entry.done]}; echo step-${entry.done}-of-the-task` : `cat part_${entry.done}.txt`;
     const command = entry.done < steps ? step : end;
     const use = entry.isMain && command ? call(body, command) : null;

@@ -241,7 +241,7 @@ function Price({ note, onBefore }: { note: Note; onBefore: () => void }) {
   return (
     <span class="price">
       {number(before_tokens)} tokens became {number(after_tokens)}. Price: {number(cost)} billed again; spares {number(saves_per_request)} with every later
-      request{back !== null && `, so it is paid back after ${plural(back, "request")}`}.{" "}
+      request{back !== null && `, so ${plural(back, "request")} would pay for it`}.{" "}
       <button class="link" onClick={onBefore}>Show what changed</button>
     </span>
   );

@@ -1,0 +1,72 @@
+//! `contexture models`: what is known of models.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use contexture_gateway::models::{Known, Models, agent_models, names_in};
+
+use super::print::thousands;
+use crate::failure::Failure;
+
+/// List what is known of models: windows, prices, and where these come from
+///
+/// With --check, look for names that agents know and the table does not.
+#[derive(Args)]
+pub struct ModelsCommand {
+    /// Names to look up; all of the table without any
+    names: Vec<String>,
+    /// Fail if a name that agents know has no row or no price
+    #[arg(long)]
+    check: bool,
+    /// Check the names in this file instead, the first word of each line
+    #[arg(long, requires = "check", value_name = "FILE")]
+    list: Option<PathBuf>,
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// The list cannot be read, or the table has gaps.
+pub fn run(command: &ModelsCommand) -> Result<(), Failure> {
+    let models = Models::builtin();
+    if command.check {
+        return check(&models, command);
+    }
+    let names: Vec<String> = match command.names.is_empty() {
+        true => models.names().map(str::to_owned).collect(),
+        false => command.names.clone(),
+    };
+    let lines: Vec<String> = names.iter().map(|name| line(name, &models.find(name))).collect();
+    Ok(io::stdout().write_all((lines.join("\n") + "\n").as_bytes())?)
+}
+
+fn line(name: &str, known: &Known) -> String {
+    let price = match known.model.dollars(0) {
+        Some((input, output)) => format!("${input} and ${output} a million ({})", known.price),
+        None => "price not known".to_owned(),
+    };
+    format!("{name}: {} tokens ({}), {price}", thousands(known.model.context), known.window)
+}
+
+fn check(models: &Models, command: &ModelsCommand) -> Result<(), Failure> {
+    let list = match &command.list {
+        Some(path) => {
+            let text = std::fs::read_to_string(path);
+            let text = text.map_err(|error| Failure::work(format!("read `{}`: {error}", path.display())))?;
+            names_in(&text).map(str::to_owned).collect()
+        }
+        None if command.names.is_empty() => agent_models().map(str::to_owned).collect(),
+        None => command.names.clone(),
+    };
+    let gaps = models.gaps(list.iter().map(String::as_str));
+    let mut text = format!("{} names, {} gaps in the table of {}\n", list.len(), gaps.len(), models.checked());
+    for (name, gap) in &gaps {
+        text.push_str(&format!("{name}: {gap}\n"));
+    }
+    io::stdout().write_all(text.as_bytes())?;
+    match gaps.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::work(format!("the table of models has {} gaps", gaps.len()))),
+    }
+}

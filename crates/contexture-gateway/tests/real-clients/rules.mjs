@@ -1,0 +1,122 @@
+// What providers refuse, written from their documentation and from the errors that people report, read on 2026-11-17:
+// Anthropic's pages on messages, tool use, thinking, prompt caching and mid-conversation system messages; OpenAI's
+// references of chat completions and responses, and its guides on function calling and reasoning.
+
+const list = (value) => (Array.isArray(value) ? value : []);
+const isText = (block) => block.type === "text";
+const isThought = (block) => block.type === "thinking" || block.type === "redacted_thinking";
+
+function blocksOf(content) {
+  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
+  return list(content);
+}
+
+// Models before Claude 4.6 go on with a text that the request begins for them.
+const continues = (model) => !/claude/.test(model) || /claude-3|-4-0|-4-1|-4-2\d|-4-5/.test(model);
+
+function* messages(body) {
+  const roles = body.messages.map(({ role }) => role);
+  const turns = [];
+  if (roles[0] !== "user") yield 'messages: first message must use the "user" role';
+  for (const [at, { role, content }] of body.messages.entries()) {
+    const blocks = blocksOf(content);
+    const isLast = at + 1 === roles.length;
+    if (!["user", "assistant", "system"].includes(role)) yield `messages.${at}: Unexpected role "${role}"`;
+    if (role === "system") {
+      const before = turns.at(-1)?.blocks.at(-1)?.type ?? "";
+      const isServer = roles[at - 1] === "assistant" && (before === "server_tool_use" || (before.endsWith("_tool_result") && before !== "tool_result"));
+      if (roles[at - 1] !== "user" && !isServer) yield `messages.${at}: role 'system' must follow a 'user' message`;
+      if (!isLast && roles[at + 1] !== "assistant") yield `messages.${at}: role 'system' must precede an 'assistant' message or end the array`;
+    }
+    if (blocks.length === 0 && !(isLast && role === "assistant")) yield `messages.${at}: all messages must have non-empty content except for the optional final assistant message`;
+    for (const [n, block] of blocks.entries()) {
+      if (isText(block) && !block.text.trim()) yield `messages.${at}.content.${n}: text content blocks must contain non-whitespace text`;
+      if (isThought(block) && block.cache_control) yield `messages.${at}.content.${n}: cache_control on thinking`;
+      if (isThought(block) && !(block.signature || block.data)) yield `messages.${at}.content.${n}: Invalid \`signature\` in \`thinking\` block`;
+    }
+    if (role === "system") continue;
+    if (turns.at(-1)?.role === role) turns.at(-1).blocks.push(...blocks);
+    else turns.push({ role, blocks: [...blocks] });
+  }
+  yield* pairs(turns);
+  const last = turns.at(-1);
+  if (roles.at(-1) === "assistant" && !continues(body.model ?? "")) yield "This model does not support assistant message prefill.";
+  if (roles.at(-1) === "assistant" && /\s$/.test(last.blocks.at(-1)?.text ?? "")) yield "messages: final assistant content cannot end with trailing whitespace";
+  const newest = turns.findLast(({ role }) => role === "assistant");
+  if (newest?.blocks.some(isThought) && !isThought(newest.blocks[0])) yield "`thinking` blocks in the latest assistant message cannot be modified";
+  for (const { role, blocks } of turns) if (role === "assistant" && blocks.length > 0 && isThought(blocks.at(-1))) yield "The final block in an assistant message cannot be `thinking`.";
+  yield* marks(body);
+}
+
+function* pairs(turns) {
+  const seen = new Set();
+  let asked = [];
+  for (const { role, blocks } of turns) {
+    const results = blocks.filter(({ type }) => type === "tool_result").map((block) => block.tool_use_id);
+    for (const id of results) if (!asked.includes(id)) yield `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}`;
+    for (const id of asked) if (!results.includes(id)) yield `\`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${id}`;
+    const first = blocks.findIndex(({ type }) => type !== "tool_result");
+    if (first !== -1 && blocks.slice(first).some(({ type }) => type === "tool_result")) yield "`tool_result` blocks must come first in the content";
+    asked = role === "assistant" ? blocks.filter(({ type }) => type === "tool_use").map(({ id }) => id) : [];
+    for (const id of asked) {
+      if (seen.has(id)) yield `\`tool_use\` ids must be unique: ${id}`;
+      seen.add(id);
+    }
+  }
+  if (asked.length > 0) yield "`tool_use` ids were found without `tool_result` blocks at the end";
+}
+
+function* marks(body) {
+  const blocks = [...list(body.tools), ...list(body.system), ...body.messages.flatMap(({ content }) => list(content))];
+  const marked = blocks.filter((block) => block.cache_control);
+  if (marked.length > 4) yield `A maximum of 4 blocks with cache_control may be provided. Found ${marked.length}.`;
+  const lives = marked.map((block) => block.cache_control.ttl ?? "5m");
+  if (lives.lastIndexOf("1h") > lives.indexOf("5m") && lives.includes("5m")) yield "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block";
+}
+
+function* chat(body) {
+  const open = new Set();
+  if (body.messages.length === 0) yield "Invalid 'messages': empty array.";
+  for (const [at, message] of body.messages.entries()) {
+    if (!["developer", "system", "user", "assistant", "tool", "function"].includes(message.role)) yield `Invalid value: '${message.role}'.`;
+    if (message.role === "tool") {
+      if (!open.delete(message.tool_call_id)) yield "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.";
+    } else if (open.size > 0) {
+      yield "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.";
+      open.clear();
+    }
+    const calls = list(message.tool_calls);
+    const isEmpty = message.content == null || (Array.isArray(message.content) && message.content.length === 0);
+    if (isEmpty && !(message.role === "assistant" && (calls.length > 0 || message.function_call || message.refusal))) yield `Invalid value for 'content': expected a string, got null. messages[${at}]`;
+    for (const call of calls) open.add(call.id);
+  }
+  if (open.size > 0) yield "An assistant message with 'tool_calls' must be followed by tool messages at the end.";
+}
+
+function* responses(body) {
+  const items = body.input;
+  const seen = new Set();
+  for (const kind of ["function_call", "custom_tool_call", "local_shell_call", "shell_call"]) {
+    const at = (type) => items.flatMap((item, n) => (item.type === type ? [[item.call_id, n]] : []));
+    const [calls, outputs] = [at(kind), at(`${kind}_output`)];
+    for (const [id, n] of outputs) if (!body.previous_response_id && !calls.some(([call, before]) => call === id && before < n)) yield `No tool call found for function call output with call_id ${id}.`;
+    for (const [id] of calls) if (!outputs.some(([output]) => output === id)) yield `No tool output found for function call ${id}.`;
+  }
+  for (const [at, item] of items.entries()) {
+    if (item.id && item.type !== "item_reference") {
+      if (seen.has(item.id)) yield `Duplicate item found with id ${item.id}.`;
+      seen.add(item.id);
+    }
+    if (item.type === "reasoning") {
+      const next = items.slice(at + 1).find(({ type }) => type !== "reasoning");
+      if (!(next && (next.role === "assistant" || /_call$|^compaction/.test(next.type ?? "")))) yield `Item '${item.id}' of type 'reasoning' was provided without its required following item.`;
+    }
+    if (item.type === "message" || (!item.type && item.role)) {
+      const start = item.role === "assistant" ? "output_" : "input_";
+      for (const part of list(item.content)) if (part.type !== "refusal" && !String(part.type).startsWith(start)) yield `Invalid value: '${part.type}' in input[${at}].`;
+    }
+  }
+}
+
+// What is wrong with a request.
+export const broken = (kind, body) => [...{ messages, chat, responses }[kind](body)];

@@ -1,0 +1,39 @@
+//! What providers refuse, and a check of a request against it.
+//!
+//! The rules are rows of [one table](TABLE), each with the day on which it was read and where. [`broken`] looks for the
+//! first one that a request breaks. What it cannot read it does not judge: a form that is new to it may well be accepted.
+//!
+//! ```
+//! use contexture_wire::{Format, rules};
+//!
+//! let body = r#"{"model":"m","messages":[{"role":"assistant","content":"hello"}]}"#;
+//! let broken = rules::broken(Format::Messages, body).unwrap();
+//! assert_eq!((broken.rule.id, broken.at), ("first-is-user", Some(0)));
+//! ```
+
+mod rule;
+mod table;
+mod roles;
+mod messages;
+mod chat;
+mod responses;
+
+pub use rule::{Broken, Check, Rule};
+pub use table::{TABLE, binds_reasoning, rules};
+
+use super::format::Format;
+use super::request::Request;
+
+/// Returns the first rule that a request breaks; `None` also for a request that cannot be read.
+pub fn broken(format: Format, body: &str) -> Option<Broken> {
+    let request = Request::parse(format, body).ok()?;
+    let model = request.model().unwrap_or_default();
+    match format {
+        Format::Messages => messages::broken(&request, body, &model),
+        Format::Chat => chat::broken(&request, &model),
+        Format::Responses => responses::broken(&request, &model),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! The checks of Anthropic messages.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde_json::value::RawValue;
+
+use super::roles::roles_broken;
+use super::rule::{Broken, Check, Rule, at};
+use super::table::rules;
+use crate::anthropic::{Blocks, MARK};
+use crate::fields::Fields;
+use crate::format::Format;
+use crate::marks::CacheMarks;
+use crate::request::Request;
+
+/// A message as the checks see it.
+struct Said<'a> {
+    role: Cow<'a, str>,
+    blocks: Vec<Block<'a>>,
+}
+
+/// A block of a message.
+struct Block<'a> {
+    kind: Cow<'a, str>,
+    fields: Fields<'a>,
+    /// The text of a content that is no list.
+    text: Option<&'a RawValue>,
+}
+
+impl<'a> Block<'a> {
+    fn is_result(&self) -> bool {
+        self.kind == "tool_result"
+    }
+
+    fn is_thinking(&self) -> bool {
+        self.kind == "thinking" || self.kind == "redacted_thinking"
+    }
+
+    fn text(&self) -> Option<&'a RawValue> {
+        self.text.or_else(|| self.fields.get("text").filter(|_| self.kind == "text"))
+    }
+
+    fn mark(&self) -> Option<&'a RawValue> {
+        self.fields.get(MARK).filter(|mark| mark.get() != "null")
+    }
+}
+
+pub(super) fn broken(request: &Request<'_>, body: &str, model: &str) -> Option<Broken> {
+    let said: Vec<Said<'_>> = request.messages().iter().map(|raw| said(raw)).collect::<Option<_>>()?;
+    let roles: Vec<&str> = said.iter().map(|said| &*said.role).collect();
+    rules(Format::Messages, model).find_map(|rule| match rule.check {
+        Check::After(role, known) => after_broken(rule, role, known, &said),
+        Check::Content(last) => content_broken(rule, last, &said),
+        Check::Marks(most) => {
+            let mut marks = CacheMarks::default();
+            marks.note(body);
+            (marks.count > most).then_some(Broken { rule, at: None })
+        }
+        Check::LongMarksFirst => long_marks_broken(rule, request, &said),
+        Check::CallsAnswered | Check::OutputsAsked | Check::OutputsFirst => pairs_broken(rule, &said),
+        Check::ReasoningFirst => thinking_first_broken(rule, &said),
+        Check::UniqueIds => ids_broken(rule, &said),
+        Check::EndOfText => end_broken(rule, &said),
+        Check::Text | Check::Signed | Check::Unmarked(_) | Check::UnmarkedEmpty | Check::ReasoningLast => {
+            (0..said.len()).find(|message| is_wrong(rule.check, &said[*message])).and_then(|message| at(rule, message))
+        }
+        _ => roles_broken(rule, &roles),
+    })
+}
+
+fn said(raw: &RawValue) -> Option<Said<'_>> {
+    let fields = Fields::parse(raw.get()).ok()?;
+    let role = fields.text("role")?;
+    let Some(content) = fields.get("content").filter(|content| content.get() != "null") else {
+        return Some(Said { role, blocks: Vec::new() });
+    };
+    let blocks = if content.get().starts_with('"') {
+        let is_empty = content.get() == "\"\"";
+        let text = Block { kind: "text".into(), fields: Fields::default(), text: Some(content) };
+        if is_empty { Vec::new() } else { vec![text] }
+    } else {
+        let Blocks::List(blocks) = Blocks::of(content).ok()? else { return None };
+        blocks.into_iter().map(block).collect::<Option<_>>()?
+    };
+    Some(Said { role, blocks })
+}
+
+fn block(raw: &RawValue) -> Option<Block<'_>> {
+    let fields = Fields::parse(raw.get()).ok()?;
+    Some(Block { kind: fields.text("type")?, fields, text: None })
+}
+
+/// Whether a JSON string has nothing but white space.
+fn is_blank(text: &RawValue) -> bool {
+    crate::fields::text_of(text).is_some_and(|text| text.trim().is_empty())
+}
+
+/// A short text is looked at; long ones are not blank in practice, and looking costs time.
+const LONGEST_BLANK: usize = 64;
+
+fn is_wrong(check: Check, said: &Said<'_>) -> bool {
+    let is_empty =
+        |block: &Block<'_>| block.text().is_some_and(|text| text.get().len() <= LONGEST_BLANK && is_blank(text));
+    let is_marked = |block: &Block<'_>| block.mark().is_some();
+    match check {
+        Check::Text => said.blocks.iter().any(is_empty),
+        Check::UnmarkedEmpty => said.blocks.iter().any(|block| is_empty(block) && is_marked(block)),
+        Check::Unmarked(kinds) => said.blocks.iter().any(|block| kinds.contains(&&*block.kind) && is_marked(block)),
+        Check::Signed => said.blocks.iter().any(|block| match &*block.kind {
+            "thinking" => block.fields.text("signature").is_none_or(|signature| signature.is_empty()),
+            "redacted_thinking" => block.fields.text("data").is_none_or(|data| data.is_empty()),
+            _ => false,
+        }),
+        Check::ReasoningLast => said.role == "assistant" && said.blocks.last().is_some_and(Block::is_thinking),
+        _ => false,
+    }
+}
+
+/// A system message may also follow a message of the model that ends with a tool of the provider's own.
+fn after_broken(rule: &'static Rule, role: &str, known: &[&str], said: &[Said<'_>]) -> Option<Broken> {
+    let follows = |message: usize| {
+        let before = message.checked_sub(1).map(|before| &said[before]);
+        before.is_some_and(|before| {
+            let is_server = |block: &Block<'_>| block.kind == "server_tool_use" || block.kind.ends_with("_tool_result");
+            known.contains(&&*before.role)
+                || (before.role == "assistant" && before.blocks.last().is_some_and(is_server))
+        })
+    };
+    (0..said.len())
+        .find(|message| said[*message].role == role && !follows(*message))
+        .and_then(|message| at(rule, message))
+}
+
+fn content_broken(rule: &'static Rule, last: &str, said: &[Said<'_>]) -> Option<Broken> {
+    let is_wrong =
+        |message: usize| said[message].blocks.is_empty() && !(said[message].role == last && message + 1 == said.len());
+    (0..said.len()).find(|message| is_wrong(*message)).and_then(|message| at(rule, message))
+}
+
+/// Messages of one role in a row, which the provider joins, with the first of each. System messages are between turns.
+fn joined<'s, 'a>(said: &'s [Said<'a>]) -> Vec<(usize, &'s str, Vec<&'s Block<'a>>)> {
+    let mut joined: Vec<(usize, &str, Vec<&Block<'a>>)> = Vec::new();
+    for (message, said) in said.iter().enumerate().filter(|(_, said)| said.role != "system") {
+        match joined.last_mut() {
+            Some((_, role, blocks)) if *role == said.role => blocks.extend(&said.blocks),
+            _ => joined.push((message, &said.role, said.blocks.iter().collect())),
+        }
+    }
+    joined
+}
+
+fn ids<'b>(blocks: &[&Block<'b>], kind: &str, id: &str) -> Vec<Cow<'b, str>> {
+    blocks.iter().filter(|block| block.kind == kind).filter_map(|block| block.fields.text(id)).collect()
+}
+
+fn pairs_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broken> {
+    let joined = joined(said);
+    let mut asked: Vec<Cow<'_, str>> = Vec::new();
+    let mut asked_at = 0;
+    for (message, role, blocks) in &joined {
+        let results = if *role == "user" { ids(blocks, "tool_result", "tool_use_id") } else { Vec::new() };
+        match rule.check {
+            Check::CallsAnswered if asked.iter().any(|id| !results.contains(id)) => return at(rule, asked_at),
+            Check::OutputsAsked if results.iter().any(|id| !asked.contains(id)) => return at(rule, *message),
+            // Only where calls are answered: their results begin the message.
+            Check::OutputsFirst if *role == "user" => {
+                let first = blocks.iter().take_while(|block| block.is_result()).count();
+                if first < blocks.iter().filter(|block| block.is_result()).count() {
+                    return at(rule, *message);
+                }
+            }
+            _ => {}
+        }
+        (asked, asked_at) = (ids(blocks, "tool_use", "id"), *message);
+    }
+    let is_open = rule.check == Check::CallsAnswered && !asked.is_empty();
+    is_open.then_some(Broken { rule, at: Some(asked_at) })
+}
+
+fn thinking_first_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broken> {
+    let joined = joined(said);
+    let (message, _, blocks) = joined.iter().rev().find(|(_, role, _)| *role == "assistant")?;
+    let thinks = blocks.iter().any(|block| block.is_thinking());
+    (thinks && !blocks[0].is_thinking()).then_some(Broken { rule, at: Some(*message) })
+}
+
+fn ids_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broken> {
+    let mut seen = HashSet::new();
+    for (message, said) in said.iter().enumerate() {
+        let blocks: Vec<&Block<'_>> = said.blocks.iter().collect();
+        if ids(&blocks, "tool_use", "id").into_iter().any(|id| !seen.insert(id)) {
+            return at(rule, message);
+        }
+    }
+    None
+}
+
+fn end_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broken> {
+    let last = said.last().filter(|last| last.role == "assistant")?;
+    let text = last.blocks.last().and_then(Block::text).and_then(crate::fields::text_of)?;
+    text.ends_with(char::is_whitespace).then_some(Broken { rule, at: Some(said.len() - 1) })
+}
+
+/// The marks of a request in the order of the provider: tools, system, messages. Whether each is for an hour.
+fn long_marks_broken(rule: &'static Rule, request: &Request<'_>, said: &[Said<'_>]) -> Option<Broken> {
+    let is_long = |mark: &RawValue| mark.get().contains("\"1h\"");
+    let mut has_short = false;
+    for name in ["tools", "system"] {
+        let raw = request.field(name).filter(|raw| raw.get().starts_with('['));
+        let blocks: Vec<&RawValue> = raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        for block in blocks {
+            let Some(mark) = Fields::parse(block.get()).ok().and_then(|fields| fields.get(MARK)) else { continue };
+            if is_long(mark) && has_short {
+                return Some(Broken { rule, at: None });
+            }
+            has_short |= !is_long(mark) && mark.get() != "null";
+        }
+    }
+    for (message, said) in said.iter().enumerate() {
+        for mark in said.blocks.iter().filter_map(Block::mark) {
+            if is_long(mark) && has_short {
+                return at(rule, message);
+            }
+            has_short |= !is_long(mark);
+        }
+    }
+    None
+}

@@ -1,0 +1,114 @@
+//! The checks of responses.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde_json::value::RawValue;
+
+use super::roles::roles_broken;
+use super::rule::{Broken, Check, Rule, at};
+use super::table::rules;
+use crate::fields::Fields;
+use crate::format::Format;
+use crate::request::Request;
+
+/// The end of the kinds of items that are outputs of a call.
+const OUTPUT: &str = "_call_output";
+
+/// Kinds of calls that somebody else than the provider answers.
+const CALLS: &[&str] =
+    &["function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call"];
+
+/// An item as the checks see it.
+struct Given<'a> {
+    kind: Cow<'a, str>,
+    /// The role, for a message.
+    role: Option<Cow<'a, str>>,
+    id: Option<Cow<'a, str>>,
+    call: Option<Cow<'a, str>>,
+    content: Option<&'a RawValue>,
+}
+
+pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Broken> {
+    // What came before is with the provider, so calls and outputs may be there.
+    let has_past = request.has_field("previous_response_id") || request.has_field("conversation");
+    let given: Vec<Given<'_>> = request.messages().iter().map(|raw| given(raw)).collect::<Option<_>>()?;
+    let roles: Vec<&str> = given.iter().filter_map(|given| given.role.as_deref()).collect();
+    rules(Format::Responses, model).find_map(|rule| match rule.check {
+        Check::CallsAnswered => calls_broken(rule, &given),
+        Check::OutputsAsked => outputs_broken(rule, &given).filter(|_| !has_past),
+        Check::UniqueIds => ids_broken(rule, &given),
+        Check::ReasoningFollowed => {
+            let is_wrong = |place: usize| given[place].kind == "reasoning" && !leads_to(&given[place + 1..]);
+            (0..given.len()).find(|place| is_wrong(*place)).and_then(|place| at(rule, place))
+        }
+        Check::PartsOfRole => given.iter().position(has_wrong_part).and_then(|place| at(rule, place)),
+        _ => roles_broken(rule, &roles),
+    })
+}
+
+fn given(raw: &RawValue) -> Option<Given<'_>> {
+    let fields = Fields::parse(raw.get()).ok()?;
+    let role = fields.text("role");
+    let kind = fields.text("type").or_else(|| role.as_ref().map(|_| "message".into()))?;
+    let (id, call, content) = (fields.text("id"), fields.text("call_id"), fields.get("content"));
+    Some(Given { role: role.filter(|_| kind == "message"), kind, id, call, content })
+}
+
+impl Given<'_> {
+    fn is_of_model(&self) -> bool {
+        self.role.as_deref() == Some("assistant") || self.kind.ends_with("_call")
+    }
+}
+
+/// Whether reasoning is followed by something that the model did: a text, a call, or more reasoning with it.
+fn leads_to(rest: &[Given<'_>]) -> bool {
+    let next = rest.iter().find(|given| given.kind != "reasoning");
+    // What compacts the conversation takes everything before it.
+    next.is_some_and(|next| next.is_of_model() || next.kind.starts_with("compaction"))
+}
+
+fn calls_broken(rule: &'static Rule, given: &[Given<'_>]) -> Option<Broken> {
+    let answered: HashSet<&str> =
+        given.iter().filter(|given| given.kind.ends_with(OUTPUT)).filter_map(|given| given.call.as_deref()).collect();
+    let is_open = |given: &Given<'_>| {
+        CALLS.contains(&&*given.kind) && given.call.as_deref().is_some_and(|call| !answered.contains(call))
+    };
+    given.iter().position(is_open).and_then(|place| at(rule, place))
+}
+
+fn outputs_broken(rule: &'static Rule, given: &[Given<'_>]) -> Option<Broken> {
+    let mut asked: HashSet<&str> = HashSet::new();
+    for (place, given) in given.iter().enumerate() {
+        let Some(call) = given.call.as_deref() else { continue };
+        if given.kind.ends_with(OUTPUT) {
+            if !asked.contains(call) {
+                return at(rule, place);
+            }
+        } else {
+            asked.insert(call);
+        }
+    }
+    None
+}
+
+fn ids_broken(rule: &'static Rule, given: &[Given<'_>]) -> Option<Broken> {
+    let mut seen = HashSet::new();
+    let is_again = |given: &Given<'_>| {
+        let id = given.id.as_deref().filter(|_| given.kind != "item_reference").map(str::to_owned);
+        id.is_some_and(|id| !seen.insert(id))
+    };
+    given.iter().position(is_again).and_then(|place| at(rule, place))
+}
+
+fn has_wrong_part(given: &Given<'_>) -> bool {
+    let (Some(role), Some(content)) = (given.role.as_deref(), given.content) else { return false };
+    if !content.get().starts_with('[') {
+        return false;
+    }
+    let parts: Vec<&RawValue> = serde_json::from_str(content.get()).unwrap_or_default();
+    parts.iter().any(|part| {
+        let kind = Fields::parse(part.get()).ok().and_then(|fields| fields.text("type"));
+        kind.is_some_and(|kind| kind.starts_with(if role == "assistant" { "input_" } else { "output_" }))
+    })
+}

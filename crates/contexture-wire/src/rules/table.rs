@@ -1,0 +1,249 @@
+//! The rules of the providers, by format, each with the day on which it was read and where.
+//!
+//! A new rule is a new row. If none of the [checks](Check) fits, add one.
+
+use super::rule::{Check, Rule};
+use crate::format::Format;
+use crate::format::Format::{Chat, Messages, Responses};
+
+const ANTHROPIC: &str = "https://platform.claude.com/docs/en/api/messages";
+const ANTHROPIC_TOOLS: &str = "https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use";
+const ANTHROPIC_SYSTEM: &str = "https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages";
+const ANTHROPIC_THINKING: &str = "https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting";
+const ANTHROPIC_CACHE: &str = "https://platform.claude.com/docs/en/build-with-claude/prompt-caching";
+const OPENAI_CHAT: &str = "https://developers.openai.com/api/reference/resources/chat";
+const OPENAI_TOOLS: &str = "https://developers.openai.com/api/docs/guides/function-calling";
+const OPENAI_RESPONSES: &str = "https://developers.openai.com/api/reference/resources/responses";
+const OPENAI_REASONING: &str = "https://developers.openai.com/api/docs/guides/reasoning";
+
+/// The day on which all rows were read last.
+const READ: &str = "2026-11-17";
+
+/// The rule that binds reasoning to what was sent before it.
+const BOUND: &str = "thinking-is-bound";
+
+/// Models that do not go on with a text that the request begins for them.
+const WITHOUT_PREFILL: &[&str] = &[
+    "claude-opus-4-6",
+    "claude-opus-4-7",
+    "claude-opus-4-8",
+    "claude-sonnet-4-6",
+    "claude-opus-5",
+    "claude-sonnet-5",
+    "claude-haiku-5",
+    "claude-fable",
+    "claude-mythos",
+];
+
+/// Models that check that everything before a thought is as it was. It is enforced for accounts since 2026-08-31.
+const BINDING: &[&str] = &[
+    "claude-fable-5-1",
+    "claude-fable-5-2",
+    "claude-mythos-5-1",
+    "claude-mythos-5-2",
+    "claude-opus-5-5",
+    "claude-sonnet-5-5",
+    "claude-haiku-5-5",
+];
+
+const fn rule(id: &'static str, format: Format, check: Check, refused: &'static str, source: &'static str) -> Rule {
+    Rule { id, format, refused, models: &[], read: READ, source, check }
+}
+
+const fn for_models(models: &'static [&'static str], rule: Rule) -> Rule {
+    Rule { models, ..rule }
+}
+
+/// All rules.
+pub const TABLE: &[Rule] = &[
+    // Anthropic messages.
+    rule("not-empty", Messages, Check::NotEmpty, "a request without messages", ANTHROPIC),
+    rule(
+        "roles",
+        Messages,
+        Check::Roles(&["user", "assistant", "system"]),
+        "a message whose role is none of user, assistant and system",
+        ANTHROPIC,
+    ),
+    rule("first-is-user", Messages, Check::First(&["user"]), "a first message that is not the user's", ANTHROPIC),
+    for_models(
+        WITHOUT_PREFILL,
+        rule(
+            "last-is-not-assistant",
+            Messages,
+            Check::Last(&["user", "system"]),
+            "a last message of the model",
+            "https://platform.claude.com/docs/en/about-claude/models/migration-guide",
+        ),
+    ),
+    rule(
+        "content",
+        Messages,
+        Check::Content("assistant"),
+        "a message without content that is not the model's last one",
+        ANTHROPIC,
+    ),
+    rule("text", Messages, Check::Text, "a text without anything but white space", ANTHROPIC),
+    rule("end-of-text", Messages, Check::EndOfText, "a last text of the model that ends with white space", ANTHROPIC),
+    rule(
+        "system-follows-user",
+        Messages,
+        Check::After("system", &["user"]),
+        "a system message that does not directly follow a user message",
+        ANTHROPIC_SYSTEM,
+    ),
+    rule(
+        "system-precedes-assistant",
+        Messages,
+        Check::Before("system", &["assistant"]),
+        "a system message that is neither last nor directly followed by a message of the model",
+        ANTHROPIC_SYSTEM,
+    ),
+    rule(
+        "calls-answered",
+        Messages,
+        Check::CallsAnswered,
+        "a call without its result in the message directly after it",
+        ANTHROPIC_TOOLS,
+    ),
+    rule(
+        "results-asked",
+        Messages,
+        Check::OutputsAsked,
+        "a result without its call in the message directly before it",
+        ANTHROPIC_TOOLS,
+    ),
+    rule(
+        "results-first",
+        Messages,
+        Check::OutputsFirst,
+        "a result after other content of its message",
+        ANTHROPIC_TOOLS,
+    ),
+    rule("unique-calls", Messages, Check::UniqueIds, "two calls with the same id", ANTHROPIC_TOOLS),
+    rule("thinking-signed", Messages, Check::Signed, "thinking without its signature", ANTHROPIC_THINKING),
+    rule(
+        "thinking-first",
+        Messages,
+        Check::ReasoningFirst,
+        "thinking that is not at the start of the model's newest message",
+        ANTHROPIC_THINKING,
+    ),
+    rule(
+        "thinking-not-last",
+        Messages,
+        Check::ReasoningLast,
+        "thinking at the end of a message of the model",
+        ANTHROPIC_THINKING,
+    ),
+    rule(
+        "thinking-unchanged",
+        Messages,
+        Check::Elsewhere,
+        "thinking of the model's newest message that is not as it came",
+        ANTHROPIC_THINKING,
+    ),
+    for_models(
+        BINDING,
+        rule(
+            BOUND,
+            Messages,
+            Check::Elsewhere,
+            "thinking from before a change of anything that was sent before it",
+            "https://platform.claude.com/docs/en/build-with-claude/preserved-thinking",
+        ),
+    ),
+    rule("marks", Messages, Check::Marks(4), "more than four cache marks", ANTHROPIC_CACHE),
+    rule(
+        "marks-on-thinking",
+        Messages,
+        Check::Unmarked(&["thinking", "redacted_thinking"]),
+        "a cache mark on thinking",
+        ANTHROPIC_CACHE,
+    ),
+    rule("marks-on-empty", Messages, Check::UnmarkedEmpty, "a cache mark on an empty text", ANTHROPIC_CACHE),
+    rule(
+        "long-marks-first",
+        Messages,
+        Check::LongMarksFirst,
+        "a cache mark for an hour after one for five minutes",
+        ANTHROPIC_CACHE,
+    ),
+    // OpenAI chat completions.
+    rule("not-empty", Chat, Check::NotEmpty, "a request without messages", OPENAI_CHAT),
+    rule(
+        "roles",
+        Chat,
+        Check::Roles(&["developer", "system", "user", "assistant", "tool", "function"]),
+        "a message whose role is not known",
+        OPENAI_CHAT,
+    ),
+    rule(
+        "content",
+        Chat,
+        Check::Content("assistant"),
+        "a message without content, unless it is of the model and has calls",
+        OPENAI_CHAT,
+    ),
+    rule(
+        "calls-answered",
+        Chat,
+        Check::CallsAnswered,
+        "calls that are not all answered by the tool messages directly after them",
+        OPENAI_TOOLS,
+    ),
+    rule(
+        "outputs-asked",
+        Chat,
+        Check::OutputsAsked,
+        "a tool message that answers no call of the message before it",
+        OPENAI_TOOLS,
+    ),
+    // OpenAI responses.
+    rule(
+        "roles",
+        Responses,
+        Check::Roles(&["developer", "system", "user", "assistant"]),
+        "a message whose role is not known",
+        OPENAI_RESPONSES,
+    ),
+    rule("calls-answered", Responses, Check::CallsAnswered, "a call without its output", OPENAI_TOOLS),
+    rule("outputs-asked", Responses, Check::OutputsAsked, "an output without its call before it", OPENAI_TOOLS),
+    rule("unique-items", Responses, Check::UniqueIds, "two items with the same id", OPENAI_RESPONSES),
+    rule(
+        "reasoning-followed",
+        Responses,
+        Check::ReasoningFollowed,
+        "reasoning that is not followed by what it led to",
+        OPENAI_REASONING,
+    ),
+    rule(
+        "items-with-reasoning",
+        Responses,
+        Check::Elsewhere,
+        "an item that has an id, without the reasoning that led to it",
+        OPENAI_REASONING,
+    ),
+    rule(
+        "parts-of-role",
+        Responses,
+        Check::PartsOfRole,
+        "a part of input in a message of the model, or the other way round",
+        OPENAI_RESPONSES,
+    ),
+];
+
+/// The rules for a format and a model.
+pub fn rules(format: Format, model: &str) -> impl Iterator<Item = &'static Rule> + use<'_> {
+    let name = model.rsplit('/').next().unwrap_or_default();
+    let is_about = move |rule: &&Rule| {
+        rule.format == format && (rule.models.is_empty() || rule.models.iter().any(|start| name.starts_with(start)))
+    };
+    TABLE.iter().filter(is_about)
+}
+
+/// Whether a provider binds the reasoning of a model to everything that was sent before it, so that reasoning from
+/// before a change of the past is refused.
+pub fn binds_reasoning(format: Format, model: &str) -> bool {
+    rules(format, model).any(|rule| rule.id == BOUND)
+}
