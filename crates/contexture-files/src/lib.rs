@@ -6,6 +6,8 @@
 
 pub mod observation;
 pub mod observer;
+mod notes;
+mod running;
 pub mod dialect;
 mod completion;
 mod framing;

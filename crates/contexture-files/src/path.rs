@@ -159,6 +159,13 @@ impl Directory {
 
     /// The same for tools that are given absolute paths.
     pub(crate) fn place_for_tool(&self, written: &str) -> Option<String> {
+        // An address of a file on this machine, with or without an empty host.
+        let written = match written.strip_prefix("file://") {
+            Some(path) if path.starts_with('/') && !path.contains('%') => path,
+            // Escapes may stand for anything.
+            Some(_) => return None,
+            None => written,
+        };
         if on_drive(written).is_some() { Some(written.to_owned()) } else { self.place(written) }
     }
 

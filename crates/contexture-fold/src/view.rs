@@ -260,9 +260,10 @@ const MAX_NAMED_CAUSES: usize = 3;
 /// Longest name of a call in a heading, in characters.
 const MAX_CAUSE_CHARS: usize = 60;
 
-/// The name of a call, on one line.
+/// The name of a call, on one line and without what could end it.
 fn short_cause(by: &str) -> String {
-    let by = one_line(by.trim_matches('`'));
+    let bare: String = by.chars().filter(|c| *c != '`').map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
+    let by: String = one_line(&bare).chars().filter(|c| *c != char::REPLACEMENT_CHARACTER).collect();
     match by.char_indices().nth(MAX_CAUSE_CHARS) {
         Some((end, _)) => format!("`{}…`", &by[..end]),
         None => format!("`{by}`"),

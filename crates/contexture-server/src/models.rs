@@ -106,7 +106,7 @@ impl Models {
     /// Adds entries from the user's configuration. What an entry leaves out is taken from the table.
     ///
     /// ```
-    /// use contexture_server::models::{ModelEntry, Models};
+    ///     /// use contexture_server::models::Models;
     /// let entry = ModelEntry { name: "gpt-5-pro".to_owned(), input: Some(15.0), ..ModelEntry::default() };
     /// let models = Models::builtin().knowing([entry]);
     /// let model = models.get("openai/gpt-5-pro-2026");

@@ -62,6 +62,9 @@ fn reach_spec(word: &Word, directory: &Directory, by: &str) -> Observation {
 
 pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
     let all = || Effects::all(command);
+    if matches!(command.plain_arguments().as_deref(), Some(["--version" | "--help" | "--exec-path"])) {
+        return Effects::none();
+    }
     let Some((action, rest, is_here)) = action(command) else { return all() };
     let lost = Directory::Lost;
     let directory = if is_here { directory } else { &lost };
@@ -88,7 +91,13 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
         return if is_safe { Effects::presumed() } else { all() };
     };
     match (action, words.as_slice()) {
-        ("checkout", ["-b", name]) | ("switch", ["-c" | "--create", name]) if !name.starts_with('-') => Effects::none(),
+        ("checkout", ["-b", name] | ["-q", "-b", name] | ["-b", name, "HEAD"])
+        | ("switch", ["-c" | "--create", name] | ["-q", "-c", name])
+            if !name.starts_with('-') =>
+        {
+            Effects::none()
+        }
+        ("stash", ["push" | "save", ..]) => stashed(command, &words, rest, directory),
         ("checkout" | "restore", words) => restored(command, action, words, rest, directory),
         ("rm", words) if words.contains(&"--cached") => Effects::presumed(),
         ("rm", words) if words.iter().all(|word| !word.contains(['*', '?', '[', '\\']) && !word.starts_with(':')) => {
@@ -109,6 +118,16 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
             if is_presumed(&line) { Effects::presumed() } else { all() }
         }
     }
+}
+
+/// What `stash push -- FILES` changes.
+fn stashed(command: &Simple, words: &[&str], rest: &[Word], directory: &Directory) -> Effects {
+    let Some(start) = words.iter().position(|word| *word == "--").map(|at| at + 1) else {
+        return Effects::all(command);
+    };
+    let by = told(command);
+    let doubts: Vec<Observation> = rest[start..].iter().map(|word| reach_spec(word, directory, &by)).collect();
+    if doubts.is_empty() { Effects::all(command) } else { Effects { doubts, ..Effects::default() } }
 }
 
 /// What `checkout -- FILES` and `restore FILES` change.

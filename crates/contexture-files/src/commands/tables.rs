@@ -65,6 +65,8 @@ pub const READ_ONLY: &[ReadOnly] = &[
     reads("hostname"),
     reads("id"),
     reads("jq"),
+    reads("kill"),
+    reads("killall"),
     reads("ls"),
     reads("lsof"),
     reads("md5"),
@@ -75,6 +77,7 @@ pub const READ_ONLY: &[ReadOnly] = &[
     reads("od"),
     reads("paste"),
     reads("pgrep"),
+    reads("pkill"),
     reads("printenv"),
     reads("printf"),
     reads("ps"),
@@ -163,6 +166,8 @@ const fn presumed(words: &'static [&'static str]) -> Presumed {
 
 /// Commands that are only presumed not to change sources: tests, builds, checks, most of `git`.
 pub const PRESUMED: &[Presumed] = &[
+    presumed(&["aws", "s3", "ls"]),
+    presumed(&["aws", "sts", "get-caller-identity"]),
     presumed(&["bazel", "build"]),
     presumed(&["bazel", "test"]),
     presumed(&["biome", "check"]),
@@ -208,6 +213,8 @@ pub const PRESUMED: &[Presumed] = &[
     presumed(&["gh", "pr", "diff"]),
     presumed(&["gh", "pr", "edit"]),
     presumed(&["gh", "pr", "list"]),
+    presumed(&["gh", "pr", "ready"]),
+    presumed(&["gh", "pr", "review"]),
     presumed(&["gh", "pr", "view"]),
     presumed(&["gh", "repo", "view"]),
     presumed(&["gh", "run", "list"]),
@@ -229,7 +236,9 @@ pub const PRESUMED: &[Presumed] = &[
     presumed(&["git", "symbolic-ref"]),
     presumed(&["git", "tag"]),
     presumed(&["git", "update-index"]),
+    presumed(&["git", "worktree", "add"]),
     presumed(&["git", "worktree", "list"]),
+    presumed(&["git", "worktree", "prune"]),
     presumed(&["go", "build"]),
     presumed(&["go", "doc"]),
     presumed(&["go", "env"]),
@@ -241,6 +250,8 @@ pub const PRESUMED: &[Presumed] = &[
     presumed(&["golangci-lint", "run"]),
     Presumed { words: &["isort"], needs: &["--check", "--check-only", "--diff"] },
     presumed(&["jest"]),
+    presumed(&["kubectl", "get"]),
+    presumed(&["kubectl", "logs"]),
     presumed(&["markdownlint"]),
     presumed(&["markdownlint-cli2"]),
     presumed(&["mix", "compile"]),
@@ -288,6 +299,8 @@ pub const PRESUMED: &[Presumed] = &[
     presumed(&["swift", "test"]),
     Presumed { words: &["swiftformat"], needs: &["--lint", "--dryrun"] },
     Presumed { words: &["taplo", "fmt"], needs: &["--check", "--diff"] },
+    presumed(&["terraform", "plan"]),
+    presumed(&["terraform", "validate"]),
     Presumed { words: &["terraform", "fmt"], needs: &["-check", "-write=false"] },
     presumed(&["tsc"]),
     presumed(&["unittest"]),
@@ -301,6 +314,38 @@ pub const PRESUMED: &[Presumed] = &[
     presumed(&["zig", "build"]),
     Presumed { words: &["zig", "fmt"], needs: &["--check"] },
 ];
+
+/// Commands that install or resolve packages, and the extensions of the files in which they note that. They are presumed
+/// to leave all other files alone.
+pub const INSTALLERS: &[(&[&str], &[&str])] = &[
+    (&["bun", "add"], &["json", "lock", "lockb"]),
+    (&["bun", "install"], &["json", "lock", "lockb"]),
+    (&["bundle", "install"], &["lock"]),
+    (&["cargo", "add"], &["toml", "lock"]),
+    (&["cargo", "fetch"], &["lock"]),
+    (&["cargo", "update"], &["lock"]),
+    (&["go", "get"], &["mod", "sum"]),
+    (&["go", "mod", "download"], &["sum"]),
+    (&["go", "mod", "tidy"], &["mod", "sum"]),
+    (&["npm", "i"], &["json"]),
+    (&["npm", "install"], &["json"]),
+    (&["pip", "install"], &["pyc"]),
+    (&["pip3", "install"], &["pyc"]),
+    (&["pnpm", "add"], &["json", "yaml"]),
+    (&["pnpm", "i"], &["json", "yaml"]),
+    (&["pnpm", "install"], &["json", "yaml"]),
+    (&["poetry", "add"], &["toml", "lock"]),
+    (&["poetry", "install"], &["lock"]),
+    (&["uv", "add"], &["toml", "lock"]),
+    (&["uv", "sync"], &["lock"]),
+    (&["yarn", "add"], &["json", "lock"]),
+    (&["yarn", "install"], &["json", "lock"]),
+];
+
+/// The extensions of the files that a command changes because it installs packages.
+pub(super) fn installed(words: &[&str]) -> Option<&'static [&'static str]> {
+    INSTALLERS.iter().find(|(begin, _)| words.starts_with(begin)).map(|(_, extensions)| *extensions)
+}
 
 /// Targets with which `make` is presumed not to change sources, as it is without a target.
 pub const MAKE_TARGETS: &[&str] = &["all", "build", "check", "compile", "lint", "test", "tests", "vet"];

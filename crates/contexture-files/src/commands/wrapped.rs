@@ -79,7 +79,7 @@ fn fed(mut arguments: &[Word]) -> Option<&[Word]> {
 }
 
 /// Words that only start another program, by tool.
-const STARTERS: [&[&str]; 14] = [
+const STARTERS: &[&[&str]] = &[
     &["npx", "-y"],
     &["npx", "--yes"],
     &["npx"],
@@ -94,10 +94,17 @@ const STARTERS: [&[&str]; 14] = [
     &["python", "-m"],
     &["python3", "-m"],
     &["bundle", "exec"],
+    &["mise", "exec", "--"],
+    &["mise", "x", "--"],
+    &["pipenv", "run"],
+    &["pdm", "run"],
+    &["rye", "run"],
+    &["dotenv", "--"],
+    &["direnv", "exec", "."],
 ];
 
 /// A command without the words that only start it.
 pub(super) fn without_starter<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
-    let starter = STARTERS.into_iter().find(|starter| words.starts_with(starter));
-    &words[starter.map_or(0, <[&str]>::len)..]
+    let starter = STARTERS.iter().find(|starter| words.starts_with(starter));
+    &words[starter.map_or(0, |starter| starter.len())..]
 }

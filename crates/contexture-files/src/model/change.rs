@@ -28,6 +28,11 @@ impl FileModel {
             Observation::Patch { path, hunks } => self.open(path, at).patch(now, hunks),
             Observation::Rewrite { path, changes, by } => self.open(path, at).rewrite(now, changes, by),
             Observation::Changed { path, by } => self.open(path, at).change_somehow(now, by),
+            Observation::Doubted { path, by } => {
+                if let Some(index) = self.place(path) {
+                    self.doubt(index, now, by);
+                }
+            }
             Observation::Swept { under, extensions, by } => self.sweep(now, under.as_deref(), extensions, by),
             Observation::Made { path } => self.make(now, path),
             Observation::Delete { path } => self.delete(now, path),

@@ -202,7 +202,9 @@ fn told(observation: &Observation) -> Option<(&'static str, String)> {
         Observation::Patch { hunks, .. } => ("changed", format!("{} places", hunks.len())),
         Observation::Rewrite { by, .. } => ("changed", by.clone()),
         Observation::Made { .. } => ("written", "made".to_owned()),
-        Observation::Changed { by, .. } | Observation::Swept { under: Some(_), by, .. } => ("in_doubt", by.clone()),
+        Observation::Changed { by, .. }
+        | Observation::Doubted { by, .. }
+        | Observation::Swept { under: Some(_), by, .. } => ("in_doubt", by.clone()),
         Observation::Copy { from, to, .. } => ("written", format!("{from} copied to {to}")),
         Observation::Delete { .. } => ("deleted", String::new()),
         Observation::Move { from, to } => ("moved", format!("{from} to {to}")),

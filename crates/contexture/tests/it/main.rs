@@ -23,6 +23,7 @@ mod disk_project;
 mod dialects;
 mod disk_compare;
 mod disk_replay;
+mod everyday;
 mod examples;
 mod file_history;
 mod file_history_engine;
@@ -76,6 +77,7 @@ mod sqlite_leases;
 #[cfg(feature = "sqlite")]
 mod sqlite_store;
 #[cfg(unix)]
+mod tool_says;
 mod tools;
 mod transcript;
 
