@@ -20,7 +20,9 @@ pub(crate) mod text;
 mod wrapped;
 
 use copies::{Way, copied, linked, removed};
-use tables::{MAKE_TARGETS, PRESUMED, READ_ONLY, RISKY_PREFIXES, RISKY_VARIABLES, WRITES, WRITES_WHOLE};
+use tables::{
+    APART, APART_VARIABLES, MAKE_TARGETS, PRESUMED, READ_ONLY, RISKY_PREFIXES, RISKY_VARIABLES, WRITES, WRITES_WHOLE,
+};
 
 /// What a command does to files.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -285,7 +287,7 @@ fn of_program(command: &Simple, directory: &Directory) -> Effects {
 }
 
 /// Whether an observation puts every file in doubt.
-fn reaches_everything(observation: &Observation) -> bool {
+pub(crate) fn reaches_everything(observation: &Observation) -> bool {
     matches!(observation, Observation::Swept { under: None, extensions, .. } if extensions.is_empty())
 }
 
@@ -421,15 +423,21 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
         // A word that is not plain may be an option. What a formatter may change is known even so.
         return Effects::all(command);
     };
-    let words = wrapped::without_starter(&words);
+    let words = wrapped::of_package(wrapped::without_starter(&words));
+    let words = words.as_slice();
+    if is_apart(words) && !command.assigns.iter().any(|name| APART_VARIABLES.contains(&name.as_str())) {
+        return Effects::none();
+    }
     if is_presumed_by_name(words) && !sets_to_write(command) {
         return Effects::presumed();
     }
-    if program.is_empty() {
+    // A program of the project may do anything; one of a package is known by its name.
+    if program.is_empty() && words.first().is_none_or(|name| name.contains('/')) {
         return Effects::all(command);
     }
     match words {
         [_, "--version" | "-V" | "--help"] => return Effects::presumed(),
+        ["bun" | "deno" | "node" | "npm" | "pnpm" | "ruby" | "yarn", "-v"] => return Effects::presumed(),
         // For other programs `version` is a file.
         [program, "version"] if PRESUMED.iter().any(|entry| entry.words[0] == *program) => return Effects::presumed(),
         _ => {}
@@ -467,6 +475,13 @@ fn sets_to_write(command: &Simple) -> bool {
 /// Whether a command is presumed not to change sources because of the words that it consists of.
 fn is_presumed_by_name(words: &[&str]) -> bool {
     tasks::is_looking_task(words) || tasks::is_question(words) || tasks::is_help(words) || tasks::is_elsewhere(words)
+}
+
+/// Whether a command is in the table of those that run nothing of the project and write no source.
+fn is_apart(words: &[&str]) -> bool {
+    let has = |needs: &[&str]| needs.is_empty() || words.iter().any(|word| needs.contains(word));
+    let writes = |unless: &[&str]| words.iter().any(|word| unless.iter().any(|option| word.starts_with(option)));
+    APART.iter().any(|entry| words.starts_with(entry.words) && has(entry.needs) && !writes(entry.unless))
 }
 
 /// Whether a command is in the table of those that are presumed not to change sources.

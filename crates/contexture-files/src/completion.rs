@@ -2,6 +2,8 @@
 
 use contexture_core::item::Outcome;
 
+pub(crate) mod rows;
+
 /// The outcome of a call, as far as files are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Completion {
@@ -19,11 +21,11 @@ pub(crate) enum Completion {
 ///
 /// Structure decides where it says that the call failed. Where it says that it was done, or nothing, the text may still
 /// say otherwise: many harnesses mark nothing, and some mark everything as done.
-pub(crate) fn of_tool(outcome: Outcome, text: &str) -> Completion {
+pub(crate) fn of_tool(tool: &str, outcome: Outcome, text: &str) -> Completion {
     match outcome {
         Outcome::Failed | Outcome::Denied => Completion::Undone,
         Outcome::Interrupted => Completion::Failed,
-        Outcome::Done | Outcome::Unknown => match verdict(text) {
+        Outcome::Done | Outcome::Unknown => match by_row(tool, text).unwrap_or_else(|| verdict(text)) {
             Verdict::Refused | Verdict::Failed => Completion::Undone,
             Verdict::Interrupted => Completion::Failed,
             Verdict::Done => Completion::Done,
@@ -32,6 +34,47 @@ pub(crate) fn of_tool(outcome: Outcome, text: &str) -> Completion {
             Verdict::Silent => Completion::Open,
         },
     }
+}
+
+/// What the rows of a tool say about a text, if they know it.
+fn by_row(tool: &str, text: &str) -> Option<Verdict> {
+    let text = untagged(text);
+    let head = text.get(..text.floor_char_boundary(DIFFERS_BYTES)).unwrap_or(text);
+    if rows::of(tool).any(|says| says.differs.iter().any(|part| head.contains(part))) {
+        return Some(Verdict::Doubtful);
+    }
+    if rows::of(tool).any(|says| says.undone.iter().any(|form| rows::after(form, text).is_some())) {
+        return Some(Verdict::Failed);
+    }
+    let done = rows::of(tool).flat_map(|says| says.done).find_map(|form| rows::after(form, text))?;
+    let (rest, is_open) = done;
+    if is_open {
+        return Some(Verdict::Done);
+    }
+    let is_blank = |line: &&str| line.trim().is_empty();
+    let rest = without_remarks(rest);
+    let line = rest.lines().find(|line| !is_blank(line)).filter(|_| !rest.starts_with('\n')).unwrap_or_default();
+    let differs = DIFFERENT.iter().any(|phrase| has_phrase(&words_of(&rest.to_lowercase()), phrase));
+    Some(if is_plain(line) && !differs { Verdict::Done } else { Verdict::Doubtful })
+}
+
+/// Bytes at the start of a text in which it is looked for what says that something else came out.
+const DIFFERS_BYTES: usize = 4_000;
+
+/// A text without the tag around what a system says.
+fn untagged(text: &str) -> &str {
+    let text = text.trim_start();
+    text.strip_prefix("<system>").map_or(text, str::trim_start)
+}
+
+/// The beginning of a text without remarks that mean nothing.
+fn without_remarks(text: &str) -> String {
+    let mut rest: String = text.chars().take(LINE_CHARS).collect();
+    while let Some(at) = rows::REMARKS.iter().find_map(|remark| rest.find(remark)) {
+        let end = rest[at..].find(')').map_or(rest.len(), |end| at + end + 1);
+        rest.replace_range(at..end, "");
+    }
+    rest
 }
 
 /// The outcome of a call that shows something. What it shows may contain any words.
@@ -83,6 +126,7 @@ enum Verdict {
 }
 
 fn verdict(text: &str) -> Verdict {
+    let text = untagged(text);
     let words = words_of(first_line(text));
     let has = |list: &[&str]| list.iter().any(|phrase| has_phrase(&words, phrase));
     let differs = DIFFERENT.iter().any(|phrase| has_phrase(&words_of(&head(text)), phrase));
@@ -95,15 +139,110 @@ fn verdict(text: &str) -> Verdict {
         () if says_failed(text) && has(DONE) && !begins_surely_failed(text) => Verdict::Doubtful,
         () if says_failed(text) => Verdict::Failed,
         () if has(WRONG) => Verdict::Doubtful,
-        () if has(DONE) || is_diff(text) => Verdict::Done,
+        () if has(OPEN_ENDED) || is_diff(text) => Verdict::Done,
+        () if has(DONE) && is_plain(first_line(text)) => Verdict::Done,
+        () if has(DONE) => Verdict::Doubtful,
         () if words.is_empty() => Verdict::Silent,
         () if has(STATED) => Verdict::Doubtful,
         () => Verdict::Silent,
     }
 }
 
+/// Phrases after which text of the file follows, so that nothing else is said.
+const OPEN_ENDED: &[&str] = &["here's the result of running", "updated the following files", "the section now reads"];
+
+/// Words of which a message consists that says nothing but that it was done. Any other word may say more.
+const PLAIN: &[&str] = &[
+    "a",
+    "all",
+    "an",
+    "and",
+    "are",
+    "at",
+    "been",
+    "byte",
+    "bytes",
+    "change",
+    "changes",
+    "character",
+    "characters",
+    "chars",
+    "content",
+    "contents",
+    "deletion",
+    "deletions",
+    "edit",
+    "edits",
+    "file",
+    "files",
+    "following",
+    "for",
+    "from",
+    "has",
+    "have",
+    "in",
+    "insertion",
+    "insertions",
+    "into",
+    "is",
+    "it",
+    "its",
+    "line",
+    "lines",
+    "made",
+    "new",
+    "now",
+    "occurrence",
+    "occurrences",
+    "of",
+    "on",
+    "path",
+    "replacement",
+    "replacements",
+    "s",
+    "size",
+    "string",
+    "system",
+    "text",
+    "the",
+    "this",
+    "to",
+    "total",
+    "was",
+    "were",
+    "with",
+    "your",
+];
+
+/// Things of which a single edit makes one. More of them are more than was asked for.
+const COUNTED: &[&str] = &["occurrences", "replacements", "matches", "places"];
+
+/// Whether a line says that something was done and nothing else.
+fn is_plain(line: &str) -> bool {
+    let words = words_of(line);
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    let is_known = |word: &String| PLAIN.contains(&word.as_str()) || DONE.contains(&word.as_str()) || is_number(word);
+    let is_more = words.windows(2).any(|pair| {
+        let count: usize = if is_number(&pair[0]) { pair[0].parse().unwrap_or(usize::MAX) } else { 1 };
+        count != 1 && COUNTED.contains(&pair[1].as_str())
+    });
+    let is_part =
+        words.windows(3).any(|run| run[1] == "of" && is_number(&run[0]) && is_number(&run[2]) && run[0] != run[2]);
+    words.iter().all(is_known) && !is_more && !is_part && !quotes_text(line) && !moves_away(&words)
+}
+
+/// Whether a line says that something was taken from somewhere, or put where it is not the file.
+fn moves_away(words: &[String]) -> bool {
+    ["removed from", "moved from", "from the", "in a", "to a"].iter().any(|phrase| has_phrase(words, phrase))
+}
+
+/// Whether a line quotes something that is no name: text that came out, perhaps.
+fn quotes_text(line: &str) -> bool {
+    line.split('`').skip(1).step_by(2).any(|quoted| !quoted.is_empty() && !is_name(quoted) && !quoted.contains('.'))
+}
+
 /// How many characters at the start of a text are examined.
-const HEAD_CHARS: usize = 160;
+const HEAD_CHARS: usize = 240;
 
 fn head(text: &str) -> String {
     text.trim_start().chars().take(HEAD_CHARS).collect::<String>().to_lowercase()
@@ -425,7 +564,10 @@ const WRONG: &[&str] = &[
 ];
 
 /// Words that ask for something else to be done, so that the call itself was hardly done.
-const STATED: &[&str] = &["again", "login", "please", "retry", "sign", "try", "wait"];
+const STATED: &[&str] = &[
+    "again", "human", "instead", "login", "merged", "other", "part", "please", "retry", "sign", "some", "then", "try",
+    "user", "user's", "wait",
+];
 
 /// Words with which a tool says that it did what it was asked for.
 const DONE: &[&str] = &[
@@ -459,7 +601,6 @@ const DONE: &[&str] = &[
     "updated",
     "wrote",
     "written",
-    "here's the result of running",
 ];
 
 /// How outputs begin that tell of complaints about a file which was changed all the same.
@@ -572,9 +713,9 @@ mod tests {
             "Patch applied with fuzz 2",
         ];
         for text in open {
-            let told = of_tool(Outcome::Unknown, text);
+            let told = of_tool("change", Outcome::Unknown, text);
             assert!(matches!(told, Completion::Open | Completion::Undone), "{text}: {told:?}");
-            assert_ne!(of_tool(Outcome::Unknown, text), Completion::Done, "{text}");
+            assert_ne!(of_tool("change", Outcome::Unknown, text), Completion::Done, "{text}");
         }
         let done = [
             "errors.py: replaced 1 occurrence",
@@ -593,16 +734,19 @@ mod tests {
             "```diff\nIndex: a.rs\n--- a.rs\toriginal\n+++ a.rs\tmodified\n",
         ];
         for text in done {
-            assert_eq!(of_tool(Outcome::Unknown, text), Completion::Done, "{text}");
+            assert_eq!(of_tool("change", Outcome::Unknown, text), Completion::Done, "{text}");
         }
     }
 
     #[test]
     fn structure_decides_where_it_says_failure() {
-        assert_eq!(of_tool(Outcome::Failed, "File updated"), Completion::Undone);
-        assert_eq!(of_tool(Outcome::Done, "anything at all"), Completion::Done);
-        assert_eq!(of_tool(Outcome::Done, "Error: no such file"), Completion::Undone);
-        assert_eq!(of_tool(Outcome::Done, "Session token expired; sign in again and retry."), Completion::Open);
+        assert_eq!(of_tool("change", Outcome::Failed, "File updated"), Completion::Undone);
+        assert_eq!(of_tool("change", Outcome::Done, "anything at all"), Completion::Done);
+        assert_eq!(of_tool("change", Outcome::Done, "Error: no such file"), Completion::Undone);
+        assert_eq!(
+            of_tool("change", Outcome::Done, "Session token expired; sign in again and retry."),
+            Completion::Open
+        );
         assert_eq!(of_run("Bash", Outcome::Unknown, "error: x", None), Completion::Done, "it would be marked");
         assert_eq!(of_run("bash", Outcome::Unknown, "x", None), Completion::Open);
         assert_eq!(of_run("bash", Outcome::Unknown, "x", Some(0)), Completion::Done);

@@ -462,7 +462,7 @@ impl Dialects {
         if let Some([only]) = inner.as_deref() {
             return self.observe_in(only, output, standing);
         }
-        let completion = completion::of_tool(output.outcome, &output.output);
+        let completion = completion::of_tool(own_name(&call.name), output.outcome, &output.output);
         let mut observations = Vec::new();
         match inner {
             _ if completion == Completion::Undone && output.outcome != Outcome::Unknown => {}
@@ -511,7 +511,7 @@ fn completed(does: Does, tool: &str, output: &FunctionCallOutput) -> Completion 
         return completion::of_read(output.outcome, &output.output);
     }
     let framed = framed(own_name(tool), &output.output);
-    match (framed.exit, completion::of_tool(output.outcome, &framed.text)) {
+    match (framed.exit, completion::of_tool(own_name(tool), output.outcome, &framed.text)) {
         (Some(code), _) if code != 0 => Completion::Undone,
         // A patch of several files may have been applied in part.
         (_, Completion::Undone) if does == Does::Patch && output.outcome == Outcome::Failed => Completion::Failed,

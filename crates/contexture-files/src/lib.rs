@@ -8,6 +8,7 @@ pub mod observation;
 pub mod observer;
 mod notes;
 mod running;
+mod batch;
 pub mod dialect;
 mod completion;
 mod framing;

@@ -33,6 +33,7 @@ pub(crate) fn modified(text: &str) -> Vec<&str> {
 pub(crate) fn of_harness(text: &str) -> Vec<Observation> {
     let mut told: Vec<Observation> = modified(text).into_iter().map(|path| doubted(path, SOMEONE)).collect();
     let lower = text.to_lowercase();
+    told.extend(of_tagged(text));
     for line in text.lines() {
         let lower = line.to_lowercase();
         let words: Vec<&str> = words_of(&lower).collect();
@@ -44,10 +45,74 @@ pub(crate) fn of_harness(text: &str) -> Vec<Observation> {
             told.extend(changed_by(line, "a hook"));
         }
     }
-    if RESTORED.iter().any(|phrase| lower.contains(phrase)) {
+    if RESTORED.iter().any(|phrase| lower.contains(phrase)) || is_another_day(text) {
         told.push(everything("a change of the session".to_owned()));
     }
     told
+}
+
+/// Words with which harnesses say that a file changed.
+const CHANGED: &[&str] = &[
+    "change",
+    "changed",
+    "changes",
+    "edited",
+    "edits",
+    "fixed",
+    "formatted",
+    "modified",
+    "reformatted",
+    "replaced",
+    "reset",
+    "restored",
+    "reverted",
+    "rewritten",
+    "updated",
+];
+
+/// Words that say that it was not the agent.
+const NOT_THE_AGENT: &[&str] = &[
+    "disk",
+    "editor",
+    "elsewhere",
+    "external",
+    "externally",
+    "formatter",
+    "linter",
+    "outside",
+    "save",
+    "since",
+    "someone",
+    "user",
+    "user's",
+    "user_edits",
+    "file_change",
+];
+
+/// The files that a message of a harness, or a part of one between tags or brackets, says someone else changed. Those
+/// that are listed below such a line count too.
+fn of_tagged(text: &str) -> Vec<Observation> {
+    let mut told = Vec::new();
+    let mut is_list = false;
+    for line in text.lines() {
+        let lower = line.to_lowercase();
+        let words: Vec<&str> = lower.split(|c: char| !(c.is_alphanumeric() || "'_".contains(c))).collect();
+        let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
+        let is_told = !modified(line).is_empty();
+        let says = !is_told && (has(CHANGED) && has(NOT_THE_AGENT) || has(&["user_edits", "file_change"]));
+        let is_listed = is_list && line.trim_start().starts_with(['-', '*', '/']);
+        if says || is_listed {
+            told.extend(named_places(line).map(|place| doubted(place.path, SOMEONE)));
+        }
+        is_list = (says && line.trim_end().ends_with(':')) || is_listed;
+    }
+    told
+}
+
+/// Whether a harness says that it is another day: it tells what has changed of the surroundings, and names no directory.
+fn is_another_day(text: &str) -> bool {
+    let text = text.trim_start();
+    text.starts_with("<environment_context>") && text.contains("<current_date>") && !text.contains("<cwd>")
 }
 
 const SOMEONE: &str = "a change by someone else";
@@ -66,6 +131,10 @@ const RESTORED: &[&str] = &[
     "<command-name>/restore</command-name>",
     "<command-name>/resume</command-name>",
     "<command-name>/exit</command-name>",
+    "<command-name>/checkpoint</command-name>",
+    "<command-name>/restore-checkpoint</command-name>",
+    "was reset to",
+    "were reset to",
     "checkpoint restored",
     "restored the code",
     "code was restored",
@@ -87,18 +156,25 @@ pub(crate) fn own_command(text: &str) -> Option<&str> {
 const DEEDS: &[&str] = &[
     "added",
     "adjusted",
+    "amended",
     "applied",
+    "bumped",
     "changed",
     "checked",
     "cherry",
+    "cleaned",
     "committed",
     "corrected",
     "created",
     "deleted",
     "edited",
+    "edits",
+    "extracted",
     "fixed",
     "formatted",
+    "inserted",
     "merged",
+    "migrated",
     "modified",
     "moved",
     "overwrote",
@@ -110,17 +186,27 @@ const DEEDS: &[&str] = &[
     "refactored",
     "removed",
     "renamed",
+    "regenerated",
+    "reordered",
     "replaced",
     "reset",
+    "resolved",
     "restored",
+    "restructured",
     "reverted",
     "rewrote",
     "rolled",
+    "saved",
+    "split",
+    "squashed",
     "stashed",
+    "swapped",
     "switched",
+    "synced",
     "tweaked",
     "undid",
     "updated",
+    "upgraded",
     "wrote",
 ];
 
@@ -150,11 +236,33 @@ pub(crate) fn of_person(text: &str, was_asked: bool) -> Vec<Observation> {
                 after.iter().any(|word| matches!(*word, "want" | "would" | "will" | "could" | "need" | "if" | "when"));
             DOERS.contains(word) && !is_wish && after.iter().any(|word| DEEDS.contains(word))
         });
+        let says = says || clauses(&lower).any(|words| tells_of_deed(&words));
         if says && (is_short || named_places(sentence).count() > 0) {
             told.extend(changed_by(sentence, "a change by the user"));
         }
     }
     told
+}
+
+/// The words of the parts of a sentence.
+fn clauses(lower: &str) -> impl Iterator<Item = Vec<&str>> {
+    lower.split(['(', ')', ',', ':', '—', '^']).map(|clause| words_of(clause).collect())
+}
+
+/// Whether a clause begins with what was done, without saying who did it: `pulled the latest main`, `did some work`.
+fn tells_of_deed(words: &[&str]) -> bool {
+    const LEADS: &[&str] = &["ok", "okay", "and", "also", "so", "just", "already", "now", "meanwhile", "manually"];
+    const WORK: &[&str] = &["change", "changes", "cleanup", "development", "edits", "refactoring", "rebase", "work"];
+    let rest = &words[words.iter().take_while(|word| LEADS.contains(word)).count()..];
+    match rest {
+        // These are said of wishes too, or ask for something.
+        ["reset" | "ran" | "checked" | "wrote" | "fixed" | "added" | "removed" | "updated", ..] if words == rest => {
+            false
+        }
+        ["did" | "made", more @ ..] => more.iter().take(MOST_BETWEEN + 2).any(|word| WORK.contains(word)),
+        [first, _, ..] => DEEDS.contains(first),
+        _ => false,
+    }
 }
 
 /// The files that a text names, or every file if it names none.

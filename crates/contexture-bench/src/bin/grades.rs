@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use clap::Parser;
 use contexture::files::model::{FileModel, Grade};
 use contexture::files::observation::Observation;
 use contexture::files::observer::Observer;
-use contexture::fold::{FoldDecision, Folder, Meter, Policy, ShownItem};
+use contexture::fold::{Fold, FoldDecision, Folder, Meter, Policy, ShownItem};
 use contexture::item::{FunctionCall, Item};
 use contexture::tokens::{Estimate, count_item};
 use contexture::transcript::Record;
@@ -37,6 +38,9 @@ struct Arguments {
     /// Print claims that a later read contradicts.
     #[arg(long)]
     wrong: bool,
+    /// Print the lines shown of each file by all that lowered their grade.
+    #[arg(long)]
+    sets: bool,
 }
 
 fn main() -> ExitCode {
@@ -67,6 +71,8 @@ struct Counts {
     /// Claimed lines that a later read showed again, by grade: how many it confirmed and how many it contradicted.
     held: BTreeMap<&'static str, (usize, usize)>,
     wrong: Vec<String>,
+    /// Shown lines by grade and all causes.
+    sets: HashMap<String, usize>,
 }
 
 impl Counts {
@@ -83,6 +89,22 @@ impl Counts {
             (sum.0, sum.1) = (sum.0 + right, sum.1 + wrong);
         }
         self.wrong.extend(other.wrong);
+        for (set, lines) in other.sets {
+            *self.sets.entry(set).or_default() += lines;
+        }
+    }
+
+    /// Counts the lines that a fold shows, by what lowered their grade.
+    fn sets(&mut self, fold: &Fold, model: &FileModel, name: &str) {
+        for shown in fold.shown.iter().flatten() {
+            for (lines, claim) in model.claims(shown.file, shown.segment, shown.first..shown.first + shown.count) {
+                let mut by: Vec<&str> = claim.by.iter().map(|cause| cause.by.as_str()).collect();
+                by.sort_unstable();
+                let path = &model.files()[shown.file].path;
+                *self.sets.entry(format!("{:?}\t{name}\t{path}\t{}", claim.grade, by.join(" ¦ "))).or_default() +=
+                    lines.len();
+            }
+        }
     }
 
     fn text(&self, arguments: &Arguments) -> String {
@@ -104,6 +126,9 @@ impl Counts {
         for wrong in self.wrong.iter().filter(|_| arguments.wrong) {
             let _ = writeln!(text, "{wrong}");
         }
+        for (set, lines) in self.sets.iter().filter(|_| arguments.sets) {
+            let _ = writeln!(text, "set\t{lines}\t{}", set.replace('\n', " "));
+        }
         text
     }
 
@@ -120,12 +145,21 @@ impl Counts {
 
     fn view_text(&mut self, text: &str) {
         let (mut heading, mut own, mut fence) = (String::new(), String::new(), None::<&str>);
+        let (mut exceptions, mut at) = (Vec::new(), 0);
         for line in text.lines() {
             match fence {
                 Some(end) if line == end => fence = None,
-                // A run has a grade of its own only where the runs of a file differ.
-                Some(_) => self.line(if grade_in(&own).is_some() { &own } else { &heading }),
-                None if line.starts_with("```") => fence = Some(line),
+                Some(_) => {
+                    at += 1;
+                    let own_grade = grade_in(&own).map(|_| own.as_str());
+                    let except = exceptions.iter().find(|(lines, _): &&(Range<usize>, String)| lines.contains(&at));
+                    self.line(except.map(|(_, grade)| grade.as_str()).or(own_grade).unwrap_or(&heading));
+                }
+                None if line.starts_with("```") => {
+                    fence = Some(line);
+                    let first = own.strip_prefix("from line ").and_then(leading_number).unwrap_or(1);
+                    (exceptions, at) = (exceptions_in(&own), first - 1);
+                }
                 None if line.starts_with("## `") => {
                     heading = line.split_once("`: ").map_or("", |(_, rest)| rest).to_owned();
                     own.clear();
@@ -174,6 +208,22 @@ impl Counts {
     }
 }
 
+/// What is said of single regions: `; lines 3–5 in doubt (…)`.
+fn exceptions_in(said: &str) -> Vec<(Range<usize>, String)> {
+    let one = |part: &str| {
+        let part = part.strip_prefix('s').unwrap_or(part).trim_start();
+        let (numbers, grade) = part.split_once(' ')?;
+        let (from, to) = numbers.split_once('–').unwrap_or((numbers, numbers));
+        let grade = grade.strip_prefix("of these ").unwrap_or(grade);
+        Some((from.parse().ok()?..to.parse::<usize>().ok()? + 1, format!(", {grade}")))
+    };
+    said.split("; line").skip(1).filter_map(one).collect()
+}
+
+fn leading_number(text: &str) -> Option<usize> {
+    text[..text.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
+}
+
 /// The grade that a heading gives first.
 fn grade_in(heading: &str) -> Option<&'static str> {
     const GRADES: [&str; 4] = ["verified", "sure", "presumed", "in doubt"];
@@ -199,12 +249,14 @@ fn play(source: &Source, budget: u64) -> Option<Counts> {
         at += 1;
         if record.is_response() {
             let window = folder.request().to_vec();
-            let is_folded = folder.take_decisions().iter().any(|made| matches!(made, FoldDecision::Fold(_)));
-            if is_folded {
+            for made in folder.take_decisions() {
+                let FoldDecision::Fold(fold) = made else { continue };
                 counts.folds += 1;
                 counts.view(&window);
+                counts.sets(&fold, folder.model(), &name);
             }
         }
+        record.calls().for_each(|call| observer.expect(call));
         calls.extend(record.calls().map(|call| (call.call_id.to_string(), call.clone())));
         for observation in observed(&mut observer, &mut calls, record) {
             counts.hold(&model, &name, &observation);

@@ -1,14 +1,14 @@
 //! What `git` does to the files of a work tree.
 
 use super::copies::{Way, copied, removed};
-use super::tables::{GIT_READ_ONLY, GIT_UNLESS};
+use super::tables::{GIT_APART, GIT_READ_ONLY, GIT_UNLESS};
 use super::{Effects, everything, is_presumed, reach, told};
 use crate::observation::Observation;
 use crate::path::Directory;
 use crate::shell::{Simple, Word};
 
 /// Options with which `git reset` leaves the work tree alone.
-const KEEPS_TREE: [&str; 6] = ["--soft", "--mixed", "-q", "--quiet", "-N", "--"];
+const KEEPS_TREE: [&str; 8] = ["--soft", "--mixed", "-q", "--quiet", "-N", "-p", "--patch", "--"];
 
 /// Options of `git apply` with which it changes nothing if it is told to check.
 const ONLY_CHECKS: [&str; 12] = [
@@ -113,11 +113,19 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
         ("reset", words) if words.iter().all(|word| !word.starts_with('-') || KEEPS_TREE.contains(word)) => {
             Effects::presumed()
         }
+        (action, words) if is_apart(action, words) => Effects::none(),
         (action, words) => {
             let line: Vec<&str> = ["git", action].into_iter().chain(words.iter().copied()).collect();
             if is_presumed(&line) { Effects::presumed() } else { all() }
         }
     }
+}
+
+/// Whether an action changes nothing but the repository, and is given no option that writes a file or runs a program.
+fn is_apart(action: &str, words: &[&str]) -> bool {
+    let line: Vec<&str> = [action].into_iter().chain(words.iter().copied()).collect();
+    let writes = |word: &&str| GIT_UNLESS.iter().any(|option| word.starts_with(option)) || word.starts_with("--e");
+    GIT_APART.iter().any(|begin| line.starts_with(begin)) && !words.iter().any(writes)
 }
 
 /// What `stash push -- FILES` changes.

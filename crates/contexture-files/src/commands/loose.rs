@@ -1,5 +1,6 @@
 //! Words that the shell changes before a command gets them, and what they may become.
 
+use super::tables::READ_ONLY;
 use super::{Effects, of_words};
 use crate::path::Directory;
 use crate::shell::{Expands, Simple, Word};
@@ -30,12 +31,15 @@ pub(super) fn whatever_they_are(command: &Simple, directory: &Directory) -> Opti
             }
         }
     }
-    let is_certain = command.arguments().iter().all(|word| match word.expands {
-        Expands::Never => true,
-        // Names of files that begin with what is written.
-        Expands::ToNames => !word.text.starts_with(['*', '?', '[', '-']),
-        Expands::ToAnything => false,
-    });
+    // What only reads does so whatever it is given, but for options that nobody wrote.
+    let is_reading = READ_ONLY.iter().any(|entry| Some(entry.name) == command.program());
+    let is_certain = is_reading
+        || command.arguments().iter().all(|word| match word.expands {
+            Expands::Never => true,
+            // Names of files that begin with what is written.
+            Expands::ToNames => !word.text.starts_with(['*', '?', '[', '-']),
+            Expands::ToAnything => false,
+        });
     let own = of_words(&with_stand_ins(command, STAND_INS[0])?, directory);
     Some(if is_certain { own } else { Effects::presumed() })
 }

@@ -151,7 +151,8 @@ const SHELLS: &[&str] = &["bash", "sh", "zsh", "dash", "ksh", "ash", ".", "sourc
 /// Whether a command only asks a program how it is used.
 pub(super) fn is_help(words: &[&str]) -> bool {
     let [program, .., last] = words else { return false };
-    matches!(*last, "--help" | "--version") && !SHELLS.contains(program) && !program.contains('/')
+    let is_script = program.contains('/') && program.rsplit('/').next().is_some_and(|name| name.contains('.'));
+    matches!(*last, "--help" | "--version") && !SHELLS.contains(program) && !is_script
 }
 
 /// Whether a command runs on another machine, or talks to one: `ssh`, `kubectl exec` and the like.

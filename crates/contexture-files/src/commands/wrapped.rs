@@ -105,6 +105,33 @@ const STARTERS: &[&[&str]] = &[
 
 /// A command without the words that only start it.
 pub(super) fn without_starter<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
+    let words = without_filter(words);
     let starter = STARTERS.iter().find(|starter| words.starts_with(starter));
     &words[starter.map_or(0, |starter| starter.len())..]
+}
+
+/// `pnpm --filter NAME exec …` without the words that say for which package.
+fn without_filter<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
+    match words {
+        ["pnpm" | "yarn", "--filter" | "-F" | "-C" | "--dir" | "workspace", name, "exec", rest @ ..]
+            if !name.starts_with('-') =>
+        {
+            rest
+        }
+        words => words,
+    }
+}
+
+/// The directory in which packages put programs.
+const PROGRAMS: &str = "node_modules/.bin/";
+
+/// The words of a command whose program is one of a package, by its own name.
+pub(super) fn of_package<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let mut named = words.to_vec();
+    if let Some(program) = named.first_mut()
+        && let Some((_, name)) = program.rsplit_once(PROGRAMS)
+    {
+        *program = name;
+    }
+    named
 }

@@ -51,6 +51,81 @@ const LOOK_ONLY: &[&str] = &[
     "findings only",
 ];
 
+/// Verbs with which a task begins that only looks, in lower case.
+const LOOKING_VERBS: &[&str] = &[
+    "analyze",
+    "analyse",
+    "answer",
+    "audit",
+    "check",
+    "compare",
+    "count",
+    "describe",
+    "evaluate",
+    "examine",
+    "explain",
+    "explore",
+    "find",
+    "identify",
+    "inspect",
+    "investigate",
+    "list",
+    "locate",
+    "look",
+    "read",
+    "report",
+    "research",
+    "review",
+    "scan",
+    "search",
+    "summarize",
+    "trace",
+    "understand",
+    "verify",
+];
+
+/// Words of a task that changes something, in lower case.
+const CHANGING_VERBS: &[&str] = &[
+    "add",
+    "apply",
+    "build",
+    "change",
+    "commit",
+    "create",
+    "delete",
+    "edit",
+    "execute",
+    "fix",
+    "format",
+    "generate",
+    "implement",
+    "install",
+    "make",
+    "merge",
+    "migrate",
+    "modify",
+    "move",
+    "patch",
+    "push",
+    "rebase",
+    "refactor",
+    "remove",
+    "rename",
+    "replace",
+    "rewrite",
+    "run",
+    "save",
+    "update",
+    "write",
+];
+
+/// Whether a task in lower case begins with a verb that only looks and has none that changes something.
+fn is_look(task: &str) -> bool {
+    let mut words = task.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let begins = words.clone().take(2).any(|word| LOOKING_VERBS.contains(&word));
+    begins && !words.any(|word| CHANGING_VERBS.contains(&word))
+}
+
 /// Arguments that say whether all of a file was asked for.
 const ENTIRE_NAMES: &[&str] = &["should_read_entire_file"];
 
@@ -214,7 +289,7 @@ impl<'a> Arguments<'a> {
         }
         let told = text_of(self.value, None, &["prompt", "message", "task", "instructions"]).unwrap_or_default();
         let told = told.to_lowercase();
-        LOOK_ONLY.iter().any(|phrase| told.contains(phrase))
+        LOOK_ONLY.iter().any(|phrase| told.contains(phrase)) || is_look(&told)
     }
 
     fn content(&self) -> Option<String> {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Does, EDITS_NAMES, FROM_NAMES, NEW_NAMES, OLD_NAMES, PATH_NAMES, TO_NAMES, own_name, text_of, value_of};
 use crate::mentions::looks_like_file;
+use crate::path::path_of_address;
 
 /// Words in the name of a tool that changes something.
 pub const CHANGING: &[&str] = &[
@@ -80,8 +81,8 @@ pub const FILE_WORDS: &[&str] = &[
 
 /// Words in the name of a tool that runs code, or another agent, which may change any file.
 pub const RUNNING: &[&str] = &[
-    "agent", "delegate", "eval", "exec", "execute", "ipython", "python", "repl", "run", "script", "shell", "spawn",
-    "subagent", "terminal",
+    "agent", "computer", "delegate", "eval", "exec", "execute", "ipython", "keyboard", "keys", "python", "repl", "run",
+    "script", "shell", "spawn", "subagent", "terminal",
 ];
 
 /// Words in the name of a tool that only reads, unless another word says that it changes something. After any other
@@ -168,8 +169,8 @@ pub(super) fn guess(name: &str, arguments: &Value) -> Does {
 
 /// Words in the name of a tool that changes a project even if it names no file.
 pub const PROJECT_CHANGING: &[&str] = &[
-    "checkout", "codemod", "fix", "format", "pull", "rebase", "redo", "refactor", "rename", "reset", "restore",
-    "revert", "rewind", "rollback", "stash", "undo",
+    "checkout", "cherry", "codemod", "fix", "format", "merge", "pull", "rebase", "redo", "refactor", "rename",
+    "replace", "reset", "restore", "revert", "rewind", "rollback", "stash", "switch", "undo",
 ];
 
 /// Words for things that are no files of a project, so that a change of one changes no file.
@@ -200,16 +201,22 @@ pub(super) fn paths_in(arguments: &Value) -> Vec<String> {
 }
 
 fn collect_paths(value: &Value, name: &str, paths: &mut Vec<String>) {
-    let is_named = PATH_NAMES.contains(&name)
-        || FROM_NAMES.contains(&name)
-        || TO_NAMES.contains(&name)
-        || LIST_NAMES.contains(&name);
+    let is_named = PATH_NAMES.contains(&name) || LIST_NAMES.contains(&name);
+    // These may be texts as well.
+    let is_end = FROM_NAMES.contains(&name) || TO_NAMES.contains(&name);
     match value {
         Value::String(text) => {
+            let addressed = text.strip_prefix("file:").and_then(path_of_address);
+            let is_addressed = addressed.is_some();
+            let text = addressed.as_deref().unwrap_or(text);
+            let text = text.strip_prefix("@/").unwrap_or(text);
             let is_word = !text.is_empty() && !text.contains(['\n', ' ']) && !text.contains("://");
             let is_path = text.starts_with('/') || text.starts_with("./") || looks_like_file(text);
-            let text = text.strip_prefix("file://").unwrap_or(text);
-            if (is_named && !text.contains('\n')) || (is_word && is_path) {
+            if (is_named && !text.contains('\n'))
+                || (is_word && is_path)
+                || is_addressed
+                || (is_end && text.contains('/'))
+            {
                 paths.push(text.to_owned());
             }
         }

@@ -72,6 +72,14 @@ pub(super) fn passages(asked: &Asked<'_>, result: &str) -> Vec<(Passage, bool)> 
     if let Some(own) = own(&lines, asked) {
         return own;
     }
+    if let Some(inner) = fenced(&lines) {
+        let is_numbered = inner.iter().enumerate().all(|(at, line)| {
+            let number = split_number(line, Style::Colon).map(|(number, _)| number);
+            number.is_some_and(|number| asked.firsts.iter().any(|first| number == first + at))
+        });
+        let shown = is_numbered.then(|| numbered(inner, &[Style::Colon], asked)).flatten();
+        return shown.map(|(passage, _)| without_long_lines(passage, false)).unwrap_or_default();
+    }
     let found = match form {
         Form::Numbered(styles) => numbered(&lines, styles, asked),
         Form::Wrapped(styles) if TAGS.iter().any(|tag| result.trim_start().starts_with(tag)) => {
@@ -86,6 +94,35 @@ pub(super) fn passages(asked: &Asked<'_>, result: &str) -> Vec<(Passage, bool)> 
     let Some((passage, whole)) = found else { return Vec::new() };
     without_long_lines(passage, whole)
 }
+
+/// The lines between fences, after a heading with the name of the file.
+fn fenced<'a, 'b>(lines: &'a [&'b str]) -> Option<&'a [&'b str]> {
+    match lines {
+        [heading, open, inner @ .., close] if heading.starts_with("### ") && open.starts_with("```") => {
+            Some(if close.starts_with("```") { inner } else { &[] })
+        }
+        _ => None,
+    }
+}
+
+/// Whether every line begins with its number in some form that is not known: `[1] text`, `L1: text`, `(1) text`.
+fn is_counted(lines: &[&str], asked: &Asked<'_>) -> bool {
+    let number = |line: &str| {
+        let start = line.find(|c: char| c.is_ascii_digit()).filter(|start| *start <= MOST_BEFORE_NUMBER)?;
+        // A word before the number is text.
+        if line[..start].chars().filter(|c| c.is_alphanumeric()).count() > 1 {
+            return None;
+        }
+        let digits = line[start..].bytes().take_while(u8::is_ascii_digit).count();
+        line[start..start + digits].parse::<usize>().ok()
+    };
+    let Some(first) = lines.first().and_then(|line| number(line)) else { return false };
+    let follows = |(at, line): (usize, &&str)| number(line) == Some(first + at);
+    lines.len() > 1 && asked.firsts.contains(&first) && lines.iter().enumerate().all(follows)
+}
+
+/// Most bytes before a number that a tool puts before a line.
+const MOST_BEFORE_NUMBER: usize = 8;
 
 /// What the tool `read_file` of this library printed, if it says so itself: how many lines it has shown, or that there
 /// are none. Without that, one or two numbered lines could as well be the text of a table.
@@ -232,7 +269,7 @@ fn plain(lines: &[&str], asked: &Asked<'_>, result: &str) -> Option<(Passage, bo
     };
     // Numbers from the first line on may be the tool's, or the file's.
     let styles = [Style::Arrow, Style::Tab, Style::Bar, Style::Colon, Style::Dot, Style::Bare];
-    if styles.into_iter().any(is_run) || is_wrapped(&result, asked) {
+    if styles.into_iter().any(is_run) || is_counted(lines, asked) || is_wrapped(&result, asked) {
         return None;
     }
     let first = Some(&asked.firsts).filter(|firsts| firsts.len() == 1).map(|firsts| firsts[0]);

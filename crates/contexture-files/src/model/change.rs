@@ -220,12 +220,13 @@ impl FileModel {
         let source = &self.files[source];
         let (mut segments, whole, doubts, end) =
             (source.segments.clone(), source.whole, source.doubts.clone(), source.end);
+        let has_returns = source.has_returns;
         for line in segments.iter_mut().flat_map(|segment| &mut segment.lines) {
             line.shown = 0;
         }
         let file = self.open(&path, now.at);
         (file.segments, file.whole, file.doubts, file.end) = (segments, whole, doubts, end);
-        file.deleted = false;
+        (file.deleted, file.has_returns) = (false, has_returns);
         file.mark_edited(now.at);
         if !is_certain {
             file.raise_doubt(now, "a copy whose place is not certain");
@@ -285,6 +286,7 @@ impl FileState {
         self.whole = true;
         self.doubts.clear();
         self.end = if text.is_empty() || text.ends_with('\n') { End::Closed } else { End::Open };
+        self.has_returns = text.contains("\r\n");
         self.mark_edited(now.at);
     }
 

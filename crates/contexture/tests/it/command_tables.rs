@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use contexture::files::commands::formatters::FORMATTERS;
 use contexture::files::commands::tables::{
-    GIT_READ_ONLY, INSTALLERS, MAKE_TARGETS, PRESUMED, READ_ONLY, RISKY_PREFIXES, RISKY_VARIABLES, WRITES, WRITES_WHOLE,
+    APART, GIT_APART, GIT_READ_ONLY, INSTALLERS, MAKE_TARGETS, PRESUMED, READ_ONLY, RISKY_PREFIXES, RISKY_VARIABLES,
+    WRITES, WRITES_WHOLE,
 };
 use contexture::files::commands::tasks::{CHANGING_TASKS, LOOKING_TASKS, QUESTIONS, RUNNERS};
 use contexture::files::dialect::guess::{
@@ -27,6 +28,15 @@ fn tables() -> String {
         let _ = writeln!(text, "| `{}` | {} |", entry.name, unless.join(", "));
     }
     let _ = writeln!(text, "\nAnd these actions of `git`: {}.", code(GIT_READ_ONLY));
+    let apart: Vec<String> = GIT_APART.iter().map(|words| words.join(" ")).collect();
+    let apart: Vec<&str> = apart.iter().map(String::as_str).collect();
+    let _ = writeln!(text, "These change the repository, but no file of the work tree: {}.", code(&apart));
+    text.push_str("\nThese run nothing of the project and write no source:\n\n");
+    text.push_str("| command | only with | unless |\n| --- | --- | --- |\n");
+    for entry in APART {
+        let (words, needs, unless) = (entry.words.join(" "), code(entry.needs), code(entry.unless));
+        let _ = writeln!(text, "| `{words}` | {needs} | {unless} |");
+    }
     text.push_str("\n## Commands that are presumed to leave sources alone\n\n| command | only with |\n| --- | --- |\n");
     for entry in PRESUMED {
         let _ = writeln!(text, "| `{}` | {} |", entry.words.join(" "), code(entry.needs));

@@ -11,6 +11,7 @@ mod conversation;
 mod engine_kill;
 mod episodic;
 #[cfg(feature = "bpe")]
+mod attack;
 mod cap;
 mod decisions;
 mod dialogue;
