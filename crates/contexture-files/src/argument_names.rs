@@ -18,6 +18,14 @@ pub const PATH_NAMES: &[&str] = &[
     "relative_path",
     "file_name",
     "uri",
+    "filepath",
+    "file_uri",
+    "fileUri",
+    "targetFile",
+    "relativePath",
+    "fullPath",
+    "source_file",
+    "document",
 ];
 /// A file's text.
 pub const CONTENT_NAMES: &[&str] = &["content", "file_text", "contents", "text", "new_source", "code"];

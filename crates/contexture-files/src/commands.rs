@@ -10,14 +10,19 @@ use super::shell::{Expands, Redirect, Script, Simple, Word, parse};
 mod copies;
 pub mod formatters;
 mod git;
+mod loose;
 pub(crate) mod prints;
+mod programs;
 pub(crate) mod sed;
 pub mod tables;
+pub mod tasks;
 pub(crate) mod text;
 mod wrapped;
 
 use copies::{Way, copied, linked, removed};
-use tables::{MAKE_TARGETS, PRESUMED, READ_ONLY, RISKY_PREFIXES, RISKY_VARIABLES, WRITES, WRITES_WHOLE};
+use tables::{
+    APART, APART_VARIABLES, MAKE_TARGETS, PRESUMED, READ_ONLY, RISKY_PREFIXES, RISKY_VARIABLES, WRITES, WRITES_WHOLE,
+};
 
 /// What a command does to files.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -114,7 +119,14 @@ impl Effects {
             |path: &str| Observation::Swept { under: Some(path.to_owned()), extensions: vec![], by: by.to_owned() };
         for change in self.changes.drain(..) {
             match change {
-                Observation::Swept { .. } => self.doubts.push(change),
+                Observation::Swept { .. } | Observation::Doubted { .. } => self.doubts.push(change),
+                // What is written is a file.
+                Observation::Write { path, .. }
+                | Observation::Append { path, .. }
+                | Observation::Changed { path, .. }
+                | Observation::Rewrite { path, .. } => {
+                    self.doubts.push(Observation::Doubted { path, by: by.to_owned() });
+                }
                 change => self.doubts.extend(change.paths().into_iter().map(swept)),
             }
         }
@@ -221,7 +233,12 @@ fn redirected(command: &Simple, directory: &Directory) -> Effects {
             },
         }]);
     }
-    Effects::doubts(targets.into_iter().map(|(_, word)| reach(word, directory, &by)).collect())
+    let target = |word: &Word| match word.plain().filter(|path| !path.is_empty()).and_then(|path| directory.place(path))
+    {
+        Some(path) => Observation::Doubted { path, by: by.clone() },
+        None => reach(word, directory, &by),
+    };
+    Effects::doubts(targets.into_iter().map(|(_, word)| target(word)).collect())
 }
 
 /// The file that `cat FILE > …` copies.
@@ -253,10 +270,30 @@ const EVALUATES: [&str; 14] = [
 
 /// Returns what a program does, apart from redirections.
 fn of_program(command: &Simple, directory: &Directory) -> Effects {
-    let Some(program) = command.program() else { return Effects::all(command) };
-    if EVALUATES.contains(&program) && command.arguments().iter().any(Word::has_subscript_command) {
+    if command.words.first().is_none_or(|word| word.plain().is_none()) {
         return Effects::all(command);
     }
+    if EVALUATES.iter().any(|name| command.program() == Some(name))
+        && command.arguments().iter().any(Word::has_subscript_command)
+    {
+        return Effects::all(command);
+    }
+    let own = of_words(command, directory);
+    // What is not understood because of a variable or a pattern may not depend on it.
+    if own.doubts.iter().any(reaches_everything) {
+        return loose::whatever_they_are(command, directory).unwrap_or(own);
+    }
+    own
+}
+
+/// Whether an observation puts every file in doubt.
+pub(crate) fn reaches_everything(observation: &Observation) -> bool {
+    matches!(observation, Observation::Swept { under: None, extensions, .. } if extensions.is_empty())
+}
+
+/// Returns what a program does according to its words.
+fn of_words(command: &Simple, directory: &Directory) -> Effects {
+    let Some(program) = command.program() else { return of_table(command, "", directory) };
     match program {
         "cd" | "pushd" | "popd" | "dirs" | "wait" | "shift" | "return" => Effects::none(),
         "set" => settings(command),
@@ -276,14 +313,44 @@ fn of_program(command: &Simple, directory: &Directory) -> Effects {
             Effects::doubts(operands_of(command).map(|word| reach(word, directory, &told(command))).collect())
         }
         "apply_patch" => patched(command, directory),
+        "find" => found(command, directory),
         _ => match wrapped::inner(command) {
             Some(wrapped::Inner::Command(inner)) => effects(&inner, directory).unproven(&told(command)),
             Some(wrapped::Inner::Line(line)) => of_line(&line, command, directory),
             Some(wrapped::Inner::Fed(inner)) if is_harmless_with_anything(&inner) => Effects::none(),
+            Some(wrapped::Inner::Fed(inner)) if is_looking(&inner, directory) => Effects::presumed(),
             Some(wrapped::Inner::Fed(_)) => Effects::all(command),
-            None => of_table(command, program, directory),
+            None => programs::effects(command, directory).unwrap_or_else(|| of_table(command, program, directory)),
         },
     }
+}
+
+/// Whether a command changes nothing with the arguments that it is given, so that more of them, which are names of
+/// files, are presumed to change nothing either.
+fn is_looking(command: &Simple, directory: &Directory) -> bool {
+    let is_searching = READ_ONLY.iter().any(|entry| Some(entry.name) == command.program());
+    is_searching && command.redirects.is_empty() && of_words(command, directory) == Effects::none()
+}
+
+/// `find`, whose `-exec` may run something that only reads.
+fn found(command: &Simple, directory: &Directory) -> Effects {
+    let is_run = |word: &Word| matches!(word.text.as_str(), "-exec" | "-execdir");
+    let mut rest = command.arguments();
+    let mut own = Simple { words: command.words[..1].to_vec(), ..command.clone() };
+    let mut runs = false;
+    while let Some(at) = rest.iter().position(is_run) {
+        let Some(end) = rest[at..].iter().position(|word| matches!(word.text.as_str(), ";" | "+")) else { break };
+        let inner = Simple { words: rest[at + 1..at + end].to_vec(), redirects: Vec::new(), ..command.clone() };
+        if !is_looking(&inner, directory) {
+            return Effects::all(command);
+        }
+        own.words.extend_from_slice(&rest[..at]);
+        rest = &rest[at + end + 1..];
+        runs = true;
+    }
+    own.words.extend_from_slice(rest);
+    let effects = of_table(&own, "find", directory);
+    if runs && effects == Effects::none() { Effects::presumed() } else { effects }
 }
 
 /// Returns what a command line does that another command runs. It is unknown how far it got.
@@ -356,15 +423,32 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
         // A word that is not plain may be an option. What a formatter may change is known even so.
         return Effects::all(command);
     };
-    let words = wrapped::without_starter(&words);
+    let words = wrapped::of_package(wrapped::without_starter(&words));
+    let words = words.as_slice();
+    if is_apart(words) && !command.assigns.iter().any(|name| APART_VARIABLES.contains(&name.as_str())) {
+        return Effects::none();
+    }
+    if is_presumed_by_name(words) && !sets_to_write(command) {
+        return Effects::presumed();
+    }
+    // A program of the project may do anything; one of a package is known by its name.
+    if program.is_empty() && words.first().is_none_or(|name| name.contains('/')) {
+        return Effects::all(command);
+    }
     match words {
         [_, "--version" | "-V" | "--help"] => return Effects::presumed(),
+        ["bun" | "deno" | "node" | "npm" | "pnpm" | "ruby" | "yarn", "-v"] => return Effects::presumed(),
         // For other programs `version` is a file.
         [program, "version"] if PRESUMED.iter().any(|entry| entry.words[0] == *program) => return Effects::presumed(),
         _ => {}
     }
-    if is_presumed(words) && !command.assigns.iter().any(|name| asks_to_write(&name.to_lowercase().replace('_', "-"))) {
+    if is_presumed(words) && !sets_to_write(command) {
         return Effects::presumed();
+    }
+    if let Some(extensions) = tables::installed(words) {
+        let extensions = extensions.iter().map(|extension| (*extension).to_owned()).collect();
+        let doubts = vec![Observation::Swept { under: None, extensions, by: told(command) }];
+        return Effects { doubts, ..Effects::presumed() };
     }
     match formatters::reach(words) {
         Some(formatters::Reach::Kinds(extensions)) => {
@@ -381,6 +465,23 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
         }
         None => Effects::all(command),
     }
+}
+
+/// Whether a variable that is set for a command asks for files to be changed.
+fn sets_to_write(command: &Simple) -> bool {
+    command.assigns.iter().any(|name| asks_to_write(&name.to_lowercase().replace('_', "-")))
+}
+
+/// Whether a command is presumed not to change sources because of the words that it consists of.
+fn is_presumed_by_name(words: &[&str]) -> bool {
+    tasks::is_looking_task(words) || tasks::is_question(words) || tasks::is_help(words) || tasks::is_elsewhere(words)
+}
+
+/// Whether a command is in the table of those that run nothing of the project and write no source.
+fn is_apart(words: &[&str]) -> bool {
+    let has = |needs: &[&str]| needs.is_empty() || words.iter().any(|word| needs.contains(word));
+    let writes = |unless: &[&str]| words.iter().any(|word| unless.iter().any(|option| word.starts_with(option)));
+    APART.iter().any(|entry| words.starts_with(entry.words) && has(entry.needs) && !writes(entry.unless))
 }
 
 /// Whether a command is in the table of those that are presumed not to change sources.
@@ -507,8 +608,12 @@ fn declared(command: &Simple) -> Effects {
 fn awk(command: &Simple) -> Effects {
     let Some(arguments) = command.plain_arguments() else { return Effects::all(command) };
     let is_risky = |word: &&str| {
+        let bare = word.replace("||", " ").replace(">=", " ");
+        // Only what is printed goes into a file; elsewhere the sign compares.
+        let is_output = |statement: &str| statement.contains("print") && statement.contains('>');
         ["system", "getline", "close", "fflush", "@"].iter().any(|name| word.contains(name))
-            || word.contains(['>', '|'])
+            || bare.contains('|')
+            || bare.split([';', '{', '}', '\n']).any(is_output)
     };
     let is_odd = |word: &&str| word.starts_with('-') && !word.starts_with("-F") && !word.starts_with("-v");
     if arguments.iter().any(|word| is_risky(word) || is_odd(word)) { Effects::all(command) } else { Effects::none() }

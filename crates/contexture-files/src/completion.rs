@@ -2,6 +2,8 @@
 
 use contexture_core::item::Outcome;
 
+pub(crate) mod rows;
+
 /// The outcome of a call, as far as files are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Completion {
@@ -16,36 +18,289 @@ pub(crate) enum Completion {
 }
 
 /// The outcome of a tool call that reads or changes a file as a whole or not at all.
-pub(crate) fn of_tool(outcome: Outcome, text: &str) -> Completion {
+///
+/// Structure decides where it says that the call failed. Where it says that it was done, or nothing, the text may still
+/// say otherwise: many harnesses mark nothing, and some mark everything as done.
+pub(crate) fn of_tool(tool: &str, outcome: Outcome, text: &str) -> Completion {
     match outcome {
-        Outcome::Done => Completion::Done,
         Outcome::Failed | Outcome::Denied => Completion::Undone,
         Outcome::Interrupted => Completion::Failed,
-        Outcome::Unknown if says_denied(text) || says_failed(text) => Completion::Undone,
+        Outcome::Done | Outcome::Unknown => match by_row(tool, text).unwrap_or_else(|| verdict(text)) {
+            Verdict::Refused | Verdict::Failed => Completion::Undone,
+            Verdict::Interrupted => Completion::Failed,
+            Verdict::Done => Completion::Done,
+            Verdict::Doubtful => Completion::Open,
+            Verdict::Silent if outcome == Outcome::Done => Completion::Done,
+            Verdict::Silent => Completion::Open,
+        },
+    }
+}
+
+/// What the rows of a tool say about a text, if they know it.
+fn by_row(tool: &str, text: &str) -> Option<Verdict> {
+    let text = untagged(text);
+    let head = text.get(..text.floor_char_boundary(DIFFERS_BYTES)).unwrap_or(text);
+    if rows::of(tool).any(|says| says.differs.iter().any(|part| head.contains(part))) {
+        return Some(Verdict::Doubtful);
+    }
+    if rows::of(tool).any(|says| says.undone.iter().any(|form| rows::after(form, text).is_some())) {
+        return Some(Verdict::Failed);
+    }
+    let done = rows::of(tool).flat_map(|says| says.done).find_map(|form| rows::after(form, text))?;
+    let (rest, is_open) = done;
+    if is_open {
+        return Some(Verdict::Done);
+    }
+    let is_blank = |line: &&str| line.trim().is_empty();
+    let rest = without_remarks(rest);
+    let line = rest.lines().find(|line| !is_blank(line)).filter(|_| !rest.starts_with('\n')).unwrap_or_default();
+    let differs = DIFFERENT.iter().any(|phrase| has_phrase(&words_of(&rest.to_lowercase()), phrase));
+    Some(if is_plain(line) && !differs { Verdict::Done } else { Verdict::Doubtful })
+}
+
+/// Bytes at the start of a text in which it is looked for what says that something else came out.
+const DIFFERS_BYTES: usize = 4_000;
+
+/// A text without the tag around what a system says.
+fn untagged(text: &str) -> &str {
+    let text = text.trim_start();
+    text.strip_prefix("<system>").map_or(text, str::trim_start)
+}
+
+/// The beginning of a text without remarks that mean nothing.
+fn without_remarks(text: &str) -> String {
+    let mut rest: String = text.chars().take(LINE_CHARS).collect();
+    while let Some(at) = rows::REMARKS.iter().find_map(|remark| rest.find(remark)) {
+        let end = rest[at..].find(')').map_or(rest.len(), |end| at + end + 1);
+        rest.replace_range(at..end, "");
+    }
+    rest
+}
+
+/// The outcome of a call that shows something. What it shows may contain any words.
+pub(crate) fn of_read(outcome: Outcome, text: &str) -> Completion {
+    match outcome {
+        Outcome::Failed | Outcome::Denied => Completion::Undone,
+        Outcome::Interrupted => Completion::Failed,
+        Outcome::Done => Completion::Done,
+        Outcome::Unknown if says_denied(text) || says_failed(text) || is_complaint(text) => Completion::Undone,
         Outcome::Unknown if says_interrupted(text) => Completion::Failed,
-        Outcome::Unknown if says_done(text) => Completion::Done,
         Outcome::Unknown => Completion::Open,
     }
 }
 
+/// Shell tools of agents that are known to mark every failure, so that a call without a mark is done.
+const MARKS_FAILURES: &[&str] = &["Bash"];
+
 /// The outcome of a command line; `exit` is the status that the harness wrote into its output.
-pub(crate) fn of_run(outcome: Outcome, text: &str, exit: Option<i64>) -> Completion {
+pub(crate) fn of_run(tool: &str, outcome: Outcome, text: &str, exit: Option<i64>) -> Completion {
     match (outcome, exit) {
         (Outcome::Denied, _) => Completion::Undone,
         (Outcome::Failed | Outcome::Interrupted, _) => Completion::Failed,
         (Outcome::Done | Outcome::Unknown, Some(code)) if code != 0 => Completion::Failed,
         (Outcome::Done, _) | (Outcome::Unknown, Some(_)) => Completion::Done,
         (Outcome::Unknown, None) if says_denied(text) => Completion::Undone,
-        (Outcome::Unknown, None) if says_failed(text) || says_interrupted(text) => Completion::Failed,
+        (Outcome::Unknown, None) if says_interrupted(text) || has_exit_code(text) => Completion::Failed,
+        (Outcome::Unknown, None) if text.trim_start().starts_with("<tool_use_error>") => Completion::Failed,
+        (Outcome::Unknown, None) if MARKS_FAILURES.contains(&tool) => Completion::Done,
+        (Outcome::Unknown, None) if says_failed(text) => Completion::Failed,
         (Outcome::Unknown, None) => Completion::Open,
     }
 }
 
+/// What the text of an output says about its call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// The call was refused and did not run.
+    Refused,
+    /// Nothing was done.
+    Failed,
+    /// It was interrupted, or its output is hidden.
+    Interrupted,
+    /// It was done as asked.
+    Done,
+    /// Something went wrong, or came out differently.
+    Doubtful,
+    /// Nothing.
+    Silent,
+}
+
+fn verdict(text: &str) -> Verdict {
+    let text = untagged(text);
+    let words = words_of(first_line(text));
+    let has = |list: &[&str]| list.iter().any(|phrase| has_phrase(&words, phrase));
+    let differs = DIFFERENT.iter().any(|phrase| has_phrase(&words_of(&head(text)), phrase));
+    match () {
+        () if says_denied(text) => Verdict::Refused,
+        () if says_interrupted(text) => Verdict::Interrupted,
+        () if differs => Verdict::Doubtful,
+        () if DONE_DESPITE.iter().any(|start| begins_with(&head(text), start)) => Verdict::Done,
+        // A text that begins like a failure and then tells of a success leaves it open.
+        () if says_failed(text) && has(DONE) && !begins_surely_failed(text) => Verdict::Doubtful,
+        () if says_failed(text) => Verdict::Failed,
+        () if has(WRONG) => Verdict::Doubtful,
+        () if has(OPEN_ENDED) || is_diff(text) => Verdict::Done,
+        () if has(DONE) && is_plain(first_line(text)) => Verdict::Done,
+        () if has(DONE) => Verdict::Doubtful,
+        () if words.is_empty() => Verdict::Silent,
+        () if has(STATED) => Verdict::Doubtful,
+        () => Verdict::Silent,
+    }
+}
+
+/// Phrases after which text of the file follows, so that nothing else is said.
+const OPEN_ENDED: &[&str] = &["here's the result of running", "updated the following files", "the section now reads"];
+
+/// Words of which a message consists that says nothing but that it was done. Any other word may say more.
+const PLAIN: &[&str] = &[
+    "a",
+    "all",
+    "an",
+    "and",
+    "are",
+    "at",
+    "been",
+    "byte",
+    "bytes",
+    "change",
+    "changes",
+    "character",
+    "characters",
+    "chars",
+    "content",
+    "contents",
+    "deletion",
+    "deletions",
+    "edit",
+    "edits",
+    "file",
+    "files",
+    "following",
+    "for",
+    "from",
+    "has",
+    "have",
+    "in",
+    "insertion",
+    "insertions",
+    "into",
+    "is",
+    "it",
+    "its",
+    "line",
+    "lines",
+    "made",
+    "new",
+    "now",
+    "occurrence",
+    "occurrences",
+    "of",
+    "on",
+    "path",
+    "replacement",
+    "replacements",
+    "s",
+    "size",
+    "string",
+    "system",
+    "text",
+    "the",
+    "this",
+    "to",
+    "total",
+    "was",
+    "were",
+    "with",
+    "your",
+];
+
+/// Things of which a single edit makes one. More of them are more than was asked for.
+const COUNTED: &[&str] = &["occurrences", "replacements", "matches", "places"];
+
+/// Whether a line says that something was done and nothing else.
+fn is_plain(line: &str) -> bool {
+    let words = words_of(line);
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    let is_known = |word: &String| PLAIN.contains(&word.as_str()) || DONE.contains(&word.as_str()) || is_number(word);
+    let is_more = words.windows(2).any(|pair| {
+        let count: usize = if is_number(&pair[0]) { pair[0].parse().unwrap_or(usize::MAX) } else { 1 };
+        count != 1 && COUNTED.contains(&pair[1].as_str())
+    });
+    let is_part =
+        words.windows(3).any(|run| run[1] == "of" && is_number(&run[0]) && is_number(&run[2]) && run[0] != run[2]);
+    words.iter().all(is_known) && !is_more && !is_part && !quotes_text(line) && !moves_away(&words)
+}
+
+/// Whether a line says that something was taken from somewhere, or put where it is not the file.
+fn moves_away(words: &[String]) -> bool {
+    ["removed from", "moved from", "from the", "in a", "to a"].iter().any(|phrase| has_phrase(words, phrase))
+}
+
+/// Whether a line quotes something that is no name: text that came out, perhaps.
+fn quotes_text(line: &str) -> bool {
+    line.split('`').skip(1).step_by(2).any(|quoted| !quoted.is_empty() && !is_name(quoted) && !quoted.contains('.'))
+}
+
 /// How many characters at the start of a text are examined.
-const HEAD_CHARS: usize = 160;
+const HEAD_CHARS: usize = 240;
 
 fn head(text: &str) -> String {
     text.trim_start().chars().take(HEAD_CHARS).collect::<String>().to_lowercase()
+}
+
+/// Longest line that is examined as a whole, in characters.
+const LINE_CHARS: usize = 400;
+
+/// The first line with a word in it. What follows is often text of the file.
+fn first_line(text: &str) -> &str {
+    let line = text.lines().map(str::trim).find(|line| line.chars().any(char::is_alphanumeric)).unwrap_or_default();
+    line.char_indices().nth(LINE_CHARS).map_or(line, |(end, _)| &line[..end])
+}
+
+/// The words of a line in lower case, without names of files and what is quoted: these may contain any words.
+fn words_of(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut is_quoted = false;
+    for part in line.split_whitespace() {
+        let marks = part.matches('`').count() + part.matches('"').count();
+        let was_quoted = is_quoted;
+        is_quoted ^= marks % 2 == 1;
+        if was_quoted || marks > 0 || is_name(part) {
+            continue;
+        }
+        let is_end = |c: char| !(c.is_alphanumeric() || c == '\'');
+        words.extend(part.split(is_end).filter(|word| !word.is_empty()).map(str::to_lowercase));
+    }
+    words
+}
+
+/// Whether a part of a line is a path, or a name with a dot or an underscore inside.
+fn is_name(part: &str) -> bool {
+    let bare = part.trim_matches(|c: char| !c.is_alphanumeric());
+    let is_inner_dot = bare.split('.').count() > 1 && bare.split('.').all(|piece| !piece.is_empty());
+    bare.contains(['/', '\\', '_']) || is_inner_dot
+}
+
+/// Whether words contain a phrase, as whole words.
+fn has_phrase(words: &[String], phrase: &str) -> bool {
+    let phrase: Vec<&str> = phrase.split(' ').collect();
+    words.windows(phrase.len()).any(|run| run.iter().zip(&phrase).all(|(word, wanted)| word == wanted))
+}
+
+/// Whether a text in lower case begins with a phrase that ends where a word ends.
+fn begins_with(head: &str, phrase: &str) -> bool {
+    let Some(rest) = head.strip_prefix(phrase) else { return false };
+    if !phrase.ends_with(|c: char| c.is_alphanumeric()) {
+        return true;
+    }
+    let rest = rest.strip_prefix('s').unwrap_or(rest);
+    let mut chars = rest.chars();
+    match chars.next() {
+        None => true,
+        // `error.py` is a name.
+        Some('.' | '/' | '\\' | '_') => chars.next().is_none_or(|next| !next.is_alphanumeric()),
+        Some(next) => !next.is_alphanumeric(),
+    }
 }
 
 /// How the outputs of calls begin that were refused and did not run, in lower case.
@@ -88,7 +343,7 @@ const DENIED: &[&str] = &[
 /// Whether an output says that a call was refused and did not run.
 fn says_denied(text: &str) -> bool {
     let head = head(text);
-    DENIED.iter().any(|start| head.starts_with(start))
+    DENIED.iter().any(|start| begins_with(&head, start))
         || head.contains("rejected by user")
         || head.contains("rejected by the user")
 }
@@ -110,7 +365,7 @@ const INTERRUPTED: &[&str] = &[
 /// Whether an output says that a call was interrupted, or hides what it did.
 fn says_interrupted(text: &str) -> bool {
     let head = head(text);
-    INTERRUPTED.iter().any(|start| head.starts_with(start)) || head.contains("interrupted by user")
+    INTERRUPTED.iter().any(|start| begins_with(&head, start)) || head.contains("interrupted by user")
 }
 
 /// How the output of a failed tool begins, in lower case.
@@ -184,46 +439,317 @@ const FAILED_INSIDE: &[&str] = &[
     "is not unique",
 ];
 
+/// Those of them that no success begins with.
+const SURELY_FAILED: &[&str] = &[
+    "### error",
+    "<error",
+    "<tool_use_error>",
+    "[error",
+    "error:",
+    "error -",
+    "eacces",
+    "eisdir",
+    "enoent",
+    "eperm",
+    "apply_patch verification failed",
+    "failed to",
+    "no such file",
+    "no match",
+    "no occurrences",
+    "no replacement",
+    "permission denied",
+    "string not found",
+    "string to replace not found",
+    "traceback (most recent call last)",
+    "unable to",
+    "could not",
+    "cannot",
+    "couldn't",
+];
+
+fn begins_surely_failed(text: &str) -> bool {
+    let head = head(text);
+    SURELY_FAILED.iter().any(|start| begins_with(&head, start))
+}
+
+/// Whether a harness put an exit code other than 0 before the output, with or without a colon.
+fn has_exit_code(text: &str) -> bool {
+    let head = head(text);
+    let code = head.strip_prefix("exit code: ").or_else(|| head.strip_prefix("exit code "));
+    code.is_some_and(|rest| !begins_with(rest.trim_start(), "0"))
+}
+
 /// Whether a tool's output says that nothing was done.
 pub fn says_failed(result: &str) -> bool {
     let head = head(result);
-    if FAILED.iter().any(|start| head.starts_with(start)) || FAILED_INSIDE.iter().any(|part| head.contains(part)) {
-        return true;
-    }
-    // Some harnesses put the exit code before the output, with or without a colon.
-    let code = head.strip_prefix("exit code: ").or_else(|| head.strip_prefix("exit code "));
-    code.is_some_and(|rest| !rest.trim_start().starts_with('0'))
+    FAILED.iter().any(|start| begins_with(&head, start))
+        || FAILED_INSIDE.iter().any(|phrase| has_phrase(&words_of(&head), phrase))
+        || has_exit_code(result)
 }
 
-/// What a tool's output has near its start when it did what it was asked for, in lower case.
-const DONE: &[&str] = &[
-    "success",
-    "has been updated",
-    "has been created",
-    "has been written",
-    "was written",
-    "was updated",
-    "was created",
-    "updated with changes",
-    "created file",
-    "file created",
-    "wrote ",
-    "edit applied",
-    "edited",
-    "here's the result of running",
-    "replaced",
-    "applied",
-    "deleted",
-    "moved",
-    "done",
-    "ok",
+/// Words and phrases with which something went wrong, or was not done yet.
+const WRONG: &[&str] = &[
+    "0",
+    "abandoned",
+    "aborted",
+    "already",
+    "approval",
+    "awaiting",
+    "blocked",
+    "but",
+    "can't",
+    "canceled",
+    "cancelled",
+    "cannot",
+    "conflict",
+    "conflicts",
+    "couldn't",
+    "declined",
+    "denied",
+    "didn't",
+    "disconnected",
+    "doesn't",
+    "dry",
+    "error",
+    "errors",
+    "except",
+    "exceeded",
+    "expired",
+    "fail",
+    "failed",
+    "fails",
+    "failure",
+    "failures",
+    "forbidden",
+    "fuzz",
+    "however",
+    "ignored",
+    "invalid",
+    "isn't",
+    "locked",
+    "missing",
+    "neither",
+    "no",
+    "none",
+    "not",
+    "nothing",
+    "partial",
+    "partially",
+    "pending",
+    "preview",
+    "proposed",
+    "queued",
+    "refused",
+    "rejected",
+    "reverted",
+    "rollback",
+    "rolled",
+    "scheduled",
+    "simulated",
+    "skipped",
+    "timed",
+    "timeout",
+    "unable",
+    "unauthorized",
+    "unavailable",
+    "unchanged",
+    "undone",
+    "unsuccessful",
+    "unsuccessfully",
+    "wasn't",
+    "without",
+    "won't",
+    "would",
+    "zero",
 ];
 
-/// Whether a tool's output says that it did what it was asked for.
-pub(crate) fn says_done(text: &str) -> bool {
-    let head = head(text);
-    DONE.iter().any(|part| head.contains(part))
-        && !head.contains(" not ")
-        && !head.contains("n't ")
-        && !head.contains("fail")
+/// Words that ask for something else to be done, so that the call itself was hardly done.
+const STATED: &[&str] = &[
+    "again", "human", "instead", "login", "merged", "other", "part", "please", "retry", "sign", "some", "then", "try",
+    "user", "user's", "wait",
+];
+
+/// Words with which a tool says that it did what it was asked for.
+const DONE: &[&str] = &[
+    "added",
+    "appended",
+    "applied",
+    "changed",
+    "complete",
+    "completed",
+    "created",
+    "deleted",
+    "done",
+    "edited",
+    "finished",
+    "inserted",
+    "modified",
+    "moved",
+    "ok",
+    "okay",
+    "overwritten",
+    "overwrote",
+    "patched",
+    "removed",
+    "renamed",
+    "replaced",
+    "saved",
+    "succeeded",
+    "success",
+    "successful",
+    "successfully",
+    "updated",
+    "wrote",
+    "written",
+];
+
+/// How outputs begin that tell of complaints about a file which was changed all the same.
+const DONE_DESPITE: &[&str] =
+    &["this file has errors, please fix", "edit applied successfully", "wrote file successfully"];
+
+/// Phrases with which a tool says that what it did is not what it was asked for.
+const DIFFERENT: &[&str] = &[
+    "user modified",
+    "modified by the user",
+    "user edited",
+    "user made",
+    "user changed",
+    "user's changes",
+    "auto formatted",
+    "auto formatting",
+    "autoformatted",
+    "formatted on save",
+    "reformatted",
+    "formatter",
+    "with fuzz",
+    "with offset",
+    "some hunks",
+    "hunks failed",
+    "partially applied",
+    "adjusted",
+    "normalized",
+    "similar match",
+    "fuzzy match",
+    "closest match",
+    "differs",
+];
+
+/// Whether a text is a diff, which tools print of what they changed.
+fn is_diff(text: &str) -> bool {
+    let text = text.trim_start();
+    let text = text.strip_prefix("```diff").map_or(text, str::trim_start);
+    ["Index: ", "--- a/", "--- /", "diff --git "].iter().any(|start| text.starts_with(start)) && text.contains("\n+++ ")
+}
+
+/// Most words of a complaint that is all that a tool returned.
+const MOST_COMPLAINT_WORDS: usize = 40;
+
+/// Whether a text is nothing but a sentence that complains, as a tool returns it in place of what it should show.
+pub(crate) fn is_complaint(text: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "denied",
+        "error",
+        "exceeded",
+        "expired",
+        "failed",
+        "forbidden",
+        "not found",
+        "refused",
+        "rejected",
+        "retry",
+        "timed out",
+        "timeout",
+        "unable",
+        "unauthorized",
+        "unavailable",
+        "could not",
+        "cannot",
+        "does not exist",
+        "doesn't exist",
+        "no such",
+        "not allowed",
+        "not permitted",
+        "permission",
+        "login",
+        "log in",
+        "sign in",
+        "outside",
+        "cancelled",
+        "canceled",
+        "blocked",
+        "disconnected",
+        "too large",
+        "binary",
+    ];
+    let text = text.trim();
+    if text.lines().count() > 2 {
+        return false;
+    }
+    let words = words_of(text);
+    let is_sentence = words.len() >= 2 && words.len() <= MOST_COMPLAINT_WORDS;
+    is_sentence && WORDS.iter().any(|phrase| has_phrase(&words, phrase))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_matched_as_words() {
+        let open = [
+            "Session token expired; sign in again and retry.",
+            "Hook took too long",
+            "The operation was unsuccessful",
+            "The lock is broken",
+            "0 edits applied",
+            "Replaced 0 occurrences",
+            "The edit was abandoned",
+            "Nothing was removed",
+            "Please sign in",
+            "Edit proposed; awaiting approval",
+            "Applied 2 of 3 hunks; 1 hunk failed",
+            "User modified the content before it was saved",
+            "File saved. The formatter changed 3 lines",
+            "Patch applied with fuzz 2",
+        ];
+        for text in open {
+            let told = of_tool("change", Outcome::Unknown, text);
+            assert!(matches!(told, Completion::Open | Completion::Undone), "{text}: {told:?}");
+            assert_ne!(of_tool("change", Outcome::Unknown, text), Completion::Done, "{text}");
+        }
+        let done = [
+            "errors.py: replaced 1 occurrence",
+            "failover.py updated",
+            "error.py updated",
+            "src/not_found.rs has been updated.",
+            "The file /p/failed/a.rs has been updated successfully.",
+            "File created successfully at: /p/no/such.txt",
+            "Wrote `invalid.txt`",
+            "Success. Updated the following files:\nM failed.rs",
+            "This file has errors, please fix\n<file_diagnostics>",
+            "ok",
+            "Done!",
+            "Applied 3 edits",
+            "The file a.rs has been edited. Here's the result of running `cat -n` on a snippet:\n 1\terror not found",
+            "```diff\nIndex: a.rs\n--- a.rs\toriginal\n+++ a.rs\tmodified\n",
+        ];
+        for text in done {
+            assert_eq!(of_tool("change", Outcome::Unknown, text), Completion::Done, "{text}");
+        }
+    }
+
+    #[test]
+    fn structure_decides_where_it_says_failure() {
+        assert_eq!(of_tool("change", Outcome::Failed, "File updated"), Completion::Undone);
+        assert_eq!(of_tool("change", Outcome::Done, "anything at all"), Completion::Done);
+        assert_eq!(of_tool("change", Outcome::Done, "Error: no such file"), Completion::Undone);
+        assert_eq!(
+            of_tool("change", Outcome::Done, "Session token expired; sign in again and retry."),
+            Completion::Open
+        );
+        assert_eq!(of_run("Bash", Outcome::Unknown, "error: x", None), Completion::Done, "it would be marked");
+        assert_eq!(of_run("bash", Outcome::Unknown, "x", None), Completion::Open);
+        assert_eq!(of_run("bash", Outcome::Unknown, "x", Some(0)), Completion::Done);
+        assert_eq!(of_run("Bash", Outcome::Unknown, "Exit code 2\nx", None), Completion::Failed);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use contexture_core::item::{FunctionCall, FunctionCallOutput};
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -57,6 +57,12 @@ pub enum Does {
     Move,
     /// May change its file in any way, or every file if it names none.
     Anything,
+    /// Is not known to change files, nor to leave them alone: what it names is in doubt, and all else is presumed.
+    Unclear,
+    /// Lets another agent work, which may change every file unless it is told to look only.
+    Delegate,
+    /// Makes other calls that its arguments list.
+    Wrap,
     /// Has nothing to do with files.
     Nothing,
 }
@@ -114,13 +120,17 @@ const TABLE: &[(Does, &[&str])] = &[
     (Does::Search, &["Grep", "Glob", "LS"]),
     (Does::Run, &["Bash"]),
     (Does::Nothing, &["TodoWrite", "WebFetch", "WebSearch", "BashOutput", "KillShell", "Skill", "NotebookRead"]),
+    (Does::Nothing, &["TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskOutput", "TaskStop", "ToolSearch"]),
+    (Does::Nothing, &["AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "ScheduleWakeup", "Monitor", "LSP"]),
     // Another agent works on the same files.
-    (Does::Anything, &["Task", "Agent", "Workflow", "task"]),
+    (Does::Delegate, &["Task", "Agent", "Workflow", "task", "spawn_agent", "send_input", "new_task", "delegate"]),
+    (Does::Nothing, &["wait_agent", "close_agent", "list_agents", "read_agent"]),
     // Codex
     (Does::Patch, &["apply_patch"]),
     (Does::Run, &["shell", "exec_command", "local_shell", "shell_command", "container.exec"]),
     (Does::Nothing, &["update_plan", "view_image"]),
-    (Does::Anything, &["write_stdin", "send_input"]),
+    (Does::Anything, &["write_stdin"]),
+    (Does::Nothing, &["request_user_input", "list_mcp_resources", "read_mcp_resource"]),
     (Does::Search, &["grep_files", "list_dir"]),
     // OpenCode
     (Does::Read, &["read"]),
@@ -136,6 +146,9 @@ const TABLE: &[(Does, &[&str])] = &[
     (Does::Write, &["write_file"]),
     (Does::Search, &["search_file_content", "list_directory", "grep_search"]),
     (Does::Run, &["run_shell_command"]),
+    (Does::Nothing, &["google_web_search", "web_fetch", "save_memory", "write_todos", "exit_plan_mode"]),
+    // Qwen Code
+    (Does::Nothing, &["todo_write", "web_search"]),
     // Cline and Roo
     (Does::Write, &["write_to_file"]),
     (Does::Patch, &["replace_in_file", "apply_diff"]),
@@ -144,11 +157,14 @@ const TABLE: &[(Does, &[&str])] = &[
     (Does::Insert, &["insert_content"]),
     (Does::Search, &["search_files", "list_files", "list_code_definition_names", "codebase_search"]),
     (Does::Run, &["execute_command"]),
+    (Does::Nothing, &["ask_followup_question", "attempt_completion", "switch_mode", "update_todo_list"]),
+    (Does::Nothing, &["browser_action", "access_mcp_resource", "fetch_instructions"]),
+    (Does::Wrap, &["use_mcp_tool"]),
     // Copilot CLI
     (Does::Read, &["view"]),
     (Does::Write, &["create"]),
     (Does::Run, &["powershell", "PowerShell", "pwsh"]),
-    (Does::Nothing, &["read_bash", "stop_bash", "report_intent"]),
+    (Does::Nothing, &["read_bash", "stop_bash", "report_intent", "ask_user"]),
     (Does::Anything, &["write_bash"]),
     // OpenHands
     (Does::Editor, &["str_replace_editor", "str_replace_based_edit_tool", "file_editor"]),
@@ -161,6 +177,10 @@ const TABLE: &[(Does, &[&str])] = &[
     (Does::Write, &["WriteFile"]),
     (Does::Run, &["Shell"]),
     (Does::Nothing, &["SearchWeb", "FetchURL", "SetTodoList", "Think"]),
+    // goose
+    (Does::Editor, &["text_editor"]),
+    // Several calls at once
+    (Does::Wrap, &["batch", "parallel", "multi_tool_use.parallel"]),
     // SWE-agent
     (Does::Read, &["open", "cat_file"]),
     (Does::Search, &["search_dir", "search_file", "find_file"]),
@@ -237,6 +257,8 @@ impl Dialects {
         let does = self.entry(name).map_or_else(|| guess(name, arguments), |entry| entry.does);
         match does {
             Does::Write => write_mode(arguments),
+            // Others may have a tool of that name.
+            Does::Wrap if !lists_calls(arguments) => guess(name, arguments),
             // Nothing is typed: it only waits for output.
             Does::Anything if SILENT_TYPERS.contains(&own_name(name)) && !types(arguments) => Does::Nothing,
             Does::Editor => match text_of(arguments, None, &["command"]) {
@@ -282,10 +304,13 @@ impl Dialects {
             let command = arguments.command();
             return self.observe_run(&arguments, command, output, before, standing);
         }
-        if does == Does::Anything {
-            return (arguments.observe_anything(output, before), before.clone());
+        if matches!(does, Does::Anything | Does::Unclear | Does::Delegate) {
+            return (arguments.observe_anything(does, output, before), before.clone());
         }
-        let completion = completion::of_tool(output.outcome, result);
+        if does == Does::Wrap {
+            return self.observe_wrapped(call, &value, output, standing);
+        }
+        let completion = completed(does, &call.name, output);
         let is_rehearsal = value_of(&value, None, REHEARSAL_NAMES).and_then(Value::as_bool) == Some(true);
         let observations = match completion {
             _ if does == Does::Nothing => observe_mentions(result, None),
@@ -310,7 +335,7 @@ impl Dialects {
         let mut framed = framed(own_name(arguments.tool), &output.output);
         // If blank lines are cut off, an empty output may have had some.
         framed.is_exact &= standing.ends == Ends::Kept || !output.output.is_empty();
-        let completion = completion::of_run(output.outcome, &output.output, framed.exit);
+        let completion = completion::of_run(own_name(arguments.tool), output.outcome, &output.output, framed.exit);
         let failed = matches!(completion, Completion::Undone | Completion::Failed);
         let Some(line) = command else {
             let observations = match completion {
@@ -347,6 +372,38 @@ impl Dialects {
         (seen(Does::Run, Vec::new(), Some(line), ran.observations, failed), after)
     }
 
+    /// What a call does that makes others. The output of one is its own; that of several is not told apart, so only
+    /// what they may have changed is taken from them.
+    fn observe_wrapped(
+        &self,
+        call: &FunctionCall,
+        arguments: &Value,
+        output: &FunctionCallOutput,
+        standing: &Standing,
+    ) -> (Seen, Directory) {
+        let inner = wrapped_calls(call, arguments);
+        if let Some([only]) = inner.as_deref() {
+            return self.observe_in(only, output, standing);
+        }
+        let completion = completion::of_tool(own_name(&call.name), output.outcome, &output.output);
+        let mut observations = Vec::new();
+        match inner {
+            _ if completion == Completion::Undone && output.outcome != Outcome::Unknown => {}
+            Some(calls) => {
+                // Each may have failed by itself.
+                let unstated = FunctionCallOutput::new(&output.call_id, "", Outcome::Unknown);
+                for call in calls.iter().filter(|call| self.does(call) != Does::Wrap) {
+                    let seen = self.observe_in(call, &unstated, standing).0;
+                    let is_change =
+                        |told: &Observation| told.is_change() || matches!(told, Observation::Presumed { .. });
+                    observations.extend(seen.observations.into_iter().filter(is_change));
+                }
+            }
+            None => observations.push(everything(format!("`{}`", call.name))),
+        }
+        (seen(Does::Wrap, Vec::new(), None, observations, false), standing.directory.clone())
+    }
+
     /// The file that a call is about, if it names one.
     pub fn path(&self, call: &FunctionCall) -> Option<String> {
         let value = call.parsed_arguments();
@@ -366,8 +423,22 @@ impl Does {
             }
             Does::Search => Kind::Search,
             Does::Run => Kind::Run,
-            Does::Nothing | Does::Anything | Does::Editor => Kind::Other,
+            Does::Nothing | Does::Anything | Does::Editor | Does::Unclear | Does::Delegate | Does::Wrap => Kind::Other,
         }
+    }
+}
+
+/// The outcome of a call of a tool that is no shell.
+fn completed(does: Does, tool: &str, output: &FunctionCallOutput) -> Completion {
+    if matches!(does, Does::Read | Does::Search | Does::Nothing) {
+        return completion::of_read(output.outcome, &output.output);
+    }
+    let framed = framed(own_name(tool), &output.output);
+    match (framed.exit, completion::of_tool(own_name(tool), output.outcome, &framed.text)) {
+        (Some(code), _) if code != 0 => Completion::Undone,
+        // A patch of several files may have been applied in part.
+        (_, Completion::Undone) if does == Does::Patch && output.outcome == Outcome::Failed => Completion::Failed,
+        (_, completion) => completion,
     }
 }
 
@@ -390,6 +461,32 @@ fn write_mode(arguments: &Value) -> Does {
         }
         (Some(Some("append" | "a")), None | Some(Some(true))) | (None, Some(Some(true))) => Does::Append,
         _ => Does::Rework,
+    }
+}
+
+/// Whether arguments list other calls, or name one.
+fn lists_calls(arguments: &Value) -> bool {
+    value_of(arguments, None, &["tool_calls", "tool_uses", "calls", "invocations", "tool_name"]).is_some()
+}
+
+/// Most calls that another one makes.
+const MAX_WRAPPED: usize = 64;
+
+/// The calls that a call makes; `None` if they are not understood.
+fn wrapped_calls(call: &FunctionCall, arguments: &Value) -> Option<Vec<FunctionCall>> {
+    let one = |value: &Value| {
+        let name = text_of(value, None, &["tool", "recipient_name", "tool_name", "name"])?;
+        let inner = value_of(value, None, &["parameters", "arguments", "args", "input"])?;
+        let inner = inner.as_str().map_or_else(|| inner.to_string(), str::to_owned);
+        let mut made = FunctionCall::new(&call.call_id, name, inner);
+        made.meta = call.meta.clone();
+        Some(made)
+    };
+    let listed = value_of(arguments, None, &["tool_calls", "tool_uses", "calls", "invocations"]);
+    match listed {
+        Some(Value::Array(list)) if list.len() <= MAX_WRAPPED => list.iter().map(one).collect(),
+        Some(_) => None,
+        None => Some(vec![one(arguments)?]),
     }
 }
 

@@ -48,6 +48,10 @@ pub(crate) fn framed<'a>(tool: &str, result: &'a str) -> Framed<'a> {
     {
         return framed;
     }
+    // A large output is kept elsewhere, and only its beginning is shown among other text.
+    if result.trim_start().starts_with("<persisted-output>") {
+        return Framed { is_exact: false, ..plain("") };
+    }
     let mut framed = plain(result);
     trailer(tool, &mut framed);
     framed
@@ -75,7 +79,8 @@ fn codex(result: &str) -> Option<Framed<'_>> {
     let is_running = value("Process running with session ID ").is_some();
     let is_cut = text.starts_with("Total output lines: ");
     is_head.then_some(Framed {
-        text: Cow::Borrowed(text),
+        // What follows is neither the beginning nor the end of the output.
+        text: Cow::Borrowed(if is_cut { "" } else { text }),
         is_exact: !is_cut,
         exit,
         is_running,

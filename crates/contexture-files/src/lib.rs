@@ -7,6 +7,9 @@
 pub mod observation;
 pub mod observer;
 pub mod argument_names;
+mod notes;
+mod running;
+mod batch;
 pub mod dialect;
 mod completion;
 mod framing;

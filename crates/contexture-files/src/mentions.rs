@@ -107,7 +107,7 @@ pub(super) fn leading_number(text: &str) -> Option<usize> {
 }
 
 /// Whether a word names a file: its last part has an extension.
-pub(super) fn looks_like_file(word: &str) -> bool {
+pub(crate) fn looks_like_file(word: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or(word);
     name.rsplit_once('.').is_some_and(|(_, extension)| {
         !extension.is_empty() && extension.len() <= 8 && extension.chars().all(|c| c.is_ascii_alphanumeric())

@@ -130,6 +130,8 @@ pub struct FileState {
     /// Where outputs and the user named it, newest first.
     mentions: Vec<Mention>,
     end: state::End,
+    /// Whether lines of it end with a carriage return before the line feed. Lines are kept without it.
+    has_returns: bool,
     bytes: usize,
 }
 
@@ -263,6 +265,25 @@ impl FileModel {
         let known = segment.lines.get(lines.clone()).unwrap_or_default();
         let first = segment.first.map(|first| first + lines.start).filter(|_| known.iter().all(Line::is_sure));
         grade::claim(known, first, &file.doubts, &self.presumptions)
+    }
+
+    /// The same, region by region: each is a longest run of lines of the same grade.
+    pub fn claims(
+        &self,
+        file: usize,
+        segment: usize,
+        lines: std::ops::Range<usize>,
+    ) -> Vec<(std::ops::Range<usize>, Claim)> {
+        let known = &self.files()[file].segments[segment].lines;
+        let grade = |at: usize| known.get(at).map_or_else(Grade::default, |line| self.presumptions.grade_of(line));
+        let mut regions: Vec<std::ops::Range<usize>> = Vec::new();
+        for at in lines {
+            match regions.last_mut() {
+                Some(region) if grade(region.start) == grade(at) => region.end = at + 1,
+                _ => regions.push(at..at + 1),
+            }
+        }
+        regions.into_iter().map(|region| (region.clone(), self.claim(file, segment, region))).collect()
     }
 
     /// Commands that ran after a moment and are only presumed not to have changed sources, each once.

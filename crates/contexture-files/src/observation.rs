@@ -113,6 +113,13 @@ pub enum Observation {
         /// The command that did it, in short.
         by: String,
     },
+    /// This file may have changed, and is no directory.
+    Doubted {
+        /// The file as written.
+        path: String,
+        /// The call that may have done it, in short.
+        by: String,
+    },
     /// Any of the files may have changed.
     Swept {
         /// The directory or file, as written; `None` for every file.
@@ -200,6 +207,7 @@ impl Observation {
             | Observation::Insert { path, .. }
             | Observation::Patch { path, .. }
             | Observation::Changed { path, .. }
+            | Observation::Doubted { path, .. }
             | Observation::Mentioned { path, .. }
             | Observation::Delete { path } => vec![path],
         }
@@ -223,6 +231,7 @@ impl Observation {
             | Observation::Insert { path, .. }
             | Observation::Patch { path, .. }
             | Observation::Changed { path, .. }
+            | Observation::Doubted { path, .. }
             | Observation::Mentioned { path, .. }
             | Observation::Delete { path } => *path = place(path)?,
             Observation::Printed { paths, .. } => {

@@ -1,11 +1,18 @@
 //! Follows an agent's calls one after the other, with the directory that they run in.
 
-use contexture_core::item::{FunctionCall, FunctionCallOutput, Message, Origin};
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Message, Origin, Role};
 
+use super::batch::Batch;
+use super::commands::everything;
+use super::completion::Completion;
 use super::dialect::{Dialects, Ends, Standing};
+use super::framing::framed;
+use super::notes;
 use super::numbering::{Passage, numbered};
 use super::observation::{Observation, Seen};
 use super::path::{Directory, Known};
+use super::run;
+use super::running::Running;
 use contexture_text::packed::{Damaged, Packer, Unpacker};
 
 /// Examines calls in the order in which they were made.
@@ -28,6 +35,10 @@ use contexture_text::packed::{Damaged, Packer, Unpacker};
 pub struct Observer {
     dialects: Dialects,
     standing: Standing,
+    running: Running,
+    batch: Batch,
+    /// Whether the agent last asked a person to do something to files.
+    has_asked: bool,
 }
 
 impl Observer {
@@ -51,10 +62,13 @@ impl Observer {
 
     /// Writes what it remembers of earlier calls.
     pub fn rest(&self, packer: &mut Packer<'_>) {
-        let Self { dialects: _, standing: Standing { directory, ends, known } } = self;
+        let Self { dialects: _, standing: Standing { directory, ends, known }, running, batch, has_asked } = self;
         directory.rest(packer);
         packer.flag(*ends == Ends::Kept);
         known.rest(packer);
+        running.rest(packer);
+        batch.rest(packer);
+        packer.flag(*has_asked);
     }
 
     /// Reads it again.
@@ -62,19 +76,39 @@ impl Observer {
         let directory = Directory::wake(unpacker)?;
         let ends = if unpacker.flag()? { Ends::Kept } else { Ends::Unknown };
         self.standing = Standing { directory, ends, known: Known::wake(unpacker)? };
+        self.running = Running::wake(unpacker)?;
+        self.batch = Batch::wake(unpacker)?;
+        self.has_asked = unpacker.flag()?;
         Ok(())
+    }
+
+    /// Notes that a call was made whose output comes later. Calls that are open at the same time may run in any order,
+    /// so what one of them changed of what another one shows is in doubt.
+    pub fn expect(&mut self, call: &FunctionCall) {
+        self.batch.made(&call.call_id);
     }
 
     /// Examines a call and what the tool returned.
     pub fn observe(&mut self, call: &FunctionCall, output: &FunctionCallOutput) -> Seen {
-        let (seen, after) = self.dialects.observe_in(call, output, &self.standing);
+        let (mut seen, after) = self.dialects.observe_in(call, output, &self.standing);
         if seen.command.is_some() && output.output.ends_with('\n') {
             self.standing.ends = Ends::Kept;
         }
         let stated = output.meta.directory.as_deref().map(|path| Directory::At(path.to_owned()));
         self.standing.directory = stated.unwrap_or(after);
         self.note_directories(&seen);
+        self.batch.beside(&call.call_id, &call.name, &mut seen);
+        self.running.beside(&mut seen, &call.arguments, &output.output);
+        // A harness may add to an output that files were changed meanwhile. The output itself is newer.
+        let noted = notes::modified(&output.output).into_iter().filter_map(|path| self.changed_by_someone(path));
+        seen.observations.splice(0..0, noted.collect::<Vec<_>>());
         seen
+    }
+
+    /// A file that someone else changed.
+    fn changed_by_someone(&self, path: &str) -> Option<Observation> {
+        let under = Some(self.standing.directory.place_for_tool(path)?);
+        Some(Observation::Swept { under, extensions: Vec::new(), by: "a change by someone else".to_owned() })
     }
 
     /// Remembers which directories exist.
@@ -101,14 +135,30 @@ impl Observer {
         if let Some(directory) = message.meta.directory.as_deref() {
             self.standing.directory = Directory::At(directory.to_owned());
         }
-        let Origin::Harness { kind: Some(kind), path: Some(path) } = &message.meta.origin else { return Vec::new() };
-        let Some(path) = self.standing.directory.place_for_tool(path) else { return Vec::new() };
         let text = message.text_cow();
-        match &**kind {
+        let ended = self.running.heard(&text);
+        if !ended.is_empty() {
+            return ended;
+        }
+        let (kind, path) = match &message.meta.origin {
+            Origin::Harness { kind, path } => (kind.as_deref(), path.as_deref()),
+            Origin::Said => return self.hear_words(message.role, &text),
+            _ => return Vec::new(),
+        };
+        // On the wire the path is only in the text.
+        let named = path.or_else(|| notes::modified(&text).first().copied());
+        let named_in_text = path.is_none();
+        let (Some(kind), Some(path)) = (kind, named) else { return self.hear_harness(&text) };
+        let Some(path) = self.standing.directory.place_for_tool(path) else { return Vec::new() };
+        match kind {
             "edited_text_file" => {
                 let by = "a change by someone else".to_owned();
                 let mut told = vec![Observation::Swept { under: Some(path.clone()), extensions: Vec::new(), by }];
-                told.extend(attached(&path, &text));
+                // A note that names the file has other lines than those of the file.
+                let is_note = named_in_text;
+                let shown = attached(&path, &text).into_iter().filter(|told| !is_note || has_number(told));
+                // After the first change, lines are numbered as they were before it.
+                told.extend(shown.enumerate().map(|(at, told)| if at == 0 { told } else { without_number(told) }));
                 told
             }
             "file" => attached(&path, &text),
@@ -116,8 +166,83 @@ impl Observer {
             "selected_lines_in_ide" => {
                 vec![Observation::Old { path, blocks: vec![Passage::plain(None, &text)] }]
             }
-            _ => Vec::new(),
+            _ => self.hear_harness(&text),
         }
+    }
+
+    /// Returns what a note of a harness tells, also about a command that a person ran.
+    fn hear_harness(&self, text: &str) -> Vec<Observation> {
+        let mut told = self.placed(notes::of_harness(text));
+        told.extend(notes::own_command(text).into_iter().flat_map(|line| self.run_by_person(line)));
+        told
+    }
+
+    /// Returns what people and the agent say about changes.
+    fn hear_words(&mut self, role: Role, text: &str) -> Vec<Observation> {
+        match role {
+            Role::Assistant => {
+                self.has_asked = notes::asks_person(text);
+                Vec::new()
+            }
+            Role::User => {
+                let was_asked = std::mem::take(&mut self.has_asked);
+                let mut told = notes::of_person(text, was_asked);
+                told.extend(notes::of_harness(text));
+                let mut told = self.placed(told);
+                if let Some(line) = notes::own_command(text) {
+                    told.extend(self.run_by_person(line));
+                }
+                told
+            }
+            _ => self.hear_harness(text),
+        }
+    }
+
+    /// What a command line may have changed that a person ran.
+    fn run_by_person(&self, line: &str) -> Vec<Observation> {
+        let output = framed("", "");
+        let Standing { directory, known, .. } = &self.standing;
+        let ran = run::observe(line, &output, Completion::Open, directory.clone(), known);
+        // What a person does in an editor is not in the command.
+        let edits = EDITORS.contains(&line.split_whitespace().next().unwrap_or_default());
+        if edits {
+            let named = line.split_whitespace().skip(1).filter_map(|word| directory.place_for_tool(word));
+            let doubt = |path: String| Observation::Swept {
+                under: Some(path),
+                extensions: Vec::new(),
+                by: format!("`{line}`"),
+            };
+            return named.map(doubt).collect();
+        }
+        let is_change = |told: &Observation| told.is_change() || matches!(told, Observation::Presumed { .. });
+        ran.observations.into_iter().filter(is_change).collect()
+    }
+
+    /// Observations with their paths resolved; one whose path is not known where it leads reaches every file.
+    fn placed(&self, told: Vec<Observation>) -> Vec<Observation> {
+        let place = |told: Observation| {
+            let by = "a change by someone else".to_owned();
+            told.placed(&|path| self.standing.directory.place_for_tool(path)).unwrap_or_else(|| everything(by))
+        };
+        told.into_iter().map(place).collect()
+    }
+}
+
+/// Editors that a person may start from a command line.
+const EDITORS: [&str; 9] = ["vi", "vim", "nvim", "nano", "emacs", "code", "hx", "micro", "subl"];
+
+/// Whether lines that were shown carry their numbers.
+fn has_number(observation: &Observation) -> bool {
+    matches!(observation, Observation::Read { block, .. } if block.first.is_some())
+}
+
+/// Lines that were shown, without their number.
+fn without_number(observation: Observation) -> Observation {
+    match observation {
+        Observation::Read { path, block, .. } => {
+            Observation::Read { path, block: Passage { first: None, ..block }, whole: false }
+        }
+        other => other,
     }
 }
 

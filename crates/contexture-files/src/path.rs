@@ -1,5 +1,9 @@
 //! Paths as agents write them: relative or absolute, of Unix or of Windows.
 
+use std::borrow::Cow;
+
+use unicode_normalization::UnicodeNormalization;
+
 use contexture_text::packed::{Damaged, Packer, Unpacker};
 
 /// Normalizes a path without looking at the disk: removes `.`, `..` and doubled slashes. A path on a drive is written
@@ -30,6 +34,58 @@ pub(crate) fn mounted(path: &str) -> Option<String> {
     let drive = rest.chars().next().filter(char::is_ascii_alphabetic)?;
     let rest = rest[1..].strip_prefix('/').or(Some("").filter(|_| rest.len() == 1))?;
     Some(format!("{drive}:/{rest}"))
+}
+
+/// The path in an address of a file, after `file:`. `None` if it is on another machine or has escapes that are no text.
+pub(crate) fn path_of_address(address: &str) -> Option<String> {
+    let path = match address.strip_prefix("//") {
+        Some(rest) => rest.strip_prefix("localhost").unwrap_or(rest),
+        None => address,
+    };
+    let path = unescaped(path.starts_with('/').then_some(path)?)?;
+    // `file:///c:/a` is on a drive.
+    Some(match on_drive(&path[1..]) {
+        Some(_) => path[1..].to_owned(),
+        None => path,
+    })
+}
+
+/// A text in which escapes such as `%20` are replaced by what they stand for.
+fn unescaped(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        match (first, after) {
+            (b'%', [high, low, after @ ..]) => {
+                let digits = [*high, *low];
+                bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
+                rest = after;
+            }
+            (b'%', _) => return None,
+            (byte, after) => {
+                bytes.push(*byte);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
+/// Directories of systems that tell upper from lower case.
+const KEEP_CASE: [&str; 7] = ["/etc/", "/home/", "/opt/", "/root/", "/srv/", "/usr/", "/var/"];
+
+/// A path as systems compare it that ignore letter case, and how accents are composed.
+fn folded(path: &str) -> Cow<'_, str> {
+    let is_lower = path.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
+    if is_lower || KEEP_CASE.iter().any(|root| path.starts_with(root)) {
+        return Cow::Borrowed(path);
+    }
+    Cow::Owned(path.nfc().collect::<String>().to_lowercase())
+}
+
+/// The last part of a path, as it is compared on every system.
+pub(crate) fn folded_name(path: &str) -> String {
+    folded(last_part(path)).into_owned()
 }
 
 fn parts_of(path: &str) -> Vec<&str> {
@@ -104,6 +160,7 @@ pub(crate) fn is_beneath(normal: &str, under: &str) -> bool {
     if under.is_empty() || under.starts_with("..") || normal.starts_with("..") {
         return true;
     }
+    let (normal, under) = (&*folded(normal), &*folded(under));
     match (is_absolute(normal), is_absolute(under)) {
         (true, true) => starts(normal, under),
         (false, false) => starts(normal, under),
@@ -113,8 +170,13 @@ pub(crate) fn is_beneath(normal: &str, under: &str) -> bool {
     }
 }
 
-/// Whether two different normal paths may name the same file, because one is relative to an unknown directory.
+/// Whether two different normal paths may name the same file: because one is relative to an unknown directory, or
+/// because the system may ignore letter case and how accents are composed.
 pub(crate) fn may_be_same(one: &str, other: &str) -> bool {
+    let (one, other) = (&*folded(one), &*folded(other));
+    if one == other {
+        return true;
+    }
     let (long, short) = match (is_absolute(one), is_absolute(other)) {
         (true, false) => (one, other),
         (false, true) => (other, one),
@@ -127,7 +189,7 @@ pub(crate) fn may_be_same(one: &str, other: &str) -> bool {
         }
     };
     let short = short.trim_start_matches("../");
-    long.strip_suffix(short).is_some_and(|rest| rest.ends_with('/')) || long.eq_ignore_ascii_case(short)
+    long.strip_suffix(short).is_some_and(|rest| rest.ends_with('/'))
 }
 
 /// The directory that a command runs in.
@@ -157,9 +219,21 @@ impl Directory {
         Some(placed).filter(|path| !leads_elsewhere(path))
     }
 
-    /// The same for tools that are given absolute paths.
+    /// The same for tools that are given absolute paths, addresses of files, or paths from the root of the workspace.
     pub(crate) fn place_for_tool(&self, written: &str) -> Option<String> {
-        if on_drive(written).is_some() { Some(written.to_owned()) } else { self.place(written) }
+        let addressed = match written.strip_prefix("file:") {
+            Some(address) => Some(path_of_address(address)?),
+            None => None,
+        };
+        let written = addressed.as_deref().unwrap_or(written);
+        if on_drive(written).is_some() {
+            return Some(written.to_owned());
+        }
+        // The root of the workspace may be this directory or any above, so the path stays relative.
+        match written.strip_prefix("@/") {
+            Some(rest) => Directory::Start.place(rest),
+            None => self.place(written),
+        }
     }
 
     /// Resolves a path such as `c:/a`, if it is known of which system it is.

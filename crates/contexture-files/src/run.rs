@@ -41,10 +41,43 @@ pub(crate) fn observe(
         observations.extend(observe_mentions(&output.text, None));
         return Ran { observations, directory: Directory::Lost, is_silent: false };
     };
-    if !script.is_straight || output.is_running || script.commands().any(changes_shell) {
-        return branching(&script, output, directory);
+    let mut ran = match !script.is_straight || output.is_running || script.commands().any(changes_shell) {
+        true => branching(&script, output, directory),
+        false => straight(&script, output, completion, directory, known),
+    };
+    if let Some(by) = idle(&script, &output.text) {
+        let is_its_own = |told: &Observation| matches!(told, Observation::Swept { by: cause, .. } if *cause == by);
+        ran.observations.retain(|told| !is_its_own(told));
     }
-    straight(&script, output, completion, directory, known)
+    ran
+}
+
+/// Actions of `git`, and the line with which they say that they did nothing.
+const IDLE: &[(&str, &str)] =
+    &[("merge", "Already up to date."), ("pull", "Already up to date."), ("stash", "No local changes to save")];
+
+/// Actions of `git` that print none of these lines.
+const QUIET: &[&str] = &["add", "branch", "checkout", "fetch", "status", "switch"];
+
+/// The one command of a script that says that it did nothing. No other may have printed that.
+fn idle(script: &Script, output: &str) -> Option<String> {
+    let action = |command: &Simple| match command.program() {
+        Some("git") => command.arguments().first().and_then(|word| Some(word.plain()?.to_owned())),
+        _ => None,
+    };
+    let mut found = None;
+    for command in script.commands() {
+        let own = action(command).and_then(|name| IDLE.iter().find(|(action, _)| *action == name));
+        match (own, command.program()) {
+            (Some((_, line)), _) if found.is_none() => found = Some((told(command), *line)),
+            (Some(_), _) => return None,
+            (None, Some("git")) if action(command).is_some_and(|name| QUIET.contains(&name.as_str())) => {}
+            (None, Some("cd" | "true" | "pwd")) => {}
+            (None, _) => return None,
+        }
+    }
+    let (by, line) = found?;
+    output.lines().any(|printed| printed.trim_end() == line).then_some(by)
 }
 
 /// A script of which it is unknown which commands ran.

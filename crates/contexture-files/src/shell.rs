@@ -17,6 +17,8 @@ pub struct Word {
     pub expands: Expands,
     /// Whether any of it is quoted.
     pub is_quoted: bool,
+    /// Whether it has braces outside of quotes, from which the shell may make several words.
+    pub has_braces: bool,
 }
 
 /// How the shell changes a word before the command gets it.
@@ -87,6 +89,9 @@ pub struct Simple {
     pub redirects: Vec<Redirect>,
     /// Whether it runs in a subshell, so that it cannot change the directory of later commands.
     pub is_apart: bool,
+    /// If the shell changes any of its words: the words of the whole line that begin with a dash. A variable that the
+    /// line sets may hold any of them.
+    pub loose: Vec<String>,
 }
 
 /// How a pipeline is joined to the next one.

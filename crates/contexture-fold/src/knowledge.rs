@@ -118,6 +118,7 @@ impl Knowledge {
 
     /// Takes in a call that is made. If it does nothing to files, it may be a plan that names some.
     pub(super) fn plan(&mut self, moment: u32, call: &FunctionCall) {
+        self.observer.expect(call);
         if self.observer.dialects().kind(call) != Kind::Other {
             return;
         }

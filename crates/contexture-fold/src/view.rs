@@ -171,9 +171,57 @@ pub fn render(model: &FileModel, chunks: &[&Chunk]) -> Rendered {
 struct FileView<'a> {
     file: &'a FileState,
     index: usize,
-    /// Runs of consecutive lines, each with what is claimed of it.
-    runs: Vec<(&'a [Line], Claim)>,
+    runs: Vec<Run<'a>>,
     is_whole: bool,
+}
+
+/// A run of consecutive lines.
+struct Run<'a> {
+    lines: &'a [Line],
+    /// What is claimed of each of its regions, which together are all of it.
+    regions: Vec<(Range<usize>, Claim)>,
+}
+
+/// Most regions of a run whose grades are told apart. With more, all have the grade of the worst.
+const MAX_REGIONS: usize = 5;
+
+impl<'a> Run<'a> {
+    fn new(model: &'a FileModel, file: usize, segment: usize, lines: Range<usize>) -> Self {
+        let mut regions = model.claims(file, segment, lines.clone());
+        if regions.len() > MAX_REGIONS {
+            regions = vec![(lines.clone(), model.claim(file, segment, lines.clone()))];
+        }
+        for (region, _) in &mut regions {
+            *region = region.start - lines.start..region.end - lines.start;
+        }
+        Self { lines: &model.files()[file].segments[segment].lines[lines], regions }
+    }
+
+    /// The number of its first line, if that is certain.
+    fn first(&self) -> Option<usize> {
+        self.regions.first().and_then(|(_, claim)| claim.first)
+    }
+
+    /// Says which of its regions have another grade than most lines of the file.
+    fn exceptions(&self, most: &Claim) -> String {
+        let is_other = |claim: &Claim| claim.grade != most.grade;
+        match self.regions.as_slice() {
+            [(_, only)] if is_other(only) => format!(", {}", told(only)),
+            [_] => String::new(),
+            regions => {
+                let others = regions.iter().filter(|(_, claim)| is_other(claim));
+                others.map(|(region, claim)| format!("; {} {}", self.numbers(region), told(claim))).collect()
+            }
+        }
+    }
+
+    /// The numbers of some of its lines: those of the file, or else counted from its first line.
+    fn numbers(&self, region: &Range<usize>) -> String {
+        let before = self.first().map_or(0, |first| first - 1);
+        let (first, last) = (before + region.start + 1, before + region.end);
+        let of = if self.first().is_some() { "" } else { " of these" };
+        if first == last { format!("line {first}{of}") } else { format!("lines {first}–{last}{of}") }
+    }
 }
 
 impl<'a> FileView<'a> {
@@ -190,36 +238,59 @@ impl<'a> FileView<'a> {
         }
         let is_all = matches!(ranges.as_slice(), [(0, lines)] if *lines == (0..file.segments[0].lines.len()));
         let is_whole = is_all && model.claim_whole(index).is_some();
-        let run = |(segment, lines): (usize, Range<usize>)| {
-            let claim = model.claim(index, segment, lines.clone());
-            (&file.segments[segment].lines[lines], claim)
-        };
-        Self { file, index, runs: ranges.into_iter().map(run).collect(), is_whole }
+        let runs = ranges.into_iter().map(|(segment, lines)| Run::new(model, index, segment, lines));
+        Self { file, index, runs: runs.collect(), is_whole }
     }
 
-    /// Writes a heading that says what is shown and how well it is known, then the lines.
+    /// What is claimed of most of its lines. Of grades that are equally common it is the worst.
+    fn most(&self) -> &Claim {
+        let regions = || self.runs.iter().flat_map(|run| &run.regions);
+        let lines_of = |grade: Grade| -> usize {
+            regions().filter(|(_, claim)| claim.grade == grade).map(|(region, _)| region.len()).sum()
+        };
+        let common = |(_, claim): &&(Range<usize>, Claim)| (lines_of(claim.grade), std::cmp::Reverse(claim.grade));
+        let grade = regions().max_by_key(common).map(|(_, claim)| claim.grade);
+        // The first cause is that of the region that is known longest.
+        let is_it = |(_, claim): &&(Range<usize>, Claim)| Some(claim.grade) == grade;
+        &regions().filter(is_it).min_by_key(|(_, claim)| claim.since).expect("a view shows at least one run").1
+    }
+
+    /// Writes a heading that says what is shown and how well most of it is known, then the lines. What is known less or
+    /// better is said where it is.
     fn write(&self, rendered: &mut Rendered) {
         let Self { file, index, runs, is_whole } = self;
         let text = &mut rendered.text;
-        let shown: usize = runs.iter().map(|(lines, _)| lines.len()).sum();
+        let shown: usize = runs.iter().map(|run| run.lines.len()).sum();
         let whole = if *is_whole { "whole file, " } else { "" };
         let noun = if shown == 1 { "line" } else { "lines" };
-        let same = runs.iter().all(|(_, claim)| (claim.grade, &claim.by) == (runs[0].1.grade, &runs[0].1.by));
-        let grade = if same { format!(", {}", told(&runs[0].1)) } else { String::new() };
+        let most = self.most();
         let changed = file.disk_change.as_ref().map_or_else(String::new, changed_on_disk);
+        let ends = if file.has_carriage_returns() { "; has CR LF line ends" } else { "" };
+        let inside = if *is_whole { runs[0].exceptions(most) } else { String::new() };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "## `{}`: {whole}{shown} {noun}{grade}{changed}", one_line(&file.path));
-        for (lines, claim) in runs {
-            let grade = if same { String::new() } else { format!(", {}", told(claim)) };
-            let _ = match claim.first {
+        let _ = writeln!(
+            text,
+            "## `{}`: {whole}{shown} {noun}, {}{inside}{ends}{changed}",
+            one_line(&file.path),
+            told(most)
+        );
+        for run in runs {
+            let _ = match run.first() {
                 _ if *is_whole => Ok(()),
-                Some(first) => writeln!(text, "from line {first}{grade}:"),
-                None => writeln!(text, "lines of uncertain number{grade}:"),
+                Some(first) => writeln!(text, "from line {first}{}:", run.exceptions(most)),
+                None => writeln!(text, "lines of uncertain number{}:", run.exceptions(most)),
             };
-            let body = join_lines(lines);
+            let body = join_lines(run.lines);
             let fence = fence_for(&body);
             let _ = writeln!(text, "{fence}\n{body}\n{fence}");
-            rendered.claims.push(LinesClaim::new(*index, lines, claim, *is_whole));
+            if *is_whole {
+                rendered.claims.push(LinesClaim::new(*index, run.lines, &run.regions[0].1, true));
+                continue;
+            }
+            for (region, claim) in &run.regions {
+                let claim = Claim { first: claim.first.filter(|_| run.first().is_some()), ..claim.clone() };
+                rendered.claims.push(LinesClaim::new(*index, &run.lines[region.clone()], &claim, false));
+            }
         }
     }
 }
@@ -236,14 +307,15 @@ fn changed_on_disk(change: &DiskChange) -> String {
     format!("; changed on disk since you read it{differ}: read it again")
 }
 
-/// Describes a grade and what lowered it.
+/// Describes a grade and what lowered it first.
 fn told(claim: &Claim) -> String {
     match (claim.grade, claim.by.as_slice()) {
         (Grade::Verified, _) => "verified on disk".to_owned(),
         (Grade::Sure, _) => "sure".to_owned(),
-        (Grade::Presumed, causes) => format!("presumed ({} ran since)", named_causes(causes)),
+        (Grade::Presumed, [first, ..]) => format!("presumed ({} ran since)", short_cause(&first.by)),
+        (Grade::InDoubt, [first, ..]) => format!("in doubt (may have changed since {})", short_cause(&first.by)),
+        (Grade::Presumed, []) => "presumed".to_owned(),
         (Grade::InDoubt, []) => "in doubt".to_owned(),
-        (Grade::InDoubt, causes) => format!("in doubt (may have changed since {})", named_causes(causes)),
     }
 }
 
@@ -260,9 +332,10 @@ const MAX_NAMED_CAUSES: usize = 3;
 /// Longest name of a call in a heading, in characters.
 const MAX_CAUSE_CHARS: usize = 60;
 
-/// The name of a call, on one line.
+/// The name of a call, on one line and without what could end it.
 fn short_cause(by: &str) -> String {
-    let by = one_line(by.trim_matches('`'));
+    let bare: String = by.chars().filter(|c| *c != '`').map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
+    let by: String = one_line(&bare).chars().filter(|c| *c != char::REPLACEMENT_CHARACTER).collect();
     match by.char_indices().nth(MAX_CAUSE_CHARS) {
         Some((end, _)) => format!("`{}…`", &by[..end]),
         None => format!("`{by}`"),

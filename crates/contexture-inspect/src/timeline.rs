@@ -213,7 +213,9 @@ fn told(observation: &Observation) -> Option<(FileEventKind, String)> {
         Observation::Patch { hunks, .. } => (Changed, format!("{} places", hunks.len())),
         Observation::Rewrite { by, .. } => (Changed, by.clone()),
         Observation::Made { .. } => (Written, "made".to_owned()),
-        Observation::Changed { by, .. } | Observation::Swept { under: Some(_), by, .. } => (InDoubt, by.clone()),
+        Observation::Changed { by, .. }
+        | Observation::Doubted { by, .. }
+        | Observation::Swept { under: Some(_), by, .. } => (InDoubt, by.clone()),
         Observation::Copy { from, to, .. } => (Written, format!("{from} copied to {to}")),
         Observation::Delete { .. } => (Deleted, String::new()),
         Observation::Move { from, to } => (Moved, format!("{from} to {to}")),

@@ -91,8 +91,12 @@ fn text_message(fields: &Fields<'_>, role: Role, json: &str) -> Result<Item, Wir
 
 fn output(fields: &Fields<'_>) -> Result<FunctionCallOutput, WireError> {
     let (text, others) = fields.get("content").map_or(Ok((String::new(), Vec::new())), text_and_others)?;
-    // This format marks failures, so an output without the mark is a success.
-    let outcome = if fields.is_true("is_error") { Outcome::Failed } else { Outcome::Done };
+    // Not every client marks failures, so an output without the mark may be either.
+    let outcome = match fields.get("is_error").map(RawValue::get) {
+        Some("true") => Outcome::Failed,
+        Some("false") => Outcome::Done,
+        _ => Outcome::Unknown,
+    };
     let mut output = FunctionCallOutput::new(&fields.text("tool_use_id").unwrap_or_default(), text, outcome);
     output.extra = fields.others(&["type", "tool_use_id", "content", "is_error", MARK])?;
     if !others.is_empty() {

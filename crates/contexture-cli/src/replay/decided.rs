@@ -154,13 +154,14 @@ impl GradedLines {
             if !is_known {
                 continue;
             }
-            let claim = model.claim(shown.file, shown.segment, shown.first..shown.first + shown.count);
-            *match claim.grade {
-                Grade::Verified => &mut self.verified,
-                Grade::Sure => &mut self.sure,
-                Grade::Presumed => &mut self.presumed,
-                Grade::InDoubt => &mut self.in_doubt,
-            } += shown.count;
+            for (region, claim) in model.claims(shown.file, shown.segment, shown.first..shown.first + shown.count) {
+                *match claim.grade {
+                    Grade::Verified => &mut self.verified,
+                    Grade::Sure => &mut self.sure,
+                    Grade::Presumed => &mut self.presumed,
+                    Grade::InDoubt => &mut self.in_doubt,
+                } += region.len();
+            }
         }
     }
 

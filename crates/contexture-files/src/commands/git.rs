@@ -1,14 +1,14 @@
 //! What `git` does to the files of a work tree.
 
 use super::copies::{Way, copied, removed};
-use super::tables::{GIT_READ_ONLY, GIT_UNLESS};
+use super::tables::{GIT_APART, GIT_READ_ONLY, GIT_UNLESS};
 use super::{Effects, everything, is_presumed, reach, told};
 use crate::observation::Observation;
 use crate::path::Directory;
 use crate::shell::{Simple, Word};
 
 /// Options with which `git reset` leaves the work tree alone.
-const KEEPS_TREE: [&str; 6] = ["--soft", "--mixed", "-q", "--quiet", "-N", "--"];
+const KEEPS_TREE: [&str; 8] = ["--soft", "--mixed", "-q", "--quiet", "-N", "-p", "--patch", "--"];
 
 /// Options of `git apply` with which it changes nothing if it is told to check.
 const ONLY_CHECKS: [&str; 12] = [
@@ -62,6 +62,9 @@ fn reach_spec(word: &Word, directory: &Directory, by: &str) -> Observation {
 
 pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
     let all = || Effects::all(command);
+    if matches!(command.plain_arguments().as_deref(), Some(["--version" | "--help" | "--exec-path"])) {
+        return Effects::none();
+    }
     let Some((action, rest, is_here)) = action(command) else { return all() };
     let lost = Directory::Lost;
     let directory = if is_here { directory } else { &lost };
@@ -88,7 +91,13 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
         return if is_safe { Effects::presumed() } else { all() };
     };
     match (action, words.as_slice()) {
-        ("checkout", ["-b", name]) | ("switch", ["-c" | "--create", name]) if !name.starts_with('-') => Effects::none(),
+        ("checkout", ["-b", name] | ["-q", "-b", name] | ["-b", name, "HEAD"])
+        | ("switch", ["-c" | "--create", name] | ["-q", "-c", name])
+            if !name.starts_with('-') =>
+        {
+            Effects::none()
+        }
+        ("stash", ["push" | "save", ..]) => stashed(command, &words, rest, directory),
         ("checkout" | "restore", words) => restored(command, action, words, rest, directory),
         ("rm", words) if words.contains(&"--cached") => Effects::presumed(),
         ("rm", words) if words.iter().all(|word| !word.contains(['*', '?', '[', '\\']) && !word.starts_with(':')) => {
@@ -104,11 +113,29 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
         ("reset", words) if words.iter().all(|word| !word.starts_with('-') || KEEPS_TREE.contains(word)) => {
             Effects::presumed()
         }
+        (action, words) if is_apart(action, words) => Effects::none(),
         (action, words) => {
             let line: Vec<&str> = ["git", action].into_iter().chain(words.iter().copied()).collect();
             if is_presumed(&line) { Effects::presumed() } else { all() }
         }
     }
+}
+
+/// Whether an action changes nothing but the repository, and is given no option that writes a file or runs a program.
+fn is_apart(action: &str, words: &[&str]) -> bool {
+    let line: Vec<&str> = [action].into_iter().chain(words.iter().copied()).collect();
+    let writes = |word: &&str| GIT_UNLESS.iter().any(|option| word.starts_with(option)) || word.starts_with("--e");
+    GIT_APART.iter().any(|begin| line.starts_with(begin)) && !words.iter().any(writes)
+}
+
+/// What `stash push -- FILES` changes.
+fn stashed(command: &Simple, words: &[&str], rest: &[Word], directory: &Directory) -> Effects {
+    let Some(start) = words.iter().position(|word| *word == "--").map(|at| at + 1) else {
+        return Effects::all(command);
+    };
+    let by = told(command);
+    let doubts: Vec<Observation> = rest[start..].iter().map(|word| reach_spec(word, directory, &by)).collect();
+    if doubts.is_empty() { Effects::all(command) } else { Effects { doubts, ..Effects::default() } }
 }
 
 /// What `checkout -- FILES` and `restore FILES` change.

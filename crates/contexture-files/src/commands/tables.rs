@@ -65,16 +65,20 @@ pub const READ_ONLY: &[ReadOnly] = &[
     reads("hostname"),
     reads("id"),
     reads("jq"),
+    reads("kill"),
+    reads("killall"),
     reads("ls"),
     reads("lsof"),
     reads("md5"),
     reads("md5sum"),
     reads("mkdir"),
+    reads("mktemp"),
     reads("nl"),
     reads("nproc"),
     reads("od"),
     reads("paste"),
     reads("pgrep"),
+    reads("pkill"),
     reads("printenv"),
     reads("printf"),
     reads("ps"),
@@ -149,6 +153,104 @@ pub const GIT_READ_ONLY: &[&str] = &[
 pub const GIT_UNLESS: &[&str] =
     &["--output", "--ext-diff", "--textconv", "-O", "--open-files-in-pager", "--upload-pack", "--exec"];
 
+/// Actions of `git` that change the repository and no file of the work tree, and run no hook that could.
+pub const GIT_APART: &[&[&str]] = &[
+    &["add"],
+    &["branch"],
+    &["fetch"],
+    &["gc"],
+    &["notes"],
+    &["reflog"],
+    &["remote"],
+    &["stash", "clear"],
+    &["stash", "drop"],
+    &["stash", "list"],
+    &["stash", "show"],
+    &["tag"],
+    &["worktree", "list"],
+];
+
+/// A command that runs nothing of the project and writes no source.
+pub struct Apart {
+    /// The words that it begins with.
+    pub words: &'static [&'static str],
+    /// Options of which one is required; empty if none is.
+    pub needs: &'static [&'static str],
+    /// How options begin with which it may write one, or run something.
+    pub unless: &'static [&'static str],
+}
+
+const fn apart(words: &'static [&'static str]) -> Apart {
+    Apart { words, needs: &[], unless: &[] }
+}
+
+/// Options with which the compiler of Go writes to a named file, changes the list of modules or runs a program.
+const GO_UNLESS: &[&str] = &[
+    "-o",
+    "-toolexec",
+    "-exec",
+    "-mod",
+    "-modfile",
+    "-overlay",
+    "-vettool",
+    "-fix",
+    "-u",
+    "--o",
+    "--toolexec",
+    "--exec",
+    "--mod",
+    "--overlay",
+    "--vettool",
+    "--fix",
+];
+
+/// Commands that run nothing of the project and write no source: compilers and checkers that are told to write
+/// nothing, and requests to other machines.
+pub const APART: &[Apart] = &[
+    apart(&["aws", "s3", "ls"]),
+    apart(&["aws", "sts", "get-caller-identity"]),
+    Apart { words: &["biome", "check"], needs: &[], unless: &["--write", "--fix", "--apply", "--unsafe"] },
+    Apart { words: &["biome", "ci"], needs: &[], unless: &["--write", "--fix", "--apply", "--unsafe"] },
+    Apart { words: &["biome", "lint"], needs: &[], unless: &["--write", "--fix", "--apply", "--unsafe"] },
+    apart(&["docker", "images"]),
+    apart(&["docker", "inspect"]),
+    apart(&["docker", "logs"]),
+    apart(&["docker", "ps"]),
+    apart(&["gh", "issue", "list"]),
+    apart(&["gh", "issue", "view"]),
+    apart(&["gh", "pr", "checks"]),
+    apart(&["gh", "pr", "comment"]),
+    apart(&["gh", "pr", "diff"]),
+    apart(&["gh", "pr", "list"]),
+    apart(&["gh", "pr", "view"]),
+    apart(&["gh", "repo", "view"]),
+    apart(&["gh", "run", "list"]),
+    apart(&["gh", "run", "view"]),
+    Apart { words: &["go", "build"], needs: &[], unless: GO_UNLESS },
+    apart(&["go", "doc"]),
+    Apart { words: &["go", "env"], needs: &[], unless: &["-w", "--w"] },
+    Apart { words: &["go", "list"], needs: &[], unless: GO_UNLESS },
+    apart(&["go", "version"]),
+    Apart { words: &["go", "vet"], needs: &[], unless: GO_UNLESS },
+    apart(&["kubectl", "get"]),
+    apart(&["kubectl", "logs"]),
+    apart(&["npm", "view"]),
+    apart(&["pyright"]),
+    Apart { words: &["staticcheck"], needs: &[], unless: &["-debug", "--debug"] },
+    apart(&["tmux", "capture-pane"]),
+    apart(&["tmux", "list-panes"]),
+    apart(&["tmux", "list-sessions"]),
+    apart(&["tmux", "list-windows"]),
+    Apart {
+        words: &["tsc"],
+        needs: &["--noEmit"],
+        unless: &["--watch", "-w", "--build", "-b", "--init", "--generate", "--tsBuildInfo", "--incremental", "--out"],
+    },
+];
+
+/// Variables that change what such commands do.
+pub const APART_VARIABLES: &[&str] = &["GOFLAGS", "GOWORK", "NODE_OPTIONS", "GH_PAGER", "GOTOOLCHAIN"];
+
 /// A command that is presumed not to change sources.
 pub struct Presumed {
     /// The words that it begins with.
@@ -163,10 +265,22 @@ const fn presumed(words: &'static [&'static str]) -> Presumed {
 
 /// Commands that are only presumed not to change sources: tests, builds, checks, most of `git`.
 pub const PRESUMED: &[Presumed] = &[
+    presumed(&["aws", "s3", "ls"]),
+    presumed(&["aws", "sts", "get-caller-identity"]),
     presumed(&["bazel", "build"]),
     presumed(&["bazel", "test"]),
     presumed(&["biome", "check"]),
     presumed(&["biome", "ci"]),
+    presumed(&["bd", "blocked"]),
+    presumed(&["bd", "children"]),
+    presumed(&["bd", "close"]),
+    presumed(&["bd", "comments"]),
+    presumed(&["bd", "create"]),
+    presumed(&["bd", "dep"]),
+    presumed(&["bd", "label"]),
+    presumed(&["bd", "ready"]),
+    presumed(&["bd", "stale"]),
+    presumed(&["bd", "where"]),
     presumed(&["biome", "format"]),
     presumed(&["biome", "lint"]),
     Presumed { words: &["black"], needs: &["--check", "--diff"] },
@@ -208,28 +322,21 @@ pub const PRESUMED: &[Presumed] = &[
     presumed(&["gh", "pr", "diff"]),
     presumed(&["gh", "pr", "edit"]),
     presumed(&["gh", "pr", "list"]),
+    presumed(&["gh", "pr", "ready"]),
+    presumed(&["gh", "pr", "review"]),
     presumed(&["gh", "pr", "view"]),
     presumed(&["gh", "repo", "view"]),
     presumed(&["gh", "run", "list"]),
     presumed(&["gh", "run", "view"]),
     presumed(&["gh", "run", "watch"]),
-    presumed(&["git", "add"]),
-    presumed(&["git", "branch"]),
     presumed(&["git", "commit"]),
     presumed(&["git", "config"]),
-    presumed(&["git", "fetch"]),
-    presumed(&["git", "gc"]),
     presumed(&["git", "init"]),
-    presumed(&["git", "notes"]),
     presumed(&["git", "push"]),
-    presumed(&["git", "reflog"]),
-    presumed(&["git", "remote"]),
-    presumed(&["git", "stash", "list"]),
-    presumed(&["git", "stash", "show"]),
     presumed(&["git", "symbolic-ref"]),
-    presumed(&["git", "tag"]),
     presumed(&["git", "update-index"]),
-    presumed(&["git", "worktree", "list"]),
+    presumed(&["git", "worktree", "add"]),
+    presumed(&["git", "worktree", "prune"]),
     presumed(&["go", "build"]),
     presumed(&["go", "doc"]),
     presumed(&["go", "env"]),
@@ -241,6 +348,8 @@ pub const PRESUMED: &[Presumed] = &[
     presumed(&["golangci-lint", "run"]),
     Presumed { words: &["isort"], needs: &["--check", "--check-only", "--diff"] },
     presumed(&["jest"]),
+    presumed(&["kubectl", "get"]),
+    presumed(&["kubectl", "logs"]),
     presumed(&["markdownlint"]),
     presumed(&["markdownlint-cli2"]),
     presumed(&["mix", "compile"]),
@@ -288,6 +397,8 @@ pub const PRESUMED: &[Presumed] = &[
     presumed(&["swift", "test"]),
     Presumed { words: &["swiftformat"], needs: &["--lint", "--dryrun"] },
     Presumed { words: &["taplo", "fmt"], needs: &["--check", "--diff"] },
+    presumed(&["terraform", "plan"]),
+    presumed(&["terraform", "validate"]),
     Presumed { words: &["terraform", "fmt"], needs: &["-check", "-write=false"] },
     presumed(&["tsc"]),
     presumed(&["unittest"]),
@@ -301,6 +412,39 @@ pub const PRESUMED: &[Presumed] = &[
     presumed(&["zig", "build"]),
     Presumed { words: &["zig", "fmt"], needs: &["--check"] },
 ];
+
+/// Commands that install or resolve packages, and the extensions of the files in which they note that. They are presumed
+/// to leave all other files alone.
+pub const INSTALLERS: &[(&[&str], &[&str])] = &[
+    (&["bun", "add"], &["json", "lock", "lockb"]),
+    (&["bun", "install"], &["json", "lock", "lockb"]),
+    (&["bundle", "install"], &["lock"]),
+    (&["cargo", "add"], &["toml", "lock"]),
+    (&["cargo", "fetch"], &["lock"]),
+    (&["cargo", "update"], &["lock"]),
+    (&["go", "get"], &["mod", "sum"]),
+    (&["go", "mod", "download"], &["sum"]),
+    (&["go", "mod", "init"], &["mod"]),
+    (&["go", "mod", "tidy"], &["mod", "sum"]),
+    (&["npm", "i"], &["json"]),
+    (&["npm", "install"], &["json"]),
+    (&["pip", "install"], &["pyc"]),
+    (&["pip3", "install"], &["pyc"]),
+    (&["pnpm", "add"], &["json", "yaml"]),
+    (&["pnpm", "i"], &["json", "yaml"]),
+    (&["pnpm", "install"], &["json", "yaml"]),
+    (&["poetry", "add"], &["toml", "lock"]),
+    (&["poetry", "install"], &["lock"]),
+    (&["uv", "add"], &["toml", "lock"]),
+    (&["uv", "sync"], &["lock"]),
+    (&["yarn", "add"], &["json", "lock"]),
+    (&["yarn", "install"], &["json", "lock"]),
+];
+
+/// The extensions of the files that a command changes because it installs packages.
+pub(super) fn installed(words: &[&str]) -> Option<&'static [&'static str]> {
+    INSTALLERS.iter().find(|(begin, _)| words.starts_with(begin)).map(|(_, extensions)| *extensions)
+}
 
 /// Targets with which `make` is presumed not to change sources, as it is without a target.
 pub const MAKE_TARGETS: &[&str] = &["all", "build", "check", "compile", "lint", "test", "tests", "vet"];

@@ -79,7 +79,7 @@ fn fed(mut arguments: &[Word]) -> Option<&[Word]> {
 }
 
 /// Words that only start another program, by tool.
-const STARTERS: [&[&str]; 14] = [
+const STARTERS: &[&[&str]] = &[
     &["npx", "-y"],
     &["npx", "--yes"],
     &["npx"],
@@ -94,10 +94,44 @@ const STARTERS: [&[&str]; 14] = [
     &["python", "-m"],
     &["python3", "-m"],
     &["bundle", "exec"],
+    &["mise", "exec", "--"],
+    &["mise", "x", "--"],
+    &["pipenv", "run"],
+    &["pdm", "run"],
+    &["rye", "run"],
+    &["dotenv", "--"],
+    &["direnv", "exec", "."],
 ];
 
 /// A command without the words that only start it.
 pub(super) fn without_starter<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
-    let starter = STARTERS.into_iter().find(|starter| words.starts_with(starter));
-    &words[starter.map_or(0, <[&str]>::len)..]
+    let words = without_filter(words);
+    let starter = STARTERS.iter().find(|starter| words.starts_with(starter));
+    &words[starter.map_or(0, |starter| starter.len())..]
+}
+
+/// `pnpm --filter NAME exec …` without the words that say for which package.
+fn without_filter<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
+    match words {
+        ["pnpm" | "yarn", "--filter" | "-F" | "-C" | "--dir" | "workspace", name, "exec", rest @ ..]
+            if !name.starts_with('-') =>
+        {
+            rest
+        }
+        words => words,
+    }
+}
+
+/// The directory in which packages put programs.
+const PROGRAMS: &str = "node_modules/.bin/";
+
+/// The words of a command whose program is one of a package, by its own name.
+pub(super) fn of_package<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let mut named = words.to_vec();
+    if let Some(program) = named.first_mut()
+        && let Some((_, name)) = program.rsplit_once(PROGRAMS)
+    {
+        *program = name;
+    }
+    named
 }

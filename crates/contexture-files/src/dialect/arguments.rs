@@ -22,6 +22,110 @@ use crate::path::Directory;
 /// Tools whose edits may also remove the line feed after a piece that is replaced by nothing.
 const TAKES_FEED: &[&str] = &["Edit", "MultiEdit"];
 
+/// Kinds of agents that only look, in lower case.
+const LOOKING_AGENTS: &[&str] =
+    &["explore", "explorer", "plan", "ask", "research", "researcher", "search", "reviewer", "code-reviewer"];
+
+/// Phrases with which an agent is told to change nothing, in lower case.
+const LOOK_ONLY: &[&str] = &[
+    "do not make changes",
+    "do not make any changes",
+    "don't make changes",
+    "do not modify",
+    "do not edit",
+    "do not change",
+    "do not write or edit",
+    "do not write/edit",
+    "do not write any code",
+    "don't modify",
+    "don't edit",
+    "make no changes",
+    "no code changes",
+    "without making changes",
+    "without changing",
+    "read-only",
+    "read only",
+    "analysis-only",
+    "analysis only",
+    "research only",
+    "findings only",
+];
+
+/// Verbs with which a task begins that only looks, in lower case.
+const LOOKING_VERBS: &[&str] = &[
+    "analyze",
+    "analyse",
+    "answer",
+    "audit",
+    "check",
+    "compare",
+    "count",
+    "describe",
+    "evaluate",
+    "examine",
+    "explain",
+    "explore",
+    "find",
+    "identify",
+    "inspect",
+    "investigate",
+    "list",
+    "locate",
+    "look",
+    "read",
+    "report",
+    "research",
+    "review",
+    "scan",
+    "search",
+    "summarize",
+    "trace",
+    "understand",
+    "verify",
+];
+
+/// Words of a task that changes something, in lower case.
+const CHANGING_VERBS: &[&str] = &[
+    "add",
+    "apply",
+    "build",
+    "change",
+    "commit",
+    "create",
+    "delete",
+    "edit",
+    "execute",
+    "fix",
+    "format",
+    "generate",
+    "implement",
+    "install",
+    "make",
+    "merge",
+    "migrate",
+    "modify",
+    "move",
+    "patch",
+    "push",
+    "rebase",
+    "refactor",
+    "remove",
+    "rename",
+    "replace",
+    "rewrite",
+    "run",
+    "save",
+    "update",
+    "write",
+];
+
+/// Whether a task in lower case begins with a verb that only looks and has none that changes something.
+fn is_look(task: &str) -> bool {
+    let mut words = task.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let begins = words.clone().take(2).any(|word| LOOKING_VERBS.contains(&word));
+    begins && !words.any(|word| CHANGING_VERBS.contains(&word))
+}
+
 /// Arguments that say whether all of a file was asked for.
 const ENTIRE_NAMES: &[&str] = &["should_read_entire_file"];
 
@@ -155,22 +259,37 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// What a call did of which only the file is known, if it names one.
-    pub(super) fn observe_anything(&self, output: &FunctionCallOutput, directory: &Directory) -> Seen {
-        let completion = completion::of_run(output.outcome, &output.output, None);
+    /// What a call did of which only the files are known, if it names any.
+    pub(super) fn observe_anything(&self, does: Does, output: &FunctionCallOutput, directory: &Directory) -> Seen {
+        let completion = completion::of_run(own_name(self.tool), output.outcome, &output.output, None);
         let by = format!("`{}`", self.tool);
         // What runs code may change any file. A relative path may be relative to a directory of the tool.
-        let path = self.only_path().filter(|_| !guess::runs(self.tool));
-        let doubt = match path.clone() {
-            Some(under) => Observation::Swept { under: Some(under), extensions: Vec::new(), by },
-            None => everything(by),
+        let paths = if guess::runs(self.tool) { Vec::new() } else { guess::paths_in(self.value) };
+        let named =
+            |under: &String| Observation::Swept { under: Some(under.clone()), extensions: vec![], by: by.clone() };
+        let mut observations: Vec<Observation> = match does {
+            _ if completion == Completion::Undone => Vec::new(),
+            Does::Delegate if self.only_looks() => vec![Observation::Presumed { by }],
+            Does::Delegate => vec![everything(by)],
+            Does::Anything if paths.is_empty() => vec![everything(by)],
+            _ => paths.iter().map(named).chain([Observation::Presumed { by: by.clone() }]).collect(),
         };
-        let mut observations: Vec<Observation> =
-            (completion != Completion::Undone).then_some(doubt).into_iter().collect();
         observations.extend(observe_mentions(&output.output, None));
         let failed = matches!(completion, Completion::Undone | Completion::Failed);
-        let placed = path.map(|path| directory.place_for_tool(&path).unwrap_or(path));
-        seen(Does::Anything, placed.into_iter().collect(), None, observations, failed)
+        let placed = paths.into_iter().map(|path| directory.place_for_tool(&path).unwrap_or(path)).collect();
+        seen(does, placed, None, observations, failed)
+    }
+
+    /// Whether an agent is told only to look: by its kind, or in so many words.
+    fn only_looks(&self) -> bool {
+        let kind = text_of(self.value, None, &["subagent_type", "agent_type", "agent", "mode", "type"]);
+        let kind = kind.unwrap_or_default().to_lowercase();
+        if LOOKING_AGENTS.iter().any(|name| kind == *name) {
+            return true;
+        }
+        let told = text_of(self.value, None, &["prompt", "message", "task", "instructions"]).unwrap_or_default();
+        let told = told.to_lowercase();
+        LOOK_ONLY.iter().any(|phrase| told.contains(phrase)) || is_look(&told)
     }
 
     fn content(&self) -> Option<String> {
@@ -207,7 +326,11 @@ impl<'a> Arguments<'a> {
         let firsts: Vec<usize> = if firsts.contains(&0) { Vec::new() } else { firsts };
         let is_entire = value_of(self.value, None, ENTIRE_NAMES).is_none_or(|value| value.as_bool() == Some(true));
         let is_narrowed = !firsts.contains(&1) || given(LIMIT_NAMES) || given(RANGE_NAMES) || !is_entire;
-        Asked { tool: own_name(self.tool), firsts, is_narrowed }
+        let range = range.filter(|_| !firsts.is_empty()).and_then(|range| match range.as_slice() {
+            [first, last] => Some((number_in(first)?, number_in(last)?)),
+            _ => None,
+        });
+        Asked { tool: own_name(self.tool), firsts, is_narrowed, range, path: self.path().unwrap_or_default() }
     }
 
     /// Whether the command continues after the call.

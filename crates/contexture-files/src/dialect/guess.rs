@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Does, EDITS_NAMES, NEW_NAMES, OLD_NAMES, PATH_NAMES, own_name, text_of, value_of};
+use super::{Does, EDITS_NAMES, FROM_NAMES, NEW_NAMES, OLD_NAMES, PATH_NAMES, TO_NAMES, own_name, text_of, value_of};
+use crate::mentions::looks_like_file;
+use crate::path::path_of_address;
 
 /// Words in the name of a tool that changes something.
 pub const CHANGING: &[&str] = &[
@@ -79,8 +81,8 @@ pub const FILE_WORDS: &[&str] = &[
 
 /// Words in the name of a tool that runs code, or another agent, which may change any file.
 pub const RUNNING: &[&str] = &[
-    "agent", "delegate", "eval", "exec", "execute", "ipython", "python", "repl", "run", "script", "shell", "spawn",
-    "subagent", "terminal",
+    "agent", "computer", "delegate", "eval", "exec", "execute", "ipython", "keyboard", "keys", "python", "repl", "run",
+    "script", "shell", "spawn", "subagent", "terminal",
 ];
 
 /// Words in the name of a tool that only reads, unless another word says that it changes something. After any other
@@ -141,26 +143,92 @@ pub const READING: &[&str] = &[
 pub(super) fn guess(name: &str, arguments: &Value) -> Does {
     let has = |names: &[&str]| text_of(arguments, None, names).is_some();
     if let Value::String(text) = arguments {
-        return if text.contains("*** Begin Patch") { Does::Patch } else { Does::Nothing };
+        return if text.contains("*** Begin Patch") { Does::Patch } else { Does::Unclear };
     }
     let words = words_of(own_name(name));
     let says = |verbs: &[&str]| words.iter().any(|word| verbs.contains(&word.as_str()));
     let (has_path, reads) = (has(PATH_NAMES), says(READING));
-    let is_change = says(CHANGING);
+    let is_change = says(CHANGING) || asks_for_change(arguments);
+    // A request to merge something is no merge, and a task is no file.
+    let is_of_project = (says(PROJECT_CHANGING) || asks_for_change(arguments)) && !says(OTHER_THINGS);
     match () {
         () if has_path && has(OLD_NAMES) && has(NEW_NAMES) => Does::Edit,
         () if has_path && value_of(arguments, None, EDITS_NAMES).is_some_and(lists_edits) => Does::Edit,
         () if has_path && has(&["content", "file_text", "contents"]) && only_writes(&words) => Does::Write,
         () if has(&["command", "cmd"]) && !has_path => Does::Run,
         () if is_change && (has_path || says(FILE_WORDS)) => Does::Anything,
+        () if is_of_project => Does::Anything,
         () if runs(name) => Does::Anything,
         () if has_path && says(&["read", "view", "cat"]) => Does::Read,
         () if reads && says(&["search", "grep", "list"]) => Does::Search,
-        // Whatever it is for, it may have changed that file.
-        () if has_path && !reads => Does::Anything,
-        () => Does::Nothing,
+        () if reads => Does::Nothing,
+        // Whatever it is for, it may have changed what it names.
+        () => Does::Unclear,
     }
 }
+
+/// Words in the name of a tool that changes a project even if it names no file.
+pub const PROJECT_CHANGING: &[&str] = &[
+    "checkout", "cherry", "codemod", "fix", "format", "merge", "pull", "rebase", "redo", "refactor", "rename",
+    "replace", "reset", "restore", "revert", "rewind", "rollback", "stash", "switch", "undo",
+];
+
+/// Words for things that are no files of a project, so that a change of one changes no file.
+pub const OTHER_THINGS: &[&str] = &[
+    "branch", "browser", "calendar", "channel", "comment", "comments", "issue", "issues", "label", "mail", "memory",
+    "message", "note", "page", "plan", "pr", "request", "requests", "review", "task", "tasks", "team", "thread",
+    "ticket", "todo", "todos",
+];
+
+/// Arguments that ask for a change if they are true.
+pub const CHANGE_NAMES: &[&str] =
+    &["apply", "autofix", "auto_fix", "fix", "in_place", "inplace", "overwrite", "save", "write"];
+
+fn asks_for_change(arguments: &Value) -> bool {
+    value_of(arguments, None, &["dry_run", "dryRun"]).and_then(Value::as_bool) != Some(true)
+        && CHANGE_NAMES.iter().any(|name| arguments.get(*name).and_then(Value::as_bool) == Some(true))
+}
+
+/// Most names of files that are looked for in arguments.
+const MAX_PATHS: usize = 64;
+
+/// The files and directories that arguments name, wherever they are.
+pub(super) fn paths_in(arguments: &Value) -> Vec<String> {
+    let mut paths = Vec::new();
+    collect_paths(arguments, "", &mut paths);
+    paths.truncate(MAX_PATHS);
+    paths
+}
+
+fn collect_paths(value: &Value, name: &str, paths: &mut Vec<String>) {
+    let is_named = PATH_NAMES.contains(&name) || LIST_NAMES.contains(&name);
+    // These may be texts as well.
+    let is_end = FROM_NAMES.contains(&name) || TO_NAMES.contains(&name);
+    match value {
+        Value::String(text) => {
+            let addressed = text.strip_prefix("file:").and_then(path_of_address);
+            let is_addressed = addressed.is_some();
+            let text = addressed.as_deref().unwrap_or(text);
+            let text = text.strip_prefix("@/").unwrap_or(text);
+            let is_word = !text.is_empty() && !text.contains(['\n', ' ']) && !text.contains("://");
+            let is_path = text.starts_with('/') || text.starts_with("./") || looks_like_file(text);
+            if (is_named && !text.contains('\n'))
+                || (is_word && is_path)
+                || is_addressed
+                || (is_end && text.contains('/'))
+            {
+                paths.push(text.to_owned());
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|value| collect_paths(value, name, paths)),
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| collect_paths(value, name, paths)),
+        _ => {}
+    }
+}
+
+/// Arguments that hold several paths.
+const LIST_NAMES: &[&str] =
+    &["paths", "files", "file_paths", "filePaths", "uris", "directory", "dir", "folder", "root"];
 
 /// Whether a tool runs code, by its name.
 pub(super) fn runs(name: &str) -> bool {

@@ -9,6 +9,10 @@ pub(super) struct Asked<'a> {
     /// What the number of the first line may be; empty if that is not known.
     pub(super) firsts: Vec<usize>,
     pub(super) is_narrowed: bool,
+    /// The first and the last line, if the call states both.
+    pub(super) range: Option<(usize, usize)>,
+    /// The file as written.
+    pub(super) path: &'a str,
 }
 
 impl Asked<'_> {
@@ -23,8 +27,8 @@ const PRINTS: &[(Form, &[&str])] = &[
         Form::Numbered(&[Style::Arrow, Style::Tab]),
         &["Read", "ReadFile", "str_replace_editor", "str_replace_based_edit_tool", "file_editor"],
     ),
-    (Form::Numbered(&[Style::Colon, Style::Bar]), &["read"]),
-    (Form::Numbered(&[Style::Dot]), &["view"]),
+    (Form::Wrapped(&[Style::Colon, Style::Bar]), &["read"]),
+    (Form::Maybe(&[Style::Dot]), &["view"]),
 ];
 
 /// The form of what a read tool prints.
@@ -32,9 +36,16 @@ const PRINTS: &[(Form, &[&str])] = &[
 enum Form {
     /// Every line carries its number in one of these styles.
     Numbered(&'static [Style]),
+    /// Numbered in one of these styles between tags, by one agent; plain without them, by another.
+    Wrapped(&'static [Style]),
+    /// Numbered in one of these styles by some versions of the agent, and plain by others.
+    Maybe(&'static [Style]),
     /// Some agents number the lines and some do not.
     Either,
 }
+
+/// Tags between which an agent prints numbered lines.
+const TAGS: [&str; 3] = ["<path>", "<file>", "<content>"];
 
 /// How the last line of an own read begins if it shows the end of a file.
 const OWN_END: &str = "(End of file: ";
@@ -61,13 +72,57 @@ pub(super) fn passages(asked: &Asked<'_>, result: &str) -> Vec<(Passage, bool)> 
     if let Some(own) = own(&lines, asked) {
         return own;
     }
+    if let Some(inner) = fenced(&lines) {
+        let is_numbered = inner.iter().enumerate().all(|(at, line)| {
+            let number = split_number(line, Style::Colon).map(|(number, _)| number);
+            number.is_some_and(|number| asked.firsts.iter().any(|first| number == first + at))
+        });
+        let shown = is_numbered.then(|| numbered(inner, &[Style::Colon], asked)).flatten();
+        return shown.map(|(passage, _)| without_long_lines(passage, false)).unwrap_or_default();
+    }
     let found = match form {
         Form::Numbered(styles) => numbered(&lines, styles, asked),
+        Form::Wrapped(styles) if TAGS.iter().any(|tag| result.trim_start().starts_with(tag)) => {
+            numbered(&lines, styles, asked)
+        }
+        Form::Maybe(styles) if styles.iter().any(|style| is_surely_numbered(&lines, *style, asked)) => {
+            numbered(&lines, styles, asked)
+        }
+        Form::Wrapped(_) | Form::Maybe(_) => plain(&lines, asked, result),
         Form::Either => either(&lines, asked, result),
     };
     let Some((passage, whole)) = found else { return Vec::new() };
     without_long_lines(passage, whole)
 }
+
+/// The lines between fences, after a heading with the name of the file.
+fn fenced<'a, 'b>(lines: &'a [&'b str]) -> Option<&'a [&'b str]> {
+    match lines {
+        [heading, open, inner @ .., close] if heading.starts_with("### ") && open.starts_with("```") => {
+            Some(if close.starts_with("```") { inner } else { &[] })
+        }
+        _ => None,
+    }
+}
+
+/// Whether every line begins with its number in some form that is not known: `[1] text`, `L1: text`, `(1) text`.
+fn is_counted(lines: &[&str], asked: &Asked<'_>) -> bool {
+    let number = |line: &str| {
+        let start = line.find(|c: char| c.is_ascii_digit()).filter(|start| *start <= MOST_BEFORE_NUMBER)?;
+        // A word before the number is text.
+        if line[..start].chars().filter(|c| c.is_alphanumeric()).count() > 1 {
+            return None;
+        }
+        let digits = line[start..].bytes().take_while(u8::is_ascii_digit).count();
+        line[start..start + digits].parse::<usize>().ok()
+    };
+    let Some(first) = lines.first().and_then(|line| number(line)) else { return false };
+    let follows = |(at, line): (usize, &&str)| number(line) == Some(first + at);
+    lines.len() > 1 && asked.firsts.contains(&first) && lines.iter().enumerate().all(follows)
+}
+
+/// Most bytes before a number that a tool puts before a line.
+const MOST_BEFORE_NUMBER: usize = 8;
 
 /// What the tool `read_file` of this library printed, if it says so itself: how many lines it has shown, or that there
 /// are none. Without that, one or two numbered lines could as well be the text of a table.
@@ -156,27 +211,104 @@ fn either(lines: &[&str], asked: &Asked<'_>, result: &str) -> Option<(Passage, b
         let runs_from = |first: &usize| (0..lines.len()).all(|index| number(index) == Some(first + index));
         asked.firsts.iter().any(runs_from)
     };
-    if lines.is_empty() || result.trim().is_empty() || is_note(result) || lines.iter().any(|line| is_cut_mark(line)) {
+    if let Some(style) = sure.into_iter().find(|style| is_run(*style)) {
+        // A file may have a column of numbers itself.
+        let is_sure = style == Style::Arrow || is_surely_numbered(lines, style, asked);
+        return numbered(lines, &[style], asked).filter(|_| is_sure && lines.len() >= LEAST_NUMBERED);
+    }
+    // A single number that is out of place may be that of a tool.
+    if lines.iter().any(|line| sure.into_iter().any(|style| split_number(line, style).is_some())) {
         return None;
     }
-    if let Some(style) = sure.into_iter().find(|style| is_run(*style)) {
-        return numbered(lines, &[style], asked).filter(|_| lines.len() >= LEAST_NUMBERED);
+    plain(lines, asked, result)
+}
+
+/// Whether every line carries its number, from where it was asked for, and the numbers are the tool's: they are exactly
+/// those of the range that was asked for in a file of code, or the rest of some line is what no column of a table or
+/// item of a list would be: nothing, an indented text, or a closing bracket.
+fn is_surely_numbered(lines: &[&str], style: Style, asked: &Asked<'_>) -> bool {
+    let numbered: Option<Vec<(usize, &str)>> = lines.iter().map(|line| split_number(line, style)).collect();
+    let Some(numbered) = numbered.filter(|numbered| !numbered.is_empty()) else { return false };
+    let first = numbered[0].0;
+    let follows = numbered.iter().enumerate().all(|(index, (number, _))| *number == first + index);
+    if follows && asked.range == Some((first, first + numbered.len() - 1)) && !may_have_lists(asked.path) {
+        return true;
     }
-    // Numbers in other styles are as likely part of the file.
-    let looks_numbered = |line: &&&str| sure.into_iter().any(|style| split_number(line, style).is_some());
-    if [Style::Colon, Style::Dot, Style::Bare].into_iter().any(is_run) || lines.iter().any(|line| looks_numbered(&line))
-    {
+    if numbered.len() < LEAST_NUMBERED {
+        return false;
+    }
+    let is_code = |text: &str| text.trim().is_empty() || text.starts_with([' ', '\t', '}', ')', ']']);
+    follows && asked.may_begin_at(first) && numbered.iter().any(|(_, text)| is_code(text))
+}
+
+/// Whether a file is of a kind in which lines begin with numbers that count them: text, data, or not known.
+fn may_have_lists(path: &str) -> bool {
+    const KINDS: [&str; 12] =
+        ["md", "markdown", "mdx", "txt", "text", "rst", "adoc", "org", "tex", "csv", "tsv", "log"];
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    let kind = name.rsplit_once('.').map(|(_, kind)| kind.to_lowercase());
+    kind.is_none_or(|kind| KINDS.contains(&kind.as_str()))
+}
+
+/// Lines as they are in the file, and before them nothing.
+fn plain(lines: &[&str], asked: &Asked<'_>, result: &str) -> Option<(Passage, bool)> {
+    let (lines, result, is_cut) = match more_follows(lines) {
+        Some(count) => {
+            let kept = &lines[..count];
+            (kept, kept.join("\n") + "\n", true)
+        }
+        None => (lines, result.to_owned(), false),
+    };
+    if lines.is_empty() || result.trim().is_empty() || is_note(&result) || lines.iter().any(|line| is_cut_mark(line)) {
+        return None;
+    }
+    let is_run = |style: Style| {
+        let number = |index: usize| split_number(lines[index], style).map(|(number, _)| number);
+        let runs_from = |first: &usize| (0..lines.len()).all(|index| number(index) == Some(first + index));
+        asked.firsts.iter().any(runs_from)
+    };
+    // Numbers from the first line on may be the tool's, or the file's.
+    let styles = [Style::Arrow, Style::Tab, Style::Bar, Style::Colon, Style::Dot, Style::Bare];
+    if styles.into_iter().any(is_run) || is_counted(lines, asked) || is_wrapped(&result, asked) {
         return None;
     }
     let first = Some(&asked.firsts).filter(|firsts| firsts.len() == 1).map(|firsts| firsts[0]);
-    let whole = !asked.is_narrowed && first == Some(1) && lines.len() < MOST_LINES;
-    Some((Passage::plain(first, result), whole))
+    let whole = !is_cut && !asked.is_narrowed && first == Some(1) && lines.len() < MOST_LINES;
+    Some((Passage::plain(first, &result), whole))
+}
+
+/// How many lines are before a remark at the end that more of the file follows: `[25 more lines in file. Use
+/// offset=51 to continue.]`, after an empty line.
+fn more_follows(lines: &[&str]) -> Option<usize> {
+    let (last, before) = lines.split_last()?;
+    let is_remark = last.starts_with('[') && last.ends_with(']') && last.contains("offset=");
+    let says_more = last.contains("more lines in file") || last.starts_with("[Showing lines ");
+    (is_remark && says_more && before.last() == Some(&"")).then(|| before.len() - 1)
+}
+
+/// Whether a text is as likely the value of a tool that answers in JSON, or fenced by it, as the text of the file.
+fn is_wrapped(text: &str, asked: &Asked<'_>) -> bool {
+    let bare = text.trim();
+    let is_data = asked.path.rsplit('.').next().is_some_and(|extension| extension.starts_with("json"));
+    let is_object = bare.starts_with('{') && bare.ends_with('}') || bare.starts_with('[') && bare.ends_with(']');
+    let is_value = is_object && !is_data && serde_json::from_str::<serde_json::Value>(bare).is_ok();
+    let has_field =
+        bare.starts_with('{') && ["\"content\"", "\"text\"", "\"error\""].iter().any(|name| bare.contains(name));
+    is_value || (is_data && has_field && is_object) || bare.starts_with("```")
 }
 
 /// Whether a read's output is, or contains, a remark of the tool.
 fn is_note(text: &str) -> bool {
-    let starts =
-        ["File unchanged", "<system-reminder>", "IMPORTANT:", "[File content truncated", "<file", "<path", "<content"];
+    let starts = [
+        "File unchanged",
+        "<persisted-output>",
+        "<system-reminder>",
+        "IMPORTANT:",
+        "[File content truncated",
+        "<file",
+        "<path",
+        "<content",
+    ];
     // A heading that says which lines follow.
     let first = text.trim_start().lines().next().unwrap_or_default().trim_end();
     let is_heading = first.starts_with(['[', '(']) && first.ends_with([']', ')']) && first.contains("line");

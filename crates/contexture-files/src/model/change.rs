@@ -28,6 +28,11 @@ impl FileModel {
             Observation::Patch { path, hunks } => self.open(path, at).patch(now, hunks),
             Observation::Rewrite { path, changes, by } => self.open(path, at).rewrite(now, changes, by),
             Observation::Changed { path, by } => self.open(path, at).change_somehow(now, by),
+            Observation::Doubted { path, by } => {
+                if let Some(index) = self.place(path) {
+                    self.doubt(index, now, by);
+                }
+            }
             Observation::Swept { under, extensions, by } => self.sweep(now, under.as_deref(), extensions, by),
             Observation::Made { path } => self.make(now, path),
             Observation::Delete { path } => self.delete(now, path),
@@ -215,12 +220,13 @@ impl FileModel {
         let source = &self.files[source];
         let (mut segments, whole, doubts, end) =
             (source.segments.clone(), source.whole, source.doubts.clone(), source.end);
+        let has_returns = source.has_returns;
         for line in segments.iter_mut().flat_map(|segment| &mut segment.lines) {
             line.shown = 0;
         }
         let file = self.open(&path, now.at);
         (file.segments, file.whole, file.doubts, file.end) = (segments, whole, doubts, end);
-        file.deleted = false;
+        (file.deleted, file.has_returns) = (false, has_returns);
         file.mark_edited(now.at);
         if !is_certain {
             file.raise_doubt(now, "a copy whose place is not certain");
@@ -280,6 +286,7 @@ impl FileState {
         self.whole = true;
         self.doubts.clear();
         self.end = if text.is_empty() || text.ends_with('\n') { End::Closed } else { End::Open };
+        self.has_returns = text.contains("\r\n");
         self.mark_edited(now.at);
     }
 

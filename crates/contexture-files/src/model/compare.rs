@@ -41,6 +41,9 @@ pub struct There {
     /// Whether its last line has no line feed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_open: bool,
+    /// Whether lines of it end with a carriage return before the line feed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub has_returns: bool,
     /// Where the known lines are now.
     pub regions: Vec<Region>,
 }
@@ -111,7 +114,13 @@ impl FileState {
             }
         }
         let is_open = !text.is_empty() && !text.ends_with('\n');
-        There { known: self.known_hash(), lines: disk.lines.len(), is_open, regions }
+        There {
+            known: self.known_hash(),
+            lines: disk.lines.len(),
+            is_open,
+            has_returns: text.contains("\r\n"),
+            regions,
+        }
     }
 
     /// Hashes the known lines. The hash is the same on every machine, and in practice different lines have different

@@ -79,6 +79,12 @@ impl Presumptions {
         self.newest.push(Cause { at: now.at, by: by.to_owned(), count: now.count });
     }
 
+    /// How well a line is known now.
+    pub(super) fn grade_of(&self, line: &Line) -> Grade {
+        let is_newer = self.newest.last().is_some_and(|cause| cause.count > line.certain_at);
+        if is_newer { line.grade.min(Grade::Presumed) } else { line.grade }
+    }
+
     /// Those that ran after a number of observations, each command once.
     fn since(&self, count: u64) -> Vec<Cause> {
         self.that(|cause| cause.count > count)

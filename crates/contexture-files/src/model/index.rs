@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::path::{last_part, may_be_same, mounted, normalize, on_drive};
+use crate::path::{folded_name, may_be_same, mounted, normalize, on_drive};
 use contexture_text::packed::{Damaged, Packer, Unpacker};
 
 /// Finds files by their normal paths. Each path is a separate file: a longer and a shorter path are never taken for the
@@ -28,7 +28,7 @@ impl PathIndex {
     pub(super) fn add(&mut self, normal: &str, index: usize) {
         self.has_drives |= on_drive(normal).is_some();
         let normal = self.on_drive(normal).unwrap_or_else(|| normal.to_owned());
-        self.by_name.entry(last_part(&normal).to_lowercase()).or_default().push(normal.clone());
+        self.by_name.entry(folded_name(&normal)).or_default().push(normal.clone());
         self.by_path.insert(normal, index);
     }
 
@@ -36,7 +36,7 @@ impl PathIndex {
     /// never for what is known of a file.
     pub(super) fn find_like(&self, normal: &str) -> Option<usize> {
         self.find(normal).or_else(|| {
-            let paths = self.by_name.get(&last_part(normal).to_lowercase())?;
+            let paths = self.by_name.get(&folded_name(normal))?;
             let is_like = |path: &&String| ends_with(path, normal) || ends_with(normal, path);
             let mut like = paths.iter().filter(is_like);
             let first = like.next()?;
@@ -46,7 +46,7 @@ impl PathIndex {
 
     /// Other files that may be the same as the file of a path.
     pub(super) fn others(&self, normal: &str) -> Vec<usize> {
-        let Some(paths) = self.by_name.get(&last_part(normal).to_lowercase()) else { return Vec::new() };
+        let Some(paths) = self.by_name.get(&folded_name(normal)) else { return Vec::new() };
         let is_other = |path: &&String| path.as_str() != normal && may_be_same(path, normal);
         paths.iter().filter(is_other).map(|path| self.by_path[path]).collect()
     }
@@ -75,7 +75,7 @@ impl PathIndex {
             unpacker.list(|unpacker| {
                 let path = unpacker.text_after(&before)?;
                 before.clone_from(&path);
-                index.by_name.entry(last_part(&path).to_lowercase()).or_default().push(path.clone());
+                index.by_name.entry(folded_name(&path)).or_default().push(path.clone());
                 index.by_path.insert(path, unpacker.place(files)?);
                 Ok(())
             })

@@ -107,6 +107,7 @@ impl FileState {
             doubts,
             mentions,
             end,
+            has_returns,
             bytes,
         } = self;
         packer.list(segments, |packer, segment| segment.rest(packer));
@@ -137,6 +138,7 @@ impl FileState {
             End::Closed => 1,
             End::Open => 2,
         });
+        packer.flag(*has_returns);
         packer.number(*bytes);
     }
 
@@ -167,6 +169,7 @@ impl FileState {
                 2 => End::Open,
                 _ => return Err(Damaged),
             },
+            has_returns: unpacker.flag()?,
             bytes: unpacker.number()?,
         };
         Ok(file)

@@ -45,6 +45,11 @@ impl FileState {
         self.bytes
     }
 
+    /// Whether some of its lines are known to end with a carriage return and a line feed. Known lines are without both.
+    pub fn has_carriage_returns(&self) -> bool {
+        self.has_returns
+    }
+
     pub(super) fn count_bytes(&mut self) {
         let lines = self.segments.iter().flat_map(|segment| &segment.lines);
         self.bytes = lines.map(|line| line.text.len() + 1).sum();

@@ -92,7 +92,9 @@ impl FileModel {
             region.segment == at && region.made_of.is_empty() && segment.first == Some(region.start + 1)
         };
         let is_all = there.regions.len() == file.segments.len() && !file.deleted && file.doubts.is_empty();
-        let is_closed = file.end == end_of(there) && file.whole == is_whole(&file.segments, there.lines);
+        let is_closed = file.end == end_of(there)
+            && file.has_returns == there.has_returns
+            && file.whole == is_whole(&file.segments, there.lines);
         if is_all && is_closed && there.regions.iter().zip(&file.segments).enumerate().all(is_in_place) {
             self.files.regrade(index, now);
             return Verified::Same;
@@ -121,7 +123,7 @@ impl FileState {
 
     fn take_there(&mut self, now: Now, there: &There) -> Verified {
         self.doubts.clear();
-        self.end = end_of(there);
+        (self.end, self.has_returns) = (end_of(there), there.has_returns);
         if self.deleted {
             // It exists again, and nothing of it was read.
             self.deleted = false;

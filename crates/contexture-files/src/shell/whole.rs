@@ -9,7 +9,7 @@ impl Parser<'_> {
     pub(super) fn process_substitution(&mut self) -> Option<Word> {
         self.advance(2);
         self.substitution()?;
-        Some(Word { text: "<()".to_owned(), expands: Expands::ToAnything, is_quoted: true })
+        Some(Word { text: "<()".to_owned(), expands: Expands::ToAnything, is_quoted: true, ..Word::default() })
     }
 
     /// `$((…))` or `((…))`, from its parentheses on. Nothing in it runs, or it is not followed: where the parentheses do

@@ -18,10 +18,15 @@ impl Parser<'_> {
                 _ => {
                     let at_start = word.text.is_empty() && !word.is_quoted;
                     word.expands = word.expands.max(expansion(next, at_start, self.rest()));
+                    word.has_braces |= next == '{' && !self.rest().starts_with("{}");
                     word.text.push(next);
                     self.advance(next.len_utf8());
                 }
             }
+        }
+        // A bracket alone is the command that tests, or its end.
+        if matches!(word.text.as_str(), "[" | "]") && word.expands == Expands::ToNames {
+            word.expands = Expands::Never;
         }
         // A tilde is also expanded after `=` or `:`.
         if !word.is_quoted && (word.text.contains("=~") || word.text.contains(":~")) {

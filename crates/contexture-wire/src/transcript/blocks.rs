@@ -146,8 +146,12 @@ pub(super) fn say(content: Option<&RawValue>, role: Role, assembler: &mut Assemb
     for mut block in content.map_or(Ok(Vec::new()), blocks_of)? {
         if block.kind() == BlockKind::Answer {
             let answer = text_of(block.content, assembler)?;
-            // This format marks failures, so an output without the mark is a success.
-            let outcome = if block.is_error == Some(true) { Outcome::Failed } else { Outcome::Done };
+            // Not every client marks failures, so an output without the mark may be either.
+            let outcome = match block.is_error {
+                Some(true) => Outcome::Failed,
+                Some(false) => Outcome::Done,
+                None => Outcome::Unknown,
+            };
             assembler.answer(block.tool_use_id.as_deref().unwrap_or_default(), answer, outcome);
         } else if let Some(more) = block.take_text(assembler) {
             append_text(&mut text, more);

@@ -49,6 +49,9 @@ struct State<'a> {
     input: Option<&'a RawValue>,
     output: Option<String>,
     error: Option<String>,
+    /// What the tool adds for the program that shows it: the exit status of a command, among others.
+    #[serde(default)]
+    metadata: Value,
     #[serde(default)]
     attachments: Vec<Attachment>,
 }
@@ -103,18 +106,31 @@ fn assistant(parts: Vec<Part<'_>>, assembler: &mut Assembler<'_>) -> Result<(), 
     Ok(())
 }
 
+impl State<'_> {
+    /// How a call of a tool ended. A command that failed is a completed call too.
+    fn outcome(&self, tool: &str) -> Outcome {
+        match (self.status.as_deref(), self.metadata.get("exit")) {
+            (Some("error"), _) => Outcome::Failed,
+            (Some("pending" | "running"), _) => Outcome::Interrupted,
+            (Some("completed"), Some(exit)) => match exit.as_i64() {
+                Some(0) => Outcome::Done,
+                Some(_) => Outcome::Failed,
+                None => Outcome::Unknown,
+            },
+            (Some("completed"), None) if tool == "bash" => Outcome::Unknown,
+            (Some("completed"), None) => Outcome::Done,
+            _ => Outcome::Unknown,
+        }
+    }
+}
+
 impl Step {
     fn add(&mut self, part: Part<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
         let (id, name) = (part.call_id.unwrap_or_default(), part.tool.unwrap_or_default());
         let arguments = value_of(part.state.as_ref().and_then(|state| state.input))?;
         self.calls.push(call(&id, &name, arguments));
         let Some(state) = part.state else { return Ok(()) };
-        let outcome = match state.status.as_deref() {
-            Some("completed") => Outcome::Done,
-            Some("error") => Outcome::Failed,
-            Some("pending" | "running") => Outcome::Interrupted,
-            _ => Outcome::Unknown,
-        };
+        let outcome = state.outcome(&name);
         if let Some(mut answer) = state.output.or(state.error) {
             for _ in state.attachments.iter().filter(|attachment| is_image(attachment.mime.as_deref())) {
                 assembler.tally.images += 1;

@@ -15,9 +15,6 @@ const MAX_LINES: usize = 2_000;
 /// Most bytes that one call shows: about 16 000 tokens.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// Fewer lines are followed by a note that the file ends there: without it, one or two numbers could be part of the text.
-const MIN_PLAIN_LINES: usize = 3;
-
 /// Shows lines of a file with their numbers.
 #[derive(Clone, Debug)]
 pub struct ReadFile(Workspace);
@@ -86,7 +83,8 @@ fn numbered(text: &str, first: usize, limit: usize) -> Result<String, BoxError> 
     }
     if last < total {
         shown.push_str(&format!("[lines {first}-{last} of {total}; go on with offset {}]\n", last + 1));
-    } else if last - first + 1 < MIN_PLAIN_LINES {
+    } else {
+        // Without this, the numbers could be part of the text for those who read the output later.
         shown.push_str(&format!("(End of file: {total} line{})\n", if total == 1 { "" } else { "s" }));
     }
     Ok(shown)
@@ -98,7 +96,7 @@ mod tests {
 
     #[test]
     fn lines_carry_their_numbers_and_a_part_says_that_there_is_more() {
-        assert_eq!(numbered("a\nb\nc", 1, 10).unwrap(), "1\ta\n2\tb\n3\tc\n");
+        assert_eq!(numbered("a\nb\nc", 1, 10).unwrap(), "1\ta\n2\tb\n3\tc\n(End of file: 3 lines)\n");
         assert_eq!(numbered("a\r\nb", 1, 10).unwrap(), "1\ta\n2\tb\n(End of file: 2 lines)\n");
         assert_eq!(numbered("a", 1, 10).unwrap(), "1\ta\n(End of file: 1 line)\n");
         assert_eq!(numbered("a\nb\nc\nd", 4, 10).unwrap(), "4\td\n(End of file: 4 lines)\n");

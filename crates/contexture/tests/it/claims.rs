@@ -120,10 +120,7 @@ fn tools_that_may_change_files_put_them_in_doubt() {
         ("write_stdin", json!({"session_id": 1, "chars": ""})),
         ("write_stdin", json!({"session_id": 1, "yield_time_ms": 1000})),
         ("mcp__playwright__browser_run_code", json!({"code": "x"})),
-        ("append_to_file", json!({"path": "/w/other.txt", "content": "more\n"})),
         ("web_search", json!({"query": "x"})),
-        ("mcp__linear__update_issue", json!({"id": "1", "title": "x"})),
-        ("mcp__github__create_pull_request", json!({"title": "x", "body": "y"})),
         ("update_todo_list", json!({"todos": []})),
         ("save_memory", json!({"fact": "x"})),
         ("execute_sql", json!({"query": "select 1"})),
@@ -132,6 +129,14 @@ fn tools_that_may_change_files_put_them_in_doubt() {
         ("get_diagnostics", json!({"path": "/w/a.txt"})),
     ] {
         check(tool, arguments, SAME);
+    }
+    // What they name is in doubt. The lines of other files are presumed, and no longer that they are all.
+    for (tool, arguments) in [
+        ("append_to_file", json!({"path": "/w/other.txt", "content": "more\n"})),
+        ("mcp__linear__update_issue", json!({"id": "1", "title": "x"})),
+        ("mcp__github__create_pull_request", json!({"title": "x", "body": "y"})),
+    ] {
+        check(tool, arguments, "1:a1|a2|a3");
     }
     // It may have changed something before it failed, but not if it was refused.
     for (outcome, expected) in [(Outcome::Failed, "nothing"), (Outcome::Denied, SAME)] {
@@ -280,6 +285,9 @@ fn what_a_command_may_do_otherwise_is_not_claimed() {
         ("git apply --check --appl -R p.d", "a.txt"),
         ("o=--output=b.txt; git log -1 \"$o\"", "b.txt"),
         ("git log -1 --{output=b.txt,stat}", "b.txt"),
+        ("git log -1 {--stat,--output}=b.txt", "b.txt"),
+        ("git log -1 --\"out\"{put=b.txt,line}", "b.txt"),
+        ("git log -1 $'--output=b.txt'", "b.txt"),
         ("git log -1 --out${x}put=b.txt", "b.txt"),
         ("echo x > /dev/../w/a.txt", "a.txt"),
         ("echo x > //proc/self/cwd/a.txt", "a.txt"),

@@ -4,9 +4,13 @@ use std::fmt::Write as _;
 
 use contexture::files::commands::formatters::FORMATTERS;
 use contexture::files::commands::tables::{
-    GIT_READ_ONLY, MAKE_TARGETS, PRESUMED, READ_ONLY, RISKY_PREFIXES, RISKY_VARIABLES, WRITES, WRITES_WHOLE,
+    APART, GIT_APART, GIT_READ_ONLY, INSTALLERS, MAKE_TARGETS, PRESUMED, READ_ONLY, RISKY_PREFIXES, RISKY_VARIABLES,
+    WRITES, WRITES_WHOLE,
 };
-use contexture::files::dialect::guess::{CHANGING, FILE_WORDS, READING, RUNNING};
+use contexture::files::commands::tasks::{CHANGING_TASKS, LOOKING_TASKS, QUESTIONS, RUNNERS};
+use contexture::files::dialect::guess::{
+    CHANGE_NAMES, CHANGING, FILE_WORDS, OTHER_THINGS, PROJECT_CHANGING, READING, RUNNING,
+};
 
 const PAGE: &str = include_str!("../../../../docs/what-commands-do.md");
 
@@ -24,6 +28,15 @@ fn tables() -> String {
         let _ = writeln!(text, "| `{}` | {} |", entry.name, unless.join(", "));
     }
     let _ = writeln!(text, "\nAnd these actions of `git`: {}.", code(GIT_READ_ONLY));
+    let apart: Vec<String> = GIT_APART.iter().map(|words| words.join(" ")).collect();
+    let apart: Vec<&str> = apart.iter().map(String::as_str).collect();
+    let _ = writeln!(text, "These change the repository, but no file of the work tree: {}.", code(&apart));
+    text.push_str("\nThese run nothing of the project and write no source:\n\n");
+    text.push_str("| command | only with | unless |\n| --- | --- | --- |\n");
+    for entry in APART {
+        let (words, needs, unless) = (entry.words.join(" "), code(entry.needs), code(entry.unless));
+        let _ = writeln!(text, "| `{words}` | {needs} | {unless} |");
+    }
     text.push_str("\n## Commands that are presumed to leave sources alone\n\n| command | only with |\n| --- | --- |\n");
     for entry in PRESUMED {
         let _ = writeln!(text, "| `{}` | {} |", entry.words.join(" "), code(entry.needs));
@@ -35,6 +48,23 @@ fn tables() -> String {
         code(WRITES),
         code(WRITES_WHOLE)
     );
+    let _ = writeln!(
+        text,
+        "\nTasks of a project, run by {}, are presumed to leave sources alone if a word of their name is {} and none is {}.",
+        code(RUNNERS),
+        code(LOOKING_TASKS),
+        code(CHANGING_TASKS)
+    );
+    let _ = writeln!(
+        text,
+        "So is a program that is asked for something: its first or second word is {}, or its last one `--help` or `--version`.",
+        code(QUESTIONS)
+    );
+    text.push_str("\nA word that the shell changes (a variable, a pattern, a substitution) does not change this, unless an option that the line has anywhere would.\nPrograms on the command line (`python3 -c`, `node -e`, `perl -ne`) are presumed to read only if none of their words writes, runs or hides something; if they name all files that they write, only these are in doubt.\n");
+    text.push_str("\n## Installing packages\n\n| command | kinds of files in doubt |\n| --- | --- |\n");
+    for (words, extensions) in INSTALLERS {
+        let _ = writeln!(text, "| `{}` | {} |", words.join(" "), code(extensions));
+    }
     text.push_str("\n## Formatters\n\nThey rewrite the files and directories that they are told to and are presumed to leave others alone; told none, they rewrite all files of these kinds. Patterns and options that may name files put all of these kinds, or all files, in doubt.\n\n");
     text.push_str("| command | only with | kinds of files | only what it is told |\n| --- | --- | --- | --- |\n");
     for entry in FORMATTERS {
@@ -48,13 +78,17 @@ fn tables() -> String {
         code(RISKY_VARIABLES),
         code(RISKY_PREFIXES)
     );
+    text.push_str("\n## Tools that are not known\n\nTools of known agents are in a table of their own; any other is judged by the words of its name and by its arguments.\n\n");
     let _ = writeln!(
         text,
-        "\n## Tools that are not known\n\nTools of known agents are in a table of their own; any other is judged by the words of its name and by its arguments.\n\n- After one that names a file, that file is in doubt, unless its name has one of {3} and none of {0}.\n- After one that names none, all files are in doubt if its name has one of the latter and also one of {1}.\n- It runs code if its name has one of {2} and none of the first list; all files are in doubt after it.\n- Any other changes nothing.",
+        "- One whose name has one of {} and none of the next list changes nothing.\n- After one whose name has one of {}, or that is told {}, what it names is in doubt; if it names nothing, all files are if its name has one of {}.\n- All files are in doubt after one whose name has one of {}, unless it also has one of {}.\n- It runs code if its name has one of {}; all files are in doubt after it.\n- After any other, what it names is in doubt, and the rest is presumed to be as it was.",
+        code(READING),
         code(CHANGING),
+        code(CHANGE_NAMES),
         code(FILE_WORDS),
-        code(RUNNING),
-        code(READING)
+        code(PROJECT_CHANGING),
+        code(OTHER_THINGS),
+        code(RUNNING)
     );
     text
 }

@@ -116,7 +116,10 @@ fn what_was_found_on_the_disk_is_stored_by_what_was_known() {
     let files = vec![
         Compared { file: 4, found: Found::Unchanged },
         Compared { file: 5, found: Found::Gone },
-        Compared { file: 6, found: Found::There(There { known: 7, lines: 30, is_open: false, regions }) },
+        Compared {
+            file: 6,
+            found: Found::There(There { known: 7, lines: 30, is_open: false, has_returns: false, regions }),
+        },
     ];
     let decision = FoldDecision::Disk(Checked { at: 12, files });
     let stored = json!({

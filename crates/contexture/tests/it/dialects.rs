@@ -59,15 +59,18 @@ fn short_files_that_the_own_tool_reads_are_known() {
     check("read_file", path(), "1\tone\n(End of file: 1 line)\n", whole(&["one"]));
     check("read_file", path(), "1\tone\n2\ttwo\n(End of file: 2 lines)\n", whole(&["one", "two"]));
     check("read_file", path(), "1\t\n(End of file: 1 line)\n", whole(&[""]));
-    check("read_file", path(), "1\tone\n2\ttwo\n3\tthree\n", whole(&["one", "two", "three"]));
     let part = |offset: usize, limit: usize| json!({"path": "a.txt", "offset": offset, "limit": limit});
     let shown = vec![read("a.txt", Some(4), &["four"], false)];
     check("read_file", part(4, 9), "4\tfour\n(End of file: 4 lines)\n", shown);
     let shown = vec![read("a.txt", Some(2), &["two", "three"], false)];
     check("read_file", part(2, 2), "2\ttwo\n3\tthree\n[lines 2-3 of 4; go on with offset 4]\n", shown);
-    for text in
-        ["1\tone\n", "1\tone\n2\ttwo\n", "1\tone\n(End of file: 2 lines)\n", "1\tone\n3\tx\n(End of file: 2 lines)\n"]
-    {
+    for text in [
+        "1\tone\n",
+        "1\tone\n2\ttwo\n",
+        "1\tone\n2\ttwo\n3\tthree\n",
+        "1\tone\n(End of file: 2 lines)\n",
+        "1\tone\n3\tx\n(End of file: 2 lines)\n",
+    ] {
         check("read_file", path(), text, vec![]);
     }
 }
@@ -78,6 +81,11 @@ fn narrowed_reads_know_where_they_start() {
     check("Read", arguments, "     7→x\n     8→y", vec![read("a.rs", Some(7), &["x", "y"], false)]);
     let arguments = json!({"path": "a.rs", "view_range": [7, 8]});
     check("view", arguments, "7. x\n8. y", vec![read("a.rs", Some(7), &["x", "y"], false)]);
+    let one = json!({"path": "a.rs", "view_range": [7, 7]});
+    check("view", one, "7. x", vec![read("a.rs", Some(7), &["x"], false)]);
+    // A list may count its lines itself, and numbers that are not those of the range are not the tool's.
+    check("view", json!({"path": "a.md", "view_range": [7, 8]}), "7. x\n8. y", Vec::new());
+    check("view", json!({"path": "a.rs", "view_range": [7, 9]}), "7. x\n8. y", Vec::new());
     let arguments = json!({"path": "a.rs", "line_offset": 7, "n_lines": 2});
     check("ReadFile", arguments, "     7\tx\n     8\ty", vec![read("a.rs", Some(7), &["x", "y"], false)]);
 }
@@ -100,7 +108,7 @@ fn edits_of_every_agent_are_understood() {
     check("unheard_of", json!({"path": "a.rs", "old_str": "old", "new_str": "new"}), "ok", expected.clone());
     let arguments = json!({"path": "a.rs", "edits": [{"oldText": "old", "newText": "new"}]});
     check("unheard_of", arguments.clone(), "ok", expected.clone());
-    let doubt = vec![swept(Some("a.rs"), &[], "unheard_of")];
+    let doubt = vec![swept(Some("a.rs"), &[], "unheard_of"), presumed("unheard_of")];
     check("unheard_of", json!({"path": "a.rs", "edits": ["old", "new"]}), "ok", doubt);
     check("apply_diff", json!({"path": "a.rs", "diff": diff}), "ok", vec![patch("a.rs", &["old"], &["new"])]);
     for name in ["mcp__filesystem__edit_file", "files.edit_file", "files/edit_file", "files:edit_file"] {
@@ -360,7 +368,8 @@ fn what_a_failed_command_line_may_have_done_is_in_doubt() {
         let output = FunctionCallOutput::new("1", "boom\n", Outcome::Failed);
         assert_eq!(Dialects::builtin().observe(&call, &output).observations, expected);
     };
-    check("make && echo x > a.rs", vec![presumed("make"), write_of("a.rs", "x\n"), swept(Some("a.rs"), &[], "echo x")]);
+    let doubted = Observation::Doubted { path: "a.rs".into(), by: "`echo x`".into() };
+    check("make && echo x > a.rs", vec![presumed("make"), write_of("a.rs", "x\n"), doubted]);
     check("cat a.rs && false", vec![Observation::Old { path: "a.rs".into(), blocks: vec![block(None, &["boom"])] }]);
 }
 

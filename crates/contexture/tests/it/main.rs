@@ -11,6 +11,7 @@ mod conversation;
 mod engine_kill;
 mod episodic;
 #[cfg(feature = "bpe")]
+mod attack;
 mod cap;
 mod decisions;
 mod dialogue;
@@ -23,6 +24,7 @@ mod disk_project;
 mod dialects;
 mod disk_compare;
 mod disk_replay;
+mod everyday;
 mod examples;
 mod file_history;
 mod file_history_engine;
@@ -77,6 +79,7 @@ mod sqlite_leases;
 #[cfg(feature = "sqlite")]
 mod sqlite_store;
 #[cfg(unix)]
+mod tool_says;
 mod tools;
 mod transcript;
 

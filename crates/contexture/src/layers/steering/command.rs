@@ -294,8 +294,12 @@ impl Looking<'_> {
     /// A command that gets more arguments from what is read.
     fn fed(self, arguments: &[Word], command: &Simple, scope: &Scope) -> Likeness {
         let replaced = programs::replaced(arguments);
-        let unknown =
-            || Word { text: "$1".to_owned(), expands: crate::files::shell::Expands::ToAnything, is_quoted: true };
+        let unknown = || Word {
+            text: "$1".to_owned(),
+            expands: crate::files::shell::Expands::ToAnything,
+            is_quoted: true,
+            ..Word::default()
+        };
         greatest(programs::XARGS.starts(arguments).into_iter().map(|start| {
             let words = arguments[start..].iter().take_while(|word| word.text != ":::");
             let is_replaced = |word: &&Word| replaced.iter().any(|text| word.text.contains(text.as_str()));

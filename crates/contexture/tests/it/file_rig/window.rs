@@ -1,5 +1,7 @@
 //! Reading the views of files in a window as a model would, from their text alone.
 
+use std::ops::Range;
+
 use contexture::fold::ShownItem;
 
 use crate::records::{made, text};
@@ -57,9 +59,14 @@ impl<'a, I: Iterator<Item = &'a str>> Reader<'a, I> {
         let count: usize = count.parse().map_err(|_| wrong())?;
         let rest = rest.strip_prefix('s').unwrap_or(rest);
         let grade = rest.strip_prefix(", ").unwrap_or(rest).to_owned();
+        // What is said of single regions follows; within a run it is said before its lines.
+        let (grade, inside) = match is_whole.then(|| grade.find("; line")).flatten() {
+            Some(at) => (grade[..at].to_owned(), grade[at..].to_owned()),
+            None => (grade, String::new()),
+        };
         let before = self.shown.len();
         while self.lines.peek().is_some_and(|line| begins_run(line)) {
-            self.run(path, is_whole, &grade)?;
+            self.run(path, is_whole, &grade, &inside)?;
         }
         let found: usize = self.shown[before..].iter().map(|run| run.lines.len()).sum();
         if found != count {
@@ -68,8 +75,9 @@ impl<'a, I: Iterator<Item = &'a str>> Reader<'a, I> {
         Ok(())
     }
 
-    fn run(&mut self, path: &str, is_whole: bool, grade: &str) -> Result<(), String> {
+    fn run(&mut self, path: &str, is_whole: bool, grade: &str, inside: &str) -> Result<(), String> {
         let line = self.lines.next().unwrap_or_default();
+        let mut inside = inside.to_owned();
         let (mut first, mut grade) = (is_whole.then_some(1), grade.to_owned());
         let mut fence = line;
         if !line.starts_with("```") {
@@ -85,6 +93,9 @@ impl<'a, I: Iterator<Item = &'a str>> Reader<'a, I> {
             if let Some(own) = rest.strip_prefix(", ") {
                 own.clone_into(&mut grade);
             }
+            if rest.starts_with("; ") {
+                rest.clone_into(&mut inside);
+            }
             fence = self.lines.next().unwrap_or_default();
         }
         let mut lines = Vec::new();
@@ -96,9 +107,41 @@ impl<'a, I: Iterator<Item = &'a str>> Reader<'a, I> {
             }
         }
         // A run without lines is shown as one empty line between its fences.
-        self.shown.push(Shown { path: path.to_owned(), is_whole, grade, first, lines });
+        if inside.is_empty() {
+            self.shown.push(Shown { path: path.to_owned(), is_whole, grade, first, lines });
+            return Ok(());
+        }
+        for (region, own) in regions(&inside, first.unwrap_or(1), lines.len(), &grade)? {
+            let number = first.map(|first| first + region.start).filter(|_| !own.starts_with("in doubt"));
+            let lines = lines[region].to_vec();
+            self.shown.push(Shown { path: path.to_owned(), is_whole: false, grade: own, first: number, lines });
+        }
         Ok(())
     }
+}
+
+/// The regions of a run with the grade of each: `; lines 3–5 in doubt (…); line 9 sure`, others as most are.
+fn regions(said: &str, first: usize, count: usize, most: &str) -> Result<Vec<(Range<usize>, String)>, String> {
+    let mut regions: Vec<(Range<usize>, String)> = Vec::new();
+    let mut at = 0;
+    for part in said.split("; line").skip(1) {
+        let part = part.strip_prefix('s').unwrap_or(part).trim_start();
+        let wrong = || format!("a region that cannot be read: {part}");
+        let (numbers, grade) = part.split_once(' ').ok_or_else(wrong)?;
+        let grade = grade.strip_prefix("of these ").unwrap_or(grade);
+        let (from, to) = numbers.split_once('–').unwrap_or((numbers, numbers));
+        let from: usize = from.parse().map_err(|_| wrong())?;
+        let to: usize = to.parse().map_err(|_| wrong())?;
+        let region = from.checked_sub(first).ok_or_else(wrong)?..to + 1 - first;
+        if region.start < at || region.end > count || region.is_empty() {
+            return Err(wrong());
+        }
+        regions.extend((at < region.start).then(|| (at..region.start, most.to_owned())));
+        at = region.end;
+        regions.push((region, grade.to_owned()));
+    }
+    regions.extend((at < count).then(|| (at..count, most.to_owned())));
+    Ok(regions)
 }
 
 fn begins_run(line: &str) -> bool {

@@ -1,0 +1,286 @@
+//! Counts the lines that folds of recordings show by their grade, and holds what is claimed against the next reads.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+use contexture::files::model::{FileModel, Grade};
+use contexture::files::observation::Observation;
+use contexture::files::observer::Observer;
+use contexture::fold::{Fold, FoldDecision, Folder, Meter, Policy, ShownItem};
+use contexture::item::{FunctionCall, Item};
+use contexture::tokens::{Estimate, count_item};
+use contexture::transcript::Record;
+use contexture_cli::failure::Failure;
+use contexture_cli::source::{self, Source};
+use contexture_cli::work::in_parallel;
+
+/// Counts the lines of files that folds show, by grade and by what lowered it.
+///
+/// Every line that a later read of the same file shows is compared with what was known of it just before.
+#[derive(Parser)]
+#[command(name = "grades")]
+struct Arguments {
+    /// Directories with recordings, or recordings.
+    #[arg(value_name = "DIR", required = true)]
+    paths: Vec<PathBuf>,
+    /// The budget of the window in tokens.
+    #[arg(long, value_name = "N", default_value_t = 64_000, value_parser = clap::value_parser!(u64).range(1..))]
+    budget: u64,
+    /// How many causes to list.
+    #[arg(long, value_name = "N", default_value_t = 25)]
+    causes: usize,
+    /// Print claims that a later read contradicts.
+    #[arg(long)]
+    wrong: bool,
+    /// Print the lines shown of each file by all that lowered their grade.
+    #[arg(long)]
+    sets: bool,
+}
+
+fn main() -> ExitCode {
+    match Arguments::try_parse() {
+        Ok(arguments) => print(&arguments).map_or_else(Failure::report, |()| ExitCode::SUCCESS),
+        Err(error) => Failure::from(error).hint("`grades --help` says what can be asked for").report(),
+    }
+}
+
+fn print(arguments: &Arguments) -> Result<(), Failure> {
+    let sources = source::find(&arguments.paths)?;
+    let counted = in_parallel(&sources, |source| play(source, arguments.budget));
+    let mut sum = Counts::default();
+    for counts in counted.into_iter().flatten() {
+        sum.add(counts);
+    }
+    Ok(io::stdout().write_all(sum.text(arguments).as_bytes())?)
+}
+
+/// What was counted in one recording, or in several.
+#[derive(Default)]
+struct Counts {
+    folds: usize,
+    /// Shown lines by the first word of their grade.
+    shown: BTreeMap<String, usize>,
+    /// Shown lines by grade and first cause.
+    causes: HashMap<String, usize>,
+    /// Claimed lines that a later read showed again, by grade: how many it confirmed and how many it contradicted.
+    held: BTreeMap<&'static str, (usize, usize)>,
+    wrong: Vec<String>,
+    /// Shown lines by grade and all causes.
+    sets: HashMap<String, usize>,
+}
+
+impl Counts {
+    fn add(&mut self, other: Counts) {
+        self.folds += other.folds;
+        for (grade, lines) in other.shown {
+            *self.shown.entry(grade).or_default() += lines;
+        }
+        for (cause, lines) in other.causes {
+            *self.causes.entry(cause).or_default() += lines;
+        }
+        for (grade, (right, wrong)) in other.held {
+            let sum = self.held.entry(grade).or_default();
+            (sum.0, sum.1) = (sum.0 + right, sum.1 + wrong);
+        }
+        self.wrong.extend(other.wrong);
+        for (set, lines) in other.sets {
+            *self.sets.entry(set).or_default() += lines;
+        }
+    }
+
+    /// Counts the lines that a fold shows, by what lowered their grade.
+    fn sets(&mut self, fold: &Fold, model: &FileModel, name: &str) {
+        for shown in fold.shown.iter().flatten() {
+            for (lines, claim) in model.claims(shown.file, shown.segment, shown.first..shown.first + shown.count) {
+                let mut by: Vec<&str> = claim.by.iter().map(|cause| cause.by.as_str()).collect();
+                by.sort_unstable();
+                let path = &model.files()[shown.file].path;
+                *self.sets.entry(format!("{:?}\t{name}\t{path}\t{}", claim.grade, by.join(" ¦ "))).or_default() +=
+                    lines.len();
+            }
+        }
+    }
+
+    fn text(&self, arguments: &Arguments) -> String {
+        let all: usize = self.shown.values().sum();
+        let share = |lines: usize| 100.0 * lines as f64 / all.max(1) as f64;
+        let mut text = format!("{} folds, {all} lines shown\n", self.folds);
+        // Writing to a string cannot fail.
+        for (grade, lines) in &self.shown {
+            let _ = writeln!(text, "{:6.2} %  {grade}", share(*lines));
+        }
+        for (grade, (right, wrong)) in &self.held {
+            let _ = writeln!(text, "{grade}: a later read confirmed {right} lines and contradicted {wrong}");
+        }
+        let mut causes: Vec<(&String, &usize)> = self.causes.iter().collect();
+        causes.sort_by_key(|(cause, lines)| (std::cmp::Reverse(**lines), *cause));
+        for (cause, lines) in causes.into_iter().take(arguments.causes) {
+            let _ = writeln!(text, "{:6.2} %  {cause}", share(*lines));
+        }
+        for wrong in self.wrong.iter().filter(|_| arguments.wrong) {
+            let _ = writeln!(text, "{wrong}");
+        }
+        for (set, lines) in self.sets.iter().filter(|_| arguments.sets) {
+            let _ = writeln!(text, "set\t{lines}\t{}", set.replace('\n', " "));
+        }
+        text
+    }
+
+    /// Counts the views of a window.
+    fn view(&mut self, window: &[ShownItem]) {
+        for shown in window.iter().filter(|shown| shown.position.is_none()) {
+            let Some(message) = shown.item.as_message() else { continue };
+            let text = message.text_cow();
+            if text.contains("# Files as you know them at message ") {
+                self.view_text(&text);
+            }
+        }
+    }
+
+    fn view_text(&mut self, text: &str) {
+        let (mut heading, mut own, mut fence) = (String::new(), String::new(), None::<&str>);
+        let (mut exceptions, mut at) = (Vec::new(), 0);
+        for line in text.lines() {
+            match fence {
+                Some(end) if line == end => fence = None,
+                Some(_) => {
+                    at += 1;
+                    let own_grade = grade_in(&own).map(|_| own.as_str());
+                    let except = exceptions.iter().find(|(lines, _): &&(Range<usize>, String)| lines.contains(&at));
+                    self.line(except.map(|(_, grade)| grade.as_str()).or(own_grade).unwrap_or(&heading));
+                }
+                None if line.starts_with("```") => {
+                    fence = Some(line);
+                    let first = own.strip_prefix("from line ").and_then(leading_number).unwrap_or(1);
+                    (exceptions, at) = (exceptions_in(&own), first - 1);
+                }
+                None if line.starts_with("## `") => {
+                    heading = line.split_once("`: ").map_or("", |(_, rest)| rest).to_owned();
+                    own.clear();
+                }
+                None => line.clone_into(&mut own),
+            }
+        }
+    }
+
+    /// Counts a line whose grade a heading gives.
+    fn line(&mut self, heading: &str) {
+        let grade = grade_in(heading).unwrap_or("no grade");
+        *self.shown.entry(grade.to_owned()).or_default() += 1;
+        let cause = heading.split_once('(').map_or("", |(_, rest)| rest);
+        let cause: String = cause.split("`, `").next().unwrap_or_default().chars().take(70).collect();
+        *self.causes.entry(format!("{grade}: {cause}")).or_default() += 1;
+    }
+
+    /// Compares what a read shows with what was known of these lines.
+    fn hold(&mut self, model: &FileModel, name: &str, observation: &Observation) {
+        let Observation::Read { path, block, .. } = observation else { return };
+        let (Some(first), Some(file)) = (block.first, model.place(path)) else { return };
+        for (place, segment) in model.files()[file].segments.iter().enumerate() {
+            let Some(known) = segment.first else { continue };
+            for (index, line) in segment.lines.iter().enumerate() {
+                let shown = (known + index).checked_sub(first).and_then(|at| block.lines.get(at));
+                let Some(shown) = shown else { continue };
+                let claim = model.claim(file, place, index..index + 1);
+                let grade = match claim.grade {
+                    Grade::Verified => "verified",
+                    Grade::Sure => "sure",
+                    Grade::Presumed => "presumed",
+                    _ => "in doubt",
+                };
+                let held = self.held.entry(grade).or_default();
+                if **shown == *line.text {
+                    held.0 += 1;
+                } else {
+                    held.1 += 1;
+                    let by = claim.by.first().map(|cause| cause.by.clone()).unwrap_or_default();
+                    let (was, is) = (&line.text, shown);
+                    self.wrong.push(format!("{name} {grade} {path}:{} was {was:?} is {is:?} {by}", known + index));
+                }
+            }
+        }
+    }
+}
+
+/// What is said of single regions: `; lines 3–5 in doubt (…)`.
+fn exceptions_in(said: &str) -> Vec<(Range<usize>, String)> {
+    let one = |part: &str| {
+        let part = part.strip_prefix('s').unwrap_or(part).trim_start();
+        let (numbers, grade) = part.split_once(' ')?;
+        let (from, to) = numbers.split_once('–').unwrap_or((numbers, numbers));
+        let grade = grade.strip_prefix("of these ").unwrap_or(grade);
+        Some((from.parse().ok()?..to.parse::<usize>().ok()? + 1, format!(", {grade}")))
+    };
+    said.split("; line").skip(1).filter_map(one).collect()
+}
+
+fn leading_number(text: &str) -> Option<usize> {
+    text[..text.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
+}
+
+/// The grade that a heading gives first.
+fn grade_in(heading: &str) -> Option<&'static str> {
+    const GRADES: [&str; 4] = ["verified", "sure", "presumed", "in doubt"];
+    let found = GRADES.iter().filter_map(|grade| Some((heading.find(&format!(", {grade}"))?, *grade)));
+    found.min().map(|(_, grade)| grade)
+}
+
+fn play(source: &Source, budget: u64) -> Option<Counts> {
+    let transcript = match source.transcript() {
+        Ok((transcript, _)) => transcript,
+        Err(unread) => {
+            source.tell_unread(&unread);
+            return None;
+        }
+    };
+    let name = source.short.display().to_string();
+    let mut counts = Counts::default();
+    let mut folder = Folder::new(Policy::new(budget), Meter::new(Arc::new(Estimate)));
+    let (mut observer, mut model) = (Observer::default(), FileModel::new());
+    let mut calls: HashMap<String, FunctionCall> = HashMap::new();
+    let mut at = 0;
+    for record in &transcript.records {
+        at += 1;
+        if record.is_response() {
+            let window = folder.request().to_vec();
+            for made in folder.take_decisions() {
+                let FoldDecision::Fold(fold) = made else { continue };
+                counts.folds += 1;
+                counts.view(&window);
+                counts.sets(&fold, folder.model(), &name);
+            }
+        }
+        record.calls().for_each(|call| observer.expect(call));
+        calls.extend(record.calls().map(|call| (call.call_id.to_string(), call.clone())));
+        for observation in observed(&mut observer, &mut calls, record) {
+            counts.hold(&model, &name, &observation);
+            model.apply(at, &observation);
+        }
+        let counted = |item: &Item| (Arc::new(item.clone()), count_item(&Estimate, item));
+        folder.push(record.items().iter().map(counted));
+    }
+    Some(counts)
+}
+
+/// What a record tells about files.
+fn observed(observer: &mut Observer, calls: &mut HashMap<String, FunctionCall>, record: &Record) -> Vec<Observation> {
+    let mut told = Vec::new();
+    for item in record.items() {
+        match item {
+            Item::Message(message) => told.extend(observer.hear(message)),
+            Item::FunctionCallOutput(output) => {
+                if let Some(call) = calls.remove(&*output.call_id) {
+                    told.extend(observer.observe(&call, output).observations);
+                }
+            }
+            _ => {}
+        }
+    }
+    told
+}

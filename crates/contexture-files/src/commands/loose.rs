@@ -1,0 +1,117 @@
+//! Words that the shell changes before a command gets them, and what they may become.
+
+use super::tables::READ_ONLY;
+use super::{Effects, of_words};
+use crate::path::Directory;
+use crate::shell::{Expands, Simple, Word};
+
+/// What takes the place of a variable or a substitution when a command is looked at without it.
+const STAND_INS: [&str; 2] = ["1", ""];
+
+/// Returns what a command does whose words are not all plain, if that hardly depends on them: whatever options of the
+/// line they become, it changes nothing. `None` if it may.
+///
+/// A search, a test or a listing stays one whatever it is told to look at. Only an option could make it something else,
+/// and an option that the line does not have would have to come from outside of it.
+pub(super) fn whatever_they_are(command: &Simple, directory: &Directory) -> Option<Effects> {
+    if !command.arguments().iter().any(|word| word.plain().is_none()) {
+        return None;
+    }
+    for stand_in in STAND_INS {
+        let plain = with_stand_ins(command, stand_in)?;
+        if !is_harmless(&of_words(&plain, directory)) {
+            return None;
+        }
+        for option in &command.loose {
+            let mut told = plain.clone();
+            told.words.push(Word { text: option.clone(), ..Word::default() });
+            told.words.push(Word { text: "x".to_owned(), ..Word::default() });
+            if !is_harmless(&of_words(&told, directory)) {
+                return None;
+            }
+        }
+    }
+    // What only reads does so whatever it is given, but for options that nobody wrote.
+    let is_reading = READ_ONLY.iter().any(|entry| Some(entry.name) == command.program());
+    let is_certain = is_reading
+        || command.arguments().iter().all(|word| match word.expands {
+            Expands::Never => true,
+            // Names of files that begin with what is written.
+            Expands::ToNames => !word.text.starts_with(['*', '?', '[', '-']),
+            Expands::ToAnything => false,
+        });
+    let own = of_words(&with_stand_ins(command, STAND_INS[0])?, directory);
+    Some(if is_certain { own } else { Effects::presumed() })
+}
+
+fn is_harmless(effects: &Effects) -> bool {
+    effects.changes.is_empty() && effects.doubts.is_empty()
+}
+
+/// A command with something plain in the place of all that the shell would put in. `None` if that may be options which
+/// are written in the line itself, in braces or with escapes.
+fn with_stand_ins(command: &Simple, stand_in: &str) -> Option<Simple> {
+    let mut plain = command.clone();
+    for word in plain.words.iter_mut().skip(1).filter(|word| word.expands != Expands::Never) {
+        if word.expands == Expands::ToAnything {
+            if word.has_braces || word.text.contains("$'") {
+                return None;
+            }
+            word.text = replaced(&word.text, stand_in);
+        }
+        word.expands = Expands::Never;
+    }
+    plain.loose.clear();
+    plain.words.first()?.plain()?;
+    Some(plain)
+}
+
+/// A text in which variables and substitutions are replaced.
+fn replaced(text: &str, stand_in: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        let taken = match next {
+            '$' if rest.starts_with("$()") => 3,
+            '$' if rest.starts_with("${") => rest.find('}').map_or(rest.len(), |end| end + 1),
+            '$' => match name_length(&rest[1..]) {
+                0 => {
+                    plain.push('$');
+                    rest = &rest[1..];
+                    continue;
+                }
+                name => 1 + name,
+            },
+            '`' if rest.starts_with("``") => 2,
+            other => {
+                plain.push(other);
+                rest = &rest[other.len_utf8()..];
+                continue;
+            }
+        };
+        plain.push_str(stand_in);
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    plain
+}
+
+/// How many bytes after a dollar sign name a variable.
+fn name_length(text: &str) -> usize {
+    let name = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+    if name == 0 && text.starts_with(['@', '*', '#', '?', '$', '!', '-']) { 1 } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_and_substitutions_are_replaced() {
+        assert_eq!(replaced("--out${x}put=$y", "1"), "--out1put=1");
+        assert_eq!(replaced("a$()b", "1"), "a1b");
+        assert_eq!(replaced("${x%.txt}.rs", "1"), "1.rs");
+        assert_eq!(replaced("$a_1/$b", "1"), "1/1");
+        assert_eq!(replaced("cost: 5$", "1"), "cost: 5$");
+        assert_eq!(replaced("$é $? $", "1"), "$é 1 $");
+    }
+}

@@ -1,0 +1,511 @@
+//! Programs of other languages on a command line: `python3 -c '…'`, `node -e '…'`, `perl -pe '…'`.
+//!
+//! They are not run and not parsed. A text that has none of the words with which these languages change files, run
+//! other programs or hide what they do is presumed to read only. If all that it writes is named in it, only that is in
+//! doubt.
+
+use super::{Effects, operands_of, reach, told};
+use crate::mentions::looks_like_file;
+use crate::observation::Observation;
+use crate::path::Directory;
+use crate::shell::{Redirect, Simple};
+
+/// What a program text does, by its words.
+#[derive(Debug, PartialEq, Eq)]
+enum Deeds<'a> {
+    /// It has no word with which something is changed.
+    Reads,
+    /// It writes, and these are all the names of files that it has.
+    Writes(Vec<&'a str>),
+    /// It may do anything.
+    Unknown,
+}
+
+/// Modules of Python that change nothing by being used, apart from the functions that are listed.
+const PYTHON_MODULES: &[&str] = &[
+    "argparse",
+    "ast",
+    "base64",
+    "bisect",
+    "collections",
+    "copy",
+    "csv",
+    "datetime",
+    "decimal",
+    "difflib",
+    "fnmatch",
+    "functools",
+    "glob",
+    "hashlib",
+    "heapq",
+    "html",
+    "io",
+    "itertools",
+    "json",
+    "math",
+    "operator",
+    "os",
+    "pathlib",
+    "pprint",
+    "random",
+    "re",
+    "statistics",
+    "string",
+    "struct",
+    "sys",
+    "textwrap",
+    "time",
+    "tomllib",
+    "typing",
+    "unicodedata",
+    "urllib",
+    "xml",
+    "yaml",
+    "zlib",
+];
+
+/// Words with which Python runs something else, changes the file system, or hides what it does.
+const PYTHON_DEEDS: &[&str] = &[
+    "Popen",
+    "__builtins__",
+    "__dict__",
+    "__import__",
+    "check_call",
+    "check_output",
+    "chdir",
+    "compile",
+    "copyfile",
+    "copytree",
+    "ctypes",
+    "delattr",
+    "eval",
+    "exec",
+    "execv",
+    "execve",
+    "execvp",
+    "extract",
+    "extractall",
+    "fdopen",
+    "fork",
+    "getattr",
+    "globals",
+    "hardlink_to",
+    "importlib",
+    "link",
+    "locals",
+    "move",
+    "os_open",
+    "popen",
+    "pty",
+    "putenv",
+    "remove",
+    "removedirs",
+    "rename",
+    "renames",
+    "rmdir",
+    "rmtree",
+    "run",
+    "save",
+    "setattr",
+    "shutil",
+    "socket",
+    "spawnl",
+    "spawnv",
+    "startfile",
+    "subprocess",
+    "symlink",
+    "symlink_to",
+    "sys_path",
+    "system",
+    "touch",
+    "truncate",
+    "unlink",
+    "urlopen",
+    "urlretrieve",
+    "utime",
+    "vars",
+];
+
+/// Words with which Python writes into a file that is open or named.
+const PYTHON_WRITERS: &[&str] = &["dump", "write", "write_bytes", "write_text", "writelines"];
+
+/// Words with which Python finds names of files that are not written out.
+const PYTHON_FINDERS: &[&str] = &[
+    "argv",
+    "environ",
+    "format",
+    "getcwd",
+    "getenv",
+    "glob",
+    "input",
+    "iglob",
+    "iterdir",
+    "join",
+    "joinpath",
+    "listdir",
+    "parent",
+    "rglob",
+    "scandir",
+    "stdin",
+    "walk",
+    "with_name",
+    "with_suffix",
+];
+
+/// Words with which JavaScript changes files, runs something else, or hides what it does.
+const SCRIPT_DEEDS: &[&str] = &[
+    "Deno",
+    "Function",
+    "Worker",
+    "append",
+    "appendFile",
+    "appendFileSync",
+    "child_process",
+    "chdir",
+    "copyFile",
+    "copyFileSync",
+    "cp",
+    "cpSync",
+    "createWriteStream",
+    "dlopen",
+    "eval",
+    "exec",
+    "execFile",
+    "execFileSync",
+    "execSync",
+    "fork",
+    "globalThis",
+    "import",
+    "linkSync",
+    "mkdtemp",
+    "promises",
+    "rename",
+    "renameSync",
+    "rm",
+    "rmSync",
+    "rmdir",
+    "rmdirSync",
+    "spawn",
+    "spawnSync",
+    "symlink",
+    "symlinkSync",
+    "truncate",
+    "truncateSync",
+    "unlink",
+    "unlinkSync",
+    "vm",
+    "write",
+    "writeFile",
+    "writeFileSync",
+    "writeSync",
+];
+
+/// Words with which Perl and Ruby do so.
+const OTHER_DEEDS: &[&str] = &[
+    "BEGIN",
+    "File",
+    "FileUtils",
+    "IO",
+    "Kernel",
+    "Pathname",
+    "chdir",
+    "do",
+    "eval",
+    "exec",
+    "fork",
+    "instance_eval",
+    "link",
+    "load",
+    "open",
+    "popen",
+    "qx",
+    "rename",
+    "require",
+    "require_relative",
+    "rmdir",
+    "send",
+    "spawn",
+    "symlink",
+    "syscall",
+    "sysopen",
+    "system",
+    "truncate",
+    "unlink",
+    "use",
+    "utime",
+    "write",
+];
+
+/// Returns what a command does that is given its program on the command line; `None` if it is not one.
+pub(super) fn effects(command: &Simple, directory: &Directory) -> Option<Effects> {
+    let program = command.program()?;
+    let effects = match program {
+        "python" | "python3" | "python2" => {
+            let text = given(command, &["-c"], true)?;
+            of_deeds(python(text), command, directory)
+        }
+        "node" | "bun" | "nodejs" => {
+            of_deeds(script(given(command, &["-e", "-p", "-pe", "--eval", "--print"], true)?), command, directory)
+        }
+        "ruby" => of_deeds(other(given(command, &["-e", "-ne", "-pe"], false)?), command, directory),
+        "perl" => perl(command, directory)?,
+        _ => return None,
+    };
+    Some(effects)
+}
+
+fn of_deeds(deeds: Deeds<'_>, command: &Simple, directory: &Directory) -> Effects {
+    let by = told(command);
+    match deeds {
+        Deeds::Reads => Effects::presumed(),
+        Deeds::Writes(names) => {
+            let swept = |name: &&str| {
+                Some(Observation::Swept { under: Some(directory.place(name)?), extensions: vec![], by: by.clone() })
+            };
+            match names.iter().map(swept).collect::<Option<Vec<_>>>() {
+                Some(doubts) => Effects { doubts, ..Effects::presumed() },
+                None => Effects::all(command),
+            }
+        }
+        Deeds::Unknown => Effects::all(command),
+    }
+}
+
+/// The text of the program, if it is given after one of some options, or as input.
+fn given<'a>(command: &'a Simple, options: &[&str], takes_input: bool) -> Option<&'a str> {
+    let words = command.arguments();
+    if let Some(at) = words.iter().position(|word| word.plain().is_some_and(|text| options.contains(&text))) {
+        // Only options without a value may come before it.
+        let are_plain = words[..at].iter().all(|word| matches!(word.plain(), Some("-u" | "-I" | "-S" | "-s" | "-B")));
+        return words.get(at + 1).filter(|_| are_plain).map(|word| word.text.as_str());
+    }
+    let reads_input = words.is_empty() || words.first()?.plain() == Some("-");
+    let mut inputs = command.redirects.iter().filter_map(|redirect| match redirect {
+        Redirect::Document { text, is_plain: true } => Some(text.as_str()),
+        _ => None,
+    });
+    inputs.next().filter(|_| takes_input && reads_input && inputs.next().is_none())
+}
+
+/// The words of a text: names, each with whether a dot is before it.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
+}
+
+fn python(text: &str) -> Deeds<'_> {
+    let bare =
+        text.replace("sys.stdout.write", "print").replace("sys.stderr.write", "print").replace("re.compile", "re");
+    let has = |words: &[&str]| names(&bare).any(|name| words.contains(&name));
+    let has_odd = bare.contains("os.open")
+        || bare.contains("os.replace")
+        || bare.contains("sys.path")
+        || bare.contains("sys.modules");
+    // `Path.replace` renames a file.
+    let may_rename = has(&["Path", "pathlib"]) && has(&["replace"]);
+    if has(PYTHON_DEEDS) || has_odd || may_rename || !imports_known(&bare) {
+        return Deeds::Unknown;
+    }
+    let writes = match opens(&bare) {
+        Some(writes) => writes || has(PYTHON_WRITERS),
+        None => return Deeds::Unknown,
+    };
+    if !writes {
+        return Deeds::Reads;
+    }
+    let is_composed = has(PYTHON_FINDERS) || text.contains("f'") || text.contains("f\"") || text.contains("%");
+    let literals = literals(text);
+    // Names may also be put together from parts.
+    let is_part = |literal: &&str| literal.ends_with('/') || literal.starts_with('.') || *literal == "..";
+    if is_composed || literals.iter().any(is_part) {
+        return Deeds::Unknown;
+    }
+    let files: Vec<&str> =
+        literals.into_iter().filter(|literal| looks_like_file(literal) && !literal.contains('\n')).collect();
+    if files.is_empty() { Deeds::Unknown } else { Deeds::Writes(files) }
+}
+
+/// Whether all modules that a text imports are known.
+fn imports_known(text: &str) -> bool {
+    let is_known = |name: &str| PYTHON_MODULES.contains(&name.trim().split(['.', ' ']).next().unwrap_or_default());
+    let statements = text.split(['\n', ';']).map(str::trim);
+    statements.into_iter().all(|statement| match (statement.strip_prefix("import "), statement.strip_prefix("from ")) {
+        (Some(names), _) => names.split(',').all(is_known),
+        (_, Some(rest)) => is_known(rest),
+        // One inside of a line, such as after a colon.
+        _ => !names(statement).any(|name| name == "import"),
+    })
+}
+
+/// Whether any file is opened for writing; `None` if that is not certain.
+fn opens(text: &str) -> Option<bool> {
+    let mut writes = false;
+    for (at, _) in text.match_indices("open(") {
+        let arguments = within(&text[at + "open(".len()..])?;
+        for argument in top_level(arguments).skip(1) {
+            let value = argument
+                .trim()
+                .strip_prefix("mode")
+                .map_or(argument.trim(), |rest| rest.trim_start().trim_start_matches('=').trim());
+            let is_named = ["encoding", "errors", "newline", "buffering"].iter().any(|name| value.starts_with(name));
+            if is_named {
+                continue;
+            }
+            let mode = value.strip_prefix(['\'', '"']).and_then(|mode| mode.strip_suffix(['\'', '"']))?;
+            writes |= mode.contains(['w', 'a', 'x', '+']);
+        }
+        // `Path(…).open('w')` has its mode first.
+        writes |= text[..at].ends_with('.') && arguments.contains(['w', 'a', 'x', '+']);
+    }
+    Some(writes)
+}
+
+/// The text up to the parenthesis that closes it.
+fn within(text: &str) -> Option<&str> {
+    let mut depth = 0_usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' if depth == 0 => return Some(&text[..at]),
+            ')' | ']' | '}' => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Arguments separated by commas.
+fn top_level(arguments: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_i32;
+    arguments.split(move |c: char| {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            _ => {}
+        }
+        c == ',' && depth == 0
+    })
+}
+
+/// The texts between quotes, however they are nested.
+fn literals(text: &str) -> Vec<&str> {
+    let parts = |quote: char| text.split(quote).skip(1).step_by(2).collect::<Vec<&str>>();
+    let mut all = parts('\'');
+    all.extend(parts('"'));
+    all
+}
+
+fn script(text: &str) -> Deeds<'_> {
+    let bare = text.replace("process.stdout.write", "print").replace("console.", "print.");
+    let is_known = |module: &&str| {
+        let module = module.trim_start_matches("node:");
+        matches!(module, "fs" | "path" | "os" | "util" | "url" | "crypto") || module.ends_with(".json")
+    };
+    // What is required may do anything when it is loaded.
+    let required = bare.match_indices("require(").map(|(at, _)| {
+        let argument = within(&bare[at + "require(".len()..]).unwrap_or_default().trim();
+        argument.strip_prefix(['\'', '"']).and_then(|name| name.strip_suffix(['\'', '"'])).unwrap_or_default()
+    });
+    let is_harmless = required.into_iter().all(|module| is_known(&module));
+    let has_deed = names(&bare).any(|name| SCRIPT_DEEDS.contains(&name));
+    // A member may be named by a text that is put together.
+    if !is_harmless || has_deed || bare.contains("fs[") || bare.contains("process[") {
+        Deeds::Unknown
+    } else {
+        Deeds::Reads
+    }
+}
+
+fn other(text: &str) -> Deeds<'_> {
+    let has_deed = names(text).any(|name| OTHER_DEEDS.contains(&name));
+    if has_deed || text.contains(['`', '>', '|']) { Deeds::Unknown } else { Deeds::Reads }
+}
+
+/// `perl -ne`, `perl -pe` and, in place, `perl -pi -e`.
+fn perl(command: &Simple, directory: &Directory) -> Option<Effects> {
+    let words = command.arguments();
+    let at = words.iter().position(|word| word.text.starts_with('-') && word.text.ends_with('e'))?;
+    let options = &words[..=at];
+    let is_plain = |text: &str| text.starts_with('-') && text[1..].chars().all(|c| "0nplaewiE".contains(c));
+    if !options.iter().all(|word| word.plain().is_some_and(is_plain)) {
+        return None;
+    }
+    let code = words.get(at + 1)?;
+    // `e` at the end of a substitution runs its result.
+    let runs = code.text.contains("/e") || code.text.contains("ee") || code.plain().is_none();
+    if runs || other(&code.text) != Deeds::Reads {
+        return None;
+    }
+    let in_place = options.iter().any(|word| word.text.contains('i'));
+    if !in_place {
+        return Some(Effects::presumed());
+    }
+    let by = told(command);
+    let operands: Vec<_> = operands_of(command).filter(|word| !std::ptr::eq(*word, code)).collect();
+    if operands.is_empty() || operands.iter().any(|word| word.text.starts_with('-')) {
+        return None;
+    }
+    let doubts = operands.into_iter().map(|word| reach(word, directory, &by)).collect();
+    Some(Effects { doubts, ..Effects::presumed() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_only_print_are_presumed_to_read() {
+        let reads = [
+            "import json,sys; print(json.load(sys.stdin)['a'])",
+            "print(1 + 1)",
+            "import json\nwith open('/p/a.json') as f:\n    print(json.load(f))",
+            "import re\nfor m in re.compile('a').findall(open('a.txt', encoding='utf-8').read()): print(m)",
+            "import sys; sys.stdout.write('x')",
+        ];
+        for text in reads {
+            assert_eq!(python(text), Deeds::Reads, "{text}");
+        }
+        let unknown = [
+            "import os; os.remove('a.txt')",
+            "import shutil; shutil.copy('a', 'b')",
+            "import os; getattr(os, 're' + 'move')('a')",
+            "exec('x')",
+            "open('a.txt', m).write('x')",
+            "from pathlib import Path; Path('a').replace('b')",
+            "import mine; mine.go()",
+            "import os, mine",
+            "if 1: import mine",
+            "import glob\nfor f in glob.glob('*'): open(f, 'w')",
+            "open('a' + '.txt', 'w')",
+            "open(f'{x}.txt', 'w')",
+            "__import__('os').system('rm a')",
+        ];
+        for text in unknown {
+            assert_eq!(python(text), Deeds::Unknown, "{text}");
+        }
+    }
+
+    #[test]
+    fn programs_that_write_what_they_name_reach_only_that() {
+        let text = "s = open('src/a.go').read()\ns = s.replace('x', 'y')\nopen('src/a.go', 'w').write(s)";
+        assert_eq!(python(text), Deeds::Writes(vec!["src/a.go", "src/a.go"]));
+        assert_eq!(python("open('a.txt', mode='a')"), Deeds::Writes(vec!["a.txt"]));
+        assert_eq!(python("from pathlib import Path\nPath('a.txt').open('w')"), Deeds::Writes(vec!["a.txt"]));
+    }
+
+    #[test]
+    fn scripts_are_judged_by_their_words() {
+        assert_eq!(script("console.log(require('./package.json').version)"), Deeds::Reads);
+        assert_eq!(script("console.log(JSON.parse(require('fs').readFileSync('a.json','utf8')).a)"), Deeds::Reads);
+        for text in [
+            "require('fs').writeFileSync('a','b')",
+            "require('./x.js')",
+            "require('child_process')",
+            "fs['rm'+'Sync']('a')",
+        ] {
+            assert_eq!(script(text), Deeds::Unknown, "{text}");
+        }
+        assert_eq!(other("print if /x/"), Deeds::Reads);
+        assert_eq!(other("system('rm a')"), Deeds::Unknown);
+        assert_eq!(other("open(F, 'a')"), Deeds::Unknown);
+    }
+}

@@ -1,0 +1,356 @@
+//! What harnesses and people say about changes that no call of the agent made.
+
+use super::commands::everything;
+use super::model::named_places;
+use super::observation::Observation;
+
+/// How a harness names a file that someone else changed: what is before its path, and what is after it.
+const MODIFIED: &[(&str, &str)] = &[
+    ("Note: ", " was modified, either by the user or by a linter"),
+    ("Note: ", " was modified by the user"),
+    ("The file ", " has been modified since"),
+    ("The file ", " was modified externally"),
+    ("File ", " was changed on disk"),
+];
+
+/// The files of which a text of a harness says that someone else changed them.
+pub(crate) fn modified(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    for (before, after) in MODIFIED {
+        for (at, _) in text.match_indices(after) {
+            let line = text[..at].rsplit('\n').next().unwrap_or_default();
+            let Some((_, path)) = line.rsplit_once(before) else { continue };
+            let path = path.trim().trim_matches(['`', '"', '\'']);
+            if !path.is_empty() && !found.contains(&path) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// What a note of a harness tells: files that were changed, a state that was restored, hooks that changed files.
+pub(crate) fn of_harness(text: &str) -> Vec<Observation> {
+    let mut told: Vec<Observation> = modified(text).into_iter().map(|path| doubted(path, SOMEONE)).collect();
+    let lower = text.to_lowercase();
+    told.extend(of_tagged(text));
+    for line in text.lines() {
+        let lower = line.to_lowercase();
+        let words: Vec<&str> = words_of(&lower).collect();
+        let is_hook = words.iter().any(|word| matches!(*word, "hook" | "hooks"));
+        let named = named_places(line).count() > 0;
+        // Without a name, only what formats files is taken for a change of any of them.
+        let deeds = if named { HOOK_DEEDS } else { FORMATTING };
+        if is_hook && words.iter().any(|word| deeds.contains(word)) {
+            told.extend(changed_by(line, "a hook"));
+        }
+    }
+    if RESTORED.iter().any(|phrase| lower.contains(phrase)) || is_another_day(text) {
+        told.push(everything("a change of the session".to_owned()));
+    }
+    told
+}
+
+/// Words with which harnesses say that a file changed.
+const CHANGED: &[&str] = &[
+    "change",
+    "changed",
+    "changes",
+    "edited",
+    "edits",
+    "fixed",
+    "formatted",
+    "modified",
+    "reformatted",
+    "replaced",
+    "reset",
+    "restored",
+    "reverted",
+    "rewritten",
+    "updated",
+];
+
+/// Words that say that it was not the agent.
+const NOT_THE_AGENT: &[&str] = &[
+    "disk",
+    "editor",
+    "elsewhere",
+    "external",
+    "externally",
+    "formatter",
+    "linter",
+    "outside",
+    "save",
+    "since",
+    "someone",
+    "user",
+    "user's",
+    "user_edits",
+    "file_change",
+];
+
+/// The files that a message of a harness, or a part of one between tags or brackets, says someone else changed. Those
+/// that are listed below such a line count too.
+fn of_tagged(text: &str) -> Vec<Observation> {
+    let mut told = Vec::new();
+    let mut is_list = false;
+    for line in text.lines() {
+        let lower = line.to_lowercase();
+        let words: Vec<&str> = lower.split(|c: char| !(c.is_alphanumeric() || "'_".contains(c))).collect();
+        let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
+        let is_told = !modified(line).is_empty();
+        let says = !is_told && (has(CHANGED) && has(NOT_THE_AGENT) || has(&["user_edits", "file_change"]));
+        let is_listed = is_list && line.trim_start().starts_with(['-', '*', '/']);
+        if says || is_listed {
+            told.extend(named_places(line).map(|place| doubted(place.path, SOMEONE)));
+        }
+        is_list = (says && line.trim_end().ends_with(':')) || is_listed;
+    }
+    told
+}
+
+/// Whether a harness says that it is another day: it tells what has changed of the surroundings, and names no directory.
+fn is_another_day(text: &str) -> bool {
+    let text = text.trim_start();
+    text.starts_with("<environment_context>") && text.contains("<current_date>") && !text.contains("<cwd>")
+}
+
+const SOMEONE: &str = "a change by someone else";
+
+/// Words with which a note says that a hook changed files.
+const HOOK_DEEDS: &[&str] =
+    &["changed", "fixed", "formatted", "modified", "reformatted", "rewrote", "updated", "wrote"];
+
+/// Those of them that are said of formatters.
+const FORMATTING: &[&str] = &["fixed", "formatted", "reformatted"];
+
+/// Phrases with which a harness says that files were put back, or that a session went on after a while.
+const RESTORED: &[&str] = &[
+    "<command-name>/rewind</command-name>",
+    "<command-name>/undo</command-name>",
+    "<command-name>/restore</command-name>",
+    "<command-name>/resume</command-name>",
+    "<command-name>/exit</command-name>",
+    "<command-name>/checkpoint</command-name>",
+    "<command-name>/restore-checkpoint</command-name>",
+    "was reset to",
+    "were reset to",
+    "checkpoint restored",
+    "restored the code",
+    "code was restored",
+    "files were restored",
+    "restored to checkpoint",
+    "rewound to",
+    "session resumed",
+    "conversation resumed",
+    "resumed session",
+];
+
+/// The command line that a person ran beside the agent.
+pub(crate) fn own_command(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("<bash-input>")?;
+    rest.split_once("</bash-input>").map(|(line, _)| line)
+}
+
+/// Words with which people say that they changed something.
+const DEEDS: &[&str] = &[
+    "added",
+    "adjusted",
+    "amended",
+    "applied",
+    "bumped",
+    "changed",
+    "checked",
+    "cherry",
+    "cleaned",
+    "committed",
+    "corrected",
+    "created",
+    "deleted",
+    "edited",
+    "edits",
+    "extracted",
+    "fixed",
+    "formatted",
+    "inserted",
+    "merged",
+    "migrated",
+    "modified",
+    "moved",
+    "overwrote",
+    "patched",
+    "pulled",
+    "pushed",
+    "ran",
+    "rebased",
+    "refactored",
+    "removed",
+    "renamed",
+    "regenerated",
+    "reordered",
+    "replaced",
+    "reset",
+    "resolved",
+    "restored",
+    "restructured",
+    "reverted",
+    "rewrote",
+    "rolled",
+    "saved",
+    "split",
+    "squashed",
+    "stashed",
+    "swapped",
+    "switched",
+    "synced",
+    "tweaked",
+    "undid",
+    "updated",
+    "upgraded",
+    "wrote",
+];
+
+/// Words that say who did it.
+const DOERS: &[&str] = &["i", "i've", "ive", "we", "we've", "someone", "somebody", "colleague", "teammate"];
+
+/// Most words between the person and the deed.
+const MOST_BETWEEN: usize = 4;
+
+/// Most words of a message that tells of a change without a name.
+const MOST_WORDS: usize = 60;
+
+/// What a person says that was changed by hand.
+pub(crate) fn of_person(text: &str, was_asked: bool) -> Vec<Observation> {
+    if is_done(text) && was_asked {
+        return vec![everything("what the user was asked to do".to_owned())];
+    }
+    let mut told = Vec::new();
+    // A long text is a task, or was pasted: only what it names is taken from it.
+    let is_short = text.split_whitespace().take(MOST_WORDS + 1).count() <= MOST_WORDS;
+    for sentence in sentences(text) {
+        let lower = sentence.to_lowercase();
+        let words: Vec<&str> = words_of(&lower).collect();
+        let says = words.iter().enumerate().any(|(at, word)| {
+            let after = &words[at + 1..(at + 1 + MOST_BETWEEN).min(words.len())];
+            let is_wish =
+                after.iter().any(|word| matches!(*word, "want" | "would" | "will" | "could" | "need" | "if" | "when"));
+            DOERS.contains(word) && !is_wish && after.iter().any(|word| DEEDS.contains(word))
+        });
+        let says = says || clauses(&lower).any(|words| tells_of_deed(&words));
+        if says && (is_short || named_places(sentence).count() > 0) {
+            told.extend(changed_by(sentence, "a change by the user"));
+        }
+    }
+    told
+}
+
+/// The words of the parts of a sentence.
+fn clauses(lower: &str) -> impl Iterator<Item = Vec<&str>> {
+    lower.split(['(', ')', ',', ':', '—', '^']).map(|clause| words_of(clause).collect())
+}
+
+/// Whether a clause begins with what was done, without saying who did it: `pulled the latest main`, `did some work`.
+fn tells_of_deed(words: &[&str]) -> bool {
+    const LEADS: &[&str] = &["ok", "okay", "and", "also", "so", "just", "already", "now", "meanwhile", "manually"];
+    const WORK: &[&str] = &["change", "changes", "cleanup", "development", "edits", "refactoring", "rebase", "work"];
+    let rest = &words[words.iter().take_while(|word| LEADS.contains(word)).count()..];
+    match rest {
+        // These are said of wishes too, or ask for something.
+        ["reset" | "ran" | "checked" | "wrote" | "fixed" | "added" | "removed" | "updated", ..] if words == rest => {
+            false
+        }
+        ["did" | "made", more @ ..] => more.iter().take(MOST_BETWEEN + 2).any(|word| WORK.contains(word)),
+        [first, _, ..] => DEEDS.contains(first),
+        _ => false,
+    }
+}
+
+/// The files that a text names, or every file if it names none.
+fn changed_by(text: &str, by: &str) -> Vec<Observation> {
+    let named: Vec<Observation> = named_places(text).map(|place| doubted(place.path, by)).collect();
+    if named.is_empty() { vec![everything(by.to_owned())] } else { named }
+}
+
+fn doubted(path: &str, by: &str) -> Observation {
+    Observation::Swept { under: Some(path.to_owned()), extensions: Vec::new(), by: by.to_owned() }
+}
+
+/// Parts of a text that end where a sentence ends. A dot inside a name does not end one.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    text.split(['\n', '!', '?', ';']).flat_map(|line| line.split(". "))
+}
+
+fn words_of(lower: &str) -> impl Iterator<Item = &str> {
+    lower.split(|c: char| !(c.is_alphanumeric() || c == '\'')).filter(|word| !word.is_empty())
+}
+
+/// Most words of a message that only says that something is done.
+const MOST_DONE_WORDS: usize = 8;
+
+/// Whether a message says that what was asked for is done.
+fn is_done(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let words: Vec<&str> = words_of(&lower).collect();
+    words.len() <= MOST_DONE_WORDS
+        && words.iter().any(|word| matches!(*word, "done" | "did" | "finished" | "ready" | "rebased" | "pulled" | "ok"))
+}
+
+/// Verbs of things that an agent asks a person to do.
+const ASKED: &[&str] = &[
+    "add", "apply", "change", "checkout", "commit", "create", "delete", "edit", "execute", "fix", "install", "merge",
+    "move", "pull", "rebase", "remove", "rename", "replace", "reset", "resolve", "restore", "revert", "run", "save",
+    "stash", "switch", "sync", "undo", "update",
+];
+
+/// Whether the agent asks a person to do something to files.
+pub(crate) fn asks_person(text: &str) -> bool {
+    sentences(text).any(|sentence| {
+        let lower = sentence.to_lowercase();
+        let words: Vec<&str> = words_of(&lower).collect();
+        let asks = words.iter().position(|word| matches!(*word, "please" | "could" | "can" | "need"));
+        asks.is_some_and(|at| words[at..].iter().any(|word| ASKED.contains(word)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn under(told: Vec<Observation>) -> Vec<Option<String>> {
+        let one = |observation| match observation {
+            Observation::Swept { under, .. } => under,
+            _ => None,
+        };
+        told.into_iter().map(one).collect()
+    }
+
+    #[test]
+    fn people_say_what_they_changed() {
+        let named = |text: &str| under(of_person(text, false));
+        assert_eq!(named("I changed a.txt, please go on"), [Some("a.txt".to_owned())]);
+        assert_eq!(
+            named("I've just edited src/x.rs and src/y.rs."),
+            [Some("src/x.rs".into()), Some("src/y.rs".into())]
+        );
+        assert_eq!(named("I rebased the branch. Now fix the test."), [None]);
+        assert_eq!(named("A colleague has reverted the commit"), [None]);
+        for text in ["Change a.txt", "I want a.txt changed", "What did you change in a.txt?", "The test failed", "ok"] {
+            assert_eq!(named(text), Vec::<Option<String>>::new(), "{text}");
+        }
+        assert!(asks_person("Please rebase the branch onto main, then tell me."));
+        assert!(!asks_person("The tests pass now."));
+        assert_eq!(under(of_person("done, continue", true)), [None]);
+        assert_eq!(under(of_person("done, continue", false)), Vec::<Option<String>>::new());
+    }
+
+    #[test]
+    fn harnesses_name_files_that_changed() {
+        let note = "<system-reminder>\nNote: /p/a b.rs was modified, either by the user or by a linter. This change was intentional.\n</system-reminder>";
+        assert_eq!(modified(note), ["/p/a b.rs"]);
+        assert_eq!(under(of_harness(note)), [Some("/p/a b.rs".to_owned())]);
+        assert_eq!(under(of_harness("PostToolUse hook: prettier formatted src/a.ts")), [Some("src/a.ts".to_owned())]);
+        assert_eq!(under(of_harness("<command-name>/rewind</command-name>")), [None]);
+        assert_eq!(under(of_harness("The hook ran.")), Vec::<Option<String>>::new());
+        assert_eq!(own_command("<bash-input>git pull</bash-input>"), Some("git pull"));
+    }
+}
