@@ -63,6 +63,8 @@ pub enum Does {
     Delegate,
     /// Makes other calls that its arguments list.
     Wrap,
+    /// Has nothing to do with files, and returns what a person or another agent said.
+    Hear,
     /// Has nothing to do with files.
     Nothing,
 }
@@ -120,17 +122,20 @@ const TABLE: &[(Does, &[&str])] = &[
     (Does::Search, &["Grep", "Glob", "LS"]),
     (Does::Run, &["Bash"]),
     (Does::Nothing, &["TodoWrite", "WebFetch", "WebSearch", "BashOutput", "KillShell", "Skill", "NotebookRead"]),
-    (Does::Nothing, &["TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskOutput", "TaskStop", "ToolSearch"]),
-    (Does::Nothing, &["AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "ScheduleWakeup", "Monitor", "LSP"]),
+    (Does::Nothing, &["TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskStop", "ToolSearch"]),
+    (Does::Nothing, &["EnterPlanMode", "ExitPlanMode", "ScheduleWakeup", "Monitor", "LSP"]),
+    (Does::Hear, &["AskUserQuestion", "TaskOutput"]),
     // Another agent works on the same files.
     (Does::Delegate, &["Task", "Agent", "Workflow", "task", "spawn_agent", "send_input", "new_task", "delegate"]),
-    (Does::Nothing, &["wait_agent", "close_agent", "list_agents", "read_agent"]),
+    (Does::Hear, &["wait_agent", "read_agent"]),
+    (Does::Nothing, &["close_agent", "list_agents"]),
     // Codex
     (Does::Patch, &["apply_patch"]),
     (Does::Run, &["shell", "exec_command", "local_shell", "shell_command", "container.exec"]),
     (Does::Nothing, &["update_plan", "view_image"]),
     (Does::Anything, &["write_stdin"]),
-    (Does::Nothing, &["request_user_input", "list_mcp_resources", "read_mcp_resource"]),
+    (Does::Hear, &["request_user_input"]),
+    (Does::Nothing, &["list_mcp_resources", "read_mcp_resource"]),
     (Does::Search, &["grep_files", "list_dir"]),
     // OpenCode
     (Does::Read, &["read"]),
@@ -157,14 +162,16 @@ const TABLE: &[(Does, &[&str])] = &[
     (Does::Insert, &["insert_content"]),
     (Does::Search, &["search_files", "list_files", "list_code_definition_names", "codebase_search"]),
     (Does::Run, &["execute_command"]),
-    (Does::Nothing, &["ask_followup_question", "attempt_completion", "switch_mode", "update_todo_list"]),
+    (Does::Hear, &["ask_followup_question", "attempt_completion"]),
+    (Does::Nothing, &["switch_mode", "update_todo_list"]),
     (Does::Nothing, &["browser_action", "access_mcp_resource", "fetch_instructions"]),
     (Does::Wrap, &["use_mcp_tool"]),
     // Copilot CLI
     (Does::Read, &["view"]),
     (Does::Write, &["create"]),
     (Does::Run, &["powershell", "PowerShell", "pwsh"]),
-    (Does::Nothing, &["read_bash", "stop_bash", "report_intent", "ask_user"]),
+    (Does::Hear, &["ask_user"]),
+    (Does::Nothing, &["read_bash", "stop_bash", "report_intent"]),
     (Does::Anything, &["write_bash"]),
     // OpenHands
     (Does::Editor, &["str_replace_editor", "str_replace_based_edit_tool", "file_editor"]),
@@ -313,12 +320,12 @@ impl Dialects {
         let completion = completed(does, &call.name, output);
         let is_rehearsal = value_of(&value, None, REHEARSAL_NAMES).and_then(Value::as_bool) == Some(true);
         let observations = match completion {
-            _ if does == Does::Nothing => observe_mentions(result, None),
+            _ if does.spares_files() => observe_mentions(result, None),
             Completion::Undone => Vec::new(),
             _ if is_rehearsal => Vec::new(),
             completion => settled(arguments.observe(does, result), completion, before, &call.name),
         };
-        let failed = completion == Completion::Undone || (completion == Completion::Failed && does != Does::Nothing);
+        let failed = completion == Completion::Undone || (completion == Completion::Failed && !does.spares_files());
         let place = |path: String| before.place_for_tool(&path).unwrap_or(path);
         let paths = arguments.paths(does).into_iter().map(place).collect();
         (seen(does, paths, None, observations, failed), before.clone())
@@ -423,14 +430,20 @@ impl Does {
             }
             Does::Search => Kind::Search,
             Does::Run => Kind::Run,
-            Does::Nothing | Does::Anything | Does::Editor | Does::Unclear | Does::Delegate | Does::Wrap => Kind::Other,
+            Does::Delegate | Does::Hear => Kind::Answer,
+            Does::Nothing | Does::Anything | Does::Editor | Does::Unclear | Does::Wrap => Kind::Other,
         }
+    }
+
+    /// Whether it has nothing to do with files.
+    fn spares_files(self) -> bool {
+        matches!(self, Does::Nothing | Does::Hear)
     }
 }
 
 /// The outcome of a call of a tool that is no shell.
 fn completed(does: Does, tool: &str, output: &FunctionCallOutput) -> Completion {
-    if matches!(does, Does::Read | Does::Search | Does::Nothing) {
+    if matches!(does, Does::Read | Does::Search | Does::Nothing | Does::Hear) {
         return completion::of_read(output.outcome, &output.output);
     }
     let framed = framed(own_name(tool), &output.output);

@@ -273,6 +273,8 @@ pub enum Kind {
     Search,
     /// Runs a command.
     Run,
+    /// Returns what a person or another agent said.
+    Answer,
     /// Anything else.
     Other,
 }

@@ -126,7 +126,7 @@ pub fn truncation_priority(call: &FunctionCall, dialects: &Dialects, tracker: &F
         Kind::Read if file.is_some_and(|file| file.was_modified) => TruncationPriority::Never,
         Kind::Read if file.is_some_and(|file| file.was_named) => TruncationPriority::Longer,
         Kind::Search | Kind::Run => TruncationPriority::Aggressive,
-        Kind::Read | Kind::Other => TruncationPriority::Standard,
+        Kind::Read | Kind::Answer | Kind::Other => TruncationPriority::Standard,
     }
 }
 

@@ -119,7 +119,7 @@ impl Knowledge {
     /// Takes in a call that is made. If it does nothing to files, it may be a plan that names some.
     pub(super) fn plan(&mut self, moment: u32, call: &FunctionCall) {
         self.observer.expect(call);
-        if self.observer.dialects().kind(call) != Kind::Other {
+        if !matches!(self.observer.dialects().kind(call), Kind::Answer | Kind::Other) {
             return;
         }
         let arguments = call.parsed_arguments();
@@ -248,7 +248,7 @@ impl Knowledge {
     pub(super) fn talk_again(&mut self, item: &Item) {
         match item {
             Item::Message(message) => self.note_talk(&message.text_cow()),
-            Item::FunctionCall(call) if self.observer.dialects().kind(call) == Kind::Other => {
+            Item::FunctionCall(call) if matches!(self.observer.dialects().kind(call), Kind::Answer | Kind::Other) => {
                 self.note_talk(&call.parsed_arguments().to_string());
             }
             _ => {}

@@ -22,7 +22,7 @@ pub(super) fn outcome(seen: &Seen, result: &str) -> String {
         Kind::Run => of_command(seen, result),
         _ if seen.failed => format!("failed: {}", first_line(result)),
         Kind::Search => found(result),
-        Kind::Read | Kind::Write | Kind::Edit | Kind::Other => String::new(),
+        Kind::Read | Kind::Write | Kind::Edit | Kind::Answer | Kind::Other => String::new(),
     }
 }
 

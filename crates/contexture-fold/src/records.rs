@@ -27,6 +27,15 @@ const MAX_SUBJECT_CHARS: usize = 160;
 /// Longest outcome of a record, in characters.
 const MAX_OUTCOME_CHARS: usize = 120;
 
+/// Longest answer of a person or another agent in a record, in bytes. Nine in ten are shorter.
+const MAX_ANSWER_BYTES: usize = 8_000;
+
+/// Where Claude Code adds how to go on with an agent, and its usage.
+const AGENT_TRAILER: &str = "\nagentId: ";
+
+/// Of a longer answer, one part in this many is its end and the rest is its start.
+const ANSWER_END_PART: usize = 3;
+
 /// Longest line for a run of alike calls, in bytes.
 const MAX_RUN_BYTES: usize = 320;
 
@@ -65,13 +74,16 @@ pub(super) struct CallRecord {
 impl CallRecord {
     fn new(at: usize, call: &FunctionCall, seen: &Seen, result: &str) -> Self {
         let arguments = call.parsed_arguments();
-        let is_printed = matches!(seen.kind, Kind::Run | Kind::Search | Kind::Other);
+        let is_printed = matches!(seen.kind, Kind::Run | Kind::Search | Kind::Answer | Kind::Other);
         Self {
             at,
             kind: seen.kind,
             tool: clip(&flat(&call.name), MAX_SUBJECT_CHARS),
             subject: clip(&subject(seen, &arguments), MAX_SUBJECT_CHARS),
-            outcome: clip(&flat(&outcome(seen, result)), MAX_OUTCOME_CHARS),
+            outcome: match seen.kind {
+                Kind::Answer if !seen.failed => answer(result),
+                _ => clip(&flat(&outcome(seen, result)), MAX_OUTCOME_CHARS),
+            },
             hash: short_hash(result),
             is_named: is_printed && result.len() >= LEAST_NAMED_BYTES,
         }
@@ -79,7 +91,7 @@ impl CallRecord {
 
     /// Whether its output is not the text of a file.
     pub(super) fn is_printed(&self) -> bool {
-        matches!(self.kind, Kind::Run | Kind::Search | Kind::Other)
+        matches!(self.kind, Kind::Run | Kind::Search | Kind::Answer | Kind::Other)
     }
 
     /// What was called, on one line.
@@ -110,7 +122,7 @@ impl CallRecord {
             Kind::Edit => "edited",
             Kind::Search => "searched",
             Kind::Run => "$",
-            Kind::Other => &self.tool,
+            Kind::Answer | Kind::Other => &self.tool,
         }
     }
 
@@ -234,7 +246,7 @@ pub(super) fn dullest(mut records: Vec<&CallRecord>, bytes: usize) -> Vec<&CallR
 }
 
 /// All kinds of calls, in the order in which they are numbered at rest.
-const KINDS: [Kind; 6] = [Kind::Read, Kind::Write, Kind::Edit, Kind::Search, Kind::Run, Kind::Other];
+const KINDS: [Kind; 7] = [Kind::Read, Kind::Write, Kind::Edit, Kind::Search, Kind::Run, Kind::Other, Kind::Answer];
 
 /// Writes a run of alike calls, in lines that are not too long. A subject that is repeated is counted.
 fn write_run(run: &[&CallRecord], names_hashes: bool, lines: &mut String) {
@@ -289,10 +301,12 @@ fn subject(seen: &Seen, arguments: &Value) -> String {
             _ => seen.paths.iter().map(|path| flat(path)).collect::<Vec<_>>().join(", "),
         },
         Kind::Search => searched(arguments, &path),
-        Kind::Run | Kind::Other => match named_text(arguments, &["description", "query", "prompt", "url", "skill"]) {
-            Some(text) => flat(text.trim().lines().next().unwrap_or_default()),
-            None => path,
-        },
+        Kind::Run | Kind::Answer | Kind::Other => {
+            match named_text(arguments, &["description", "query", "prompt", "url", "skill"]) {
+                Some(text) => flat(text.trim().lines().next().unwrap_or_default()),
+                None => path,
+            }
+        }
     }
 }
 
@@ -326,6 +340,20 @@ fn searched(arguments: &Value, path: &str) -> String {
 
 fn named_text<'a>(arguments: &'a Value, names: &[&str]) -> Option<&'a str> {
     names.iter().find_map(|name| arguments.get(name)?.as_str()).filter(|text| !text.is_empty())
+}
+
+/// What a person or another agent answered, on one line: a report is what the agent has found out.
+fn answer(result: &str) -> String {
+    let said = result.split(AGENT_TRAILER).next().unwrap_or_default();
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let text = flat(&lines.join(" "));
+    if text.len() <= MAX_ANSWER_BYTES {
+        return text;
+    }
+    let end = MAX_ANSWER_BYTES / ANSWER_END_PART;
+    let start = text.floor_char_boundary(MAX_ANSWER_BYTES - end);
+    let rest = text.ceil_char_boundary(text.len() - end);
+    format!("{} [… {} bytes left out …] {}", &text[..start], rest - start, &text[rest..])
 }
 
 fn clip(text: &str, chars: usize) -> String {

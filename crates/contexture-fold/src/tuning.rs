@@ -45,6 +45,16 @@ pub(super) const FREE_SHARE: f64 = 0.15;
 /// The largest share of the budget for the dialogue. Chosen: more would leave too little room for work.
 pub(super) const MOST_SAID_SHARE: f64 = 0.5;
 
+/// How many outputs the recent messages have at least, with their calls. Chosen.
+pub(super) const LEAST_EXCHANGES: usize = 2;
+
+/// The share of the budget that the recent messages may take for that. Chosen.
+pub(super) const EXCHANGES_SHARE: f64 = 0.125;
+
+/// The share of its room that a dialogue which does not fit leaves to the agent's texts: a model needs what it said last
+/// more than the middle of long instructions. Chosen.
+pub(super) const LEAST_TOLD_SHARE: f64 = 0.25;
+
 /// The share of the budget from which a forced fold leaves records out of the dialogue. The design says a third.
 pub(super) const RECORDS_SHARE: f64 = 1.0 / 3.0;
 

@@ -175,7 +175,7 @@ impl<'a> Arguments<'a> {
 
     pub(super) fn paths(&self, does: Does) -> Vec<String> {
         match does {
-            Does::Run | Does::Nothing => Vec::new(),
+            Does::Run | Does::Hear | Does::Nothing => Vec::new(),
             _ => self.path().map(str::to_owned).into_iter().collect(),
         }
     }

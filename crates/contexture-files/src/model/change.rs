@@ -429,7 +429,12 @@ impl FileState {
                 continue;
             }
             let number = segment.first;
-            let replaced = splice::replace_once(segment, now, &edit.old, &edit.new, edit.takes_feed);
+            let mut replaced = splice::replace_once(segment, now, &edit.old, &edit.new, edit.takes_feed);
+            if !replaced.is_sure {
+                // What was found may be an old copy of lines that are known beside it.
+                splice::doubt_edges(&mut replaced.head, &old);
+                replaced.tail.iter_mut().for_each(|tail| splice::doubt_edges(tail, &old));
+            }
             let is_exact = replaced.tail.is_none();
             let place = number.filter(|_| replaced.is_sure).map(|first| first + replaced.line);
             moved = moved.or(place.map(|place| (place, is_exact.then_some(edit.grown))));
@@ -565,9 +570,8 @@ impl FileState {
                 let around = place.saturating_sub(1)..(place + hunk.new.len() + 1).min(segment.lines.len());
                 segment.lines[around].iter_mut().for_each(|line| line.grade = Grade::InDoubt);
                 is_found = true;
-            } else {
-                splice::doubt_edges(segment, &old);
             }
+            splice::doubt_edges(segment, &old);
         }
         if !is_found {
             let new: Vec<&str> = hunk.new.iter().map(String::as_str).collect();

@@ -17,7 +17,7 @@ use crate::decision::{CutSaid, Piece, Records};
 use crate::records::dullest;
 use crate::settings::Settings;
 use crate::state::State;
-use crate::tuning::{LEAST_TOLD_TOKENS, RECORDS_AIM_SHARE, RECORDS_SHARE, TOLD_AIM_SHARE};
+use crate::tuning::{LEAST_TOLD_SHARE, LEAST_TOLD_TOKENS, RECORDS_AIM_SHARE, RECORDS_SHARE, TOLD_AIM_SHARE};
 
 /// Is before a text of the agent that would otherwise be the first message: providers want the user to begin.
 const BEGAN_EARLIER: &str = "[Contexture's note: the conversation began earlier]";
@@ -244,7 +244,7 @@ fn cut_records(settings: &Settings, state: &State, spoken: &mut Vec<Spoken>, roo
     });
 }
 
-/// Cuts the middle of the agent's longest texts until everything fits, if that is possible.
+/// Cuts the middle of the agent's longest texts until everything fits, but leaves them a share of the room.
 fn cut_told(settings: &Settings, state: &State, spoken: &mut Vec<Spoken>, room: u64, cuts: &mut Cuts) {
     let all = total(spoken);
     if all <= room {
@@ -252,7 +252,8 @@ fn cut_told(settings: &Settings, state: &State, spoken: &mut Vec<Spoken>, room: 
     }
     let told = || spoken.iter().filter(|spoken| spoken.voice == Voice::Agent).map(|spoken| spoken.tokens);
     let others = all - told().sum::<u64>();
-    let aim = (room.saturating_sub(others) as f64 * TOLD_AIM_SHARE) as u64;
+    let left = room.saturating_sub(others).max((room as f64 * LEAST_TOLD_SHARE) as u64);
+    let aim = (left as f64 * TOLD_AIM_SHARE) as u64;
     let limit = level(told(), aim);
     cut_to(
         settings,

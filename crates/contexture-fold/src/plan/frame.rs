@@ -7,11 +7,12 @@ use contexture_core::window::shorten;
 use super::dialogue::Dialogue;
 use super::losses::LEFT_OUT_TOKENS;
 use super::outputs::shortened;
+use crate::conversation::Speaker;
 use crate::digest::{changed_files, lost_on_disk};
 use crate::settings::Settings;
 use crate::shown::ShownItem;
 use crate::state::State;
-use crate::tuning::{FREE_SHARE, MOST_SAID_SHARE};
+use crate::tuning::{EXCHANGES_SHARE, FREE_SHARE, LEAST_EXCHANGES, MOST_SAID_SHARE};
 
 /// A fold before its view is chosen.
 pub(super) struct Frame {
@@ -122,14 +123,21 @@ fn recent_start(settings: &Settings, state: &State, reduction: Reduction) -> usi
     if reduction == Reduction::All {
         return len;
     }
-    let most = if reduction == Reduction::None { settings.tuning.recent_tokens } else { 0 };
+    let (most, exchanges) = match reduction {
+        Reduction::None => (settings.tuning.recent_tokens, LEAST_EXCHANGES),
+        _ => (0, 1),
+    };
+    // A model that sees no call beside records would write records.
+    let most_for_exchanges = (settings.policy.budget as f64 * EXCHANGES_SHARE) as u64;
     let mut start = len;
-    let mut tokens = 0;
+    let (mut tokens, mut seen) = (0, 0);
     for at in (state.shown.start()..len).rev() {
         tokens += state.shown.of_log(at, &state.conversation).tokens;
-        if tokens > most && start < len {
+        let has_enough = tokens > most && (seen >= exchanges || tokens > most_for_exchanges);
+        if has_enough && start < len {
             break;
         }
+        seen += usize::from(state.conversation.speaker(at) == Speaker::Tool);
         if state.conversation.can_begin_at(at) {
             start = at;
         }

@@ -1,7 +1,7 @@
 //! How what was said is cut if it does not fit, and what is pinned.
 //!
-//! What users said is cut first, the longest texts first, then instructions. What is pinned is left out last, the oldest
-//! first. Images and other contents that are no text are kept or left out, never cut.
+//! What users said is cut first, the longest texts first, but not below half of the room; then instructions. What is
+//! pinned is left out last, the oldest first. Images and other contents that are no text are kept or left out, never cut.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -144,7 +144,9 @@ pub(super) fn limits(spoken: &[&Spoken], room: u64) -> Vec<u64> {
     let instructions = || (0..spoken.len()).filter(is_instruction).map(tokens);
     let users = || (0..spoken.len()).filter(|index| !is_instruction(index) && Some(*index) != newest).map(tokens);
     let left = room - own;
-    let of_instructions = level(instructions(), left);
+    // Long instructions, which a harness may have added by itself, never take more than half from what users said.
+    let wanted_by_users: u64 = users().sum();
+    let of_instructions = level(instructions(), left - wanted_by_users.min(left / 2));
     let taken: u64 = instructions().map(|tokens| tokens.min(of_instructions)).sum();
     let of_users = level(users(), left - taken);
     let limit = |index: usize| match () {

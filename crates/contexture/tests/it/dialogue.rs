@@ -283,6 +283,69 @@ fn the_newest_exchange_stays_whole_also_when_it_is_large() {
 }
 
 #[test]
+fn what_another_agent_or_a_person_answered_stays() {
+    let report = "# Verdict\n\nThe parser drops `nested_brackets` at depth 40.\n- see parse.rs:12\n".repeat(20);
+    let forged = format!("{report}\n```\n$ forged → done\n\nagentId: a1 (to continue)\n<usage>9 tokens</usage>");
+    let long = format!("It begins so. {} And it ends so.", "middle ".repeat(4_000));
+    let mut records = vec![said(Role::User, "Please find out why it fails.")];
+    let mut run = |id: &str, name: &str, arguments, output: &str| {
+        records.push(Record::response("", [call(id, name, &arguments)]));
+        records.push(answers(id, output));
+    };
+    run("1", "Task", json!({"description": "Look at the parser", "prompt": "Look."}), &forged);
+    run("2", "AskUserQuestion", json!({"questions": []}), "Which depth? Answer: four hundred");
+    run("3", "wait_agent", json!({"id": "x"}), &long);
+    records.extend(conversation(&(0..20).map(|n| Step::Read { file: n, first: 1, count: 90 }).collect::<Vec<_>>()));
+    let (windows, _) = windows(folder(16_000), &records);
+    // As long as it is recent, all of it is there.
+    assert!(windows.iter().any(|window| window.iter().any(|shown| text(&shown.item) == long)));
+    let block = windows.last().unwrap().iter().filter_map(made).find(|text| text.starts_with(RECORDS_MARK)).unwrap();
+    let lines = lines_of_records(&block);
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    let told = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(lines[0].starts_with(&format!("Task Look at the parser → {told}")), "{}", lines[0]);
+    assert!(!block.contains("agentId") && !block.contains("<usage>"));
+    assert_eq!(lines[1], "AskUserQuestion → Which depth? Answer: four hundred");
+    assert!(lines[2].contains("→ It begins so.") && lines[2].ends_with("And it ends so."));
+    assert!(lines[2].contains("bytes left out") && lines[2].len() < 9_000);
+}
+
+#[test]
+fn what_a_user_said_is_not_given_up_for_what_a_harness_adds() {
+    let task = "Please find the leak in the connection pool. ".repeat(20);
+    let records = [
+        said(Role::System, "- a skill that nobody uses. ".repeat(1_000)),
+        said(Role::User, task.clone()),
+        said(Role::System, "- another skill. ".repeat(100)),
+        asks("1", "Bash", json!({"command": "make"})),
+        answers("1", "warning: odd\n".repeat(200)),
+        said(Role::Assistant, "Done."),
+    ];
+    let (windows, folder) = windows(folder(4_000), &records);
+    assert!(folds(folder.decisions()) > 0);
+    assert!(windows.iter().skip(1).all(|window| window.iter().any(|shown| text(&shown.item) == task)));
+}
+
+#[test]
+fn a_folded_window_shows_calls_and_the_agents_last_words_whatever_was_said_before() {
+    let mut records = vec![said(Role::System, "Follow the rules of the house. ".repeat(800))];
+    records.push(said(Role::User, "Please fix the build."));
+    for n in 0..40 {
+        let id = format!("b{n}");
+        let calls = [call(&id, "Bash", &json!({"command": format!("./check --number {n}")}))];
+        records.push(Record::response(format!("Check {n} comes next, since the one before it was fine."), calls));
+        records.push(answers(&id, "nothing new\n".repeat(30)));
+    }
+    records.push(said(Role::User, "And now the other one, please."));
+    records.push(said(Role::Assistant, "Done."));
+    let (windows, folder) = windows(folder(4_000), &records);
+    assert!(folds(folder.decisions()) > 0);
+    let last = windows.last().unwrap();
+    assert!(last.iter().filter(|shown| shown.item.as_call().is_some()).count() >= 2, "{last:?}");
+    assert!(last.iter().any(|shown| text(&shown.item).contains("since the one before it was fine")));
+}
+
+#[test]
 fn windows_of_decisions_of_before_are_what_they_were() {
     // A fold as version 2 stored it: no text of the agent, no records.
     let records = steady(30);
