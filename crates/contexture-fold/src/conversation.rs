@@ -19,6 +19,8 @@ use contexture_text::packed::{Damaged, Packer, Unpacker};
 pub(super) struct Conversation {
     entries: Vec<Entry>,
     moment: u32,
+    /// How many messages of the model there are.
+    responses: u32,
     /// The newest call of each id.
     calls: HashMap<Box<str>, MadeCall>,
     tokens: u64,
@@ -126,6 +128,7 @@ impl Conversation {
         self.fingerprint.add(&item, tokens);
         let is_first = self.entries.last().is_none_or(|entry| entry.moment < self.moment);
         let (speaker, moment) = (speaker_of(&item), self.moment);
+        self.responses += u32::from(is_first && speaker == Speaker::Model);
         if let Some(text) = text_of(&item) {
             self.texts.0 += text.len() as u64;
             self.texts.1 += text_tokens;
@@ -158,6 +161,11 @@ impl Conversation {
     /// The newest moment: how many messages there are.
     pub(super) fn now(&self) -> u32 {
         self.moment
+    }
+
+    /// How many messages of the model there are: about as many requests were made.
+    pub(super) fn responses(&self) -> u32 {
+        self.responses
     }
 
     /// The output at a moment, if it is still held.
@@ -277,7 +285,8 @@ impl Conversation {
 
     /// Writes what is not in the log: where messages begin, what was pinned, and what was dropped.
     pub(super) fn rest(&self, packer: &mut Packer<'_>) {
-        let Self { entries, moment, calls, tokens: _, dialogue_tokens: _, texts: _, fingerprint: _ } = self;
+        let Self { entries, moment, calls, responses: _, tokens: _, dialogue_tokens: _, texts: _, fingerprint: _ } =
+            self;
         let mut counts = vec![0_usize; *moment as usize];
         for entry in entries {
             counts[entry.moment as usize - 1] += 1;

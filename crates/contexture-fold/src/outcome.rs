@@ -13,6 +13,9 @@ const MAX_WHOLE_BYTES: usize = 80;
 /// Longest place of an error, in bytes.
 const MAX_PLACE_BYTES: usize = 100;
 
+/// Most files that the outcome of a search names.
+const MAX_NAMED_FILES: usize = 3;
+
 /// How many lines after an error may name its place.
 const PLACE_LINES: usize = 2;
 
@@ -158,18 +161,26 @@ fn hits(seen: &Seen, result: &str) -> Option<String> {
 /// How many hits a search has, and in how many files.
 fn found(result: &str) -> String {
     let lines: Vec<&str> = result.lines().filter(|line| !line.trim().is_empty() && *line != "--").collect();
-    let file = |line: &&str| {
-        let (path, rest) = line.split_once(':')?;
-        rest.starts_with(|c: char| c.is_ascii_digit()).then(|| path.to_owned())
-    };
-    let files: HashSet<String> = lines.iter().filter_map(file).collect();
+    let mut met = HashSet::new();
+    let files: Vec<&str> = lines.iter().filter_map(|line| file_of(line)).filter(|path| met.insert(*path)).collect();
+    let named = files[..files.len().min(MAX_NAMED_FILES)].join(", ");
     match (lines.len(), files.len()) {
         (0, _) => "nothing found".to_owned(),
         (_, 0) => String::new(),
-        (1, _) => "1 match".to_owned(),
-        (count, 1) => format!("{count} matches in 1 file"),
-        (count, files) => format!("{count} matches in {files} files"),
+        (1, _) => format!("1 match in {named}"),
+        (count, 1) => format!("{count} matches in {named}"),
+        (count, files) => format!("{count} matches in {files} files: {named}{}", more(files)),
     }
+}
+
+/// The file of a hit: `src/a.rs:12:text`.
+fn file_of(line: &str) -> Option<&str> {
+    let (path, rest) = line.split_once(':')?;
+    rest.starts_with(|c: char| c.is_ascii_digit()).then_some(path)
+}
+
+fn more(files: usize) -> &'static str {
+    if files > MAX_NAMED_FILES { ", …" } else { "" }
 }
 
 /// A short output of one line.
@@ -218,10 +229,16 @@ mod tests_of_outcomes {
 
     #[test]
     fn searches_are_counted_and_other_calls_end_silently() {
-        check(Kind::Search, "", false, "src/a.rs:3:x\nsrc/a.rs:9:x\nsrc/b.rs:1:x\n", "3 matches in 2 files");
+        check(
+            Kind::Search,
+            "",
+            false,
+            "src/a.rs:3:x\nsrc/a.rs:9:x\nsrc/b.rs:1:x\n",
+            "3 matches in 2 files: src/a.rs, src/b.rs",
+        );
         check(Kind::Search, "", false, "\n", "nothing found");
         check(Kind::Search, "", false, "src/a.rs\nsrc/b.rs\n", "");
-        check(Kind::Run, "rg -n x src", false, "src/a.rs:3:x\n", "1 match");
+        check(Kind::Run, "rg -n x src", false, "src/a.rs:3:x\n", "1 match in src/a.rs");
         check(Kind::Run, "rg -n x src | head", false, "src/a.rs:3:x\nsrc/a.rs:4:x\n", "");
         check(Kind::Run, "git commit -m x", false, "[main 1a2b3c4] fix it\n 1 file changed\n", "[main 1a2b3c4] fix it");
         check(Kind::Run, "git rev-parse HEAD", false, "1a2b3c4\n", "1a2b3c4");

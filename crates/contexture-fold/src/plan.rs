@@ -17,7 +17,7 @@ use super::decision::{Fold, FoldDecision};
 use super::policy::FoldWhen;
 use super::settings::Settings;
 use super::state::State;
-use super::tuning::{LEAST_GROWTH_PART, TRY_EVERY_REQUESTS, WORTHWHILE_SHARE};
+use super::tuning::{LEAST_GROWTH_PART, MOST_MISSING_SHARE, MOST_PAYBACK_SHARE, TRY_EVERY_REQUESTS, WORTHWHILE_SHARE};
 
 pub(super) use outputs::shorten;
 
@@ -55,7 +55,21 @@ fn fold(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
     let fold = unforced_fold(settings, state, "what it saves has paid for it")?;
     // Only the budget may cause a fold to leave out what the agent wrote.
     let is_harmless = fold.left_out.is_empty() && state.billing.can_afford(fold.cost, tuning);
-    is_harmless.then_some(FoldDecision::Fold(fold))
+    (is_harmless && pays_back(state, &fold)).then_some(FoldDecision::Fold(fold))
+}
+
+/// Whether a fold that nothing forces earns its price soon enough.
+///
+/// Before it is planned, the size of a fold is only an estimate. What a view or a dialogue does not remove is not
+/// saved, so a fold can cost as much as it was expected to and save next to nothing.
+fn pays_back(state: &State, fold: &Fold) -> bool {
+    let requests = |price: f64| price / fold.saves_per_request;
+    // A conversation goes on for about as long as it went on so far: one that ends before the bill is below
+    // pass-through again has paid for nothing.
+    let missing = (fold.cost - state.billing.account().saved()).max(0.0);
+    fold.saves_per_request > 0.0
+        && requests(fold.cost) <= f64::from(state.billing.requests_since_fold()) * MOST_PAYBACK_SHARE
+        && requests(missing) <= f64::from(state.conversation.responses()) * MOST_MISSING_SHARE
 }
 
 /// Folds if what was brought back made the window too large.

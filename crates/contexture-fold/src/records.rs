@@ -24,6 +24,10 @@ pub const RECORDS_MARK: &str = "[Contexture's notes on calls made here]";
 /// Longest subject of a record, in characters.
 const MAX_SUBJECT_CHARS: usize = 160;
 
+/// The same for a command. Later commands draw on the words of earlier ones more than on anything else that is folded,
+/// besides outputs. Scanned.
+const MAX_COMMAND_CHARS: usize = 240;
+
 /// Longest outcome of a record, in characters.
 const MAX_OUTCOME_CHARS: usize = 120;
 
@@ -79,7 +83,10 @@ impl CallRecord {
             at,
             kind: seen.kind,
             tool: clip(&flat(&call.name), MAX_SUBJECT_CHARS),
-            subject: clip(&subject(seen, &arguments), MAX_SUBJECT_CHARS),
+            subject: match &seen.command {
+                Some(command) => clip(&in_one_line(command), MAX_COMMAND_CHARS),
+                None => clip(&subject(seen, &arguments), MAX_SUBJECT_CHARS),
+            },
             outcome: match seen.kind {
                 Kind::Answer if !seen.failed => answer(result),
                 _ => clip(&flat(&outcome(seen, result)), MAX_OUTCOME_CHARS),
@@ -285,14 +292,14 @@ fn write_run(run: &[&CallRecord], names_hashes: bool, lines: &mut String) {
     lines.push('\n');
 }
 
-/// What a call was about, on one line.
+/// A command on one line. A mark stands where its lines end.
+fn in_one_line(command: &str) -> String {
+    let lines = command.lines().map(flat).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ⏎ ")
+}
+
+/// What a call that is not a command was about, on one line.
 fn subject(seen: &Seen, arguments: &Value) -> String {
-    if let Some(command) = &seen.command {
-        let mut lines = command.trim().lines();
-        let first = lines.next().unwrap_or_default();
-        let more = if lines.next().is_some() { " …" } else { "" };
-        return format!("{}{more}", flat(first));
-    }
     let path = seen.paths.first().map(|path| flat(path)).unwrap_or_default();
     match seen.kind {
         Kind::Read => format!("{path}{}", lines_asked_for(arguments)),

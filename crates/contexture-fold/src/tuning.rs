@@ -15,7 +15,7 @@ const LEAST_NEED: f64 = -2.45;
 
 /// How much the least need falls each time the budget halves below the middle: there the budget itself bounds the view.
 /// Scanned.
-const NEED_PER_HALVING: f64 = 0.25;
+const NEED_PER_HALVING: f64 = 1.0;
 
 /// How much the least need falls each time the budget doubles above the middle: there the view has room for chunks that
 /// are less likely needed. Scanned.
@@ -39,6 +39,13 @@ const PATIENCE_PER_DOUBLING: f64 = 0.4;
 /// Patience at the smallest budgets, where a fold is soon forced anyway. Scanned.
 const LEAST_PATIENCE: f64 = 1.1;
 
+/// An unforced fold must earn its price within this share of the requests since the last fold. Scanned.
+pub(super) const MOST_PAYBACK_SHARE: f64 = 1.0 / 3.0;
+
+/// What an unforced fold puts the bill above pass-through must be earned back within this share of the requests so far.
+/// Chosen: of conversations that have come this far, one in twenty ends before that.
+pub(super) const MOST_MISSING_SHARE: f64 = 0.05;
+
 /// The least share of the budget that a fold leaves free, so that the next fold does not follow at once. Scanned.
 pub(super) const FREE_SHARE: f64 = 0.15;
 
@@ -59,8 +66,8 @@ pub(super) const LEAST_TOLD_SHARE: f64 = 0.25;
 pub(super) const RECORDS_SHARE: f64 = 1.0 / 3.0;
 
 /// The share of the budget that the dialogue takes after records were left out, so that the next fold need not leave
-/// out more of them. Chosen.
-pub(super) const RECORDS_AIM_SHARE: f64 = 0.25;
+/// out more of them. Scanned.
+pub(super) const RECORDS_AIM_SHARE: f64 = 1.0 / 6.0;
 
 /// The share of their room that the agent's texts take after they were cut, for the same reason. Chosen.
 pub(super) const TOLD_AIM_SHARE: f64 = 0.8;

@@ -7,7 +7,8 @@ use contexture_core::window::shorten;
 use super::dialogue::Dialogue;
 use super::losses::LEFT_OUT_TOKENS;
 use super::outputs::shortened;
-use crate::conversation::Speaker;
+use super::said::level;
+use crate::conversation::{Speaker, text_of};
 use crate::digest::{changed_files, lost_on_disk};
 use crate::settings::Settings;
 use crate::shown::ShownItem;
@@ -76,6 +77,11 @@ fn reduced(settings: &Settings, state: &State, reduction: Reduction, most: Optio
         Reduction::Step => budget / 4,
         Reduction::Hard | Reduction::All => budget / 12,
     };
+    let limit = match reduction {
+        // Many calls at once: each output is cut to what fits, before no message is shown in its own place.
+        Reduction::Hard => limit.min(level(cuttable(state, start), budget / MOST_STEP_PART)),
+        _ => limit,
+    };
     let recent = Recent::new(settings, state, start, limit);
     let mut digest = digest(settings, state);
     if reduction >= Reduction::Hard {
@@ -90,6 +96,18 @@ fn reduced(settings: &Settings, state: &State, reduction: Reduction, most: Optio
     };
     let tokens = beside + dialogue.tokens;
     Frame { start, dialogue, digest, outline_tokens, shortened: recent.shortened, tokens }
+}
+
+/// One part in this many of the budget is left to the outputs of a step that must be cut hard.
+const MOST_STEP_PART: u64 = 3;
+
+/// The tokens of the items from a position on whose texts may be cut.
+fn cuttable(state: &State, start: usize) -> impl Iterator<Item = u64> {
+    let items = (start..state.conversation.len()).filter(|at| !state.conversation.is_pinned(*at));
+    items
+        .map(|at| state.shown.after_fold(at, &state.conversation))
+        .filter(|shown| text_of(&shown.item).is_some())
+        .map(|shown| shown.tokens)
 }
 
 /// The items that are kept in their own place, none with a text longer than a number of tokens.

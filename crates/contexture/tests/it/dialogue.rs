@@ -216,7 +216,7 @@ fn records_say_what_was_done_and_how_it_ended() {
             "read src/a.rs:10-14, src/b.rs",
             "$ cargo test → 1 failed, 4 passed, first x::y",
             "edited src/a.rs ×2",
-            "searched \"fn .\" in src → 2 matches in 2 files",
+            "searched \"fn .\" in src → 2 matches in 2 files: src/a.rs, src/b.rs",
         ]
     );
 }
@@ -395,4 +395,24 @@ fn a_name_from_a_folded_output_is_brought_back_with_the_lines_around_it() {
     crate::records::push(&mut folder, &said(Role::User, "And?"));
     let again = folder.request();
     assert_eq!(again.iter().filter(|shown| text(&shown.item).contains("# What earlier outputs said")).count(), 1);
+}
+
+#[test]
+fn a_step_of_many_calls_keeps_them_with_outputs_cut_to_what_fits() {
+    let mut records = vec![said(Role::User, "Please fix the build.")];
+    for n in 0..6 {
+        let ids: Vec<String> = (0..40).map(|part| format!("{n}-{part}")).collect();
+        let calls: Vec<_> = ids.iter().map(|id| call(id, "Bash", &json!({"command": "make"}))).collect();
+        records.push(Record::response("All at once.", calls));
+        records.extend(ids.iter().map(|id| answers(id, "warning: odd\n".repeat(400))));
+    }
+    records.push(said(Role::Assistant, "Done."));
+    let (windows, folder) = windows(folder(8_000), &records);
+    assert!(folds(folder.decisions()) > 3);
+    for window in windows.iter().skip(1) {
+        let calls = window.iter().filter(|shown| shown.item.as_call().is_some()).count();
+        let outputs = window.iter().filter(|shown| shown.item.as_output().is_some()).count();
+        assert!(tokens(window) <= 8_000);
+        assert!(calls == outputs && calls >= 40, "{calls} calls and {outputs} outputs");
+    }
 }

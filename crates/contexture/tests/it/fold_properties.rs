@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
 use contexture::bpe::Bpe;
-use contexture::fold::{FoldDecision, Folder, Meter, Policy, ShownItem};
+use contexture::fold::{Fold, FoldDecision, Folder, Meter, Policy, ShownItem};
 use contexture::item::Role;
 use contexture::tokens::{Estimate, TokenCounter};
 use contexture::transcript::Record;
@@ -453,4 +453,43 @@ fn what_people_said_keeps_its_words_its_order_and_its_speaker() {
     };
     let kept: Vec<(Role, String)> = windows.last().unwrap().iter().filter_map(spoken).collect();
     assert_eq!(kept, expected);
+}
+
+/// Folds that nothing forced, each with the requests since the fold before it.
+fn unforced(records: &[Record], folder: &Folder) -> Vec<(Fold, usize)> {
+    let requests = requests(records);
+    let mut last = 0;
+    let mut found = Vec::new();
+    for decision in folder.decisions() {
+        let FoldDecision::Fold(fold) = decision else { continue };
+        let since = requests.iter().filter(|at| (last + 1..=fold.at).contains(*at)).count();
+        if fold.reason == "what it saves has paid for it" {
+            found.push((fold.clone(), since));
+        }
+        last = fold.at;
+    }
+    found
+}
+
+/// After a first fold of nothing but outputs, files are read that stay in view: the next fold would remove little, though
+/// the last one removed nearly everything.
+#[test]
+fn a_fold_that_would_save_little_waits_until_it_earns_its_price() {
+    let outputs = |count: usize| std::iter::repeat_n(Step::Run { lines: 60 }, count);
+    let mut steps: Vec<Step> = outputs(90).collect();
+    for file in 0..120 {
+        steps.push(Step::Read { file, first: 1, count: 60 });
+        steps.extend(outputs(usize::from(file % 4 == 0)));
+    }
+    steps.extend(outputs(60));
+    let records = conversation(&steps);
+    let (_, folder) = windows(folder(200_000), &records);
+    let folds = unforced(&records, &folder);
+    assert!(folds.len() > 1, "{}", folds.len());
+    for (fold, since) in &folds {
+        let requests = fold.cost / fold.saves_per_request;
+        assert!(requests <= *since as f64 / 3.0 + 0.01, "{requests} of {since} at {}", fold.at);
+    }
+    let account = folder.account();
+    assert!(account.worst_excess <= account.passed_through * 0.05, "{account:?}");
 }
