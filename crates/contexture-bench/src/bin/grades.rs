@@ -17,7 +17,7 @@ use contexture::item::{FunctionCall, Item};
 use contexture::tokens::{Estimate, count_item};
 use contexture::transcript::Record;
 use contexture_cli::failure::Failure;
-use contexture_cli::source::{self, Source};
+use contexture_cli::source::{self, RecordingSource};
 use contexture_cli::work::in_parallel;
 
 /// Counts the lines of files that folds show, by grade and by what lowered it.
@@ -231,7 +231,7 @@ fn grade_in(heading: &str) -> Option<&'static str> {
     found.min().map(|(_, grade)| grade)
 }
 
-fn play(source: &Source, budget: u64) -> Option<Counts> {
+fn play(source: &RecordingSource, budget: u64) -> Option<Counts> {
     let transcript = match source.transcript() {
         Ok((transcript, _)) => transcript,
         Err(unread) => {

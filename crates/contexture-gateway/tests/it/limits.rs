@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::agent::Agent;
 use super::bills::Held;
-use super::folding::{digests, long, records};
+use super::played::{digests, long, records};
 use super::provider::{Provider, patient, post};
 
 const WINDOW: u64 = 24_000;
