@@ -118,37 +118,39 @@ impl Decider {
         if prompt.is_some() && messages == 0 {
             return Err(PassReason::SummedUp);
         }
-        let found = self.found(arrived, messages, progress)?;
+        let (found, is_above) = self.found(arrived, messages, progress)?;
         if found.conversation.beginning().is_held_out {
             return Ok(self.passed(incoming, Some(request), PassReason::HeldOut).of(found.conversation));
-        }
-        let requested = requested_model(&self.options, &incoming.asks, Some(request));
-        let is_above = is_above(request, &found.conversation, &requested);
-        if is_above {
-            progress.note_needed();
         }
         match prompt {
             Some(_) if !is_above => Ok(self.replayed(arrived, found, PassReason::SummedUp)),
             // A summary must fit: what the provider refuses helps nobody.
             Some(_) => {
-                let found = self.found(arrived, request.messages().len(), progress)?;
+                let (found, is_above) = self.found(arrived, request.messages().len(), progress)?;
                 Ok(self.folded(arrived, found, progress, is_above))
             }
             None => Ok(self.folded(arrived, found, progress, is_above)),
         }
     }
 
-    /// The conversation that the first messages of a request continue.
+    /// The conversation that the first messages of a request continue, and whether the request is above its provider's
+    /// limit unless something is decided about it.
     fn found(
         &self,
         Arrived { incoming, request }: Arrived<'_, '_>,
         messages: usize,
         progress: &Progress,
-    ) -> Result<FoundConversation, PassReason> {
+    ) -> Result<(FoundConversation, bool), PassReason> {
         let found = self.index.take(request, messages, &incoming.scope);
         let found = found.inspect_err(|_| progress.note_nothing()).map_err(PassReason::Misread)?;
+        let requested = requested_model(&self.options, &incoming.asks, Some(request));
+        let is_above = is_above(request, &found.conversation, &requested);
+        // Before the conversation is told: who waits for it asks for this next.
+        if is_above {
+            progress.note_needed();
+        }
         progress.note_found(&found);
-        Ok(found)
+        Ok((found, is_above))
     }
 
     /// A request that is sent unchanged.
@@ -252,7 +254,8 @@ impl Decider {
         let is_cold = conversation.state().billed().account().is_cold(&requested.prices, self.now_ms());
         let current = self.folding.caught_up(request, conversation, held.take(), &policy);
         let CurrentFolder { mut folder, named } = current.map_err(|error| misread(conversation, &error))?;
-        let new = NewDecisions { named, ..folder.request(policy, is_cold, self.folding.disk()) };
+        let mut new = NewDecisions { named, ..folder.request(policy, is_cold, self.folding.disk()) };
+        new.plan.follow(&conversation.state().decisions().plan_for(found.messages));
         let body = rewritten(request, &folder, &new).map_err(|error| unwritable(conversation, error))?;
         let mut notes: Vec<_> = new.decisions.iter().map(note_of).collect();
         notes.extend(new.named.iter().map(|_| references_note()));

@@ -128,7 +128,8 @@ async fn instructions_tools_options_and_what_is_kept_keep_their_bytes() {
     let own: Vec<String> = messages_of(&came).iter().map(Value::to_string).collect();
     let newest: Vec<String> = kept.iter().rev().take(6).map(Value::to_string).collect();
     assert!(newest.iter().all(|message| own.contains(message)), "the newest messages are as they came");
-    assert_eq!(last.matches("\"cache_control\"").count(), came.matches("\"cache_control\"").count());
+    // One more stands at the end of what the next fold will leave.
+    assert_eq!(last.matches("\"cache_control\"").count(), came.matches("\"cache_control\"").count() + 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,7 @@
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import * as zlib from "node:zlib";
-import { broken } from "./rules.mjs";
+import { broken, signature, thinks } from "./rules.mjs";
 
 // Messages as a cache sees them.
 function plain(kind, body) {
@@ -52,9 +52,14 @@ function answer(kind, body, use, text, id, cached) {
     const delta = use ? { type: "input_json_delta", partial_json: JSON.stringify(use.input) } : { type: "text_delta", text };
     const message = { id: `msg_${id}`, type: "message", role: "assistant", model: body.model, content: [], stop_reason: null, stop_sequence: null, usage };
     const stop = use ? "tool_use" : "end_turn";
-    if (!body.stream) return { ...message, stop_reason: stop, content: [use ? { ...block, input: use.input } : { type: "text", text }] };
-    return [{ type: "message_start", message }, { type: "content_block_start", index: 0, content_block: block }, { type: "content_block_delta", index: 0, delta },
-      { type: "content_block_stop", index: 0 }, { type: "message_delta", delta: { stop_reason: stop, stop_sequence: null }, usage: { output_tokens: 10 } }, { type: "message_stop" }];
+    const thought = thinks(body.model) ? [{ type: "thinking", thinking: "I go on.", signature: signature(body.messages) }] : [];
+    if (!body.stream) return { ...message, stop_reason: stop, content: [...thought, use ? { ...block, input: use.input } : { type: "text", text }] };
+    const index = thought.length;
+    const thinking = thought.flatMap((made) => [{ type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: "", signature: "" } },
+      { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: made.thinking } },
+      { type: "content_block_delta", index: 0, delta: { type: "signature_delta", signature: made.signature } }, { type: "content_block_stop", index: 0 }]);
+    return [{ type: "message_start", message }, ...thinking, { type: "content_block_start", index, content_block: block }, { type: "content_block_delta", index, delta },
+      { type: "content_block_stop", index }, { type: "message_delta", delta: { stop_reason: stop, stop_sequence: null }, usage: { output_tokens: 10 } }, { type: "message_stop" }];
   }
   if (kind === "chat") {
     const calls = use && [{ index: 0, id: `call_${id}`, type: "function", function: { name: use.name, arguments: JSON.stringify(use.input) } }];

@@ -2,6 +2,8 @@
 // Anthropic's pages on messages, tool use, thinking, prompt caching and mid-conversation system messages; OpenAI's
 // references of chat completions and responses, and its guides on function calling and reasoning.
 
+import { createHash } from "node:crypto";
+
 const list = (value) => (Array.isArray(value) ? value : []);
 const isText = (block) => block.type === "text";
 const isThought = (block) => block.type === "thinking" || block.type === "redacted_thinking";
@@ -9,6 +11,24 @@ const isThought = (block) => block.type === "thinking" || block.type === "redact
 function blocksOf(content) {
   if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
   return list(content);
+}
+
+// Models that think, and whose thoughts are bound to everything that was sent before them.
+export const thinks = (model) => /claude-(fable|mythos)-5-[12]|claude-(opus|sonnet|haiku)-5-5/.test(model ?? "");
+
+// What a thought after these messages is signed with.
+export function signature(before) {
+  const plain = before.map(({ role, content }) => ({ role, blocks: blocksOf(content).map(({ cache_control, ...block }) => block) }));
+  return createHash("sha256").update(JSON.stringify(plain)).digest("base64");
+}
+
+function* bound(body) {
+  for (const [at, { role, content }] of body.messages.entries()) {
+    const thought = role === "assistant" && blocksOf(content).find(({ type }) => type === "thinking");
+    if (thought && thinks(body.model) && thought.signature !== signature(body.messages.slice(0, at))) {
+      yield `messages.${at}.content.0: Invalid \`signature\` in \`thinking\` block. The block is bound to a different conversation.`;
+    }
+  }
 }
 
 // Models before Claude 4.6 go on with a text that the request begins for them.
@@ -46,6 +66,7 @@ function* messages(body) {
   if (newest?.blocks.some(isThought) && !isThought(newest.blocks[0])) yield "`thinking` blocks in the latest assistant message cannot be modified";
   for (const { role, blocks } of turns) if (role === "assistant" && blocks.length > 0 && isThought(blocks.at(-1))) yield "The final block in an assistant message cannot be `thinking`.";
   yield* marks(body);
+  yield* bound(body);
 }
 
 function* pairs(turns) {
