@@ -48,6 +48,11 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// The crates of the workspace, without that of benchmarks.
+pub(crate) fn library_crates() -> impl Iterator<Item = &'static str> {
+    CRATES.into_iter().map(|(name, _)| name)
+}
+
 /// The source files beneath a directory, by their path within it, without tests.
 fn sources(directory: &Path, within: &str, found: &mut BTreeMap<String, String>) {
     let mut entries: Vec<PathBuf> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -62,7 +67,7 @@ fn sources(directory: &Path, within: &str, found: &mut BTreeMap<String, String>)
     }
 }
 
-fn sources_of(name: &str) -> BTreeMap<String, String> {
+pub(crate) fn sources_of(name: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     sources(&root().join("crates").join(name).join("src"), "", &mut found);
     found

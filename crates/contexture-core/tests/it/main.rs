@@ -34,6 +34,7 @@ mod steering;
 mod stores;
 mod turn_resume;
 mod two_executions;
+mod type_names;
 mod typed_access;
 mod window;
 mod window_engine;

@@ -8,10 +8,8 @@ use crate::crates::{library_crates, sources_of};
 const MOST_PERCENT: usize = 5;
 
 /// Names that mean two things for a reason.
-const PRESCRIBED: [(&str, &str); 2] = [
-    ("LocalFs", "one thing, for the systems that have it and for those that do not"),
-    ("State", "the design's word for what an owner keeps; each is private to its module or named with it"),
-];
+const PRESCRIBED: [(&str, &str); 1] =
+    [("LocalFs", "one thing, for the systems that have it and for those that do not")];
 
 /// The types that a file declares with `pub`, outside of its tests.
 fn declared(text: &str) -> impl Iterator<Item = &str> {
