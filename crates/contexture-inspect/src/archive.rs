@@ -8,7 +8,9 @@ mod blocks;
 mod exporting;
 mod lists;
 mod noting;
+mod reasons;
 mod reading;
+mod tools;
 mod tables;
 
 use std::collections::HashMap;
@@ -19,14 +21,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use contexture::files::dialect::Dialects;
 use contexture::tokens::{Estimate, TokenCounter};
 use contexture::wire::Format;
-use rusqlite::{Connection, OptionalExtension, params};
-
-use super::timeline::Timeline;
-pub use blocks::PREVIEW_CHARS;
 use contexture_gateway::account::models::Models;
 use contexture_gateway::account::record::RequestRecord;
 use contexture_gateway::write::StoreError;
 use contexture_gateway::write::content::FileContent;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::timeline::Timeline;
+pub use blocks::PREVIEW_CHARS;
 use noting::NewestWindow;
 pub use reading::WindowQuery;
 

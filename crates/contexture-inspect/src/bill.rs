@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::archive::Archive;
-use super::view::{BillLine, ExpensiveRequest};
 use contexture_gateway::account::day::day_of;
 use contexture_gateway::account::receipt::Receipt;
 use contexture_gateway::account::record::RequestRecord;
 use contexture_gateway::write::StoreError;
+
+use super::archive::Archive;
+use super::view::{BillLine, ExpensiveRequest};
 
 /// How many of its most expensive requests each line lists.
 const DEAREST: usize = 3;

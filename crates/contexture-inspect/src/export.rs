@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::PoisonError;
 
 use contexture::redact::{redact, redact_part, redact_value};
+use contexture_gateway::write::StoreError;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -11,7 +12,6 @@ use super::archive::{Archive, PREVIEW_CHARS};
 use super::page;
 use super::text::{floor, preview};
 use super::view::{About, WindowForm};
-use contexture_gateway::write::StoreError;
 
 /// Most bytes of a block's text that are exported.
 const MOST_TEXT: usize = 200 << 10;

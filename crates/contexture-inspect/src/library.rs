@@ -7,14 +7,14 @@ use contexture::item::Item;
 use contexture::store::{Key, StorageAdapter, StoreError};
 use contexture::tokens::{Estimate, TokenCounter};
 use contexture::wire::Format;
+use contexture_gateway::account::record::{DecidedNote, RequestRecord};
+use contexture_gateway::percent::decoded;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::archive::ArchivedRequest;
 use super::block::{BlockDraft, BlockKind, BlockSource, item_draft};
 use super::server::Inspector;
-use contexture_gateway::account::record::{DecidedNote, RequestRecord};
-use contexture_gateway::percent::decoded;
 
 /// The key prefix of all threads.
 const THREADS: &str = "threads/";

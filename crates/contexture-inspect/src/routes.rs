@@ -5,6 +5,9 @@ use std::sync::PoisonError;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, Response, StatusCode, header};
+use contexture_gateway::percent::decoded;
+use contexture_gateway::watch::Controls;
+use contexture_gateway::write::StoreError;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -15,9 +18,6 @@ use super::controls;
 use super::export::export;
 use super::server::Inspector;
 use super::view::{BlockText, WindowForm};
-use contexture_gateway::percent::decoded;
-use contexture_gateway::watch::Controls;
-use contexture_gateway::write::StoreError;
 
 /// Most rows per page.
 const MOST_ROWS: u64 = 500;

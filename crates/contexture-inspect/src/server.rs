@@ -7,6 +7,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{Response, StatusCode};
+use contexture_gateway::accept::access::fresh_secret;
+use contexture_gateway::accept::guard;
+use contexture_gateway::accept::serving::{HEADER_TIME, serve};
+use contexture_gateway::account::record::RequestRecord;
+use contexture_gateway::watch::Controls;
+use contexture_gateway::{StartError, StoreError};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
@@ -15,12 +21,6 @@ use super::answer;
 use super::archive::{Archive, ArchivedRequest, Ticket};
 use super::pass::Pass;
 use super::view::About;
-use contexture_gateway::accept::access::fresh_secret;
-use contexture_gateway::accept::guard;
-use contexture_gateway::accept::serving::{HEADER_TIME, serve};
-use contexture_gateway::account::record::RequestRecord;
-use contexture_gateway::watch::Controls;
-use contexture_gateway::{StartError, StoreError};
 
 /// How many events are buffered for a slow page.
 const MAX_NEWS: usize = 256;

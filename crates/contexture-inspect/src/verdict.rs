@@ -1,9 +1,10 @@
 //! Short descriptions of notable things that happened to a request.
 
+use contexture_gateway::account::record::{DecidedNote, DecisionKind};
+
 use super::block::BlockSource;
 use super::text::about;
 use super::view::{RequestLine, RequestVerdict};
-use contexture_gateway::account::record::{DecidedNote, DecisionKind};
 
 /// The share of the previous request that must be read from the cache for a request to count as a cache hit.
 const FOUND_SHARE: f64 = 0.5;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use contexture::wire::Format;
+use contexture_gateway::account::receipt::Receipt;
+use contexture_gateway::account::record::RequestRecord;
 use serde::{Deserialize, Serialize};
 
 use super::block::{BlockKind, BlockSource};
-use contexture_gateway::account::receipt::Receipt;
-use contexture_gateway::account::record::RequestRecord;
 
 /// What is inspected.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use contexture::files::observer::Observer;
 use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
+use contexture_gateway::write::StoreError;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::super::block::{BlockDraft, BlockKind, BlockSource};
 use super::super::text::preview;
-use contexture_gateway::write::StoreError;
 
 /// Characters of a block that lists show.
 pub const PREVIEW_CHARS: usize = 160;

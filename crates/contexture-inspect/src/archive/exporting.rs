@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::PoisonError;
 
+use contexture_gateway::write::StoreError;
 use rusqlite::params;
 use serde_json::{Value, json};
 
@@ -11,8 +12,8 @@ use super::super::view::WindowForm;
 use super::super::window::{ComparedWindow, boundary, first_difference};
 use super::Archive;
 use super::lists;
-use super::reading::{Reasons, api_name};
-use contexture_gateway::write::StoreError;
+use super::reading::api_name;
+use super::reasons::Reasons;
 
 /// What the export needs to know of each block.
 struct Known {

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use contexture::files::observer::Observer;
 use contexture::wire::{Digest, Format, Request, raw_digest};
+use contexture_gateway::account::record::RequestRecord;
+use contexture_gateway::write::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::block::{BlockDraft, BlockKind, BlockSource, RequestHead, head_drafts, message_drafts};
@@ -13,8 +15,6 @@ use super::super::view::RequestLine;
 use super::blocks;
 use super::lists::{self, Lists, REQUESTS_PER_WHOLE, shared};
 use super::{Archive, ArchivedRequest, MAX_HELD, Ticket};
-use contexture_gateway::account::record::RequestRecord;
-use contexture_gateway::write::StoreError;
 
 /// Characters of a user's message that a list shows.
 const SAID_CHARS: usize = 120;

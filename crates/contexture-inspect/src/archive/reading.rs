@@ -3,22 +3,21 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use contexture_gateway::write::StoreError;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::super::block::BlockKind;
 use super::super::text::floor;
 use super::super::timeline::{Timeline, ToolStep};
 use super::super::view::{
-    BlockLine, BlockState, BlockText, ConversationLine, ListPage, RequestLine, SearchHit, ToolLine, TurnStart,
-    WindowForm, WindowPage,
+    BlockLine, BlockState, BlockText, ConversationLine, ListPage, RequestLine, SearchHit, TurnStart, WindowForm,
+    WindowPage,
 };
 use super::super::window::{ComparedWindow, ShownBlock, boundary, first_difference};
 use super::Archive;
 use super::blocks::{self, BlockRow, COLUMNS};
 use super::lists::{self, Lists};
-use contexture_gateway::account::models::Models;
-use contexture_gateway::account::record::DecisionKind;
-use contexture_gateway::write::StoreError;
+use super::reasons::Reasons;
 
 /// Most conversations whose files are kept in memory.
 const MAX_TIMELINES: usize = 8;
@@ -295,40 +294,6 @@ impl Archive {
         Ok(timeline)
     }
 
-    /// The declared tools of a conversation: those never called first, then by tokens, largest first.
-    ///
-    /// # Errors
-    /// The archive cannot be read.
-    pub fn tools(&self, conversation: &str) -> Result<Vec<ToolLine>, StoreError> {
-        let connection = self.lock();
-        let calls_sql = "SELECT count(*) FROM places JOIN blocks ON id = block
-                         WHERE conversation = ?1 AND kind = 'call' AND name = ?2";
-        let mut calls = connection.prepare_cached(calls_sql)?;
-        let newest: i64 = connection
-            .query_row("SELECT requests FROM conversations WHERE id = ?1", params![conversation], |row| row.get(0))
-            .optional()?
-            .unwrap_or(0);
-        let billing = Billing::read(&connection, conversation, &self.models)?;
-        let sql = "SELECT block, n, left_n, name, tokens FROM places JOIN blocks ON id = block
-                   WHERE conversation = ?1 AND source = 'tools' ORDER BY number";
-        let mut statement = connection.prepare_cached(sql)?;
-        let mut rows = statement.query(params![conversation])?;
-        let mut tools: Vec<ToolLine> = Vec::new();
-        while let Some(row) = rows.next()? {
-            let (name, tokens) = (row.get::<_, String>(3)?, row.get::<_, i64>(4)? as u64);
-            let first = row.get::<_, i64>(1)?;
-            let last = row.get::<_, Option<i64>>(2)?.map_or(newest, |left| left - 1);
-            let requests = (last - first + 1).max(0) as u64;
-            let (billed, dollars) = billing.of(tokens, first, last);
-            let count: i64 = calls.query_row(params![conversation, name], |row| row.get(0))?;
-            tools.push(ToolLine { name, tokens, calls: count as u64, requests, billed, dollars, block: row.get(0)? });
-        }
-        tools.sort_by(|one, other| {
-            (one.calls > 0).cmp(&(other.calls > 0)).then(other.tokens.cmp(&one.tokens)).then(one.name.cmp(&other.name))
-        });
-        Ok(tools)
-    }
-
     /// Blocks that contain a text, newest first. `before` is where the previous page ended.
     ///
     /// # Errors
@@ -458,110 +423,5 @@ fn block_line(
         other: shown.other,
         is_pinned,
         since,
-    }
-}
-
-/// Why blocks are in their state, from the decisions about requests.
-pub struct Reasons<'a> {
-    connection: &'a Connection,
-    conversation: &'a str,
-    read: HashMap<u64, Option<RequestLine>>,
-}
-
-impl<'a> Reasons<'a> {
-    /// Reads the reasons for a conversation's blocks.
-    pub fn new(connection: &'a Connection, conversation: &'a str) -> Self {
-        Self { connection, conversation, read: HashMap::new() }
-    }
-
-    /// Why a block is in its state.
-    pub fn of(&mut self, state: BlockState, since: u64, left: Option<u64>) -> Result<Option<String>, StoreError> {
-        use DecisionKind::{BringBack, Disk, Fold, Reference, Shorten};
-        Ok(match state {
-            BlockState::Made => self.told(since, &[Fold, BringBack, Reference, Disk], "for")?,
-            BlockState::Shortened => self.told(since, &[Shorten, Fold], "for")?,
-            BlockState::LeftOut => match left {
-                Some(left) => self.told(left, &[Fold], "since")?,
-                None => None,
-            },
-            BlockState::Behind => Some("unchanged, but after a change".to_owned()),
-            BlockState::Gone => match left {
-                Some(left) => self.told(left, &[Fold], "since")?,
-                None => None,
-            },
-            BlockState::Kept | BlockState::Same | BlockState::New => None,
-        })
-    }
-
-    fn told(&mut self, n: u64, whats: &[DecisionKind], words: &str) -> Result<Option<String>, StoreError> {
-        if !self.read.contains_key(&n) {
-            let sql = "SELECT line FROM requests WHERE conversation = ?1 AND n = ?2";
-            let mut statement = self.connection.prepare_cached(sql)?;
-            let read = |row: &Row<'_>| row.get::<_, String>(0);
-            let line = statement.query_row(params![self.conversation, n as i64], read).optional()?;
-            self.read.insert(n, line.map(|line| serde_json::from_str(&line)).transpose()?);
-        }
-        let Some(line) = self.read.get(&n).and_then(Option::as_ref) else { return Ok(None) };
-        let mut reasons: Vec<&str> = Vec::new();
-        for what in whats {
-            for note in line.record.decided.iter().filter(|note| note.what == *what) {
-                if !reasons.contains(&note.reason.as_str()) {
-                    reasons.push(&note.reason);
-                }
-            }
-            if !reasons.is_empty() {
-                break;
-            }
-        }
-        Ok(Some(match reasons.is_empty() {
-            true => format!("{words} request {n}"),
-            false => format!("{words} request {n}: {}", reasons.join("; ")),
-        }))
-    }
-}
-
-/// Roughly what a token before the messages cost in each request.
-struct Billing {
-    /// The cost of a token, and its dollars where known.
-    per_token: Vec<(i64, f64, Option<f64>)>,
-}
-
-impl Billing {
-    fn read(connection: &Connection, conversation: &str, models: &Models) -> Result<Self, StoreError> {
-        let sql = "SELECT n, json_extract(line, '$.record.usage.cache_read'),
-                          json_extract(line, '$.record.usage.input'), json_extract(line, '$.record.bill.billed'),
-                          json_extract(line, '$.record.bill.sent'), json_extract(line, '$.record.dollars[0]'),
-                          json_extract(line, '$.record.model')
-                   FROM requests WHERE conversation = ?1 ORDER BY n";
-        let mut statement = connection.prepare_cached(sql)?;
-        let mut rows = statement.query(params![conversation])?;
-        let mut per_token = Vec::new();
-        while let Some(row) = rows.next()? {
-            let number = |at: usize| row.get::<_, Option<f64>>(at).map(Option::unwrap_or_default);
-            let (read, plain, billed, sent) = (number(1)?, number(2)?, number(3)?, number(4)?);
-            // Tools come before everything else: if anything was read from the cache, they were.
-            let model = row.get::<_, Option<String>>(6)?.unwrap_or_default();
-            let read_share = models.get(&model).read;
-            let written = sent - read - plain;
-            let share = match () {
-                () if sent <= 0.0 => 0.0,
-                () if read > 0.0 => read_share,
-                () if written > 0.0 => ((billed - plain) / written).clamp(1.0, 2.0),
-                () => 1.0,
-            };
-            let dollars: Option<f64> = row.get(5)?;
-            per_token.push((row.get(0)?, share, dollars.map(|dollars| share * dollars / 1e6)));
-        }
-        Ok(Self { per_token })
-    }
-
-    fn of(&self, tokens: u64, first: i64, last: i64) -> (f64, Option<f64>) {
-        let requests = self.per_token.iter().filter(|(n, ..)| (first..=last).contains(n));
-        let (mut billed, mut dollars) = (0.0, Some(0.0));
-        for (_, share, price) in requests {
-            billed += share * tokens as f64;
-            dollars = dollars.zip(*price).map(|(sum, price)| sum + price * tokens as f64);
-        }
-        (billed, dollars)
     }
 }

@@ -1,0 +1,90 @@
+//! The tools that a conversation declares, with roughly what they cost.
+
+use contexture_gateway::account::models::Models;
+use contexture_gateway::write::StoreError;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::super::view::ToolLine;
+use super::Archive;
+
+impl Archive {
+    /// The declared tools of a conversation: those never called first, then by tokens, largest first.
+    ///
+    /// # Errors
+    /// The archive cannot be read.
+    pub fn tools(&self, conversation: &str) -> Result<Vec<ToolLine>, StoreError> {
+        let connection = self.lock();
+        let calls_sql = "SELECT count(*) FROM places JOIN blocks ON id = block
+                         WHERE conversation = ?1 AND kind = 'call' AND name = ?2";
+        let mut calls = connection.prepare_cached(calls_sql)?;
+        let newest: i64 = connection
+            .query_row("SELECT requests FROM conversations WHERE id = ?1", params![conversation], |row| row.get(0))
+            .optional()?
+            .unwrap_or(0);
+        let billing = Billing::read(&connection, conversation, &self.models)?;
+        let sql = "SELECT block, n, left_n, name, tokens FROM places JOIN blocks ON id = block
+                   WHERE conversation = ?1 AND source = 'tools' ORDER BY number";
+        let mut statement = connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params![conversation])?;
+        let mut tools: Vec<ToolLine> = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (name, tokens) = (row.get::<_, String>(3)?, row.get::<_, i64>(4)? as u64);
+            let first = row.get::<_, i64>(1)?;
+            let last = row.get::<_, Option<i64>>(2)?.map_or(newest, |left| left - 1);
+            let requests = (last - first + 1).max(0) as u64;
+            let (billed, dollars) = billing.of(tokens, first, last);
+            let count: i64 = calls.query_row(params![conversation, name], |row| row.get(0))?;
+            tools.push(ToolLine { name, tokens, calls: count as u64, requests, billed, dollars, block: row.get(0)? });
+        }
+        tools.sort_by(|one, other| {
+            (one.calls > 0).cmp(&(other.calls > 0)).then(other.tokens.cmp(&one.tokens)).then(one.name.cmp(&other.name))
+        });
+        Ok(tools)
+    }
+}
+
+/// Roughly what a token before the messages cost in each request.
+struct Billing {
+    /// The cost of a token, and its dollars where known.
+    per_token: Vec<(i64, f64, Option<f64>)>,
+}
+
+impl Billing {
+    fn read(connection: &Connection, conversation: &str, models: &Models) -> Result<Self, StoreError> {
+        let sql = "SELECT n, json_extract(line, '$.record.usage.cache_read'),
+                          json_extract(line, '$.record.usage.input'), json_extract(line, '$.record.bill.billed'),
+                          json_extract(line, '$.record.bill.sent'), json_extract(line, '$.record.dollars[0]'),
+                          json_extract(line, '$.record.model')
+                   FROM requests WHERE conversation = ?1 ORDER BY n";
+        let mut statement = connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params![conversation])?;
+        let mut per_token = Vec::new();
+        while let Some(row) = rows.next()? {
+            let number = |at: usize| row.get::<_, Option<f64>>(at).map(Option::unwrap_or_default);
+            let (read, plain, billed, sent) = (number(1)?, number(2)?, number(3)?, number(4)?);
+            // Tools come before everything else: if anything was read from the cache, they were.
+            let model = row.get::<_, Option<String>>(6)?.unwrap_or_default();
+            let read_share = models.get(&model).read;
+            let written = sent - read - plain;
+            let share = match () {
+                () if sent <= 0.0 => 0.0,
+                () if read > 0.0 => read_share,
+                () if written > 0.0 => ((billed - plain) / written).clamp(1.0, 2.0),
+                () => 1.0,
+            };
+            let dollars: Option<f64> = row.get(5)?;
+            per_token.push((row.get(0)?, share, dollars.map(|dollars| share * dollars / 1e6)));
+        }
+        Ok(Self { per_token })
+    }
+
+    fn of(&self, tokens: u64, first: i64, last: i64) -> (f64, Option<f64>) {
+        let requests = self.per_token.iter().filter(|(n, ..)| (first..=last).contains(n));
+        let (mut billed, mut dollars) = (0.0, Some(0.0));
+        for (_, share, price) in requests {
+            billed += share * tokens as f64;
+            dollars = dollars.zip(*price).map(|(sum, price)| sum + price * tokens as f64);
+        }
+        (billed, dollars)
+    }
+}
