@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use contexture::fold::Pins;
-use contexture::wire::{Plan, Request, WireError, rules};
+use contexture::item::Item;
+use contexture::wire::{Plan, Request, WireError, read, rules};
 
 use super::compaction::compaction;
 use super::folding::{CurrentFolder, Folding};
@@ -289,8 +290,7 @@ impl Decider {
         let Some(folder) = held.as_mut().filter(|folder| folder.is_late()) else { return Ok(()) };
         let newer = request.messages().get(folder.messages()..).unwrap_or_default();
         // Otherwise files have changed since, so it is decided anew.
-        // Where reasoning is bound, that of the responses since then would be refused with it.
-        let holds_on = !folder.is_bound() && folder.holds_on(self.folding.disk(), newer);
+        let holds_on = folder.holds_on(self.folding.disk(), newer);
         let mut state = conversation.state();
         if !holds_on || self.keeper.is_overtaken(conversation, &state) {
             *held = None;
@@ -300,7 +300,11 @@ impl Decider {
         if !state.note_point(messages) {
             return Err(NotDecided::TooLate);
         }
-        let late = folder.take_late();
+        let mut late = folder.take_late();
+        if folder.is_bound() {
+            // The responses since then belong to what was sent before it.
+            late.plan = without_reasoning(late.plan, request).map_err(|error| misread(conversation, &error))?;
+        }
         state.decisions_mut().adopt(messages, late.decisions.iter().map(note_of).collect());
         // If they cannot be written, they stay valid for as long as the gateway runs.
         let _ = self.add(request, conversation, &mut state, folder, late);
@@ -423,6 +427,22 @@ fn rewritten(
     }
     let is_changed = !new.plan.is_as_it_came();
     Ok(is_changed.then(|| Bytes::from(body.into_owned().into_bytes())))
+}
+
+/// A plan for all messages of a request: those that it does not cover yet without their reasoning.
+fn without_reasoning(mut plan: Plan, request: &Request<'_>) -> Result<Plan, WireError> {
+    for at in plan.covered()..request.messages().len() {
+        let units = read(request.format(), request.messages()[at], None)?;
+        if !units.iter().any(|unit| matches!(unit.item, Item::Reasoning(_))) {
+            plan.push_kept(at..at + 1);
+            continue;
+        }
+        for (unit, _) in units.iter().enumerate().filter(|(_, unit)| !matches!(unit.item, Item::Reasoning(_))) {
+            plan.push_unit(at, unit, units.len(), None);
+        }
+    }
+    plan.cover(request.messages().len());
+    Ok(plan)
 }
 
 /// A request as a plan says, if its provider accepts it like that.

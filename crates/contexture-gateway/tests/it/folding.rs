@@ -83,15 +83,36 @@ async fn system_messages_inside_a_conversation_stay_where_the_provider_accepts_t
 /// <https://platform.claude.com/docs/en/build-with-claude/preserved-thinking>
 #[tokio::test(flavor = "multi_thread")]
 async fn thoughts_that_are_bound_to_what_was_sent_before_them_are_left_out_after_a_fold() {
+    check_bound(None).await;
+    // Two of three requests are decided too late, so their folds take effect with another request.
+    check_bound(Some(std::sync::Arc::default())).await;
+}
+
+async fn check_bound(held: Option<std::sync::Arc<super::bills::Held>>) {
     let provider = Provider::start().await;
-    let gateway = provider.gateway(small()).await;
+    let options = match &held {
+        Some(counter) => {
+            Options { counter: counter.clone(), own_work: std::time::Duration::from_millis(300), ..small() }
+        }
+        None => small(),
+    };
+    let gateway = provider.gateway(options).await;
     let mut agent = long(Format::Messages, 16);
     (agent.has_reminders, agent.model) = (true, Some("claude-opus-5-5"));
     let mut sent_before: std::collections::HashMap<String, Vec<_>> = std::collections::HashMap::new();
     let (mut thoughts, mut folds, mut before) = (0, 0, Vec::new());
-    for at in agent.requests() {
+    for (n, at) in agent.requests().into_iter().enumerate() {
+        let hold = |is_held: bool| {
+            held.iter().for_each(|held| held.0.store(is_held && n % 3 != 2, std::sync::atomic::Ordering::SeqCst));
+        };
+        hold(true);
         let (status, answer) = post(&gateway, agent.format, agent.request(at, false)).await;
+        hold(false);
         assert_eq!(status, 200, "{answer}");
+        if held.is_some() {
+            // What came too late is decided before the next request.
+            tokio::time::sleep(std::time::Duration::from_millis(150)).await;
+        }
         let body = provider.last().body;
         let now = digests(agent.format, &body);
         folds += usize::from(!now.starts_with(&before));
