@@ -68,6 +68,7 @@ mod references;
 #[cfg(feature = "sqlite")]
 mod reopened;
 #[cfg(feature = "sqlite")]
+mod samples;
 mod semantic_recall;
 #[cfg(unix)]
 mod shell_lines;
