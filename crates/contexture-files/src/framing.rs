@@ -48,6 +48,12 @@ pub(crate) fn framed<'a>(tool: &str, result: &'a str) -> Framed<'a> {
     {
         return framed;
     }
+    // One agent has no other tool than this.
+    if tool == "bash"
+        && let Some(framed) = returned(result)
+    {
+        return framed;
+    }
     // A large output is kept elsewhere, and only its beginning is shown among other text.
     if result.trim_start().starts_with("<persisted-output>") {
         return Framed { is_exact: false, ..plain("") };
@@ -89,6 +95,15 @@ fn codex(result: &str) -> Option<Framed<'_>> {
     })
 }
 
+/// `<returncode>0</returncode>`, then the output between tags.
+fn returned(result: &str) -> Option<Framed<'_>> {
+    let (code, rest) = result.strip_prefix("<returncode>")?.split_once("</returncode>")?;
+    let exit = Some(code.trim().parse().ok()?);
+    // An output that was cut has other tags.
+    let text = rest.trim_start().strip_prefix("<output>\n").and_then(|rest| rest.trim_end().strip_suffix("</output>"));
+    Some(Framed { is_exact: false, exit, ..plain(text.unwrap_or_default()) })
+}
+
 /// `{"output": …, "metadata": {"exit_code": 0}}`.
 fn codex_object(result: &str) -> Option<Framed<'_>> {
     if !result.starts_with('{') {
@@ -109,8 +124,8 @@ fn codex_object(result: &str) -> Option<Framed<'_>> {
 
 /// Tools that write the exit status and the directory after the output, always, and how these lines begin.
 const CLOSING: &[(&[&str], &[&str])] = &[
-    // Copilot CLI
-    (&["bash", "powershell"], &["<shellId: ", "<exited with exit code "]),
+    // Copilot CLI, and pi if a command failed
+    (&["bash", "powershell"], &["<shellId: ", "<exited with exit code ", "Command exited with code "]),
     // OpenHands
     (
         &["execute_bash", "terminal"],
@@ -119,8 +134,9 @@ const CLOSING: &[(&[&str], &[&str])] = &[
 ];
 
 /// How lines begin that harnesses put after the output. Nothing from such a line on counts as output.
-const TRAILERS: [&str; 9] = [
+const TRAILERS: [&str; 10] = [
     "<system-reminder>",
+    "Command exited with code ",
     "<shellId: ",
     "<exited with exit code ",
     "<bash_metadata>",
@@ -149,6 +165,7 @@ fn trailer<'a>(tool: &str, framed: &mut Framed<'a>) {
         let code = |text: &str| text.trim_end_matches(['>', '.', ']']).trim().parse().ok();
         framed.exit = value("[The command completed with exit code ")
             .or_else(|| value("<exited with exit code "))
+            .or_else(|| value("Command exited with code "))
             .or_else(|| value("<shellId: ").and_then(|text| Some(text.split_once("exit code ")?.1)))
             .and_then(code);
         let directory = value("[Current working directory: ").map(|text| text.trim_end_matches(']'));

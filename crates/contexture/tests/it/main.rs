@@ -67,8 +67,10 @@ mod redaction;
 mod references;
 #[cfg(feature = "sqlite")]
 mod reopened;
+mod samples;
 #[cfg(feature = "sqlite")]
 mod searching;
+#[cfg(feature = "sqlite")]
 mod semantic_recall;
 #[cfg(unix)]
 mod shell_lines;
