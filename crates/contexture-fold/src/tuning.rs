@@ -15,7 +15,7 @@ const LEAST_NEED: f64 = -2.45;
 
 /// How much the least need falls each time the budget halves below the middle: there the budget itself bounds the view.
 /// Scanned.
-const NEED_PER_HALVING: f64 = 1.0;
+const NEED_PER_HALVING: f64 = 0.25;
 
 /// How much the least need falls each time the budget doubles above the middle: there the view has room for chunks that
 /// are less likely needed. Scanned.

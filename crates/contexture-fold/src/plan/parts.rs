@@ -153,16 +153,16 @@ fn added_parts(settings: &Settings, state: &State, chunks: &[Chunk], is_shown: &
     let fitting = fit(tokens, view_bytes_in(state, tokens), |bytes| {
         let chosen = view::choose(chunks, is_shown, least, bytes);
         let bytes = view::bytes(chunks, &chosen);
-        let parts: Vec<AddedPart> = longest_untouched_first(state, chunks, chosen).into_iter().map(render).collect();
+        let parts: Vec<AddedPart> = steadiest_first(state, chunks, chosen).into_iter().map(render).collect();
         let tokens = parts.iter().map(|part| settings.meter.made(&part.text)).sum();
         Made { made: parts, bytes, tokens }
     });
     fitting.unwrap_or_default()
 }
 
-/// Groups the chosen chunks by whole files, those touched longest ago first, so that at the next fold the groups before
-/// the first changed one can be kept. What was just read is changed next, whether it was changed before or not.
-fn longest_untouched_first(state: &State, chunks: &[Chunk], chosen: Vec<usize>) -> Vec<Vec<usize>> {
+/// Groups the chosen chunks by whole files, those least likely to change first, so that at the next fold the groups
+/// before the first changed one can be kept.
+fn steadiest_first(state: &State, chunks: &[Chunk], chosen: Vec<usize>) -> Vec<Vec<usize>> {
     let mut files: Vec<Vec<usize>> = Vec::new();
     for index in chosen {
         match files.last_mut() {
@@ -170,7 +170,10 @@ fn longest_untouched_first(state: &State, chunks: &[Chunk], chosen: Vec<usize>) 
             _ => files.push(vec![index]),
         }
     }
-    files.sort_by_key(|list| state.knowledge.model().files()[chunks[list[0]].file].touched);
+    files.sort_by_key(|list| {
+        let file = &state.knowledge.model().files()[chunks[list[0]].file];
+        (file.edited, std::cmp::Reverse(file.touched))
+    });
     let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
     for list in files {
         let bytes = view::bytes(chunks, &list);
