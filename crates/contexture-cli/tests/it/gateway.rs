@@ -223,7 +223,10 @@ fn the_configuration_sets_prices_and_budget_and_flags_win() {
     let file = file.to_str().unwrap();
     let receipt = text(&rig.run(&["--config", file]).stderr);
     // Three answers that took one token each, at a dollar a token.
-    assert!(receipt.contains("$3.00 against $3.00") && receipt.contains("by [[model]] of the configuration"), "{receipt}");
+    assert!(
+        receipt.contains("$3.00 against $3.00") && receipt.contains("by [[model]] of the configuration"),
+        "{receipt}"
+    );
     std::fs::write(file, "[gateway]\nbudget = 5\n").unwrap();
     let output = rig.run(&["--config", file]);
     let complaint = text(&output.stderr);
