@@ -194,7 +194,7 @@ fn number_of(variable: &str, default: u64) -> u64 {
 
 #[tokio::test]
 async fn what_is_shown_is_on_the_disk_while_another_program_changes_it() {
-    let sessions = number_of("CONTEXTURE_RIG_SESSIONS", 2);
+    let sessions = number_of("CONTEXTURE_RIG_SESSIONS", 3);
     let seed = number_of("CONTEXTURE_RIG_SEED", 1);
     let (mut shown, mut in_doubt) = (0, 0);
     for session_seed in seed..seed + sessions {
