@@ -453,6 +453,10 @@ const DOES: &[Choice] = &[
     Choice { name: "delete", says: "removes a file" },
     Choice { name: "move", says: "renames a file" },
     Choice { name: "anything", says: "may change its file in any way, or every file if it names none" },
+    Choice { name: "unclear", says: "is not known to change files: what it names is in doubt, all else is presumed" },
+    Choice { name: "delegate", says: "lets another agent work, which may change every file unless it is told to look" },
+    Choice { name: "wrap", says: "makes other calls that its arguments list" },
+    Choice { name: "hear", says: "has nothing to do with files, and returns what a person or another agent said" },
     Choice { name: "nothing", says: "has nothing to do with files" },
 ];
 
