@@ -39,7 +39,7 @@ pub struct ReplayCommand {
     #[command(flatten)]
     config: ConfigFlags<OfReplay>,
     /// What to print
-    #[arg(long, value_enum, default_value_t = Emit::ReplaySummary)]
+    #[arg(long, value_enum, default_value_t = Emit::Summary)]
     emit: Emit,
     /// Print the summary as JSON; windows and decisions always are
     #[arg(long)]
@@ -49,7 +49,7 @@ pub struct ReplayCommand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Emit {
     /// Tokens, bill, folds and files, for people
-    ReplaySummary,
+    Summary,
     /// Every request as its difference to the previous one, one per line
     Windows,
     /// Every decision, one per line
@@ -65,7 +65,7 @@ pub fn run(replay: &ReplayCommand, screen: Screen) -> Result<(), Failure> {
     let settings = Settings::new(&config, config.get(&keys::BUDGET), config.get(&keys::COUNTER));
     let sources = source::find(&replay.files)?;
     match replay.emit {
-        Emit::ReplaySummary => {
+        Emit::Summary => {
             let summaries = sum_up(&sources, &settings)?;
             replay.print(&summaries, &config, screen)
         }
@@ -83,7 +83,7 @@ impl ReplayCommand {
         let budget = config.given(&keys::BUDGET).unwrap_or(example::BUDGET);
         let settings = Settings::new(&config, budget, config.get(&keys::COUNTER));
         let (transcript, report) = example::transcript();
-        if self.emit != Emit::ReplaySummary {
+        if self.emit != Emit::Summary {
             let mut writer = BufWriter::new(io::stdout().lock());
             emit_one(transcript, &settings, self.emit, &mut Lines { writer: &mut writer, recording: None })?;
             return Ok(writer.flush()?);
