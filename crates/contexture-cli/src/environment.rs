@@ -2,7 +2,7 @@
 //!
 //! A process of the same user can read the environment with which another was started (`/proc/PID/environ` on Linux), so
 //! it is not enough to start programs without the variables. [`keep_from_programs`] therefore starts this program again
-//! in the same process, with the [usual variables](ProgramEnvironment) only, and hands the others over in memory. It also
+//! in the same process, with the usual variables only, and hands the others over in memory. It also
 //! makes the process unreadable for other processes of the user (`PR_SET_DUMPABLE`). The first holds for `root` too, the
 //! second also for what is in memory. Elsewhere than on Linux neither is done.
 

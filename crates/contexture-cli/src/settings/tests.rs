@@ -158,7 +158,7 @@ fn messages_hold_no_control_characters() {
 
 #[test]
 fn entries_are_checked_field_by_field() {
-    let does = "`read`, `write`, `append`, `edit`, `insert`, `patch`, `editor`, `search`, `run`, `rework`, `delete`, `move`, `anything` or `nothing`";
+    let does = "`read`, `write`, `append`, `edit`, `insert`, `patch`, `editor`, `search`, `run`, `rework`, `delete`, `move`, `anything`, `unclear`, `delegate`, `wrap`, `hear` or `nothing`";
     check_refused("[[tool]]\nname = \"x\"\n", "line 1: [[tool]] has no `does`", &format!("`does` must be {does}"));
     check_refused(
         "[[tool]]\nname = \"x\"\ndoes = \"reads\"\n",
