@@ -1,7 +1,7 @@
 //! Truncation by age that takes into account which files are in use.
 //!
 //! This is a small alternative to folding: it shortens old tool outputs one by one, and spares those of files that are
-//! still in use. [`contexture_fold`] does more and keeps the prefix unchanged. This needs no state besides the tracker, and
+//! still in use. `contexture_fold` does more and keeps the prefix unchanged. This needs no state besides the tracker, and
 //! suits hosts that only want to trim a list of items.
 
 use std::collections::HashMap;

@@ -9,7 +9,7 @@
 //! | tool | `semantic-recall/search` |
 //!
 //! After every response the layer adds what was said, called and returned since to the host's search index
-//! ([`EngineBuilder::search`](contexture::engine::EngineBuilder::search)), in the scope of the user: all conversations of one
+//! (`EngineBuilder::search`), in the scope of the user: all conversations of one
 //! user are searched, and those of nobody else. The index is durable and grows item by item; it is never built again at a
 //! start. Without an index the layer shows nothing.
 //!
