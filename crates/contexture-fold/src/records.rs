@@ -25,7 +25,7 @@ pub const RECORDS_MARK: &str = "[Contexture's notes on calls made here]";
 const MAX_SUBJECT_CHARS: usize = 160;
 
 /// The same for a command. Later commands draw on the words of earlier ones more than on anything else that is folded,
-/// besides outputs. Scanned.
+/// besides outputs. Chosen.
 const MAX_COMMAND_CHARS: usize = 240;
 
 /// Longest outcome of a record, in characters.
@@ -292,7 +292,7 @@ fn write_run(run: &[&CallRecord], names_hashes: bool, lines: &mut String) {
     lines.push('\n');
 }
 
-/// A command on one line. A mark stands where its lines end.
+/// A command on one line. A mark shows where its lines end.
 fn in_one_line(command: &str) -> String {
     let lines = command.lines().map(flat).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join(" ⏎ ")

@@ -43,7 +43,7 @@ const LEAST_PATIENCE: f64 = 1.1;
 pub(super) const MOST_PAYBACK_SHARE: f64 = 1.0 / 3.0;
 
 /// What an unforced fold puts the bill above pass-through must be earned back within this share of the requests so far.
-/// Chosen: of conversations that have come this far, one in twenty ends before that.
+/// Chosen, not measured.
 pub(super) const MOST_MISSING_SHARE: f64 = 0.05;
 
 /// The least share of the budget that a fold leaves free, so that the next fold does not follow at once. Scanned.
@@ -66,7 +66,7 @@ pub(super) const LEAST_TOLD_SHARE: f64 = 0.25;
 pub(super) const RECORDS_SHARE: f64 = 1.0 / 3.0;
 
 /// The share of the budget that the dialogue takes after records were left out, so that the next fold need not leave
-/// out more of them. Scanned.
+/// out more of them. Chosen.
 pub(super) const RECORDS_AIM_SHARE: f64 = 1.0 / 6.0;
 
 /// The share of their room that the agent's texts take after they were cut, for the same reason. Chosen.

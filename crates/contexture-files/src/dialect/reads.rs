@@ -286,7 +286,7 @@ fn more_follows(lines: &[&str]) -> Option<usize> {
     (is_remark && says_more && before.last() == Some(&"")).then(|| before.len() - 1)
 }
 
-/// Whether a text is as likely the value of a tool that answers in JSON, or fenced by it, as the text of the file.
+/// Whether a text is as likely the value of a tool that returns JSON, or fenced by it, as the text of the file.
 fn is_wrapped(text: &str, asked: &Asked<'_>) -> bool {
     let bare = text.trim();
     let is_data = asked.path.rsplit('.').next().is_some_and(|extension| extension.starts_with("json"));

@@ -92,7 +92,7 @@ impl Played {
     }
 }
 
-/// Tells a watcher of a request and of what the simulated provider answers.
+/// Tells a watcher of a request and of what the simulated provider returns.
 fn tell(
     watcher: &dyn Watcher,
     conversation: &str,

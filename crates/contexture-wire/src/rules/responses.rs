@@ -15,7 +15,7 @@ use crate::request::Request;
 /// The end of the kinds of items that are outputs of a call.
 const OUTPUT: &str = "_call_output";
 
-/// Kinds of calls that somebody else than the provider answers.
+/// Kinds of calls whose outputs come from the client, not from the provider.
 const CALLS: &[&str] =
     &["function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call"];
 

@@ -1,6 +1,6 @@
 //! The name of a model without what others add to it: who sells it, where it runs, its date.
 
-/// Names of sellers that stand before a model's name, with a dot.
+/// Names of sellers before a model's name, with a dot.
 const SELLERS: [&str; 2] = ["anthropic.", "openai."];
 
 /// A model's name as the table has it.
