@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use contexture::host::UuidIds;
 use contexture::id::IdSource;
 use contexture::store::{self, Checked, Copied, OpenError, Place, SqliteStore};
-use contexture_gateway::percent;
+use contexture_core::percent::{encoded, is_unreserved};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -198,7 +198,7 @@ fn with_password(url: String, password: Option<String>) -> String {
     match password.filter(|password| !has_one && !password.is_empty()) {
         Some(password) => {
             let sign = if url.contains('?') { '&' } else { '?' };
-            format!("{url}{sign}password={}", percent::encoded(&password))
+            format!("{url}{sign}password={}", encoded(password.as_bytes(), is_unreserved))
         }
         None => url,
     }

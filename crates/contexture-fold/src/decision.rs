@@ -7,6 +7,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::claims::LinesClaim;
+use super::policy::FoldWhen;
 use contexture_files::disk::OnDisk;
 use contexture_files::model::{Compared, FileModel, Found};
 
@@ -208,6 +209,9 @@ pub struct Fold {
     /// Records that had to be left out to fit, each with the position and the hash of the output that it told of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cut_records: Vec<CutSaid>,
+    /// The occasion. Versions up to 0.1 did not store it.
+    #[serde(default, skip_serializing_if = "FoldWhen::is_default")]
+    pub when: FoldWhen,
     /// Why it was done now, in plain words.
     pub reason: String,
     /// Tokens of the window before it.

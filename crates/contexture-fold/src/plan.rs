@@ -11,6 +11,7 @@ mod parts;
 mod spoken;
 mod said;
 
+use fold::Occasion;
 use frame::Frame;
 
 use super::decision::{Fold, FoldDecision};
@@ -23,6 +24,12 @@ pub(super) use outputs::shorten;
 
 /// Makes one decision about the current request. It may refresh what is derived from the state, but nothing else.
 pub(super) type Decide = fn(&Settings, &mut State) -> Option<FoldDecision>;
+
+const FULL: Occasion = Occasion { when: FoldWhen::Forced, reason: "the window is full" };
+const BROUGHT_BACK: Occasion =
+    Occasion { when: FoldWhen::Forced, reason: "what a touched or named file brought back does not fit" };
+const FREE: Occasion = Occasion { when: FoldWhen::Free, reason: "the cache is cold, so rewriting is free" };
+const PAID: Occasion = Occasion { when: FoldWhen::Pays, reason: "what it saves has paid for it" };
 
 /// The decisions before every request, in this order. Each is applied before the next one is made.
 pub(super) const BEFORE_REQUEST: [Decide; 4] = [note_cold, fold, bring_back::bring_back, fold_if_too_large];
@@ -38,10 +45,10 @@ fn fold(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
     let Settings { policy, tuning, .. } = settings;
     let total = state.shown.tokens();
     if total > policy.budget {
-        return Some(FoldDecision::Fold(forced_fold(settings, state, "the window is full")));
+        return Some(FoldDecision::Fold(forced_fold(settings, state, FULL)));
     }
     if state.billing.is_cold() && policy.when >= FoldWhen::Free {
-        let fold = unforced_fold(settings, state, "the cache is cold, so rewriting is free")?;
+        let fold = unforced_fold(settings, state, FREE)?;
         return (is_worthwhile(settings, &fold) && fold.left_out.is_empty()).then_some(FoldDecision::Fold(fold));
     }
     let size = state.fold_size(settings);
@@ -52,7 +59,7 @@ fn fold(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
     if !(pays && is_time && !state.billing.is_cold()) {
         return None;
     }
-    let fold = unforced_fold(settings, state, "what it saves has paid for it")?;
+    let fold = unforced_fold(settings, state, PAID)?;
     // Only the budget may cause a fold to leave out what the agent wrote.
     let is_harmless = fold.left_out.is_empty() && state.billing.can_afford(fold.cost, tuning);
     (is_harmless && pays_back(state, &fold)).then_some(FoldDecision::Fold(fold))
@@ -75,20 +82,19 @@ fn pays_back(state: &State, fold: &Fold) -> bool {
 /// Folds if what was brought back made the window too large.
 fn fold_if_too_large(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
     let is_too_large = state.shown.tokens() > settings.policy.budget;
-    let reason = "what a touched or named file brought back does not fit";
-    is_too_large.then(|| FoldDecision::Fold(forced_fold(settings, state, reason)))
+    is_too_large.then(|| FoldDecision::Fold(forced_fold(settings, state, BROUGHT_BACK)))
 }
 
-fn forced_fold(settings: &Settings, state: &mut State, reason: &str) -> Fold {
+fn forced_fold(settings: &Settings, state: &mut State, occasion: Occasion) -> Fold {
     state.knowledge.cut_all();
-    fold::plan(settings, state, Frame::forced(settings, state), reason)
+    fold::plan(settings, state, Frame::forced(settings, state), occasion)
 }
 
 /// A fold that cuts nothing of what was said; `None` if there is no room for that.
-fn unforced_fold(settings: &Settings, state: &mut State, reason: &str) -> Option<Fold> {
+fn unforced_fold(settings: &Settings, state: &mut State, occasion: Occasion) -> Option<Fold> {
     let frame = Frame::unforced(settings, state)?;
     state.knowledge.cut_all();
-    Some(fold::plan(settings, state, frame, reason))
+    Some(fold::plan(settings, state, frame, occasion))
 }
 
 /// Whether a free fold shrinks the window enough: each fold also leaves something out.

@@ -35,6 +35,13 @@ pub enum FoldWhen {
     Pays,
 }
 
+impl FoldWhen {
+    /// Whether it is the default.
+    pub(super) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl Policy {
     /// The policy for a budget, with Anthropic's prices.
     pub fn new(budget: u64) -> Self {

@@ -4,7 +4,6 @@ pub mod models;
 pub mod bill;
 pub mod record;
 pub mod receipt;
-pub mod day;
 pub mod metrics;
 pub(crate) mod session;
 #[cfg(feature = "otlp")]

@@ -14,7 +14,6 @@ pub mod write;
 pub mod send;
 pub mod account;
 pub mod simulate;
-pub mod percent;
 pub mod options;
 mod start_error;
 mod shared;
@@ -27,11 +26,11 @@ pub mod testing;
 
 pub use accept::access;
 pub use accept::access::AccessKey;
+pub use account::models;
 #[cfg(feature = "otlp")]
 pub use account::otlp;
 pub use account::receipt::Receipt;
 pub use account::record::RequestRecord;
-pub use account::{day, models};
 pub use gateway::Gateway;
 pub use options::Options;
 pub use send::prepare_tls;

@@ -1,11 +1,12 @@
 //! The bill by conversation, day or model.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use contexture_gateway::account::day::day_of;
 use contexture_gateway::account::receipt::Receipt;
 use contexture_gateway::account::record::RequestRecord;
 use contexture_gateway::write::StoreError;
+use contexture_text::date::day;
 
 use super::archive::Archive;
 use super::view::{BillLine, ExpensiveRequest};
@@ -48,7 +49,7 @@ pub fn bill(archive: &Archive, by: BillGrouping) -> Result<Vec<BillLine>, StoreE
     archive.each_request(|conversation, line| {
         let name = match by {
             BillGrouping::Conversation => conversation.to_owned(),
-            BillGrouping::Day => day_of(line.record.time_ms),
+            BillGrouping::Day => day(Duration::from_millis(line.record.time_ms)),
             BillGrouping::Model => line.record.model.clone(),
         };
         let group = groups.entry(name).or_default();

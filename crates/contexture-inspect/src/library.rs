@@ -7,8 +7,8 @@ use contexture::item::Item;
 use contexture::store::{Key, StorageAdapter, StoreError};
 use contexture::tokens::{Estimate, TokenCounter};
 use contexture::wire::Format;
+use contexture_core::percent::decoded_lossy;
 use contexture_gateway::account::record::{DecidedNote, RequestRecord};
-use contexture_gateway::percent::decoded;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -77,7 +77,7 @@ async fn read_beneath(store: &dyn StorageAdapter, inspector: &Inspector, prefix:
             let Some(record) = store.get(&key).await? else { continue };
             thread.take(&key[THREADS.len() + name.len() + 1..], &record.value);
         }
-        thread.note(inspector, &decoded(&name));
+        thread.note(inspector, &decoded_lossy(&name));
     }
     Ok(count)
 }

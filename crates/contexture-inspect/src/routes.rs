@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, Response, StatusCode, header};
-use contexture_gateway::percent::decoded;
+use contexture_core::percent::decoded_lossy as decoded;
 use contexture_gateway::watch::Controls;
 use contexture_gateway::write::StoreError;
 use serde::Deserialize;

@@ -82,7 +82,7 @@ struct Outcome {
 impl Outcome {
     /// The number of unforced folds, and of those forced by the budget.
     fn folds(&self) -> (usize, usize) {
-        let forced = self.receipt.folds.iter().filter(|fold| fold.reason.contains("full")).count();
+        let forced = self.receipt.folds.iter().filter(|fold| fold.is_forced).count();
         (self.receipt.folds.len() - forced, forced)
     }
 
@@ -222,7 +222,7 @@ fn counted_alike(format: Format, took: Took, body: &str) -> Took {
 fn print(all: &[Outcome], own: &mut [u64]) {
     let sum = |value: fn(&Outcome) -> f64| all.iter().map(value).sum::<f64>();
     let folded: Vec<&Outcome> = all.iter().filter(|outcome| !outcome.receipt.folds.is_empty()).collect();
-    let is_forced = |outcome: &&Outcome| outcome.receipt.folds.iter().any(|fold| fold.reason.contains("full"));
+    let is_forced = |outcome: &&Outcome| outcome.receipt.folds.iter().any(|fold| fold.is_forced);
     let dearer = folded.iter().filter(|outcome| outcome.billed > outcome.passed_through);
     let (forced, unforced): (Vec<&Outcome>, Vec<&Outcome>) = dearer.copied().partition(is_forced);
     println!("{} recordings, {} requests", all.len(), all.iter().map(|outcome| outcome.requests).sum::<usize>());

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use contexture_gateway::day::day_of;
 use contexture_gateway::{Receipt, RequestRecord};
+use contexture_text::date::day;
 use serde_json::json;
 
 use super::place::StoreFlag;
@@ -74,7 +75,7 @@ fn name_of(by: By, record: &RequestRecord) -> String {
         By::Conversation => record.conversation.clone().unwrap_or_else(|| "none".to_owned()),
         By::Model => record.model.clone(),
         By::Session => record.session.clone(),
-        By::Day => day_of(record.time_ms),
+        By::Day => day(Duration::from_millis(record.time_ms)),
     }
 }
 

@@ -4,9 +4,9 @@ use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
+use contexture_core::percent::decoded_lossy;
 use contexture_gateway::Watcher;
 use contexture_gateway::otlp::{Exporter, Receiver};
-use contexture_gateway::percent::decoded;
 
 use crate::failure::Failure;
 
@@ -55,7 +55,7 @@ fn receiver(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Receiver
             let failure = Failure::usage("OTEL_EXPORTER_OTLP_HEADERS is not a list of headers");
             failure.hint("write it as `name=value,other=value`")
         })?;
-        headers.push((name.trim().to_owned(), decoded(value.trim())));
+        headers.push((name.trim().to_owned(), decoded_lossy(value.trim())));
     }
     let service = given("OTEL_SERVICE_NAME").unwrap_or_else(|| "contexture".to_owned());
     Ok(Some(Receiver { url, headers, service, delay: DELAY }))

@@ -1,6 +1,6 @@
 //! Keys without collisions: every segment is escaped.
 
-use std::fmt::Write as _;
+use crate::percent::push_encoded;
 
 /// Builds a key out of segments, each escaped, joined by `/`.
 ///
@@ -50,9 +50,7 @@ pub fn escape_segment(segment: &str) -> String {
             escaped.push(character);
         } else {
             let mut bytes = [0; 4];
-            for byte in character.encode_utf8(&mut bytes).bytes() {
-                write!(escaped, "%{byte:02X}").expect("writing to a String cannot fail");
-            }
+            character.encode_utf8(&mut bytes).bytes().for_each(|byte| push_encoded(&mut escaped, byte));
         }
     }
     escaped

@@ -28,9 +28,12 @@ const CRATES: [(&str, &[&str]); 11] = [
             "contexture-wire",
         ],
     ),
-    ("contexture-gateway", &["contexture"]),
-    ("contexture-inspect", &["contexture", "contexture-gateway"]),
-    ("contexture-cli", &["contexture", "contexture-inspect", "contexture-gateway"]),
+    ("contexture-gateway", &["contexture", "contexture-core"]),
+    ("contexture-inspect", &["contexture", "contexture-core", "contexture-gateway", "contexture-text"]),
+    (
+        "contexture-cli",
+        &["contexture", "contexture-core", "contexture-gateway", "contexture-inspect", "contexture-text"],
+    ),
 ];
 
 /// The crate of benchmarks, which may use everything and which nothing uses.

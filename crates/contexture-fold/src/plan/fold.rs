@@ -6,6 +6,7 @@ use super::losses;
 use super::parts::{View, shown_lines};
 use crate::decision::{Fold, Piece, ShownLines, ViewPart};
 use crate::outline;
+use crate::policy::FoldWhen;
 use crate::settings::Settings;
 use crate::shown::Head;
 use crate::state::State;
@@ -18,12 +19,19 @@ const GOES_ON: &str = "[Contexture's note: the newest messages follow]";
 /// The title of outlines.
 const OUTLINE_TITLE: &str = "# What you know besides, to be read again when needed\n";
 
+/// Why the past is folded now.
+#[derive(Clone, Copy)]
+pub(super) struct Occasion {
+    pub(super) when: FoldWhen,
+    pub(super) reason: &'static str,
+}
+
 /// Decides what replaces the past from now on. All files must have been cut.
-pub(super) fn plan(settings: &Settings, state: &State, frame: Frame, reason: &str) -> Fold {
+pub(super) fn plan(settings: &Settings, state: &State, frame: Frame, occasion: Occasion) -> Fold {
     let mut chunks = state.knowledge.chunks(&state.knowledge.all_files(), state.conversation.now());
     pin(settings, state, &mut chunks);
     let view = View::choose(settings, state, &frame, &chunks);
-    finish(settings, state, frame, view, &chunks, reason)
+    finish(settings, state, frame, view, &chunks, occasion)
 }
 
 /// Marks the chunks of pinned files.
@@ -33,7 +41,7 @@ fn pin(settings: &Settings, state: &State, chunks: &mut [Chunk]) {
     chunks.iter_mut().for_each(|chunk| chunk.signs.is_pinned = is_pinned[chunk.file]);
 }
 
-fn finish(settings: &Settings, state: &State, frame: Frame, view: View, chunks: &[Chunk], reason: &str) -> Fold {
+fn finish(settings: &Settings, state: &State, frame: Frame, view: View, chunks: &[Chunk], occasion: Occasion) -> Fold {
     // A chapter: what was said and done since what stays, and then the views that are new or changed.
     let is_part = |head: Option<&Head>| head == Some(&Head::Part);
     let standing = (0..view.keep).filter(|index| !is_part(state.shown.head().get(*index))).count();
@@ -70,7 +78,14 @@ fn finish(settings: &Settings, state: &State, frame: Frame, view: View, chunks: 
         start: frame.start,
         parts,
         shown,
-        reason: losses::reason(reason, frame.start < state.conversation.len(), frame.shortened.len(), &cut, &left_out),
+        when: occasion.when,
+        reason: losses::reason(
+            occasion.reason,
+            frame.start < state.conversation.len(),
+            frame.shortened.len(),
+            &cut,
+            &left_out,
+        ),
         cut_said: cut.said,
         cut_told: cut.told,
         cut_records: cut.records,

@@ -5,6 +5,7 @@
 //! methods of models, and Bedrock's runtime.
 
 use axum::http::Method;
+use contexture_core::percent::decoded_lossy;
 
 /// Where a route may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +107,7 @@ pub(crate) fn is_greeting(method: &Method, path: &str) -> bool {
 
 /// Whether a part of a path means what it says: nothing that leads elsewhere once it is decoded.
 fn is_plain(part: &str) -> bool {
-    let decoded = crate::percent::decoded(part);
+    let decoded = decoded_lossy(part);
     let is_control = |sign: char| sign.is_control() || sign == '\\' || sign == '?' || sign == '#';
     !decoded.is_empty() && decoded != "." && !decoded.contains("..") && !decoded.contains(is_control)
 }

@@ -126,6 +126,9 @@ pub struct DecidedNote {
     pub what: DecisionKind,
     /// Why.
     pub reason: String,
+    /// Whether it is a fold that the budget forced.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_forced: bool,
     /// Tokens before it.
     pub before_tokens: u64,
     /// Tokens after it.
@@ -141,7 +144,15 @@ pub struct DecidedNote {
 impl DecidedNote {
     /// A decision without figures.
     pub fn new(what: DecisionKind, reason: impl Into<String>) -> Self {
-        Self { what, reason: reason.into(), before_tokens: 0, after_tokens: 0, cost: 0.0, saves_per_request: 0.0 }
+        Self {
+            what,
+            reason: reason.into(),
+            is_forced: false,
+            before_tokens: 0,
+            after_tokens: 0,
+            cost: 0.0,
+            saves_per_request: 0.0,
+        }
     }
 
     /// Whether it is a fold.

@@ -1,6 +1,6 @@
 //! Decisions in plain words.
 
-use contexture::fold::FoldDecision;
+use contexture::fold::{FoldDecision, FoldWhen};
 
 use crate::account::record::{DecidedNote, DecisionKind};
 
@@ -8,6 +8,7 @@ use crate::account::record::{DecidedNote, DecisionKind};
 pub fn note_of(decision: &FoldDecision) -> DecidedNote {
     match decision {
         FoldDecision::Fold(fold) => DecidedNote {
+            is_forced: fold.when == FoldWhen::Forced,
             before_tokens: fold.before_tokens,
             after_tokens: fold.after_tokens,
             cost: fold.cost,

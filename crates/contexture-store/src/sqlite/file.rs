@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use contexture_core::percent::{encoded, is_unreserved};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
@@ -211,15 +212,8 @@ fn check_foreign(path: &Path) -> Result<(), OpenError> {
 
 /// The path as a URI for read-only access.
 fn immutable_uri(path: &Path) -> String {
-    let mut uri = String::from("file:");
-    for &byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'/' | b'-' | b'.' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => uri.push(char::from(byte)),
-            _ => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    uri.push_str("?immutable=1");
-    uri
+    let path = encoded(path.as_os_str().as_encoded_bytes(), |byte| byte == b'/' || is_unreserved(byte));
+    format!("file:{path}?immutable=1")
 }
 
 /// Whether there is a write-ahead log, of a killed or of a running process.

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use contexture::files::model::{Compared, Found, Piece, Region, There};
 use contexture::fold::decision::{self, BringBack, Checked, CutSaid, DecisionError, ShownLines, ViewPart};
-use contexture::fold::{Fold, FoldDecision};
+use contexture::fold::{Fold, FoldDecision, FoldWhen};
 use serde_json::{Value, json};
 
 fn fold() -> Fold {
@@ -24,6 +24,7 @@ fn fold() -> Fold {
         cut_told: Vec::new(),
         cut_records: Vec::new(),
         left_out: vec!["a.rs".into()],
+        when: FoldWhen::Pays,
         reason: "the window is full".into(),
         before_tokens: 900,
         after_tokens: 300,

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
 use contexture::bpe::Bpe;
-use contexture::fold::{Fold, FoldDecision, Folder, Meter, Policy, ShownItem};
+use contexture::fold::{Fold, FoldDecision, FoldWhen, Folder, Meter, Policy, ShownItem};
 use contexture::item::Role;
 use contexture::tokens::{Estimate, TokenCounter};
 use contexture::transcript::Record;
@@ -463,7 +463,7 @@ fn unforced(records: &[Record], folder: &Folder) -> Vec<(Fold, usize)> {
     for decision in folder.decisions() {
         let FoldDecision::Fold(fold) = decision else { continue };
         let since = requests.iter().filter(|at| (last + 1..=fold.at).contains(*at)).count();
-        if fold.reason == "what it saves has paid for it" {
+        if fold.when == FoldWhen::Pays {
             found.push((fold.clone(), since));
         }
         last = fold.at;
