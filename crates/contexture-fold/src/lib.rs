@@ -25,6 +25,7 @@ mod vocabulary;
 mod cuts;
 pub mod outline;
 pub mod digest;
+mod drafts;
 pub mod records;
 mod outcome;
 pub mod stubs;

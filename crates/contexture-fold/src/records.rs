@@ -1,7 +1,8 @@
 //! Records: one line for each call, or for a run of alike calls, with what it was about and how it ended.
 //!
 //! Records are notes of the program. A block of them begins with the program's mark and is fenced, and everything in it
-//! that comes from a call or an output is kept on one line, so that no output can add or end a record.
+//! that comes from a call or an output is kept on one line, so that no output can add or end a record. The lines of a draft
+//! are marked.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
@@ -12,6 +13,7 @@ use contexture_core::window::fence_for;
 use serde_json::Value;
 
 use super::cap::short_hash;
+use super::drafts::draft;
 use super::outcome::outcome;
 use contexture_files::observation::{Kind, Seen};
 use contexture_text::block::flat;
@@ -39,6 +41,9 @@ const AGENT_TRAILER: &str = "\nagentId: ";
 
 /// Of a longer answer, one part in this many is its end and the rest is its start.
 const ANSWER_END_PART: usize = 3;
+
+/// What a record says before a draft.
+const DRAFT_FOLLOWS: &str = "; not written:";
 
 /// Longest line for a run of alike calls, in bytes.
 const MAX_RUN_BYTES: usize = 320;
@@ -69,6 +74,8 @@ pub(super) struct CallRecord {
     tool: String,
     subject: String,
     outcome: String,
+    /// What it would have written, if it failed and nothing was written there since.
+    draft: String,
     /// The hash of the output.
     pub(super) hash: String,
     /// Whether the output may be worth asking for again.
@@ -91,6 +98,7 @@ impl CallRecord {
                 Kind::Answer if !seen.failed => answer(result),
                 _ => clip(&flat(&outcome(seen, result)), MAX_OUTCOME_CHARS),
             },
+            draft: draft(seen, &arguments),
             hash: short_hash(result),
             is_named: is_printed && result.len() >= LEAST_NAMED_BYTES,
         }
@@ -108,7 +116,7 @@ impl CallRecord {
 
     /// Bytes that it takes, roughly.
     fn bytes(&self) -> usize {
-        self.subject.len() + self.outcome.len() + 4
+        self.subject.len() + self.outcome.len() + self.draft.len() + 4
     }
 
     /// Whether it tells little: something was looked at, and nothing came of it that the record could tell.
@@ -154,10 +162,22 @@ impl Ledger {
             self.bytes -= self.records.pop_front().map_or(0, |record| record.bytes());
         }
         let mut record = CallRecord::new(at, call, seen, result);
+        if matches!(record.kind, Kind::Write | Kind::Edit) {
+            self.replace_drafts(&record.subject);
+        }
         // What the output tool showed can be asked for again.
         record.is_named &= self.tool.as_deref().is_some_and(|tool| *tool != *call.name);
         self.bytes += record.bytes();
         self.records.push_back(record);
+    }
+
+    /// Forgets what could not be written to a file: something newer was written, or would have been.
+    fn replace_drafts(&mut self, subject: &str) {
+        let drafts = self.records.iter_mut().filter(|record| !record.draft.is_empty() && record.subject == subject);
+        for record in drafts {
+            self.bytes -= record.draft.len();
+            record.draft.clear();
+        }
     }
 
     /// Whether an output is known not to be the text of a file.
@@ -207,12 +227,13 @@ impl Ledger {
         let Self { records, tool: _, bytes: _ } = self;
         let mut before = (0, "");
         packer.list(records, |packer, record| {
-            let CallRecord { at, kind, tool, subject, outcome, hash, is_named } = record;
+            let CallRecord { at, kind, tool, subject, outcome, draft, hash, is_named } = record;
             packer.number(at - before.0);
             packer.number(KINDS.iter().position(|other| other == kind).unwrap_or_default());
             packer.text(tool);
             packer.text_after(before.1, subject);
             packer.text(outcome);
+            packer.text(draft);
             packer.raw(hash.as_bytes());
             packer.flag(*is_named);
             before = (*at, subject);
@@ -228,10 +249,11 @@ impl Ledger {
             let tool = unpacker.text()?.as_ref().to_owned();
             let subject = unpacker.text_after(&before.1)?;
             let outcome = unpacker.text()?.as_ref().to_owned();
+            let draft = unpacker.text()?.as_ref().to_owned();
             let hash = String::from_utf8(unpacker.raw::<12>()?.to_vec()).map_err(|_| Damaged)?;
             let is_named = unpacker.flag()?;
             before = (at, subject.clone());
-            Ok(CallRecord { at, kind, tool, subject, outcome, hash, is_named })
+            Ok(CallRecord { at, kind, tool, subject, outcome, draft, hash, is_named })
         })?;
         self.records = records.into();
         self.bytes = self.records.iter().map(CallRecord::bytes).sum();
@@ -239,10 +261,10 @@ impl Ledger {
     }
 }
 
-/// Returns those of some records that are left out until `bytes` are spared: those that tell little first, the oldest of
-/// them first.
+/// Returns those of some records that are left out until `bytes` are spared: those that tell little first, those with a
+/// draft last, the oldest first.
 pub(super) fn dullest(mut records: Vec<&CallRecord>, bytes: usize) -> Vec<&CallRecord> {
-    records.sort_by_key(|record| (!record.is_dull(), record.at));
+    records.sort_by_key(|record| (!record.draft.is_empty(), !record.is_dull(), record.at));
     let mut spared = 0;
     let is_needed = |record: &&CallRecord| {
         let is_needed = spared < bytes;
@@ -288,8 +310,12 @@ fn write_run(run: &[&CallRecord], names_hashes: bool, lines: &mut String) {
         line.push_str(" → ");
         line.push_str(&run[0].outcome);
     }
+    if !run[0].draft.is_empty() {
+        line.push_str(DRAFT_FOLLOWS);
+    }
     lines.push_str(&line);
     lines.push('\n');
+    lines.push_str(&run[0].draft);
 }
 
 /// A command on one line. A mark shows where its lines end.
