@@ -135,11 +135,11 @@ pub mod prelude {
     pub use crate::window::{Overflow, ProjectionPolicy};
 }
 
-// The Rust code of the README and of the guides is compiled and run as tests.
+// The Rust code of the guides is compiled and run as tests.
 
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+#[doc = include_str!("../../../docs/library.md")]
+struct Library;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/writing-a-layer.md")]

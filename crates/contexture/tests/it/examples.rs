@@ -36,19 +36,19 @@ fn hello_tells_the_model_how_often_it_answered() {
 }
 
 #[test]
-fn the_readme_shows_the_hello_example() {
-    let readme = include_str!("../../../../README.md");
+fn the_guide_shows_the_hello_example() {
+    let guide = include_str!("../../../../docs/library.md");
     let example = include_str!("../../examples/hello.rs");
     let (_, program) = example.split_once('\n').expect("more than one line");
-    assert!(readme.contains(program), "the program in README.md is not examples/hello.rs");
+    assert!(guide.contains(program), "the program in docs/library.md is not examples/hello.rs");
 }
 
 #[test]
-fn the_readme_shows_the_coding_agent() {
-    let readme = include_str!("../../../../README.md");
+fn the_guide_shows_the_coding_agent() {
+    let guide = include_str!("../../../../docs/library.md");
     let example = include_str!("../../examples/coding_agent.rs");
     let (_, program) = example.split_once("#[tokio::main]\n").expect("a program");
-    assert!(readme.contains(program), "the agent in README.md is not that of examples/coding_agent.rs");
+    assert!(guide.contains(program), "the agent in docs/library.md is not that of examples/coding_agent.rs");
 }
 
 #[test]

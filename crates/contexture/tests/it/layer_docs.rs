@@ -1,4 +1,4 @@
-//! The pages in `docs/layers`, made from the manual pages on top of the layers' files, and the table in the README.
+//! The pages in `docs/layers`, made from the manual pages on top of the layers' files, and the table in `docs/library.md`.
 //!
 //! `UPDATE_DOCS=1 cargo test -p contexture --test it layer_docs` writes them.
 
@@ -286,7 +286,7 @@ fn the_readme_lists_every_layer() {
     for layer in built_in() {
         let id = &layer.id;
         let row = format!(
-            "| [`{id}`](docs/layers/{id}.md) | {} | {} | {} | {} |\n",
+            "| [`{id}`](layers/{id}.md) | {} | {} | {} | {} |\n",
             layer.slot.0,
             layer.scope.as_str(),
             budget(layer.budget),
@@ -294,9 +294,9 @@ fn the_readme_lists_every_layer() {
         );
         table.push_str(&row);
     }
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/library.md")).unwrap();
     let (begin, end) = ("<!-- layers -->\n", "<!-- /layers -->");
-    let (before, rest) = readme.split_once(begin).expect("a mark before the table");
+    let (before, rest) = page.split_once(begin).expect("a mark before the table");
     let (_, after) = rest.split_once(end).expect("a mark after the table");
-    check_file("README.md", &format!("{before}{begin}{table}{end}{after}"));
+    check_file("docs/library.md", &format!("{before}{begin}{table}{end}{after}"));
 }
