@@ -180,7 +180,9 @@ fn wanted(chat: &Chat, config: &Config) -> Wanted {
 }
 
 async fn list_threads(chat: &Chat, directory: &std::path::Path, screen: Screen) -> Result<(), Failure> {
-    let (store, _) = place::open(chat.store.as_deref()).map_err(Failure::not_begun)?;
-    let text = Threads::new(store, directory).table(screen).await?;
+    let text = match place::existing(chat.store.as_deref()).map_err(Failure::not_begun)? {
+        Some(store) => Threads::new(store, directory).table(screen).await?,
+        None => threads::NONE_YET.to_owned(),
+    };
     Ok(io::stdout().write_all(text.as_bytes())?)
 }

@@ -37,7 +37,7 @@ fn as_table(layers: &[BuiltIn], screen: Screen) -> String {
         ("slot", Align::Right),
         ("scope", Align::Left),
         ("budget", Align::Left),
-        ("", Align::Name),
+        ("", Align::Prose),
     ];
     let mut table = TextTable::new(columns);
     for layer in layers {

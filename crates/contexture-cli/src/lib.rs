@@ -9,6 +9,7 @@ pub mod config;
 pub mod environment;
 pub mod failure;
 pub mod gateway;
+mod groups;
 pub mod harmless;
 pub mod import;
 pub mod judge;
@@ -77,13 +78,14 @@ enum Command {
 }
 
 /// What `contexture` without arguments prints: commands with descriptions.
-const EXAMPLES: [(&str, &str); 3] = [
-    ("contexture window -m 'See #README.md'", "what a model would be sent right now"),
+const EXAMPLES: [(&str, &str); 4] = [
+    ("contexture run claude", "runs your agent through a local gateway, and prints a receipt (or codex, opencode, …)"),
+    ("contexture run --inspect claude", "the same, with a page that shows what the model sees"),
     (
         "contexture replay ~/.claude/projects",
         "what models would have been sent in your recorded sessions, and what it would have cost",
     ),
-    ("contexture compare ~/.claude/projects", "the same, next to what other tools do with a full window"),
+    ("contexture doctor claude", "checks that your agent's requests reach the gateway"),
 ];
 
 /// Runs the program with the arguments of the process, and returns its exit code.
@@ -105,7 +107,7 @@ pub fn main() -> ExitCode {
 fn program(screen: Screen) -> clap::Command {
     let styles =
         Styles::styled().header(AnsiColor::Green.on_default().bold()).usage(AnsiColor::Green.on_default().bold());
-    Arguments::command().term_width(screen.columns).styles(styles)
+    groups::grouped(Arguments::command().term_width(screen.columns).styles(styles), screen)
 }
 
 fn run(arguments: Arguments, screen: Screen) -> Result<(), Failure> {

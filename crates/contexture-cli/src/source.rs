@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -110,7 +110,8 @@ impl RecordingSource {
 
 /// Writes a line about a recording on standard error.
 pub(crate) fn say(line: &str) {
-    eprintln!("{}", written_out(line));
+    // Nobody may be listening any more, as after `2>&1 | head`.
+    let _ = writeln!(io::stderr(), "{}", written_out(line));
 }
 
 /// All files of the named paths, those of a directory in the order of their names.
@@ -133,7 +134,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<RecordingSource>, Failure> {
     }
     let sources = each_once(sources);
     if sources.is_empty() {
-        return Err(Failure::work("the named directories have no files")
+        return Err(Failure::work("the named directories have no files that may be recordings (.jsonl, .json)")
             .hint("name a directory with recordings, such as ~/.claude/projects"));
     }
     Ok(sources)
@@ -167,6 +168,13 @@ fn missing(path: &Path, error: &io::Error) -> Failure {
         .hint("name a file, a directory such as ~/.claude/projects, or - for standard input")
 }
 
+/// Whether a file in a directory is looked into: recordings are JSON. Other files, such as a page that quotes a few lines
+/// of one, must be named.
+fn may_be_recording(path: &Path) -> bool {
+    let extension = path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase);
+    extension.is_some_and(|extension| matches!(extension.as_str(), "json" | "jsonl" | "ndjson"))
+}
+
 /// Collects the files below a directory. Links to directories are not followed, to avoid cycles.
 fn walk(base: &Path, directory: &Path, sources: &mut Vec<RecordingSource>) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::work(format!("list `{}`: {error}", directory.display()));
@@ -175,7 +183,7 @@ fn walk(base: &Path, directory: &Path, sources: &mut Vec<RecordingSource>) -> Re
         let (path, kind) = (entry.path(), entry.file_type().map_err(failed)?);
         if kind.is_dir() {
             walk(base, &path, sources)?;
-        } else if fs::metadata(&path).is_ok_and(|target| target.is_file()) {
+        } else if may_be_recording(&path) && fs::metadata(&path).is_ok_and(|target| target.is_file()) {
             let short = path.strip_prefix(base).unwrap_or(&path).to_owned();
             sources.push(RecordingSource { path, short, is_named: false });
         }

@@ -6,7 +6,7 @@ use crate::terminal::{Screen, TextStyle};
 /// Spaces between two columns.
 const GAP: usize = 2;
 
-/// The smallest length that a name is shortened to; below that, each row is split into lines.
+/// The smallest width of a column of names or prose; below that, each row is split into lines.
 const MIN_NAME_CHARS: usize = 16;
 
 /// Spaces before the values of a row that is split into lines.
@@ -17,8 +17,10 @@ const INDENT: usize = 2;
 pub enum Align {
     /// Text, to the left.
     Left,
-    /// Names that may be shortened in the middle, such as paths.
+    /// Names that people copy, such as paths. They are never cut: one that is too long has a line of its own.
     Name,
+    /// Sentences in the last column, which are wrapped.
+    Prose,
     /// Numbers, to the right.
     Right,
 }
@@ -56,8 +58,8 @@ impl TextTable {
         self.fit(Screen { columns: usize::MAX, has_colours: false })
     }
 
-    /// The table for a screen. If it is too wide, names are shortened in the middle; if that is not enough, every row is
-    /// split into lines, with the title before each value.
+    /// The table for a screen. If it is too wide, long names get a line of their own and prose is wrapped; if that is not
+    /// enough, every row is split into lines, with the title before each value. Nothing is cut.
     pub fn fit(&self, screen: Screen) -> String {
         match self.widths(screen.columns) {
             Some(widths) => self.in_columns(&widths, screen),
@@ -73,7 +75,8 @@ impl TextTable {
             if width <= columns {
                 return Some(widths);
             }
-            let names = (0..widths.len()).filter(|&column| self.columns[column].1 == Align::Name);
+            let is_flexible = |column: &usize| matches!(self.columns[*column].1, Align::Name | Align::Prose);
+            let names = (0..widths.len()).filter(is_flexible);
             let widest =
                 names.max_by_key(|&column| widths[column]).filter(|&column| widths[column] > MIN_NAME_CHARS)?;
             widths[widest] -= (width - columns).min(widths[widest] - MIN_NAME_CHARS);
@@ -90,20 +93,41 @@ impl TextTable {
         let titles: Vec<String> = self.columns.iter().map(|(title, _)| title.clone()).collect();
         let mut text = String::new();
         for (index, cells) in std::iter::once(&titles).chain(&self.rows).enumerate() {
-            let cells = cells.iter().zip(&self.columns).zip(widths);
-            let cells = cells.map(|((cell, (_, align)), &width)| match align {
-                Align::Left | Align::Name => format!("{:<width$}", shortened(cell, width)),
-                Align::Right => format!("{cell:>width$}"),
-            });
-            let line = cells.collect::<Vec<_>>().join(&" ".repeat(GAP));
             let is_bold = index == 0 || self.strong.is_some_and(|strong| strong + 1 == index);
-            match is_bold {
-                true => text.push_str(&screen.paint(TextStyle::Bold, line.trim_end())),
-                false => text.push_str(line.trim_end()),
+            for line in self.row_lines(cells, widths) {
+                match is_bold {
+                    true => text.push_str(&screen.paint(TextStyle::Bold, line.trim_end())),
+                    false => text.push_str(line.trim_end()),
+                }
+                text.push('\n');
             }
-            text.push('\n');
         }
         text
+    }
+
+    /// The lines of one row.
+    fn row_lines(&self, cells: &[String], widths: &[usize]) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut line = String::new();
+        for (index, ((cell, (_, align)), &width)) in cells.iter().zip(&self.columns).zip(widths).enumerate() {
+            let start = line.chars().count();
+            match align {
+                Align::Name if index == 0 && cell.chars().count() > width => {
+                    lines.push(cell.clone());
+                    line.push_str(&" ".repeat(width));
+                }
+                Align::Left | Align::Name => line.push_str(&format!("{cell:<width$}")),
+                Align::Right => line.push_str(&format!("{cell:>width$}")),
+                Align::Prose => {
+                    let column = Screen { columns: width, has_colours: false };
+                    let wrapped = column.wrap(cell, 0).replace('\n', &format!("\n{}", " ".repeat(start)));
+                    line.push_str(&wrapped);
+                }
+            }
+            line.push_str(&" ".repeat(GAP));
+        }
+        lines.extend(line.lines().map(str::to_owned));
+        lines
     }
 
     fn in_lines(&self, screen: Screen) -> String {
@@ -114,14 +138,13 @@ impl TextTable {
                 Some((title, Align::Right)) => format!("{title} {name}"),
                 _ => name.to_owned(),
             };
-            text.push_str(&screen.paint(TextStyle::Bold, &shortened(&name, screen.columns)));
+            text.push_str(&screen.paint(TextStyle::Bold, &name));
             text.push('\n');
             let mut line = " ".repeat(INDENT);
-            for (value, (title, _)) in
+            for (value, (title, align)) in
                 values.iter().zip(self.columns.iter().skip(1)).filter(|(value, _)| !value.is_empty())
             {
-                let value = shortened(value, screen.columns.saturating_sub(INDENT + title.chars().count() + 1));
-                let pair = if title.is_empty() { value } else { format!("{title} {value}") };
+                let pair = if title.is_empty() { value.clone() } else { format!("{title} {value}") };
                 let is_first = line.len() == INDENT;
                 if !is_first && line.chars().count() + GAP + pair.chars().count() > screen.columns {
                     text.push_str(&line);
@@ -131,6 +154,9 @@ impl TextTable {
                     line.push_str(&" ".repeat(GAP));
                 }
                 line.push_str(&pair);
+                if *align == Align::Prose {
+                    line = screen.wrap(&line, INDENT);
+                }
             }
             text.push_str(line.trim_end());
             text.push('\n');
@@ -142,19 +168,6 @@ impl TextTable {
 /// A text in a table. Spaces inside it stay, since some cells are drawings.
 fn in_cell(text: &str) -> String {
     written_out(&text.replace(['\n', '\t'], " "))
-}
-
-/// Shortens a text in the middle to a number of characters.
-pub fn shortened(text: &str, chars: usize) -> String {
-    let len = text.chars().count();
-    if len <= chars {
-        return text.to_owned();
-    }
-    let kept = chars.saturating_sub(1);
-    // The ends of names differ more than their beginnings, so more of the end is kept.
-    let head: String = text.chars().take(kept / 3).collect();
-    let tail: String = text.chars().skip(len - (kept - kept / 3)).collect();
-    format!("{head}…{tail}")
 }
 
 /// A count with its noun: `1 file`, `2 files`.
@@ -191,19 +204,29 @@ größer als alles andere hier   0.5
     }
 
     #[test]
-    fn names_lose_their_middle_first() {
+    fn a_name_that_is_too_long_has_a_line_of_its_own() {
         let expected = "\
 policy            cost  why
 mask              1.33  so
-größe…ndere hier   0.5
+größer als alles andere hier
+                   0.5
 ";
         check(27, expected);
     }
 
     #[test]
-    fn what_is_still_too_wide_is_broken_into_lines() {
-        check(26, "mask\n  cost 1.33  why so\ngrößer a…alles andere hier\n  cost 0.5\n");
-        check(12, "mask\n  cost 1.33\n  why so\ngrö…ere hier\n  cost 0.5\n");
+    fn prose_is_wrapped_in_its_column() {
+        let mut table = TextTable::new([("layer", Align::Left), ("", Align::Prose)]);
+        table.row(["plan".to_owned(), "what is to be done, step by step".to_owned()]);
+        let fit = |columns| table.fit(Screen { columns, has_colours: false });
+        assert_eq!(fit(26), "layer\nplan   what is to be done,\n       step by step\n");
+        assert_eq!(fit(20), "plan\n  what is to be\n  done, step by step\n");
+    }
+
+    #[test]
+    fn what_is_still_too_wide_is_broken_into_lines_and_nothing_is_cut() {
+        check(26, "mask\n  cost 1.33  why so\ngrößer als alles andere hier\n  cost 0.5\n");
+        check(12, "mask\n  cost 1.33\n  why so\ngrößer als alles andere hier\n  cost 0.5\n");
     }
 
     #[test]

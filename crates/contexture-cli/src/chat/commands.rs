@@ -88,7 +88,7 @@ pub(super) async fn run(session: &mut Session, text: &str, screen: Screen) -> Re
 }
 
 fn help(screen: Screen) -> String {
-    let mut table = TextTable::new([("command", Align::Left), ("what it does", Align::Name)]);
+    let mut table = TextTable::new([("command", Align::Left), ("what it does", Align::Prose)]);
     HELP.iter().for_each(|(name, says)| table.row([(*name).to_owned(), (*says).to_owned()]));
     table.fit(screen)
 }

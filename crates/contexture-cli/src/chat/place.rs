@@ -12,10 +12,7 @@ use crate::failure::Failure;
 
 /// Opens the store that was named, or the one in the user's state directory. Only its owner can read it.
 pub(super) fn open(named: Option<&Path>) -> Result<(Arc<SqliteStore>, PathBuf), Failure> {
-    let path = match named {
-        Some(path) => path.to_owned(),
-        None => usual()?,
-    };
+    let path = path_of(named)?;
     let failed = |problem: String| {
         Failure::work(format!("open the store `{}`: {problem}", path.display()))
             .hint("`--store PATH` names another one")
@@ -25,6 +22,18 @@ pub(super) fn open(named: Option<&Path>) -> Result<(Arc<SqliteStore>, PathBuf), 
     }
     let store = SqliteStore::open(&path).map_err(|error| failed(error.to_string()))?;
     Ok((Arc::new(store), path))
+}
+
+/// The same, if there is one: whoever only looks makes no file.
+pub(super) fn existing(named: Option<&Path>) -> Result<Option<Arc<SqliteStore>>, Failure> {
+    match path_of(named)?.exists() {
+        true => open(named).map(|(store, _)| Some(store)),
+        false => Ok(None),
+    }
+}
+
+fn path_of(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    named.map_or_else(usual, |path| Ok(path.to_owned()))
 }
 
 fn usual() -> Result<PathBuf, Failure> {

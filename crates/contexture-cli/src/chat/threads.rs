@@ -12,6 +12,9 @@ use crate::failure::Failure;
 use crate::table::{Align, TextTable};
 use crate::terminal::Screen;
 
+/// What is said if there is none.
+pub(super) const NONE_YET: &str = "There is no thread of this directory yet.\n";
+
 /// The most characters of a title.
 const MAX_TITLE_CHARS: usize = 60;
 
@@ -100,9 +103,10 @@ impl Threads {
     pub(super) async fn table(&self, screen: Screen) -> Result<String, Failure> {
         let threads = self.list().await?;
         if threads.is_empty() {
-            return Ok("There is no thread of this directory yet.\n".to_owned());
+            return Ok(NONE_YET.to_owned());
         }
-        let mut table = TextTable::new([("thread", Align::Left), ("used", Align::Right), ("begins with", Align::Name)]);
+        let mut table =
+            TextTable::new([("thread", Align::Left), ("used", Align::Right), ("begins with", Align::Prose)]);
         for thread in &threads {
             let age = now().saturating_sub(Duration::from_millis(thread.used_ms));
             table.row([thread.id.clone(), ago(age), thread.title.clone()]);

@@ -7,6 +7,7 @@ use contexture_inspect::Archive;
 
 use super::place::StoreFlag;
 use crate::failure::Failure;
+use crate::table::counted;
 
 /// Delete what the gateway stored about a conversation, or everything
 #[derive(Args)]
@@ -45,7 +46,7 @@ pub fn run(command: &ForgetCommand) -> Result<(), Failure> {
             store.forget(Some(name)).map_err(fail)?
         }
     };
-    Ok(writeln!(io::stdout(), "forgot {gone} conversations")?)
+    Ok(writeln!(io::stdout(), "forgot {}", counted(gone, "conversation"))?)
 }
 
 /// Forgets the windows that the inspector kept.

@@ -18,7 +18,7 @@ pub(super) fn state_directory() -> Result<PathBuf, Failure> {
     let state = directory("XDG_STATE_HOME").or_else(|| Some(directory("HOME")?.join(".local/state")));
     let state = state.ok_or_else(|| {
         Failure::work("no directory for the gateway's store is known")
-            .hint("set HOME or XDG_STATE_HOME, or pass --no-store")
+            .hint("set HOME or XDG_STATE_HOME, or name a file with --store")
     })?;
     Ok(state.join("contexture"))
 }

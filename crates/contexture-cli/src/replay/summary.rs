@@ -14,7 +14,7 @@ use crate::bill::{ReplayBill, Sizes};
 use crate::harmless::on_one_line;
 use crate::names::Names;
 use crate::plot::{Series, plot, short_count};
-use crate::table::{Align, TextTable, counted, shortened};
+use crate::table::{Align, TextTable, counted};
 use crate::terminal::{Screen, TextStyle};
 
 /// The widest plot.
@@ -98,7 +98,7 @@ impl ReplaySummary {
 
     fn render(&self, budget: u64, screen: Screen) -> String {
         let Self { file, format, messages, .. } = self;
-        let file = shortened(&on_one_line(file), screen.columns);
+        let file = on_one_line(file);
         let heading = format!("{file}: {format}, {messages} messages, budget {} tokens", short_count(budget));
         let mut text = format!("{}\n\n", screen.wrap(&heading, 2));
         let before = Series { name: "pass-through: everything, every time", values: &self.passed_through_tokens };
