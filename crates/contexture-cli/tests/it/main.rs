@@ -20,6 +20,8 @@ mod policies;
 mod program;
 mod replay;
 mod said;
+#[cfg(unix)]
+mod serve;
 mod snapshots;
 #[cfg(unix)]
 mod store;
