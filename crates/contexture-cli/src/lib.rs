@@ -13,6 +13,7 @@ pub mod harmless;
 pub mod import;
 pub mod judge;
 pub mod layers;
+pub mod manual;
 pub mod mcp;
 pub mod memory;
 pub mod names;
@@ -74,6 +75,7 @@ enum Command {
     Mcp(mcp::Mcp),
     Config(config::command::ConfigCommand),
     Completions(completions::Completions),
+    Manual(manual::Manual),
 }
 
 /// What `contexture` without arguments prints: commands with descriptions.
@@ -132,6 +134,7 @@ fn run(arguments: Arguments, screen: Screen) -> Result<(), Failure> {
         Some(Command::Mcp(mcp)) => mcp::run(&mcp),
         Some(Command::Config(config)) => config::command::run(&config, screen),
         Some(Command::Completions(completions)) => completions::run(&completions, program(screen)),
+        Some(Command::Manual(manual)) => manual::run(&manual, program(screen)),
     }
 }
 

@@ -18,6 +18,7 @@ mod memory;
 mod plot;
 mod policies;
 mod program;
+mod manual;
 mod replay;
 mod said;
 #[cfg(unix)]
