@@ -3,6 +3,9 @@
 pub mod bill;
 #[cfg(unix)]
 pub mod chat;
+#[cfg(not(unix))]
+#[path = "chat/unsupported.rs"]
+pub mod chat;
 pub mod compare;
 pub mod completions;
 pub mod config;
@@ -54,7 +57,6 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    #[cfg(unix)]
     Chat(chat::Chat),
     Run(gateway::run::Run),
     Serve(gateway::serve::Serve),
@@ -113,7 +115,6 @@ fn program(screen: Screen) -> clap::Command {
 fn run(arguments: Arguments, screen: Screen) -> Result<(), Failure> {
     match arguments.command {
         None => Ok(io::stdout().write_all(short_help(screen).as_bytes())?),
-        #[cfg(unix)]
         Some(Command::Chat(chat)) => chat::run(&chat, screen),
         Some(Command::Run(run)) => gateway::run::run(&run),
         Some(Command::Serve(serve)) => gateway::serve::run(&serve),
