@@ -38,11 +38,10 @@ def tag(platform, binary):
     """The oldest systems that the binary runs on. A static one runs with every C library."""
     if binary.glibc is None:
         return f"manylinux_2_17_{platform.machine}.musllinux_1_1_{platform.machine}"
-    major, minor = binary.glibc
-    if platform.machine == "x86_64" or binary.glibc >= (2, 17):
-        # Installers know no older tag than 2.5 for x86-64 and 2.17 for others.
-        return f"manylinux_{major}_{minor}_{platform.machine}"
-    return f"manylinux_2_17_{platform.machine}"
+    # Rust promises nothing for an older one.
+    major, minor = max(binary.glibc, (2, 17))
+    alias = f".manylinux2014_{platform.machine}" if (major, minor) == (2, 17) else ""
+    return f"manylinux_{major}_{minor}_{platform.machine}{alias}"
 
 
 def build(settings, platform, binary, program):
