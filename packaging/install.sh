@@ -123,6 +123,8 @@ actual=$(checksum "$work/$archive")
 [ "$expected" = "$actual" ] || fail "the checksum of $archive is wrong, so nothing was installed" "download it again; if that does not help, somebody has changed it"
 tar -xzf "$work/$archive" -C "$work"
 root=$work/${archive%.tar.gz}
+"$root/bin/$program" --version >/dev/null || fail "$program does not run on this system, so nothing was installed" \
+    "it needs glibc 2.17 or newer, and $work where programs may run (set TMPDIR); or build it from its sources"
 put "$root/bin/$program" "$prefix/bin/$program" 755
 for page in "$root"/share/man/man1/*; do
     put "$page" "$prefix/share/man/man1/$(basename -- "$page")" 644
@@ -132,7 +134,6 @@ put "$root/completions/$program.zsh" "$prefix/share/zsh/site-functions/_$program
 put "$root/completions/$program.fish" "$prefix/share/fish/vendor_completions.d/$program.fish" 644
 mkdir -p -- "$(dirname -- "$list")"
 cp -- "$work/installed" "$list"
-"$prefix/bin/$program" --version >/dev/null || fail "$prefix/bin/$program does not run here" "it needs a C library as old as its wheel says; build it from its sources instead"
 echo "$program $version is installed as $prefix/bin/$program"
 case :$PATH: in
     *:"$prefix/bin":*) ;;

@@ -13,7 +13,7 @@ def no_package(*_arguments, **_settings):
     sys.stderr.write(
         f"\nerror: @PROGRAM@ has no wheel for this platform ({here}); there are wheels for {PLATFORMS}\n"
         "hint: with Rust and a C compiler, `cargo install --locked --path crates/contexture-cli` in a clone of its\n"
-        "      repository builds it; pip older than 20.3 does not know the wheels' tags, and a newer one finds them\n\n"
+        "      repository builds it; pip older than 19.3 does not know the wheels' tags, and a newer one finds them\n\n"
     )
     raise SystemExit(1)
 
