@@ -62,9 +62,13 @@ def described(package):
     ]
 
 
+def file_name(settings, name):
+    """What `npm pack` calls a package's file; a scope becomes part of it."""
+    return f"{name.removeprefix('@').replace('/', '-')}-{settings.version}.tgz"
+
+
 def packed(settings, files):
     """The name and the bytes of a package, as `npm pack` writes them."""
     package = json.loads(next(file.data for file in files if file.path == "package.json"))
-    name = package["name"].removeprefix("@").replace("/", "-")
     moved = [File(f"package/{file.path}", file.data, file.mode) for file in files]
-    return f"{name}-{settings.version}.tgz", gzipped(tar(moved, settings.time), settings.effort)
+    return file_name(settings, package["name"]), gzipped(tar(moved, settings.time), settings.effort)
