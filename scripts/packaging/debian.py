@@ -62,7 +62,8 @@ def content(settings, program, pages, completions):
 
 
 def control_file(settings, platform, binary, version, files):
-    depends = []
+    # Connections to providers are checked with the system's certificates, and the gateway does not start without any.
+    depends = ["ca-certificates"]
     if binary.glibc is not None:
         depends.append("libc6 (>= {}.{})".format(*binary.glibc))
     depends += sorted({LIBRARIES[library] for library in binary.libraries if library in LIBRARIES})
@@ -74,8 +75,6 @@ def control_file(settings, platform, binary, version, files):
         "Maintainer": settings["maintainer"],
         "Installed-Size": str(size),
         "Depends": ", ".join(depends),
-        # Connections to providers are checked with the system's certificates.
-        "Recommends": "ca-certificates",
         "Section": "utils",
         "Priority": "optional",
         "Homepage": settings["homepage"],
