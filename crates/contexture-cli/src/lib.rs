@@ -3,6 +3,9 @@
 pub mod bill;
 #[cfg(unix)]
 pub mod chat;
+#[cfg(not(unix))]
+#[path = "chat/unsupported.rs"]
+pub mod chat;
 pub mod compare;
 pub mod completions;
 pub mod config;
@@ -14,6 +17,7 @@ pub mod harmless;
 pub mod import;
 pub mod judge;
 pub mod layers;
+pub mod manual;
 pub mod mcp;
 pub mod memory;
 pub mod names;
@@ -54,7 +58,6 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    #[cfg(unix)]
     Chat(chat::Chat),
     Run(gateway::run::Run),
     Serve(gateway::serve::Serve),
@@ -75,6 +78,7 @@ enum Command {
     Mcp(mcp::Mcp),
     Config(config::command::ConfigCommand),
     Completions(completions::Completions),
+    Manual(manual::Manual),
 }
 
 /// What `contexture` without arguments prints: commands with descriptions.
@@ -113,7 +117,6 @@ fn program(screen: Screen) -> clap::Command {
 fn run(arguments: Arguments, screen: Screen) -> Result<(), Failure> {
     match arguments.command {
         None => Ok(io::stdout().write_all(short_help(screen).as_bytes())?),
-        #[cfg(unix)]
         Some(Command::Chat(chat)) => chat::run(&chat, screen),
         Some(Command::Run(run)) => gateway::run::run(&run),
         Some(Command::Serve(serve)) => gateway::serve::run(&serve),
@@ -134,6 +137,7 @@ fn run(arguments: Arguments, screen: Screen) -> Result<(), Failure> {
         Some(Command::Mcp(mcp)) => mcp::run(&mcp),
         Some(Command::Config(config)) => config::command::run(&config, screen),
         Some(Command::Completions(completions)) => completions::run(&completions, program(screen)),
+        Some(Command::Manual(manual)) => manual::run(&manual, program(screen)),
     }
 }
 

@@ -9,4 +9,5 @@ pub(crate) mod coding;
 pub(crate) mod refusal;
 pub(crate) mod incoming;
 pub(crate) mod own;
+pub(crate) mod health;
 pub(crate) mod handle;

@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::accept::access::{Access, AccessKey};
 use crate::accept::handle::handle;
+use crate::accept::health::Readiness;
 use crate::accept::serving::serve;
 use crate::account::record::RequestRecord;
 use crate::account::session::Session;
@@ -76,6 +77,7 @@ impl Gateway {
             client: client()?,
             access,
             refused: AtomicU64::new(0),
+            readiness: Readiness::default(),
             store,
             address,
             diagnosing: Diagnosing::new(options.diagnose),
@@ -129,11 +131,20 @@ impl Gateway {
     }
 
     /// Stops it. Responses in progress are given a moment to finish.
-    pub async fn stop(mut self) -> Vec<RequestRecord> {
+    pub async fn stop(self) -> Vec<RequestRecord> {
+        self.stop_after(tokio::time::sleep(STOPPING)).await
+    }
+
+    /// Stops it: nothing new is accepted from now on, and responses in progress may finish until `patience` is over.
+    pub async fn stop_after(mut self, patience: impl Future<Output = ()>) -> Vec<RequestRecord> {
         // Dropping it stops the listener.
         drop(self.stop.take());
-        // Connections that clients keep open would prevent it from ending.
-        let _ = tokio::time::timeout(STOPPING, &mut self.serving).await;
+        tokio::select! {
+            // All connections have ended.
+            _ = &mut self.serving => {}
+            // Connections that clients keep open would prevent it from ending.
+            () = patience => {}
+        }
         self.serving.abort();
         self.shared.session.complete(STOPPING).await;
         let shared = self.shared.clone();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::accept::access::Access;
+use crate::accept::health::Readiness;
 use crate::account::session::Session;
 use crate::decide::decider::Decider;
 use crate::options::Options;
@@ -19,6 +20,8 @@ pub(crate) struct Shared {
     pub(crate) access: Arc<Access>,
     /// How many requests came without a key.
     pub(crate) refused: AtomicU64,
+    /// Whether its store can be read.
+    pub(crate) readiness: Readiness,
     pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) client: reqwest::Client,
     pub(crate) address: SocketAddr,

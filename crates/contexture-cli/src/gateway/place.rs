@@ -15,10 +15,14 @@ use crate::store;
 /// The program's directory in the user's state directory.
 pub(super) fn state_directory() -> Result<PathBuf, Failure> {
     let directory = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = directory("XDG_STATE_HOME").or_else(|| Some(directory("HOME")?.join(".local/state")));
-    let state = state.ok_or_else(|| {
+    let usual = || match cfg!(windows) {
+        true => directory("LOCALAPPDATA"),
+        false => Some(directory("HOME")?.join(".local/state")),
+    };
+    let state = directory("XDG_STATE_HOME").or_else(usual).ok_or_else(|| {
+        let names = if cfg!(windows) { "LOCALAPPDATA" } else { "HOME or XDG_STATE_HOME" };
         Failure::work("no directory for the gateway's store is known")
-            .hint("set HOME or XDG_STATE_HOME, or name a file with --store")
+            .hint(format!("set {names}, or name a file with --store"))
     })?;
     Ok(state.join("contexture"))
 }

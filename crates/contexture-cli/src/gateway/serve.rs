@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::settings::keys;
 use clap::Args;
@@ -12,13 +13,16 @@ use super::flags::{self, GatewayFlags, web_address};
 use super::keys::KeptKeys;
 use super::print;
 use super::start::cannot_start;
+use super::stopping::StopSignals;
 use super::telemetry::Telemetry;
 use crate::failure::Failure;
 
 /// Run a gateway without an agent, and print the variables to set
 ///
 /// It asks for a key, which is part of the printed addresses: it is made on the first start and kept for this user.
-/// Requests go to each provider's own address by their format, or to --upstream. Ctrl-C ends it and prints a receipt.
+/// Requests go to each provider's own address by their format, or to --upstream. Ctrl-C or SIGTERM
+/// stops it: it accepts nothing new, lets responses in progress finish, and prints a receipt; a second one ends it at
+/// once.
 #[derive(Args)]
 pub struct Serve {
     #[command(flatten)]
@@ -32,7 +36,16 @@ pub struct Serve {
     /// Where all requests go
     #[arg(long, value_name = "URL", value_parser = web_address)]
     upstream: Option<String>,
+    /// How long responses in progress may take to finish after it is asked to stop [default: 120]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=86_400))]
+    stop_time: Option<u64>,
+    /// Print where it listens, but no keys: what is printed may be kept in a log
+    #[arg(long)]
+    quiet: bool,
 }
+
+/// How long responses in progress may take to finish, in seconds. Long ones take minutes.
+const STOP_TIME: u64 = 120;
 
 /// Carries out the command.
 ///
@@ -55,18 +68,28 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
     options.watchers.extend(telemetry.watcher());
     let inspector = command.flags.inspector(&mut options).await?;
     let listen = command.listen.clone().unwrap_or_else(|| config.get(&keys::GATEWAY_LISTEN));
+    let mut stopping = StopSignals::listen()?;
     let mut gateway = Gateway::start(&listen, options).await.map_err(cannot_start)?;
     if !gateway.address().ip().is_loopback() {
         eprintln!("{}", written_warning(&gateway));
     }
-    let told = told(&gateway, &kept, inspector.as_ref());
+    let told = if command.quiet { told_in_public(&gateway, &kept) } else { told(&gateway, &kept, inspector.as_ref()) };
     io::stdout().write_all(told.as_bytes())?;
     io::stdout().flush()?;
     tokio::select! {
         ended = gateway.wait() => return Ok(ended?),
-        _ = tokio::signal::ctrl_c() => {}
+        () = stopping.next() => {}
     }
-    let records = gateway.stop().await;
+    let stop_time = command.stop_time.unwrap_or(STOP_TIME);
+    eprintln!("contexture: stopping; responses in progress have {stop_time} s to finish");
+    let patience = async {
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_secs(stop_time)) => {}
+            // Asked a second time, it does not wait.
+            () = stopping.next() => {}
+        }
+    };
+    let records = gateway.stop_after(patience).await;
     telemetry.finish().await;
     eprint!("\n{}", print::receipt(&Receipt::of(&records), command.flags.observe));
     Ok(())
@@ -93,6 +116,11 @@ fn told(gateway: &Gateway, kept: &KeptKeys, inspector: Option<&InspectServer>) -
         told.push_str(&format!("the inspector is at {}\n", server.inspector().url()));
     }
     told
+}
+
+/// What may be read by those who read the log.
+fn told_in_public(gateway: &Gateway, kept: &KeptKeys) -> String {
+    format!("listening on http://{}\nthe keys are in {}\n", gateway.address(), kept.path.display())
 }
 
 /// What a user should know who lets others reach the gateway.

@@ -18,8 +18,11 @@ mod memory;
 mod plot;
 mod policies;
 mod program;
+mod manual;
 mod replay;
 mod said;
+#[cfg(unix)]
+mod serve;
 mod snapshots;
 #[cfg(unix)]
 mod store;

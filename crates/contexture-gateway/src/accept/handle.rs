@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request as Incoming, State};
-use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri, header};
 use bytes::Bytes;
 
 use crate::accept::access::Caller;
 use crate::accept::coding::Coding;
 use crate::accept::incoming::{IncomingRequest, RequestScope};
 use crate::accept::refusal::{ErrorForm, refusal};
-use crate::accept::{guard, headers, own, routes};
+use crate::accept::{guard, headers, health, own, routes};
 use crate::account::models::said;
 use crate::account::record::RequestRecord;
 use crate::conversation::health::StopReason;
@@ -38,12 +38,15 @@ const NO_KEY: &str = "this gateway asks for its key, as the first part of the pa
 pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming) -> Response<Body> {
     let (parts, body) = incoming.into_parts();
     let form = ErrorForm::of(parts.uri.path(), &parts.headers);
-    // Before anything else: who has no key learns nothing, and nothing is done for him.
+    if health::is_asked(&parts.method, parts.uri.path()) && is_local(&shared, &parts.headers, &parts.uri) {
+        return health::respond(&shared, parts.uri.path()).await;
+    }
+    // Before anything else: who has no key learns nothing else, and nothing else is done for him.
     let Some(caller) = shared.access.caller(parts.uri.path(), &parts.headers) else {
         shared.refused.fetch_add(1, Ordering::Relaxed);
         return refusal(form, StatusCode::UNAUTHORIZED, NO_KEY);
     };
-    if !guard::is_local(&parts.headers, &parts.uri, shared.address.ip()) {
+    if !is_local(&shared, &parts.headers, &parts.uri) {
         return refusal(form, StatusCode::FORBIDDEN, "requests for another host or from another origin are refused");
     }
     let (name, path) = match caller {
@@ -89,6 +92,10 @@ pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming
         }
         _ => other(&shared, parts.method, headers, body, &route, path).await,
     }
+}
+
+fn is_local(shared: &Shared, headers: &HeaderMap, uri: &Uri) -> bool {
+    guard::is_local(headers, uri, shared.address.ip())
 }
 
 /// Whether the client wants a WebSocket. Other upgrades are offers that need not be taken.

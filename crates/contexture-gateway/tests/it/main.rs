@@ -22,6 +22,7 @@ mod passing;
 mod recordings;
 mod restarts;
 mod spans;
+mod stopping;
 mod strangers;
 mod two_gateways;
 mod wire;

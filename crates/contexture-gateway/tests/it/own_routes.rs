@@ -1,6 +1,7 @@
 //! The gateway's own routes, and who may ask for them.
 
 use contexture::wire::Format;
+use contexture_gateway::Options;
 
 use super::played::{long, play_some, records, small};
 use super::provider::Provider;
@@ -77,4 +78,29 @@ async fn metrics_are_what_prometheus_reads() {
     let answer = request.send().await.unwrap();
     assert_eq!(answer.headers()["content-type"], "text/plain; version=0.0.4");
     check_metrics(&answer.text().await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn supervisors_are_told_without_a_secret_whether_it_is_alive_and_ready() {
+    let provider = Provider::start().await;
+    let directory = tempfile::tempdir().unwrap();
+    let store = Some(directory.path().join("gateway.db"));
+    let gateway = provider.gateway(Options { store, ..small() }).await;
+    let client = reqwest::Client::new();
+    let ask = |method: &str, route: &str| {
+        client.request(method.parse().unwrap(), format!("http://{}{route}", gateway.address()))
+    };
+    for route in ["/contexture/health", "/contexture/ready"] {
+        let answer = ask("GET", route).send().await.unwrap();
+        assert_eq!((answer.status().as_u16(), answer.text().await.unwrap().as_str()), (200, "ok\n"), "{route}");
+        assert_eq!(ask("HEAD", route).send().await.unwrap().status().as_u16(), 200, "{route}");
+        // Nothing else is said without a key, and nothing to a page of another site.
+        assert_eq!(ask("POST", route).send().await.unwrap().status().as_u16(), 401, "{route}");
+        assert_eq!(ask("GET", &format!("{route}/")).send().await.unwrap().status().as_u16(), 401, "{route}");
+        for (name, value) in [("host", "evil.example"), ("origin", "https://evil.example")] {
+            let answer = ask("GET", route).header(name, value).send().await.unwrap();
+            assert_eq!(answer.status().as_u16(), 401, "{route} {name}");
+        }
+    }
+    assert!(provider.got().is_empty(), "nothing of it reached the provider");
 }

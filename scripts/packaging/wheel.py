@@ -1,0 +1,98 @@
+"""The wheel: the binary itself is the script `contexture`, so no Python starts before it.
+
+Beside the wheels there is a source package that holds no sources. An installer takes it where no wheel fits, and its
+build says what to do instead.
+"""
+
+import base64
+import hashlib
+import io
+import time
+import zipfile
+
+from .files import File, gzipped, tar
+from .settings import ROOT, SOURCES, fail
+
+
+def metadata(settings):
+    lines = [
+        "Metadata-Version: 2.4",
+        f"Name: {settings['python']['name']}",
+        f"Version: {settings.version}",
+        f"Summary: {settings['summary']}",
+        f"License-Expression: {settings['license']}",
+        "License-File: LICENSE-APACHE",
+        "License-File: LICENSE-MIT",
+        "Requires-Python: >=3.8",
+        "Classifier: Environment :: Console",
+        "Classifier: Operating System :: POSIX :: Linux",
+        "Classifier: Topic :: Software Development",
+        "Description-Content-Type: text/markdown",
+    ]
+    if settings["homepage"]:
+        lines.append(f"Project-URL: Homepage, {settings['homepage']}")
+    return ("\n".join(lines) + "\n\n" + (SOURCES / "description.md").read_text()).encode()
+
+
+def tag(platform, binary):
+    """The oldest systems that the binary runs on. A static one runs with every C library."""
+    if binary.glibc is None:
+        return f"manylinux_2_17_{platform.machine}.musllinux_1_1_{platform.machine}"
+    # Rust promises nothing for an older one.
+    major, minor = max(binary.glibc, (2, 17))
+    alias = f".manylinux2014_{platform.machine}" if (major, minor) == (2, 17) else ""
+    return f"manylinux_{major}_{minor}_{platform.machine}{alias}"
+
+
+def build(settings, platform, binary, program):
+    """The name and the bytes of a wheel."""
+    name, version = settings["python"]["name"], settings.version
+    if not name.isidentifier():
+        fail(f"`{name}` cannot be the name of a wheel's directory", "use letters, digits and `_`")
+    info, platforms = f"{name}-{version}.dist-info", tag(platform, binary)
+    tags = "".join(f"Tag: py3-none-{one}\n" for one in platforms.split("."))
+    wheel = f"Wheel-Version: 1.0\nGenerator: scripts/package\nRoot-Is-Purelib: false\n{tags}"
+    files = [
+        File(f"{name}-{version}.data/scripts/{settings['program']}", program, 0o755),
+        File(f"{info}/licenses/LICENSE-APACHE", (ROOT / "LICENSE-APACHE").read_bytes()),
+        File(f"{info}/licenses/LICENSE-MIT", (ROOT / "LICENSE-MIT").read_bytes()),
+        File(f"{info}/METADATA", metadata(settings)),
+        File(f"{info}/WHEEL", wheel.encode()),
+    ]
+    rows = [f"{file.path},sha256={digest(file.data)},{len(file.data)}\n" for file in files]
+    files.append(File(f"{info}/RECORD", ("".join(rows) + f"{info}/RECORD,,\n").encode()))
+    return f"{name}-{version}-py3-none-{platforms}.whl", zipped(files, settings)
+
+
+def digest(data):
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
+
+
+def zipped(files, settings):
+    out = io.BytesIO()
+    # The format knows no time before 1980.
+    stamp = max(time.gmtime(settings.time)[:6], (1980, 1, 1, 0, 0, 0))
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=settings.effort) as archive:
+        for file in files:
+            entry = zipfile.ZipInfo(file.path, stamp)
+            entry.external_attr, entry.compress_type = (0o100000 | file.mode) << 16, zipfile.ZIP_DEFLATED
+            archive.writestr(entry, file.data)
+    return out.getvalue()
+
+
+def source(settings):
+    """The name and the bytes of the source package that only says what to do."""
+    name, version = settings["python"]["name"], settings.version
+    start = f"{name}-{version}"
+    project = f'[project]\nname = "{name}"\nversion = "{version}"\n\n[build-system]\nrequires = []\nbuild-backend = "no_package"\nbackend-path = ["."]\n'
+    backend = (SOURCES / "python/no_package.py").read_text()
+    known = ", ".join(platform.name for platform in settings.platforms)
+    backend = backend.replace("@PLATFORMS@", known).replace("@PROGRAM@", settings["program"])
+    files = [
+        File(f"{start}/PKG-INFO", metadata(settings)),
+        File(f"{start}/LICENSE-APACHE", (ROOT / "LICENSE-APACHE").read_bytes()),
+        File(f"{start}/LICENSE-MIT", (ROOT / "LICENSE-MIT").read_bytes()),
+        File(f"{start}/pyproject.toml", project.encode()),
+        File(f"{start}/no_package.py", backend.encode()),
+    ]
+    return f"{start}.tar.gz", gzipped(tar(files, settings.time))
